@@ -62,14 +62,14 @@ class PointLine(Line):
 class Plan:
     """How many requests are made. calibration: by the closed customer, both before and after.
 
-    alone: in the run alone, fewer if they would take longer than alone_s, but at least `LEAST`.
-    load: in every other run.
+    alone: in the run alone, fewer if they would take longer than alone_s, but at least `LEAST`; 0:
+    there is no such run. load: in every other run.
     """
 
     calibration: int
-    alone: int
     load: int
-    alone_s: float
+    alone: int = 0
+    alone_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Group:
             service_s = KNOWN_SERVICE_TIME_S + before.overhead_s
         loads = self.measuring.loads(self.system, service_s, servers)
         runs = [(LOAD, name, rate_per_s, plan.load) for name, rate_per_s in loads]
-        if is_first:
+        if is_first and plan.alone:
             per_s = ALONE_UTILISATION * servers / service_s
             count = min(plan.alone, max(LEAST, int(plan.alone_s * per_s)))
             runs.insert(0, (ALONE, ALONE, per_s, count))
@@ -175,9 +175,10 @@ class Group:
 
     def _asked(self, purpose: str) -> Iterator[Request]:
         """Endless requests. Each purpose has its own random numbers."""
-        run, flights = self.measuring.run, self.measuring.rig.flights
+        run = self.measuring.run
         if self.system == KNOWN:
             random = run.random(f"{purpose} demands")
             return demanded(gamma_demands(KNOWN_SERVICE_TIME_S, 1, random))
         random, text = run.random(f"{purpose} requests"), SYSTEMS[self.system].asked[self.kind]
+        flights = self.measuring.rig.flights
         return (request(flights, self.kind, text, random) for _ in repeat(None))

@@ -25,6 +25,7 @@ import numpy as np
 
 from loadtests.experiments.client_server_measurements import ALONE, POINTS, PointLine
 from loadtests.experiments.client_server_systems import KNOWN, KNOWN_SERVICE_TIME_S, SYSTEMS, sizes
+from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import KNOWN_KIND, Arrival, load
 from loadtests.grouping import grouped
@@ -278,6 +279,17 @@ class Point(Repeated[OneRun]):
         return Replayed(mean_s, difference, found if self.is_accepted else None)
 
 
+def whole_run(
+    results: Results, run: str, rows: Sequence[Row]
+) -> tuple[Sequence[Arrival], Sequence[Row]]:
+    """The schedule of an open run, and its rows in the same order; none if it was cut short."""
+    path = results.folder / SCHEDULES / f"{run}.csv"
+    schedule = load(path) if path.exists() else []
+    answered = sorted(rows, key=lambda row: row.index)
+    is_whole = [row.index for row in answered] == [one.index for one in schedule]
+    return schedule, answered if is_whole else []
+
+
 def points(results: Results) -> list[Point]:
     """The points of points.csv that have a complete run, in order. Raises ResultsError.
 
@@ -288,11 +300,9 @@ def points(results: Results) -> list[Point]:
     found = dict[tuple[str, str, int], tuple[Alone, bool]]()
     made = []
     for line in results.lines(POINTS, PointLine):
-        path = results.folder / SCHEDULES / f"{line.run}.csv"
-        schedule = load(path) if path.exists() else []
-        answered = sorted(rows.get(line.run, ()), key=lambda row: row.index)
-        if not schedule or [row.index for row in answered] != [one.index for one in schedule]:
-            continue  # the run was cut short
+        schedule, answered = whole_run(results, line.run, rows.get(line.run, ()))
+        if not answered:
+            continue
         of, is_accepted = (line.system, line.kind, line.rep), judged.get(line.run, False)
         measured = "closed_response_s" if line.role == ALONE else "open_response_s"
         responses_s = [*map(attrgetter(measured), answered)]

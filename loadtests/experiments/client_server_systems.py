@@ -23,12 +23,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cached_property
 from random import Random
 from typing import Any
 
 from pymysql.converters import escape_string
 
-from loadtests.chains import generated, imported
+from loadtests.chains import Chain, generated, imported
 from loadtests.generation.schedule import KNOWN_KIND, Request
 from loadtests.lab.experiment import Run
 from loadtests.processes import ProgramFailed, Service, exchanged, running
@@ -171,29 +172,32 @@ def sizes(statement: str) -> Sequence[float]:
 
 
 class Rig:
-    """The flights, as a chain and as a file, below the run's scratch folder."""
+    """The flights, as a chain and as a file, below the run's scratch folder.
+
+    They are made when they are first needed; then ProgramFailed may be raised.
+    """
 
     def __init__(self, run: Run) -> None:
-        """Make them. Raises ProgramFailed."""
-        self._run = run
-        flights = run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)
-        run.say(f"importing {flights:,} generated flights")
-        self._chain = imported(generated(flights), run.scratch / "made", run.log)
-        self._csv = run.scratch / "flights.csv"
+        self._run, self._csv = run, run.scratch / "flights.csv"
+
+    @cached_property
+    def _chain(self) -> Chain:
+        flights = self._run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)
+        self._run.say(f"importing {flights:,} generated flights")
+        return imported(generated(flights), self._run.scratch / "made", self._run.log)
+
+    @cached_property
+    def flights(self) -> Flights:
+        """What requests are drawn from."""
         with self.service() as service:
             covered: dict[str, Any] = service.get("/coverage")
             carriers = {of["OP_CARRIER_AIRLINE_ID"]: of["flights"] for of in covered["carriers"]}
             first, last = (date.fromisoformat(covered[of]) for of in ("first_date", "last_date"))
             one = as_sent(flights_of_block(service, 1)[0])
-            self.flights = Flights(covered["flights"], carriers, first, last, one)
-            self._export(service)
-
-    def _export(self, service: Service) -> None:
-        days = f"INITIAL_DATE={self.flights.first_day}&FINAL_DATE={self.flights.last_day}"
-        path = f"/flights?format=csv&{days}"
-        with service.connection() as connection:
-            _, body = exchanged(connection, path, status=200)
-        self._csv.write_bytes(body)
+            path = f"/flights?format=csv&INITIAL_DATE={first}&FINAL_DATE={last}"
+            with service.connection() as connection:
+                self._csv.write_bytes(exchanged(connection, path, status=200)[1])
+        return Flights(covered["flights"], carriers, first, last, one)
 
     def service(self, workers: int = 2, **settings: object) -> AbstractContextManager[Service]:
         """Our service on the chain, with default settings except these.
@@ -208,10 +212,10 @@ class Rig:
         """A MariaDB with the flights and no index but the primary key."""
         self._run.say("starting MariaDB and loading the flights")
         folder = self._run.scratch / "mariadb"
+        count = self.flights.count
         with mariadb(folder, self._run.log, workers) as database:
-            loaded = database.load(self._csv)
-            if loaded != self.flights.count:
-                raise ProgramFailed(f"the chain has {self.flights.count} flights, not {loaded}")
+            if (loaded := database.load(self._csv)) != count:
+                raise ProgramFailed(f"the chain has {count} flights, not {loaded}")
             yield database
 
     def known(self, workers: int) -> AbstractContextManager[Service]:

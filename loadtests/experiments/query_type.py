@@ -22,8 +22,8 @@ from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
 
 SERVERS = report.STUDY_SERVERS
-QUICK = Plan(calibration=6, alone=16, load=0, alone_s=2)
-FULL = Plan(calibration=100, alone=300, load=0, alone_s=120)
+QUICK = Plan(calibration=6, load=0, alone=16, alone_s=2)
+FULL = Plan(calibration=100, load=0, alone=300, alone_s=120)
 
 
 def measure(run: Run) -> None:

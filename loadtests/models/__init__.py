@@ -16,7 +16,7 @@ The frontend, which shows the models on a page, may import nothing else of `load
     protocol           the results to expect of a short, repeated experiment
     sample_statistics  mean, variance, coefficient of variation
     student_t          quantiles of Student's t
-    estimates          confidence intervals, paired differences, the verdict on a model
+    estimates          confidence intervals, the verdict on a model
     sequential         intervals and verdicts that may be asked after every value
     gap_ledger         measured less predicted, cause by cause
     recorded           customers in the system over the time of a recorded run, and the load average

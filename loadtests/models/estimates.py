@@ -1,4 +1,4 @@
-"""Confidence intervals, paired differences, and the verdict on a model.
+"""Confidence intervals, and the verdict on a model.
 
 Response times that follow each other in a run are correlated, so an interval for independent values
 would be far too narrow. There are two honest ways (A. M. Law, Simulation Modeling and Analysis,
@@ -125,15 +125,6 @@ def mean_over_runs(runs: Sequence[Sequence[float]], batches: int = BATCHES) -> I
 def warm_up_of(arrivals: int, least: int = WARM_UP_ARRIVALS) -> int:
     """How many of the first arrivals of a run do not count: max(`least`, 10 %)."""
     return max(least, math.ceil(arrivals / WARM_UP_SHARE))
-
-
-def paired_difference(measured: Sequence[float], replayed: Sequence[float]) -> Interval:
-    """The interval of the mean of measured − replayed, customer by customer, of one run.
-
-    Chance is the same on both sides of a pair, so this interval is far narrower than that of either
-    mean. Neighbours are correlated, so it is of batch means.
-    """
-    return batch_means([ours - theirs for ours, theirs in zip(measured, replayed, strict=True)])
 
 
 def wilson(held: float, of: int) -> tuple[float, float]:

@@ -9,12 +9,12 @@ from loadtests.generation.run import REQUESTS
 from loadtests.lab.results import Results
 
 
-def results_of(experiment: str, folder: Path, mode: str = "real") -> Results:
+def results_of(experiment: str, folder: Path, mode: str = "real", cores: int = 1) -> Results:
     """The folder of a complete run of an experiment, with nothing but its manifest."""
     folder.mkdir(exist_ok=True)
     results = Results(folder)
     manifest = {"experiment": experiment, "mode": mode, "scale": None, "quick": False, "seed": 1}
-    results.write_manifest(manifest | {"state": "complete"})
+    results.write_manifest(manifest | {"state": "complete", "machine": {"cores": cores}})
     return results
 
 

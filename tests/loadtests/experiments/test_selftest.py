@@ -10,19 +10,13 @@ from random import Random
 import pytest
 
 from loadtests.experiments import selftest
-from loadtests.experiments.selftest import (
-    CALIBRATION,
-    DEMAND_CV,
-    DEMAND_S,
-    OPEN,
-    UTILISATION,
-    analyse,
-    measure,
-)
+from loadtests.experiments.client_server_measurements import LOAD, Plan, PointLine
+from loadtests.experiments.client_server_systems import KNOWN, KNOWN_SERVICE_TIME_S
+from loadtests.experiments.selftest import BEFORE, EXPERIMENT, UTILISATION, analyse
 from loadtests.generation.rows import Row
 from loadtests.generation.rules import Facts, judge
 from loadtests.generation.run import REQUESTS, SCHEDULES, RunRecord, append_verdict
-from loadtests.generation.schedule import Arrival, arrivals, demanded, gamma_demands, save
+from loadtests.generation.schedule import arrivals, demanded, gamma_demands, save
 from loadtests.lab.content import Report
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.results import Results
@@ -30,54 +24,45 @@ from loadtests.models import replay
 from loadtests.models.random_times import poisson_times
 from loadtests.processes import PROJECT
 from tests.api.processes import until
-from tests.loadtests.experiments.made_up import keep
+from tests.loadtests.experiments.made_up import keep, results_of
 
 OVERHEAD_S = 0.0015
+SERVICE_S = KNOWN_SERVICE_TIME_S + OVERHEAD_S
 QUIET = Facts(
-    requests=500,
+    requests=300,
     failed=0,
-    scheduled=500,
+    scheduled=300,
     lag_p99_s=0.0005,
     foreign_cpu=0.03,
     client_cpu=0.05,
-    before_s=DEMAND_S + OVERHEAD_S,
-    after_s=DEMAND_S + OVERHEAD_S,
+    before_s=SERVICE_S,
+    after_s=SERVICE_S,
 )
-
-
-def schedule() -> list[Arrival]:
-    random = Random(3)
-    times_s = poisson_times(UTILISATION / (DEMAND_S + OVERHEAD_S), random, until_s=25)
-    return arrivals(times_s, demanded(gamma_demands(DEMAND_S, DEMAND_CV, random)))
 
 
 def made(folder: Path, facts: Facts = QUIET, slower: float = 1.0, later_s: float = 0.0) -> Results:
     """A result of a perfect queue. slower: its handler, times; later_s: every answer."""
-    results, asked = Results(folder), schedule()
-    served_s = [(arrival.demand_s or 0) * slower for arrival in asked]
-    services_s = [served + OVERHEAD_S for served in served_s]
-    responses_s = replay.fcfs([arrival.intended_s for arrival in asked], services_s)
+    results = results_of("selftest", folder, cores=2)
     (folder / SCHEDULES).mkdir()
-    save(folder / SCHEDULES / f"{OPEN}.csv", asked)
-    times = zip(asked, served_s, responses_s, strict=True)
-    of_run = [(one.index, one.intended_s, one.intended_s + r + later_s, s) for one, s, r in times]
-    keep(
-        results,
-        [
-            Row(OPEN, index, "known", at_s, at_s, at_s, done_s, service_s, 200, "1")
-            for index, at_s, done_s, service_s in of_run
-        ],
-    )
-    with results.table("calibration", CALIBRATION) as table:
-        for run in ("before", "after"):
-            table.write(
-                run=run,
-                requests=100,
-                mean_s=DEMAND_S + OVERHEAD_S,
-                variance_s2=1e-8,
-                overhead_s=OVERHEAD_S,
-            )
-    append_verdict(folder, RunRecord(OPEN, "open", (), (), len(asked), 0.0), judge(facts))
+    times_s = poisson_times(UTILISATION / SERVICE_S, Random(3), count=300)
+    asked = arrivals(times_s, demanded(gamma_demands(KNOWN_SERVICE_TIME_S, 1, Random(4))))
+    save(folder / SCHEDULES / f"{LOAD}.csv", asked)
+    served_s = [(one.demand_s or 0) * slower for one in asked]
+    took_s = replay.fcfs(times_s, [time_s + OVERHEAD_S for time_s in served_s])
+    took_s = [time_s + later_s for time_s in took_s]
+    alone = [0.04] * 20, [0.04 + OVERHEAD_S] * 20, [0.04] * 20
+    for run, of in ((f"{BEFORE}-rep01", alone), (LOAD, (times_s, took_s, served_s))):
+        keep(
+            results,
+            [
+                Row(run, n, "known", at_s, at_s, at_s, at_s + r_s, s, 200, "1")
+                for n, (at_s, r_s, s) in enumerate(zip(*of, strict=True))
+            ],
+        )
+    with results.table("points", PointLine) as table:
+        of_run = LOAD, KNOWN, "known", LOAD, 1, LOAD, 1
+        table.add(PointLine(*of_run, UTILISATION / SERVICE_S, SERVICE_S, 300))
+    append_verdict(folder, RunRecord(LOAD, "open", (), (), 300, 0.0), judge(facts))
     return results
 
 
@@ -90,13 +75,13 @@ def test_a_queue_that_behaves_passes(tmp_path: Path) -> None:
     assert report.failure == ""
     assert "is good for measurements" in report.findings[0]
     told = "\n".join(report.findings)
-    assert "E[S] before and after: 21.50 ms and 21.50 ms." in told
-    assert "Measured − replayed: +0.0 % of E[R]" in told
+    assert "differs from that of the replay by " in told
     assert "tolerance 5 %: agrees" in told
+    assert "add 1.50 ms to the time" in told
 
 
 def test_answers_that_come_later_than_the_queue_explains_fail(tmp_path: Path) -> None:
-    report = analyse(made(tmp_path, later_s=0.005))
+    report = analyse(made(tmp_path, later_s=0.01))
     assert "no rule gives a cause" in report.failure
     assert "tolerance 5 %: disagrees" in "\n".join(report.findings)
 
@@ -132,12 +117,11 @@ def test_every_rule_of_the_lab_has_a_cause() -> None:
 def test_a_short_one_leaves_all_that_its_report_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selftest, "FULL", (3, 5))
-    results = Results(tmp_path)
-    run = Run(Options(Mode.REAL), results, tmp_path, lambda text: None)
-    measure(run)
-    assert [row["run"] for row in results.rows("calibration")] == ["before", "after"]
-    assert [row["run"] for row in results.rows("runs")] == [OPEN]
+    monkeypatch.setattr(selftest, "FULL", Plan(calibration=3, load=24))
+    results = results_of("selftest", tmp_path, cores=2)
+    EXPERIMENT.measure(Run(Options(Mode.REAL), results, tmp_path, lambda text: None))
+    assert [row["role"] for row in results.rows("points")] == [LOAD]
+    assert len(results.rows("runs")) == 1
     report = analyse(results)
     assert report.findings
     assert analyse(results) == report  # from the files alone

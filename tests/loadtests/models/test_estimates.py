@@ -1,4 +1,4 @@
-"""Confidence intervals, paired differences and verdicts."""
+"""Confidence intervals and verdicts."""
 
 from math import inf, isclose, sqrt
 from random import Random
@@ -16,7 +16,6 @@ from loadtests.models.estimates import (
     clustered_interval,
     confidence_interval,
     mean_over_runs,
-    paired_difference,
     verdict,
     warm_up_of,
 )
@@ -89,17 +88,6 @@ def test_replications_come_to_the_formula_and_each_counts_once() -> None:
     assert found.covers(mg1(0.5, 1.0, 0.09).response_time_s)
 
 
-def test_a_pair_differs_by_the_server_alone() -> None:
-    """A server that takes 0.02 more for each: beside the replay that is seen at once."""
-    arrivals, services = load(0.8, 4000, seed=8)
-    measured = [r + 0.02 for r in fcfs(arrivals, services)]
-    found = paired_difference(measured, fcfs(arrivals, services))
-    assert found.estimate == pytest.approx(0.02)
-    assert found.half_width < 1e-9
-    assert batch_means(measured).half_width > 0.1
-    assert found.plus(mg1(0.8, 1.0, 0.09).response_time_s).estimate == pytest.approx(3.18 + 0.02)
-
-
 @pytest.mark.parametrize(
     ("estimate", "half_width", "expected"),
     [
@@ -130,7 +118,6 @@ def test_a_verdict_reads_as_words() -> None:
         (lambda: confidence_interval([1.0, 2.0], 1.0), "confidence must lie between 0 and 1"),
         (lambda: batch_means([1.0] * 19), "19 values do not fill 20 batches"),
         (lambda: batch_means([1.0] * 19, 1), "batches must be a whole number of at least 2"),
-        (lambda: paired_difference([1.0], []), "shorter"),
         (lambda: verdict(Interval(0, 1, 2), 0.0), "predicted must be a positive number"),
         (lambda: verdict(Interval(0, 1, 2), 1.0, 0.0), "tolerance must be a positive"),
         (lambda: Interval(0.0, 1.0, 2).relative_half_width, "estimate of 0"),
