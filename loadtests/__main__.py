@@ -17,6 +17,7 @@ from loadtests.lab import network_file, studies
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import REPORT, Results, ResultsError
 from loadtests.processes import PROJECT, ProgramFailed
+from loadtests.tables import TableError
 
 RESULTS = PROJECT / "loadtests" / "results"
 INTERRUPTED = 130
@@ -233,7 +234,7 @@ def run_command() -> int:
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except (ResultsError, ProgramFailed) as problem:
+    except (ResultsError, ProgramFailed, TableError) as problem:
         _say(f"error: {problem}")
         return 1
     return 0

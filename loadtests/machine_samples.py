@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic
 
 from loadtests.grouping import grouped
-from loadtests.processes import LOOK_EVERY_S, ProgramFailed, family, stat_fields
+from loadtests.processes import LOOK_EVERY_S, family, stat_fields
 from loadtests.tables import Line, cell, lines_of, to_append, whole_lines
 
 SAMPLE_EVERY_S = 1.0
@@ -91,16 +91,6 @@ def cpu_s(pids: Iterable[int]) -> dict[int, float]:
 def used_s(now: Mapping[int, float], before: Mapping[int, float]) -> float:
     """Seconds that the processes of `now` have used since `before`, both as by `cpu_s`."""
     return sum(after_s - before.get(pid, 0.0) for pid, after_s in now.items())
-
-
-def check(path: Path) -> None:
-    """Raise ProgramFailed if there is a table to which `append` cannot append."""
-    if path.exists():
-        try:
-            to_append(path, Sample.columns()).close()
-        except ValueError as problem:
-            told = "has other columns than this version; begin anew"
-            raise ProgramFailed(f"{path} {told}") from problem
 
 
 def append(path: Path, run: str, samples: Sequence[Sample]) -> None:

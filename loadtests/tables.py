@@ -19,6 +19,10 @@ YES, NO = "yes", "no"  # how a bool stands in a table
 Made = TypeVar("Made")
 
 
+class TableError(ValueError):
+    """A file is not a table of the kind that is wanted; the message names it."""
+
+
 class Line:
     """A line of a table, as a dataclass whose fields are the columns."""
 
@@ -66,14 +70,15 @@ def cell(value: object, decimals: int | None = None) -> object:
 def to_append(path: Path, columns: Sequence[str]) -> TextIO:
     """Open a table to append lines to, with a header if it is new, and without a torn last line.
 
-    Raises OSError, and ValueError if the file does not begin with these columns.
+    Raises OSError, and TableError if the file has other columns.
     """
     header = ",".join(columns).encode()
     content = path.read_bytes() if path.exists() else b""
     whole = content[: content.rfind(b"\n") + 1]
     is_known = whole.splitlines()[0] == header if whole else (header + b"\r").startswith(content)
     if not is_known:
-        raise ValueError(f"{path} does not begin with the header line {','.join(columns)}")
+        told = f"has other columns than {','.join(columns)}, so nothing can be added to it"
+        raise TableError(f"{path} {told}; begin anew, with a new file or folder")
     if whole != content:
         os.truncate(path, len(whole))
     stream = path.open("a", encoding="utf-8", newline="", buffering=1)
@@ -95,15 +100,15 @@ def lines_of(
 ) -> Iterator[Made]:
     """The rows of a table as dataclasses of a kind; other columns than its fields are left out.
 
-    header: names of the columns; None: they are the first row. Raises ValueError naming the file
-    for a column that is missing and a row that is no line; what has a default may be missing.
+    header: names of the columns; None: they are the first row. Raises TableError for a column that
+    is missing and a row that is no line; what has a default may be missing.
     """
     table = iter(rows)
     names = list(next(table, ()) if header is None else header)
     types = types_of(kind)
     defaults = {field.name for field in fields(cast("Any", kind)) if field.default is not MISSING}
     if missing := [name for name in types if name not in {*names, *defaults}]:
-        raise ValueError(f"{path} has no column {missing[0]}; it has {names}")
+        raise TableError(f"{path} has no column {missing[0]}; it has {', '.join(names)}")
     places = [(name, names.index(name), parser(types[name])) for name in types if name in names]
     required = 1 + max((at for name, at, _ in places if name not in defaults), default=-1)
     for row in filter(None, table):
@@ -116,7 +121,7 @@ def lines_of(
                     values[column] = parsed(row[at])
         except ValueError as problem:
             told = f"{path}: {row} is not a {kind.__name__}, {column}: {problem}"
-            raise ValueError(told) from problem
+            raise TableError(told) from problem
         yield kind(**values)
 
 

@@ -28,7 +28,7 @@ from loadtests import machine_samples as sampling
 from loadtests.generation.calibration import WARM_UP, Calibration, calibration_of, chance_s
 from loadtests.generation.interactions import Sequences
 from loadtests.generation.interactions import save as save_interactions
-from loadtests.generation.rows import Row, RowFile, read_rows
+from loadtests.generation.rows import COLUMNS, Row, RowFile, read_rows
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.generation.schedule import Arrival, Choices, save, save_requests
 from loadtests.machine_samples import Sample, Sampler
@@ -216,13 +216,13 @@ class _Job:
     def __post_init__(self) -> None:
         """Raise ValueError if the run id is not well formed or the folder has it already.
 
-        Raises ProgramFailed if the folder is of a version whose samples have other columns.
+        Raises TableError if the folder is of a version whose tables have other columns.
         """
         if not _RUN_ID.fullmatch(self.run):
             allowed = "letters, digits, dots, dashes and underscores"
             raise ValueError(f"run is {self.run!r}; it may have {allowed}")
         taken = self.by.folder / SAMPLES
-        sampling.check(taken)
+        _require_same_columns(self.by.folder)
         if self.run in sampling.read(taken):
             raise ValueError(f"run {self.run} is in {taken} already")
 
@@ -346,14 +346,26 @@ def _is_shared(manifest: Path) -> bool:
     return manifest.exists() and json.loads(manifest.read_bytes()).get("shared", False)
 
 
+RUN_COLUMNS = (
+    *("run", "accepted", "reasons", "workload", "requests"),
+    *(f"{rule.name} ({rule.unit})" for rule in RULES),
+)
+_TABLES = {REQUESTS: COLUMNS, SAMPLES: Sample.columns(), RUNS: RUN_COLUMNS}
+
+
+def _require_same_columns(folder: Path) -> None:
+    """Raise TableError if there is a table to which a run could not be added."""
+    for name, columns in _TABLES.items():
+        if (folder / name).exists():
+            to_append(folder / name, columns).close()
+
+
 def append_verdict(folder: Path, record: RunRecord, verdict: Verdict) -> None:
     """List the run in `runs.csv`: whether it counts, why not, and the value of each rule."""
-    names = [f"{rule.name} ({rule.unit})" for rule in RULES]
     values = (verdict.values[rule.name] for rule in RULES)
     shown = ["" if value is None else f"{value:.6g}" for value in values]
     accepted = cell(verdict.accepted)
     about = record.run, accepted, verdict.reasons, record.workload, len(record.rows)
-    columns = "run", "accepted", "reasons", "workload", "requests", *names
-    with to_append(folder / RUNS, columns) as file:
+    with to_append(folder / RUNS, RUN_COLUMNS) as file:
         csv.writer(file).writerow([*about, *shown])
         os.fsync(file.fileno())

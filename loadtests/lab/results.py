@@ -46,15 +46,10 @@ class Results:
     def more(self, name: str, columns: Columns) -> Iterator[TableWriter]:
         """Append to the table `name`, which is made if it is missing; a torn last line is removed.
 
-        Raises ResultsError if the table has other columns.
+        Raises TableError if the table has other columns.
         """
         names = columns.columns() if isinstance(columns, type) else columns
-        try:
-            stream = to_append(self._path(name), names)
-        except ValueError as problem:
-            told = "has other columns than this version; begin anew"
-            raise ResultsError(f"{self._path(name)} {told}") from problem
-        with stream:
+        with to_append(self._path(name), names) as stream:
             yield TableWriter(stream, names)
 
     def has(self, name: str) -> bool:
@@ -73,7 +68,7 @@ class Results:
         return self.rows(name) if self.has(name) else []
 
     def lines(self, name: str, kind: type[OneLine]) -> list[OneLine]:
-        """The lines of a table. Raises ResultsError without it, ValueError for other lines."""
+        """The lines of a table. Raises ResultsError without it, TableError for other lines."""
         return list(lines_of(kind, self._path(name), csv.reader(self._table(name))))
 
     def lines_if_any(self, name: str, kind: type[OneLine]) -> list[OneLine]:

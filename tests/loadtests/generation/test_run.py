@@ -27,6 +27,7 @@ from loadtests.generation.schedule import (
 )
 from loadtests.models.random_times import deterministic_times, poisson_times
 from loadtests.processes import PROJECT, ProgramFailed, Service, Site, family, free_port
+from loadtests.tables import TableError
 from tests.loadtests.generation.conftest import QUICK, QUICK_S, WITHIN_S, until
 
 
@@ -198,11 +199,12 @@ def test_a_run_needs_a_plain_name(tmp_path: Path, run: str) -> None:
         Generator(tmp_path).open(Site("http://x"), [Arrival(0, 0, "k", "/")], run)
 
 
-def test_a_folder_whose_samples_have_other_columns_is_refused_before_the_run(
-    tmp_path: Path,
+@pytest.mark.parametrize("table", ["requests", "samples", "runs"])
+def test_a_folder_whose_tables_have_other_columns_is_refused_before_the_run(
+    tmp_path: Path, table: str
 ) -> None:
-    (tmp_path / "samples.csv").write_text("at_s,client_cpu,server_cpu,foreign_cpu,disk,run\r\n")
-    with pytest.raises(ProgramFailed, match=r"samples\.csv has other columns than this version; "):
+    (tmp_path / f"{table}.csv").write_text("run,disk\r\n")
+    with pytest.raises(TableError, match=rf"{table}\.csv has other columns than .*; begin anew"):
         Generator(tmp_path).open(Site("http://127.0.0.1:1"), [Arrival(0, 0.0, "k", "/")], "r")
     assert not (tmp_path / "locust.log").exists()
 

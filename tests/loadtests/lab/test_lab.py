@@ -19,6 +19,7 @@ from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import FOLDED_ROWS, plain_page, report_page
 from loadtests.lab.results import Results, ResultsError
+from loadtests.tables import TableError
 from tests.loadtests.lab.miniature import EXPERIMENT
 
 
@@ -97,7 +98,7 @@ class TestRunning:
         results = Results(tmp_path)
         with results.table("squares", ("x",)) as table:
             table.write(x=1)
-        with pytest.raises(ResultsError, match="has other columns"), results.more("squares", "xy"):
+        with pytest.raises(TableError, match="has other columns"), results.more("squares", "xy"):
             pass
         assert results.rows("squares") == [{"x": "1"}]
 
@@ -287,6 +288,11 @@ class TestCommand:
         monkeypatch.setattr("sys.argv", ["lab", "analyse", str(tmp_path)])
         assert command.run_command() == 1
         assert "error:" in capsys.readouterr().err
+        older = done(tmp_path / "older").folder
+        (older / "requests.csv").write_text("run,took\r\n", encoding="utf-8")
+        monkeypatch.setattr("sys.argv", ["lab", "analyse", str(older)])
+        assert command.run_command() == 1
+        assert "requests.csv: ['run', 'took'] is not a Row" in capsys.readouterr().err
 
     def test_manifest_is_json(self, tmp_path: Path) -> None:
         assert json.loads((done(tmp_path / "one").folder / "manifest.json").read_bytes())
