@@ -19,16 +19,10 @@ from frontend.pages import error_pages
 from frontend.parameters import known_of, lead_to_strict_values, require_single, require_taken
 from frontend.questions.figures import FEW_ARRIVALS, FEW_IN_A_SLOT
 from frontend.questions.group_queries import only_origins
-from frontend.questions.group_rows import (
-    PUNCTUALITY,
-    SORTS,
-    best_and_worst,
-    months_of_year,
-    scale,
-    worst_first,
-)
+from frontend.questions.group_rows import PUNCTUALITY, SORTS, months_of_year, scale, worst_first
 from frontend.questions.intervals import offered
 from frontend.questions.status_answers import numbers_like
+from frontend.questions.verdicts import best_and_worst
 from frontend.settings import Settings
 
 if TYPE_CHECKING:

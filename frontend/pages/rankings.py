@@ -15,15 +15,8 @@ from frontend.form_request import filled_in
 from frontend.question import CARRIER, DAYS, ENDS, Question, require_known
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import question_of
-from frontend.questions.group_rows import (
-    KEYS,
-    SORTS,
-    Row,
-    Verdict,
-    in_order,
-    rows_of,
-    verdict,
-)
+from frontend.questions.group_rows import KEYS, SORTS, Row, in_order, rows_of
+from frontend.questions.verdicts import Verdict, verdict
 from frontend.twins import Twin, twins
 
 PATH = "/rankings"

@@ -8,5 +8,6 @@ figures             the figures of some groups of flights together
 flight_counts       how many flights there are between two cities; departures, days: which and when
 route_delays        how late a route is
 group_queries       answers by carrier, hour and so on; group_rows: what pages show of them
+verdicts            which group is the best, and whether that is more than chance
 intervals           intervals of days to offer as links
 """

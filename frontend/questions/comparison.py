@@ -28,8 +28,9 @@ from frontend.question import (
 )
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import answer_as_of
-from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, Verdict, best_first, verdict
+from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, best_first
 from frontend.questions.punctuality_report import figures_of
+from frontend.questions.verdicts import Verdict, verdict
 from frontend.search.fields import DAYS_FIELD, route, understood
 from frontend.search.times import Days
 

@@ -100,16 +100,6 @@ def test_each_day_has_a_row(pages: FlaskClient, world: World) -> None:
         ]
 
 
-def test_the_histogram_counts_every_arrival_once(pages: FlaskClient, world: World) -> None:
-    page = raw(pages, over_days(BUSY))
-    bins = page[page.index('id="each-bin"') :].partition("</table>")[0]
-    rows = re.findall(r'<th scope="row">(.*?)</th><td class="n">([\d,]+)</td>', bins)
-    counts = {name: int(count) for name, count in rows}
-    delays = [f["ARR_DELAY"] for f in flights_of(world, BUSY) if f["ARR_DELAY"] is not None]
-    assert sum(counts.values()) == len(delays)
-    assert counts["0 to 14 min"] == sum(0 <= delay < 15 for delay in delays)
-
-
 def test_bars_are_late_from_15_minutes_on(pages: FlaskClient) -> None:
     page = raw(pages, over_days(BUSY)).partition('id="spread"')[2]
     found = re.findall(r'<rect class="bar (\w+)"[^>]*><title>(\d+)[^:]* min( early)?', page)
@@ -137,12 +127,6 @@ def test_several_carriers_are_compared_over_the_same_flights(pages: FlaskClient)
     assert "Southwest Airlines (WN) or American Airlines (AA)?" in chosen
 
 
-def test_without_days_it_is_about_all_of_them(pages: FlaskClient, world: World) -> None:
-    found = pages.get(address(BUSY, form=".json")).get_json()["carriers"]
-    flights = [each for each in world.transactions if each["OP_CARRIER_AIRLINE_ID"] == BUSY]
-    assert found[0]["flights"] == len(flights)
-
-
 def test_few_flights_are_warned_of(pages: FlaskClient, world: World) -> None:
     assert 0 < averages_of(flights_of(world, QUIET))["arrived"] < 100
     assert "Few flights." in raw(pages, over_days(QUIET))
@@ -166,14 +150,6 @@ def test_the_csv_has_every_day_of_every_carrier(pages: FlaskClient, world: World
         assert row.pop("average_delay_of_7_days") == ""  # of four days
         assert {name: float(text) if text else None for name, text in row.items()} == averages
     assert pages.get(address(*range(1, 8), form=".csv")).status_code == 400
-
-
-def test_links_lead_to_other_days_of_the_same_carrier(pages: FlaskClient) -> None:
-    page = raw(pages, over_days(BUSY))
-    links = re.findall(r'<a href="(/average_delays[^"]*)"[^>]*>Last 7 days</a>', page)
-    (path,) = (link.replace("&amp;", "&") for link in links)
-    assert path == address(BUSY, INITIAL_DATE="2015-01-04", FINAL_DATE="2015-01-10")
-    assert 'aria-current="true">Last 7 days' in raw(pages, path)
 
 
 # --- a year

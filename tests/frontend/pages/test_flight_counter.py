@@ -51,15 +51,6 @@ def links_of(page: str, text: str) -> list[str]:
     return [link.replace("&amp;", "&") for link in found]
 
 
-def test_the_count_and_the_other_way(pages: FlaskClient, world: World) -> None:
-    page = counter(pages, over_days())
-    assert f'<p class="figure-large">{number(len(flights_of(world)))}</p>' in page
-    (back,) = links_of(page, f"{TO} to {FROM}")
-    count = number(len(flights_of(world, TO, FROM)))
-    assert f"{TO} to {FROM}</a>: {count} flights." in page
-    assert f'<p class="figure-large">{count}</p>' in pages.get(back).text
-
-
 def test_each_day_has_a_row_and_those_with_flights_a_bar(pages: FlaskClient, world: World) -> None:
     page = counter(pages, over_days())
     counts = Counter(each["FL_DATE"] for each in flights_of(world))
@@ -68,13 +59,6 @@ def test_each_day_has_a_row_and_those_with_flights_a_bar(pages: FlaskClient, wor
     assert rows == [(str(day), str(counts[f"2015-01-0{day}"])) for day in range(2, 9)]
     assert counts
     assert len(re.findall(r"<title>\w+ \d Jan 2015: \d+ flights", page)) == len(counts)
-
-
-def test_each_carrier_has_its_share_and_a_link(pages: FlaskClient, world: World) -> None:
-    page = counter(pages, over_days())
-    counts = Counter(each["OP_CARRIER_AIRLINE_ID"] for each in flights_of(world))
-    rows = re.findall(r'OP_CARRIER_AIRLINE_ID=(\d+)[^<]*</a></th><td class="n">(\d+)</td>', page)
-    assert {int(carrier): int(count) for carrier, count in rows} == counts
 
 
 def test_twins_have_the_same_numbers(pages: FlaskClient, world: World) -> None:

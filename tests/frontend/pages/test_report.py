@@ -38,18 +38,6 @@ def test_the_report_says_how_often_it_is_late(
     assert pages.get(f"/report.json?OP_CARRIER_FL_NUM={number}").get_json()["count"] == len(flown)
 
 
-def test_an_interval_and_a_carrier(pages: FlaskClient, world: World, number: int) -> None:
-    flown = [e for e in world.transactions if e["OP_CARRIER_FL_NUM"] == number]
-    carrier, day = flown[0]["OP_CARRIER_AIRLINE_ID"], flown[0]["FL_DATE"]
-    found = pages.get(
-        f"/report.json?OP_CARRIER_FL_NUM={number}&OP_CARRIER_AIRLINE_ID={carrier}"
-        f"&INITIAL_DATE={day}&FINAL_DATE={day}"
-    ).get_json()
-    assert found["count"] == sum(
-        (e["OP_CARRIER_AIRLINE_ID"], e["FL_DATE"]) == (carrier, day) for e in flown
-    )
-
-
 def test_a_number_that_nobody_flew_is_told(pages: FlaskClient) -> None:
     answer = pages.get("/report?OP_CARRIER_FL_NUM=99999")
     assert answer.status_code == 200
@@ -67,12 +55,6 @@ def test_a_carrier_that_was_chosen_is_part_of_the_flights_name(pages: FlaskClien
     status = pages.get(f"/filter_transactions?{query}&FL_DATE=2013-01-01").text
     assert "<h1>Flight WN 99999 on Tuesday, 1 January 2013</h1>" in status
     assert ">How often is WN 99999 late?</a>" in status
-
-
-def test_a_number_that_a_carrier_did_not_fly_is_told_with_the_carrier(pages: FlaskClient) -> None:
-    text = pages.get("/report?OP_CARRIER_FL_NUM=99999&OP_CARRIER_AIRLINE_ID=19393").text
-    told = "The ledger has no flights of Southwest Airlines (WN) with the number 99999 on these"
-    assert told in text
 
 
 def test_a_punctual_flight_has_no_longest_delay(pages: FlaskClient, world: World) -> None:

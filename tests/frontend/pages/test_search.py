@@ -8,7 +8,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from flask.testing import FlaskClient
 
-from backend.questions.carriers import CARRIERS
 from backend.questions.carriers import code_of as code_of_carrier
 from frontend import filters
 from frontend.search.examples import UNTIL_KNOWN
@@ -49,49 +48,6 @@ def test_a_flight_leads_to_its_report_or_its_status(look: Look, flight: Json) ->
     day = {"FL_DATE": [flight["FL_DATE"]]}
     assert look(f"{name} {flight['FL_DATE']}") == (302, "/filter_transactions", question | day)
     assert look(f"{name} 2033-01-01")[0] == 200
-
-
-def test_a_route_leads_to_its_page_by_airports_or_cities(look: Look, flight: Json) -> None:
-    airports = {end: [flight[end]] for end in ("ORIGIN", "DEST")}
-    cities = {f"{end}_CITY_NAME": [flight[f"{end}_CITY_NAME"]] for end in ("ORIGIN", "DEST")}
-    day = {name: [flight["FL_DATE"]] for name in ("INITIAL_DATE", "FINAL_DATE")}
-    for text, question in {
-        f"{flight['ORIGIN']}-{flight['DEST']}": airports,
-        f"{flight['ORIGIN'].lower()} to {flight['DEST'].lower()}": airports,
-        f"{flight['ORIGIN_CITY_NAME']} to {flight['DEST_CITY_NAME']}": cities,
-        f"flights from {flight['ORIGIN']} to {flight['DEST']} on {flight['FL_DATE']}": airports
-        | day,
-    }.items():
-        assert look(text) == (302, "/route", question), text
-
-
-def test_questions_of_a_traveller(look: Look, flight: Json, world: World) -> None:
-    days = sorted(each["FL_DATE"] for each in world.transactions)
-    carrier = {"OP_CARRIER_AIRLINE_ID": [str(flight["OP_CARRIER_AIRLINE_ID"])]}
-    number = {"OP_CARRIER_FL_NUM": [str(flight["OP_CARRIER_FL_NUM"])]}
-    code, ends = code_of(flight), {end: [flight[end]] for end in ("ORIGIN", "DEST")}
-    everything = {"INITIAL_DATE": days[:1], "FINAL_DATE": days[-1:]}
-    worst = {"sort": ["average_delay"], "order": ["descending"]}
-    assert look(f"how late is {code}?") == (302, "/average_delays", carrier | everything)
-    assert look(f"how late is {code} {number['OP_CARRIER_FL_NUM'][0]}") == (
-        302,
-        "/report",
-        number | carrier,
-    )
-    route = f"{flight['ORIGIN']}-{flight['DEST']}"
-    assert look(f"is the evening flight {route} worse") == (302, "/route", ends)
-    assert look(f"which airline is best from {route}") == (302, "/route", ends)
-    assert look("which route is worst?") == (302, "/rankings", {"by": ["route"], **worst})
-    assert look(flight["ORIGIN"]) == (302, f"/airports/{flight['ORIGIN']}", {})
-
-
-def test_a_carrier_is_found_by_code_name_and_short_name(look: Look, world: World) -> None:
-    some = {each["OP_CARRIER_AIRLINE_ID"] for each in world.transactions}
-    for carrier in (one for one in CARRIERS if one.number in some and "(" not in one.name):
-        for text in (carrier.code, carrier.name, carrier.name.lower(), carrier.name.split()[0]):
-            status, path, question = look(text)
-            assert (status, path) == (302, "/average_delays"), text
-            assert question["OP_CARRIER_AIRLINE_ID"] == [str(carrier.number)]
 
 
 def test_a_single_match_is_shown(
@@ -162,28 +118,12 @@ def test_every_page_that_the_search_opens_answers_all_of_the_text(
         assert page.status_code == 200, text
 
 
-def test_a_number_that_flights_have_is_a_flight_number(pages: FlaskClient, flight: Json) -> None:
-    number = flight["OP_CARRIER_FL_NUM"]
-    found = pages.get("/search.json", query_string={"q": str(number)}).get_json()
-    addresses = [each["address"] for each in found["possibilities"]]
-    assert addresses[0] == f"/report?OP_CARRIER_FL_NUM={number}"
-
-
 def test_an_unknown_flight_offers_others(pages: FlaskClient, flight: Json) -> None:
     number = flight["OP_CARRIER_FL_NUM"]
     for text in (f"{code_of(flight)} {number} 2033-01-01", f"{number}99"):
         found = pages.get("/search.json", query_string={"q": text}).get_json()
         assert "/report" not in str(found["possibilities"])
         assert any("/report?" in each["address"] for each in found["suggestions"]), text
-
-
-def test_a_way_back_without_flights(pages: FlaskClient, look: Look, world: World) -> None:
-    flown = {(each["ORIGIN"], each["DEST"]) for each in world.transactions}
-    origin, destination = next((a, b) for b, a in sorted(flown) if (a, b) not in flown)
-    question = {"ORIGIN": [origin], "DEST": [destination]}
-    assert look(f"{origin}-{destination}") == (302, "/route", question)
-    (found,) = pages.get(f"/search.json?q={origin}-{destination}").get_json()["possibilities"]
-    assert "no such flights" in found["shows"]
 
 
 def test_without_results_there_are_suggestions(
@@ -209,17 +149,6 @@ def completions(pages: FlaskClient, text: str) -> list[Json]:
     assert answer.status_code == 200
     found: list[Json] = answer.get_json()["suggestions"]
     return found
-
-
-def test_names_and_rankings_are_suggested(pages: FlaskClient, flight: Json) -> None:
-    name = next(one.name for one in CARRIERS if one.number == flight["OP_CARRIER_AIRLINE_ID"])
-    assert any(name in each["label"] for each in completions(pages, f"how late is {name[:5]}"))
-    city = flight["ORIGIN_CITY_NAME"]
-    assert any(city in each["label"] for each in completions(pages, city[:4]))
-    begun = f"{flight['ORIGIN']} to {flight['DEST_CITY_NAME'][:5]}"
-    assert any(each["address"].startswith("/route?") for each in completions(pages, begun))
-    assert completions(pages, "worst r")[0]["label"] == "Routes, worst first"
-    assert completions(pages, "") == completions(pages, "☃") == []
 
 
 def test_flight_numbers_are_suggested(pages: FlaskClient, world: World, flight: Json) -> None:
@@ -261,9 +190,3 @@ def test_any_text_is_answered_with_a_page(pages: FlaskClient, text: str) -> None
     assert page.status_code == 200
     assert "<script>alert" not in page.text
     assert completions(pages, text) == []
-
-
-def test_nothing_asked_is_a_page_with_examples(pages: FlaskClient) -> None:
-    page = pages.get("/search").text
-    assert "<h1>Search the ledger</h1>" in page
-    assert 'href="/search?q=' in page

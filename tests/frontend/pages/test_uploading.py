@@ -4,12 +4,11 @@ import csv
 import gzip
 import io
 import json
-import lzma
 import re
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZipFile
 
 import pytest
 
@@ -101,14 +100,6 @@ def test_a_file_is_checked_and_added_once(
     assert visitor.transactions == before + 30
 
 
-@pytest.mark.parametrize(("separator", "name"), [(";", "flights.csv"), ("\t", "flights.tsv")])
-def test_semicolons_and_tabs_separate_cells(visitor: Visitor, separator: str, name: str) -> None:
-    text = io.StringIO(newline="")
-    csv.writer(text, delimiter=separator).writerows(csv.reader(io.StringIO(CSV.decode())))
-    page = visitor.upload(text.getvalue().encode(), name, action="check")
-    assert "All 30 rows are flights." in page.text
-
-
 def test_a_file_is_checked_and_then_added_without_being_chosen_again(visitor: Visitor) -> None:
     before = visitor.transactions
     flights = csv_of(generated(90)[60:70]).encode()
@@ -184,15 +175,6 @@ def test_one_bad_row_keeps_all_out_and_is_shown(visitor: Visitor) -> None:
     assert visitor.transactions == before
 
 
-def test_the_others_are_added_if_that_was_chosen(visitor: Visitor) -> None:
-    before = visitor.transactions
-    page = visitor.upload(spoilt(new_csv(), 5), on_error="skip")
-    assert page.status_code == 200
-    assert "29 flights were accepted" in page.text
-    assert "1 row was left out" in page.text
-    assert visitor.transactions == before + 29
-
-
 def test_all_bad_rows_are_counted_and_the_first_are_shown(visitor: Visitor) -> None:
     flights = csv_of(generated(150)).encode()
     page = visitor.upload(spoilt(flights, *range(2, 152)))
@@ -200,8 +182,6 @@ def test_all_bad_rows_are_counted_and_the_first_are_shown(visitor: Visitor) -> N
     assert page.text.count('<td class="n">') == 100
     assert "the first 100" in page.text
 
-
-QUOTED = lines_of(CSV)[0] + lines_of(CSV)[1].replace(b'"', b'"\n', 1) + b"".join(lines_of(CSV)[2:5])
 
 TWO_TABLES = io.BytesIO()
 with ZipFile(TWO_TABLES, "w") as archive:
@@ -244,13 +224,6 @@ def test_a_header_alone_has_no_flights(visitor: Visitor) -> None:
         page = visitor.upload(lines_of(CSV)[0], action=action)
         assert page.status_code == 200
         assert "This file has no flights." in page.text
-
-
-def test_a_quoted_line_break_spoils_its_two_lines_and_no_other(visitor: Visitor) -> None:
-    page = visitor.upload(QUOTED, action="check")
-    assert "3 rows are flights, 2 are not." in page.text
-    assert '<td class="n">2</td>' in page.text
-    assert '<td class="n">3</td>' in page.text
 
 
 def test_a_file_has_to_be_chosen(visitor: Visitor) -> None:
@@ -317,29 +290,6 @@ def test_a_backend_that_died_is_said_to_have(tmp_path_factory: pytest.TempPathFa
 
 
 # --- what it was taken for
-
-
-def zipped(content: bytes) -> bytes:
-    packed = io.BytesIO()
-    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
-        archive.writestr("readme.html", "<html>")
-        archive.writestr("On_Time_2015_1.csv", content)
-    return packed.getvalue()
-
-
-@pytest.mark.parametrize(
-    "packed",
-    [
-        pytest.param(zipped, id="zip"),
-        pytest.param(gzip.compress, id="gz"),
-        pytest.param(lzma.compress, id="xz"),
-        pytest.param(lambda content: content.decode().encode("utf-16"), id="utf-16"),
-    ],
-)
-def test_files_of_all_forms_are_taken(visitor: Visitor, packed: Callable[[bytes], bytes]) -> None:
-    body = packed(new_csv())
-    assert "All 30 rows are flights." in visitor.upload(body, action="check").text
-    assert "30 flights were accepted" in visitor.upload(body).text
 
 
 def test_a_check_shows_what_columns_were_understood_as(visitor: Visitor) -> None:

@@ -4,14 +4,8 @@ import random
 
 import pytest
 
-from frontend.questions.group_rows import (
-    SORTS,
-    Row,
-    best_first,
-    in_order,
-    verdict,
-    worst_first,
-)
+from frontend.questions.group_rows import SORTS, Row, best_first, in_order, worst_first
+from frontend.questions.verdicts import verdict
 
 
 def row(name: str, flights: int, on_time: int, cancelled: int = 0, mean: float = 0.0) -> Row:
@@ -91,10 +85,6 @@ def test_of_equal_groups_the_one_with_most_flights_is_first_in_any_order() -> No
         ):
             assert [each.name for each in ordered if each.name != "D"] == ["B", "C", "A"]
     assert [best_first(rows, SHARE)[-1].name, worst_first(rows, SHARE)[0].name] == ["D", "D"]
-
-
-def test_one_group_is_compared_with_none() -> None:
-    assert verdict([WORSE], SHARE, is_descending=True) is None
 
 
 def test_shares_of_all_and_of_none_are_uncertain_too() -> None:

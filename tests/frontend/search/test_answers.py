@@ -277,30 +277,5 @@ def test_what_a_page_does_not_use_of_a_text_is_said(
     assert [(lead.address, lead.unused) for lead in found(text)] == expected
 
 
-def test_whether_there_are_flights_is_asked_for_what_may_have_none() -> None:
-    (flight,) = found("UA 1545 on 4 july")
-    assert flight.counted is not None
-    path, question = flight.counted
-    assert (path, dict(question)) == (
-        "/filter_transactions",
-        {
-            "OP_CARRIER_FL_NUM": 1545,
-            "OP_CARRIER_AIRLINE_ID": 19977,
-            "FL_DATE": "2013-07-04",
-            "FINAL_DATE": "2013-07-04",
-            "limit": 1,
-        },
-    )
-    (route,) = found("EWR-ORD")
-    assert route.counted is not None
-    assert route.counted[0] == "/flight_counter"
-    assert [one.counted for one in found("united vs delta")] == [None]
-    (delays,) = found("united at ORD in july")
-    assert delays.counted is not None
-    assert dict(delays.counted[1]).keys() == {
-        *("ORIGIN", "OP_CARRIER_AIRLINE_ID", "INITIAL_DATE", "FINAL_DATE")
-    }
-
-
 def test_an_empty_ledger_answers_nothing() -> None:
     assert leads(Reading(number=1), NOTHING_KNOWN) == []
