@@ -12,7 +12,7 @@ from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELDS, Field, Value
 
 _EMPTY = frozenset(
-    ("", "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "\\n", ".", "-", "--")
+    ["", "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "(null)", "none", "\\n", ".", "-", "--"]
 )
 _PANDAS = "(?:0 days |1900-01-01[ T])?"  # before a clock that it has as a duration or a moment
 _CLOCK = re.compile(rf"{_PANDAS}(\d{{1,2}}):([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)

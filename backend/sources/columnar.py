@@ -102,7 +102,10 @@ def _column(file: PackedFile, batch: Any, position: int) -> Sequence[object]:
         if arrow.types.is_timestamp(kind):
             column = column.cast(arrow.timestamp("s"), safe=False)  # of nanoseconds none is needed
         is_plain = arrow.types.is_primitive(kind) and not arrow.types.is_temporal(kind)
-        if not (is_plain or arrow.types.is_nested(kind)):
+        if arrow.types.is_dictionary(kind):
+            words = column.dictionary.cast(arrow.string())
+            column = arrow.DictionaryArray.from_arrays(column.indices, words)
+        elif not (is_plain or arrow.types.is_nested(kind)):
             column = column.cast(arrow.string())
         values = column.to_pylist()
     if arrow.types.is_floating(kind):  # NaN is what pandas writes where nothing is known

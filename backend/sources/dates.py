@@ -18,7 +18,7 @@ from backend.sources.source import Unusable
 _MS_A_DAY = 86_400_000
 _MIDNIGHT_MS = re.compile(r"[1-9]\d{11,12}", re.ASCII)  # since 1970; what pandas writes in JSON
 _TRANSTATS_CLOCK = " 12:00:00 AM"
-_MIDNIGHT = rf"(?:[ T]0?0:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?|{_TRANSTATS_CLOCK})?"
+_MIDNIGHT = rf"(?:[ T]0?0:00(?::00(?:\.0+)?)?(?:Z|\+00:00| UTC)?|{_TRANSTATS_CLOCK})?"
 _YEAR_FIRST = re.compile(
     rf"(\d{{4}})(?:([-/.])(\d{{1,2}})\2(\d{{1,2}}){_MIDNIGHT}|(\d\d)(\d\d)(?:\.0)?)", re.ASCII
 )

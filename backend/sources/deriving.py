@@ -40,8 +40,8 @@ class Deriver:
     """Turns batches of one file into raw rows.
 
     reading: what the columns mean. contradictions: what is wrong with days that can only be meant
-    in another order than the file's. emptied: how many cells that stand for nothing were emptied,
-    by field.
+    in another order than the file's. emptied: how many cells that mean nothing were emptied, by
+    field.
     """
 
     def __init__(

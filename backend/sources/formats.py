@@ -15,7 +15,7 @@ from backend.sources.json_records import read_json
 from backend.sources.packed import PACKED, WORKBOOK, PackedFile
 from backend.sources.records import Records
 from backend.sources.table import read_table
-from backend.sources.text import UTF_16, as_utf8
+from backend.sources.text import as_utf8
 
 _NOT_POSTED = (
     "is a Parquet or Arrow file, which is not read over the network; run python -m backend import "
@@ -48,7 +48,7 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
         "is data of R; load it there, and write it with write.csv(…, row.names = FALSE)",
     ),
     (
-        rb"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|[^\n]{,4000}\0",
+        rb"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|\xff\xfe\0\0|(?!\xff\xfe|\xfe\xff)[^\n]{,4000}\0",
         "is neither text nor a format that is read here; make a CSV file (UTF-8) of it",
     ),
 )
@@ -72,8 +72,7 @@ def opened_records(file: PackedFile) -> Iterator[Records]:
             with read_columnar(file, start, blocks) as records:
                 yield records
             return
-        if not start.startswith(UTF_16):
-            _refuse(file, start.removeprefix(BOM_UTF8))
+        _refuse(file, start.removeprefix(BOM_UTF8))
         yield _text_records(file, as_utf8(file, start, blocks))
 
 

@@ -1,4 +1,4 @@
-"""Reads records in JSON: an object a line, an array of objects, or a block file of the study.
+"""Reads records in JSON: an object a line, an array of objects, or an object that holds one.
 
 The titles are the names of the members. An object may leave out members, but what none of the first
 names, a later one may name only if it means nothing in a flight and the object lacks nothing that
@@ -27,17 +27,22 @@ from backend.sources.records import RecordBatch, Records, text_of, usable
 from backend.sources.source import BATCH_ROWS
 from backend.sources.text import line_batches, line_blocks
 
-ARRAY, BLOCK = "object", "transaction"  # what the rows of an array and of a block file are
+UNIT = "object"  # what the rows of a list are
 FOREIGN = 3  # as many unknown names are those of another table, and no slips
 LEDGERS_OWN = {"TRANSACTION_ID", "timestamp", "BLOCK_HEIGHT"}  # in an export, besides the fields
 _NULLABLE = [field.name for field in FIELDS if field.nullable]
 _SHOWN_CHARACTERS = 1000  # of a line that is wrong; an excerpt of them is kept
 _BLANKS = " \t\r\n"
-_OPENING = re.compile(r'\[|\{[^\[{]*"transactions"\s*:\s*\[')
+_OPENING = re.compile(
+    r'\[|\{[^\[{]*"(transactions|flights|data|results|records|rows|items)"\s*:\s*\['
+)  # of an array, a block file of the study, and what services answer
 _to_element = re.compile(rf"[{_BLANKS}]*(,?)[{_BLANKS}]*")
 NO_OBJECT = "must be a JSON object with the fields of a flight"
 NOT_BEFORE = "is a member that the first rows do not have"
-NDJSON_NEEDED = "flights are an array of objects, or an object a line (NDJSON)"
+NO_LIST = (
+    "is JSON without a list of flights; these are an array of objects (pandas: orient='records'), "
+    "or an object a line (NDJSON)"
+)
 
 
 NumberedObject = tuple[int, Mapping[str, object] | BadRow]
@@ -82,19 +87,20 @@ def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Record
     """
     is_line = start.partition(b"\n")[0].rstrip().endswith(b"}")
     if not file.is_strict and (_OPENING.match(start.decode(errors="replace")) or not is_line):
-        unit = ARRAY if start.startswith(b"[") else BLOCK
-        return _records(file, _slices(_elements(file, blocks, unit)), unit)
+        return _records(file, _slices(_elements(file, blocks)), UNIT)
     return _records(file, _lines(file, blocks), "line")
 
 
 def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
     first = next(parts, Part([], str))
-    objects = (value for _, value in first.objects if not isinstance(value, BadRow))
+    objects = [value for _, value in first.objects if not isinstance(value, BadRow)]
     members = dict.fromkeys(chain.from_iterable(objects))
     is_own = not members or (file.is_strict and _are_of_a_flight(members.keys()))
     if is_own:
         names = _Names(FIELD_NAMES, LEDGERS_OWN.union(FIELD_NAMES), set(), is_own)
     else:
+        if not any(_is_of_flight(*member) for value in objects for member in value.items()):
+            raise file.problem(NO_LIST)
         there = set(map(plain, members))
         nullable = _NULLABLE if {"fldate", "dest"} <= there else ()
         others = (name for name in nullable if plain(name) not in there)
@@ -102,6 +108,10 @@ def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
         names = _Names(titles, set(titles), set(filter(has_meaning, members)), is_own)
     batches = (partial(_batch, file, part, names, unit) for part in chain([first], parts))
     return Records(tuple(names.titles), batches, unit=unit)
+
+
+def _is_of_flight(name: str, value: object) -> bool:
+    return has_meaning(name) and not isinstance(value, list | dict)
 
 
 def _are_of_a_flight(names: Set[str]) -> bool:
@@ -179,57 +189,41 @@ def _object(file: PackedFile, number: int, line: str) -> dict[str, object] | Bad
     return record if isinstance(record, dict) else file.bad_row(number, "line", start, NO_OBJECT)
 
 
-def _elements(file: PackedFile, blocks: Iterator[bytes], unit: str) -> Iterator[NumberedObject]:
-    """Yield the objects of an array, or of that in a block file; there may be any number of them.
-
-    unit: ARRAY or BLOCK.
-    """
+def _elements(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObject]:
+    """Yield the objects of an array, or of that in an object; there may be any number of them."""
     decode = getincrementaldecoder("utf-8")("surrogateescape").decode
     text = decode(next(blocks, b"")).lstrip(f"\ufeff{_BLANKS}")
     if not (opening := _OPENING.match(text)):
-        raise file.problem(f"is JSON without a list of flights; {NDJSON_NEEDED}")
+        raise file.problem(NO_LIST)
     text, number, is_whole = text[opening.end() :], 0, False
     while True:
         place = 0
-        while element := _element(file, text, place, number + 1, unit, is_whole=is_whole):
+        while element := _element(file, text, place, number + 1, is_whole=is_whole):
             number += 1
             value, place = element
             yield number, value
         rest = text[place:].strip(_BLANKS)
-        if unit == BLOCK and rest.startswith("]"):
-            _require_end(file, rest, map(decode, blocks))
-            return
-        if rest.startswith("]") and rest != "]":
-            raise file.problem("continues after the end of its array; it must be one array")
-        if is_whole and rest == "]":
+        if is_whole and rest.startswith("]"):
+            _require_end(file, opening[0] + rest)
             return
         block = b"" if is_whole else next(blocks, b"")
-        if not block and not text.rstrip().endswith("]") and (is_whole or not rest.endswith("}")):
-            raise file.problem(f"ends within its array, after {number} {unit}s; download it again")
+        if not block and (is_whole or not rest.endswith(("}", "]"))):
+            raise file.problem(f"ends too early, after {number} objects; download it again")
         if len(text) - place > BLOCK_BYTES:
-            raise file.problem("has more blanks than a table of flights")
+            raise file.problem(f"has more than {BLOCK_BYTES:,} bytes without a flight in them")
         text, is_whole = text[place:] + decode(block, not block), not block
 
 
-def _require_end(file: PackedFile, rest: str, texts: Iterator[str]) -> None:
-    """Read a block file behind its transactions. Raises InvalidInput unless it ends as an object.
-
-    rest: what was read of it. texts: what follows.
-    """
-    for text in texts:
-        rest += text
-        if len(rest) > BLOCK_BYTES:
-            break
+def _require_end(file: PackedFile, text: str) -> None:
+    """Raise InvalidInput unless a file ends as it began. text: all of it but its objects."""
     try:
-        _decoder.decode('{"transactions":[' + rest)
+        _decoder.decode(text)
     except (RepeatedNameError, ValueError, RecursionError) as error:
-        raise file.problem(
-            "is cut off after its transactions, or continues as no block file does"
-        ) from error
+        raise file.problem("continues behind its list of flights as no JSON does") from error
 
 
 def _element(
-    file: PackedFile, text: str, place: int, number: int, unit: str, *, is_whole: bool
+    file: PackedFile, text: str, place: int, number: int, *, is_whole: bool
 ) -> tuple[Mapping[str, object] | BadRow, int] | None:
     """Return the element of an array behind `place`, and where it ends. Raises BadRow.
 
@@ -245,15 +239,15 @@ def _element(
             raise ValueError("a comma is missing, or there are two")
         value, end = _decoder.raw_decode(text, start)
     except RepeatedNameError as error:
-        raise file.bad_row(number, error.name, error.value, str(error), unit) from error
+        raise file.bad_row(number, error.name, error.value, str(error), UNIT) from error
     except (ValueError, RecursionError) as error:
         is_short = len(text) - place < BLOCK_BYTES and not is_whole
         if is_short and isinstance(error, json.JSONDecodeError):
             return None
         given, reason = text[place : place + 80], f"is not JSON ({error})"
-        raise file.bad_row(number, unit, given, reason, unit) from error
+        raise file.bad_row(number, UNIT, given, reason, UNIT) from error
     is_object = isinstance(value, dict)
-    return value if is_object else file.bad_row(number, unit, value, NO_OBJECT, unit), end
+    return value if is_object else file.bad_row(number, UNIT, value, NO_OBJECT, UNIT), end
 
 
 def _constant(name: str) -> str | None:

@@ -26,7 +26,8 @@ FEW_COLUMNS = 40  # which are quicker to cut together, even if half of them are 
 LOOKED_AT = 20  # rows, to see whether they begin with numbers
 _is_number = re.compile("[0-9]{1,12}").fullmatch
 _UNUSUAL = re.compile('["\r]')  # in a line that only a parser can take apart
-_EXCEL = re.compile(r'"?sep=(.)"?[,;\t|]*', re.IGNORECASE)
+_EXCEL = re.compile(r'"?sep=([^ ])"?[,;\t|]*', re.IGNORECASE)
+_parse = partial(csv.reader, strict=True, skipinitialspace=True)
 
 
 _Parsed = tuple[Sequence[list[str]], Sequence[int], Sequence[BadRow]]
@@ -116,7 +117,7 @@ def _cells(file: PackedFile, line: str, separators: str) -> tuple[str, list[str]
     best, cells, problem = separators[0], list[str](), ""
     for separator in separators:
         try:
-            row = next(csv.reader([line], strict=True, delimiter=separator))
+            row = next(_parse([line], delimiter=separator))
         except csv.Error as error:  # names in quotes, with another separator between them
             problem = problem or _reason(error)
             continue
@@ -133,7 +134,7 @@ def _have_row_names(lines: list[str], separator: str, count: int) -> bool:
     count: how many titles there are.
     """
     try:
-        rows = list(csv.reader(islice(filter(None, lines), LOOKED_AT), delimiter=separator))
+        rows = list(_parse(islice(filter(None, lines), LOOKED_AT), delimiter=separator))
     except csv.Error:
         return False
     names = [int(row[0]) for row in rows if len(row) == count + 1 and _is_number(row[0])]
@@ -187,7 +188,7 @@ def _column(rows: Sequence[list[str]], position: int) -> list[str]:
 def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parsed:
     """Return rows, their numbers, and the lines that are no rows of the header's width."""
     try:
-        rows = list(csv.reader(lines, strict=True, delimiter=header.separator))
+        rows = list(_parse(lines, delimiter=header.separator))
     except csv.Error:
         return _one_by_one(header, lines, numbers)
     # Fewer rows than lines: a quote was left open and swallowed a line break.
@@ -203,7 +204,7 @@ def _one_by_one(header: _Header, lines: list[str], numbers: Sequence[int]) -> _P
         count, cells = line.count(header.separator) + 1, list[str]()
         if line and (count >= width or _UNUSUAL.search(line)):
             try:
-                cells = next(csv.reader([line], strict=True, delimiter=header.separator))
+                cells = next(_parse([line], delimiter=header.separator))
             except csv.Error as error:
                 faults.append(header.file.bad_row(number, "line", line, _reason(error)))
                 continue

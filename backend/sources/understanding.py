@@ -19,7 +19,7 @@ class Understanding:
     not_used: titles of its other columns, those first that resemble a field that it lacks. dates:
     one of `ORDERS`; None if it has no column of days, or no day that tells. sample: returns its
     first rows as flights, with what is no valid value as it is. emptied: how many cells that
-    stand for nothing were emptied in the latest reading, by field.
+    mean nothing were emptied in the latest reading, by field.
     repeated_headers: how many lines were left out in it because they repeat the header.
     """
 

@@ -14,7 +14,7 @@ def parsed(field: str, value: object, dialect: str = LOOSE) -> Value:
     return PARSERS[dialect][POSITION[field]](value)
 
 
-WORDS = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "\\N", ".", "-", "--")
+WORDS = ("NA", "N/A", "#N/A", "<NA>", "NaN", "NULL", "(null)", "None", "\\N", ".", "-", "--")
 
 
 @pytest.mark.parametrize("word", WORDS)

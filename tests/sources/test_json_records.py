@@ -58,6 +58,7 @@ def numbered(number: int) -> dict[str, str]:
         block(*(row | STUDYS_OWN for row in ROWS)).encode(),
         b"\n " + block(*ROWS).encode(),
         json.dumps({"transactions": ROWS}, indent=4).encode(),
+        json.dumps({"status": "ok", "data": ROWS, "next": None}).encode(),
     ],
 )
 def test_every_object_is_a_flight(tmp_path: Path, content: bytes) -> None:
@@ -167,10 +168,14 @@ def test_an_array_is_read_piece_by_piece(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (json.dumps(ROWS)[:-1], "ends within its array, after 3 objects; download it again"),
-        (json.dumps(ROWS)[:-30], "ends within its array, after 2 objects; download it again"),
-        (json.dumps(ROWS) + "[]", "continues after the end of its array"),
-        ("[" + " " * (2 * BLOCK_BYTES) + "]", "has more blanks than a table of flights"),
+        (json.dumps(ROWS)[:-1], "ends too early, after 3 objects; download it again"),
+        (json.dumps(ROWS)[:-30], "ends too early, after 2 objects; download it again"),
+        (json.dumps(ROWS) + "[]", "continues behind its list of flights"),
+        (
+            "[" + " " * (2 * BLOCK_BYTES) + "]",
+            "has more than [0-9,]+ bytes without a flight",
+        ),
+        (json.dumps(ROWS) + " " * (2 * BLOCK_BYTES) + "!", "bytes without a flight"),
         (json.dumps(ROWS * 900).replace("}", "]", 1), "object 1: .*is not JSON"),
         ("[" * 1_000_000, "object 1: .*is not JSON"),
         ('[{"a": "' + "x" * 1_000_000, "object 1: .*is not JSON"),
@@ -192,24 +197,29 @@ def test_an_array_that_is_none_is_refused(tmp_path: Path, content: str, complain
         flights_of(open_source(written(tmp_path, content, "flights.json")))
 
 
-AFTER_A_BLOCK = "is cut off after its transactions, or continues as no block file does"
+AFTER_A_BLOCK = "continues behind its list of flights as no JSON does"
+CUT_OFF = "ends too early, after"
 
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ('{"transactions": [', "ends within its array, after 0 transactions"),
-        ('{"transactions": [{"YEAR": 1},', "ends within its array, after 1 transactions"),
+        ('{"transactions": [', f"{CUT_OFF} 0 objects"),
+        ('{"transactions": [{"YEAR": 1},', f"{CUT_OFF} 1 objects"),
         ('{"a":' * 100_000, "is JSON without a list of flights"),
         ('{"transactions": [{"YEAR": ' + "9" * 5000 + "}]}", "is not JSON"),
         (b'{"transactions":\n["\xff"]}', ".* must be a JSON object"),
         ('{"transactions":\n[{"YEAR": 1 2}]}', "is not JSON"),
         (block(FLOWN) + "\n" + block(FLOWN), AFTER_A_BLOCK),
-        (block(FLOWN).rstrip()[:-1] + ", garbage", AFTER_A_BLOCK),
-        (block(FLOWN).rstrip()[:-1], AFTER_A_BLOCK),
+        (block(FLOWN).rstrip()[:-1] + ", garbage}", AFTER_A_BLOCK),
+        (block(FLOWN).rstrip()[:-1], f"{CUT_OFF} 1 objects"),
+        (block(FLOWN).encode() + b"\xc3", AFTER_A_BLOCK),
         ('{"transactions": [], "transactions": []}', AFTER_A_BLOCK),
         ('{"error":\n"none today"}', "is JSON without a list of flights; .*NDJSON"),
-        ('{"transactions": "none"}', "does not have any column of a flight"),
+        ('{"transactions": "none"}', "is JSON without a list of flights"),
+        ('{"error": "none today", "status": 404}', "is JSON without a list of flights"),
+        (json.dumps({name: {"0": cell} for name, cell in FLOWN.items()}), ".*orient='records'"),
+        (json.dumps({"0": FLOWN, "1": FLOWN}), ".*orient='records'"),
         (b"{" + b" " * (2 * BLOCK_BYTES), "is JSON without a list of flights"),
     ],
 )
@@ -257,12 +267,12 @@ def test_bad_transactions_are_named_by_file_and_number(tmp_path: Path) -> None:
     lacking = {name: value for name, value in FLOWN.items() if name != "FL_DATE"}
     flags = FLOWN | {"CANCELLED": [0]}
     written(tmp_path, block(*[FLOWN] * 1000, lacking, 7, FLOWN, flags), "2.json")
-    place = f"{tmp_path.name}/2.json, transaction"
+    place = f"{tmp_path.name}/2.json, object"
     assert bad_rows(tmp_path) == (
         1002,
         [
             f"{place} 1001: FL_DATE is missing; this field is required",
-            f"{place} 1002: transaction 7: {NO_OBJECT}",
+            f"{place} 1002: object 7: {NO_OBJECT}",
             f"{place} 1004: CANCELLED [0]: must be a whole number",
         ],
     )

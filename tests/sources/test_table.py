@@ -49,6 +49,11 @@ def test_cells_may_be_separated_in_four_ways(tmp_path: Path, separator: str, quo
     assert [fault.row for fault in batch.faults] == [5]
 
 
+def test_a_blank_may_follow_a_separator(tmp_path: Path) -> None:
+    text = written_with(",", csv.QUOTE_ALL).replace('","', '", "')
+    assert flights_of(open_source(written(tmp_path, text))) == [flight_of(row) for row in ROWS]
+
+
 @pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=;", "sep=;;;;"])
 def test_the_line_that_excel_writes_names_the_separator(tmp_path: Path, first: str) -> None:
     records, (batch,) = read(tmp_path, f"\ufeff{first}\r\n{written_with(';')}")
