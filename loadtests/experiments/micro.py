@@ -11,19 +11,26 @@ Tables: `processes.csv` has a row for each process; `runs.csv`, whether the mach
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from loadtests.generation.rules import Facts, judge
+from loadtests.generation.rules import Facts
+from loadtests.generation.run import RunRecord, judge_run
 from loadtests.grouping import grouped
 from loadtests.lab import published
 from loadtests.lab.content import Figure, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Mode, Run
-from loadtests.lab.repeated import Estimate, accepted_by_run, estimate
+from loadtests.lab.repeated import (
+    Estimate,
+    Repeated,
+    accepted,
+    accepted_by_run,
+    rejected_told,
+)
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
@@ -31,10 +38,10 @@ from loadtests.machine import moment
 from loadtests.processes import backend, finished, plain_environment, running
 from loadtests.questions import all_blocks, as_sent
 
-REPEATS, QUICK_REPEATS, LEAST_REPEATS = 5, 3, 3
+REPEATS, QUICK_REPEATS = 5, 3
 TIMES = published.REPEATED_TIMES
 FLIGHTS = 1000  # number of different flights, which programs take again and again
-PROCESSES, RUNS = "processes", "runs"
+PROCESSES = "processes"
 ROUND_TRIPS, VALIDATIONS = "round trips", "validations"
 TRANSACTIONS, POSTED, SCHEMA = "transactions.ndjson", "flights.ndjson", "schema.json"
 _PROGRAM = "loadtests.in_process.repetition"
@@ -53,6 +60,11 @@ class Program:
     task: str
     quick_times: int
     files: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """What it is called in the table: its task and name."""
+        return f"{self.task} {self.name}"
 
     def command(self, folder: Path, times: int) -> list[str]:
         """The command line that does the task so often, with files in `folder`."""
@@ -89,10 +101,7 @@ def measure(run: Run) -> None:
     folder, log = run.results.folder, run.log
     make_inputs(folder, run.scratch / "chain", run.options.seed, log)
     repeats = run.options.reps or run.choose(QUICK_REPEATS, REPEATS)
-    with (
-        run.results.table(PROCESSES, ProcessLine) as processes,
-        run.results.table(RUNS, ("run", "accepted", "reasons", "foreign_cpu")) as runs,
-    ):
+    with run.results.table(PROCESSES, ProcessLine) as processes:
         for repeat, program in product(range(1, repeats + 1), PROGRAMS):
             run.say(f"{program.task}, {program.told}: {repeat} of {repeats}")
             for count in (0, run.choose(program.quick_times, TIMES)):
@@ -100,11 +109,9 @@ def measure(run: Run) -> None:
                 _, took = finished(program.command(folder, count), plain_environment(), log)
                 foreign_cpu = before.until(moment(None)).foreign_cores
                 name = f"{program.task.replace(' ', '-')}-{program.name}-{count}-{repeat}"
-                what = f"{program.task} {program.name}"
-                processes.add(ProcessLine(name, what, count, repeat, *astuple(took)))
-                verdict = judge(Facts(requests=1, failed=0, foreign_cpu=foreign_cpu))
-                told = {"accepted": verdict.accepted, "reasons": verdict.reasons}
-                runs.write(run=name, **told, foreign_cpu=foreign_cpu)
+                processes.add(ProcessLine(name, program.key, count, repeat, *astuple(took)))
+                record = RunRecord(name, "process", (), (), None, 0.0)
+                judge_run(folder, record, Facts(requests=1, failed=0, foreign_cpu=foreign_cpu))
 
 
 def make_inputs(folder: Path, chain: Path, seed: int, log: Path) -> None:
@@ -159,41 +166,65 @@ TASKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """The processes of a program. counted: those that count. made: their number in all.
+class Process:
+    """A process that did its task. start_s: median wall time of the start of its program alone."""
 
-    start_s: median wall time of the start alone. is_disturbed: the machine was quiet for too few
-    processes, so all of them count. walls_s: wall times for as many repetitions as in the study; if
-    there were fewer, the time beyond the start is extrapolated.
-    """
-
-    program: Program
-    counted: list[ProcessLine]
-    made: int
+    line: ProcessLine
     start_s: float
-    is_disturbed: bool
-    walls_s: list[float]
+    is_accepted: bool
+
+    @property
+    def wall_s(self) -> float:
+        """The wall time for as many repetitions as in the study.
+
+        If there were fewer, the time beyond the start is extrapolated.
+        """
+        line, factor = self.line, TIMES / self.line.times
+        if factor == 1:
+            return line.wall_s
+        return self.start_s + factor * max(0.0, line.wall_s - self.start_s)
+
+
+@dataclass(frozen=True)
+class Timed(Repeated[Process]):
+    """The processes of a program."""
+
+    @property
+    def program(self) -> Program:
+        """What they ran."""
+        return next(one for one in PROGRAMS if one.key == self.runs[0].line.program)
+
+    @property
+    def times(self) -> int:
+        """How often each did its task."""
+        return self.runs[0].line.times
+
+    def median(self, value: Callable[[Process], float]) -> float:
+        """The median of a value of them."""
+        return median(map(value, self.runs))
 
     @property
     def median_s(self) -> float:
-        """The median of `walls_s`."""
-        return median(self.walls_s)
+        """The median of the wall times."""
+        return self.median(lambda one: one.wall_s)
 
     @property
     def processor_s(self) -> float:
         """The median of the processor time."""
-        return median(one.user_s + one.sys_s for one in self.counted)
+        return self.median(lambda one: one.line.user_s + one.line.sys_s)
 
     @property
     def mean(self) -> Estimate:
-        """The mean of `walls_s`, without an interval for a single process."""
-        return estimate(self.walls_s)
+        """The mean of the wall times."""
+        return self.over(lambda one: one.wall_s)
 
 
 def analyse(results: Results) -> Report:
     """Make the report from `processes.csv` and `runs.csv`."""
-    sentences, found = Sentences("micro"), {task: _measured(results, task) for task in TASKS}
-    every = [one for some in found.values() for one in some]
+    sentences, every = Sentences("micro"), timed(results)
+    found = grouped(every, lambda one: one.program.task)
+    if missing := [task for task in TASKS if task not in found]:
+        raise ResultsError(f"{results.folder} has no process that did {missing[0]}")
     sections = [
         Section(TASKS[task].title, sentences(task.replace(" ", "_")), [_figure(task, some)])
         for task, some in found.items()
@@ -202,42 +233,25 @@ def analyse(results: Results) -> Report:
     sections.append(Section("Every process", parts=[_processes(every, note)]))
     metrics = [
         one.mean.metric(f"wall_per_100000[{one.program.task}, {one.program.name}]", "s")
-        for one in every
-        if not one.is_disturbed
+        for one in accepted(every)
     ]
-    return Report(sentences("findings", measured=found, tasks=TASKS), sections, metrics)
+    findings = sentences("findings", measured=found, tasks=TASKS)
+    return Report([*findings, *rejected_told(every, "programs")], sections, metrics)
 
 
-def _measured(results: Results, task: str) -> list[Measured]:
+def timed(results: Results) -> list[Timed]:
+    """The programs that did their tasks, in their order."""
+    is_accepted = accepted_by_run(results)
     lines = grouped(results.lines(PROCESSES, ProcessLine), lambda line: line.program)
-    is_quiet = accepted_by_run(results)
-    found = []
-    for program in (program for program in PROGRAMS if program.task == task):
-        own = lines.get(f"{task} {program.name}", [])
-        starts, works = _split(own)
-        if not works:
-            continue
-        quiet_starts, quiet_works = _split([line for line in own if is_quiet[line.run]])
-        made, is_disturbed = len(works), len(quiet_works) < LEAST_REPEATS or not quiet_starts
-        if not is_disturbed:
-            starts, works = quiet_starts, quiet_works
-        start_s, factor = median(one.wall_s for one in starts), TIMES / works[0].times
-        walls_s = [one.wall_s for one in works]
-        if factor != 1:
-            walls_s = [start_s + factor * max(0.0, wall_s - start_s) for wall_s in walls_s]
-        found.append(Measured(program, works, made, start_s, is_disturbed, walls_s))
-    if not found:
-        raise ResultsError(f"{results.folder} has no process that did {task}")
-    return found
-
-
-def _split(lines: Sequence[ProcessLine]) -> tuple[list[ProcessLine], list[ProcessLine]]:
-    """The processes that only started, and those that worked."""
-    return [one for one in lines if not one.times], [one for one in lines if one.times]
+    made = []
+    for own in (lines.get(program.key, []) for program in PROGRAMS):
+        start_s = median([line.wall_s for line in own if not line.times] or [0.0])
+        made += [Process(line, start_s, is_accepted[line.run]) for line in own if line.times]
+    return Timed.of_each(made, lambda one: one.line.program)
 
 
 class Compared(NamedTuple):
-    """A line of a comparison. source: where it is from; `bound` if the machine was too busy."""
+    """A line of a comparison. source: where it is from; `bound` if its processes were rejected."""
 
     name: str
     seconds: float
@@ -245,24 +259,23 @@ class Compared(NamedTuple):
     source: Source
 
 
-def _compared(task: str, found: Sequence[Measured]) -> list[Compared]:
+def _compared(task: str, found: Sequence[Timed]) -> list[Compared]:
     """What the study printed and what was measured here, the slowest first."""
     compared = [
         Compared(name, printed_s, "one, on the study's machine", "study")
         for name, printed_s in TASKS[task].printed.items()
     ]
     for one in found:
-        told = f"median of {len(one.counted)}" + ", disturbed" * one.is_disturbed
-        source: Source = "bound" if one.is_disturbed else "ours"
-        compared.append(Compared(one.program.told, one.median_s, told, source))
+        source: Source = "ours" if one.is_accepted else "bound"
+        compared.append(Compared(one.program.told, one.median_s, one.counted, source))
     return sorted(compared, key=lambda one: -one.seconds)
 
 
-def _table(task: str, found: Sequence[Measured]) -> Table:
+def _table(task: str, found: Sequence[Timed]) -> Table:
     note = "Times are wall times of the whole process, including its start."
     for one in found:
-        if (times := one.counted[0].times) != TIMES:
-            note += f" {one.program.told}: measured with {times:,} and extrapolated."
+        if one.times != TIMES:
+            note += f" {one.program.told}: measured with {one.times:,} and extrapolated."
     return Table.of(
         f"100,000 {task}",
         _compared(task, found),
@@ -278,7 +291,7 @@ def _table(task: str, found: Sequence[Measured]) -> Table:
     )
 
 
-def _figure(task: str, found: Sequence[Measured]) -> Figure:
+def _figure(task: str, found: Sequence[Timed]) -> Figure:
     compared = _compared(task, found)
     names, seconds = [one.name for one in compared], [one.seconds for one in compared]
     sources: dict[Source, str] = {
@@ -298,26 +311,25 @@ def _figure(task: str, found: Sequence[Measured]) -> Figure:
         if any(one.source == source for one in compared)
     ]
     limits = (10.0 ** math.floor(math.log10(min(seconds))), 1.2 * max(seconds))
-    fastest = min((one for one in compared if one.source != "bound"), key=lambda one: one.seconds)
-    told = f"The scale is logarithmic. The fastest is {fastest.name} with {fastest.seconds:.3g} s."
+    told = "The scale is logarithmic."
     x = Axis("s per 100,000", is_logarithmic=True, limits=limits)
     return figure(f"100,000 {task}", told, x, Axis(""), series, _table(task, found))
 
 
-def _processes(every: Sequence[Measured], note: str) -> Table:
+def _processes(every: Sequence[Timed], note: str) -> Table:
     return Table.of(
         "Whole processes, timed as by `time`",
         every,
         [
             ("Program", lambda one: f"{one.program.task}, {one.program.told}"),
-            ("Times", lambda one: f"{one.counted[0].times:,}"),
-            ("Counted", lambda one: f"{len(one.counted)} of {one.made}"),
-            ("Least wall (s)", lambda one: min(each.wall_s for each in one.counted)),
-            ("Median wall (s)", lambda one: median(each.wall_s for each in one.counted)),
+            ("Times", lambda one: f"{one.times:,}"),
+            ("Counted", lambda one: one.counted),
+            ("Least wall (s)", lambda one: min(each.line.wall_s for each in one.runs)),
+            ("Median wall (s)", lambda one: one.median(lambda each: each.line.wall_s)),
             ("± of the mean (s)", lambda one: one.mean.half_width),
-            ("User (s)", lambda one: median(each.user_s for each in one.counted)),
-            ("Sys (s)", lambda one: median(each.sys_s for each in one.counted)),
-            ("Start alone (s)", lambda one: one.start_s),
+            ("User (s)", lambda one: one.median(lambda each: each.line.user_s)),
+            ("Sys (s)", lambda one: one.median(lambda each: each.line.sys_s)),
+            ("Start alone (s)", lambda one: one.runs[0].start_s),
         ],
         note,
     )
