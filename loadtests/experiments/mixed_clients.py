@@ -8,19 +8,14 @@ the response time of one customer. D_b is the demand at the bottleneck, assumed 
 processors: the processor time of an interaction in the service and in the generator on the same
 machine, divided by the number of cores. Locks (also the interpreter's) and the disk can only lower
 the throughput further; they are the reason if the measurement stays below 1/D_b.
-
-Beyond saturation a line R = a + b·N and an exponential R = a·e^(b·N) are fitted to the same points.
-In a closed system the line must fit better, and its slope is the time between two customers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import dropwhile, pairwise
+from itertools import pairwise
 from operator import attrgetter
 from statistics import fmean
-
-import numpy as np
 
 from loadtests.experiments.mixed_clients_measurements import (
     FULL,
@@ -56,8 +51,6 @@ from loadtests.models.sample_statistics import mean_of_known
 from loadtests.scenarios import BATCH_FLIGHTS, BOOKSTORE, FREQUENT, RARE, SHARES, STEPS
 
 LEAST_SAMPLED_S = 2.0  # less is too short to measure the generator
-SATURATED_SHARE = 0.9  # saturation begins at this share of the highest throughput
-LEAST_SATURATED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,22 +119,6 @@ def points_of(runs: Sequence[MixedRun]) -> list[Point]:
     return Point.of_each(sorted(runs, key=key), key)
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """How R grows with N beyond saturation. Errors are root mean squares relative to R."""
-
-    first: int  # lowest N there
-    points: int  # how many
-    slope_s: float  # of the line: the time that each further customer adds
-    line_error: float
-    exponential_error: float
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether the line fits better."""
-        return self.line_error < self.exponential_error
-
-
 @dataclass(frozen=True)
 class Curve:
     """All accepted points at one place and ledger, at least one. cores: those of the machine."""
@@ -195,20 +172,6 @@ class Curve:
     def shares(self) -> list[tuple[float, int]]:
         """These of all its points, each with its N."""
         return [(self.share(point), point.line.customers) for point in self.points]
-
-    @cached_property
-    def growth(self) -> Growth | None:
-        """The growth of R from the first saturated point on; None if there are too few points."""
-        least = SATURATED_SHARE * self.best.throughput.value
-        beyond = list(dropwhile(lambda point: point.throughput.value < least, self.points))
-        if len(beyond) < LEAST_SATURATED:
-            return None
-        ns = np.array([point.line.customers for point in beyond])
-        seen = np.array([point.response.value for point in beyond])
-        line, exponential = np.polyfit(ns, seen, 1), np.polyfit(ns, np.log(seen), 1)
-        fitted = np.polyval(line, ns), np.exp(np.polyval(exponential, ns))
-        errors = (float(np.sqrt(np.mean((of / seen - 1) ** 2))) for of in fitted)
-        return Growth(beyond[0].line.customers, len(beyond), float(line[0]), *errors)
 
 
 def curves(points: Sequence[Point], cores: int) -> list[Curve]:
@@ -325,8 +288,6 @@ def _throughput_figure(
                 "Share of its bound / %",
                 lambda p: of_place[p.line.place].share(p) if p.is_accepted else None,
             ),
-            ("R / ms", lambda p: 1000 * p.response.value),
-            ("95 %", lambda p: p.response.give_or_take(1000) if p.is_accepted else NONE),
             ("Service's processor time / ms", lambda p: 1000 * p.service_demand_s),
         ],
         "Processor time is that of an interaction, with the miner's; in process the clients are "
@@ -347,18 +308,14 @@ def _latency_figure(
 ) -> Figure:
     """Figure 2 of the study for one ledger. made: its points, accepted or rejected."""
     table = Table.of(
-        f"Growth of latency, {blocks} blocks",
-        [(curve.line.place, curve.growth) for curve in curves if curve.growth is not None],
+        f"Latency, {blocks} blocks",
+        made,
         [
-            ("Clients are", lambda of: NAMES[of[0]]),
-            ("From N =", lambda of: of[1].first),
-            ("Points", lambda of: of[1].points),
-            ("Slope / ms", lambda of: 1000 * of[1].slope_s),
-            ("Line misses by / %", lambda of: 100 * of[1].line_error),
-            ("Exponential misses by / %", lambda of: 100 * of[1].exponential_error),
+            ("Clients are", lambda p: NAMES[p.line.place]),
+            ("N", lambda p: p.line.customers),
+            ("R / ms", lambda p: 1000 * p.response.value),
+            ("95 %", lambda p: p.response.give_or_take(1000) if p.is_accepted else NONE),
         ],
-        "Fits begin at the first N with nine tenths of the highest throughput, and need four "
-        "points. Misses are relative root mean squares.",
     )
     return figure(
         f"Latency, {blocks} blocks",

@@ -32,7 +32,7 @@ from loadtests.experiments.open_workload_loads import SERVERS, LoadKey, OpenRun,
 from loadtests.experiments.open_workload_measurements import measure
 from loadtests.experiments.open_workload_servers import SCALE
 from loadtests.grouping import grouped
-from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, shown, times
+from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Mode
 from loadtests.lab.repeated import accepted, estimate
 from loadtests.lab.repeated import of as estimated
@@ -130,7 +130,6 @@ def _of_the_steady_state(steady: Sequence[Steady], *, until_decided: bool) -> Se
     tables = [
         Table.of("The forecast from one customer", steady, _OF_STEADY, rules),
         Table.of("The order of service", steady, _OF_ORDER),
-        Table.of("What lies behind", steady, _OF_CAUSES),
     ]
     told = SENTENCES("steady", until_decided=until_decided, **LIMITS)
     return Section("Steady state", told, tables if steady else [])
@@ -222,15 +221,6 @@ _OF_ORDER: Sequence[Column[Steady]] = [
     ("Difference", lambda p: percent(p.as_served, p.served) if p.as_served else None),
     ("Overtaken", lambda p: percent(p.overtaken, 1.0)[1:] if p.overtaken else None),
     ("Served", lambda point: ORDERS[point.order]),
-]
-_OF_CAUSES: Sequence[Column[Steady]] = [
-    *LOAD,
-    (
-        "Slower than calibrated",
-        lambda p: f"{100 * (p.slower.mean - 1):+.1f} %" if p.slower and p.is_told else None,
-    ),
-    ("Replayed with these times / E[S]", lambda point: point.replayed),
-    ("Sent late, mean / E[S]", lambda point: f"{shown(100 * point.lag, 2)} %"),
 ]
 _OF_SHORT: Sequence[Column[AsTheStudy]] = [
     ("Share of L", lambda point: f"{point.key.fraction:g}"),

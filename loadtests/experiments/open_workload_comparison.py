@@ -35,7 +35,6 @@ from loadtests.models import estimates
 from loadtests.models.estimates import REPLICATIONS, Interval, Verdict
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.random_times import Gamma
-from loadtests.models.sample_statistics import Summary, summary
 from loadtests.models.sequential import (
     LEAST_VALUES,
     confidence_sequence,
@@ -93,14 +92,6 @@ class AtLoad(Repeated[OpenRun]):
         """The service times that the server measured, of each run; empty if it did not tell all."""
         found = [of_run for run in self.runs if (of_run := run.served_s) is not None]
         return found if len(found) == len(self.runs) else []
-
-    @cached_property
-    def slower(self) -> Summary | None:
-        """These times over the calibrated means; None if the server did not tell."""
-        if not self.served_s:
-            return None
-        both = zip(self.runs, self.served_s, strict=True)
-        return summary([time_s / run.busy_s for run, of_run in both for time_s in of_run])
 
     @property
     def cv(self) -> float:
@@ -220,11 +211,6 @@ class Steady(AtLoad):
         if difference.values < LEAST_VALUES or len(self.runs) < least:
             return Verdict.NOT_DECIDED
         return estimates.verdict(difference, mean)
-
-    @property
-    def lag(self) -> float:
-        """How late requests were sent on average, in service times."""
-        return fmean(self.means([row.lag_s for row in run.rows] for run in self.runs))
 
     def _interval(self, values_s: Sequence[Sequence[float]]) -> Interval:
         """The interval of the mean in service times, over calibrations.

@@ -10,9 +10,8 @@ from statistics import fmean
 from loadtests.experiments.open_workload_comparison import Steady
 from loadtests.experiments.open_workload_loads import OpenRun
 from loadtests.lab.content import Figure, Section
-from loadtests.lab.gaps import gap_told, of_ledger, waterfall
+from loadtests.lab.gaps import waterfall
 from loadtests.models.gap_ledger import Calibrated, Model, Recorded, account, ledger
-from loadtests.models.sequential import LEAST_VALUES
 
 
 def gap_section(points: Sequence[Steady], told: Sequence[str]) -> Section:
@@ -29,10 +28,7 @@ def _figure(point: Steady) -> Figure:
         random = Random(run.run)  # noqa: S311  no secrets
         accounts.append(account(_recorded(run, known), known, model, random))
     found = ledger(accounts, [run.unit for run in point.runs])
-    gap = of_ledger(found, fmean(predicted_s))
-    few = f", too few for intervals, which need {LEAST_VALUES}" if found.gap is None else ""
-    counted = f"Runs: {found.runs}, calibrations: {found.calibrations}{few}."
-    return waterfall(f"Gap at {point.key.told}", f"{gap_told(gap)} {counted}", gap)
+    return waterfall(f"Gap at {point.key.told}", found, fmean(predicted_s))
 
 
 def _recorded(run: OpenRun, known: Calibrated) -> Recorded:

@@ -1,4 +1,4 @@
-"""Shows a gap ledger: a waterfall from the predicted to the measured time, and a sentence a cause.
+"""Shows a gap ledger: a waterfall from the predicted to the measured time, and what is seen.
 
 They are computed by `loadtests.models.gap_ledger`.
 """
@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from loadtests.lab.content import Cell, Figure, Table, shown
+from loadtests.lab.content import Cell, Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.sentences import Sentences
 from loadtests.models.gap_ledger import Cause, Ledger
+from loadtests.models.sequential import LEAST_VALUES
+
+SENTENCES = Sentences("open_workload")
 
 _ALIKE = 1e-6  # an entry below this share of the prediction is none
 _ROOM = 0.06  # of the drawing, at both sides of what it shows
@@ -29,10 +33,9 @@ WORDS: Mapping[Cause, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A cause, the amount that it adds, and its interval if one is known."""
+    """A cause, what it adds in ms, and the ends of its interval if that is known."""
 
-    name: str
-    words: str  # begin a sentence
+    cause: Cause
     amount: float
     low: float | None = None
     high: float | None = None
@@ -42,82 +45,57 @@ class Entry:
         """Whether it is worth telling: its interval excludes 0."""
         return self.low is not None and self.high is not None and self.low * self.high > 0
 
-    @property
-    def sentence(self) -> str:
-        """The entry in words."""
-        subject, size, of = self.words.rstrip(","), f"{shown(abs(self.amount))} ms", ""
-        if self.low is not None and self.high is not None:
-            of = f" ({shown(self.low)} to {shown(self.high)})"
-            if self.low <= 0 <= self.high:
-                return f"{subject}: no effect is seen{of}."
-        if self.amount == 0:
-            return f"{subject}: none."
-        does = f"adds {size}" if self.amount > 0 else f"takes {size} away"
-        return f"{self.words} {does}{of}."
 
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A predicted and a measured time in ms, and entries that sum to their difference."""
-
-    predicted: float
-    entries: Sequence[Entry]
-    gap_low: float | None = None  # where the interval of the difference begins, if it is known
-    gap_high: float | None = None
-
-    @property
-    def measured(self) -> float:
-        """What the entries lead to."""
-        return self.predicted + sum(entry.amount for entry in self.entries)
-
-
-def of_ledger(found: Ledger, predicted_s: float) -> Gap:
-    """The gap of a ledger, from the prediction to the measurement."""
+def entries_of(found: Ledger, predicted_s: float) -> list[Entry]:
+    """The entries of a ledger, from the prediction to the measurement."""
     entries = []
     for cause, amount_s in reversed([*found.entries_s.items()]):
-        of = found.intervals.get(cause)
-        ends = (1000 * of.low, 1000 * of.high) if of else (None, None)
-        entry = Entry(str(cause), WORDS[cause], 1000 * amount_s, *ends)
-        is_none = abs(amount_s) < _ALIKE * predicted_s
-        entries.append(Entry(entry.name, entry.words, 0.0) if is_none else entry)
-    ends = (1000 * found.gap.low, 1000 * found.gap.high) if found.gap else (None, None)
-    return Gap(1000 * predicted_s, entries, *ends)
+        interval = found.intervals.get(cause)
+        if abs(amount_s) < _ALIKE * predicted_s:
+            entries.append(Entry(cause, 0.0))
+        elif interval is None:
+            entries.append(Entry(cause, 1000 * amount_s))
+        else:
+            entries.append(
+                Entry(cause, *(1000 * s for s in (amount_s, interval.low, interval.high)))
+            )
+    return entries
 
 
-def gap_told(gap: Gap) -> str:
-    """The gap, and its causes as far as they are seen; if no interval is known, the largest one."""
-    size = f"{gap.measured - gap.predicted:+.3g} ms"
-    if gap.gap_low is None:
-        seen = sorted(gap.entries, key=lambda entry: -abs(entry.amount))[:1]
-    else:
-        size += f" ({gap.gap_low:+.3g} to {gap.gap_high:+.3g})"
-        seen = [entry for entry in gap.entries if entry.is_seen]
-    words = " ".join(entry.sentence for entry in seen)
-    return f"Measured less predicted: {size}. {words or 'No single cause is seen.'}"
-
-
-def waterfall(title: str, told: str, gap: Gap) -> Figure:
-    """The figure of a gap, with a table that has a sentence for each entry."""
-    rows: list[Sequence[Cell]] = [("predicted", gap.predicted, None, None, "")]
-    rows += [
-        (entry.name, entry.amount, entry.low, entry.high, entry.sentence) for entry in gap.entries
+def waterfall(title: str, found: Ledger, predicted_s: float) -> Figure:
+    """The figure of a gap. It tells the causes that are seen, or without intervals the largest."""
+    entries, predicted = entries_of(found, predicted_s), 1000 * predicted_s
+    largest = sorted(entries, key=lambda entry: -abs(entry.amount))[:1]
+    seen = [entry for entry in entries if entry.is_seen] if found.gap else largest
+    measured = predicted + sum(entry.amount for entry in entries)
+    told = SENTENCES.one(
+        "gap",
+        found=found,
+        size=measured - predicted,
+        seen=seen,
+        words=WORDS,
+        least=LEAST_VALUES,
+    )
+    rows: list[Sequence[Cell]] = [
+        ("predicted", predicted, None, None),
+        *((str(entry.cause), entry.amount, entry.low, entry.high) for entry in entries),
+        ("measured", measured, None, None),
     ]
-    rows.append(("measured", gap.measured, None, None, ""))
-    columns = ("Cause", "Adds / ms", "from", "to", "In words")
-    return Figure(title, _drawn(gap), told, Table(title, columns, rows, digits=4))
+    table = Table(title, ("Cause", "Adds / ms", "from", "to"), rows, digits=4)
+    return Figure(title, _drawn(predicted, entries, measured), told, table)
 
 
-def _drawn(gap: Gap) -> str:
-    entries, amounts = gap.entries, [entry.amount for entry in gap.entries]
-    levels = list(accumulate(amounts, initial=gap.predicted))
+def _drawn(predicted: float, entries: Sequence[Entry], measured: float) -> str:
+    amounts = [entry.amount for entry in entries]
+    levels = list(accumulate(amounts, initial=predicted))
     low, high = (
         [None if end is None else at + end for end, at in zip(ends, levels, strict=False)]
         for ends in ([entry.low for entry in entries], [entry.high for entry in entries])
     )
     floor, top = _limits([value for value in (*levels, *low, *high) if value is not None])
-    names = ["predicted", *(entry.name for entry in entries), "measured"]
+    names = ["predicted", *(str(entry.cause) for entry in entries), "measured"]
     begins = [floor, *levels[:-1], floor]
-    widths = [gap.predicted - floor, *amounts, gap.measured - floor]
+    widths = [predicted - floor, *amounts, measured - floor]
     sources = ["model", *("study" if amount >= 0 else "second" for amount in amounts), "ours"]
     ends = [None, *low, None], [None, *high, None]
     series = []

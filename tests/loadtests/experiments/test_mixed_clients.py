@@ -11,7 +11,6 @@ from loadtests.experiments.mixed_clients import (
     EXPERIMENT,
     Curve,
     MixedRun,
-    Point,
     curves,
     mixed_runs,
     points_of,
@@ -26,7 +25,7 @@ from loadtests.experiments.mixed_clients_measurements import (
 )
 from loadtests.experiments.running import analyse, run
 from loadtests.generation import run as generation_run
-from loadtests.generation.rows import Row, Window, closed_index, closed_window
+from loadtests.generation.rows import Row, closed_index, closed_window
 from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.generation.run import RunRecord, append_verdict
 from loadtests.lab.experiment import Mode, Options
@@ -54,13 +53,6 @@ def a_run(customers: int, response_s: float, *, counts: bool = True) -> MixedRun
     return MixedRun(line(customers), window, None, counts)
 
 
-def a_point(customers: int, response_s: float) -> Point:
-    """A hundred interactions a second."""
-    row = Row("r", 0, "k", 0.0, 0.0, None, response_s, None, 200, "")
-    window = Window(customers, 0.0, 1.0, (row,) * 100)
-    return Point([MixedRun(line(customers), window, None, True)], 1)
-
-
 def a_closed_system(reps: int = 1) -> list[MixedRun]:
     """A processor with two cores, and 10 ms elsewhere."""
     responses_s = {n: max(2 * SERVICE_S, n * SERVICE_S / CORES) for n in (1, 2, 4, 8, 16, 30, 60)}
@@ -85,22 +77,6 @@ class TestComparing:
             bound = curve.most_per_s(point.line.customers)
             assert point.throughput.value == pytest.approx(bound)
             assert point.response.value == pytest.approx(curve.least_s(point.line.customers))
-
-    def test_latency_of_a_closed_system_is_a_line(self) -> None:
-        (curve,) = curves_of(a_closed_system())
-        assert curve.growth is not None
-        assert curve.growth.line_error < curve.growth.exponential_error
-        assert curve.growth.first == 4
-        assert curve.growth.slope_s == pytest.approx(0.005)
-
-    def test_an_exponential_would_be_seen(self) -> None:
-        found = Curve([a_point(n, 0.01 * 1.1**n) for n in (4, 8, 16, 30)], CORES).growth
-        assert found is not None
-        assert found.line_error > found.exponential_error
-
-    def test_too_few_points_beyond_saturation_say_nothing(self) -> None:
-        (curve,) = curves_of([a_run(n, 0.02) for n in (1, 2, 4)])
-        assert curve.growth is None
 
     def test_repetitions_give_intervals(self) -> None:
         (curve,) = curves_of(a_closed_system(reps=4))

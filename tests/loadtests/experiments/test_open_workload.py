@@ -183,8 +183,6 @@ class TestComparing:
     def test_a_server_that_became_slower_serves_in_order_and_is_not_as_forecast(self) -> None:
         runs = [a_run(0.5, slower=1.1, seed=seed, cv=0.2) for seed in range(5)]
         (point,) = steady_points(runs)
-        assert point.slower is not None
-        assert point.slower.mean == pytest.approx(1.1, abs=0.03)
         assert (point.forecast, point.order) == (Verdict.DISAGREES, Verdict.AGREES)
 
     def test_late_sending_is_no_disorder_and_spoils_the_forecast(self) -> None:

@@ -1,80 +1,65 @@
-"""The waterfall of a gap, and the sentences of its entries."""
+"""The waterfall of a gap, and what it tells."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
-from loadtests.lab.gaps import WORDS, Entry, Gap, gap_told, of_ledger, waterfall
+from loadtests.lab.gaps import WORDS, entries_of, waterfall
 from loadtests.models.estimates import Interval
 from loadtests.models.gap_ledger import Cause, Ledger
 
-GAP = Gap(
-    100.0,
-    [
-        Entry("sampling", "Chance", -30.0, -50.0, -10.0),
-        Entry("dispatch lag", "Late sending", 0.4, -0.1, 0.9),
-        Entry("order", "Another order", 0.0),
-        Entry("drift", "The drift", 2.0),
-    ],
-)
+AMOUNTS_S = {Cause.DRIFT: 0.002, Cause.DISPATCH: 0.0004, Cause.SAMPLING: -0.03}
 
 
-@pytest.mark.parametrize(
-    ("entry", "sentence"),
-    [
-        (0, "Chance takes 30.0 ms away (-50.0 to -10.0)."),
-        (1, "Late sending: no effect is seen (-0.100 to 0.900)."),
-        (2, "Another order: none."),
-        (3, "The drift adds 2.00 ms."),
-    ],
-)
-def test_each_entry_is_a_sentence(entry: int, sentence: str) -> None:
-    assert GAP.entries[entry].sentence == sentence
+def ledger(amounts_s: Mapping[Cause, float] = AMOUNTS_S, half_s: float = 0.001) -> Ledger:
+    gap = Interval(sum(amounts_s.values()), half_s, 5)
+    of = {cause: Interval(amount_s, half_s, 5) for cause, amount_s in amounts_s.items()}
+    return Ledger(5, 5, amounts_s, gap, of)
 
 
-@pytest.mark.parametrize("cause", Cause)
-def test_every_cause_is_the_subject_of_a_sentence(cause: Cause) -> None:
-    words = WORDS[cause]
-    assert "," not in words or words.endswith(",")  # what is inserted has an end
-    assert ":" not in words
-    assert Entry("", words, 1.0).sentence == f"{words} adds 1.00 ms."
-    assert ",:" not in Entry("", words, 0.5, -1.0, 2.0).sentence
+def without_intervals(found: Ledger) -> Ledger:
+    return replace(found, gap=None, intervals={})
+
+
+def test_every_cause_is_the_subject_of_a_sentence() -> None:
+    assert WORDS.keys() == set(Cause)
+    for words in WORDS.values():
+        assert "," not in words or words.endswith(",")  # what is inserted has an end
 
 
 def test_a_waterfall_leads_from_the_prediction_to_the_measurement() -> None:
-    figure = waterfall("A gap", "Told.", GAP)
+    figure = waterfall("A gap", ledger(), 0.1)
+    names = ["predicted", "sampling", "dispatch lag", "calibration drift", "measured"]
     words = re.findall(r"<text[^>]*>([^<]*)</text>", figure.svg)
-    assert [word for word in words if word in {row[0] for row in figure.table.rows}] == [
-        *("predicted", "sampling", "dispatch lag", "order", "drift", "measured")
-    ]
-    assert GAP.measured == pytest.approx(72.4)
-    assert (figure.table.rows[0][1], figure.table.rows[-1][1]) == (100.0, GAP.measured)
+    assert [word for word in words if word in names] == names
+    assert [row[0] for row in figure.table.rows] == names
+    assert [row[1] for row in figure.table.rows] == pytest.approx([100, -30, 0.4, 2, 72.4])
+    assert figure.table.rows[1][2:] == pytest.approx((-31, -29))
 
 
 def test_small_entries_are_seen_beside_a_large_prediction() -> None:
-    near = Gap(1000.0, [Entry("lag", "Late sending", 1.0)])
-    assert "not from 0 on" in waterfall("A gap", "Told.", near).svg
-    assert "not from 0 on" not in waterfall("A gap", "Told.", GAP).svg
+    near = ledger({Cause.DISPATCH: 0.001})
+    assert "not from 0 on" in waterfall("A gap", without_intervals(near), 1.0).svg
+    assert "not from 0 on" not in waterfall("A gap", ledger({Cause.SAMPLING: -0.06}), 0.1).svg
 
 
-def test_a_gap_tells_the_causes_that_are_seen() -> None:
-    assert gap_told(Gap(100.0, GAP.entries, -30.0, -20.0)) == (
-        "Measured less predicted: -27.6 ms (-30 to -20). Chance takes 30.0 ms away (-50.0 to "
-        "-10.0)."
+def test_a_gap_tells_the_causes_that_are_seen_or_the_largest_if_none_has_an_interval() -> None:
+    chance = "The chance that brought just these arrivals takes 30.0 ms away"
+    drift = "The change of the service time between two calibrations adds 2.00 ms"
+    counted = "Runs: 5, calibrations: 5"
+    assert waterfall("", ledger(), 0.1).told == (
+        f"Measured less predicted: -27.6 ms (-28.6 to -26.6). {chance} (-31.0 to -29.0). "
+        f"{drift} (1.00 to 3.00). {counted}."
     )
-    assert gap_told(Gap(100.0, GAP.entries)) == (
-        "Measured less predicted: -27.6 ms. Chance takes 30.0 ms away (-50.0 to -10.0)."
+    assert waterfall("", without_intervals(ledger()), 0.1).told == (
+        f"Measured less predicted: -27.6 ms. {chance}. {counted}, too few for intervals, which "
+        "need 5."
     )
-    assert gap_told(Gap(1.0, [], 0.0, 0.0)).endswith("No single cause is seen.")
+    assert "No single cause is seen." in waterfall("", ledger(half_s=1.0), 0.1).told
 
 
-def test_a_ledger_is_told_in_milliseconds_from_the_prediction_on() -> None:
-    entries = {Cause.DISPATCH: 0.002, Cause.SAMPLING: 1e-12}
-    intervals = {cause: Interval(of, 0.001, 5) for cause, of in entries.items()}
-    gap = of_ledger(Ledger(5, 5, entries, Interval(0.002, 0.001, 5), intervals), 0.1)
-    assert [(entry.name, entry.amount) for entry in gap.entries] == [
-        *(("sampling", 0.0), ("dispatch lag", pytest.approx(2.0)))
-    ]
-    assert gap.gap_low == pytest.approx(1.0)
-    assert gap.entries[1].high == pytest.approx(3.0)
-    assert gap.measured == pytest.approx(102.0)
+def test_what_is_nothing_beside_the_prediction_is_none() -> None:
+    (entry,) = entries_of(ledger({Cause.SAMPLING: 1e-12}), 0.1)
+    assert (entry.amount, entry.low) == (0.0, None)
