@@ -8,7 +8,7 @@
 Run it from the project's folder, on every machine. Customers are Locust's users: `-u` says how
 many. Each ends after --warm-up and --requests requests, or after --duration. Every request is in
 the raw rows; `loadtests.generation.rows` leaves out the warm-up and all requests after the first
-customer had finished. Every request has a connection of its own, unless --keep-alive is 1.
+customer had finished. Every request has a connection of its own.
 """
 
 from argparse import Namespace
@@ -36,7 +36,6 @@ OPTIONS: options.Table = (
     ("--requests", 0, "requests of each customer after those; 0: until --duration has passed"),
     ("--duration", 60.0, "seconds after which customers begin no request, if --requests is 0"),
     ("--each-once", 0, "1: customers share the requests of --paths, each is asked once, in order"),
-    ("--keep-alive", 0, "1: a customer keeps the connection as long as the server lets it"),
 )
 
 

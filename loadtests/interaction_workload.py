@@ -16,12 +16,13 @@ in the raw rows; the time of an interaction is from its first request to the las
 
 import json
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import cycle
 from pathlib import Path
 from random import Random
 from time import monotonic
+from typing import Any
 
 from loadtests.generation import interactions, node, options
 from loadtests.generation.asking import Asker
@@ -39,7 +40,6 @@ OPTIONS: options.Table = (
     ("--interval", 0.0, "mean seconds between starts of a customer's interactions; 0: at once"),
     ("--interactions", 0, "number of each customer's; 0: until --duration has passed"),
     ("--duration", 60.0, "seconds after which none begins, if --interactions is 0"),
-    ("--keep-alive", 1, "0: a connection of its own for every request"),
 )
 FILES: options.Table = (("--from-file", "", "JSON lines of interactions, in place of --scenario"),)
 
@@ -77,6 +77,8 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
 
 class Customer(node.Customer):
     """A customer, who does a sequence of interactions, and then begins it again."""
+
+    connecting: Mapping[str, Any] = {"keep_alive": True}
 
     def turns_of_each(self, chosen: Namespace) -> int:
         """The number of interactions of each customer."""

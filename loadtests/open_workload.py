@@ -27,7 +27,7 @@ from locust.exception import StopUser
 from loadtests.generation import node, options
 from loadtests.generation.asking import asker_to, walk
 from loadtests.generation.node import Node, Part, Plan, register
-from loadtests.generation.schedule import Arrival, arrivals, load, mixed, recorded_times
+from loadtests.generation.schedule import Arrival, arrivals, load, mixed
 from loadtests.models.random_times import deterministic_times, poisson_times
 
 RUN_ID = "open"
@@ -43,7 +43,6 @@ OPTIONS: options.Table = (
 FILES: options.Table = (
     *options.PATHS,
     ("--schedule", "", "CSV file of a whole schedule, in place of all these"),
-    ("--times", "", "CSV file with recorded arrival times (intended_s), in place of --rate"),
 )
 
 
@@ -52,7 +51,7 @@ def schedule_from(chosen: Namespace, host: str) -> list[Arrival]:
     if chosen.schedule:
         return load(Path(chosen.schedule))
     random = Random(chosen.seed)  # noqa: S311  a load, no secrets
-    times_s = recorded_times(Path(chosen.times)) if chosen.times else _drawn_times(chosen, random)
+    times_s = _drawn_times(chosen, random)
     choices = options.choices_from(chosen, host)
     return arrivals(times_s, mixed(choices, random, options.shares_from(chosen.mix)))
 

@@ -20,7 +20,7 @@ import logging
 import time
 from argparse import Namespace
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from math import inf
@@ -217,7 +217,7 @@ class Node:
         """
         with suppress(OSError, ValueError, ProgramFailed):  # said when the test starts
             self._planner(self._options, self.environment.host or "", 1)
-        limits = ("requests", "arrivals", "interactions", "schedule", "times")
+        limits = ("requests", "arrivals", "interactions", "schedule")
         if self._options.run_time and not any(getattr(self._options, n, 0) for n in limits):
             self._options.duration, self._options.run_time = float(self._options.run_time), None
 
@@ -410,6 +410,7 @@ class Customer(User):
 
     abstract = True
     node: Node
+    connecting: Mapping[str, Any] = {}  # how its client connects, if not anew for each request
 
     @task
     def work(self) -> None:
@@ -418,7 +419,7 @@ class Customer(User):
         if mine is None:
             raise StopUser
         chosen, customer = self.environment.parsed_options, mine.take_number()
-        asker = asker_to(mine.host)(keep_alive=bool(chosen.keep_alive), timeout_s=chosen.timeout)
+        asker = asker_to(mine.host)(timeout_s=chosen.timeout, **self.connecting)
         random = Random(f"{chosen.seed}/{customer}")  # noqa: S311  a load, no secrets
         most = self.turns_of_each(chosen)
         until_s = inf if most else mine.start_s + chosen.duration

@@ -125,21 +125,6 @@ def load_requests(path: Path) -> dict[str, list[Request]]:
     return grouped(_read(path, Request), lambda request: request.kind)
 
 
-def recorded_times(path: Path) -> list[float]:
-    """Arrival times from the column `intended_s` of a CSV file."""
-    with path.open(encoding="utf-8", newline="") as file:
-        times_s = [each.intended_s for each in lines_of(_Recorded, path, csv.reader(file))]
-    _check(times_s, str(path))
-    return times_s
-
-
-@dataclass(frozen=True, slots=True)
-class _Recorded:
-    """A line of recorded times."""
-
-    intended_s: float
-
-
 Asked = TypeVar("Asked", Request, Arrival)
 
 

@@ -84,12 +84,10 @@ class SqlOrigin:
 
 
 class SqlClient:
-    """Asks a database, one statement at a time. keep_alive: uses one connection for all."""
+    """Asks a database, each statement by a connection of its own."""
 
-    def __init__(
-        self, origin: SqlOrigin, *, keep_alive: bool = False, timeout_s: float = TIMEOUT_S
-    ) -> None:
-        self._origin, self._keep_alive, self._timeout_s = origin, keep_alive, timeout_s
+    def __init__(self, origin: SqlOrigin, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._origin, self._timeout_s = origin, timeout_s
         self._session: _Session | None = None
 
     def ask(
@@ -110,8 +108,7 @@ class SqlClient:
             problem = f"{type(failure).__name__}: {failure}"
         finally:
             done_s = monotonic() if problem else max(sent_s, reply.received_s)
-            if problem or not self._keep_alive:
-                self.close()
+            self.close()
             answer = Answer(sent_s, done_s, status, NOTHING_TOLD, reply.bytes, problem, "SQL")
             then(answer)
         return answer
@@ -123,8 +120,7 @@ class SqlClient:
             self._session = None
 
     def _exchange(self, database: str, statement: str, reply: "_Reply") -> None:
-        if self._session is None:
-            self._session = self._origin.connect(database)
+        self._session = self._origin.connect(database)
         wire = self._session.wire
         content = _QUERY + statement.encode("utf-8")
         wire.sendall(len(content).to_bytes(3, "little") + b"\0" + content)

@@ -115,40 +115,6 @@ def test_customers_think_as_the_law_says(
     assert (min(thoughts_s) < 0.0199) is is_random  # a busy machine adds to some, and takes nothing
 
 
-@contextmanager
-def counting() -> Iterator[tuple[str, list[object]]]:
-    """A server that keeps connections, and the list of those that it was given."""
-    connections: list[object] = []
-
-    class Counting(Handler):
-        protocol_version = "HTTP/1.1"
-
-        def setup(self) -> None:
-            super().setup()
-            connections.append(self.client_address)
-
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-    with served_by(Counting) as url:
-        yield url, connections
-
-
-@pytest.mark.parametrize(("keep_alive", "expected"), [in_the_long_run(0, 20), (1, 2)])
-def test_customers_keep_their_connections_if_they_are_told(
-    hand: Hand, quick: Path, tmp_path: Path, keep_alive: int, expected: int
-) -> None:
-    raw = tmp_path / "raw.csv"
-    asked = ("--users", 2, "--spawn-rate", 2, "--think", 0, "--requests", 10)
-    with counting() as (url, connections):
-        service = ("--host", url, "--paths", quick, "--raw", raw, "--keep-alive", keep_alive)
-        assert hand.run("closed", *service, *asked) == 0, hand.said
-        assert [row.status for row in rows_in(raw)] == [200] * 20
-        assert len(connections) == expected
-
-
 @pytest.mark.long
 def test_a_worker_that_is_lost_ends_the_run_and_its_rows_are_kept(
     hand: Hand, threads: Service, tmp_path: Path, quick: Path

@@ -11,6 +11,7 @@ import pytest
 
 from loadtests.generation.client import Answer, Client, Origin
 from loadtests.processes import free_port
+from tests.http_servers import Handler, served_by
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
@@ -150,3 +151,24 @@ def test_a_body_is_posted_and_nothing_is_got(body: str, method: str) -> None:
     assert sent.decode() == body
     assert (f"Content-Length: {len(body.encode())}".encode() in head) == bool(body)
     assert answers[0].method == method
+
+
+@pytest.mark.parametrize(("keep_alive", "expected"), [(True, 1), (False, 3)])
+def test_a_kept_connection_is_used_again(keep_alive: bool, expected: int) -> None:
+    connections: list[object] = []
+
+    class Counting(Handler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if self.client_address not in connections:
+                connections.append(self.client_address)
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    with served_by(Counting) as url:
+        client = Client(Origin(url), keep_alive=keep_alive)
+        assert [client.ask("/", lambda answer: None).status for _ in range(3)] == [200] * 3
+        client.close()
+    assert len(connections) == expected

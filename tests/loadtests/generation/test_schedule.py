@@ -19,7 +19,6 @@ from loadtests.generation.schedule import (
     load,
     load_requests,
     mixed,
-    recorded_times,
     save,
     save_requests,
 )
@@ -68,30 +67,6 @@ class TestTimes:
     def test_deterministic_gaps_are_equal(self) -> None:
         assert deterministic_times(4, count=3) == [0.25, 0.5, 0.75]
         assert deterministic_times(4, until_s=0.75) == [0.25, 0.5]
-
-    def test_recorded_times_are_taken_as_they_are(self, tmp_path: Path) -> None:
-        file = tmp_path / "times.csv"
-        file.write_text("who,intended_s\na,0.5\nb,0.5\nc,1.25\n")
-        assert recorded_times(file) == [0.5, 0.5, 1.25]
-
-    @pytest.mark.parametrize(
-        ("text", "said"),
-        [
-            ("at\n1\n", "no column intended_s"),
-            ("intended_s\n", "no arrivals"),
-            ("intended_s\n2\n1\n", "never fall"),
-            ("intended_s\n-1\n", "not negative"),
-            ("intended_s\nnan\n", "finite"),
-            ("intended_s\nsoon\n", "could not convert .*: 'soon'"),
-        ],
-    )
-    def test_recorded_times_that_cannot_be_are_refused(
-        self, tmp_path: Path, text: str, said: str
-    ) -> None:
-        file = tmp_path / "times.csv"
-        file.write_text(text)
-        with pytest.raises(ValueError, match=said):
-            recorded_times(file)
 
     @pytest.mark.parametrize("rate", [0, -1, float("inf"), float("nan")])
     def test_a_rate_that_is_none_is_refused(self, rate: float) -> None:

@@ -124,19 +124,6 @@ def test_what_does_not_come_is_given_up_and_who_is_not_there_is_no_answer(
     assert ask(nobody, "SELECT 1").status == 0
 
 
-def test_a_kept_connection_is_used_again_and_another_is_not(database: Database) -> None:
-    def sessions(*, keep_alive: bool) -> int:
-        status = "SHOW GLOBAL STATUS LIKE 'Connections'"
-        client = SqlClient(SqlOrigin(database.url), keep_alive=keep_alive)
-        before = int(database.ask(status)[0][1])
-        for _ in range(3):
-            client.ask(PATH, lambda answer: None, "SELECT 1")
-        client.close()
-        return int(database.ask(status)[0][1]) - before - 1  # one of them asks this
-
-    assert (sessions(keep_alive=True), sessions(keep_alive=False)) == (1, 3)
-
-
 def test_locust_sends_statements_as_it_sends_requests(database: Database, tmp_path: Path) -> None:
     slow = Request("slow", PATH, body="SELECT SLEEP(0.05), 'one'', two'")
     found = Generator(tmp_path).calibrate(database, {"slow": [slow]}, "alone", requests=3)
