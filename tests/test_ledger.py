@@ -5,11 +5,9 @@ That the three questions are answered rightly is shown in tests/index/test_answe
 
 import json
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -153,45 +151,6 @@ def test_an_index_behind_the_tip_answers_for_the_block_at_which_it_stands(
 # --- accepting -------------------------------------------------------------------------------
 
 
-def test_ids_are_positions_in_the_ledger_without_gaps(chain: Path, ledger: Ledger) -> None:
-    ids = [ledger.submitter.add(flight, wait_s=0)["TRANSACTION_ID"] for flight in FLIGHTS[:3]]
-    seal(chain)
-    with opened(chain) as another:
-        ids.append(another.submitter.add(FLIGHTS[3], wait_s=0)["TRANSACTION_ID"])
-    ids.append(ledger.submitter.add(FLIGHTS[4], wait_s=0)["TRANSACTION_ID"])
-    assert ids == list(range(TRANSACTIONS, TRANSACTIONS + 5))
-    assert [ledger.transaction(i)["state"] for i in ids] == ["mined"] * 3 + ["pending"] * 2
-
-
-def test_a_first_flight_is_accepted_before_there_is_a_chain(tmp_path: Path) -> None:
-    folder = tmp_path / "new"
-    with opened(folder) as ledger:
-        assert ledger.submitter.add(FLIGHTS[0], wait_s=0)["TRANSACTION_ID"] == 0
-        assert ledger.transaction(0)["state"] == "pending"
-        assert seal(folder) == 1
-        assert ledger.transaction(0)["block"]["height"] == 1
-
-
-def test_whoever_waits_hears_that_it_is_mined_and_can_ask_for_it_at_once(
-    chain: Path, ledger: Ledger
-) -> None:
-    def seal_when_pending() -> None:
-        deadline = time.monotonic() + SEALED_WITHIN_S
-        with opened(chain) as watching:
-            while not watching.tip()["pending"] and time.monotonic() < deadline:
-                time.sleep(0.01)
-        seal(chain)
-
-    miner = threading.Thread(target=seal_when_pending)
-    miner.start()
-    accepted = ledger.submitter.add(plain_flight(OP_CARRIER_FL_NUM=777), wait_s=SEALED_WITHIN_S)
-    assert accepted["state"] == "mined"
-    question = FilterTransactions(777, "2008-01-03")
-    (leg,) = ledger.answers.filter_transactions(question, Options()).flights
-    assert leg["TRANSACTION_ID"] == accepted["TRANSACTION_ID"]
-    miner.join(SEALED_WITHIN_S)
-
-
 def test_a_signal_in_the_thread_that_waits_lets_it_go(ledger: Ledger) -> None:
     of_others = signal.signal(
         signal.SIGALRM, lambda received, frame: ledger.submitter.stop_waiting()
@@ -281,44 +240,6 @@ def test_averages_are_as_worked_out_by_hand(tmp_path: Path, case: str, engine: s
 
 
 # --- many at once ----------------------------------------------------------------------------
-
-
-def test_many_threads_ask_and_post_while_blocks_are_sealed(chain: Path, ledger: Ledger) -> None:
-    """Counts never go back, every id is given once, and all is there at the end."""
-    stop = threading.Event()
-
-    def post(thread: int) -> list[int]:
-        some = [plain_flight(OP_CARRIER_FL_NUM=1000 * thread + n) for n in range(1, 9)]
-        return [ledger.submitter.add(flight, wait_s=0)["TRANSACTION_ID"] for flight in some]
-
-    def ask() -> int:
-        counts = [0]
-        while not stop.is_set():
-            for engine in ("index", "scan"):
-                answer = QUESTIONS["flight_counter"](ledger, Options(engine))
-                as_of = answer.as_of.height
-                below = sum(
-                    b["transaction_count"] for b in ledger.blocks(as_of + 1, as_of + 1).headers
-                )
-                assert answer.count == below
-            counts.append(QUESTIONS["flight_counter"](ledger, Options()).count)
-        assert counts == sorted(counts)
-        return counts[-1]
-
-    with ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(6))
-        stack.callback(stop.set)
-        askers = [pool.submit(ask) for _ in range(2)]
-        posters = [pool.submit(post, thread) for thread in range(1, 5)]
-        while not all(poster.done() for poster in posters):
-            seal(chain)
-        seal(chain)
-        stop.set()
-        ids = sorted(i for poster in posters for i in poster.result())
-        assert all(asker.result() <= TRANSACTIONS + 32 for asker in askers)
-    assert ids == list(range(TRANSACTIONS, TRANSACTIONS + 32))
-    assert QUESTIONS["flight_counter"](ledger, Options()).count == TRANSACTIONS + 32
-    assert {ledger.transaction(i)["state"] for i in ids} == {"mined"}
 
 
 def test_answers_go_on_while_the_index_is_made_anew(chain: Path, ledger: Ledger) -> None:

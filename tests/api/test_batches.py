@@ -1,11 +1,9 @@
 """Posting many flights at once: NDJSON and CSV, all or nothing, skipping, trying, repeating."""
 
-import bz2
 import csv
 import gzip
 import io
 import json
-import lzma
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -55,19 +53,6 @@ def pending(client: FlaskClient) -> int:
 def client(settings: Settings) -> Iterator[FlaskClient]:
     with client_of(settings) as found:
         yield found
-
-
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_cells_of_csv_may_be_separated_by_semicolons_or_tabs(
-    client: FlaskClient, separator: str
-) -> None:
-    text = io.StringIO()
-    csv.writer(text, delimiter=separator).writerows([FIELD_NAMES, *FLIGHTS[:20]])
-    answer = post(client, text.getvalue().encode(), kind="text/csv")
-    assert good(answer, 202)["accepted"] == 20
-    for number, flight in enumerate(FLIGHTS[:20]):
-        found = good(client.get(f"/transactions/{number}"))["transaction"]
-        assert tuple(found[name] for name in FIELD_NAMES) == tuple(flight)
 
 
 EXPO = (
@@ -149,20 +134,6 @@ def test_answers_say_what_the_body_was_taken_for(client: FlaskClient) -> None:
     for row, flight in enumerate(sample):
         stored = good(client.get(f"/transactions/{number + row}"))["transaction"]
         assert flight == {name: stored[name] for name in FIELD_NAMES}
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param(as_ndjson(FLIGHTS), id="ndjson"),
-        pytest.param(lzma.compress(as_ndjson(FLIGHTS)), id="ndjson.xz"),
-        pytest.param(bz2.compress(as_csv(FLIGHTS)), id="csv.bz2"),
-        pytest.param(as_csv(FLIGHTS).decode().encode("utf-16"), id="utf-16"),
-        pytest.param(json.dumps([as_mapping(f) for f in FLIGHTS], indent=1).encode(), id="array"),
-    ],
-)
-def test_bytes_say_themselves_what_they_are(client: FlaskClient, body: bytes) -> None:
-    assert good(post(client, body, kind="application/octet-stream"), 202)["accepted"] == 250
 
 
 @pytest.mark.parametrize(("kind", "written"), [(NDJSON, as_ndjson), ("text/csv", as_csv)])

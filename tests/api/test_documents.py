@@ -69,11 +69,6 @@ CANNOT_BE_RUN = {
 """How a command of a page begins that no test can run, and why."""
 
 
-def name_of(path: Path) -> str:
-    """How a test of a page is called."""
-    return path.relative_to(ROOT).as_posix()
-
-
 @each_of("path", sorted(reference.FOLDER.rglob("*.md")))
 def test_what_is_generated_is_as_the_code_says(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

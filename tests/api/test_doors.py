@@ -12,14 +12,12 @@ from backend.api import SERVICE, Service
 from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
 from backend.base.errors import NotFound
-from backend.chain.fields import FIELD_NAMES
 from backend.service.web_server import front_of
 from backend.serving.environs import Environ, environ_of
 from tests.api.worlds import GOOD, World, client_of, problem, world_in
 from tests.cases import each_of
 from tests.doors import Seen, asked, scope_of
 
-NUMBER, DAY = FIELD_NAMES.index("OP_CARRIER_FL_NUM"), FIELD_NAMES.index("FL_DATE")
 IN_2015 = "INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-31"
 CITIES = "ORIGIN_CITY_NAME=Chicago%2C+IL&DEST_CITY_NAME=New+York,%20NY"
 PATHS = [

@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -178,12 +177,6 @@ def test_the_format_is_what_the_client_accepts(
     assert other.get_data() == response.get_data()
 
 
-@pytest.mark.parametrize("accepted", ["image/png", "application/json", "*/*;q=0", "text/csv;q=0"])
-def test_what_nobody_can_write_is_not_acceptable(client: FlaskClient, accepted: str) -> None:
-    found = problem(export(client, {"Accept": accepted}), 406)
-    assert "text/csv" in found["detail"]
-
-
 @pytest.mark.parametrize(
     ("given", "field"),
     [
@@ -341,18 +334,6 @@ def test_no_name_in_csv_looks_like_a_formula(tmp_path: Path) -> None:
     assert [row["DEST_CITY_NAME"].lstrip(" ") for row in rows] == STRANGE
     assert not any(row["DEST_CITY_NAME"].startswith(tuple("=+-@＝")) for row in rows)
     assert [flight["DEST_CITY_NAME"] for flight in flights] == STRANGE
-
-
-def test_an_export_of_days_before_all_flights_is_empty(client: FlaskClient, world: World) -> None:
-    first = min(world.transactions, key=lambda one: str(one["FL_DATE"]))
-    asked = {"OP_CARRIER_FL_NUM": first["OP_CARRIER_FL_NUM"], "FL_DATE": "2000-01-01"}
-    asked["FINAL_DATE"] = str(date.fromisoformat(str(first["FL_DATE"])) - timedelta(1))
-    for path in ("/filter_transactions", "/transactions"):
-        for engine in ("index", "scan"):
-            query = f"{path}?{urlencode({**asked, 'engine': engine})}"
-            assert client.get(query).get_json()["flights"] == []
-            assert lines_of(client.get(f"{query}&format=ndjson"))[0] == []
-            assert table_of(client.get(f"{query}&format=csv"))[1] == []
 
 
 # --- one flight number ---------------------------------------------------------------------------

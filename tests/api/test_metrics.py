@@ -20,7 +20,6 @@ from backend.api import SERVICE, create_app
 from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.api.metrics import UNMATCHED, UNREAD
 from backend.base.lru import Counts
-from backend.base.processes.shared_numbers import PREFIX
 from backend.base.version import VERSION, commit
 from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import GOOD, World, client_of, generated, kept, seal, settings_for, world_in
@@ -279,18 +278,6 @@ def test_the_requests_of_all_workers_add_up_also_when_one_is_killed(service: Ser
     assert ours(service) == expected
 
 
-def test_what_only_lives_is_not_counted_for_the_dead(service: Service) -> None:
-    samples = scraped(service)
-    assert value(samples, "processes", role="worker") == 2
-    assert value(samples, "processes", role="miner") == 1
-    memory = value(samples, "process_resident_memory_bytes", role="worker")
-    kill(service, service.booted()[-1])
-    until(lambda: value(scraped(service), "processes", role="worker") == 2)
-    samples = scraped(service)
-    assert value(samples, "process_resident_memory_bytes", role="worker") < 1.5 * memory
-    assert value(samples, "requests_in_progress") <= 2
-
-
 def test_the_miner_counts_its_blocks_also_after_it_was_killed(service: Service) -> None:
     def sealed() -> tuple[float, float, float]:
         samples = scraped(service)
@@ -329,33 +316,6 @@ def test_what_http_refuses_is_counted_too(service: Service) -> None:
             assert connection.recv(100)
     found = requests_in(scraped(service))
     assert {status: found[UNREAD, UNREAD, status] for status in heads} == dict.fromkeys(heads, 1)
-
-
-def folders_of(service: Service) -> set[str]:
-    """Where its processes count."""
-    found = set()
-    for pid in service.processes():
-        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
-            if PREFIX in line:
-                found.add(str(Path(line.split()[-1]).parent))
-    return found
-
-
-@pytest.mark.parametrize("arguments", [(), ("--only-http",)])
-def test_the_folder_of_a_run_goes_when_the_service_is_stopped(
-    tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
-    folder = tmp_path / "chain"
-    seal(settings_for(folder), [])
-    service = Service(folder, *arguments)
-    try:
-        until(lambda: service.answers("/health/live") and len(folders_of(service)) == 1)
-        (used,) = folders_of(service)
-        assert Path(used).is_dir()
-        assert service.stop() == 0
-        assert not Path(used).exists()
-    finally:
-        service.end()
 
 
 def test_roles_that_run_apart_share_the_folder_that_is_set(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,16 +17,10 @@ from werkzeug.test import TestResponse
 
 from backend.base.settings import Settings
 from backend.sealing.miner import Miner
+from tests.api.processes import until
 from tests.api.worlds import GOOD, Json, client_of, good, problem, seal, settings_for
 
 WITHIN_S = 20.0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 @contextmanager
@@ -117,55 +111,6 @@ def test_a_flight_is_accepted_and_pending_until_it_is_mined(
     assert (tip["height"], tip["pending"], tip["transactions"]) == (1, 0, 1)
     block = {"height": 1, "hash": tip["hash"]}
     assert good(client.get("/transactions/0")) == shown | {"state": "mined", "block": block}
-
-
-LOOSE = {
-    "YEAR": "2008",
-    "DAY_OF_WEEK": 4.0,
-    "FL_DATE": "1/3/2008 12:00:00 AM",
-    "OP_CARRIER_AIRLINE_ID": "19393.00",
-    "OP_CARRIER_FL_NUM": " 335 ",
-    "ORIGIN_AIRPORT_ID": "",
-    "ORIGIN_CITY_NAME": " Sa\u0303o Paulo ",
-    "DEP_TIME": 754,
-    "ARR_TIME": "2400",
-    "ARR_DELAY": "-14.00",
-    "CANCELLED": "0.00",
-    "AIR_TIME": None,
-}
-STRICT = {
-    "YEAR": 2008,
-    "DAY_OF_WEEK": 4,
-    "FL_DATE": "2008-01-03",
-    "OP_CARRIER_AIRLINE_ID": 19393,
-    "OP_CARRIER_FL_NUM": 335,
-    "ORIGIN_AIRPORT_ID": None,
-    "ORIGIN_CITY_NAME": "S\u00e3o Paulo",
-    "DEP_TIME": "0754",
-    "ARR_TIME": "2400",
-    "ARR_DELAY": -14,
-    "CANCELLED": 0,
-    "AIR_TIME": None,
-}
-
-
-def test_what_is_given_loosely_is_kept_strictly(client: FlaskClient) -> None:
-    receipt = good(post(client, {**GOOD, **LOOSE}), 202)
-    kept = good(client.get("/transactions/0"))["transaction"]
-    assert kept == {**GOOD, **STRICT, "TRANSACTION_ID": 0, "timestamp": receipt["timestamp"]}
-    assert receipt["content_hash"] == content_hash(kept)
-
-
-NULLABLE = ["ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "DEP_TIME", "DEP_DELAY", "ARR_TIME"]
-NULLABLE += ["ARR_DELAY", "AIR_TIME"]
-
-
-@pytest.mark.parametrize("name", NULLABLE)
-def test_what_may_be_empty_may_be_absent_null_or_blank(client: FlaskClient, name: str) -> None:
-    absent = {other: value for other, value in GOOD.items() if other != name}
-    for flight in (absent, {**GOOD, name: None}, {**GOOD, name: ""}, {**GOOD, name: "  "}):
-        path = post(client, flight).headers["Location"]
-        assert good(client.get(path))["transaction"][name] is None
 
 
 @pytest.mark.parametrize(

@@ -27,14 +27,6 @@ def test_cells_are_those_of_a_plain_loop(batch: tuple[list[Flight], list[int]]) 
     assert summary_root(cells) == independent.tree_hash(expected)
 
 
-@given(batch=batches(20))
-def test_cells_do_not_depend_on_the_order_of_flights(
-    batch: tuple[list[Flight], list[int]],
-) -> None:
-    flights, accepted = batch
-    assert cells_of(columns_of(flights[::-1], accepted)) == cells_of(columns_of(flights, accepted))
-
-
 @pytest.mark.parametrize(("delay", "on_time"), [(-60, 1), (0, 1), (14, 1), (15, 0), (16, 0)])
 def test_on_time_is_less_than_15_minutes_late(delay: int, on_time: int) -> None:
     (cell,) = cells_of(columns_of([flight(ARR_DELAY=delay)], [0]))
@@ -48,21 +40,6 @@ def test_cancelled_and_diverted_flights_count_and_have_no_arrival() -> None:
     (cell,) = cells_of(columns_of([cancelled, flight(**empty), flight()], [0, 0, 0]))
     assert (cell.flights, cell.cancelled, cell.arrived, cell.departed) == (3, 1, 1, 2)
     assert (cell.sum_arr_delay, cell.sum_dep_delay) == (-14, 16)
-
-
-def test_cells_are_sorted_by_the_number_of_the_carrier_and_then_by_day() -> None:
-    friday: dict[str, int | str | None] = {"FL_DATE": "2008-01-04", "DAY_OF_WEEK": 5}
-    flights = [
-        flight(OP_CARRIER_AIRLINE_ID=100),
-        flight(OP_CARRIER_AIRLINE_ID=20, **friday),
-        flight(OP_CARRIER_AIRLINE_ID=20),
-    ]
-    cells = cells_of(columns_of(flights, [0, 0, 0]))
-    assert [(cell.OP_CARRIER_AIRLINE_ID, cell.FL_DATE) for cell in cells] == [
-        (20, "2008-01-03"),
-        (20, "2008-01-04"),
-        (100, "2008-01-03"),
-    ]
 
 
 def test_no_flights_have_no_cells_and_the_root_of_nothing() -> None:

@@ -52,12 +52,3 @@ def overwrite(path: Path, at: int, data: bytes) -> None:
     with path.open("r+b") as stream:
         stream.seek(at)
         stream.write(data)
-
-
-def garble_records(folder: Path) -> None:
-    """Change the page with the newest records of a small mempool, so that its checksum is wrong."""
-    path = store_path(folder)
-    settle(path)
-    with closing(apsw.Connection(str(path))) as connection:
-        root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'record'").get
-    overwrite(path, root * PAGE_BYTES - 100, b"garbage")

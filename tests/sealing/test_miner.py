@@ -1,22 +1,18 @@
 """The miner: when it seals, that there is one, how it stops, and what it does after a torn tip."""
 
-import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from backend.base import files
 from backend.base.clock import now_ms
-from backend.base.errors import DamagedBlock, WriterBusy
-from backend.base.settings import PROJECT, Settings
+from backend.base.errors import DamagedBlock
+from backend.base.settings import Settings
 from backend.chain.block import Block
 from backend.chain.block_content import Content, content_of
 from backend.chain.columns import columns_of
@@ -140,31 +136,6 @@ def accept(settings: Settings, batch: list[Flight]) -> int:
 def height_of(folder: Path) -> int:
     with closing(BlockStore(folder)) as store:
         return store.height()
-
-
-@contextmanager
-def miner_process(settings: Settings) -> Iterator[subprocess.Popen[str]]:
-    """A miner in a process of its own that has begun; killed at the end if it still runs."""
-    environment = {
-        **os.environ,
-        "FLIGHTCHAIN_DIR": settings.dir,
-        "FLIGHTCHAIN_MINE_INTERVAL_S": str(settings.mine_interval_s),
-        "FLIGHTCHAIN_DIFFICULTY_BITS": str(settings.difficulty_bits),
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "backend", "mine"],
-        cwd=PROJECT,
-        env=environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        try:
-            status = settings.folder / STATUS_NAME
-            eventually(lambda: status.exists() or process.poll() is not None)
-            yield process
-        finally:
-            process.kill()
 
 
 # --- when ------------------------------------------------------------------------------------
@@ -342,16 +313,6 @@ def test_a_round_that_is_overdue_after_a_wait_for_the_clock_is_due_now(
 
 
 # --- one, and its end ------------------------------------------------------------------------
-
-
-def test_a_second_miner_is_refused_and_does_the_first_no_harm(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path)
-    with mining(settings):
-        with pytest.raises(WriterBusy, match=f"{LOCK_NAME} is held by another process"):
-            Miner(settings, print).run()
-        assert next_block_at(tmp_path) is not None
-        accept(settings, flights(1))
-        eventually(lambda: transactions_in(tmp_path) == 1)
 
 
 def test_stop_finishes_the_block_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -544,59 +505,6 @@ def test_a_torn_tip_that_was_imported_stops_the_miner(tmp_path: Path) -> None:
 
 
 # --- taking turns with an import -------------------------------------------------------------
-
-POSTING = """
-import json, sys
-from pathlib import Path
-from backend.base.clock import now_ms
-from backend.ledger.ledger import Ledger
-from backend.base.settings import Settings
-from tests.flights import flight
-
-ledger = Ledger(Settings(dir=sys.argv[1]), print)
-print("ready", flush=True)
-ids = []
-while not ids or not Path(sys.argv[2]).exists():
-    ids.append(ledger.submitter.add(flight(10**6 + len(ids)))["TRANSACTION_ID"])
-ledger.close()
-print(json.dumps(ids))
-"""
-
-
-def test_posts_an_import_and_the_miner_take_turns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Everything is mined exactly once, ids have no gap, and each comes in its own order."""
-    folder, file = tmp_path / "chain", tmp_path / "flights.csv"
-    settings = settings_for(folder, 0.1)
-    imported, done = flights(6000), tmp_path / "done"
-    file.write_text(csv_of(imported))
-    monkeypatch.setattr("backend.sealing.importer.BLOCKS_AT_ONCE", 1)
-    with miner_process(settings) as miner:
-        accept(settings, [flight(10**7)])  # the index knows its cities
-        eventually(lambda: transactions_in(folder) == 1)
-        poster = subprocess.Popen(
-            [sys.executable, "-c", POSTING, str(folder), str(done)],
-            cwd=PROJECT,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        with poster:
-            assert poster.stdout is not None
-            assert poster.stdout.readline() == "ready\n"
-            assert import_flights(settings, FlightFile(file)).imported == len(imported)
-            done.touch()
-            ids = [int(number) for number in json.loads(poster.stdout.read())]
-        posted = len(ids)
-        eventually(lambda: transactions_in(folder) == 1 + len(imported) + posted)
-        miner.terminate()
-        assert miner.wait(WAIT_S) == 0
-    found = on_disk(folder)
-    assert ids == sorted(set(ids))
-    assert [found.flights[number] for number in ids] == [flight(10**6 + n) for n in range(posted)]
-    assert [f for n, f in enumerate(found.flights) if n and n not in set(ids)] == imported
-    assert any(later - earlier > 1 for earlier, later in pairwise(ids))  # they did take turns
-    assert verify(folder).index == "the index agrees with every block"
 
 
 def test_the_miner_goes_on_after_an_import_that_brought_new_cities(tmp_path: Path) -> None:

@@ -103,14 +103,6 @@ def test_posts_from_many_threads_are_mined_exactly_once(service: Service) -> Non
     )
 
 
-def test_what_was_committed_is_found_by_every_worker_at_once(service: Service) -> None:
-    asked = urlencode({"OP_CARRIER_FL_NUM": 4321, "FL_DATE": GOOD["FL_DATE"]})
-    for count in range(1, 4):
-        assert service.post(numbered(4321), mode="commit").status_code == 201
-        for _ in range(6):
-            assert service.json(f"/filter_transactions?{asked}")["count"] == count
-
-
 def test_who_waits_for_a_block_keeps_nobody_from_asking(folder: Path) -> None:
     slow = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600, "FLIGHTCHAIN_COMMIT_WAIT_S": 4}
     # Room for all of them in one worker, because it may get more than its half.
@@ -172,28 +164,7 @@ def test_it_answers_while_others_scan_and_an_import_writes(service: Service) -> 
 # --- bodies --------------------------------------------------------------------------------------
 
 
-def test_a_body_that_is_too_large_is_answered_and_not_cut_off(service: Service) -> None:
-    response = requests.post(
-        f"{service.url}/transactions",
-        data=b"x" * 5_000_000,
-        headers={"Content-Type": "application/json"},
-        timeout=10,
-    )
-    assert response.status_code == 413
-    assert response.headers["Content-Type"] == "application/problem+json"
-
-
 # --- dying and being started again ---------------------------------------------------------------
-
-
-def test_a_killed_worker_is_replaced(service: Service) -> None:
-    until(lambda: len(service.workers()) == 2)
-    killed = service.workers()[0]
-    os.kill(killed, signal.SIGKILL)
-    until(lambda: killed not in service.workers() and len(service.booted()) == 2)
-    until(service.answers)
-    for _ in range(10):
-        assert service.answers(QUESTION)
 
 
 def test_a_killed_miner_is_replaced_and_mines_what_was_pending(service: Service) -> None:
@@ -297,29 +268,6 @@ def test_a_signal_before_it_is_ready_stops_it_as_well(folder: Path) -> None:
         assert service.processes() == {}
     finally:
         service.end()
-
-
-def test_a_miner_that_waits_for_an_import_stops_all_the_same(folder: Path) -> None:
-    seal(settings_for(folder), [])
-    with FileLock(folder / "writer.lock"):
-        command = [sys.executable, "-m", "backend", "mine"]
-        miner = subprocess.Popen(command, cwd=ROOT, env=environment(folder))
-        try:
-            until(lambda: folder / "miner.lock" in open_files(miner.pid))
-            miner.terminate()
-            assert miner.wait(5) == 0
-        finally:
-            miner.kill()
-            miner.wait()
-
-
-def open_files(pid: int) -> set[Path]:
-    """What a process has open."""
-    found = set()
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(OSError):  # closed meanwhile
-            found.add(descriptor.readlink())
-    return found
 
 
 # --- starting where it should not ----------------------------------------------------------------

@@ -1,7 +1,6 @@
 """By which names a service may be asked, and which addresses give a token away."""
 
 import logging
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from backend.serving.host_policy import (
     without_secrets,
 )
 
-ROOT = Path(__file__).parent.parent
 MACHINE = "Raspberry"
 
 LOOPBACK = [

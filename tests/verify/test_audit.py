@@ -18,7 +18,6 @@ import pytest
 
 from backend.base.errors import Damage, DamagedBlock, FlightchainError, RuleViolation
 from backend.chain.block import block_of, mined
-from backend.chain.fields import Value
 from backend.chain.flight import Flight
 from backend.index.index_file import index_path
 from backend.storage import layout
@@ -234,20 +233,15 @@ def test_bytes_behind_the_last_block_of_a_full_file_name_that_block(tmp_path: Pa
 
 HEADER_CHANGES: list[tuple[dict[str, Any], int, str]] = [
     ({"version": 2}, 3, "R1"),
-    ({"height": 4}, 3, "R2"),
     ({"height": 2}, 3, "R2"),
     ({"previous_hash": "0" * 64}, 3, "R3"),
     ({"timestamp": 1}, 3, "R4"),
-    ({"timestamp": 2**53 - 1}, 4, "R4"),
     ({"difficulty_bits": 1}, 3, "R5"),
     ({"first_transaction": 3}, 3, "R7"),
-    ({"first_transaction": 5}, 3, "R7"),
     ({"transaction_count": 1001}, 3, "R8"),
-    ({"transaction_count": -1}, 3, "R8"),
     ({"history_root": "0" * 64}, 3, "R9"),
     ({"body_hash": "0" * 64}, 3, "R10"),
     ({"transaction_count": 1}, 3, "R11"),
-    ({"transaction_count": 3}, 3, "R11"),
     ({"transactions_root": "0" * 64}, 3, "R14"),
     ({"summary_root": "0" * 64}, 3, "R15"),
 ]
@@ -306,31 +300,6 @@ def test_a_history_sealed_again_with_its_index_has_another_tip(folder: Path, goo
     write_blocks(folder, relinked(blocks, 3))
     follow(folder)
     assert verify(folder).tip_hash != verify(good).tip_hash
-
-
-INVALID: dict[str, dict[str, Value]] = {
-    "YEAR": {"YEAR": 2007},
-    "DAY_OF_WEEK": {"DAY_OF_WEEK": 1},
-    "FL_DATE": {"FL_DATE": "2009-02-30"},
-    "OP_CARRIER_FL_NUM": {"OP_CARRIER_FL_NUM": 0},
-    "ORIGIN": {"ORIGIN": "iad"},
-    "ORIGIN_CITY_NAME": {"ORIGIN_CITY_NAME": "a\nb"},
-    "DEP_TIME": {"DEP_TIME": "2460"},
-    "ARR_DELAY": {"ARR_DELAY": 10001},
-    "AIR_TIME": {"CANCELLED": 1, "ARR_TIME": None, "ARR_DELAY": None},
-}
-
-
-@pytest.mark.parametrize("field", INVALID)
-def test_an_invalid_transaction_is_named_with_its_field(folder: Path, field: str) -> None:
-    blocks = blocks_in(folder)
-    header, body = changed_flight(blocks[3], 1, **INVALID[field])
-    blocks[3] = block_of(header, body)
-    write_blocks(folder, relinked(blocks, 3))
-    transaction = header.first_transaction + 1
-    with pytest.raises(RuleViolation, match=f"transaction {transaction}: .*{field}") as caught:
-        verify(folder)
-    assert (caught.value.height, caught.value.rule) == (3, "R12")
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, 2), (3, 4), (2, TIP)])
