@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from backend.base.settings import Settings
 from backend.chain.columns import decode_body
 from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION
 from backend.chain.flight import Flight, flight_of
+from backend.sealing.importer import Tally, Watcher, import_all
+from backend.sources import Source
 from backend.storage.block_store import BlockStore
 
 EXAMPLE = flight_of({field.name: field.example for field in FIELDS})
@@ -27,6 +30,11 @@ def flight(serial: int) -> Flight:
 def flights(count: int, start: int = 0) -> list[Flight]:
     """`count` different valid flights, those with the serials from `start` on."""
     return [flight(serial) for serial in range(start, start + count)]
+
+
+def import_flights(settings: Settings, source: Source, watcher: Watcher | None = None) -> Tally:
+    """Import a single source. Returns what was done with it."""
+    return import_all(settings, [source], watcher or Watcher())[0]
 
 
 def csv_of(rows: Iterable[Sequence[object]]) -> str:

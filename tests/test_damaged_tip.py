@@ -12,14 +12,13 @@ import pytest
 from backend.base.errors import Damage
 from backend.base.settings import Settings
 from backend.ledger.ledger import Ledger
-from backend.sealing.importer import import_flights
 from backend.sealing.miner import Sealer
 from backend.sources.generated import Generated
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import Place
 from tests.api.processes import Service, until
 from tests.api.worlds import GOOD
-from tests.flights import flight, transactions_in
+from tests.flights import flight, import_flights, transactions_in
 from tests.storage.chains import block_file, contents, flip
 from tests.test_cli import call
 

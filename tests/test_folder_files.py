@@ -17,10 +17,9 @@ from backend.chain.placeholder import VOID
 from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from backend.mempool.lost_files import lost_in
-from backend.sealing.importer import import_flights
 from backend.sources.generated import Generated
-from backend.verify.folder_files import kind_of
-from tests.flights import on_disk, transactions_in
+from backend.verify.folder_files import LET_IT_BE, kind_of
+from tests.flights import import_flights, on_disk, transactions_in
 from tests.folder_harms import (
     HARMS,
     PENDING,
@@ -110,7 +109,7 @@ def _problem(name: str, harm: str, found: Findings) -> str:
     kind = kind_of(name)
     assert kind is not None
     if not found.ready and not found.verify:
-        may_be_whole = kind.is_derived or (name, harm) in AS_GOOD
+        may_be_whole = kind.remedy == LET_IT_BE or (name, harm) in AS_GOOD
         return "" if may_be_whole else "nobody names it, and it is not derived"
     names = {name, Path(name).name}
     if name.startswith("blocks"):

@@ -15,12 +15,11 @@ import pytest
 
 from backend.base.clock import now_ms
 from backend.base.settings import Settings
-from backend.sealing.importer import import_flights
 from backend.sealing.miner import Sealer
 from backend.sources.generated import Generated
 from backend.verify.audit import verify
 from tests.api.processes import ROOT, environment
-from tests.flights import flight, on_disk
+from tests.flights import flight, import_flights, on_disk
 from tests.submitting import accept_in
 
 pytestmark = pytest.mark.slow

@@ -5,7 +5,6 @@ the good rows and reports the bad ones; `duplicates=skip` leaves out flights tha
 `dry_run=true` only says what would happen. Rows are numbered by their lines.
 """
 
-from dataclasses import fields
 from functools import partial
 
 from flask import Response
@@ -23,7 +22,6 @@ from backend.questions.parameters import Choice
 from backend.serving.environs import Environ
 from backend.sources.posted_batch import ANY, Batch, batch_of
 from backend.sources.source import CANCELLED, NOT_ARRIVED
-from backend.sources.understanding import Understanding
 
 KINDS = {
     "application/x-ndjson": "ndjson",
@@ -144,10 +142,21 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
 
 def _understood(batch: Batch, *, with_sample: bool) -> Json:
     assert batch.understood is not None
-    names = [field.name for field in fields(Understanding) if field.name != "sample"]
-    known = {name: getattr(batch.understood, name) for name in names}
-    known["dates_written"] = WRITTEN.get(str(batch.understood.dates))
-    return known | ({"sample": batch.understood.sample()} if with_sample else {})
+    understood, reading = batch.understood, batch.understood.reading
+    sample = {"sample": understood.sample()} if with_sample else {}
+    return {
+        "kind": reading.kind.name,
+        "source": reading.kind.source,
+        "columns": reading.columns,
+        "derived": reading.derivations,
+        "left_empty": reading.left_empty,
+        "not_used": reading.not_used,
+        "dates": understood.dates,
+        "dates_written": WRITTEN.get(str(understood.dates)),
+        "emptied": understood.emptied,
+        "repeated_headers": understood.repeated_headers,
+        **sample,
+    }
 
 
 def _refusal(batch: Batch) -> InvalidFlights:

@@ -85,11 +85,6 @@ class Watcher:
     report: Report = lambda line: None
 
 
-def import_flights(settings: Settings, source: Source, watcher: Watcher = Watcher()) -> Tally:
-    """Import a single source, as `import_all` does."""
-    return import_all(settings, [source], watcher)[0]
-
-
 def import_all(
     settings: Settings,
     sources: Sequence[Source],

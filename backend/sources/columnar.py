@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from io import StringIO
-from itertools import chain
 from math import isnan
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -30,7 +29,7 @@ WITH_DUCKDB = ": duckdb -c \"COPY (FROM 'FILE') TO 'flights.csv'\""
 
 @contextmanager
 def read_columnar(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Iterator[Records]:
-    """Open the records in a file. Raises InvalidInput; `batches`, too. start: its first block."""
+    """Open the records in a file. Raises InvalidInput; `batches`, too. start: how it begins."""
     is_parquet = start.startswith(PARQUET)
     try:
         arrow: Any = import_module("pyarrow.parquet" if is_parquet else "pyarrow.ipc")
@@ -42,7 +41,7 @@ def read_columnar(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> It
         )
         raise file.problem(f"is {what}") from error
     with TemporaryFile() as copy:
-        copy.writelines(chain([start], blocks))
+        copy.writelines(blocks)
         with _translated(file):
             if is_parquet:
                 table = arrow.ParquetFile(copy)

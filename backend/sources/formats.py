@@ -5,7 +5,7 @@ no sense. The parsers are `table`, `json_records` and `columnar`.
 """
 
 import re
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -15,7 +15,7 @@ from backend.sources.json_records import read_json
 from backend.sources.packed import PACKED, WORKBOOK, PackedFile
 from backend.sources.records import Records
 from backend.sources.table import read_table
-from backend.sources.text import as_utf8
+from backend.sources.text import from_utf16
 
 _NOT_POSTED = (
     "is a Parquet or Arrow file, which is not read over the network; run python -m backend import "
@@ -66,22 +66,23 @@ def opened_records(file: PackedFile) -> Iterator[Records]:
     """
     with file.opened() as blocks:
         start = next(blocks, b"")
+        all_blocks = chain([start], blocks)
         if start.startswith(COLUMNAR):
             if file.is_posted:  # pyarrow trusts what it reads
                 raise file.problem(_NOT_POSTED)
-            with read_columnar(file, start, blocks) as records:
+            with read_columnar(file, start, all_blocks) as records:
                 yield records
             return
         _refuse(file, start.removeprefix(BOM_UTF8))
-        yield _text_records(file, as_utf8(file, start, blocks))
-
-
-def _text_records(file: PackedFile, blocks: Iterator[bytes]) -> Records:
-    block = next(blocks, b"")
-    start, all_blocks = block.removeprefix(BOM_UTF8).lstrip(), chain([block], blocks)
-    if file.is_strict or start.startswith((b"{", b"[")):
-        return read_json(file, start, all_blocks)
-    return read_table(file, all_blocks)
+        if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            as_utf8 = from_utf16(file, all_blocks)
+            start = next(as_utf8, b"")
+            all_blocks = chain([start], as_utf8)
+        text = start.removeprefix(BOM_UTF8).lstrip()
+        if file.is_strict or text.startswith((b"{", b"[")):
+            yield read_json(file, text, all_blocks)
+        else:
+            yield read_table(file, all_blocks)
 
 
 def _refuse(file: PackedFile, start: bytes) -> None:

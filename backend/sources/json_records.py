@@ -25,7 +25,7 @@ from backend.sources.kinds import has_meaning, plain
 from backend.sources.packed import BLOCK_BYTES, PackedFile
 from backend.sources.records import RecordBatch, Records, text_of, usable
 from backend.sources.source import BATCH_ROWS
-from backend.sources.text import line_batches, line_blocks
+from backend.sources.text import line_batches
 
 UNIT = "object"  # what the rows of a list are
 FOREIGN = 3  # as many unknown names are those of another table, and no slips
@@ -147,7 +147,7 @@ def _batch(file: PackedFile, part: Part, names: _Names, unit: str) -> RecordBatc
 
 def _lines(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Part]:
     rows, end = 0, dict[str, object]()
-    for first, lines in line_batches(line_blocks(file, blocks)):
+    for first, lines in line_batches(file, blocks):
         objects = list[NumberedObject]()
         for number, line in enumerate(lines, first):
             if not line or line.isspace():

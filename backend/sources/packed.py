@@ -16,7 +16,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BytesIO, RawIOBase
-from itertools import count
 from pathlib import Path
 from typing import IO, cast
 
@@ -104,7 +103,6 @@ class PackedFile:
         self._member = member
         self._progress = 0.0
         self._state: object = None
-        self._checksums: list[int] = []
 
     def problem(self, reason: str) -> InvalidInput:
         """Return the error to raise when the file as a whole is not acceptable."""
@@ -140,8 +138,7 @@ class PackedFile:
         """Yield the unpacked bytes from the beginning, in blocks of `BLOCK_BYTES` at most.
 
         Raises InvalidInput, as do the blocks, if the file does not exist, is not readable, is
-        damaged, cut short or protected by a password, or grows without measure; so it does if a
-        block is not what it was when the file was read before.
+        damaged, cut short or protected by a password, grows without measure, or changes.
         """
         self._progress = 0.0
         with self._translated():
@@ -188,42 +185,30 @@ class PackedFile:
     ) -> Iterator[bytes]:
         most = UNPACKED_ROOM + packed_bytes * (1 if self.is_posted else MOST_TIMES)
         position = 0
-        for number in count():
+        while True:
             with self._translated():
                 try:
                     block = unpacked.read(BLOCK_BYTES)
                 finally:
                     self._require_unchanged(raw)
-                position += len(block)
-                if block:
-                    share = position / whole if whole else raw.tell() / packed_bytes
-                    self._progress = min(1.0, share)
+            if not block:
+                break
+            position += len(block)
+            self._progress = min(1.0, position / whole if whole else raw.tell() / packed_bytes)
             if position > most:
                 raise self.problem(
                     f"unpacks to more than {most:,} bytes, which tables of flights do not; if it "
                     "is one, unpack it and split it"
                 )
-            self._compare(number, zlib.crc32(block))
-            if not block:
-                break
             yield block
         self._progress = 1.0
-
-    def _compare(self, number: int, checksum: int) -> None:
-        if number == len(self._checksums):
-            self._checksums.append(checksum)
-        elif checksum != self._checksums[number]:
-            raise self._changed()
 
     def _require_unchanged(self, raw: IO[bytes]) -> None:
         state = None if self.is_posted else os.fstat(raw.fileno())
         now = state and (state.st_ino, state.st_size, state.st_mtime_ns)
         self._state = self._state or now
         if now != self._state:
-            raise self._changed()
-
-    def _changed(self) -> InvalidInput:
-        return self.problem("changed while it was read; import it when nothing writes to it")
+            raise self.problem("changed while it was read; import it when nothing writes to it")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -265,18 +250,12 @@ def files_of(path: Path, label: str = "") -> list[PackedFile]:
     They are in the order of their names. Raises InvalidInput if there are none, or if a file cannot
     be read.
     """
-    if not path.is_dir():
-        members = PackedFile(path).members()
-        several = len(members) > 1
-        name = label or path.name
-        return [PackedFile(path, m, name, m if several else "") for m in members]
-    files = []
-    for name in tables_among(_names_below(path)):
-        members = PackedFile(path / name, "", path.name, name).members()
-        parts = [f"{name}/{m}" if m else name for m in members]
-        files += [
-            PackedFile(path / name, m, path.name, p) for m, p in zip(members, parts, strict=True)
-        ]
+    whole, files = label or path.name or str(path), []
+    for name in tables_among(_names_below(path)) if path.is_dir() else [""]:
+        members = PackedFile(path / name, "", whole, name).members()
+        for member in members:
+            parts = (name, member if name or len(members) > 1 else "")
+            files.append(PackedFile(path / name, member, whole, "/".join(filter(None, parts))))
     if not files:
         raise InvalidInput("folder", path.name, "holds no table of flights; check the path")
     return files

@@ -63,6 +63,14 @@ class RawRows:
     header: str | None = None
     text: Callable[[int], str] = lambda number: ""
 
+    def parsed(self, name: str, place: int) -> object:
+        """Return the value of a field in a row; an `Unusable` if it is not valid."""
+        value = self.columns[POSITION[name]][place]
+        try:
+            return cells.PARSERS[self.dialect][POSITION[name]](value)
+        except InvalidFlight:
+            return value if isinstance(value, Unusable) else Unusable(value)
+
 
 class Source(ABC):
     """A source of flights.
@@ -208,17 +216,9 @@ def state_of(raw: RawRows, problem: BadRow) -> str:
     place = bisect_left(raw.lines, problem.row)
     if place == len(raw.lines) or raw.lines[place] != problem.row:
         return ""
-    if _parsed("CANCELLED", raw, place) == 1:
+    if raw.parsed("CANCELLED", place) == 1:
         return CANCELLED
-    return ARRIVED if isinstance(_parsed("ARR_DELAY", raw, place), int) else NOT_ARRIVED
-
-
-def _parsed(name: str, raw: RawRows, place: int) -> object:
-    """Return the value of a field in a row; None if it is empty or not valid."""
-    try:
-        return cells.PARSERS[raw.dialect][POSITION[name]](raw.columns[POSITION[name]][place])
-    except InvalidFlight:
-        return None
+    return ARRIVED if isinstance(raw.parsed("ARR_DELAY", place), int) else NOT_ARRIVED
 
 
 def validated(source: Source) -> Iterator[FlightColumns]:

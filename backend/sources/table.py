@@ -18,7 +18,7 @@ from itertools import chain, compress, islice
 from backend.base.errors import BadRow
 from backend.sources.packed import PackedFile
 from backend.sources.records import RecordBatch, Records, text_of
-from backend.sources.text import Lines, line_batches, line_blocks
+from backend.sources.text import Lines, line_batches
 
 SEPARATORS = ",;\t|"  # the first is the usual one
 MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
@@ -37,12 +37,11 @@ _Parsed = tuple[Sequence[list[str]], Sequence[int], Sequence[BadRow]]
 class _Header:
     """The header of a table.
 
-    number: its line. line: as it stands. cells: how many it has. titles: what is in them, without
+    line: as it stands. cells: how many it has. titles: what is in them, without
     empty ones at the end. above: Excel's line above it, or "".
     """
 
     file: PackedFile
-    number: int
     line: str
     separator: str
     cells: int
@@ -87,18 +86,17 @@ def read_table(file: PackedFile, blocks: Iterator[bytes]) -> Records:
     Raises InvalidInput if it is empty or has no header or no row; BadRow for a line too long, and
     for a second header that has other columns. The iterator `batches` may raise the same.
     """
-    lines = line_blocks(file, blocks)
+    lines = line_batches(file, blocks)
     header, rest = _header(file, lines)
-    batches = line_batches(chain([rest], lines), header.number + 1)
-    return Records(header.titles, _batches(header, batches), header=header.above + header.line)
+    batches = _batches(header, chain([rest], lines))
+    return Records(header.titles, batches, header=header.above + header.line)
 
 
-def _header(file: PackedFile, blocks: Iterator[list[str]]) -> tuple[_Header, list[str]]:
-    """Return the header, and the lines after it in its block."""
-    separators, number, above = SEPARATORS, 0, ""
-    for lines in blocks:
+def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]:
+    """Return the header, and the lines after it in its batch."""
+    separators, above = SEPARATORS, ""
+    for first, lines in batches:
         for position, line in enumerate(lines):
-            number += 1
             if excel := _EXCEL.fullmatch(line):
                 separators, above = excel[1], f"{line}\n"
             elif line.strip():
@@ -107,8 +105,8 @@ def _header(file: PackedFile, blocks: Iterator[list[str]]) -> tuple[_Header, lis
                 if _have_row_names(rest, separator, len(cells)):
                     cells = ["", *cells]
                 titles = _titles(file, cells)
-                header = _Header(file, number, line, separator, len(cells), titles, above)
-                return header, rest
+                header = _Header(file, line, separator, len(cells), titles, above)
+                return header, (first + position + 1, rest)
     raise file.problem("is empty; download it again")
 
 

@@ -1,11 +1,12 @@
 """Says what a file of flights was taken for."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from backend.base.day_orders import WRITTEN
 from backend.base.words import counted
+from backend.sources.kinds import Reading
 
 SHOWN_TITLES = 3
 
@@ -14,21 +15,13 @@ SHOWN_TITLES = 3
 class Understanding:
     """What a file was taken for.
 
-    kind, source: its kind, and where people get it. columns: field -> title of its column.
-    derived: what fields are derived from -> their names. left_empty: fields that it lacks.
-    not_used: titles of its other columns, those first that resemble a field that it lacks. dates:
-    one of `ORDERS`; None if it has no column of days, or no day that tells. sample: returns its
-    first rows as flights, with what is no valid value as it is. emptied: how many cells that
-    mean nothing were emptied in the latest reading, by field.
+    reading: what its columns mean. dates: one of `ORDERS`; None if it has no column of days, or no
+    day that tells. sample: returns its first rows as flights, with what is no valid value as it is.
+    emptied: how many cells that mean nothing were emptied in the latest reading, by field.
     repeated_headers: how many lines were left out in it because they repeat the header.
     """
 
-    kind: str
-    source: str
-    columns: Mapping[str, str]
-    derived: Mapping[str, str]
-    left_empty: Sequence[str]
-    not_used: Sequence[str]
+    reading: Reading
     dates: str | None
     sample: Callable[[], list[dict[str, object]]]
     emptied: Counter[str] = field(default_factory=Counter)
@@ -43,14 +36,15 @@ class Understanding:
 
     def __str__(self) -> str:
         """Return one line for people."""
-        parts = [self.kind]
+        reading = self.reading
+        parts = [reading.kind.name]
         parts += [f"days are written {WRITTEN[self.dates]}"] if self.dates else []
-        parts += [f"{fields} from {what}" for what, fields in self.derived.items()]
-        if self.left_empty:
-            parts.append(f"left empty: {', '.join(self.left_empty)}")
-        if self.not_used:
-            more = len(self.not_used) - SHOWN_TITLES
-            titles = [*self.not_used[:SHOWN_TITLES], *([f"{more} more"] if more > 0 else [])]
+        parts += [f"{fields} from {what}" for what, fields in reading.derivations.items()]
+        if reading.left_empty:
+            parts.append(f"left empty: {', '.join(reading.left_empty)}")
+        if reading.not_used:
+            more = len(reading.not_used) - SHOWN_TITLES
+            titles = [*reading.not_used[:SHOWN_TITLES], *([f"{more} more"] if more > 0 else [])]
             parts.append(f"not used: {', '.join(titles)}")
         parts += [
             f"{counted(count, 'cell')} of {name} emptied, as what stood there means nothing"

@@ -25,7 +25,7 @@ class FileKind:
     """A kind of file.
 
     pattern: its name below the folder, as `fnmatch` takes it. what: what it is. writer: who writes
-    it. if_lost: what follows if it is lost. remedy: what to do then. is_derived: whether it is
+    it. if_lost: what follows if it is lost. remedy: what to do then, `LET_IT_BE` if it is
     written again by itself, from what the other files hold.
     """
 
@@ -34,7 +34,6 @@ class FileKind:
     writer: str
     if_lost: str
     remedy: str
-    is_derived: bool = False
 
     @property
     def consequence(self) -> str:
@@ -43,7 +42,7 @@ class FileKind:
 
 
 def _derived(pattern: str, what: str, writer: str, if_lost: str) -> FileKind:
-    return FileKind(pattern, what, writer, if_lost, LET_IT_BE, is_derived=True)
+    return FileKind(pattern, what, writer, if_lost, LET_IT_BE)
 
 
 _LOCK_LOST = "nothing is lost with it, but nobody can take the lock while it cannot be opened"
@@ -116,7 +115,7 @@ KINDS = (
     _derived("damaged.json", "notes of readers about damaged blocks", "service",
              "damaged blocks are noted again when they are met"),
     _derived("miner.json", "the status of the miner", "miner", "the miner seems to hang"),
-    FileKind("*.lock", "a lock", "whoever needs it", _LOCK_LOST, LET_IT_BE, is_derived=True),
+    FileKind("*.lock", "a lock", "whoever needs it", _LOCK_LOST, LET_IT_BE),
 )  # fmt: skip
 
 

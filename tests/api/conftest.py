@@ -12,9 +12,9 @@ from flask.testing import FlaskClient
 from backend.api import SERVICE
 from backend.api.specification import document
 from backend.base.settings import Settings
-from backend.sealing.importer import import_flights
 from backend.sources.flight_file import nycflights13
 from tests.api.worlds import World, client_of, copy_chain, seal, settings_for, world_in
+from tests.flights import import_flights
 
 
 @pytest.fixture(scope="session")

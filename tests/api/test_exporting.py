@@ -16,7 +16,6 @@ from werkzeug.test import TestResponse
 from backend.api.streaming import CutAnswerError
 from backend.ledger.answers import Answers
 from backend.questions.groups import GROUPS
-from backend.sealing.importer import import_flights
 from backend.sources import open_source
 from tests.api.worlds import (
     GOOD,
@@ -30,7 +29,7 @@ from tests.api.worlds import (
     world_in,
 )
 from tests.cases import each_of
-from tests.flights import on_disk
+from tests.flights import import_flights, on_disk
 
 ALL = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-12-31"}
 NAMES = ["TRANSACTION_ID", "timestamp", *GOOD, "BLOCK_HEIGHT"]

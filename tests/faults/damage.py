@@ -388,7 +388,7 @@ def _judge(trial: Trial) -> None:
 def _is_derived(name: str) -> bool:
     """Whether nobody was promised what a file holds; blocks and index are judged by more."""
     kind = folder_files.kind_of(name)
-    is_derived = kind is not None and kind.is_derived
+    is_derived = kind is not None and kind.remedy == folder_files.LET_IT_BE
     return name.endswith(DERIVED) or (is_derived and not name.startswith(("blocks", "index")))
 
 

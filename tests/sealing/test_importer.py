@@ -24,7 +24,7 @@ from backend.chain.flight import Flight
 from backend.sealing import importer, source_check
 from backend.sealing.block_builder import Job, build
 from backend.sealing.child import Send
-from backend.sealing.importer import Tally, Watcher, import_all, import_flights
+from backend.sealing.importer import Tally, Watcher, import_all
 from backend.sealing.miner import Sealer
 from backend.sealing.source_check import Checked
 from backend.sources import RawRows, Source, open_source
@@ -32,7 +32,7 @@ from backend.sources.flight_file import FlightFile
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
 from tests.api.processes import environment
-from tests.flights import csv_of, flight, flights, on_disk, transactions_in
+from tests.flights import csv_of, flight, flights, import_flights, on_disk, transactions_in
 from tests.same_flights import CANCELLED, changed
 from tests.submitting import accept_in
 from tests.test_cli import call
@@ -390,7 +390,7 @@ from functools import partial
 from pathlib import Path
 from backend.sealing import importer
 from tests.sealing import test_importer
-from tests.flights import flights
+from tests.flights import flights, import_flights
 
 importer.build = partial(
     test_importer.slow_to_build, at=partial(time.sleep, test_importer.STALL_S)
@@ -398,7 +398,7 @@ importer.build = partial(
 """
 STALLED = f"""{SLOW_BUILDER}
 importer.BLOCKS_AT_ONCE = 1
-importer.import_flights(
+import_flights(
     test_importer.settings_for(Path(sys.argv[1])),
     test_importer.Scripted(flights(5000), lambda batch: None),
 )

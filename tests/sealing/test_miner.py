@@ -26,7 +26,6 @@ from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
 from backend.mempool import FOLDER, Mempool
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.sealing.importer import import_flights
 from backend.sealing.miner import Miner, Sealer
 from backend.sealing.miner_status import (
     LOCK_NAME,
@@ -43,7 +42,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
 from backend.verify.scrub_state import NAME as SCRUB_NAME
-from tests.flights import csv_of, flight, flights, on_disk, transactions_in
+from tests.flights import csv_of, flight, flights, import_flights, on_disk, transactions_in
 from tests.mempool.spoiling import spoil as spoil_records
 from tests.mempool.spoiling import spoil_keys, store_path
 from tests.submitting import accept_in

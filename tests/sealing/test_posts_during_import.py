@@ -15,9 +15,9 @@ from backend.chain.flight import Flight
 from backend.index.writer import IndexWriter
 from backend.ledger.ledger import Ledger
 from backend.sealing import importer, posted_meanwhile
-from backend.sealing.importer import Tally, Watcher, import_all, import_flights
+from backend.sealing.importer import Tally, Watcher, import_all
 from backend.sources.flight_file import FlightFile
-from tests.flights import csv_of, flights, on_disk
+from tests.flights import csv_of, flights, import_flights, on_disk
 from tests.same_flights import CANCELLED, changed
 
 SOON_S = 0.3

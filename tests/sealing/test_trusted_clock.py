@@ -15,7 +15,7 @@ from backend.base.errors import TryLater
 from backend.base.files import FileLock
 from backend.chain.columns import columns_of
 from backend.ledger.ledger import Ledger
-from backend.sealing.importer import Watcher, import_flights
+from backend.sealing.importer import Watcher
 from backend.sealing.miner import Miner, Sealer, unsealed
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
 from backend.sealing.trusted_clock import FILE_NAME, LEAP_MS, Doubt, TrustedClock
@@ -23,7 +23,7 @@ from backend.sources.flight_file import FlightFile
 from backend.storage.block_store import BlockStore
 from tests.api.processes import Service, until
 from tests.api.worlds import generated, seal, settings_for
-from tests.flights import csv_of, flight, flights
+from tests.flights import csv_of, flight, flights, import_flights
 from tests.submitting import accept_in
 from tests.test_cli import call
 

@@ -12,10 +12,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.chain.fields import FIELD_NAMES
-from backend.sealing.importer import import_flights
 from backend.sources import open_source, validated
 from backend.sources.generated import Generated
 from tests.api.worlds import Json, client_of, settings_for
+from tests.flights import import_flights
 
 FLIGHTS, SEED, QUESTIONS = 6000, 33, 34
 FIRST, DAYS = date(2015, 3, 1), 12

@@ -6,6 +6,7 @@ import pytest
 from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import flight_of
+from backend.sources import open_source
 from backend.sources.airports import Airport
 from backend.sources.flight_file import FlightFile
 from backend.sources.source import BATCH_ROWS, validated
@@ -135,15 +136,15 @@ def test_damage_in_the_middle_is_told_after_the_flights_before_it(tmp_path: Path
     lines = [LINE.replace(",335,", f",{n},") for n in range(1, 50_001)]
     packed = PACKINGS["gzip"]("\n".join([",".join(FIELD_NAMES), *lines]).encode())
     batches = validated(FlightFile(written(tmp_path, packed[: len(packed) // 2])))
-    assert len(next(batches)[0]) == BATCH_ROWS
+    assert 0 < len(next(batches)[0]) <= BATCH_ROWS
     with pytest.raises(InvalidInput, match=r"'flights\.csv': is damaged or incomplete"):
         list(batches)
 
 
-def test_batches_are_full_and_in_order(tmp_path: Path) -> None:
+def test_batches_are_short_and_in_order(tmp_path: Path) -> None:
     rows = [FLOWN | {"OP_CARRIER_FL_NUM": str(n)} for n in range(1, 3501)]
     batches = list(validated(FlightFile(written(tmp_path, csv_text(rows)))))
-    assert [len(batch[0]) for batch in batches] == [1000, 1000, 1000, 500]
+    assert max(len(batch[0]) for batch in batches) <= BATCH_ROWS
     number = POSITION["OP_CARRIER_FL_NUM"]
     assert [row[number] for row in rows_of(batches)] == list(range(1, 3501))
 
@@ -181,7 +182,9 @@ def test_a_day_far_down_decides_for_all_before_it(tmp_path: Path, ahead: int) ->
     path = dated(tmp_path, ["02/03/2019"] * ahead + ["13/03/2019"])
     source = FlightFile(path)
     source.check()
-    assert source.understood().dates == "day-first"
+    known = source.understood()
+    assert known is not None
+    assert known.dates == "day-first"
     assert days_of(path) == ["2019-03-02"] * ahead + ["2019-03-13"]
 
 
@@ -243,9 +246,11 @@ def test_files_that_are_imported_together_are_of_one_kind(tmp_path: Path) -> Non
 
 def test_a_sample_shows_what_columns_were_understood_as(tmp_path: Path) -> None:
     path = written(tmp_path, monthly_text(ROWS * 3))
-    known = FlightFile(path).understood()
-    assert known.columns["OP_CARRIER_AIRLINE_ID"] == "DOT_ID_Reporting_Airline"
-    assert (known.derived, known.left_empty, known.dates) == ({}, [], "year-first")
+    known = open_source(path).understood()
+    assert known is not None
+    reading = known.reading
+    assert reading.columns["OP_CARRIER_AIRLINE_ID"] == "DOT_ID_Reporting_Airline"
+    assert (reading.derivations, reading.left_empty, known.dates) == ({}, [], "year-first")
     sample = known.sample()
     assert len(sample) == 5
     assert {name: str(value) for name, value in sample[0].items()} == FLOWN
@@ -255,8 +260,10 @@ def test_what_was_emptied_is_counted_in_the_latest_reading(tmp_path: Path) -> No
     source = FlightFile(written(tmp_path, csv_text([*ROWS, CANCELLED | {"AIR_TIME": "53"}])))
     for _ in range(2):
         assert len(flights_of(source)) == 4
-        assert source.understood().emptied == {"AIR_TIME": 1}
-    assert str(source.understood()) == (
+        known = source.understood()
+        assert known is not None
+        assert known.emptied == {"AIR_TIME": 1}
+    assert str(known) == (
         "the 19 fields; days are written year, month, day; 1 cell of AIR_TIME emptied, as what "
         "stood there means nothing"
     )
@@ -267,12 +274,14 @@ def test_what_two_processes_have_counted_is_added_up(tmp_path: Path) -> None:
     path = written(
         tmp_path, csv_text(rows).replace("\n2008", f"\n{','.join(FIELD_NAMES)}\n2008", 1)
     )
-    known = None
+    known = open_source(path).understood()
     for place in range(2):
         source = FlightFile(path)
         source.share = (place, 2)
         list(source.rows())
-        known = source.understood().joined(known)
+        latest = source.understood()
+        assert latest is not None
+        known = latest.joined(known)
     assert known is not None
     assert (known.emptied, known.repeated_headers) == ({"AIR_TIME": 2}, 1)
 
@@ -288,8 +297,9 @@ def test_columns_that_mean_nothing_are_named_those_first_that_seem_to(tmp_path: 
     names = [name for name in FIELD_NAMES if name != "AIR_TIME"]
     titles = ["Tail", "Wheels_Off", "Stände\x1b", "Note", "AIR_TIME (min)"]
     text = csv_text([FLOWN | {titles[-1]: "116"}], [*names, *titles])
-    known = FlightFile(written(tmp_path, text)).understood()
-    assert known.not_used == ["AIR_TIME (min)", "Tail", "Wheels_Off", "Stände\\x1b", "Note"]
+    known = open_source(written(tmp_path, text)).understood()
+    assert known is not None
+    assert known.reading.not_used == ["AIR_TIME (min)", "Tail", "Wheels_Off", "Stände\\x1b", "Note"]
     assert str(known).endswith(
         "left empty: AIR_TIME; not used: AIR_TIME (min), Tail, Wheels_Off, 2 more"
     )

@@ -33,7 +33,7 @@ def written_with(separator: str, quoting: int = csv.QUOTE_MINIMAL) -> str:
 
 
 def test_a_table_is_cut_into_titles_and_columns(tmp_path: Path) -> None:
-    records, (batch,) = read(tmp_path, "a, b \r\n1,2\r\n\r\n3,4\n5,6")
+    records, (batch,) = read(tmp_path, "a, b \r\n1,2\r\n\r\n3,4\n5,6\n")
     assert records.titles == ("a", "b")
     assert [list(batch.column(place)) for place in (0, 1)] == [["1", "3", "5"], ["2", "4", "6"]]
     assert batch.numbers == [2, 4, 5]
@@ -75,7 +75,7 @@ def test_empty_cells_at_the_end_do_no_harm(tmp_path: Path, extra: str, in_header
     header, *rows = TABLE.splitlines()
     lines = [header + extra * in_header, *(row + extra for row in rows), rows[0]]
     assert len(flights_of(open_source(written(tmp_path, "\n".join(lines))))) == 4
-    _, (batch,) = read(tmp_path, "\n".join([*lines, rows[0] + ",x", rows[0] + extra + "x"]))
+    _, (batch,) = read(tmp_path, "\n".join([*lines, rows[0] + ",x", rows[0] + extra + "x", ""]))
     assert [fault.row for fault in batch.faults] == [6, 7]
     assert "has 20 cells, but the header has 19" in batch.faults[0].reason
 
@@ -111,7 +111,7 @@ def test_rows_of_empty_cells_are_left_out(tmp_path: Path, empty_row: str) -> Non
     header, *rows = TABLE.splitlines()
     tail = empty_row.removeprefix("," * 18)
     lines = [header + tail, rows[0] + tail, empty_row, rows[1] + tail, empty_row, empty_row]
-    _, (batch,) = read(tmp_path, "\r\n".join(lines))
+    _, (batch,) = read(tmp_path, "\r\n".join([*lines, ""]))
     assert (list(batch.numbers), batch.repeated_headers, batch.faults) == ([2, 4], 0, [])
     with pytest.raises(InvalidInput, match="has a header and no rows"):
         read(tmp_path, f"{lines[0]}\n{empty_row}\n")

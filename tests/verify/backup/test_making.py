@@ -21,14 +21,13 @@ from backend.base.errors import (
 from backend.base.files import FileLock
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
-from backend.sealing.importer import import_flights
 from backend.sources.generated import Generated
 from backend.storage.block_store import BlockStore
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
 from backend.verify.backup.manifest import LOCK_NAME
 from tests.effort import tries
-from tests.flights import flights
+from tests.flights import flights, import_flights
 from tests.mempool.spoiling import store_path
 from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
 from tests.trust.log.test_signing import accept_loss
