@@ -47,13 +47,6 @@ def test_littles_law_and_the_range_of_probabilities(rho: float, servers: int) ->
     assert isclose(found.customers - found.customers_waiting, rho * servers, abs_tol=1e-7)
 
 
-@given(st.floats(0.01, 0.999), st.integers(1, 199))
-def test_at_equal_utilisation_more_servers_make_fewer_wait(rho: float, servers: int) -> None:
-    fewer, more = mmm(rho * servers, 1.0, servers), mmm(rho * (servers + 1), 1.0, servers + 1)
-    assert more.p_wait < fewer.p_wait
-    assert more.waiting_time_s < fewer.waiting_time_s
-
-
 @pytest.mark.parametrize("servers", [1000, 100_000])
 def test_very_many_servers_come_near_the_limit_of_halfin_and_whitt(servers: int) -> None:
     normal, beta = NormalDist(), 0.5

@@ -6,20 +6,10 @@ from statistics import fmean
 import pytest
 
 from loadtests.models import replay
-from loadtests.models.open_queue import ONE, Queue, Unstable, mg1, mg1_ps, mgm_allen_cunneen, mmm
+from loadtests.models.open_queue import ONE, Queue, Unstable
 from loadtests.models.random_times import Gamma, poisson_times
 
 QUEUES = [ONE, Queue(3), Queue(is_shared=True), Queue(3, is_shared=True)]
-
-
-def test_formulas_are_those_of_the_textbook() -> None:
-    assert ONE.steady(0.5, 1.0, 0.4).response_time_s == mg1(0.5, 1.0, 0.16).response_time_s
-    shared = Queue(is_shared=True).steady(0.5, 1.0, 0.4)
-    assert shared.response_time_s == pytest.approx(mg1_ps(0.5, 1.0).response_time_s)
-    several = Queue(3).steady(1.5, 1.0, 0.4)
-    assert several.response_time_s == mgm_allen_cunneen(1.5, 1.0, 0.4, 3).response_time_s
-    sharing = Queue(3, is_shared=True).steady(1.5, 1.0, 0.4)
-    assert sharing.response_time_s == mmm(1.5, 1.0, 3).response_time_s
 
 
 @pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue.name)
@@ -45,8 +35,3 @@ def test_too_much_work_has_no_steady_state(queue: Queue) -> None:
 
 def test_names_tell_servers_and_sharing() -> None:
     assert [queue.name for queue in QUEUES] == ["M/G/1", "M/G/3", "M/G/1-PS", "M/G/3-PS"]
-
-
-def test_a_queue_has_a_server() -> None:
-    with pytest.raises(ValueError, match="servers"):
-        Queue(0)

@@ -66,11 +66,6 @@ def test_mg1_with_exponential_service_is_mm1(rho: float, s: float) -> None:
 
 
 @given(RHO, TIME_S)
-def test_deterministic_service_halves_the_waiting(rho: float, s: float) -> None:
-    assert same(2 * mg1(rho / s, s, 0).waiting_time_s, mg1_ps(rho / s, s).waiting_time_s)
-
-
-@given(RHO, TIME_S)
 def test_processor_sharing_is_blind_to_variance_and_fcfs_is_not(rho: float, s: float) -> None:
     shared = mg1_ps(rho / s, s)
     assert same(shared.response_time_s, s / (1 - rho))
@@ -85,25 +80,11 @@ def test_littles_law_and_the_parts_of_the_mean(rho: float, s: float, cv: float) 
     assert isclose(found.customers, found.customers_waiting + found.utilisation, rel_tol=1e-9)
 
 
-def test_an_empty_queue_takes_the_service_time() -> None:
-    assert mg1(0, 3, 1).response_time_s == 3
-    assert mg1(0, 3, 1).customers == 0
-
-
 @given(TIME_S, st.floats(1, 100))
 def test_a_queue_that_grows_without_end_has_no_number(s: float, rho: float) -> None:
     for model in (partial(mg1, service_variance_s2=0.0), mg1_ps):
         with pytest.raises(Unstable, match=re.escape(f"E[S] = {s:.6g} s") + ".* utilisation ρ of"):
             model(rho * open_queue.maximum_rate_per_s(s), s)
-
-
-def test_the_error_says_rate_service_time_and_utilisation() -> None:
-    with pytest.raises(Unstable) as raised:
-        mg1_ps(0.03, 40.5)
-    assert str(raised.value) == (
-        "no steady state: the arrival rate λ = 0.03/s and the mean service time E[S] = 40.5 s give "
-        "one server a utilisation ρ of 1.215; it must be below 1, that is λ below 0.0246914/s"
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Student's t, against the textbook's table, closed forms and the integral of its density."""
 
-from math import acos, copysign, cos, exp, fsum, isclose, lgamma, log1p, pi, sqrt, tan
-from statistics import NormalDist
+from math import exp, fsum, isclose, lgamma, log1p, pi, sqrt
 
 import pytest
 from hypothesis import given, settings
@@ -38,16 +37,6 @@ def test_the_textbooks_table(freedom: int) -> None:
     assert [round(quantile(p, freedom), 3) for p in LEVELS] == list(TABLE[freedom])
 
 
-@given(P)
-def test_closed_forms_to_nine_digits(p: float) -> None:
-    one = tan(pi * (p - 0.5))
-    two = (2 * p - 1) / sqrt(2 * p * (1 - p))
-    a = sqrt(4 * p * (1 - p))
-    four = copysign(2 * sqrt(max(0.0, cos(acos(a) / 3) / a - 1)), p - 0.5)
-    for freedom, expected in ((1, one), (2, two), (4, four)):
-        assert isclose(quantile(p, freedom), expected, rel_tol=1e-9, abs_tol=1e-7)
-
-
 @settings(max_examples=25)
 @given(P, st.integers(1, 60))
 def test_the_density_up_to_a_quantile_integrates_to_its_probability(p: float, freedom: int) -> None:
@@ -65,24 +54,11 @@ def _density(t: float, v: int) -> float:
     return exp(log_scale - log_tail) / sqrt(v * pi)
 
 
-@given(P, st.integers(1, 500))
-def test_the_distribution_is_symmetric(p: float, freedom: int) -> None:
-    assert isclose(quantile(p, freedom), -quantile(1 - p, freedom), abs_tol=1e-9)
-
-
 @pytest.mark.parametrize("p", [0.5, 0.9, 0.975, 0.9999])
 def test_both_ways_meet_where_one_takes_over(p: float) -> None:
     below, above = quantile(p, MANY), quantile(p, MANY + 1)
     drift = quantile(p, MANY + 1) - quantile(p, MANY + 2)
     assert isclose(below - above, drift, rel_tol=0.02, abs_tol=2e-9)
-
-
-def test_very_many_degrees_of_freedom_are_a_normal_variable() -> None:
-    assert isclose(quantile(0.975, 10**9), NormalDist().inv_cdf(0.975), rel_tol=1e-8)
-
-
-def test_half_of_the_probability_is_on_each_side_of_zero() -> None:
-    assert quantile(0.5, 3) == 0
 
 
 @pytest.mark.parametrize(("p", "freedom"), [(0, 1), (1, 1), (0.5, 0), (float("nan"), 3)])
