@@ -15,8 +15,10 @@ import click
 from loadtests.experiments import NAMES, OF_FILES, experiment, pi_measurements, pi_settings, running
 from loadtests.lab import network_file, studies
 from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.response_times import check_threshold
 from loadtests.lab.results import REPORT, Results, ResultsError
-from loadtests.processes import PROJECT, ProgramFailed
+from loadtests.lab.service_facts import ServiceFacts
+from loadtests.processes import PROJECT, ProgramFailed, Site
 from loadtests.tables import TableError
 
 RESULTS = PROJECT / "loadtests" / "results"
@@ -26,6 +28,15 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 _NAMES, _MODES = click.Choice([*NAMES, "all"]), click.Choice([*map(str, Mode)])
 _POSITIVE, _COUNT = click.FloatRange(min=0, min_open=True), click.IntRange(min=1)
 _FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+def _thresholds(_: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> Any:
+    try:
+        return tuple(map(check_threshold, texts))
+    except ResultsError as problem:
+        raise click.BadParameter(str(problem), param=option) from None
+
+
 _SEED = click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
 _SHARED = click.option(
     "--shared", is_flag=True, help="Reject no run for what others do here; mark the report."
@@ -35,6 +46,7 @@ _FAIL_IF = click.option(
     "--fail-if",
     multiple=True,
     metavar="THRESHOLD",
+    callback=_thresholds,
     help="End with status 1 if it is true of any load, like 'p99 > 50 ms'; may be repeated.",
 )
 _OUT = click.option("--out", type=_FOLDER, help="Folder for results; default: loadtests/results.")
@@ -112,6 +124,9 @@ def run(
         of = Mode(mode or (Mode.REAL if host else found.modes[0]))
         folder = _new_folder(name, out)
         _say(f"{name}: {found.title}")
+        if host and found.takes_host:
+            ServiceFacts.of(Site.at(host))  # before it takes a minute to find out
+            host = Site.at(host).url
         report = running.run(found, Options(of, host=host, **chosen), folder, _say)
         click.echo(folder)
         if report and report.failure:
@@ -134,7 +149,7 @@ def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:
     Progress is shown with the time that is left; `resume` goes on with what was interrupted. The
     exit status is 1 if nothing is decided.
     """
-    site = pi_settings.address(url)
+    site = Site.at(url)
     for told in pi_settings.advice(site, ssh):
         _say(told)
     folder = _new_folder("pi", out)

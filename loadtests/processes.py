@@ -21,7 +21,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getpagesize, getrusage
 from time import monotonic, perf_counter, sleep
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from loadtests.grouping import grouped
@@ -32,6 +32,8 @@ READY_WITHIN_S = 120
 STOP_WITHIN_S = 45
 ANSWER_WITHIN_S = 900  # a scan of a long chain on a small machine
 LOOK_EVERY_S = 0.005
+
+Made = TypeVar("Made")
 
 _PREFIX = "FLIGHTCHAIN_"
 _PR_SET_PDEATHSIG = 1
@@ -138,11 +140,33 @@ class Site:
     url: str
     pid: int | None = None
 
-    def get(self, path: str) -> Any:
-        """The JSON answer to GET `path`. Raises ProgramFailed for other statuses, OSError."""
+    @classmethod
+    def at(cls, url: str) -> "Site":
+        """The service at a URL, by http if that has no scheme. Raises ProgramFailed for others."""
+        parts = urlsplit(url if "://" in url else f"http://{url}")
         try:
-            with self.connection() as connection:
-                return answer(connection, urlsplit(self.url).path.rstrip("/") + path)
+            is_one = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        except ValueError:  # the port is no number, or too large
+            is_one = False
+        if not is_one:
+            raise ProgramFailed(f"{url!r} is not an address; it must be like http://pi.local:8000")
+        return cls(parts._replace(query="", fragment="").geturl().rstrip("/"))
+
+    def get(self, path: str, within_s: float = ANSWER_WITHIN_S) -> Any:
+        """The JSON answer to GET `path`. Raises ProgramFailed for other statuses, OSError."""
+        return self._asked(path, within_s, answer)
+
+    def text(self, path: str, within_s: float) -> str:
+        """The answer to GET `path`. Raises as `get`."""
+        content = self._asked(path, within_s, lambda by, of: exchanged(by, of, status=200)[1])
+        return content.decode("utf-8", errors="replace")
+
+    def _asked(
+        self, path: str, within_s: float, ask: Callable[[HTTPConnection, str], Made]
+    ) -> Made:
+        try:
+            with self.connection(within_s) as connection:
+                return ask(connection, urlsplit(self.url).path.rstrip("/") + path)
         except HTTPException as problem:
             told = f"{self.url}{path} did not answer in HTTP: {problem!r}"
             raise ProgramFailed(told) from problem
@@ -326,7 +350,9 @@ def exchanged(
     response = connection.getresponse()
     told = response.read()
     if status not in {None, response.status}:
-        raise ProgramFailed(f"{method} {path} was answered {response.status}: {told[:300]!r}")
+        where = response.headers.get("Location", "")
+        shown = f"a redirection to {where}" if where else repr(told[:300])
+        raise ProgramFailed(f"{method} {path} was answered {response.status}: {shown}")
     return response, told
 
 

@@ -208,7 +208,7 @@ def _beside_the_generator(
 @contextmanager
 def _elsewhere(run: Run, *kinds: Callable[[list[Flight]], Requests]) -> Iterator[Measured]:
     """The service at --host, as it is. Raises ProgramFailed if there is none."""
-    site = Site(run.options.host.rstrip("/"))
+    site = Site(run.options.host)
     facts = ServiceFacts.of(site)
     run.say(facts.told)
     with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:

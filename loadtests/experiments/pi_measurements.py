@@ -92,7 +92,7 @@ class MachineLine(Line):
 
 def measure(run: Run) -> None:
     """Measure what the results lack. Raises ProgramFailed."""
-    site = Site(run.options.host.rstrip("/"))
+    site = Site(run.options.host)
     facts = ServiceFacts.of(site)
     run.say(facts.told)
     with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
@@ -172,7 +172,7 @@ def planned(run: Run) -> list[Load]:
     )
     limit_per_s = generator_check.limit_per_s(generator_check.last_check(run.results))
     are_slow = index_s >= SHORTEST_S and max(ARRIVALS) * workers / index_s <= limit_per_s
-    are_many = are_slow and _variety(Site(options.host.rstrip("/"))) >= LEAST_VARIETY
+    are_many = are_slow and _variety(Site(options.host)) >= LEAST_VARIETY
     index = (ELSEWHERE_QUESTIONS, index_s) if are_many else (ELSEWHERE, ranking_s)
     return [
         load

@@ -7,7 +7,6 @@ each question is asked once. With several workers M/G/m is only a good approxima
 import shutil
 import subprocess
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.processes import LOOK_EVERY_S, ProgramFailed, Site, wait_for
@@ -16,14 +15,6 @@ WANTED = {"FLIGHTCHAIN_WORKERS": "1", "FLIGHTCHAIN_ANSWER_CACHE_BYTES": "0"}
 ENVIRONMENT = "/etc/flightchain.env"
 UNIT = "flightchain-backend"
 SSH_WITHIN_S, READY_WITHIN_S = 60, 120
-
-
-def address(url: str) -> Site:
-    """The service at a URL. Raises ProgramFailed if that is no URL of a service."""
-    parts = urlsplit(url if "://" in url else f"http://{url}")
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ProgramFailed(f"{url} is not an address; it must be like http://pi.local:8000")
-    return Site(parts.geturl().rstrip("/"))
 
 
 def advice(site: Site, ssh: str) -> Iterator[str]:

@@ -47,7 +47,10 @@ def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Rep
     for threshold in options.fail_if:
         response_times.check_threshold(threshold)
     if options.host and not (experiment.takes_host and options.mode is Mode.REAL):
-        raise ResultsError(f"{experiment.name} cannot measure a service on another machine")
+        told = f" in mode {options.mode}" if experiment.takes_host else ""
+        raise ResultsError(f"{experiment.name} cannot measure a service on another machine{told}")
+    if options.scale and options.mode is not Mode.EMULATED:
+        raise ResultsError(f"--scale divides what is emulated; mode {options.mode} has nothing")
     known = experiment.loads(options)
     if unknown := [f"{load:g}" for load in options.loads if load not in known]:
         there_are = ", ".join(f"{load:g}" for load in known) or "none to choose"
@@ -127,7 +130,8 @@ def _analysed(results: Results, say: Say) -> Report | None:
     except Exception as problem:
         if results.manifest()["state"] == "complete":
             raise
-        say(f"too little was measured for a report: {problem!r}")
+        why = str(problem) if isinstance(problem, ResultsError) else repr(problem)
+        say(f"too little was measured for a report: {why}")
         return None
     for finding in report.findings:
         say(f"- {finding}")

@@ -4,15 +4,16 @@ All of it is in `GET /` and `GET /metrics`, so it is known of a service on any m
 """
 
 from dataclasses import dataclass
-from http.client import HTTPException
+from itertools import chain
 from typing import Any, Self
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from loadtests.processes import ProgramFailed, Site, exchanged
+from loadtests.processes import ProgramFailed, Site
 from loadtests.tables import Line
 
 NAME = "Flightchain"
+FACTS_WITHIN_S = 30.0  # for an address at which nobody says anything
 Numbers = dict[str, float]
 """Name of a metric, with the labels that matter as `{role="worker"}` -> its number."""
 
@@ -64,30 +65,32 @@ def numbers(site: Site) -> Numbers:
 
 def _version(site: Site) -> str:
     try:
-        found: Any = site.get("/")
+        found: Any = site.get("/", FACTS_WITHIN_S)
     except OSError as problem:
         raise ProgramFailed(f"no service answers at {site.url}: {problem}") from problem
-    except ProgramFailed:
-        found = None
+    except ProgramFailed as problem:
+        raise _other_server(site, str(problem)) from problem
     if not isinstance(found, dict) or found.get("service") != NAME:
-        raise ProgramFailed(
-            f"{site.url} is a server, but not a {NAME}: GET / does not say so. The lab asks the "
-            "questions of that service; give the address of one, with its port."
-        )
+        raise _other_server(site, "GET / does not say so")
     return str(found.get("version", "unknown"))
+
+
+def _other_server(site: Site, why: str) -> ProgramFailed:
+    return ProgramFailed(
+        f"{site.url} is a server, but not a {NAME} that can be asked: {why}. The lab asks the "
+        "questions of that service; give the address of one, with its port."
+    )
 
 
 def _samples(site: Site) -> tuple[Numbers, str]:
     """The metrics, and the name of the processor."""
+    text, found, processor = site.text("/metrics", FACTS_WITHIN_S), Numbers(), ""
     try:
-        with site.connection() as connection:
-            text = exchanged(connection, "/metrics", status=200)[1].decode("utf-8")
-    except HTTPException as problem:
-        raise ProgramFailed(f"{site.url}/metrics did not answer in HTTP: {problem!r}") from problem
-    found, processor = Numbers(), ""
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            processor = sample.labels.get("processor", processor)
-            role = sample.labels.get("role")
-            found[sample.name + (f'{{role="{role}"}}' if role else "")] = sample.value
+        families = list(text_string_to_metric_families(text))
+    except ValueError as problem:
+        raise _other_server(site, f"GET /metrics was answered {text[:60]!r}") from problem
+    for sample in chain.from_iterable(family.samples for family in families):
+        processor = sample.labels.get("processor", processor)
+        role = sample.labels.get("role")
+        found[sample.name + (f'{{role="{role}"}}' if role else "")] = sample.value
     return found, processor

@@ -35,6 +35,7 @@ from loadtests.processes import ProgramFailed, Site, free_port, running
 from loadtests.questions import KINDS
 from loadtests.servers.null import null_server
 from tests.api.processes import until
+from tests.http_servers import Handler, served_by
 
 
 def _run(time_s: float) -> Recorded:
@@ -127,10 +128,36 @@ class TestSettings:
         with pytest.raises(ProgramFailed, match="could not set the service up: status 255"):
             settings.set_up("pi@pi")
 
-    @pytest.mark.parametrize("url", ["", "ftp://pi", "http://"])
-    def test_an_address_is_one(self, url: str) -> None:
-        with pytest.raises(ProgramFailed, match="must be like http://pi"):
-            settings.address(url)
+    @pytest.mark.parametrize("url", ["", "ftp://pi", "http://", "http://pi:99999", "http://pi:x"])
+    @pytest.mark.parametrize("command", [["pi"], ["run", "open-workload", "--host"]])
+    def test_an_address_is_one(self, command: list[str], url: str) -> None:
+        if url or command == ["pi"]:
+            asked = CliRunner().invoke(main, [*command, url])
+            assert "must be like http://pi" in str(asked.exception)
+
+    @pytest.mark.parametrize(
+        ("status", "headers", "told"),
+        [
+            (302, {"Location": "https://pi/"}, "GET / was answered 302: a redirection to https://"),
+            (503, {}, "GET / was answered 503: b'busy'"),
+            (200, {}, "did not answer with JSON, but b'busy'"),
+        ],
+    )
+    def test_why_a_server_cannot_be_asked_is_told(
+        self, status: int, headers: dict[str, str], told: str
+    ) -> None:
+        class Other(Handler):
+            def do_GET(self) -> None:
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": "4"}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(b"busy")
+
+        with served_by(Other) as url:
+            for command in (["pi"], ["run", "open-workload", "--host"]):
+                asked = CliRunner().invoke(main, [*command, url])
+                assert told in str(asked.exception)
 
     def test_another_server_and_none_are_told(self, tmp_path: Path) -> None:
         told = pytest.raises(ProgramFailed, match="is a server, but not a Flightchain")

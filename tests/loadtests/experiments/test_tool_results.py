@@ -194,7 +194,7 @@ def test_a_file_that_is_not_known_leaves_no_folder(tmp_path: Path) -> None:
         ("p50 > 20 ms", 1),
         ("failed > 0 %", 0),
         ("rate < 100 /s", 1),
-        ("p99 > 5", 1),
+        ("p99 > 5", 2),
     ],
 )
 def test_thresholds_decide_the_exit_status(threshold: str, status: int, tmp_path: Path) -> None:

@@ -116,6 +116,10 @@ class TestRunning:
         run(there, Options(Mode.REAL, host="http://pi:8000"), tmp_path / "three", lambda text: None)
         assert Results(tmp_path / "three").manifest()["host"] == "http://pi:8000"
 
+    def test_refuses_to_divide_what_is_not_emulated(self, tmp_path: Path) -> None:
+        with pytest.raises(ResultsError, match="--scale divides what is emulated"):
+            done(tmp_path / "one", scale=5)
+
     def test_refuses_a_mode_that_the_experiment_has_not(self, tmp_path: Path) -> None:
         real = replace(EXPERIMENT, modes=(Mode.REAL,))
         with pytest.raises(ResultsError, match="no mode emulated; it has real"):
