@@ -13,12 +13,13 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from flask.testing import FlaskClient
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests.api.processes import Service, serving
-from tests.api.worlds import keep_world, world_in
+from tests.api.worlds import World, client_of, keep_world, world_in
 from tests.apps import build_once
 from tests.effort import EXPLORE, QUICK
 
@@ -127,6 +128,19 @@ def apps_built_once() -> Iterator[None]:
 def one_world(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Let the small chain that many tests ask, or change, be made once, when it is needed."""
     keep_world(tmp_path_factory.mktemp("one") / "chain")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """The small chain that many tests ask, as a copy for the tests of a module."""
+    return world_in(tmp_path_factory.mktemp("world") / "chain")
+
+
+@pytest.fixture(scope="module")
+def client(world: World) -> Iterator[FlaskClient]:
+    """A client of the API over `world`, in this process."""
+    with client_of(world.settings) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -51,11 +51,6 @@ def call(folder: Path, *arguments: str, **more: object) -> Done:
     return Done(found.exit_code, found.stdout, found.stderr)
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return world_in(tmp_path_factory.mktemp("world"))
-
-
 def answer(done: Done | subprocess.CompletedProcess[str]) -> object:
     """What a good command printed."""
     assert done.returncode == 0, done.stderr

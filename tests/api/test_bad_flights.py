@@ -10,9 +10,10 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from backend.chain.fields import FIELD_NAMES, FIELDS, Field
+from backend.chain.fields import FIELD_NAMES, FIELDS
 from tests.api.worlds import GOOD, Json, client_of, good, problem, seal, settings_for
 from tests.cases import each_of
+from tests.chain.test_fields import REFUSED
 
 
 @pytest.fixture(scope="module")
@@ -48,38 +49,16 @@ def shown(value: object) -> object:
 
 # --- one field at a time -------------------------------------------------------------------------
 
-NEVER: list[object] = [
-    *(True, False, [], {}, [1], ["2008"], {"a": 1}, [[[]]], 0.5, -0.5, 1e300),
-    *("x" * 101, "x" * 10_000, "\U0001f6eb", "\x00", "a\x00b", "\x1b", "\u0663", "\uff12\uff10"),
-]
-BAD: dict[str, list[object]] = {
-    "integer": [
-        *("x", "1.5", "1e3", "0x7", "1_0", "1,0", "--1", "1 2", "NaN", "Infinity", "None", "true"),
-        *(10**15, 10**16, 2**63, 2**64, 10**30, -(10**30), 1e16, "9" * 16, "9" * 400),
-    ],
-    "text": [5, 5.0, -1, "a\nb", "a\tb", "a\u2028b", "a\u2029b", "a\x7fb", "a\x9fb"],
-    "date": [
-        *(20080103, 2008.0, "2008", "2008-01", "2008-02-30", "2008-13-01", "2008-1-3"),
-        *("2008-01-03T10:00", "13/1/2008", "tomorrow", "1899-12-31", "2200-01-01", "0000-00-00"),
-    ],
-    "time": ["2401", "2460", "1260", "-1", -1, "12:30", "12h30", 2401, 99999, 10**18, 1.5, "noon"],
-    "code": [5, "AB", "ABCDE", "abc", "A C", "A-C", "ABC\n1", "\u00c4BC", "''\"", "123456"],
-}
-FITS_A_TEXT = ["\U0001f6eb", "\u0663", "\uff12\uff10"]
+
+def is_json(value: object) -> bool:
+    """Whether a value can be sent as JSON."""
+    try:
+        return bool(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    except (TypeError, ValueError):
+        return False
 
 
-def bad_values(field: Field) -> list[object]:
-    """Values that `field` must not take."""
-    values = NEVER + BAD[field.kind]
-    if field.kind == "text":
-        return [value for value in values if value not in FITS_A_TEXT]
-    if field.minimum is not None and field.maximum is not None:
-        values = [*values, field.minimum - 1, str(field.minimum - 1), -(10**9)]
-        values += [field.maximum + 1, float(field.maximum + 1), f"{field.maximum + 1}.00"]
-    return values
-
-
-CASES = [(field.name, value) for field in FIELDS for value in bad_values(field)]
+CASES = [(field.name, value) for field, value in REFUSED if is_json(value)]
 
 
 @each_of(("name", "value"), CASES)
@@ -111,12 +90,8 @@ UNKNOWN = ["TRANSACTION_ID", "timestamp", "BLOCK_HEIGHT", "year", "YEAR ", "", "
 def test_a_field_that_is_none_is_refused(client: FlaskClient, name: str, value: object) -> None:
     body = problem(post(client, {**GOOD, name: value}), 422, field=name, value=shown(value))
     assert len(body["errors"]) == 1
-
-
-@each_of("name", ["TRANSACTION_ID", "timestamp"])
-def test_the_ledger_alone_gives_ids_and_times(client: FlaskClient, name: str) -> None:
-    body = problem(post(client, {**GOOD, name: 0}), 422, field=name, value=0)
-    assert "because the ledger sets it" in body["detail"]
+    is_set = name in {"TRANSACTION_ID", "timestamp"}
+    assert ("because the ledger sets it" in body["detail"]) == is_set
 
 
 # --- fields that contradict each other -----------------------------------------------------------

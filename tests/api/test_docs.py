@@ -12,17 +12,18 @@ from flask.testing import FlaskClient
 
 from backend.api import docs
 from backend.api.encodings import compressed
+from tests.api.held import described
 from tests.api.reading_html import Page
 
-Json = dict[str, Any]
+DOCUMENT = described()
 MOST_BYTES = 50_000
 STRUCTURE = {"$ref", "type", "in", "name", "operationId", "tags", "required", "security", "scheme"}
 EVIL = "<script>alert(1)</script>\"'`<b>`[x](javascript:alert(1)) {{ 7 * 7 }} &amp;"
 
 
 @pytest.fixture(scope="module")
-def page(described: Json) -> Page:
-    return Page(docs.page(described))
+def page() -> Page:
+    return Page(docs.page(DOCUMENT))
 
 
 def names_in(part: Any, key: str = "") -> Iterator[str]:
@@ -52,20 +53,18 @@ def texts_in(part: Any, key: str = "") -> Iterator[str]:
         yield " ".join(str(part).replace("`", "").split())
 
 
-def test_every_name_and_every_text_is_on_the_page(described: Json, page: Page) -> None:
-    names = set(names_in(described))
+def test_every_name_and_every_text_is_on_the_page(page: Page) -> None:
+    names = set(names_in(DOCUMENT))
     assert {"/blocks/{HEIGHT}", "ARR_DELAY", "ETag", "text/csv", "Leg"} <= names
     assert {name for name in names if name not in page.words} == set()
-    described = {name: part for name, part in described.items() if name != "servers"}
-    assert {text for text in texts_in(described) if text not in page.words} == set()
+    shown = {name: part for name, part in DOCUMENT.items() if name != "servers"}
+    assert {text for text in texts_in(shown) if text not in page.words} == set()
 
 
-def test_every_operation_has_a_place_to_which_the_contents_lead(
-    described: Json, page: Page
-) -> None:
+def test_every_operation_has_a_place_to_which_the_contents_lead(page: Page) -> None:
     (nav,) = page.all("nav")
     links = {link.get("href").removeprefix("#") for link in nav.all("a")}
-    parts = [part for item in described["paths"].values() for part in item.values()]
+    parts = [part for item in DOCUMENT["paths"].values() for part in item.values()]
     operations = {part["operationId"] for part in parts}
     assert links == {*operations, "schemas"}
     ids = [one.get("id") for one in page.elements() if "id" in one.attributes]
@@ -81,14 +80,14 @@ def test_every_link_of_an_example_is_answered(client: FlaskClient, page: Page) -
     assert len(statuses) > 25
 
 
-def test_a_shell_sends_the_examples(described: Json, page: Page) -> None:
+def test_a_shell_sends_the_examples(page: Page) -> None:
     def run(command: str) -> list[str]:
         script = f'curl() {{ printf "%s\\0" "$@"; }}\n{command}'
         return subprocess.run(
             ["sh", "-c", script], check=True, capture_output=True, text=True
         ).stdout.split("\0")[:-1]
 
-    body = described["paths"]["/transactions/batch"]["post"]["requestBody"]["content"]
+    body = DOCUMENT["paths"]["/transactions/batch"]["post"]["requestBody"]["content"]
     sent = [run(pre.text) for pre in page.by_id("add_batch").all("pre")]
     assert [(words[2], words[-1].splitlines()) for words in sent] == [
         (f"Content-Type: {kind}", content["example"].splitlines()) for kind, content in body.items()
@@ -99,7 +98,7 @@ def test_a_shell_sends_the_examples(described: Json, page: Page) -> None:
     assert words == [f"http://127.0.0.1:8000/flight_counter/proof?{cities}&{days}"]
 
 
-def test_whatever_the_document_says_is_text(described: Json, page: Page) -> None:
+def test_whatever_the_document_says_is_text(page: Page) -> None:
     def spoiled(part: Any, key: str = "") -> Any:
         if isinstance(part, dict):
             return {name: spoiled(value, name) for name, value in part.items()}
@@ -107,7 +106,7 @@ def test_whatever_the_document_says_is_text(described: Json, page: Page) -> None
             return [spoiled(value) for value in part]
         return part if not isinstance(part, str) or key in STRUCTURE else part + EVIL
 
-    found = Page(docs.page(spoiled(described)))
+    found = Page(docs.page(spoiled(DOCUMENT)))
     assert found.words.count("<script>alert(1)</script>") > 200
     assert "{{ 7 * 7 }} &amp;" in found.words
     tags = {one.tag for one in page.elements()} | {"code"}
@@ -115,8 +114,8 @@ def test_whatever_the_document_says_is_text(described: Json, page: Page) -> None
     assert all(not link.get("href").startswith("javascript") for link in found.all("a"))
 
 
-def test_nothing_is_fetched_and_the_policy_allows_the_style_alone(described: Json) -> None:
-    html = docs.page(described)
+def test_nothing_is_fetched_and_the_policy_allows_the_style_alone() -> None:
+    html = docs.page(DOCUMENT)
     found = Page(html)
     for one in found.elements():
         for name in {"href", "src", "action"} & one.attributes.keys():

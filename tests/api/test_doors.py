@@ -14,7 +14,7 @@ from backend.api.routes import Lane, Row
 from backend.base.errors import NotFound
 from backend.service.web_server import front_of
 from backend.serving.environs import Environ, environ_of
-from tests.api.worlds import GOOD, World, client_of, problem, world_in
+from tests.api.worlds import GOOD, World, client_of, problem
 from tests.cases import each_of
 from tests.doors import Seen, asked, scope_of
 
@@ -43,11 +43,6 @@ PATHS = [
 ]  # fmt: skip
 Door = Callable[..., Seen]
 OF_THE_MOMENT = {"X-Request-ID", "Server-Timing", "Date"}
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return world_in(tmp_path_factory.mktemp("direct") / "chain")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.api.processes import Service, serving
-from tests.api.worlds import GOOD, Json, World, averages_of, with_status, world_in
+from tests.api.worlds import GOOD, Json, World, averages_of, with_status
 from tests.go_programs import go, installed, ran
 
 pytestmark = pytest.mark.slow
@@ -31,11 +31,6 @@ OAPI_CODEGEN = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 OGEN = "github.com/ogen-go/ogen/cmd/ogen@v1.24.0"
 OPENAPI_TYPESCRIPT = "openapi-typescript@7.13.0"
 FIRST, LAST = date(2015, 1, 1), date(2015, 1, 31)
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return world_in(tmp_path_factory.mktemp("generated") / "chain")
 
 
 @pytest.fixture(scope="module")

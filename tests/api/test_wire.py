@@ -27,11 +27,6 @@ NEVER = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600}
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return world_in(tmp_path_factory.mktemp("wire") / "chain")
-
-
-@pytest.fixture(scope="module")
 def service(world: World) -> Iterator[Service]:
     with serving(world.settings.folder, FLIGHTCHAIN_ACCESS_LOG=1, **NEVER) as found:
         yield found

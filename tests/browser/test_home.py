@@ -234,15 +234,3 @@ def test_every_stop_is_in_order_and_can_be_seen(visit: Visit, site: Site) -> Non
     assert [stop for stop in stops if not stop["hasOutline"]] == []
     assert [stop for stop in stops if not stop["isSeen"]] == []
     assert [stop["order"] for stop in stops] == sorted(stop["order"] for stop in stops)
-
-
-def test_an_answer_is_reached_with_the_keyboard_alone(visit: Visit, site: Site) -> None:
-    page = visit(site).open("/")
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.id") == "search":
-            break
-    page.keyboard.type(site.values["day"])
-    page.keyboard.press("Enter")
-    page.wait_for_url(f"**/days/{site.values['day']}")
-    assert page.locator("tbody tr").count() > 0

@@ -90,14 +90,3 @@ def test_a_suggestion_is_opened_by_a_click(visit: Visit, site: Site) -> None:
     page = visit(site).open("/about")
     typed(page, f"block {site.values['tip']}").first.click()
     page.wait_for_url(f"{site.url}/blocks/{site.values['tip']}")
-
-
-def test_how_late_a_carrier_is_opens_in_one_step_from_any_page(visit: Visit, site: Site) -> None:
-    for address in ("/", "/blocks", "/lab/calculator"):
-        page = visit(site).open("/search")
-        question = page.locator(".examples a", has_text="How late is").first.inner_text()
-        page.goto(site.url + address)
-        page.locator("#search").fill(question)
-        page.locator("#search").press("Enter")
-        page.wait_for_url("**/average_delays?OP_CARRIER_AIRLINE_ID=*")
-        assert page.locator("h1").is_visible()

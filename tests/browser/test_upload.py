@@ -3,7 +3,6 @@
 import csv
 import gzip
 import io
-import lzma
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -290,24 +289,6 @@ def test_a_month_of_bts_is_added_as_it_was_downloaded(
         assert tuple(stored[name] for name in FIELD_NAMES) == tuple(rows[place])
 
 
-@pytest.mark.parametrize("form", ["tables in a zip", "xz"])
-def test_a_file_is_taken_in_every_form(page: Page, pages: Pages, tmp_path: Path, form: str) -> None:
-    rows = of_new_carrier(300)
-    path = tmp_path / "flights"
-    if form == "tables in a zip":
-        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
-            archive.writestr("b10.csv", csv_of(rows[100:]))
-            archive.writestr("b9.csv", csv_of(rows[:100]))
-    else:
-        path.write_bytes(lzma.compress(csv_of(rows).encode()))
-    before = pages.settled()
-    assert "300 flights were accepted" in sent(page, path)
-    pages.until_there_are(before + 300)
-    for place in (0, 299):
-        stored = pages.service.json(f"/transactions/{before + place}")["transaction"]
-        assert tuple(stored[name] for name in FIELD_NAMES) == tuple(rows[place])
-
-
 def test_a_bad_row_is_named_with_its_table(page: Page, tmp_path: Path) -> None:
     rows = of_new_carrier(20)
     path = tmp_path / "flights.zip"
@@ -323,13 +304,6 @@ def test_a_bad_row_is_named_with_its_table(page: Page, tmp_path: Path) -> None:
     text = checked(page, path)
     assert "c.csv is of another kind (hflights) than what is before it" in text
     assert page.locator("#result").get_by_role("button").count() == 0
-
-
-def test_bad_rows_of_cancelled_flights_are_counted(page: Page, tmp_path: Path) -> None:
-    path = tmp_path / "2008.csv"
-    path.write_text(HFLIGHTS + "2008,1,4,XQX,336,IAD,TPA,,,,,1,\n", encoding="utf-8")
-    said = "Among these rows are 1 cancelled flight and 0 without an arrival;"
-    assert said in checked(page, path)
 
 
 def written_day_first(folder: Path, days: list[str]) -> Path:

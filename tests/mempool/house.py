@@ -1,7 +1,6 @@
 """Mempools on one folder, as several processes have them, and what is asked of them."""
 
 import threading
-import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -126,10 +125,3 @@ def run_together(count: int, work: Callable[[int], None]) -> None:
     for thread in threads:
         thread.join(WAIT_S)
         assert not thread.is_alive()
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)

@@ -20,12 +20,12 @@ from backend.mempool import FOLDER, Offer, database, store, syncs
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
+from tests.api.processes import until
 from tests.flights import flight, flights
 from tests.mempool.house import (
     WAIT_S,
     House,
     T,
-    eventually,
     everything,
     numbered,
     run_together,
@@ -432,7 +432,7 @@ def test_a_failed_sync_fails_everybody_who_had_written_before_it(
     def fail_once_all_have_written(descriptor: int) -> None:
         calls[0] += 1
         if calls[0] == 1:
-            eventually(lambda: reader.pending_count() == 1 + threads)
+            until(lambda: reader.pending_count() == 1 + threads)
             raise OSError(errno.EIO, "Input/output error")
 
     def accept(number: int) -> None:
@@ -618,11 +618,11 @@ def test_a_note_that_fails_for_a_while_is_no_end_of_syncing(
         patch.setattr(mempool._commit._watermark, "note", refuse)
         before = len(synced)
         accept_in(mempool, [flight(1)], T, durable=False)
-        eventually(lambda: len(synced) > before)
-    eventually(lambda: house.mark() == Mark(2, 0))
+        until(lambda: len(synced) > before)
+    until(lambda: house.mark() == Mark(2, 0))
     before = len(synced)
     accept_in(mempool, [flight(2)], T, durable=False)
-    eventually(lambda: len(synced) > before)
+    until(lambda: len(synced) > before)
 
 
 def test_a_log_that_another_process_made_has_its_name_on_the_disk_before_it_is_acknowledged(

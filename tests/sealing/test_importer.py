@@ -31,7 +31,7 @@ from backend.sources import RawRows, Source, open_source
 from backend.sources.flight_file import FlightFile
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
-from tests.api.processes import environment
+from tests.api.processes import environment, until
 from tests.flights import csv_of, flight, flights, import_flights, on_disk, transactions_in
 from tests.same_flights import CANCELLED, changed
 from tests.submitting import accept_in
@@ -409,7 +409,7 @@ def test_a_killed_import_frees_the_writer_lock_though_its_builder_is_slow(
     tmp_path: Path, chosen: Settings
 ) -> None:
     with subprocess.Popen([sys.executable, "-c", STALLED, str(tmp_path)], cwd=PROJECT) as process:
-        eventually(lambda: transactions_in(chosen.folder) > 0)
+        until(lambda: transactions_in(chosen.folder) > 0)
         process.kill()
     start = time.monotonic()
     with closing(BlockWriter(chosen, lambda: 0, print)) as writer:
@@ -460,13 +460,6 @@ def command(settings: Settings, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-
-
 def test_the_command_says_what_it_did(tmp_path: Path, chosen: Settings) -> None:
     path = str(written(tmp_path, flights(1200)))
     status, said = command(chosen, path)
@@ -487,7 +480,7 @@ def test_ctrl_c_ends_with_130_and_running_it_again_completes(
     rows = flights(5000)
     path = str(written(tmp_path, rows))
     with started(chosen, path, is_slow=True) as process:
-        eventually(lambda: transactions_in(chosen.folder) > 0)
+        until(lambda: transactions_in(chosen.folder) > 0)
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=WAIT_S)[1]
     assert process.returncode == 130, said
@@ -509,7 +502,7 @@ def test_killed_at_random_moments_and_run_again_every_row_is_there_once(
     path = str(written(tmp_path, rows))
     start = time.monotonic()
     with started(chosen, path) as process:  # how long it takes to begin
-        eventually(lambda: transactions_in(chosen.folder) > 0)
+        until(lambda: transactions_in(chosen.folder) > 0)
         begins_s = time.monotonic() - start
         process.kill()
     for _ in range(3):

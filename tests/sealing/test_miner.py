@@ -42,6 +42,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
 from backend.verify.scrub_state import NAME as SCRUB_NAME
+from tests.api.processes import until
 from tests.flights import csv_of, flight, flights, import_flights, on_disk, transactions_in
 from tests.mempool.spoiling import spoil as spoil_records
 from tests.mempool.spoiling import spoil_keys, store_path
@@ -56,13 +57,6 @@ NEVER_S = 86400.0
 def settings_for(folder: Path, interval_s: float = 0.2, **chosen: float) -> Settings:
     chosen = {"difficulty_bits": 4, "mine_interval_s": interval_s, **chosen}
     return Settings(dir=str(folder), **chosen)  # type: ignore[arg-type]
-
-
-def eventually(condition: Callable[[], bool], within_s: float = WAIT_S) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 class Running:
@@ -92,7 +86,7 @@ class Running:
 
     def wait_until_begun(self) -> None:
         """Return when the files are right and the first round is announced."""
-        eventually(lambda: self._has_begun.is_set() or not self._thread.is_alive())
+        until(lambda: self._has_begun.is_set() or not self._thread.is_alive())
 
     def is_running(self) -> bool:
         return self._thread.is_alive()
@@ -147,7 +141,7 @@ def test_what_is_pending_is_sealed_when_the_interval_is_over(tmp_path: Path) -> 
         accept(settings, flights(2))
         accept(settings, flights(1, 2))
         assert transactions_in(tmp_path) == 0
-        eventually(lambda: transactions_in(tmp_path) == 3)
+        until(lambda: transactions_in(tmp_path) == 3)
         assert time.monotonic() - start >= 0.3
     assert on_disk(tmp_path).flights == flights(3)
     assert on_disk(tmp_path).sizes == [3]
@@ -162,9 +156,9 @@ def test_a_full_block_is_sealed_at_once(tmp_path: Path) -> None:
         time.sleep(0.3)  # more than a look at the mempool
         assert transactions_in(tmp_path) == 0
         accept(settings, flights(1, 999))
-        eventually(lambda: transactions_in(tmp_path) == 1000, within_s=5)
+        until(lambda: transactions_in(tmp_path) == 1000, within_s=5)
         accept(settings, flights(1300, 1000))
-        eventually(lambda: transactions_in(tmp_path) == 2000, within_s=5)
+        until(lambda: transactions_in(tmp_path) == 2000, within_s=5)
     assert on_disk(tmp_path).sizes == [1000, 1000]  # the rest waits for its time
 
 
@@ -173,7 +167,7 @@ def test_batches_fill_blocks_across_their_bounds(tmp_path: Path) -> None:
     for start in (0, 700, 1400):
         accept(settings, flights(700, start))
     with mining(settings):
-        eventually(lambda: transactions_in(tmp_path) == 2100)
+        until(lambda: transactions_in(tmp_path) == 2100)
     found = on_disk(tmp_path)
     assert found.sizes == [1000, 1000, 100]
     assert found.flights == flights(2100)
@@ -185,16 +179,16 @@ def test_nothing_pending_makes_no_block(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, 0.1)
     with mining(settings):
         first = next_block_at(tmp_path)
-        eventually(lambda: (next_block_at(tmp_path) or 0) > (first or 0) + 350)  # rounds go on
+        until(lambda: (next_block_at(tmp_path) or 0) > (first or 0) + 350)  # rounds go on
         assert height_of(tmp_path) == 0
 
 
 def test_empty_blocks_are_made_if_asked_for(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, 0.1, mine_empty=1)
     with mining(settings):
-        eventually(lambda: height_of(tmp_path) >= 3)
+        until(lambda: height_of(tmp_path) >= 3)
         accept(settings, flights(1))
-        eventually(lambda: transactions_in(tmp_path) == 1)
+        until(lambda: transactions_in(tmp_path) == 1)
     sizes = on_disk(tmp_path).sizes
     assert sizes[:2] == [0, 0]
     assert sum(sizes) == 1
@@ -215,7 +209,7 @@ def test_the_pace_is_kept_though_sealing_takes_time(
 
     monkeypatch.setattr(Sealer, "seal_pending", slow)
     with mining(settings_for(tmp_path, interval_s)):
-        eventually(lambda: len(begun) > rounds)
+        until(lambda: len(begun) > rounds)
     span_s = begun[rounds] - begun[0]
     assert rounds * interval_s - 0.1 < span_s < rounds * (interval_s + sealing_s) - 0.2
 
@@ -229,9 +223,9 @@ def test_next_block_at_is_told_while_a_miner_runs(tmp_path: Path) -> None:
         assert due is not None
         assert before < due <= now_ms() + 500
         accept(settings, flights(1))
-        eventually(lambda: transactions_in(tmp_path) == 1)
+        until(lambda: transactions_in(tmp_path) == 1)
         assert now_ms() >= due - 50  # the wall clock may be corrected a little
-        eventually(lambda: (next_block_at(tmp_path) or 0) > due)
+        until(lambda: (next_block_at(tmp_path) or 0) > due)
         following = next_block_at(tmp_path)
         assert following is not None
         assert following - due == pytest.approx(500, abs=100)
@@ -262,8 +256,8 @@ def test_an_index_that_is_behind_may_take_long_though_nothing_is_pending(
             monkeypatch.setattr(BlockStore, "frames", slow)
             other._writer.append(other._writer.state.build(now_ms(), unsealed_of(flights(1))))
             other._writer.commit()
-        eventually(lambda: len(promised) > 0)
-        eventually(lambda: promised_s(tmp_path) < 1)  # when that is done
+        until(lambda: len(promised) > 0)
+        until(lambda: promised_s(tmp_path) < 1)  # when that is done
     assert min(promised) > SEALING_S
 
 
@@ -307,7 +301,7 @@ def test_a_round_that_is_overdue_after_a_wait_for_the_clock_is_due_now(
     monkeypatch.setattr(Announcer, "next_round", noted)
     monkeypatch.setattr(Sealer, "wait_for_clock", waited)
     with mining(settings_for(tmp_path, 0.1)):
-        eventually(lambda: len(waits) > 6)
+        until(lambda: len(waits) > 6)
     assert min(waits) >= 0
 
 
@@ -359,7 +353,7 @@ def test_nothing_stays_open_when_the_miner_has_stopped(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, 0.1)
     with mining(settings):
         accept(settings, flights(3))
-        eventually(lambda: transactions_in(tmp_path) == 3)
+        until(lambda: transactions_in(tmp_path) == 3)
     links = []
     for link in Path("/proc/self/fd").iterdir():
         try:
@@ -405,7 +399,7 @@ def mine_three_blocks(settings: Settings) -> None:
     with mining(settings):
         for start, count in ((0, 5), (5, 4), (9, 3)):
             accept(settings, flights(count, start))
-            eventually(lambda wanted=start + count: transactions_in(settings.folder) == wanted)  # type: ignore[misc]
+            until(lambda wanted=start + count: transactions_in(settings.folder) == wanted)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("spoil", [cut_in_the_middle, cut_before])
@@ -420,9 +414,9 @@ def test_what_a_torn_tip_held_is_mined_again(
 
     spoil(*tip_frame(tmp_path))
     with mining(settings) as running:
-        eventually(lambda: transactions_in(tmp_path) == 12)
+        until(lambda: transactions_in(tmp_path) == 12)
         assert accept(settings, flights(1, 12)) == 12
-        eventually(lambda: transactions_in(tmp_path) == 13)
+        until(lambda: transactions_in(tmp_path) == 13)
     after = on_disk(tmp_path)
     assert after.flights == flights(13)
     assert after.timestamps[:12] == before.timestamps
@@ -455,7 +449,7 @@ def test_a_torn_tip_is_mined_again_though_the_mempool_is_damaged_behind_it(
     spoil_records(tmp_path, *lost)
     cut_in_the_middle(*tip_frame(tmp_path))
     with mining(settings):
-        eventually(lambda: transactions_in(tmp_path) == 9)
+        until(lambda: transactions_in(tmp_path) == 9)
     assert on_disk(tmp_path).flights == [
         VOID if number in lost else flight(number) for number in range(9)
     ]
@@ -515,22 +509,22 @@ def test_the_miner_goes_on_after_an_import_that_brought_new_cities(tmp_path: Pat
     file.write_text(csv_of([new]))
     with mining(settings):
         accept(settings, [flight(1)])
-        eventually(lambda: transactions_in(folder) == 1)
+        until(lambda: transactions_in(folder) == 1)
         import_flights(settings, FlightFile(file))
         accept(settings, [again])
-        eventually(lambda: transactions_in(folder) == 3)
+        until(lambda: transactions_in(folder) == 3)
     assert on_disk(folder).flights == [flight(1), new, again]
     assert verify(folder).index == "the index agrees with every block"
 
 
 def test_an_index_that_is_marked_as_damaged_is_made_anew_at_once(tmp_path: Path) -> None:
     with mining(settings_for(tmp_path, NEVER_S)) as running:
-        eventually(index_path(tmp_path).exists)
+        until(index_path(tmp_path).exists)
         first = index_path(tmp_path).resolve(strict=True)
         mark(first, "a page of it was wrong")
-        eventually(lambda: index_path(tmp_path).resolve() != first)
-        eventually(lambda: not first.exists())
-        eventually(lambda: "the index was rebuilt: a page of it was wrong" in running.messages)
+        until(lambda: index_path(tmp_path).resolve() != first)
+        until(lambda: not first.exists())
+        until(lambda: "the index was rebuilt: a page of it was wrong" in running.messages)
 
 
 def test_what_keeps_damaging_the_index_gets_a_tenth_of_the_time(
@@ -568,7 +562,7 @@ def test_a_small_file_that_cannot_be_read_or_removed_is_said_and_mining_goes_on(
     settings = settings_for(tmp_path, scrub_hours=scrub_hours)
     with mining(settings) as running:
         accept(settings, flights(1))
-        eventually(lambda: transactions_in(tmp_path) == 1)
+        until(lambda: transactions_in(tmp_path) == 1)
         assert (miner_status(tmp_path) is None) == (name == STATUS_NAME)
     assert any(name in line for line in running.messages)
 
@@ -578,12 +572,12 @@ def test_a_mark_that_cannot_be_read_keeps_from_mining_only_while_it_lasts(tmp_pa
     with mining(settings) as running:
         mark_of_index = index_path(tmp_path).with_name(MARK_NAME)
         mark_of_index.mkdir()
-        eventually(lambda: any("cannot be read" in line for line in running.messages))
+        until(lambda: any("cannot be read" in line for line in running.messages))
         time.sleep(2)  # more than one look at it, by rounds and between them
         assert running.is_running()
         mark_of_index.rmdir()
         accept(settings, flights(1))
-        eventually(lambda: transactions_in(tmp_path) == 1)
+        until(lambda: transactions_in(tmp_path) == 1)
     assert len([line for line in running.messages if "cannot be read" in line]) == 1
 
 
@@ -597,12 +591,12 @@ def test_a_miner_puts_the_mempool_right_before_anything_is_due(tmp_path: Path) -
             add([flight(number)])
     spoil_records(tmp_path, 1)
     with mining(settings) as running:
-        eventually((tmp_path / FOLDER / "lost-1-1.bin").exists, within_s=5)
-        eventually(lambda: len(running.messages) == 2)
+        until((tmp_path / FOLDER / "lost-1-1.bin").exists, within_s=5)
+        until(lambda: len(running.messages) == 2)
     assert "the record of transaction 1 is not as it was written" in running.messages[0]
     assert "transactions 1 to 1" in running.messages[1]
     with mining(settings_for(tmp_path)):
-        eventually(lambda: transactions_in(tmp_path) == 3)
+        until(lambda: transactions_in(tmp_path) == 3)
     assert on_disk(tmp_path).flights == [flight(0), VOID, flight(2)]
 
 
@@ -620,8 +614,8 @@ def test_a_miner_goes_on_though_keys_cannot_be_read_and_says_so_once(tmp_path: P
     spoil_keys(tmp_path)
     with mining(settings_for(tmp_path)) as running, accepting(settings) as add:
         add([flight(3)])
-        eventually(lambda: transactions_in(tmp_path) == 4)
-        eventually(lambda: any("checksum" in line for line in running.messages))
+        until(lambda: transactions_in(tmp_path) == 4)
+        until(lambda: any("checksum" in line for line in running.messages))
     (said,) = [line for line in running.messages if "checksum" in line]
     assert "idempotency keys that came with it may be used again" in said
     assert on_disk(tmp_path).flights == flights(4)
@@ -634,7 +628,7 @@ def test_a_miner_waits_and_says_once_that_the_chain_has_lost_blocks(tmp_path: Pa
     with closing(Mempool(settings, lambda: 10, print)) as mempool:
         accept_in(mempool, [flight(0)], now_ms())
     with mining(settings) as running:
-        eventually(lambda: len(running.messages) > 0)
+        until(lambda: len(running.messages) > 0)
         time.sleep(1.5)
         assert running.is_running()
     (message,) = running.messages

@@ -55,11 +55,6 @@ def test_an_emulated_disk_is_refused_outside_the_lab(
     assert not (tmp_path / "blocks").exists()
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return world_in(tmp_path_factory.mktemp("emulated") / "chain")
-
-
 @contextmanager
 def one_worker(world: World, **settings: object) -> Iterator[Service]:
     """A web server alone, of one worker and without caches, so that every read waits."""

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.test_specification import READS, WRITES, Described
-from tests.api.worlds import World, client_of, world_in
+from tests.api.worlds import World, client_of
 from tests.cases import each_of
 from tests.units import UNITS, confined, unit
 from tests.units.installed import Installed, installed
@@ -20,11 +20,6 @@ from tests.units.installed import Installed, installed
 pytestmark = pytest.mark.slow
 
 MOST_LINKS = 40  # of the pages that are opened; each page has a dozen
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return world_in(tmp_path_factory.mktemp("filters") / "chain")
 
 
 @pytest.fixture(scope="module")

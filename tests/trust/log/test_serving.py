@@ -10,18 +10,13 @@ import pytest
 from backend.chain import merkle
 from backend.trust.log import checkpoints, notes
 from tests.api.processes import Service, serving
-from tests.api.worlds import World, client_of, problem, seal, settings_for, world_in
+from tests.api.worlds import World, client_of, problem, seal, settings_for
 from tests.flights import flights
 from tests.go_programs import installed, ran
 
 pytestmark = pytest.mark.slow
 
 FSCK = "github.com/transparency-dev/tessera/cmd/fsck@v1.0.4"
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return world_in(tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(scope="module")

@@ -1,23 +1,10 @@
-"""A small chain whose answers and blocks are proved."""
-
-from collections.abc import Iterator
+"""Proofs of the answers and blocks of the small chain."""
 
 import pytest
 from flask.testing import FlaskClient
 
-from tests.api.worlds import World, client_of, world_in
+from tests.api.worlds import World
 from tests.trust.proofs.proofs import DAYS, Json, Judge, fetched
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return world_in(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(scope="module")
-def client(world: World) -> Iterator[FlaskClient]:
-    with client_of(world.settings) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
