@@ -77,11 +77,13 @@ def clock(value: object) -> object:
     return number(value)
 
 
-def flag(value: object) -> object:
-    """Return 1 or 0 for True, False and the like."""
-    if isinstance(value, bool):
-        return int(value)
-    return _FLAGS.get(value.strip().casefold(), number(value)) if isinstance(value, str) else value
+def flag(value: object) -> int | None:
+    """Return 1 or 0 for True, False and the like; None for what is none of them."""
+    text = str(number(value)).strip().casefold()
+    try:
+        return {0.0: 0, 1.0: 1}.get(float(_FLAGS.get(text, text)))
+    except ValueError:
+        return None
 
 
 def state(value: object) -> object:

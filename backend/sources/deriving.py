@@ -21,7 +21,7 @@ from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import carrier_number
 from backend.sources.airports import Airport, Lookup, airport_of
 from backend.sources.cells import LOOSE, STATES, STRICT, flag, is_zero, unless_empty, whole
-from backend.sources.dates import Evidence, beside, contradiction, iso_day
+from backend.sources.dates import beside, iso_day
 from backend.sources.kinds import CARRIER, DAY, MONTH, Reading
 from backend.sources.records import RecordBatch
 from backend.sources.source import RawRows, Unusable, year_and_weekday
@@ -39,8 +39,7 @@ _DOUBTFUL_ZERO = (
 class Deriver:
     """Turns batches of one file into raw rows.
 
-    reading: what the columns mean. contradictions: what is wrong with days that can only be meant
-    in another order than the file's. emptied: how many cells that mean nothing were emptied, by
+    reading: what the columns mean. emptied: how many cells that mean nothing were emptied, by
     field.
     """
 
@@ -56,7 +55,6 @@ class Deriver:
         self._ledger = ledger
         self._sources = reading.sources
         self._days = ParseCache[object, object](lambda day: iso_day(day, order))
-        self.contradictions = ParseCache[Evidence, str](lambda row: contradiction(row, order))
         self._calendar = ParseCache(year_and_weekday)
         self._joined_days = ParseCache[tuple[object, ...], object](_joined_day)
         self._beside = ParseCache(beside)
@@ -218,10 +216,7 @@ def _is_nothing(value: object) -> bool:
 
 def _flag(value: object) -> object:
     meaning = flag(value.value if isinstance(value, Unusable) else value)
-    try:
-        return {0.0: 0, 1.0: 1}.get(float(str(meaning)), value)
-    except ValueError:
-        return value
+    return value if meaning is None else meaning
 
 
 def _joined_day(parts: tuple[object, ...]) -> object:

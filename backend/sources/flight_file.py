@@ -13,7 +13,14 @@ from backend.base.errors import InvalidFlight, InvalidInput, excerpt, shown
 from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.cells import STRICT, dialect_of, pointed_clock
-from backend.sources.dates import DoubtfulDatesError, Evidence, doubt, order_of, readings
+from backend.sources.dates import (
+    DoubtfulDatesError,
+    Evidence,
+    contradiction,
+    doubt,
+    order_of,
+    readings,
+)
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
 from backend.sources.kinds import (
@@ -130,14 +137,13 @@ class FlightFile(Source):
         self, file: PackedFile, unit: str, deriver: Deriver, batch: RecordBatch
     ) -> None:
         """Raise BadRow if a day can only be meant in another order than that of the file."""
-        if self._orders[file] in (None, YEAR_FIRST):
+        if (order := self._orders[file]) in (None, YEAR_FIRST):
             return
         rows = list(_evidence(deriver.reading, batch))
-        reasons = list(map(deriver.contradictions.__getitem__, rows))
-        if any(reasons):
-            place = next(place for place, reason in enumerate(reasons) if reason)
-            day, number = rows[place][0], batch.numbers[place]
-            raise file.bad_row(number, "FL_DATE", day, reasons[place], unit)
+        for row in dict.fromkeys(rows):
+            if reason := contradiction(row, order):
+                number = batch.numbers[rows.index(row)]
+                raise file.bad_row(number, "FL_DATE", row[0], reason, unit)
 
     @staticmethod
     def _evidence(file: PackedFile, reading: Reading) -> Generator[Iterator[Evidence], None, None]:

@@ -18,7 +18,7 @@ from operator import getitem
 from typing import Any
 
 from backend.base.errors import BadRow, InvalidFlight
-from backend.chain.fields import FIELD, FIELD_NAMES, FIRST_YEAR, POSITION, Value
+from backend.chain.fields import FIELD, FIRST_YEAR, POSITION, Value
 from backend.chain.flight import (
     EMPTY_WHEN_CANCELLED,
     Flight,
@@ -30,7 +30,6 @@ from backend.sources import cells
 from backend.sources.understanding import Understanding
 
 BATCH_ROWS = 1000
-AGREED_DAYS = 20_000  # how many dates that agree with year and weekday are remembered
 
 FlightColumns = list[list[Value]]
 """19 lists of one length in the order of `fields.FIELDS`; the values are valid and agree."""
@@ -38,7 +37,6 @@ FlightColumns = list[list[Value]]
 TAKEN_AS_THEY_ARE = frozenset({str, int, float, type(None)})
 _YEAR, _WEEKDAY, _DATE = (POSITION[name] for name in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
 _CANCELLED = POSITION["CANCELLED"]
-_EMPTY_WHEN_CANCELLED = tuple(POSITION[name] for name in EMPTY_WHEN_CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,46 +141,32 @@ class Validator:
             dialect: [ParseCache(parse, remembered_values) for parse in parsers]
             for dialect, parsers in cells.PARSERS.items()
         }
-        self._agreed: set[tuple[Value, Value, Value]] = set()
-
-    def whole(self, raw: RawRows) -> FlightColumns:
-        """The batch as flights. Raises InvalidFlight, which names no row, if any row is bad."""
-        columns = [
-            list(map(parser.__getitem__, column))
-            for parser, column in zip(self._parsers[raw.dialect], raw.columns, strict=True)
-        ]
-        self._check_calendar(columns)
-        self._check_cancelled(columns)
-        return columns
-
-    def _check_calendar(self, columns: FlightColumns) -> None:
-        days = set(zip(columns[_YEAR], columns[_WEEKDAY], columns[_DATE], strict=True))
-        for day in days - self._agreed:
-            if problem := calendar_disagreement(*day):
-                raise problem
-        if len(self._agreed) >= AGREED_DAYS:
-            self._agreed.clear()
-        self._agreed |= days
-
-    @staticmethod
-    def _check_cancelled(columns: FlightColumns) -> None:
-        cancelled = columns[_CANCELLED]
-        if 1 not in cancelled:
-            return
-        for position in _EMPTY_WHEN_CANCELLED:
-            if set(compress(columns[position], cancelled)) - {None}:
-                name = FIELD_NAMES[position]
-                raise InvalidFlight(name, "", "must be empty: the flight was cancelled")
 
     def judge(self, raw: RawRows) -> tuple[FlightColumns, list[BadRow]]:
         """Return the good rows of the batch as flights, and the bad ones in their order."""
         bad = list(raw.faults)
         try:
-            columns = self.whole(raw)
+            columns = self._whole(raw)
         except InvalidFlight:
             columns, more = self._by_row(raw)
             bad += more
         return columns, sorted(bad, key=lambda problem: problem.row)
+
+    def _whole(self, raw: RawRows) -> FlightColumns:
+        """The batch as flights. Raises InvalidFlight, which names no row, if any row is bad."""
+        columns = [
+            list(map(parser.__getitem__, column))
+            for parser, column in zip(self._parsers[raw.dialect], raw.columns, strict=True)
+        ]
+        for day in set(zip(columns[_YEAR], columns[_WEEKDAY], columns[_DATE], strict=True)):
+            if problem := calendar_disagreement(*day):
+                raise problem
+        cancelled = columns[_CANCELLED]
+        if 1 in cancelled:
+            for name in EMPTY_WHEN_CANCELLED:
+                if set(compress(columns[POSITION[name]], cancelled)) - {None}:
+                    raise InvalidFlight(name, "", "must be empty: the flight was cancelled")
+        return columns
 
     def _by_row(self, raw: RawRows) -> tuple[FlightColumns, list[BadRow]]:
         good, bad = [], []
