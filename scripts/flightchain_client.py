@@ -31,10 +31,12 @@ module needs Python 3.11 and the package `requests`.
 
 import gzip
 import json
+import re
 import time
 import uuid
 import zipfile
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, EncodedFile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
@@ -63,6 +65,7 @@ Made = TypeVar("Made")
 
 JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
 CONTENT_TYPES = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
+NO_HEADER = re.compile(rb'(\xef\xbb\xbf)?("?sep=."?[,;\t|]*)?\s*', re.IGNORECASE)  # but above it
 BATCH_SIZE = 1000  # flights; as many as a block holds
 MOST_ERRORS_KEPT = 1000
 MOST_CHARACTERS = 1000  # of what a service says, in a message
@@ -357,12 +360,29 @@ def batches(flights: Flights, size: int = BATCH_SIZE) -> Generator[Batch, None, 
         yield from _cut(map(_line, flights), size, NDJSON)
         return
     with opened(Path(flights)) as (file, content_type):
-        first = file.readline()
+        lines = map(_ended, file)
+        first = header = next(lines, b"")
         if not first:
             raise ValueError(f"{flights} is empty")
-        header = _ended(first) if content_type == CSV else b""
-        lines = map(_ended, file if header else chain([first], file))
+        if content_type == NDJSON:
+            yield from _cut(_without_end(chain([first], lines), flights), size, NDJSON)
+            return
+        while first and NO_HEADER.fullmatch(first):
+            header += (first := next(lines, b""))
         yield from _cut(lines, size, content_type, header)
+
+
+def _without_end(lines: Iterator[bytes], path: str | Path) -> Iterator[bytes]:
+    """Yield lines without that which an export ends with, as it says the number of all flights."""
+    number = 0
+    for line in lines:
+        if line.startswith(b'{"complete":true'):
+            said = json.loads(line).get("count")
+            if said != number:
+                raise ValueError(f"{path} has {number} flights but says {said}; download it again")
+        else:
+            number += not line.isspace()
+            yield line
 
 
 def _cut(lines: Iterator[bytes], size: int, kind: str, header: bytes = b"") -> Iterator[Batch]:
@@ -409,15 +429,21 @@ def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
             with zipfile.ZipFile(path) as archive:
                 name = _member(path, archive)
                 with archive.open(name) as file:
-                    yield file, _content_type(name)
+                    yield _in_utf8(file), _content_type(name)
         elif content_type:
             with gzip.open(path) if is_packed else path.open("rb") as plain:
-                yield cast("IO[bytes]", plain), content_type
+                yield _in_utf8(plain), content_type
         else:
             kinds = ", ".join(CONTENT_TYPES)
             raise ValueError(f"{path}: the name must end in {kinds}; those with .gz; or in .zip")
-    except (EOFError, zlib.error, zipfile.BadZipFile) as error:
+    except (EOFError, zlib.error, zipfile.BadZipFile, UnicodeError) as error:
         raise ValueError(f"{path} is damaged or incomplete ({error})") from error
+
+
+def _in_utf8(file: Any) -> IO[bytes]:
+    """Return a file that has `peek` as UTF-8 if it is UTF-16, as spreadsheets write it."""
+    is_utf16 = file.peek(2).startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    return cast("IO[bytes]", EncodedFile(file, "utf-8", "utf-16") if is_utf16 else file)
 
 
 def _member(path: Path, archive: zipfile.ZipFile) -> str:

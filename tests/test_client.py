@@ -333,7 +333,9 @@ def test_any_iterable_is_cut_into_batches(client: Client, service: Service, firs
 
 
 def packed(path: Path, text: str) -> Path:
-    if path.suffix == ".gz":
+    if path.name.startswith("utf-16"):
+        path.write_bytes(text.encode("utf-16"))
+    elif path.suffix == ".gz":
         path.write_bytes(gzip.compress(text.encode()))
     elif path.suffix == ".zip":
         with zipfile.ZipFile(path, "w") as archive:
@@ -352,6 +354,10 @@ FILES = {
     "f.zip": csv_of(flights(25)),
     "f.ndjson": NDJSON.rstrip("\n"),
     "F.JSONL": NDJSON.replace("\n", "\n\n"),
+    "export.ndjson": NDJSON + '{"complete":true,"count":25,"as_of":{"height":1}}\n',
+    "sep.csv": "\ufeff\r\nsep=,\r\n" + csv_of(flights(25)),
+    "utf-16.csv": csv_of(flights(25)),
+    "utf-16.jsonl": NDJSON,
 }
 
 
@@ -378,6 +384,12 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="damaged or incomplete"):
         list(batches(tmp_path / name))
+
+
+def test_an_export_that_lacks_flights_is_named(tmp_path: Path) -> None:
+    path = packed(tmp_path / "f.ndjson", NDJSON + '{"complete":true,"count":26}\n')
+    with pytest.raises(ValueError, match="has 25 flights but says 26; download it again"):
+        list(batches(path))
 
 
 def test_one_flight_is_no_list_of_flights(client: Client) -> None:

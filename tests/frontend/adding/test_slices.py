@@ -292,6 +292,7 @@ def test_tables_come_in_the_order_of_their_names(tmp_path: Path) -> None:
         pytest.param(b"PAR1 and more", id="parquet"),
         pytest.param(b' [{"FL_DATE": 1},\n {}]\n', id="array"),
         pytest.param(b'{\n "transactions": []}\n', id="block"),
+        pytest.param(b'{"status": "ok", "data": [{"FL_DATE": 1}]}\n', id="object with a list"),
         pytest.param(zipped(a_dot_csv=GOOD.encode(), kind=ZIP_LZMA), id="lzma in zip"),
         pytest.param(zipped(notes_dot_md=b"a"), id="no table"),
     ],
