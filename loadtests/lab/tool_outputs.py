@@ -12,6 +12,7 @@ hey -o csv, Locust --csv (the files _stats and _stats_history together), and --r
 import csv
 import json
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from html import unescape
 from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from loadtests.lab.results import ResultsError
 
 LEAST_REQUESTS = 20
 HEAD_BYTES = 4096
+ENCODING = "utf-8-sig"  # with or without the mark that some programs begin with
 S, MS, US, NS = 1.0, 1e-3, 1e-6, 1e-9
 
 
@@ -56,24 +59,41 @@ def read(path: Path) -> list[ToolRun]:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
         if b"\0" in head:
-            raise ResultsError(_BINARY if b"Result" in head and b"Attack" in head else _UNKNOWN)
-        form = next(
-            (form for is_form, form in _FORMS if is_form(head.decode(errors="replace"))), None
-        )
+            is_vegeta = b"Result" in head and b"Attack" in head
+            is_wide = head.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+            raise ResultsError(_BINARY if is_vegeta else _WIDE if is_wide else _UNKNOWN)
+        text = head.decode(ENCODING, errors="replace")
+        form = next((form for is_form, form in _FORMS if is_form(text)), None)
         if form is None:
             raise ResultsError(_UNKNOWN)
         runs = form(path)
+        for run in runs:
+            _require_times(run)
     except ResultsError as problem:
         raise ResultsError(f"{path} {problem}") from None
-    except (OSError, ValueError, LookupError, TypeError) as problem:
-        raise ResultsError(f"{path} cannot be read to its end: {problem}") from problem
-    for run in runs:
-        if (count := len(run.rows) or run.requests) < LEAST_REQUESTS:
-            raise ResultsError(f"{path} has {count} requests; it takes at least {LEAST_REQUESTS}")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as problem:
+        told = f"has a value that its form does not have: {problem}"
+        raise ResultsError(f"{path} {told}") from problem
     return runs
 
 
+def _require_times(run: ToolRun) -> None:
+    """Raise ResultsError for a run of too few requests, or with times that cannot be."""
+    if (count := len(run.rows) or run.requests) < LEAST_REQUESTS:
+        raise ResultsError(f"has {count} requests; it takes at least {LEAST_REQUESTS}")
+    if run.rows:
+        took_s = [row.closed_response_s for row in run.rows]
+        times_s = [*took_s, *(row.intended_s for row in run.rows)]
+    else:
+        if not run.duration_s > 0:
+            raise ResultsError(f"has {count} requests in {run.duration_s:g} s, which cannot be")
+        times_s = [run.duration_s, run.mean_s, *(value_s for _, value_s in run.quantiles)]
+    if wrong := [time_s for time_s in times_s if not 0 <= time_s < inf]:
+        raise ResultsError(f"has a time of {wrong[0]:g} s, which cannot be")
+
+
 _BINARY = "is vegeta's binary form; write `vegeta encode --to csv FILE > FILE.csv` and bring that"
+_WIDE = "is UTF-16, as PowerShell writes; save it as UTF-8 and bring that"
 _UNKNOWN = (
     "is no output that is known here: of wrk2 -L, vegeta encode or report -type=json, k6, JMeter, "
     "oha, hey, Locust --csv or --raw"
@@ -154,23 +174,25 @@ class _Columns:
     status: str
     kind: str = ""
     customers: str = ""
+    success: str = ""  # a column that is `false` if what was answered is not what was wanted
     metric: tuple[str, str] = ("", "")  # a column, and what it must hold
     is_end: bool = False  # whether the time is that of the answer
 
     def is_form(self, head: str) -> bool:
-        header = head.partition("\n")[0].strip().split(",")
+        header = next(csv.reader([head.partition("\n")[0].strip()]), [])
         return {self.start, self.took, self.status} <= set(header)
 
     def read(self, path: Path) -> list[ToolRun]:
         name, wanted = self.metric
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding=ENCODING, newline="") as file:
             lines = [row for row in csv.DictReader(file) if not name or row[name] == wanted]
         return _of_requests(path, self.tool, [self._request(row) for row in lines])
 
     def _request(self, row: Mapping[str, str]) -> _Request:
         took_s = float(row[self.took]) * self.took_unit
         at_s = float(row[self.start]) * (self.start_unit or _unit_of(float(row[self.start])))
-        status = row[self.status] or str(NO_ANSWER)
+        is_wrong = row.get(self.success, "").lower() == "false"
+        status = str(NO_ANSWER) if is_wrong or not row[self.status] else row[self.status]
         kind, customers = row.get(self.kind, ""), row.get(self.customers, "")
         return _Request(at_s - took_s * self.is_end, took_s, status, kind, customers)
 
@@ -183,6 +205,7 @@ def _unit_of(unix: float) -> float:
 _TABLES = (
     _Columns(
         *("JMeter", "timeStamp", MS, "elapsed", MS, "responseCode", "label", "allThreads"),
+        success="success",
     ),
     _Columns(
         *("k6", "timestamp", 0.0, "metric_value", MS, "status", "name"),
@@ -195,13 +218,13 @@ _TABLES = (
 
 
 def _vegeta_csv(path: Path) -> list[ToolRun]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding=ENCODING, newline="") as file:
         rows = [(float(at) * NS, float(took) * NS, code) for at, code, took, *_ in csv.reader(file)]
     return _of_requests(path, "vegeta", [_Request(*row) for row in rows])
 
 
 def _json_lines(path: Path) -> Iterator[Any]:
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding=ENCODING) as file:
         for line in file:
             with suppress(json.JSONDecodeError):  # a last line that was cut off
                 yield json.loads(line)
@@ -243,12 +266,13 @@ def _unix_s(text: str) -> float:
 
 
 def _jmeter_xml(path: Path) -> list[ToolRun]:
-    text, requests = path.read_text(encoding="utf-8"), []
+    text, requests = path.read_text(encoding=ENCODING), []
     for sample in re.finditer(r"<(?:httpSample|sample)\b([^>]*)>", text):
         at = dict(re.findall(r'(\w+)="([^"]*)"', sample[1]))
         label, customers = unescape(at.get("lb", "")), at.get("na", "")
         times_s = float(at["ts"]) * MS, float(at["t"]) * MS
-        requests.append(_Request(*times_s, at.get("rc", "200"), label, customers))
+        status = str(NO_ANSWER) if at.get("s") == "false" else at.get("rc", "200")
+        requests.append(_Request(*times_s, status, label, customers))
     return _of_requests(path, "JMeter", requests)
 
 
@@ -260,7 +284,7 @@ def _in_order(quantiles: Mapping[float, float]) -> tuple[tuple[float, float], ..
 
 
 def _wrk2(path: Path) -> list[ToolRun]:
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding=ENCODING)
     lines = re.findall(r"^ *([\d.]+) +([\d.]+) +(\d+) +(?:[\d.]+|inf) *$", text, re.MULTILINE)
     mean = re.search(r"#\[Mean *= *([\d.]+)", text)
     made = re.search(r"(\d+) requests in ([\d.]+)(ms|s|m|h)", text)
@@ -286,7 +310,7 @@ def _wrk2(path: Path) -> list[ToolRun]:
 
 
 def _vegeta_report(path: Path) -> list[ToolRun]:
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = json.loads(path.read_text(encoding=ENCODING))
     at = content["latencies"]
     names = {"min": 0.0, "50th": 0.5, "90th": 0.9, "95th": 0.95, "99th": 0.99, "max": 1.0}
     good = sum(count for code, count in content["status_codes"].items() if code[0] in "23")
@@ -304,7 +328,7 @@ def _vegeta_report(path: Path) -> list[ToolRun]:
 
 
 def _k6_summary(path: Path) -> list[ToolRun]:
-    metrics = json.loads(path.read_text(encoding="utf-8"))["metrics"]
+    metrics = json.loads(path.read_text(encoding=ENCODING))["metrics"]
 
     def values(name: str) -> Mapping[str, Any]:
         metric: Mapping[str, Any] = metrics.get(name, {})
@@ -323,7 +347,7 @@ def _k6_summary(path: Path) -> list[ToolRun]:
             "k6",
             requests=int(made["count"]),
             failed=round(share * made["count"]),
-            duration_s=made["count"] / made["rate"],
+            duration_s=made["count"] / (made["rate"] or 1),
             mean_s=took["avg"] * MS,
             quantiles=_in_order({p: took[name] * MS for name, p in named.items() if name in took}),
             customers=1 if most == 1 else None,
@@ -332,7 +356,7 @@ def _k6_summary(path: Path) -> list[ToolRun]:
 
 
 def _oha_json(path: Path) -> list[ToolRun]:
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = json.loads(path.read_text(encoding=ENCODING))
     sums, at = content["summary"], content["latencyPercentiles"]
     quantiles = {float(name[1:]) / 100: value for name, value in at.items() if value is not None}
     codes = content.get("statusCodeDistribution", {})
@@ -387,7 +411,7 @@ def _locust(path: Path) -> list[ToolRun]:
 
 
 def _aggregated(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding=ENCODING, newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["Name"] == "Aggregated"]
     if not rows:
         raise ResultsError("has no row Aggregated, so no request was made")

@@ -263,7 +263,21 @@ SPARSE = {
     "a letter": ("Dear all,\nit was slow.\n", "is no output that is known here"),
     "wrk": (WRK2.split("  Latency Dist", maxsplit=1)[0], "ask wrk2 with -L"),
     "few": (oha_csv(REQUESTS[:3]), "has 3 requests; it takes at least 20"),
-    "torn": (oha_csv(REQUESTS).replace("0.02,2", "soon,2"), "cannot be read to its end"),
+    "torn": (oha_csv(REQUESTS).replace("0.02,2", "soon,2"), "form does not have: could not"),
+    "no number": (oha_csv([(0, float("nan"))] * 30), "has a time of nan s, which cannot be"),
+    "negative": (
+        vegeta_json([(at, -1) for at, _ in REQUESTS]),
+        "has a time of -1 s, which cannot be",
+    ),
+    "no time": (vegeta_json(REQUESTS).replace('"2026', 'null,"x":"2026', 1), "form does not have"),
+    "no length": (
+        '{"latencies":{"mean":1},"status_codes":{"200":99},"requests":99,"duration":0}',
+        "has 99 requests in 0 s, which cannot be",
+    ),
+    "no rate": (
+        '{"metrics":{"http_req_duration":{"avg":0},"http_reqs":{"count":0,"rate":0}}}',
+        "has 0 requests",
+    ),
     "failed": (k6_csv([(0, 0)] * 30, 1).replace(",200\n", ",500\n"), "no request that succeeded"),
     "one of two": (LOCUST["run_stats.csv"], "beside it output_stats_history.csv is missing"),
 }
@@ -277,6 +291,30 @@ def test_what_holds_too_little_is_refused_in_a_sentence(name: str, tmp_path: Pat
     with pytest.raises(ResultsError, match=message) as caught:
         read(path)
     assert str(caught.value).startswith(str(path))
+
+
+def test_a_file_that_a_spreadsheet_or_a_shell_of_windows_wrote_is_read_or_named(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "output.csv"
+    text = oha_csv(REQUESTS).replace("request-start", '"request-start"').replace("\n", "\r\n")
+    path.write_text(text, encoding="utf-8-sig", newline="")
+    (run,) = read(path)
+    assert len(run.rows) == len(REQUESTS)
+    path.write_text(text, encoding="utf-16")
+    with pytest.raises(ResultsError, match="is UTF-16, as PowerShell writes"):
+        read(path)
+
+
+@pytest.mark.parametrize("form", [jmeter_csv, jmeter_xml])
+def test_an_answer_that_jmeter_found_wrong_is_a_failure(
+    form: Callable[[Sequence[Request]], str], tmp_path: Path
+) -> None:
+    path = tmp_path / "output"
+    text = form(REQUESTS).replace("-0,true,", "-0,false,").replace('s="true"', 's="false"', 1)
+    path.write_text(text)
+    (run,) = read(path)
+    assert [row.succeeded for row in run.rows] == [False] + [True] * 29
 
 
 def test_vegetas_binary_form_is_named(tmp_path: Path) -> None:
