@@ -176,7 +176,9 @@ def resume(folder: Path) -> None:
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option("--workers", default=1, show_default=True, help="Of the server, for files.")
+@click.option(
+    "--workers", type=_COUNT, default=1, show_default=True, help="Of the server, for files."
+)
 @_FAIL_IF
 @_OUT
 def analyse(

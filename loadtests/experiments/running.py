@@ -185,9 +185,12 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     if groups := groups_of(results):
         more.insert(0, response_times.section(groups))
         metrics = [*report.metrics, *response_times.metrics(groups)]
-        thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
-        failures = filter(None, (report.failure, *response_times.broken(thresholds, groups)))
-        report = replace(report, metrics=metrics, failure="; ".join(failures))
+        report = replace(report, metrics=metrics)
+    thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
+    broken = [*response_times.broken(thresholds, groups)]
+    if thresholds and not groups:
+        broken = ["no open or closed run counts, so no threshold can be judged"]
+    report = replace(report, failure="; ".join(filter(None, (report.failure, *broken))))
     if manifest.get("shared") and report.conclusion:
         report = replace(report, conclusion=f"On a shared machine: {report.conclusion}")
     if generator := generator_section(results):

@@ -33,8 +33,9 @@ SECTIONS = 5  # of each run, if there are fewer
 DRAWN_GROUPS, POINTS, BINS = 6, 80, 30
 _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "fourth", "model", "study")
 _THRESHOLD = re.compile(
-    r"\s*(mean|max|failed|rate|p\d{1,2}(?:\.\d+)?)\s*([<>])\s*([\d.]+)\s*(ms|s|us|µs|%|/s)?\s*"
+    r"\s*(mean|max|failed|rate|p\d{1,2}(?:\.\d+)?)\s*([<>])\s*(\d+(?:\.\d+)?)\s*(ms|s|us|µs|%|/s)?\s*"
 )
+_EXACT = 1e-9  # shares closer than this are the same
 _NUMBER = re.compile(r"-\d+$")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 
@@ -56,11 +57,17 @@ class Times:
     responses_s: Values = field(default_factory=lambda: np.empty(0))
     quantiles: Sequence[tuple[float, float]] = ()
 
-    def quantile_s(self, share: float) -> float:
-        """The time that this share of the requests does not exceed."""
+    def quantile_s(self, share: float) -> float | None:
+        """The time that this share of the requests does not exceed.
+
+        None if that is only summed up, and neither this share nor others close around it are known.
+        """
         if len(self.responses_s):
             return _quantile_s(self.responses_s, share)
         shares, values_s = (np.array(part) for part in zip(*self.quantiles, strict=True))
+        near = shares[np.abs(shares - share) <= max(_EXACT, (1 - share) / 4)]
+        if not len(near) or not near[0] - _EXACT <= share <= near[-1] + _EXACT:
+            return None
         return float(np.interp(share, shares, values_s))
 
 
@@ -71,9 +78,12 @@ class Group:
     name: str
     runs: Sequence[Times]
 
-    def percentile_s(self, share: float) -> Estimate:
-        """The percentile with its interval, if it has one."""
-        each_s = [run.quantile_s(share) for run in self.runs]
+    def percentile_s(self, share: float) -> Estimate | None:
+        """The percentile with its interval, if it has one; None if a run does not tell it."""
+        told_s = [run.quantile_s(share) for run in self.runs]
+        each_s = [value_s for value_s in told_s if value_s is not None]
+        if len(each_s) < len(told_s):
+            return None
         if not all(len(run.responses_s) for run in self.runs):
             return estimate(each_s) if len(each_s) >= LEAST_RUNS else Estimate(fmean(each_s))
         together_s = _quantile_s(np.concatenate([run.responses_s for run in self.runs]), share)
@@ -126,25 +136,29 @@ def check_threshold(text: str) -> str:
 
 
 def broken(thresholds: Sequence[str], groups: Sequence[Group]) -> Iterator[str]:
-    """A sentence for each threshold and group of which it is true."""
+    """A sentence for each threshold and group of which it is true, or cannot be told."""
     for text in thresholds:
         match = _THRESHOLD.fullmatch(check_threshold(text))
         assert match is not None
         name, sign, limit, unit = match[1], match[2], float(match[3]), match[4]
         for group in groups:
-            value = _value(group, name) / _UNITS.get(unit, 0.01 if unit == "%" else 1.0)
+            if (measured := _value(group, name)) is None:
+                yield f"{group.name}: its files do not tell {name}, so {text.strip()!r} is open"
+                continue
+            value = measured / _UNITS.get(unit, 0.01 if unit == "%" else 1.0)
             if value > limit if sign == ">" else value < limit:
                 yield f"{group.name}: {name} is {value:.4g} {unit}, and it fails if {text.strip()}"
 
 
-def _value(group: Group, name: str) -> float:
+def _value(group: Group, name: str) -> float | None:
     if name == "failed":
         return group.failed
     if name == "rate":
         return group.rate_per_s
     if name == "mean":
         return group.mean_s.value
-    return group.percentile_s(1.0 if name == "max" else float(name[1:]) / 100).value
+    found = group.percentile_s(1.0 if name == "max" else float(name[1:]) / 100)
+    return found.value if found else None
 
 
 # --- in a report ---------------------------------------------------------------------------------
@@ -158,8 +172,8 @@ def section(groups: Sequence[Group]) -> Section:
             len(group.runs),
             sum(run.requests for run in group.runs),
             group.mean_s.plus_minus(1000),
-            *(group.percentile_s(share).plus_minus(1000) for share in SHARES),
-            1000 * max(run.quantile_s(1.0) for run in group.runs),
+            *(p.plus_minus(1000) if p else None for p in map(group.percentile_s, SHARES)),
+            _longest_ms(group),
             100 * group.failed,
         ]
         for group in groups
@@ -174,9 +188,16 @@ def section(groups: Sequence[Group]) -> Section:
     return Section("Percentiles, distribution and course", parts=parts)
 
 
+def _longest_ms(group: Group) -> float | None:
+    longest_s = [run.quantile_s(1.0) for run in group.runs]
+    known_s = [value_s for value_s in longest_s if value_s is not None]
+    return 1000 * max(known_s) if len(known_s) == len(longest_s) else None
+
+
 _NOTE = (
     "All requests that succeeded, those at the beginning of a run, too, with 95 % intervals over "
-    "runs, or over five parts of each of fewer than four; those know a 99th percentile badly."
+    "runs, or over five parts of each of fewer than four; those know a 99th percentile badly. "
+    "– means that a file sums up and does not tell."
 )
 
 
@@ -185,7 +206,8 @@ def metrics(groups: Sequence[Group]) -> Iterator[Metric]:
     for group in groups:
         for share in SHARES:
             name = f"response_time_p{100 * share:g}[{group.name}]"
-            yield group.percentile_s(share).metric(name, "s")
+            if found := group.percentile_s(share):
+                yield found.metric(name, "s")
 
 
 def _distribution(groups: Sequence[Group]) -> Figure:

@@ -338,6 +338,11 @@ class TestFailing:
         assert "all runs (2) were rejected" in results.summary()["failure"]
         assert results.summary()["conclusion"].startswith("All runs (2) were rejected by rule")
 
+    def test_a_threshold_of_which_nothing_can_be_said_is_a_failure(self, tmp_path: Path) -> None:
+        folder = done(tmp_path / "one").folder  # has no open run
+        found = running.analyse(Results(folder), ["p99 > 9 s"])
+        assert found.failure == "no open or closed run counts, so no threshold can be judged"
+
 
 class TestFolding:
     def test_a_table_of_many_rows_is_opened_by_who_wants_it(self) -> None:

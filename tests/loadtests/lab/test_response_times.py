@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from loadtests.generation.rows import Row, RowFile
+from loadtests.lab.repeated import Estimate
 from loadtests.lab.response_times import (
     Group,
     Times,
     broken,
     check_threshold,
     groups_of,
+    metrics,
+    section,
     times_of,
 )
 from loadtests.lab.results import Results, ResultsError
@@ -26,6 +29,12 @@ def times(values: list[float], failed: int = 0) -> Times:
     starts = np.arange(len(values), dtype=float)
     total = len(values) + failed
     return Times(total, failed, total / 10, sum(values) / len(values), starts, np.array(values))
+
+
+def percentile(group: Group, share: float) -> Estimate:
+    found = group.percentile_s(share)
+    assert found is not None
+    return found
 
 
 def queue(rng: np.random.Generator, load: float, count: int) -> Times:
@@ -45,22 +54,41 @@ def test_the_interval_of_a_percentile_holds_about_as_often_as_it_says(
 ) -> None:
     rng, held, true = np.random.default_rng(1), 0, -log(1 - share) / 0.5
     for _ in range(REPEATED):
-        found = Group("", [queue(rng, 0.5, 2000) for _ in range(runs)]).percentile_s(share)
+        found = percentile(Group("", [queue(rng, 0.5, 2000) for _ in range(runs)]), share)
         held += (found.low or 0.0) <= true <= (found.high or 0.0)
     assert held / REPEATED >= least - 3 * sqrt(least * (1 - least) / REPEATED)
 
 
 def test_a_percentile_is_that_of_all_requests_together() -> None:
     group = Group("", [times([1.0] * 90), times([9.0] * 10)])
-    assert group.percentile_s(0.9).value == 1.0
-    assert group.percentile_s(0.95).value == 9.0
+    assert percentile(group, 0.9).value == 1.0
+    assert percentile(group, 0.95).value == 9.0
 
 
 def test_runs_that_are_summed_up_have_an_interval_from_four_on() -> None:
-    summed = [Times(10, 0, 1.0, 2.0, quantiles=[(0.0, 1.0), (1.0, high)]) for high in (3.0, 5.0)]
-    assert Group("", summed).percentile_s(0.5).high is None
-    assert Group("", summed).percentile_s(0.5).value == pytest.approx(2.5)
-    assert Group("", summed * 2).percentile_s(0.5).high is not None
+    summed = [
+        Times(10, 0, 1.0, 2.0, quantiles=[(0.0, 1.0), (0.5, high), (1.0, 9.0)])
+        for high in (3.0, 5.0)
+    ]
+    assert percentile(Group("", summed), 0.5).high is None
+    assert percentile(Group("", summed), 0.5).value == pytest.approx(4.0)
+    assert percentile(Group("", summed * 2), 0.5).high is not None
+
+
+def test_a_percentile_that_a_file_does_not_tell_is_not_made_up() -> None:
+    known = [(0.0, 0.001), (0.5, 0.01), (0.9, 0.04), (0.95, 0.06), (1.0, 0.2)]  # k6's own choice
+    group = Group("5/s", [Times(200, 0, 10.0, 0.02, quantiles=known)])
+    assert percentile(group, 0.95).value == pytest.approx(0.06)
+    assert group.percentile_s(0.99) is None
+    assert {metric.name for metric in metrics([group])} == {
+        f"response_time_p{p}[5/s]" for p in (50, 90, 95)
+    }
+    (row,) = section([group]).parts[0].rows  # type: ignore[union-attr]
+    assert (row[7], row[8]) == (None, 200.0)
+    (said,) = broken(["p99 > 9 s"], [group])
+    assert said == "5/s: its files do not tell p99, so 'p99 > 9 s' is open"
+    dense = [(at / 200, at / 200) for at in range(201)]
+    assert Times(200, 0, 1.0, 0.5, quantiles=dense).quantile_s(0.987) == pytest.approx(0.987)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +113,7 @@ def test_a_threshold_is_true_of_a_load_or_not(threshold: str, is_broken: bool) -
 
 
 @pytest.mark.parametrize(
-    "text", ["p99", "p99 > 5", "failed > 5 ms", "rate < 5 %", "p999 > 1 s", ""]
+    "text", ["p99", "p99 > 5", "failed > 5 ms", "rate < 5 %", "p999 > 1 s", "p99 > 1.2.3 s", ""]
 )
 def test_what_is_no_threshold_is_refused(text: str) -> None:
     with pytest.raises(ResultsError, match="write one like 'p99 > 50 ms'"):
@@ -108,8 +136,8 @@ def test_accepted_open_and_closed_runs_are_grouped_by_their_names(tmp_path: Path
         "steady-0.8": 1,
         "closed-2": 1,
     }
-    assert found["steady-0.5"].percentile_s(0.5).value == pytest.approx(1.0)  # from the arrival
-    assert found["closed-2"].percentile_s(0.5).value == pytest.approx(0.75)  # from sending
+    assert percentile(found["steady-0.5"], 0.5).value == pytest.approx(1.0)  # from the arrival
+    assert percentile(found["closed-2"], 0.5).value == pytest.approx(0.75)  # from sending
     assert found["closed-2"].failed == pytest.approx(0.1)
 
 
