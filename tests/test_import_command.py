@@ -249,19 +249,6 @@ def test_flights_that_contradict_stored_ones_are_refused_or_left_out(tmp_path: P
     )
 
 
-def test_files_that_contradict_each_other_are_compared_too(tmp_path: Path) -> None:
-    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 50)
-    late = changed(tmp_path / "late.csv", 60, [7])
-    done = imported(folder, "--on-conflict", "fail", file, late)
-    assert done.returncode == 1
-    assert "contradicts a record before it: ARR_DELAY -4, stored -14\n" in done.stderr
-    assert done.stderr.endswith("--on-conflict keep goes on; nothing was imported\n")
-    assert transactions_in(folder) == 0
-    done = imported(folder, file, late)
-    assert "10 flights imported in 1 block, 49 were there already, 1 contradicts" in done.stderr
-    assert transactions_in(folder) == 60
-
-
 # --- what files are taken for, and pipes -----------------------------------------------------
 
 

@@ -14,15 +14,13 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from backend.base import files
 from backend.base.settings import Settings
 from backend.chain.flight import as_mapping
 from backend.chain.placeholder import VOID
 from backend.sealing.miner import Sealer
 from backend.storage import checked_sqlite
 from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for
-from tests.flights import flight
-from tests.mempool.spoiling import spoil, spoil_keys, store_path
+from tests.mempool.spoiling import spoil, store_path
 
 
 def post(client: FlaskClient, number: int = 1, **headers: str) -> TestResponse:
@@ -212,40 +210,3 @@ def test_what_the_disk_refuses_is_503_and_passes(
     with client_of(settings) as client:
         good(client.get("/transactions/2"))
         good(post(client, 10), 202)
-
-
-def test_a_lock_that_cannot_be_had_is_503_with_who_holds_it(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_posts(settings)
-    monkeypatch.setattr(files, "LOCK_PATIENCE_S", 0.2)
-    with client_of(settings) as client:
-        with files.FileLock(settings.folder / "mempool.lock"):
-            detail = problem(post(client, 4), 503)["detail"]
-            assert "mempool.lock is held by another process" in detail
-            assert f"process {os.getpid()}" in detail
-            assert good(client.get("/tip"))["pending"] == 3
-        good(post(client, 4), 202)
-
-
-def test_a_key_that_cannot_be_read_is_forgotten_and_that_is_said(
-    settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with client_of(settings) as client:
-        good(post(client, 1, **{"Idempotency-Key": "k"}), 202)
-    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
-        for number in (2, 3):
-            sealer.seal_pending()
-            with client_of(settings) as client:
-                good(post(client, number), 202)
-        sealer.seal_pending()
-        sealer.trim()
-    with client_of(settings) as client:
-        assert good(post(client, 1, **{"Idempotency-Key": "k"}), 201)["TRANSACTION_ID"] == 0
-    spoil_keys(settings.folder)
-    with client_of(settings) as client:
-        assert good(post(client, 1, **{"Idempotency-Key": "k"}), 202)["TRANSACTION_ID"] == 3
-
-
-def test_flights_of_tests_are_no_void_entries() -> None:
-    assert flight(0) != VOID

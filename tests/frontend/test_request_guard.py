@@ -1,12 +1,6 @@
 """The pages answer only who asks by a name of theirs, and never keep a token of an address."""
 
 import gzip
-import http.client
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
@@ -14,9 +8,6 @@ from flask.testing import FlaskClient
 from frontend.app import HEADERS, create_app
 from frontend.errors import InvalidSetting
 from frontend.settings import Settings, from_environment
-from tests.api.processes import ROOT, environment, free_port, until
-
-pytestmark = pytest.mark.slow
 
 SECRET = "kJ8sW-very_secret"
 EVIL = {"Host": "evil.example", "Origin": "http://evil.example"}
@@ -80,69 +71,3 @@ def test_pages_for_all_addresses_take_addresses_and_no_names() -> None:
 def test_a_name_that_is_none_is_refused_at_the_start() -> None:
     with pytest.raises(InvalidSetting, match="FLIGHTCHAIN_HOSTS 'a:80': 'a:80' is not a name"):
         from_environment({"FLIGHTCHAIN_HOSTS": "a:80"})
-
-
-# --- a process -----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
-    """The port of a frontend whose backend is away, and its log."""
-    folder, port = tmp_path_factory.mktemp("pages"), free_port()
-    more = {"FLIGHTCHAIN_FRONTEND_PORT": port, "FLIGHTCHAIN_BACKEND_URL": "http://127.0.0.1:1"}
-    log = folder / "log"
-    with log.open("ab") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "frontend"],
-            cwd=ROOT,
-            env=environment(folder, **more),
-            stdout=file,
-            stderr=file,
-        )
-    try:
-        until(lambda: asked(port, "GET /health/live HTTP/1.1", "Host: localhost")[0] == 200)
-        yield port, log
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def asked(port: int, *lines: str) -> tuple[int, str]:
-    """Status and all of the answer to a request of these lines; status 0 without one."""
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
-        try:
-            connection.connect()
-        except ConnectionRefusedError:
-            return 0, ""
-        assert connection.sock is not None
-        connection.sock.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode())
-        received = b""
-        while part := connection.sock.recv(65536):
-            received += part
-    return int(received.split()[1]), received.decode()
-
-
-@pytest.mark.parametrize("path", ["/", "/add", "/health/live"])
-def test_only_our_names_are_answered(running: tuple[int, Path], path: str) -> None:
-    port, _ = running
-    ask = f"GET {path} HTTP/1.1"
-    ours = asked(port, ask, f"Host: 127.0.0.1:{port}")[0]
-    assert ours in {200, 503}
-    assert asked(port, ask, "Host: evil.example")[0] == 421
-    assert asked(port, ask)[0] == 400
-    assert asked(port, ask, "Host: localhost", "Host: evil.example")[0] == 400
-    assert asked(port, f"GET {path} HTTP/1.0")[0] == ours
-
-
-def test_no_token_of_an_address_is_logged(running: tuple[int, Path]) -> None:
-    port, log = running
-    for ask in (
-        f"GET /?token={SECRET} HTTP/1.1",
-        f"GET /add?access_token={SECRET} HTTP/1.1",
-        f"GET /add?access_token={SECRET} nonsense HTTP/1.1",
-        f"GET /?a=1&Authorization={SECRET}",
-    ):
-        status, answer = asked(port, ask, f"Host: 127.0.0.1:{port}")
-        assert status == 400
-        assert SECRET not in answer
-    assert SECRET not in log.read_text()

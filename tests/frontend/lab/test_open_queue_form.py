@@ -127,16 +127,3 @@ def test_what_does_not_fit_is_refused_beside_its_field(name: str, text: str) -> 
     assert problem.status == 400
     assert problem.message_for(name)
     assert [error["field"] for error in problem.errors] == [name]
-
-
-def test_all_faults_are_named_at_once() -> None:
-    problem = refused(service_time_s="x", servers="0", nonsense="1")
-    assert {error["field"] for error in problem.errors} == {"service_time_s", "servers", "nonsense"}
-    assert problem.message_for("nonsense") == "is not a field of this form"
-
-
-def test_a_missing_field_is_missed() -> None:
-    with pytest.raises(Refused) as caught:
-        read({})
-    missing = {error["field"] for error in caught.value.errors}
-    assert missing == {"arrivals", "service_time_s", "cv", "servers"}

@@ -240,12 +240,6 @@ def test_a_form_begins_with_the_numbers_of_the_study(lab_pages: FlaskClient, hal
     assert lab_pages.get(f"/lab/calculator/{half}.csv").status_code == 400
 
 
-def test_a_parameter_of_another_form_is_no_answer(lab_pages: FlaskClient) -> None:
-    page = lab_pages.get(f"{OPEN}&customers=2")
-    assert page.status_code == 400
-    assert "Customers is not a field of this form." in page.text
-
-
 def test_an_address_is_kept_without_empty_fields(lab_pages: FlaskClient) -> None:
     blank = {"name_2": "", "visits_2": "", "service_time_s_2": "", "kind_2": "queue"}
     sent = ONE | {"kind_1": "queue"} | blank | {"servers_2": "1", "against": ""}

@@ -90,16 +90,6 @@ def test_a_number_may_begin_with_its_carrier(visitor: Visitor, text: str, is_cho
     assert (added["OP_CARRIER_AIRLINE_ID"], added["OP_CARRIER_FL_NUM"]) == (number, 7)
 
 
-def test_a_code_of_another_carrier_than_the_chosen_one_is_said(visitor: Visitor) -> None:
-    numbers = sorted({int(each[POSITION["OP_CARRIER_AIRLINE_ID"]] or 0) for each in FLIGHTS})
-    typed = {
-        "OP_CARRIER_FL_NUM": f"{CARRIER[numbers[0]].code} 7",
-        "OP_CARRIER_AIRLINE_ID": str(numbers[1]),
-    }
-    page = visitor.send(typed)
-    assert errors_beside(page) == {"OP_CARRIER_FL_NUM": NO_CARRIER}
-
-
 def test_a_cancelled_flight_needs_no_times_and_gets_none(visitor: Visitor) -> None:
     response = visitor.send({"CANCELLED": "1"})
     transaction = receipt_of(visitor, response.headers["Location"])["transaction"]

@@ -215,15 +215,6 @@ def test_a_number_may_begin_with_a_carrier(pages: FlaskClient, world: World, tex
         assert page.request.args["OP_CARRIER_FL_NUM"] == str(number)
 
 
-def test_a_code_that_does_not_fit_is_refused(pages: FlaskClient, world: World) -> None:
-    one, other = sorted({each["OP_CARRIER_AIRLINE_ID"] for each in world.transactions})[:2]
-    asked = f"{PAGE}?OP_CARRIER_FL_NUM={CARRIER[one].code}+1&OP_CARRIER_AIRLINE_ID={other}"
-    for wrong in (f"{asked}&FL_DATE=2015-01-01", "/report?OP_CARRIER_FL_NUM=QQ+1"):
-        assert "must name one carrier of this ledger, the one that is chosen." in text(
-            pages, wrong, 400
-        )
-
-
 def test_titles_say_what_is_on_the_page(pages: FlaskClient, world: World) -> None:
     day = world.transactions[0]["FL_DATE"]
     said = f"{date.fromisoformat(day):%A}, 1 January 2015"

@@ -113,30 +113,6 @@ def test_silence_is_told(folder: Path, witness: Witness) -> None:
     assert (found.verdict, "the same for 0.0 hours" in found.message) == (Verdict.SILENT, True)
 
 
-def test_the_command_tells_by_its_exit_status_and_runs_a_command(
-    folder: Path, tmp_path: Path
-) -> None:
-    alarm = tmp_path / "alarm"
-    script = tmp_path / "raise-alarm"
-    script.write_text(f'#!/bin/sh\necho "$1" >> {alarm}\n')
-    script.chmod(0o755)
-
-    def look(url: str) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-m", "backend", "witness", url, "--alarm", str(script)]
-        command += ["--folder", str(tmp_path / "witness")]
-        return subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
-        )
-
-    with served(folder) as address:
-        url = f"{address}/log"
-        done = look(url)
-        assert (done.returncode, alarm.exists()) == (0, False), done.stderr
-    done = look(url)
-    assert done.returncode == 3
-    assert alarm.read_text().startswith(f"SILENT: {url}/checkpoint cannot be read")
-
-
 # --- over HTTP --------------------------------------------------------------------------------
 
 

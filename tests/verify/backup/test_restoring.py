@@ -239,12 +239,6 @@ def test_a_file_that_is_missing_or_too_short_is_found(
     house.restore()
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 1}', "\x00\x00"])
-def test_a_manifest_that_is_none_is_named(house: House, text: str) -> None:
-    (house.backup / manifests.NAME).write_text(text)
-    assert_refused(house, r"backup.json is damaged")
-
-
 def test_a_manifest_of_another_chain_is_named(house: House) -> None:
     other = House(house.root / "other")
     other.add(10, 0)
