@@ -324,7 +324,7 @@ def test_cities_that_a_file_lacks_come_from_the_ledger(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     refused = imported(folder, str(second))
-    assert "line 2: ORIGIN_CITY_NAME 'QQQ': is an airport whose city is neither" in refused.stderr
+    assert "line 2: ORIGIN_CITY_NAME 'QQQ': is an airport of which neither" in refused.stderr
     rows = [list(row) for row in flights(1)]
     rows[0][6:9] = "QQQ", "Nowhere, TX", "Texas"
     first.write_text(csv_of(rows), encoding="utf-8")

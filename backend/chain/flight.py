@@ -29,7 +29,7 @@ def calendar_disagreement(year: Value, weekday: Value, day: Value) -> InvalidFli
 
 
 def _calendar_disagreements(year: Value, weekday: Value, day: Value) -> list[InvalidFlight]:
-    its_year, its_weekday = _calendar(day)
+    its_year, its_weekday = year_and_weekday(day)
     problems = []
     if year != its_year:
         problems.append(InvalidFlight("YEAR", year, f"disagrees with FL_DATE {day}"))
@@ -40,8 +40,8 @@ def _calendar_disagreements(year: Value, weekday: Value, day: Value) -> list[Inv
 
 
 @lru_cache(REMEMBERED_DAYS)
-def _calendar(day: Value) -> tuple[int, int]:
-    """Year and weekday (1 = Monday) of an FL_DATE. Raises ValueError if no calendar has it."""
+def year_and_weekday(day: Value) -> tuple[int, int]:
+    """Return year and weekday (1 = Monday) of an FL_DATE. Raises ValueError if it is no day."""
     parsed = date.fromisoformat(str(day))
     return parsed.year, parsed.isoweekday()
 

@@ -135,11 +135,7 @@ def _require_agreement(rows: Iterable[Evidence], agreeing: int) -> None:
 
     Such columns mean something else, as months that count from 0, and agree by chance.
     """
-    wrong = [
-        row[0]
-        for row in rows
-        if (days := readings(row[0])) and not any(_agrees(day, row) for day in days.values())
-    ]
+    wrong = [row[0] for row in rows if readings(row[0]) and not _agreeing(row)]
     if len(wrong) > agreeing:
         reason = f"has days such as {shown(wrong[0])}, which month, day or weekday beside them"
         raise DoubtfulDatesError(f"{reason} contradict; leave that column out")
@@ -150,24 +146,23 @@ def _fitting(row: Evidence) -> set[str]:
     days = readings(row[0])
     if len(set(days.values())) == 1 and len(days) == 2:
         return set()
-    fitting = {order for order, day in days.items() if _agrees(day, row)}
+    fitting = _agreeing(row)
     if len(fitting) == 2 and str(row[0]).strip().endswith(_TRANSTATS_CLOCK):
         return {MONTH_FIRST}
     return fitting
 
 
-def contradiction(row: Evidence, order: str | None) -> str:
+def contradiction(row: Evidence, order: str) -> str:
     """Return why a day cannot be in this order, although it is in another one; "" if it can."""
-    if order not in (DAY_FIRST, MONTH_FIRST):
+    agreeing = _agreeing(row)
+    if not agreeing or agreeing & {order, YEAR_FIRST}:
         return ""
-    days = readings(row[0])
-    if YEAR_FIRST in days or (order in days and _agrees(days[order], row)):
-        return ""
-    other = DAY_FIRST if order == MONTH_FIRST else MONTH_FIRST
-    if other not in days or not _agrees(days[other], row):
-        return ""
-    what = f"is a day if written {WRITTEN[other]}, but not if {WRITTEN[order]}"
+    what = f"is a day if written {WRITTEN[agreeing.pop()]}, but not if {WRITTEN[order]}"
     return f"{what}, as the others are read; write all in one order"
+
+
+def _agreeing(row: Evidence) -> set[str]:
+    return {order for order, day in readings(row[0]).items() if _agrees(day, row)}
 
 
 def _agrees(day: date, row: Evidence) -> bool:

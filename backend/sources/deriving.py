@@ -13,10 +13,10 @@ that may be true, a cancelled flight that arrived, a clock beyond 2400 (ARR_TIME
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import compress, repeat
+from itertools import repeat
 
-from backend.chain.fields import FIELD_NAMES
-from backend.chain.flight import EMPTY_WHEN_CANCELLED
+from backend.chain.fields import FIELD_NAMES, FIRST_YEAR
+from backend.chain.flight import EMPTY_WHEN_CANCELLED, year_and_weekday
 from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import carrier_number
 from backend.sources.airports import Airport, Lookup, airport_of
@@ -24,7 +24,7 @@ from backend.sources.cells import LOOSE, STATES, STRICT, flag, is_zero, unless_e
 from backend.sources.dates import beside, iso_day
 from backend.sources.kinds import CARRIER, DAY, MONTH, Reading
 from backend.sources.records import RecordBatch
-from backend.sources.source import RawRows, Unusable, year_and_weekday
+from backend.sources.source import RawRows, Unusable
 
 Column = Sequence[object]
 _BLANK = frozenset({None, ""})
@@ -55,7 +55,7 @@ class Deriver:
         self._ledger = ledger
         self._sources = reading.sources
         self._days = ParseCache[object, object](lambda day: iso_day(day, order))
-        self._calendar = ParseCache(year_and_weekday)
+        self._calendar = ParseCache(_calendar)
         self._joined_days = ParseCache[tuple[object, ...], object](_joined_day)
         self._beside = ParseCache(beside)
         self._carriers = ParseCache[tuple[object, object], object](_carrier)
@@ -129,19 +129,16 @@ class Deriver:
         airport: Airport | None = self._ledger(name) or airport_of(name)
         if airport is not None:
             return airport
-        if name.isdecimal():
-            unknown = Unusable(
-                key,
-                "is the number of an airport that is not in the table of "
-                "airports; write its code of three letters",
-            )
-            return unknown, unknown, unknown
-        unknown = Unusable(
-            key,
-            "is an airport whose city is neither in the file nor in the ledger "
-            "nor in the table of airports; add a column with the city",
+        is_number = name.isdecimal()
+        reason = (
+            "is the number of an airport that is not in the table of airports; write its code of "
+            "three letters"
+            if is_number
+            else "is an airport of which neither the file nor the ledger nor the table of airports "
+            "has both city and state; add columns with them"
         )
-        return key, unknown, Unusable(key, unknown.reason.replace("city", "state"))
+        unknown = Unusable(key, reason)
+        return unknown if is_number else key, unknown, unknown
 
     def _clear_times(self, columns: dict[str, Column]) -> None:
         """Empty times, delays and minutes that there cannot be."""
@@ -149,7 +146,9 @@ class Deriver:
         times = {name: columns[name] for name in _TIMES if name in columns}
         if _BLANK.issuperset(times.get("AIR_TIME", ())):
             times.pop("AIR_TIME", None)
-        rows = self._cancelled(flags, times) + self._filled(times)
+        minutes = map(self._zeros.__getitem__, times.get("AIR_TIME", times["ARR_TIME"]))
+        flights = enumerate(zip(flags, minutes, strict=True))
+        rows = [row for row, (is_cancelled, is_zero) in flights if is_cancelled == 1 or is_zero]
         if not rows:
             return
         changed = {name: list(column) for name, column in times.items()}
@@ -159,19 +158,6 @@ class Deriver:
             else:
                 self._clear_filled(changed, row)
         columns |= changed
-
-    @staticmethod
-    def _cancelled(flags: Column, times: Mapping[str, Column]) -> list[int]:
-        """Return the cancelled flights, if one of them has times."""
-        if 1 not in flags or all(_BLANK.issuperset(compress(c, flags)) for c in times.values()):
-            return []
-        return [row for row, is_cancelled in enumerate(flags) if is_cancelled == 1]
-
-    def _filled(self, times: Mapping[str, Column]) -> list[int]:
-        """Return the rows in which zeros may stand for empty cells."""
-        minutes = times.get("AIR_TIME", times["ARR_TIME"])
-        zeros = {minute for minute in set(minutes) if self._zeros[minute]}
-        return [row for row, minute in enumerate(minutes) if minute in zeros] if zeros else []
 
     def _clear_cancelled(self, columns: Mapping[str, list[object]], row: int) -> None:
         has_left, has_arrived = (
@@ -226,6 +212,14 @@ def _joined_day(parts: tuple[object, ...]) -> object:
     except ValueError:
         return Unusable("-".join(map(str, parts)))
     return f"{year:04d}-{month:02d}-{day:02d}"
+
+
+def _calendar(day: object) -> tuple[int, int]:
+    """Return the year and weekday of a day that is derived or read."""
+    try:
+        return year_and_weekday(str(day))
+    except ValueError:
+        return (FIRST_YEAR, 1)  # the row is refused for its FL_DATE, so these must only be valid
 
 
 def _carrier(code_and_day: tuple[object, object]) -> object:

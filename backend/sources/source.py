@@ -12,13 +12,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import date
 from itertools import compress
 from operator import getitem
 from typing import Any
 
 from backend.base.errors import BadRow, InvalidFlight
-from backend.chain.fields import FIELD, FIRST_YEAR, POSITION, Value
+from backend.chain.fields import POSITION, Value
 from backend.chain.flight import (
     EMPTY_WHEN_CANCELLED,
     Flight,
@@ -115,16 +114,6 @@ class Unusable:
 
     def __repr__(self) -> str:
         return repr(self.value)
-
-
-def year_and_weekday(day: object) -> tuple[int, int]:
-    """YEAR and DAY_OF_WEEK of an FL_DATE as given, for sources that lack these two fields."""
-    try:
-        parsed = date.fromisoformat(str(FIELD["FL_DATE"].parse(day)))
-    except InvalidFlight:
-        # The row is refused for its FL_DATE, so these values must only be valid.
-        return (FIRST_YEAR, 1)
-    return (parsed.year, parsed.isoweekday())
 
 
 class Validator:

@@ -25,7 +25,6 @@ MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
 FEW_COLUMNS = 40  # which are quicker to cut together, even if half of them are not used
 LOOKED_AT = 20  # rows, to see whether they begin with numbers
 _is_number = re.compile("[0-9]{1,12}").fullmatch
-_UNUSUAL = re.compile('["\r]')  # in a line that only a parser can take apart
 _EXCEL = re.compile(r'"?sep=([^ ])"?[,;\t|]*', re.IGNORECASE)
 _parse = partial(csv.reader, strict=True, skipinitialspace=True)
 
@@ -185,41 +184,35 @@ def _column(rows: Sequence[list[str]], position: int) -> list[str]:
 
 def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parsed:
     """Return rows, their numbers, and the lines that are no rows of the header's width."""
+    faults: list[BadRow] = []
     try:
         rows = list(_parse(lines, delimiter=header.separator))
     except csv.Error:
-        return _one_by_one(header, lines, numbers)
-    # Fewer rows than lines: a quote was left open and swallowed a line break.
-    if len(rows) == len(lines) and header.fits(rows):
-        return rows, numbers, []
-    return _one_by_one(header, lines, numbers)
-
-
-def _one_by_one(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parsed:
-    faults: list[BadRow] = []
-    width, cut = len(header.titles), []
-    for number, line in zip(numbers, lines, strict=True):
-        count, cells = line.count(header.separator) + 1, list[str]()
-        if line and (count >= width or _UNUSUAL.search(line)):
-            try:
-                cells = next(_parse([line], delimiter=header.separator))
-            except csv.Error as error:
-                faults.append(header.file.bad_row(number, "line", line, _reason(error)))
-                continue
-            count = len(cells)
-        if line:  # of cells that fit in no way, only their number is kept
-            cut.append((number, line, count, [] if any(cells[width:]) else cells[:width]))
-    counts = Counter(count for _, _, count, _ in cut).most_common(1) or [(width, 0)]
-    usual = max(width, counts[0][0])
-    rows, good = [], []
-    for number, line, count, cells in cut:
-        if len(cells) == width and count in {width, usual}:
-            rows.append(cells)
+        rows = []
+    if len(rows) != len(lines):  # it is not CSV, or an open quote has swallowed a line break
+        rows = [_cut(header, *line, faults) for line in zip(numbers, lines, strict=True)]
+    if header.fits(rows):
+        return rows, numbers, faults
+    width = len(header.titles)
+    usual = Counter(map(len, filter(None, rows))).most_common(1) or [(width, 0)]
+    cut, good = [], []
+    for number, line, row in zip(numbers, lines, rows, strict=True):
+        if len(row) in {width, max(width, usual[0][0])} and not any(row[width:]):
+            cut.append(row)
             good.append(number)
-        else:
-            reason = f"has {count} cells, but the header has {width}"
+        elif row:  # else it is blank, or a fault already
+            reason = f"has {len(row)} cells, but the header has {width}"
             faults.append(header.file.bad_row(number, "line", line, reason))
-    return rows, good, faults
+    return cut, good, faults
+
+
+def _cut(header: _Header, number: int, line: str, faults: list[BadRow]) -> list[str]:
+    """Return the cells of a line; none, and a fault, if it is not CSV."""
+    try:
+        return next(_parse([line], delimiter=header.separator))
+    except csv.Error as error:
+        faults.append(header.file.bad_row(number, "line", line, _reason(error)))
+        return []
 
 
 def _reason(error: csv.Error) -> str:

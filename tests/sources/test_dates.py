@@ -136,7 +136,6 @@ def test_the_clock_of_transtats_does_not_hide_a_day_above_12() -> None:
         (("02/03/2019", "2", None, None), DAY_FIRST, True),
         (("2019-03-02", None, None, "6"), DAY_FIRST, False),
         (("soon", None, None, None), DAY_FIRST, False),
-        (("13/03/2019", None, None, None), None, False),
     ],
 )
 def test_a_day_in_the_other_order_contradicts(row: Evidence, order: str, is_wrong: bool) -> None:

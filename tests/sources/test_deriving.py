@@ -108,7 +108,7 @@ def test_an_airport_is_looked_up_in_the_ledger_and_in_the_table() -> None:
     assert value("DEST_CITY_NAME", EXPO | {"Dest": "ISP"}) == "Islip, NY"
     _, bad, _ = read(EXPO | {"Dest": "QQQ"}, EXPO | {"Dest": "99999"})
     assert bad[0].startswith(
-        "rows, row 1: DEST_CITY_NAME 'QQQ': is an airport whose city is neither in the file nor"
+        "rows, row 1: DEST_CITY_NAME 'QQQ': is an airport of which neither the file"
     )
     assert bad[1].startswith(
         "rows, row 2: DEST '99999': is the number of an airport that is not in the table"
@@ -122,7 +122,7 @@ def test_the_state_of_an_airport_that_nobody_knows_is_that_of_its_city() -> None
         "ORIGIN_STATE_NM", row | {"OriginCityName": "Cincinnati, OH", "Origin": "CVG"}
     ) == ("Kentucky")
     _, bad, _ = read(row | {"OriginCityName": "Nowhere"})
-    assert "ORIGIN_STATE_NM 'QQQ': is an airport whose state is neither" in bad[0]
+    assert "ORIGIN_STATE_NM 'QQQ': is an airport of which neither" in bad[0]
 
 
 def test_a_day_that_no_calendar_has_is_a_bad_row() -> None:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from backend.base.errors import BadRow, InvalidFlight
 from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION, Value
-from backend.chain.flight import flight_of
-from backend.sources.source import RawRows, Unusable, validated, year_and_weekday
+from backend.chain.flight import flight_of, year_and_weekday
+from backend.sources.source import RawRows, Unusable, validated
 from tests.sources.samples import (
     CANCELLED,
     DIVERTED,
@@ -135,11 +135,6 @@ def test_accepts_and_rejects_exactly_what_flight_of_does(
     assert got == good
     assert [list(map(type, row)) for row in got] == [list(map(type, row)) for row in good]
     assert [(problem.field, problem.reason) for problem in bad] == reasons
-
-
-def test_year_and_weekday_follow_from_the_date() -> None:
-    assert year_and_weekday("2008-01-03") == (2008, 4)
-    assert year_and_weekday("1/6/2008 12:00:00 AM") == (2008, 7)
 
 
 def test_unusable_value_is_refused_and_shown() -> None:
