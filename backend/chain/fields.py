@@ -30,7 +30,7 @@ CODE_PATTERN = "[A-Z0-9]{3,4}"  # of an airport
 _is_code = re.compile(CODE_PATTERN).fullmatch
 
 
-def _integer(value: object) -> int:
+def whole_number(value: object) -> int:
     """Return a whole number given as int, integral float or decimal text; else ValueError."""
     if isinstance(value, bool):
         raise ValueError("must be a whole number, not true or false")
@@ -77,7 +77,7 @@ def _date(value: object) -> str:
 
 def _time_of_day(value: object) -> str:
     """Return a local time as hhmm, leading zeros restored (`754` is `0754`), 2400 allowed."""
-    number = _integer(value)
+    number = whole_number(value)
     hours, minutes = divmod(number, 100)
     if number < 0 or minutes > 59 or number > 2400:
         raise ValueError("must be a local time hhmm between 0000 and 2400")
@@ -92,7 +92,7 @@ def _code(value: object) -> str:
 
 def _between(minimum: int, maximum: int) -> Callable[[object], int]:
     def parse(value: object) -> int:
-        number = _integer(value)
+        number = whole_number(value)
         if not minimum <= number <= maximum:
             raise ValueError(f"must be between {minimum} and {maximum}")
         return number

@@ -24,8 +24,7 @@ from backend.sealing.child import Send, sent_by
 from backend.sealing.newcomers import Newcomers, SourceComparison
 from backend.sealing.repeats import LegHashes, Part, Report, hashes_of, without_repeats
 from backend.sealing.spool import Spool, packed
-from backend.sources.source import Source, Validator
-from backend.sources.understanding import Understanding
+from backend.sources.source import Source, Understanding, Validator
 
 NEARLY_ALL = 0.99  # of a source that was read to its end, and not compared yet
 STORED_BYTES = 130  # that a flight takes in blocks and index, with room to spare

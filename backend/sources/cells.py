@@ -17,7 +17,6 @@ _EMPTY = frozenset(
 _PANDAS = "(?:0 days |1900-01-01[ T])?"  # before a clock that it has as a duration or a moment
 _CLOCK = re.compile(rf"{_PANDAS}(\d{{1,2}}):([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)
 _TWELVE_HOURS = re.compile(r"(0?\d|1[0-2]):([0-5]\d)(?::00)? ?([aApP])\.?[mM]\.?", re.ASCII)
-_WHOLE = re.compile(r"\d{1,4}(\.0*)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),0{1,2}", re.ASCII)
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
 _POINTED_CLOCK = re.compile(r"\d{1,2}[.,]([0-5]?[1-9]|[1-5]0?)", re.ASCII)
@@ -98,14 +97,6 @@ def is_zero(value: object) -> bool:
         return float(written) == 0 if isinstance(written, str | int | float) else False
     except ValueError:
         return False
-
-
-def whole(value: object) -> int:
-    """Return a whole number, perhaps with decimals that are zero. Raises ValueError."""
-    written = str(number(value)).strip()
-    if not _WHOLE.fullmatch(written):
-        raise ValueError(f"{written} is not a whole number")
-    return int(float(written))
 
 
 def dialect_of(numbers: Iterable[object]) -> str:

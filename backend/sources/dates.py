@@ -13,6 +13,7 @@ from datetime import date, timedelta
 
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
 from backend.base.errors import shown
+from backend.sources.cells import unless_empty
 from backend.sources.source import Unusable
 
 _MS_A_DAY = 86_400_000
@@ -75,12 +76,9 @@ def iso_day(value: object, order: str | None) -> object:
 
 def beside(row: tuple[object, object, object]) -> object:
     """Return the ISO day of a row; as `Unusable` if its month or day of the month contradict it."""
-    day, *said = row
+    day = row[0]
     known = readings(day).get(YEAR_FIRST)
-    if known is None:
-        return day
-    pairs = zip(map(_number, said), (known.month, known.day), strict=True)
-    if all(number in (None, part) for number, part in pairs):
+    if known is None or _agrees(known, (*row, None)):
         return day
     return Unusable(day, "disagrees with the columns of month and day of the month")
 
@@ -166,16 +164,14 @@ def _agreeing(row: Evidence) -> set[str]:
 
 
 def _agrees(day: date, row: Evidence) -> bool:
-    said = (day.month, day.day, day.isoweekday())
-    return all(
-        cell in (None, "") or _number(cell) == part
-        for cell, part in zip(row[1:], said, strict=True)
-    )
+    """Return whether no number in other columns contradicts a day."""
+    parts = zip(row[1:], (day.month, day.day, day.isoweekday()), strict=True)
+    return all(_number(cell) in (None, part) for cell, part in parts)
 
 
 def _number(cell: object) -> float | None:
     """Return the number in a cell; None if there is none."""
     try:
-        return float(str(cell))
+        return float(str(unless_empty(cell)))
     except ValueError:
         return None

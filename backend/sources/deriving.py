@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 
-from backend.chain.fields import FIELD_NAMES, FIRST_YEAR
+from backend.chain.fields import FIELD_NAMES, FIRST_YEAR, whole_number
 from backend.chain.flight import EMPTY_WHEN_CANCELLED, year_and_weekday
 from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import carrier_number
 from backend.sources.airports import Airport, Lookup, airport_of
-from backend.sources.cells import LOOSE, STATES, STRICT, flag, is_zero, unless_empty, whole
+from backend.sources.cells import LOOSE, STATES, STRICT, flag, is_zero, number, unless_empty
 from backend.sources.dates import beside, iso_day
 from backend.sources.kinds import CARRIER, DAY, MONTH, Reading
 from backend.sources.records import RecordBatch
@@ -208,7 +208,7 @@ def _flag(value: object) -> object:
 def _joined_day(parts: tuple[object, ...]) -> object:
     """Return a day as YYYY-MM-DD, given year, month and day of the month."""
     try:
-        year, month, day = map(whole, parts)
+        year, month, day = (whole_number(str(number(part)).strip()) for part in parts)
     except ValueError:
         return Unusable("-".join(map(str, parts)))
     return f"{year:04d}-{month:02d}-{day:02d}"

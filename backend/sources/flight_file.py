@@ -32,8 +32,7 @@ from backend.sources.kinds import (
 )
 from backend.sources.packed import PackedFile, SentFile, files_of
 from backend.sources.records import RecordBatch, Records
-from backend.sources.source import RawRows, Source, Unusable
-from backend.sources.understanding import Understanding
+from backend.sources.source import RawRows, Source, Understanding, Unusable
 
 SAMPLE_ROWS = 5
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
@@ -58,8 +57,7 @@ class FlightFile(Source):
         dates: one of `day_orders.ORDERS`, if the user says it. ledger: as in `Deriver`.
         """
         self._files = [place] if isinstance(place, SentFile) else files_of(place, label)
-        name = place.label if isinstance(place, SentFile) else place.name or str(place)
-        self.label = label or name
+        self.label = label or (place.name or str(place) if isinstance(place, Path) else place.label)
         self._dates = dates
         self._ledger = ledger
         self._orders: dict[PackedFile, str | None] = {}

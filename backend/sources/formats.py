@@ -13,9 +13,8 @@ from itertools import chain
 from backend.sources.columnar import COLUMNAR, WITH_DUCKDB, read_columnar
 from backend.sources.json_records import read_json
 from backend.sources.packed import PACKED, WORKBOOK, PackedFile
-from backend.sources.records import Records
+from backend.sources.records import Records, from_utf16
 from backend.sources.table import read_table
-from backend.sources.text import from_utf16
 
 _NOT_POSTED = (
     "is a Parquet or Arrow file, which is not read over the network; run python -m backend import "

@@ -23,9 +23,8 @@ from backend.chain.flight import unknown_reason
 from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded, each_once
 from backend.sources.kinds import has_meaning, plain
 from backend.sources.packed import BLOCK_BYTES, PackedFile
-from backend.sources.records import RecordBatch, Records, text_of, usable
+from backend.sources.records import RecordBatch, Records, line_batches, text_of, usable
 from backend.sources.source import BATCH_ROWS
-from backend.sources.text import line_batches
 
 UNIT = "object"  # what the rows of a list are
 FOREIGN = 3  # as many unknown names are those of another table, and no slips

@@ -18,8 +18,7 @@ from backend.chain.flight import MOST_ERRORS, Flight
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.flight_file import FlightFile
 from backend.sources.packed import SentFile
-from backend.sources.source import RawRows, Validator, state_of
-from backend.sources.understanding import Understanding
+from backend.sources.source import RawRows, Understanding, Validator, state_of
 
 CSV, NDJSON, ANY = "csv", "ndjson", ""
 REMEMBERED_VALUES = 2000  # for each field, in every worker

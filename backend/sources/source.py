@@ -1,4 +1,4 @@
-"""Defines what a source of flights is, and turns its raw values into valid flights.
+"""Defines what a source of flights is and says of itself, and makes valid flights of its values.
 
 A source reads and does not check. It yields raw values in columns, up to `BATCH_ROWS` rows at a
 time, with the number of every row, and `validated` turns them into flights under exactly the rules
@@ -9,14 +9,17 @@ Only a batch with an error in it is checked row by row.
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 from operator import getitem
 from typing import Any
 
+from backend.base.day_orders import WRITTEN
 from backend.base.errors import BadRow, InvalidFlight
+from backend.base.words import counted
 from backend.chain.fields import POSITION, Value
 from backend.chain.flight import (
     EMPTY_WHEN_CANCELLED,
@@ -26,9 +29,10 @@ from backend.chain.flight import (
 )
 from backend.chain.parse_cache import CACHE_ENTRIES, ParseCache
 from backend.sources import cells
-from backend.sources.understanding import Understanding
+from backend.sources.kinds import Reading
 
 BATCH_ROWS = 1000
+SHOWN_TITLES = 3
 
 FlightColumns = list[list[Value]]
 """19 lists of one length in the order of `fields.FIELDS`; the values are valid and agree."""
@@ -67,6 +71,50 @@ class RawRows:
             return cells.PARSERS[self.dialect][POSITION[name]](value)
         except InvalidFlight:
             return value if isinstance(value, Unusable) else Unusable(value)
+
+
+@dataclass(slots=True)
+class Understanding:
+    """What a file was taken for.
+
+    reading: what its columns mean. dates: one of `ORDERS`; None if it has no column of days, or no
+    day that tells. sample: returns its first rows as flights, with what is no valid value as it is.
+    emptied: how many cells that mean nothing were emptied in the latest reading, by field.
+    repeated_headers: how many lines were left out in it because they repeat the header.
+    """
+
+    reading: Reading
+    dates: str | None
+    sample: Callable[[], list[dict[str, object]]]
+    emptied: Counter[str] = field(default_factory=Counter)
+    repeated_headers: int = 0
+
+    def joined(self, other: "Understanding | None") -> "Understanding":
+        """Add what another reading of the same file has counted."""
+        if other is not None:
+            self.emptied.update(other.emptied)
+            self.repeated_headers += other.repeated_headers
+        return self
+
+    def __str__(self) -> str:
+        """Return one line for people."""
+        reading = self.reading
+        parts = [reading.kind.name]
+        parts += [f"days are written {WRITTEN[self.dates]}"] if self.dates else []
+        parts += [f"{fields} from {what}" for what, fields in reading.derivations.items()]
+        if reading.left_empty:
+            parts.append(f"left empty: {', '.join(reading.left_empty)}")
+        if reading.not_used:
+            more = len(reading.not_used) - SHOWN_TITLES
+            titles = [*reading.not_used[:SHOWN_TITLES], *([f"{more} more"] if more > 0 else [])]
+            parts.append(f"not used: {', '.join(titles)}")
+        parts += [
+            f"{counted(count, 'cell')} of {name} emptied, as what stood there means nothing"
+            for name, count in self.emptied.items()
+        ]
+        if self.repeated_headers:
+            parts.append(f"{counted(self.repeated_headers, 'repeated header')} left out")
+        return "; ".join(parts)
 
 
 class Source(ABC):

@@ -17,8 +17,7 @@ from itertools import chain, compress, islice
 
 from backend.base.errors import BadRow
 from backend.sources.packed import PackedFile
-from backend.sources.records import RecordBatch, Records, text_of
-from backend.sources.text import Lines, line_batches
+from backend.sources.records import Lines, RecordBatch, Records, line_batches, text_of
 
 SEPARATORS = ",;\t|"  # the first is the usual one
 MOST_COLUMNS = 1000  # the ready-made month of BTS has 110

@@ -36,6 +36,13 @@ def test_a_month_is_a_whole_number(tmp_path: Path, month: str) -> None:
     assert (rows, problem.field) == ([], "FL_DATE")
 
 
+@pytest.mark.parametrize("cell", ["", "NA", "NaN", "March"])
+def test_a_month_that_is_no_number_says_nothing_of_a_date(tmp_path: Path, cell: str) -> None:
+    text = KAGGLE.format(",MONTH") + f"2019-03-02,{FLOWN.format(1)},{cell}\n"
+    rows, bad = read(tmp_path, text)
+    assert ([row["FL_DATE"] for row in rows], bad) == (["2019-03-02"], [])
+
+
 @pytest.mark.parametrize(("title", "cell"), [("MONTH", "4"), ("DAY_OF_MONTH", "3.0")])
 def test_month_and_day_beside_a_date_agree_with_it(tmp_path: Path, title: str, cell: str) -> None:
     text = KAGGLE.format(f",{title}") + f"2019-03-02,{FLOWN.format(1)},{cell}\n"
