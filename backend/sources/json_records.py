@@ -11,7 +11,6 @@ import json
 import re
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
@@ -19,7 +18,6 @@ from typing import NamedTuple
 from backend.base.errors import BadRow
 from backend.base.words import counted
 from backend.chain.fields import FIELD_NAMES, FIELDS
-from backend.chain.flight import unknown_reason
 from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded, each_once
 from backend.sources.kinds import has_meaning, plain
 from backend.sources.packed import BLOCK_BYTES, PackedFile
@@ -37,6 +35,7 @@ _OPENING = re.compile(
 )  # of an array, a block file of the study, and what services answer
 _to_element = re.compile(rf"[{_BLANKS}]*(,?)[{_BLANKS}]*")
 NO_OBJECT = "must be a JSON object with the fields of a flight"
+NO_FIELD = "is not a field of a flight"
 NOT_BEFORE = "is a member that the first rows do not have"
 NO_LIST = (
     "is JSON without a list of flights; these are an array of objects (pandas: orient='records'), "
@@ -48,35 +47,27 @@ NumberedObject = tuple[int, Mapping[str, object] | BadRow]
 """The number of a row, and its JSON object or what is wrong with it."""
 
 
-class Part(NamedTuple):
-    """Objects, at most `BATCH_ROWS`. text: as in `RecordBatch`."""
-
-    objects: Sequence[NumberedObject]
-    text: Callable[[int], str]
+Part = tuple[Sequence[NumberedObject], Callable[[int], str]]
+"""Objects, at most `BATCH_ROWS`, and what returns each as it stands in the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
+class _Names(NamedTuple):
     """What the members of objects may be named.
 
-    titles: those that are read. known: those that the first objects have. used: those of them that
-    mean something. is_own: whether they are those of a flight's fields.
+    titles: those that are read. known: those that are expected. needed: those of them without which
+    an unknown one may be a slip; None if it always is. reason: what is wrong with a slip.
     """
 
-    titles: Sequence[str]
+    titles: tuple[str, ...]
     known: Set[str]
-    used: Set[str]
-    is_own: bool
+    needed: Set[str] | None
+    reason: str
 
-    def unwanted(self, value: Mapping[str, object]) -> str | None:
-        """Return an unknown name in an object, which must not be there; None if all do no harm.
-
-        A name that means nothing may come late, unless the object lacks one that does: then it may
-        be a misspelt one.
-        """
-        unknown = [name for name in value if name not in self.known]
-        meant = unknown if self.is_own else list(filter(has_meaning, unknown))
-        return next(iter(meant or (() if self.used <= value.keys() else unknown)), None)
+    def slip(self, value: Mapping[str, object]) -> str | None:
+        """Return an unknown name that may be meant for another one; None if all do no harm."""
+        has_all = self.needed is not None and self.needed <= value.keys()
+        unknown = (name for name in value if name not in self.known)
+        return next((name for name in unknown if not has_all or has_meaning(name)), None)
 
 
 def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Records:
@@ -91,57 +82,45 @@ def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Record
 
 
 def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
-    first = next(parts, Part([], str))
-    objects = [value for _, value in first.objects if not isinstance(value, BadRow)]
-    members = dict.fromkeys(chain.from_iterable(objects))
-    is_own = not members or (file.is_strict and _are_of_a_flight(members.keys()))
-    if is_own:
-        names = _Names(FIELD_NAMES, LEDGERS_OWN.union(FIELD_NAMES), set(), is_own)
-    else:
-        if not any(_is_of_flight(*member) for value in objects for member in value.items()):
-            raise file.problem(NO_LIST)
-        there = set(map(plain, members))
-        nullable = _NULLABLE if {"fldate", "dest"} <= there else ()
-        others = (name for name in nullable if plain(name) not in there)
-        titles = tuple(members | dict.fromkeys(others))
-        names = _Names(titles, set(titles), set(filter(has_meaning, members)), is_own)
+    first: Part = next(parts, ([], str))
+    names = _names(file, [value for _, value in first[0] if not isinstance(value, BadRow)])
     batches = (partial(_batch, file, part, names, unit) for part in chain([first], parts))
-    return Records(tuple(names.titles), batches, unit=unit)
+    return Records(names.titles, batches, unit=unit)
 
 
-def _is_of_flight(name: str, value: object) -> bool:
-    return has_meaning(name) and not isinstance(value, list | dict)
-
-
-def _are_of_a_flight(names: Set[str]) -> bool:
-    """Return whether members are named as the fields of a flight, perhaps with slips.
-
-    A name that may be empty and is not there may be misspelt, if all others are there.
-    """
-    lacking = set(FIELD_NAMES) - names
-    has_slips = bool(lacking) and lacking <= set(_NULLABLE)
-    return has_slips or len(names - set(FIELD_NAMES) - LEDGERS_OWN) < FOREIGN
+def _names(file: PackedFile, objects: Sequence[Mapping[str, object]]) -> _Names:
+    """Return what members may be named, by the first objects. Raises InvalidInput."""
+    members = dict.fromkeys(chain.from_iterable(objects))
+    own = LEDGERS_OWN.union(FIELD_NAMES)
+    lacking = set(FIELD_NAMES) - members.keys()
+    has_slips = len(members.keys() - own) < FOREIGN or (lacking and lacking <= set(_NULLABLE))
+    if not members or (file.is_strict and has_slips):
+        return _Names(FIELD_NAMES, own, None, NO_FIELD)
+    pairs = chain.from_iterable(value.items() for value in objects)
+    if not any(has_meaning(name) and not isinstance(value, list | dict) for name, value in pairs):
+        raise file.problem(NO_LIST)
+    there = set(map(plain, members))
+    nullable = _NULLABLE if {"fldate", "dest"} <= there else ()
+    titles = (*members, *(name for name in nullable if plain(name) not in there))
+    return _Names(titles, set(titles), set(filter(has_meaning, members)), NOT_BEFORE)
 
 
 def _batch(file: PackedFile, part: Part, names: _Names, unit: str) -> RecordBatch:
     rows: list[Mapping[str, object]] = []
     numbers, faults = [], []
-    for number, value in part.objects:
+    for number, value in part[0]:
         if isinstance(value, BadRow):
             faults.append(value)
-            continue
-        name = None if names.known >= value.keys() else names.unwanted(value)
-        if name is None:
+        elif names.known >= value.keys() or (name := names.slip(value)) is None:
             rows.append(value)
             numbers.append(number)
         else:
-            reason = unknown_reason(name) if names.is_own else NOT_BEFORE
-            faults.append(file.bad_row(number, name, value[name], reason, unit))
+            faults.append(file.bad_row(number, name, value[name], names.reason, unit))
 
     def cut(position: int) -> Sequence[object]:
         return usable([row.get(names.titles[position]) for row in rows])
 
-    return RecordBatch(cut, numbers, faults, text=part.text)
+    return RecordBatch(cut, numbers, faults, text=part[1])
 
 
 def _lines(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Part]:
@@ -155,17 +134,13 @@ def _lines(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Part]:
                 reason = f"continues in line {number} after the line that says it is complete"
                 raise file.problem(reason)
             value = _object(file, number, line)
-            if (
-                not isinstance(value, BadRow)
-                and value.get("complete") is True
-                and "DEST" not in value
-            ):
+            if isinstance(value, dict) and value.get("complete") is True and "DEST" not in value:
                 end = value
             else:
                 objects.append((number, value))
         if objects:
             rows += len(objects)
-            yield Part(objects, text_of(lines, first))
+            yield objects, text_of(lines, first)
     if end and end.get("count") != rows:
         reason = f"has {counted(rows, 'flight')} but says that it has {end.get('count')}"
         raise file.problem(f"{reason}; download it again")
@@ -259,7 +234,7 @@ _decoder = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=each_onc
 
 def _slices(objects: Iterator[NumberedObject]) -> Iterator[Part]:
     while part := list(islice(objects, BATCH_ROWS)):
-        yield Part(part, partial(_written_again, part))
+        yield part, partial(_written_again, part)
 
 
 def _written_again(objects: Sequence[NumberedObject], number: int) -> str:
