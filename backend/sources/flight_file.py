@@ -23,13 +23,7 @@ from backend.sources.dates import (
 )
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
-from backend.sources.kinds import (
-    DAY,
-    MONTH,
-    Reading,
-    UnknownKindError,
-    reading_of,
-)
+from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, reading_of
 from backend.sources.packed import PackedFile, SentFile, files_of
 from backend.sources.records import RecordBatch, Records
 from backend.sources.source import RawRows, Source, Understanding, Unusable
@@ -108,8 +102,11 @@ class FlightFile(Source):
         try:
             reading = reading_of(records.titles)
             first = [read() for read in islice(records.batches, 1)]
+            # Flights that are sent as a single one is, with the names of all fields:
+            is_strict = file.is_strict and records.titles == FIELD_NAMES
             if file not in self._orders:
-                self._orders[file] = self._order(file, reading, first)
+                order = self._dates or (YEAR_FIRST if is_strict else "")
+                self._orders[file] = order or self._order(file, reading, first)
         except (UnknownKindError, DoubtfulDatesError) as error:
             day = error.day if isinstance(error, DoubtfulDatesError) else None
             if file.is_posted and day is not None:
@@ -117,7 +114,7 @@ class FlightFile(Source):
                 raise InvalidFlight("dates", day, doubt(day, "dates="), readings=days) from error
             remedy = "; unpack it and import its files of flights alone" if file.part else ""
             raise file.problem(f"{error}{remedy}") from error
-        dialect = STRICT if _is_strict(file, reading) else _dialect(file, reading, first)
+        dialect = STRICT if is_strict else _dialect(file, reading, first)
         deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
         known = self._described(file, reading, deriver, first)
         return deriver, chain(map(_made, first), records.batches), known
@@ -125,8 +122,6 @@ class FlightFile(Source):
     def _order(self, file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
         if "FL_DATE" not in reading.places:
             return None
-        if self._dates or _is_strict(file, reading):
-            return self._dates or YEAR_FIRST
         with closing(self._evidence(file, reading)) as others:
             own = (_evidence(reading, batch) for batch in first)
             return order_of(chain(own, others))
@@ -179,11 +174,6 @@ def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
     columns = [repeat(None) if p is None else batch.column(p) for p in places]
     days, months, days_of_month, weekdays = columns
     return zip(days, months, days_of_month, weekdays, strict=False)
-
-
-def _is_strict(file: PackedFile, reading: Reading) -> bool:
-    """Return whether flights are sent as a single one is, with the names of all fields."""
-    return file.is_strict and tuple(reading.titles) == FIELD_NAMES
 
 
 def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch]) -> str:
