@@ -6,6 +6,7 @@ import select
 import socket
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -272,6 +273,19 @@ class Loop:
         while not condition():
             assert time.monotonic() < deadline, [client.got[-300:] for client in self.clients]
             self.step()
+
+    def until_answered(self, *clients: Client) -> None:
+        self.until(lambda: all(answers(client.read()) for client in clients))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """All that threads and groups do waits until this ends."""
+        goes_on = threading.Event()
+        self.application.before = lambda: goes_on.wait(WITHIN_S)
+        try:
+            yield
+        finally:
+            goes_on.set()
 
     def settle(self) -> None:
         """Let everything be done that can be done now."""

@@ -11,14 +11,34 @@ from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.verify.audit import verify
-from tests.api.processes import Service
+from tests.api.processes import Service, serving
 from tests.api.worlds import Json, averages_of
 from tests.faults.clients import Memory, Receipt
+from tests.faults.house import House
 from tests.faults.report import Outcome
 from tests.flights import OnDisk, flight, on_disk
 
 QUESTIONS = 12  # asked of each engine
 INDEX_AGREES = "the index agrees with every block"
+
+
+def conclude(
+    house: House,
+    memories: Sequence[Memory],
+    chance: random.Random,
+    outcome: Outcome,
+    imported: Sequence[Flight] = (),
+    **settings: object,
+) -> None:
+    """End a running service, and hold its chain and answers against memories, as in `audit`.
+
+    settings: of the service that is asked.
+    """
+    if house.stop() != 0 or not house.seal_the_rest():
+        outcome.found("refused", f"the service does not end well\n{house.log()}")
+    flights = audit(house.folder, memories, outcome, imported)
+    with serving(house.folder, **settings) as service:
+        compare_answers(service, flights, chance, outcome)
 
 
 def audit(

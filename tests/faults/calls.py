@@ -14,8 +14,8 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.api.processes import parent_of, serving
-from tests.faults.auditing import audit, compare_answers
+from tests.api.processes import parent_of
+from tests.faults.auditing import conclude
 from tests.faults.clients import memories, posting
 from tests.faults.house import (
     MINER,
@@ -115,13 +115,9 @@ def _live(house: House, count: int, task: Task, outcome: Outcome) -> Counter[str
                 break
     house.kill_all()
     house.restart(outcome)
-    if house.stop() != 0 or not house.seal_the_rest():
-        outcome.found("refused", f"the service does not end well\n{house.log()}")
     for memory in remembered:
         memory.unexpected.clear()  # they are findings already, with the call that failed
-    flights = audit(house.folder, remembered, outcome)
-    with serving(house.folder) as service:
-        compare_answers(service, flights, task.chance, outcome)
+    conclude(house, remembered, task.chance, outcome)
     outcome.done += failed.total()
     return failed
 

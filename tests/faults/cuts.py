@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.api.processes import processes_of, serving
-from tests.faults.auditing import audit, compare_answers
+from tests.api.processes import processes_of
+from tests.faults.auditing import conclude
 from tests.faults.clients import Memory, memories, posting
 from tests.faults.disks import call, mounted, unmount
 from tests.faults.house import House, house_in, kill
@@ -89,11 +89,7 @@ def _live(folder: Path, kind: str, count: int, task: Task, outcome: Outcome) -> 
             outcome.done += 1
         house = house_in(disk)
         house.restart(outcome)
-        if house.stop() != 0 or not house.seal_the_rest():
-            outcome.found("refused", f"the service does not end well\n{house.log()}")
-        flights = audit(house.folder, remembered, outcome)
-        with serving(house.folder) as service:
-            compare_answers(service, flights, task.chance, outcome)
+        conclude(house, remembered, task.chance, outcome)
 
 
 def _cut(disk: Path, house: House, kind: str) -> None:

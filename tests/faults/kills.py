@@ -9,8 +9,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from tests.api.processes import serving, until
-from tests.faults.auditing import audit, compare_answers
+from tests.api.processes import until
+from tests.faults.auditing import conclude
 from tests.faults.clients import memories, posting
 from tests.faults.house import (
     IMPORT,
@@ -65,11 +65,7 @@ def _live(house: House, count: int, chance: random.Random, outcome: Outcome) -> 
     kill([pid for pids in roles_of(house.folder).values() for pid in pids])
     house.kill_all()
     house.restart(outcome)
-    if house.stop() != 0 or not house.seal_the_rest():
-        outcome.found("refused", f"the service does not end well\n{house.log()}")
-    flights = audit(house.folder, remembered, outcome, house.imported())
-    with serving(house.folder) as service:
-        compare_answers(service, flights, chance, outcome)
+    conclude(house, remembered, chance, outcome, house.imported())
     outcome.done += count
     return killed
 

@@ -6,8 +6,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import pytest
@@ -29,17 +28,6 @@ def get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
-@contextmanager
-def held(loop: Loop) -> Iterator[None]:
-    """All that threads do waits until this ends."""
-    goes_on = threading.Event()
-    loop.application.before = lambda: goes_on.wait(20)
-    try:
-        yield
-    finally:
-        goes_on.set()
-
-
 def status_of(client: Client) -> int:
     return answers(client.read())[0][0]
 
@@ -53,7 +41,7 @@ def numbers(loop: Loop, lane: Lane) -> LaneNumbers:
 @pytest.mark.parametrize("lane", LONG)
 def test_who_finds_a_lane_full_is_told_at_once_and_the_others_are_answered(lane: Lane) -> None:
     with looping(service=Small(lane_threads=2, lane_queue=3)) as loop:
-        with held(loop):
+        with loop.held():
             clients = [loop.client(get(f"/{lane}")) for _ in range(9)]
             loop.until(lambda: sum(bool(answers(one.read())) for one in clients) == 4)
             refused = [one for one in clients if answers(one.got)]
@@ -62,7 +50,7 @@ def test_who_finds_a_lane_full_is_told_at_once_and_the_others_are_answered(lane:
             assert all(b"application/problem+json" in one.got for one in refused)
             found = numbers(loop, lane)
             assert (found.in_hand, found.waiting, found.refused) == (2, 3, 4)
-        loop.until(lambda: all(answers(one.read()) for one in clients))
+        loop.until_answered(*clients)
         assert sorted(map(status_of, clients)) == [200] * 5 + [503] * 4
         after = numbers(loop, lane)
         assert (after.in_hand, after.refused) == (0, 4)
@@ -74,7 +62,7 @@ def test_of_many_refusals_a_second_only_the_first_come_at_once(
 ) -> None:
     monkeypatch.setattr(front, "REFUSED_AT_ONCE", 3)
     monkeypatch.setattr(front, "REFUSED_IN_S", 100.0)
-    with looping(service=Small(lane_threads=1, lane_queue=0)) as loop, held(loop):
+    with looping(service=Small(lane_threads=1, lane_queue=0)) as loop, loop.held():
         loop.client(get("/scan"))
         loop.until(lambda: numbers(loop, Lane.SCAN).in_hand == 1)
         began_s = time.monotonic()
@@ -83,7 +71,7 @@ def test_of_many_refusals_a_second_only_the_first_come_at_once(
         late = loop.client(get("/scan"))
         loop.until(lambda: numbers(loop, Lane.SCAN).refused == 4)
         assert answers(loop.answered(get("/quick")).got)[0][0] == 200  # others need not wait
-        loop.until(lambda: bool(answers(late.read())))
+        loop.until_answered(late)
         assert time.monotonic() - began_s >= front.REFUSED_AFTER_S
         assert status_of(late) == 503
 
@@ -127,7 +115,7 @@ def test_nobody_waits_behind_the_long_ones() -> None:
         for path in ("/quick", "/slow", "/together"):
             assert answers(loop.answered(get(path)).got)[0][0] == 200
         goes_on.set()
-        loop.until(lambda: all(answers(one.read()) for one in long))
+        loop.until_answered(*long)
 
 
 HELD_S = 0.4  # far more than a thread takes to begin on a busy machine
@@ -135,11 +123,11 @@ HELD_S = 0.4  # far more than a thread takes to begin on a busy machine
 
 def test_a_request_says_how_long_it_waited_for_a_thread() -> None:
     with looping(service=Small(lane_threads=1, lane_queue=5)) as loop:
-        with held(loop):
+        with loop.held():
             clients = [loop.client(get("/scan")) for _ in range(2)]
             loop.until(lambda: numbers(loop, Lane.SCAN).waiting == 1)
             loop.step(HELD_S)
-        loop.until(lambda: all(answers(one.read()) for one in clients))
+        loop.until_answered(*clients)
         waits = [re.search(rb"Server-Timing: .*, wait;dur=([0-9.]+)", one.got) for one in clients]
         assert waits[0] is not None
         assert waits[1] is not None
@@ -149,7 +137,7 @@ def test_a_request_says_how_long_it_waited_for_a_thread() -> None:
 
 def test_a_client_that_goes_away_gives_its_place_in_the_queue_to_others() -> None:
     with looping(service=Small(lane_threads=1, lane_queue=1)) as loop:
-        with held(loop):
+        with loop.held():
             first = loop.client(get("/scan"))
             loop.until(lambda: numbers(loop, Lane.SCAN).in_hand == 1)
             gone = loop.client(get("/scan"))
@@ -159,7 +147,7 @@ def test_a_client_that_goes_away_gives_its_place_in_the_queue_to_others() -> Non
             after = loop.client(get("/scan"))
             loop.settle()
             assert not after.read()
-        loop.until(lambda: bool(answers(first.read()) and answers(after.read())))
+        loop.until_answered(first, after)
         assert (status_of(first), status_of(after)) == (200, 200)
 
 
@@ -169,14 +157,14 @@ def test_an_answer_that_has_begun_goes_on_whoever_waits_for_its_lane() -> None:
         small.table.add([Row("GET", "/pieces", OPERATION_, pieces, Lane.EXPORT)])
         client = loop.client(get("/pieces"))
         loop.until(lambda: client.read().count(b"a") > 1000)
-        with held(loop):
+        with loop.held():
             others = [loop.client(get("/export")) for _ in range(3)]
             for _ in range(10):  # so that its next piece is wanted now
                 client.read()
                 loop.step()
         loop.until(lambda: client.read().endswith(b"0\r\n\r\n"))
         assert client.got.count(b"z") == 1
-        loop.until(lambda: all(answers(one.read()) for one in others))
+        loop.until_answered(*others)
 
 
 OPERATION_ = Operation("pieces", OPERATION, "", {})
@@ -282,12 +270,12 @@ def test_long_work_waits_a_moment_while_others_wait_for_threads(
     with looping() as loop:
         loop.worker.wsgi.yield_to_short_requests(Lane.THREAD, Lane.QUESTION)
         assert not slept
-        with held(loop):
+        with loop.held():
             client = loop.client(get(path))
             loop.settle()
             loop.worker.wsgi.yield_to_short_requests(Lane.THREAD, Lane.QUESTION)
             assert sum(slept) == pytest.approx(front.MOST_MOMENTS * front.MOMENT_S)
-        loop.until(lambda: bool(answers(client.read())))
+        loop.until_answered(client)
         loop.settle()
         slept.clear()
         loop.worker.wsgi.yield_to_short_requests(Lane.THREAD, Lane.QUESTION)

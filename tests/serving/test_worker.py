@@ -5,7 +5,6 @@ import os
 import resource
 import signal
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -74,7 +73,7 @@ def test_a_request_is_answered_when_its_last_byte_has_come(loop: Loop, path: str
         assert client.read() == b""
         client.say(data[at : at + 1])
         loop.step()
-    loop.until(lambda: bool(answers(client.read())))
+    loop.until_answered(client)
     assert answers(client.got) == [(200, f"{path}  given".encode())]
 
 
@@ -241,13 +240,11 @@ def test_a_client_may_vanish_at_any_time(loop: Loop, path: str) -> None:
 
 
 def test_a_client_may_vanish_while_a_thread_answers_it(loop: Loop) -> None:
-    going_on = threading.Event()
-    loop.application.before = lambda: going_on.wait(10)
-    client = loop.client(SLOW + SLOW)
-    loop.until(lambda: len(loop.worker.connections) == 1)
-    client.reset()
-    loop.settle()
-    going_on.set()
+    with loop.held():
+        client = loop.client(SLOW + SLOW)
+        loop.until(lambda: len(loop.worker.connections) == 1)
+        client.reset()
+        loop.settle()
     loop.until(lambda: not loop.worker.connections)
     assert answers(loop.answered(SLOW).got)[0][0] == 200
 
@@ -327,13 +324,11 @@ def test_an_answer_that_is_not_read_is_given_up_and_never_spoiled(loop: Loop, pa
 
 
 def test_a_thread_waits_for_its_work_without_limit(loop: Loop) -> None:
-    going_on = threading.Event()
-    loop.application.before = lambda: going_on.wait(10)
-    client = loop.client(SLOW)
-    loop.settle()
-    loop.wait(1000)
-    going_on.set()
-    loop.until(lambda: bool(answers(client.read())))
+    with loop.held():
+        client = loop.client(SLOW)
+        loop.settle()
+        loop.wait(1000)
+    loop.until_answered(client)
 
 
 # --- together ------------------------------------------------------------------------------------
@@ -360,23 +355,21 @@ def test_requests_of_one_turn_are_answered_together(loop: Loop) -> None:
     loop.settle()
     for number, client in enumerate(clients):
         client.say(joining(number))
-    loop.until(lambda: all(answers(client.read()) for client in clients))
+    loop.until_answered(*clients)
     assert [sorted(group) for group in loop.application.groups] == [list("01234")]
     found = [answers(client.got) for client in clients]
     assert found == [[(200, b"/together %d " % n)] for n in range(5)]
 
 
 def test_what_comes_while_a_group_is_in_hand_is_the_next_group(loop: Loop) -> None:
-    going_on = threading.Event()
-    loop.application.before = lambda: going_on.wait(10)
-    first = loop.client(joining(0))
-    loop.until(lambda: bool(loop.application.groups))
-    others = [loop.client(joining(number)) for number in (1, 2)]
-    loop.settle()
-    assert answers(loop.answered(QUICK).got)[0][0] == 200
-    assert not any(client.read() for client in (first, *others))
-    going_on.set()
-    loop.until(lambda: all(answers(client.read()) for client in (first, *others)))
+    with loop.held():
+        first = loop.client(joining(0))
+        loop.until(lambda: bool(loop.application.groups))
+        others = [loop.client(joining(number)) for number in (1, 2)]
+        loop.settle()
+        assert answers(loop.answered(QUICK).got)[0][0] == 200
+        assert not any(client.read() for client in (first, *others))
+    loop.until_answered(first, *others)
     assert [sorted(group) for group in loop.application.groups] == [["0"], ["1", "2"]]
 
 
@@ -386,22 +379,21 @@ def test_a_group_has_a_bound(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> Non
     loop.settle()
     for number, client in enumerate(clients):
         client.say(joining(number))
-    loop.until(lambda: all(answers(client.read()) for client in clients))
+    loop.until_answered(*clients)
     assert sum(map(len, loop.application.groups)) == 8
     assert max(map(len, loop.application.groups)) == 3
 
 
 def test_an_error_or_a_client_that_vanishes_leaves_the_rest_of_its_group_alone(loop: Loop) -> None:
-    going_on = threading.Event()
-    loop.application.before = lambda: going_on.wait(10)
-    clients = [loop.client() for _ in range(3)]
-    loop.settle()
-    for number, client in enumerate(clients):
-        client.say(request("GET /together/error") if number == 1 else joining(number))
-    loop.until(lambda: bool(loop.application.groups))
-    clients[0].reset()
-    going_on.set()
-    loop.until(lambda: bool(answers(clients[1].read()) and answers(clients[2].read())))
+    with loop.held():
+        clients = [loop.client() for _ in range(3)]
+        loop.settle()
+        for number, client in enumerate(clients):
+            client.say(request("GET /together/error") if number == 1 else joining(number))
+        loop.until(lambda: bool(loop.application.groups))
+        clients[0].reset()
+        loop.settle()
+    loop.until_answered(clients[1], clients[2])
     assert answers(clients[1].got)[0][0] == 500
     assert answers(clients[2].got) == [(200, b"/together 2 ")]
     assert answers(loop.answered(joining(3)).got)[0][0] == 200
@@ -460,7 +452,7 @@ def test_of_too_many_unread_answers_the_oldest_is_given_up(
     assert 0 < kept < 4
     assert sum(one.unsent_bytes() for one in loop.worker.connections) <= BIG * 2.5
     for client in clients[-kept:]:
-        loop.until(lambda one=client: bool(answers(one.read())))  # type: ignore[misc]
+        loop.until_answered(client)
     for client in clients[:-kept]:
         assert not answers(client.read())
         assert client.has_ended
@@ -485,53 +477,47 @@ def test_too_much_at_once_is_refused_but_small_requests_are_not(
     assert b"Retry-After: " in refused.got
     assert answers(loop.answered(request("POST /slow", body=b"small")).got)[0][0] == 200
     other.say(large[-1:])
-    loop.until(lambda: bool(answers(other.read())))
+    loop.until_answered(other)
     assert answers(other.got)[0][0] == 200
 
 
 def test_what_waits_behind_a_request_counts_as_received(loop: Loop) -> None:
-    going_on = threading.Event()
-    loop.application.before = lambda: going_on.wait(10)
-    client = loop.client(SLOW + b"x" * 10_000)
-    loop.settle()
-    (connection,) = loop.worker.connections
-    held_bytes = connection.held_bytes()
-    going_on.set()
+    with loop.held():
+        client = loop.client(SLOW + b"x" * 10_000)
+        loop.settle()
+        (connection,) = loop.worker.connections
+        held_bytes = connection.held_bytes()
     loop.until(client.hears)
     assert held_bytes == 10_000
 
 
 def test_beyond_its_share_an_address_loses_its_oldest_idle_connection() -> None:
-    going_on = threading.Event()
     with looping(worker_connections=6) as loop:
-        loop.application.before = lambda: going_on.wait(10)
-        busy = loop.client(SLOW)
-        loop.settle()
-        idle = [loop.answered(QUICK), loop.client(QUICK[:10])]
-        loop.later_s += 1
-        loop.settle()
-        again = loop.answered(QUICK)
-        loop.until(idle[0].ended)
-        assert (len(loop.worker.connections), idle[1].ended()) == (3, False)
-        loop.answered(QUICK)
-        loop.until(idle[1].ended)
-        going_on.set()
-        loop.until(lambda: bool(answers(busy.read())))
+        with loop.held():
+            busy = loop.client(SLOW)
+            loop.settle()
+            idle = [loop.answered(QUICK), loop.client(QUICK[:10])]
+            loop.later_s += 1
+            loop.settle()
+            again = loop.answered(QUICK)
+            loop.until(idle[0].ended)
+            assert (len(loop.worker.connections), idle[1].ended()) == (3, False)
+            loop.answered(QUICK)
+            loop.until(idle[1].ended)
+        loop.until_answered(busy)
         again.say(QUICK)
         loop.until(lambda: len(answers(again.read())) == 2)
 
 
 def test_whoever_finds_all_places_busy_is_told_at_once() -> None:
-    going_on = threading.Event()
     with looping(worker_connections=4) as loop:
-        loop.application.before = lambda: going_on.wait(10)
-        busy = [loop.client(SLOW) for _ in range(2)]
-        loop.until(lambda: all(one.waits_for == ANSWER for one in loop.worker.connections))
-        refused = loop.answered(b"")
-        assert answers(refused.got)[0][0] == 503
-        loop.until(refused.ended)
-        going_on.set()
-        loop.until(lambda: all(answers(client.read()) for client in busy))
+        with loop.held():
+            busy = [loop.client(SLOW) for _ in range(2)]
+            loop.until(lambda: all(one.waits_for == ANSWER for one in loop.worker.connections))
+            refused = loop.answered(b"")
+            assert answers(refused.got)[0][0] == 503
+            loop.until(refused.ended)
+        loop.until_answered(*busy)
 
 
 def test_connections_leave_descriptors_for_the_files() -> None:
@@ -568,7 +554,7 @@ def test_a_connection_is_left_to_a_worker_with_fewer_but_not_for_long(loop: Loop
     client = loop.client(QUICK)
     loop.settle()
     assert (client.read(), len(loop.worker.connections)) == (b"", 1)
-    loop.until(lambda: bool(answers(client.read())))
+    loop.until_answered(client)
 
 
 @pytest.mark.usefixtures("has_another")
@@ -584,22 +570,20 @@ def test_each_connection_is_left_anew_if_the_other_worker_took_the_last_one(loop
     client = loop.client(QUICK)
     loop.settle()
     assert (client.read(), len(loop.worker.connections)) == (b"", 1)
-    loop.until(lambda: bool(answers(client.read())))
+    loop.until_answered(client)
 
 
 @pytest.mark.usefixtures("has_another")
 def test_a_request_in_a_lane_counts_as_one_connection_more(loop: Loop) -> None:
-    going_on = threading.Event()
-    loop.application.before = lambda: going_on.wait(10)
-    FrontWorker._loads[OTHER] = 1
-    slow = loop.client(SLOW)
-    loop.until(lambda: loop.worker.load == 2)
-    client = loop.client(QUICK)
-    loop.settle()
-    assert (client.read(), len(loop.worker.connections)) == (b"", 1)
-    going_on.set()
-    loop.until(lambda: bool(answers(slow.read())))
-    loop.until(lambda: bool(answers(client.read())))
+    with loop.held():
+        FrontWorker._loads[OTHER] = 1
+        slow = loop.client(SLOW)
+        loop.until(lambda: loop.worker.load == 2)
+        client = loop.client(QUICK)
+        loop.settle()
+        assert (client.read(), len(loop.worker.connections)) == (b"", 1)
+    loop.until_answered(slow)
+    loop.until_answered(client)
 
 
 def test_a_worker_alone_accepts_at_once(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -793,7 +777,7 @@ def test_who_has_just_connected_may_still_ask_while_the_worker_stops(loop: Loop)
     for one in list(loop.worker.connections):
         one.shutdown()
     quick.say(QUICK)
-    loop.until(lambda: bool(answers(quick.read())))
+    loop.until_answered(quick)
     assert not silent.ended()
     loop.later_s += FIRST_WITHIN_S
     for one in list(loop.worker.connections):
@@ -806,7 +790,7 @@ def test_who_has_just_connected_may_still_ask_while_the_worker_stops(loop: Loop)
 def test_a_stop_soon_leaves_a_client_that_keeps_an_idle_connection(loop: Loop) -> None:
     client = loop.client()
     client.say(QUICK)
-    loop.until(lambda: bool(answers(client.read())))
+    loop.until_answered(client)
     loop.later_s += FIRST_WITHIN_S
     (connection,) = loop.worker.connections
     connection.shutdown()
@@ -822,7 +806,7 @@ def test_a_stop_soon_leaves_a_client_that_keeps_an_idle_connection(loop: Loop) -
 
 def test_a_client_that_never_stops_sending_has_to_wait_and_is_cut_off(loop: Loop) -> None:
     client = loop.client(b"nonsense\r\n\r\n")
-    loop.until(lambda: bool(answers(client.read())))
+    loop.until_answered(client)
     client.socket.setblocking(False)
     sent = 0
     with pytest.raises(BlockingIOError):

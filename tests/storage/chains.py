@@ -1,9 +1,14 @@
 """Small real chains on disk, and an auditor that believes nothing but the rules."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from backend.base.errors import DamagedBlock
 from backend.base.settings import Settings
 from backend.chain.block import Block
 from backend.chain.block_content import Content, content_of
@@ -62,6 +67,24 @@ def writer_for(
     return BlockWriter(chosen, lambda: GENESIS_MS, taken.append, pending)
 
 
+@contextmanager
+def writing(
+    folder: Path, messages: list[str] | None = None, **options: Any
+) -> Iterator[BlockWriter]:
+    """A writer that is acquired, and closed in the end. options: of `writer_for`."""
+    with closing(writer_for(folder, messages, **options)) as writer:
+        writer.acquire(wait=False)
+        yield writer
+
+
+@contextmanager
+def damage_named(height: int, words: str | None = None) -> Iterator[None]:
+    """Fail unless a block is found damaged here, and it is this one."""
+    with pytest.raises(DamagedBlock, match=words) as caught:
+        yield
+    assert caught.value.height == height
+
+
 def flights(count: int, timestamp: int) -> Content:
     """`count` flights accepted at `timestamp`, with different numbers."""
     rows = [(*EXAMPLE[:4], number + 1, *EXAMPLE[5:]) for number in range(count)]
@@ -91,25 +114,21 @@ def make_chain(
     difficulty_bits: int = 0,
 ) -> ChainState:
     """Write genesis and a block for each count of transactions; the state at the end."""
-    writer = writer_for(folder, block_file_bytes=block_file_bytes, difficulty_bits=difficulty_bits)
-    writer.acquire(wait=False)
-    append_blocks(writer, counts)
-    state = writer.state
-    writer.close()
-    return state
+    with writing(
+        folder, block_file_bytes=block_file_bytes, difficulty_bits=difficulty_bits
+    ) as writer:
+        append_blocks(writer, counts)
+        return writer.state
 
 
 def audited(folder: Path, difficulty_bits: int = 0) -> ChainState:
     """The state of the chain under `folder`, every block of it checked by every rule."""
     state = empty_state(difficulty_bits)
     store = BlockStore(folder)
-    try:
-        for height in range(store.height() + 1):
-            block = store.block(height)
-            check(block, state)
-            state = state.applied(block)
-    finally:
-        store.close()
+    for height in range(store.height() + 1):
+        block = store.block(height)
+        check(block, state)
+        state = state.applied(block)
     return state
 
 
@@ -127,14 +146,9 @@ def recovered(
 ) -> tuple[ChainState, list[str]]:
     """Open the chain as a writer does; its state, and what the writer reported."""
     messages: list[str] = []
-    writer = writer_for(
-        folder, messages, block_file_bytes=block_file_bytes, are_pending=are_pending
-    )
-    try:
-        writer.acquire(wait=False)
+    more: Any = {"block_file_bytes": block_file_bytes, "are_pending": are_pending}
+    with writing(folder, messages, **more) as writer:
         return writer.state, messages
-    finally:
-        writer.close()
 
 
 def blocks_folder(folder: Path) -> Path:
@@ -208,11 +222,8 @@ def sample_of(folder: Path, counts: Sequence[int]) -> Sample:
     make_chain(folder, counts)
     assert audited(folder).height == len(counts)
     store = BlockStore(folder)
-    try:
-        places = store.places(0, len(counts) + 1)
-        blocks = [store.block(height) for height in range(len(places))]
-    finally:
-        store.close()
+    places = store.places(0, len(counts) + 1)
+    blocks = [store.block(height) for height in range(len(places))]
     states = [empty_state(0)]
     for block in blocks:
         states.append(states[-1].applied(block))

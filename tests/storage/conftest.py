@@ -12,7 +12,7 @@ from tests.storage.chains import (
     Sample,
     flights,
     sample_of,
-    writer_for,
+    writing,
 )
 
 LONG_CHAIN_BLOCKS = 1_200
@@ -50,14 +50,12 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 def long_chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """1,200 blocks in three files, one in ten with a transaction. Not to be written to."""
     folder = tmp_path_factory.mktemp("long")
-    writer = writer_for(folder, block_file_bytes=300_000)
-    writer.acquire(wait=False)
-    contents = [flights(count, writer.state.timestamp) for count in (0, 1)]
-    compressed = [compress(content.body) for content in contents]
-    while writer.state.height + 1 < LONG_CHAIN_BLOCKS:
-        count = int(writer.state.height % 10 == 9)
-        block = writer.state.build(GENESIS_MS, contents[count])
-        writer.append(block, compressed[count])
-    writer.commit()
-    writer.close()
+    with writing(folder, block_file_bytes=300_000) as writer:
+        contents = [flights(count, writer.state.timestamp) for count in (0, 1)]
+        compressed = [compress(content.body) for content in contents]
+        while writer.state.height + 1 < LONG_CHAIN_BLOCKS:
+            count = int(writer.state.height % 10 == 9)
+            block = writer.state.build(GENESIS_MS, contents[count])
+            writer.append(block, compressed[count])
+        writer.commit()
     return folder

@@ -22,13 +22,14 @@ from tests.storage.chains import (
     all_are_pending,
     append_blocks,
     block_file,
+    damage_named,
     flip,
     make_chain,
     recovered,
     restore,
     some_bytes_of,
     table_path,
-    writer_for,
+    writing,
 )
 from tests.storage.conftest import LONG_CHAIN_BLOCKS, open_files
 
@@ -49,7 +50,7 @@ def test_a_folder_that_is_not_there_holds_no_blocks(tmp_path: Path) -> None:
 def test_a_store_opened_before_the_chain_sees_it_grow(tmp_path: Path) -> None:
     store = BlockStore(tmp_path)
     assert store.height() == -1
-    with writer_for(tmp_path) as writer:
+    with writing(tmp_path) as writer:
         assert store.height() == 0
         for height in range(1, 5):
             append_blocks(writer, [height])
@@ -58,8 +59,6 @@ def test_a_store_opened_before_the_chain_sees_it_grow(tmp_path: Path) -> None:
             assert tip[0] == height
             assert tip[1].hash.hex() == writer.state.tip_hash
             assert store.block(height).header.transaction_count == height
-        writer.close()
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,6 @@ def test_asking_beyond_either_end_finds_nothing(
             ask(height)
     assert store.places(height, 3) == []
     assert store.frames(height, 3) == []
-    store.close()
 
 
 @pytest.mark.parametrize("block_file_bytes", [A_FILE_EACH, 2000, 10**6])
@@ -95,7 +93,6 @@ def test_a_run_is_the_blocks_one_by_one(
         assert frame == data[place.offset : place.end]
         assert store.block(height).header.height == height
         assert store.frame(height) == (place, frame)
-    store.close()
 
 
 def test_a_run_stops_at_its_limit_of_bytes_but_gives_at_least_one_block(
@@ -111,7 +108,6 @@ def test_a_run_stops_at_its_limit_of_bytes_but_gives_at_least_one_block(
         assert run
         assert len(run) == 1 or total <= limit
         assert len(run) == 8 or total + lengths[2 + len(run)] > limit
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -141,7 +137,6 @@ def test_a_transaction_is_found_in_its_block(tmp_path: Path, counts: list[int]) 
         assert store.place_of_transaction(number) is None
         with pytest.raises(NotFound):
             store.height_of_transaction(number)
-    store.close()
 
 
 def test_no_more_files_are_open_than_allowed(
@@ -167,12 +162,8 @@ def test_a_table_made_again_is_opened_again(tmp_path: Path) -> None:
     assert store.places(0, 9) == []
     recovered(tmp_path)
     assert store.places(0, 9) == before
-    writer = writer_for(tmp_path)
-    writer.acquire(wait=False)
-    append_blocks(writer, [1])
-    writer.close()
+    make_chain(tmp_path, [1])
     assert store.block(3).header.height == 3
-    store.close()
 
 
 @pytest.mark.parametrize("is_truncated", [True, False])
@@ -186,11 +177,8 @@ def test_a_block_file_made_again_is_opened_again(tmp_path: Path, is_truncated: b
         block_file(tmp_path, 4).unlink()
         os.truncate(table_path(tmp_path), 4 * ENTRY_BYTES)
     assert recovered(tmp_path, are_pending=all_are_pending)[0].height == 3
-    with writer_for(tmp_path, block_file_bytes=A_FILE_EACH) as writer:
-        append_blocks(writer, [2])
-        writer.close()
+    make_chain(tmp_path, [2], block_file_bytes=A_FILE_EACH)
     assert store.block(4).header.transaction_count == 2
-    store.close()
 
 
 def test_a_store_that_nobody_has_any_more_leaves_nothing_open(tmp_path: Path) -> None:
@@ -224,7 +212,6 @@ def test_a_damaged_entry_is_named_and_the_others_are_read(tmp_path: Path, sample
         for other in {0, height - 1, height + 1} & set(range(6)) - {height}:
             assert store.block(other) == sample.blocks[other]
         flip(table_path(tmp_path), at)
-    store.close()
 
 
 @pytest.mark.parametrize("height", [5, 2, 0])
@@ -235,13 +222,11 @@ def test_a_flipped_bit_damages_its_block_and_no_other(
     store = BlockStore(tmp_path)
     for at in some_bytes_of(sample, height):
         flip(block_file(tmp_path), at)
-        with pytest.raises(DamagedBlock) as caught:
+        with damage_named(height):
             store.block(height)
-        assert caught.value.height == height
         for other in {0, height - 1, height + 1, 5} & set(range(6)) - {height}:
             assert store.block(other) == sample.blocks[other]
         flip(block_file(tmp_path), at)
-    store.close()
 
 
 def test_a_file_shorter_than_the_table_says_damages_the_blocks_it_lacks(
@@ -257,7 +242,6 @@ def test_a_file_shorter_than_the_table_says_damages_the_blocks_it_lacks(
             else:
                 with pytest.raises(DamagedBlock, match=f"block {height} is damaged"):
                     store.block(height)
-    store.close()
 
 
 def test_swapped_entries_never_give_the_wrong_block(tmp_path: Path, sample: Sample) -> None:
@@ -265,14 +249,12 @@ def test_swapped_entries_never_give_the_wrong_block(tmp_path: Path, sample: Samp
     restore(tmp_path, sample.files(sample.data, table + sample.entries(4, 6)))
     store = BlockStore(tmp_path)
     for height in (2, 3):
-        with pytest.raises(DamagedBlock, match="it says that it is block") as caught:
+        with damage_named(height, "it says that it is block"):
             store.block(height)
-        assert caught.value.height == height
     for height in (0, 1, 4, 5):
         assert store.block(height) == sample.blocks[height]
     frames = [frame for _, frame in store.frames(0, 6)]
     assert frames == [sample.frame(height) for height in (0, 1, 3, 2, 4, 5)]
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -287,12 +269,10 @@ def test_an_entry_that_points_nowhere_damages_its_block_and_no_other(
     table = sample.entries(0, 2) + place._replace(**change).packed() + sample.entries(3, 6)
     restore(tmp_path, sample.files(sample.data, table))
     store = BlockStore(tmp_path)
-    with pytest.raises(DamagedBlock) as caught:
+    with damage_named(2):
         store.block(2)
-    assert caught.value.height == 2
     for other in (0, 1, 3, 4, 5):
         assert store.block(other) == sample.blocks[other]
-    store.close()
 
 
 def test_damage_names_the_block_that_was_asked_for(tmp_path: Path) -> None:
@@ -302,13 +282,10 @@ def test_damage_names_the_block_that_was_asked_for(tmp_path: Path) -> None:
     assert [place.file for place in store.places(5, 3)] == [5, 5, 5]
     block_file(tmp_path, 5).unlink()
     for height in (5, 7):
-        with pytest.raises(DamagedBlock, match="is missing") as caught:
+        with damage_named(height, "is missing"):
             store.block(height)
-        assert caught.value.height == height
-    with pytest.raises(DamagedBlock) as caught:
+    with damage_named(5):
         store.frames(3, 9)
-    assert caught.value.height == 5
-    store.close()
 
 
 def refusing(what: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -330,13 +307,11 @@ def test_a_block_that_the_disk_cannot_read_is_damaged(tmp_path: Path, call: str)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, call, refusing("blocks-0000000002.dat", getattr(os, call)))
         for ask in (store.block, store.frame, lambda height: store.frames(height - 1, 3)):
-            with pytest.raises(DamagedBlock, match=r"cannot read .*Input/output error") as caught:
+            with damage_named(2, r"cannot read .*Input/output error"):
                 ask(2)
-            assert caught.value.height == 2
         for height in (0, 1, 3):
             assert store.block(height).header.height == height
     assert store.block(2).header.height == 2
-    store.close()
 
 
 @pytest.mark.parametrize("call", ["open", "pread"])
@@ -356,7 +331,6 @@ def test_a_table_that_the_disk_cannot_read_is_damage(tmp_path: Path, call: str) 
             with pytest.raises(Damage, match=r"cannot read .*heights.dat.*Input/output error"):
                 ask()
     assert store.block(2).header.height == 2
-    store.close()
 
 
 def test_a_chain_cut_amid_a_read_is_not_found(
@@ -383,7 +357,6 @@ def test_a_chain_cut_amid_a_read_is_not_found(
     with pytest.raises(NotFound):
         before_the_cut(store.tip)
     assert before_the_cut(lambda: store.places(2, 2)) == store.places(2, 1)
-    store.close()
 
 
 def in_threads(read: Callable[[random.Random], None], count: int, seconds: float) -> list[str]:
@@ -419,7 +392,6 @@ def test_threads_that_share_few_descriptors_read_the_right_files(
         assert store.block(height).header.height == height
 
     assert in_threads(read, count=4, seconds=0.4) == []
-    store.close()
 
 
 def test_threads_read_on_while_the_table_is_made_again_and_the_store_closed(
@@ -441,7 +413,6 @@ def test_threads_read_on_while_the_table_is_made_again_and_the_store_closed(
             assert store.place(2) == expected
 
     assert in_threads(read, count=4, seconds=0.4) == []
-    store.close()
 
 
 def test_a_block_is_found_by_its_hash_wherever_it_stands(
@@ -456,7 +427,6 @@ def test_a_block_is_found_by_its_hash_wherever_it_stands(
     for digits in (hashes[700][:2], hashes[700][:3]):  # of several blocks, newest first
         alike = [height for height, found in enumerate(hashes) if found.startswith(digits)]
         assert list(store.heights_of_hash(digits)) == alike[::-1]
-    store.close()
 
 
 def test_bytes_of_two_fields_are_no_hash(tmp_path: Path) -> None:
@@ -467,4 +437,3 @@ def test_bytes_of_two_fields_are_no_hash(tmp_path: Path) -> None:
         digits = table[start : start + 32].hex()
         assert list(store.heights_of_hash(digits)) == ([start // 64] if start % 64 == 0 else [])
     assert list(BlockStore(tmp_path / "nothing").heights_of_hash("00" * 32)) == []
-    store.close()

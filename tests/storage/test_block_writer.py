@@ -41,6 +41,7 @@ from tests.storage.chains import (
     next_block,
     recovered,
     writer_for,
+    writing,
 )
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -112,24 +113,20 @@ def other_writer(tmp_path: Path) -> Iterator[OtherWriter]:
 
 
 def test_appended_blocks_are_read_back_as_they_were(tmp_path: Path) -> None:
-    with writer_for(tmp_path) as writer:
+    with writing(tmp_path) as writer:
         made = append_blocks(writer, [5, 0, 1000, 1])
-        writer.close()
     store = BlockStore(tmp_path)
     assert store.block(0) == genesis(1_000, 0)
     assert [store.block(height) for height in range(1, 5)] == made
     assert store.height() == 4
-    store.close()
     assert audited(tmp_path).transactions == 1006
 
 
 def test_a_body_that_is_compressed_already_is_stored_as_given(tmp_path: Path) -> None:
-    writer = writer_for(tmp_path)
-    writer.acquire(wait=False)
-    block = next_block(writer.state, 3)
-    writer.append(block, compress(block.body))
-    writer.commit()
-    writer.close()
+    with writing(tmp_path) as writer:
+        block = next_block(writer.state, 3)
+        writer.append(block, compress(block.body))
+        writer.commit()
     assert audited(tmp_path).tip_hash == block.hash
 
 
@@ -141,10 +138,7 @@ def test_difficulty_and_time_of_a_new_chain_are_those_given(tmp_path: Path) -> N
 
 def test_the_chain_keeps_its_difficulty_when_the_setting_changes(tmp_path: Path) -> None:
     make_chain(tmp_path, [1], difficulty_bits=4)
-    writer = writer_for(tmp_path, difficulty_bits=0)
-    writer.acquire(wait=False)
-    append_blocks(writer, [1])
-    writer.close()
+    make_chain(tmp_path, [1])
     assert audited(tmp_path, difficulty_bits=4).height == 2
 
 
@@ -162,42 +156,35 @@ def test_the_state_after_opening_again_is_the_state_before(
     assert after.transactions == sum(counts)
     store = BlockStore(tmp_path)
     hashes = [place.hash for place in store.places(0, blocks + 1)]
-    store.close()
     assert after.history == frontier_of(hashes)
 
 
 def test_readers_see_nothing_before_commit(tmp_path: Path) -> None:
     make_chain(tmp_path, [1])
     store = BlockStore(tmp_path)
-    writer = writer_for(tmp_path)
-    writer.acquire(wait=False)
-    for _ in range(3):
-        writer.append(next_block(writer.state, 2))
-        assert store.height() == 1
-        assert store.frames(0, 9)[-1][0] == store.place(1)
-        with pytest.raises(NotFound):
-            store.block(2)
-        with pytest.raises(NotFound):
-            store.height_of_transaction(1)
-    writer.commit()
-    assert store.height() == 4
-    assert store.block(4).hash == writer.state.tip_hash
-    assert store.height_of_transaction(1) == 2
-    writer.close()
-    store.close()
+    with writing(tmp_path) as writer:
+        for _ in range(3):
+            writer.append(next_block(writer.state, 2))
+            assert store.height() == 1
+            assert store.frames(0, 9)[-1][0] == store.place(1)
+            with pytest.raises(NotFound):
+                store.block(2)
+            with pytest.raises(NotFound):
+                store.height_of_transaction(1)
+        writer.commit()
+        assert store.height() == 4
+        assert store.block(4).hash == writer.state.tip_hash
+        assert store.height_of_transaction(1) == 2
 
 
 @pytest.mark.parametrize("together", [1, 2, 5, 12])
 def test_block_files_roll_once_they_reach_their_size(tmp_path: Path, together: int) -> None:
     size = 2000
-    writer = writer_for(tmp_path, block_file_bytes=size)
-    writer.acquire(wait=False)
-    for _ in range(60 // together):
-        append_blocks(writer, [1] * together)
-    writer.close()
+    with writing(tmp_path, block_file_bytes=size) as writer:
+        for _ in range(60 // together):
+            append_blocks(writer, [1] * together)
     store = BlockStore(tmp_path)
     places = store.places(0, 99)
-    store.close()
     for below, place in pairwise(places):
         is_next_file = place.file != below.file
         assert is_next_file == (below.end >= size)
@@ -212,34 +199,30 @@ def test_block_files_roll_once_they_reach_their_size(tmp_path: Path, together: i
 def test_a_block_that_does_not_fit_on_the_tip_is_refused_and_the_writer_goes_on(
     tmp_path: Path,
 ) -> None:
-    writer = writer_for(tmp_path)
-    writer.acquire(wait=False)
-    good = next_block(writer.state, 1)
-    for change in ({"height": 2}, {"previous_hash": "1" * 64}, {"first_transaction": 9}):
-        bad = block_of(replace(good.header, **change), good.body)
-        with pytest.raises(RuleViolation):
-            writer.append(bad)
-    writer.append(good)
-    writer.commit()
-    writer.close()
+    with writing(tmp_path) as writer:
+        good = next_block(writer.state, 1)
+        for change in ({"height": 2}, {"previous_hash": "1" * 64}, {"first_transaction": 9}):
+            bad = block_of(replace(good.header, **change), good.body)
+            with pytest.raises(RuleViolation):
+                writer.append(bad)
+        writer.append(good)
+        writer.commit()
     assert audited(tmp_path).tip_hash == good.hash
 
 
 def test_nothing_is_written_without_the_lock(tmp_path: Path) -> None:
     make_chain(tmp_path, [1])
-    writer = writer_for(tmp_path)
-    writer.acquire(wait=False)
-    writer.release()
-    before = contents(tmp_path)
-    for _ in range(2):
-        with pytest.raises(WriteFailed, match="does not hold its lock; acquire it first"):
-            writer.append(next_block(writer.state, 1))
-        with pytest.raises(WriteFailed, match="does not hold its lock; acquire it first"):
-            writer.commit()
-    assert contents(tmp_path) == before
-    writer.acquire(wait=False)  # refusing did not poison it
-    append_blocks(writer, [1])
-    writer.close()
+    with writing(tmp_path) as writer:
+        writer.release()
+        before = contents(tmp_path)
+        for _ in range(2):
+            with pytest.raises(WriteFailed, match="does not hold its lock; acquire it first"):
+                writer.append(next_block(writer.state, 1))
+            with pytest.raises(WriteFailed, match="does not hold its lock; acquire it first"):
+                writer.commit()
+        assert contents(tmp_path) == before
+        writer.acquire(wait=False)  # refusing did not poison it
+        append_blocks(writer, [1])
     assert audited(tmp_path).height == 2
 
 
@@ -248,23 +231,20 @@ def test_nothing_is_written_without_the_lock(tmp_path: Path) -> None:
 def test_released_uncommitted_blocks_are_taken_in_or_forgotten_but_never_half(
     tmp_path: Path, uncommitted: int, is_same: bool
 ) -> None:
-    writer = writer_for(tmp_path, block_file_bytes=1500)
-    writer.acquire(wait=False)
-    states = [append_blocks(writer, [1]) and writer.state]
-    for _ in range(uncommitted):
-        writer.append(next_block(writer.state, 1))
-        states.append(writer.state)
-    writer.release()
-    next_writer = writer if is_same else writer_for(tmp_path, block_file_bytes=1500)
-    next_writer.acquire(wait=False)
-    assert next_writer.state in states
-    store = BlockStore(tmp_path)
-    assert store.height() == next_writer.state.height
-    store.close()
-    append_blocks(next_writer, [2])
-    after = next_writer.state
-    next_writer.close()
-    writer.close()
+    with writing(tmp_path, block_file_bytes=1500) as writer:
+        states = [append_blocks(writer, [1]) and writer.state]
+        for _ in range(uncommitted):
+            writer.append(next_block(writer.state, 1))
+            states.append(writer.state)
+        writer.release()
+        next_writer = writer if is_same else writer_for(tmp_path, block_file_bytes=1500)
+        next_writer.acquire(wait=False)
+        assert next_writer.state in states
+        store = BlockStore(tmp_path)
+        assert store.height() == next_writer.state.height
+        append_blocks(next_writer, [2])
+        after = next_writer.state
+        next_writer.close()
     assert audited(tmp_path) == after
 
 
@@ -297,7 +277,6 @@ def test_a_poisoned_writer_stays_poisoned(tmp_path: Path) -> None:
         assert not files.is_locked(tmp_path / WRITER_LOCK_NAME)
         store = BlockStore(tmp_path)
         assert store.height() == 1
-        store.close()
     writer.close()
     with pytest.raises(WriteFailed, match="an earlier write failed"):
         writer.acquire(wait=True)
@@ -313,7 +292,7 @@ def test_an_unreadable_sector_makes_no_writer(tmp_path: Path, what: str, is_firs
     if not is_first:
         writer.acquire(wait=False)
         writer.release()
-        append_as_another(tmp_path)
+        make_chain(tmp_path, [1])
     before = contents(tmp_path)
     real_open = Path.open
 
@@ -333,46 +312,36 @@ def test_an_unreadable_sector_makes_no_writer(tmp_path: Path, what: str, is_firs
     assert recovered(tmp_path)[0] == audited(tmp_path)
 
 
-def append_as_another(folder: Path) -> None:
-    with writer_for(folder) as other:
-        append_blocks(other, [1])
-        other.close()
-
-
 def test_a_writer_that_alone_acquires_again_reads_nothing_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer = writer_for(tmp_path)
-    writer.acquire(wait=False)
-    append_blocks(writer, [1])
-    before = writer.state
-    writer.release()
-
-    def unexpected(folder: Path) -> None:
-        raise AssertionError(f"{folder} was recovered again")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("backend.storage.block_writer.recover", unexpected)
-        writer.acquire(wait=False)
-        assert writer.state is before
+    with writing(tmp_path) as writer:
         append_blocks(writer, [1])
+        before = writer.state
         writer.release()
-    writer.close()
+
+        def unexpected(folder: Path) -> None:
+            raise AssertionError(f"{folder} was recovered again")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("backend.storage.block_writer.recover", unexpected)
+            writer.acquire(wait=False)
+            assert writer.state is before
+            append_blocks(writer, [1])
+            writer.release()
     assert audited(tmp_path).height == 2
 
 
 def test_a_writer_notices_a_torn_block_that_another_left(tmp_path: Path) -> None:
     messages: list[str] = []
-    writer = writer_for(tmp_path, messages)
-    writer.acquire(wait=False)
-    append_blocks(writer, [1])
-    writer.release()
-    with block_file(tmp_path).open("ab") as stream:
-        stream.write(b"FCB1 and then the light went out")
-    writer.acquire(wait=False)
-    assert len(messages) == 1
-    append_blocks(writer, [1])
-    writer.close()
+    with writing(tmp_path, messages) as writer:
+        append_blocks(writer, [1])
+        writer.release()
+        with block_file(tmp_path).open("ab") as stream:
+            stream.write(b"FCB1 and then the light went out")
+        writer.acquire(wait=False)
+        assert len(messages) == 1
+        append_blocks(writer, [1])
     assert audited(tmp_path).height == 2
 
 
@@ -441,13 +410,11 @@ def test_nothing_is_left_open_after_many_openings(tmp_path: Path) -> None:
     make_chain(tmp_path, [1], block_file_bytes=A_FILE_EACH)
     before = descriptors()
     for _ in range(5):
-        writer = writer_for(tmp_path, block_file_bytes=A_FILE_EACH)
-        writer.acquire(wait=False)
-        append_blocks(writer, [1, 1])
-        writer.release()
-        writer.acquire(wait=False)
-        writer.append(next_block(writer.state))
-        writer.close()
+        with writing(tmp_path, block_file_bytes=A_FILE_EACH) as writer:
+            append_blocks(writer, [1, 1])
+            writer.release()
+            writer.acquire(wait=False)
+            writer.append(next_block(writer.state))
         audited(tmp_path)
     assert descriptors() == before
 

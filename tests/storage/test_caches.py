@@ -30,6 +30,7 @@ from tests.storage.chains import (
     make_chain,
     table_path,
     writer_for,
+    writing,
 )
 from tests.storage.conftest import LONG_CHAIN_BLOCKS
 
@@ -116,7 +117,6 @@ def test_a_chain_that_is_not_there_has_no_blocks(tmp_path: Path) -> None:
     assert [counts.blocks for counts in cached.statistics()] == [0, 0]
     make_chain(tmp_path, [2])
     assert cached.block(1).header.transaction_count == 2
-    store.close()
 
 
 @each_of("cache_bytes", [0, 60_000, 10**8])
@@ -132,7 +132,6 @@ def test_the_blocks_of_a_long_chain_are_the_ones_of_the_store(
         assert asked(cached, height) == hashes[height]
     if cache_bytes == 10**8:
         assert cached.statistics()[1].blocks == 0  # all of them belong to the last cache
-    store.close()
 
 
 # Reading from the disk ----------------------------------------------------------------------------
@@ -259,7 +258,6 @@ def test_hits_misses_and_evictions_are_those_of_the_model(
                 assert counts.bytes == sum(expected.kept.values())
     assert lookups(cached) == calls
     whole.close()
-    store.close()
 
 
 # Memory -------------------------------------------------------------------------------------------
@@ -268,13 +266,11 @@ def test_hits_misses_and_evictions_are_those_of_the_model(
 def chain_of_bodies(folder: Path, blocks: int, body_bytes: int) -> None:
     """A chain whose bodies are noise of a real block's size; storage does not look into them."""
     noise = random.Random(body_bytes)
-    writer = writer_for(folder)
-    writer.acquire(wait=False)
-    for _ in range(blocks):
-        content = replace(flights(0, 0), body=noise.randbytes(body_bytes))
-        writer.append(writer.state.build(writer.state.timestamp, content))
-    writer.commit()
-    writer.close()
+    with writing(folder) as writer:
+        for _ in range(blocks):
+            content = replace(flights(0, 0), body=noise.randbytes(body_bytes))
+            writer.append(writer.state.build(writer.state.timestamp, content))
+        writer.commit()
 
 
 @pytest.mark.parametrize(
@@ -301,7 +297,6 @@ def test_the_bytes_counted_are_the_bytes_taken(
     counted = sum(counts.bytes for counts in cached.statistics())
     assert counted > 0.7 * min(cache_bytes, blocks * body_bytes)
     assert abs(taken - counted) < 0.15 * counted
-    store.close()
 
 
 # What is ready ------------------------------------------------------------------------------------
@@ -333,7 +328,6 @@ def test_what_is_ready_needs_no_disk_and_is_not_counted(tmp_path: Path, cache_by
         for height in ready:
             assert cached.cached_block(height) == cached.block(height)
         assert len(store.runs) == runs
-    store.close()
 
 
 def test_nothing_is_ready_while_somebody_else_changes_the_caches(forty: Path) -> None:
@@ -343,7 +337,6 @@ def test_nothing_is_ready_while_somebody_else_changes_the_caches(forty: Path) ->
     with cached._lock:
         assert not cached.has(5)
     assert cached.has(5)
-    store.close()
 
 
 def test_a_block_that_takes_long_to_unpack_is_not_ready(
@@ -356,7 +349,6 @@ def test_a_block_that_takes_long_to_unpack_is_not_ready(
     assert cached.has(5)
     monkeypatch.setattr("backend.storage.caches.MOST_READY_BYTES", body_bytes - 1)
     assert not cached.has(5)
-    store.close()
 
 
 def test_of_a_block_that_was_checked_the_checksum_is_looked_at_again(forty: Path) -> None:
@@ -370,7 +362,6 @@ def test_of_a_block_that_was_checked_the_checksum_is_looked_at_again(forty: Path
     with pytest.raises(DamagedBlock, match="its checksum is wrong"):
         cached.cached_block(5)
     assert cached.cached_block(5).header.height == 5  # read again
-    store.close()
 
 
 def test_of_a_block_that_was_not_checked_more_than_the_checksum_is_looked_at(
@@ -386,7 +377,6 @@ def test_of_a_block_that_was_not_checked_more_than_the_checksum_is_looked_at(
     for _ in range(2):
         with pytest.raises(DamagedBlock, match="on record"):
             cached.cached_block(2)
-    store.close()
 
 
 def place_of(table: bytes, height: int) -> Place:
@@ -421,10 +411,9 @@ def test_threads_get_the_right_blocks_while_the_chain_grows(tmp_path: Path) -> N
     threads = [threading.Thread(target=read, args=[seed]) for seed in range(4)]
     for thread in threads:
         thread.start()
-    with writer_for(tmp_path, block_file_bytes=30_000) as writer:
+    with writing(tmp_path, block_file_bytes=30_000) as writer:
         for _ in range(40):
             append_blocks(writer, [1, 0])
-        writer.close()
     done.set()
     for thread in threads:
         thread.join()
@@ -432,16 +421,13 @@ def test_threads_get_the_right_blocks_while_the_chain_grows(tmp_path: Path) -> N
     assert_within_budget(cached)
     assert lookups(cached) == sum(calls)
     assert sum(counts.evictions for counts in cached.statistics()) > 0
-    store.close()
 
 
 def regrown(folder: Path, blocks_more: int) -> str:
     """Recovery drops a torn tip, and other blocks are mined; the hash of the block in its place."""
     writer = writer_for(folder, are_pending=all_are_pending)
     table = table_path(folder).read_bytes()
-    place = BlockStore(folder)
-    tip = place.tip()
-    place.close()
+    tip = BlockStore(folder).tip()
     assert tip is not None
     os.truncate(block_file(folder), tip[1].end - 1)
     writer.acquire(wait=False)
@@ -466,7 +452,6 @@ def test_a_chain_that_was_cut_and_grew_beyond_serves_no_stale_block(
     assert asked(cached, 25) == new
     for height in range(25 + more + 1):
         assert asked(cached, height) == store.place(height).hash.hex()
-    store.close()
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 10**6])
@@ -484,7 +469,6 @@ def test_a_chain_cut_amid_a_read_is_not_found(tmp_path: Path, cache_bytes: int) 
     with pytest.raises(NotFound):
         cached.block(3)
     assert cached.block(2).header.height == 2
-    store.close()
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 5_000, 10**6])
@@ -503,7 +487,6 @@ def test_a_damaged_block_is_never_served_and_its_neighbours_are(
                     cached.block(12)
             else:
                 assert asked(cached, height) == hashes[height]
-    store.close()
 
 
 def test_a_damaged_entry_does_not_hide_its_neighbours(tmp_path: Path) -> None:
@@ -525,12 +508,9 @@ def test_a_damaged_entry_of_the_former_tip_does_not_hide_its_neighbours(
     store = BlockStore(tmp_path)
     cached = CachedBlocks(store, cache_bytes, RUN)
     asked(cached, 9)
-    with writer_for(tmp_path) as writer:
-        append_blocks(writer, [1])
-        writer.close()
+    make_chain(tmp_path, [1])
     flip(table_path(tmp_path), ENTRY_BYTES * 9 + 3)
     assert_all_but(cached, 9, blocks=11, may_be_kept=True)
-    store.close()
 
 
 def assert_all_but(
@@ -564,4 +544,3 @@ def test_a_block_that_was_damaged_is_read_again_once_it_is_whole(
         assert_within_budget(cached)
     if cache_bytes == 10**6:  # to forget what is damaged is not to evict
         assert sum(counts.evictions for counts in cached.statistics()) == 0
-    store.close()

@@ -29,6 +29,7 @@ from tests.storage.chains import (
     some_bytes_of,
     table_path,
     writer_for,
+    writing,
 )
 
 pytestmark = pytest.mark.slow
@@ -457,12 +458,10 @@ def test_a_gap_written_over_with_the_same_size_is_found_by_its_hash(
     other = next_block(state, 1, later_ms=2)
     make_chain(tmp_path, [])
     restore(tmp_path, sample.files(sample.data[: sample.starts[5]], sample.entries(0, 5)))
-    writer = writer_for(tmp_path)
-    writer.acquire(wait=False)
-    writer.append(other)
-    writer.commit()
-    after = writer.state
-    writer.close()
+    with writing(tmp_path) as writer:
+        writer.append(other)
+        writer.commit()
+        after = writer.state
     assert block_file(tmp_path).stat().st_size == len(sample.data)
     table_path(tmp_path).write_bytes(sample.table)
     state, messages = recovered(tmp_path)
@@ -481,12 +480,10 @@ def five_files(tmp_path: Path) -> Path:
 
 def assert_goes_on(folder: Path, height: int) -> None:
     """Two more blocks can be appended after block `height`, and all rules hold."""
-    writer = writer_for(folder, block_file_bytes=A_FILE_EACH)
-    writer.acquire(wait=False)
-    assert writer.state.height == height
-    append_blocks(writer, [1, 2])
-    after = writer.state
-    writer.close()
+    with writing(folder, block_file_bytes=A_FILE_EACH) as writer:
+        assert writer.state.height == height
+        append_blocks(writer, [1, 2])
+        after = writer.state
     assert audited(folder) == after
     assert recovered(folder, block_file_bytes=A_FILE_EACH) == (after, [])
 

@@ -51,7 +51,7 @@ from tests.index.worlds import (
     of_earlier_schema,
     plain_flight,
 )
-from tests.storage.chains import block_file, blocks_folder, flip, table_path
+from tests.storage.chains import block_file, blocks_folder, damage_named, flip, table_path
 
 CONTENTS: list[list[Flight]] = [
     [plain_flight(OP_CARRIER_FL_NUM=n + 1) for n in range(4)],
@@ -85,9 +85,12 @@ def folder(good: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(good, tmp_path / "chain", symlinks=True))
 
 
-def height_named(error: Damage) -> int:
-    assert isinstance(error, DamagedBlock | RuleViolation)
-    return error.height
+def height_named(folder: Path) -> int:
+    """The block that `verify` finds to be wrong."""
+    with pytest.raises((DamagedBlock, RuleViolation)) as caught:
+        verify(folder)
+    assert isinstance(caught.value, DamagedBlock | RuleViolation)
+    return caught.value.height
 
 
 # --- good chains -----------------------------------------------------------------------------
@@ -155,9 +158,8 @@ def test_a_wrong_index_is_spoken_of_only_after_the_whole_chain(folder: Path) -> 
         verify(folder, lambda done, to_do: calls.append(done))
     assert calls == list(range(1, TIP + 2))
     flip(block_file(folder), places_in(folder)[TIP].end - 1)
-    with pytest.raises(DamagedBlock) as caught:
+    with damage_named(TIP):
         verify(folder)
-    assert caught.value.height == TIP
 
 
 def test_blocks_sealed_meanwhile_are_not_looked_at(folder: Path) -> None:
@@ -186,9 +188,7 @@ def test_a_flipped_bit_anywhere_in_a_block_names_the_block(folder: Path, height:
         place.end - 1,
     ]:
         flip(block_file(folder), at)
-        with pytest.raises(Damage) as caught:
-            verify(folder)
-        assert height_named(caught.value) == height, at
+        assert height_named(folder) == height, at
         flip(block_file(folder), at)
     assert verify(folder).height == TIP
 
@@ -206,26 +206,23 @@ def test_a_flipped_bit_in_the_table_of_heights_names_the_entry(folder: Path, hei
 def test_a_block_file_cut_short_names_the_block(folder: Path) -> None:
     place = places_in(folder)[3]
     os.truncate(block_file(folder), place.end - 1)
-    with pytest.raises(DamagedBlock) as caught:
+    with damage_named(3):
         verify(folder)
-    assert caught.value.height == 3
 
 
 def test_a_missing_block_file_names_its_first_block(tmp_path: Path) -> None:
     make_chain(tmp_path, CONTENTS, block_file_bytes=1)
     block_file(tmp_path, 3).unlink()
-    with pytest.raises(DamagedBlock) as caught:
+    with damage_named(3):
         verify(tmp_path)
-    assert caught.value.height == 3
 
 
 def test_bytes_behind_the_last_block_of_a_full_file_name_that_block(tmp_path: Path) -> None:
     make_chain(tmp_path, CONTENTS, block_file_bytes=1)
     with block_file(tmp_path, 2).open("ab") as stream:
         stream.write(b"more")
-    with pytest.raises(DamagedBlock, match="4 bytes") as caught:
+    with damage_named(2, "4 bytes"):
         verify(tmp_path)
-    assert caught.value.height == 2
 
 
 # --- an attacker in the block files ------------------------------------------------------------
@@ -277,9 +274,8 @@ def test_a_block_sealed_again_is_found_at_the_table_if_that_was_forgotten(folder
     blocks[TIP] = block_of(*changed_flight(blocks[TIP], 1, ARR_DELAY=-60))
     write_blocks(folder, blocks)
     write_table(folder, [*places[:-1], places_in(folder)[-1]._replace(hash=places[-1].hash)])
-    with pytest.raises(DamagedBlock, match="table of heights") as caught:
+    with damage_named(TIP, "table of heights"):
         verify(folder)
-    assert caught.value.height == TIP
 
 
 def test_a_history_sealed_again_is_found_in_the_index_down_to_the_field(folder: Path) -> None:
@@ -316,9 +312,7 @@ def test_swapped_blocks_name_the_first_of_them(
             folder,
             [place._replace(hash=old.hash) for place, old in zip(swapped, places, strict=True)],
         )
-    with pytest.raises(Damage) as caught:
-        verify(folder)
-    assert height_named(caught.value) == one
+    assert height_named(folder) == one
 
 
 def test_the_newest_blocks_taken_off_are_missed_by_the_index(folder: Path) -> None:
@@ -348,9 +342,7 @@ def test_a_changed_entry_of_the_table_names_the_block(
     places = places_in(folder)
     places[height] = TABLE_CHANGES[change](places[height])
     write_table(folder, places)
-    with pytest.raises(Damage) as caught:
-        verify(folder)
-    assert height_named(caught.value) == height
+    assert height_named(folder) == height
 
 
 @pytest.mark.parametrize("file", [1, 3, 99])
@@ -368,9 +360,7 @@ def test_bytes_hidden_behind_a_frame_are_found(folder: Path, height: int) -> Non
     frames = [frame(block) for block in blocks]
     frames[height] += b"hidden"
     write_blocks(folder, blocks, frames)
-    with pytest.raises(Damage) as caught:
-        verify(folder)
-    assert height_named(caught.value) == height
+    assert height_named(folder) == height
 
 
 def test_a_header_that_is_not_canonical_names_the_block(folder: Path) -> None:
@@ -380,9 +370,8 @@ def test_a_header_that_is_not_canonical_names_the_block(folder: Path) -> None:
     frames = [frame(block) for block in blocks]
     frames[TIP] = frame_of(spaced, blocks[TIP].body, compress(blocks[TIP].body))
     write_blocks(folder, blocks, frames)
-    with pytest.raises(DamagedBlock, match="canonical") as caught:
+    with damage_named(TIP, "canonical"):
         verify(folder)
-    assert caught.value.height == TIP
 
 
 # --- several processes -------------------------------------------------------------------------
@@ -400,9 +389,8 @@ def test_several_processes_find_the_same(good: Path, processes: int) -> None:
 def test_several_processes_name_the_first_of_two_damaged_blocks(folder: Path, first: int) -> None:
     for height in (first, TIP):
         flip(block_file(folder), places_in(folder)[height].end - 1)
-    with pytest.raises(DamagedBlock) as caught:
+    with damage_named(first):
         verify(folder, processes=3)
-    assert caught.value.height == first
 
 
 def test_a_process_that_dies_is_an_error_and_none_is_left(good: Path) -> None:
@@ -431,14 +419,12 @@ def test_stretches_that_do_not_meet_name_the_block_where_they_should(
         below = stretches[1].below
         assert below is not None
         stretches[1] = replace(stretches[1], below=replace(below, **changed))
-        with pytest.raises(DamagedBlock, match="two readings") as caught:
+        with damage_named(1, "two readings"):
             joined(stretches, map(partial(checked, store, nothing), stretches), TIP, print)
-    assert caught.value.height == 1
 
 
 def test_blocks_that_could_not_be_read_at_first_are_not_passed_over(good: Path) -> None:
     with closing(BlockStore(good)) as store:
         stretches = list(stretches_of(store, TIP))[:-1]
-        with pytest.raises(DamagedBlock, match="two readings") as caught:
+        with damage_named(4, "two readings"):
             joined(stretches, map(partial(checked, store, nothing), stretches), TIP, print)
-    assert caught.value.height == 4

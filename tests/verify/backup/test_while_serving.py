@@ -4,20 +4,17 @@ import json
 import shutil
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 
 from backend.base.settings import Settings
-from backend.chain.flight import as_mapping
 from backend.verify.audit import verify
-from tests.api.processes import ROOT, Service, environment, serving, until
+from tests.api.processes import ROOT, environment, serving, until
+from tests.faults.clients import Memory, memories, posting
 from tests.flights import csv_of, flight, flights, transactions_in
 from tests.test_cli import answer, call, refusal
 from tests.verify.backup.house import House, everything_in
@@ -26,46 +23,12 @@ pytestmark = pytest.mark.slow
 
 CLIENTS = 2
 IMPORTED = 2000
-PAUSE_S = 0.01  # between two posts of a client
-POSTED_FROM = 10**8
 
 
-class Posting(threading.Thread):
-    """Posts flights of its own, and remembers the id of each that was acknowledged."""
-
-    def __init__(self, service: Service, number: int, stopping: threading.Event) -> None:
-        super().__init__()
-        self.acknowledged: dict[int, int] = {}  # id -> serial
-        self._url, self._stopping = f"{service.url}/transactions", stopping
-        self._serial = POSTED_FROM + number * 10**6
-
-    def run(self) -> None:
-        with requests.Session() as session:
-            session.trust_env = False
-            while not self._stopping.wait(PAUSE_S):
-                self._serial += 1
-                body = as_mapping(flight(self._serial))
-                response = session.post(self._url, json=body, timeout=30)
-                if response.status_code == 202:
-                    self.acknowledged[response.json()["TRANSACTION_ID"]] = self._serial
-
-
-@contextmanager
-def posting(service: Service) -> Iterator[list[Posting]]:
-    stopping = threading.Event()
-    clients = [Posting(service, number, stopping) for number in range(CLIENTS)]
-    for client in clients:
-        client.start()
-    try:
-        yield clients
-    finally:
-        stopping.set()
-        for client in clients:
-            client.join(30)
-
-
-def acknowledged_by(clients: list[Posting]) -> dict[int, int]:
-    return {i: serial for client in clients for i, serial in client.acknowledged.copy().items()}
+def acknowledged_by(clients: list[Memory]) -> dict[int, int]:
+    """Which serial each id was given to, as far as clients were told."""
+    receipts = [receipt for client in clients for receipt in client.acknowledged.copy()]
+    return {receipt.transaction_id: receipt.serial for receipt in receipts}
 
 
 def start(folder: Path, *arguments: object) -> "subprocess.Popen[bytes]":
@@ -84,7 +47,8 @@ def test_every_flight_acknowledged_before_is_in_it(tmp_path: Path) -> None:
     file = tmp_path / "flights.csv"
     file.write_text(csv_of(flights(IMPORTED)))
     with serving(folder, FLIGHTCHAIN_BLOCK_FILE_BYTES=30_000) as service:
-        with posting(service) as clients, start(folder, "import", file) as importing:
+        clients = memories(CLIENTS)
+        with posting(service.port, clients), start(folder, "import", file) as importing:
             until(lambda: len(acknowledged_by(clients)) > 20)
             for number in range(3):
                 before = acknowledged_by(clients)
@@ -127,19 +91,3 @@ def test_words_and_json_are_kept_apart(house: House, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["pending"] == 7
     assert "holds blocks 0 to 5" in done.stderr
     refusal(call(new, "restore", backup))
-
-
-def test_a_backup_onto_a_disk_that_is_full_says_so(house: House, tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8k", "none", disk], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"a small disk needs root: {mounted.stderr.decode().strip()}")
-    try:
-        said = refusal(call(house.folder, "backup", str(disk)))
-        assert said.startswith(f"error: the disk of {disk} has ")
-        assert "the backup is not complete; run it again" in said
-    finally:
-        subprocess.run(["umount", disk], check=True)
