@@ -13,7 +13,6 @@ from loadtests.experiments import open_workload_figures as figures
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments.open_workload_comparison import (
     FORECASTS,
-    ORDERS,
     AsTheStudy,
     Steady,
     give_or_take,
@@ -84,7 +83,6 @@ def analyse(results: Results) -> Report:
         rejected=_rejected(made, runs),
         servers=SERVERS,
         forecasts=FORECASTS,
-        orders=ORDERS,
         percent=percent,
         give_or_take=give_or_take,
     )
@@ -152,7 +150,6 @@ def _over_time(runs: Sequence[OpenRun]) -> list[Figure]:
 def _conclusion(steady: Sequence[Steady]) -> str:
     """At how many loads the forecast from one customer holds, and whether service is in order."""
     counts = Counter(point.forecast for point in steady)
-    orders = Counter(point.order for point in steady)
     return SENTENCES.one(
         "conclusion",
         points=steady,
@@ -161,7 +158,7 @@ def _conclusion(steady: Sequence[Steady]) -> str:
             for verdict, words in FORECASTS.items()
             if verdict is Verdict.AGREES or counts[verdict]
         ],
-        orders=[(words, orders[verdict]) for verdict, words in ORDERS.items() if orders[verdict]],
+        orders=Counter(point.order_told for point in steady).items(),
     )
 
 
@@ -220,7 +217,7 @@ _OF_ORDER: Sequence[Column[Steady]] = [
     ("Replay as served", lambda p: p.served if p.as_served else None),
     ("Difference", lambda p: percent(p.as_served, p.served) if p.as_served else None),
     ("Overtaken", lambda p: percent(p.overtaken, 1.0)[1:] if p.overtaken else None),
-    ("Served", lambda point: ORDERS[point.order]),
+    ("Served", lambda point: point.order_told),
 ]
 _OF_SHORT: Sequence[Column[AsTheStudy]] = [
     ("Share of L", lambda point: f"{point.key.fraction:g}"),

@@ -53,6 +53,10 @@ ORDERS: Mapping[Verdict | None, str] = {
     Verdict.NOT_DECIDED: "in an order that is not decided",
     None: "in an order that the server does not tell",
 }
+WAITED, HURRIED = (
+    f"without overtaking, but {how} than by as many workers with the times that it told"
+    for how in ("later", "sooner")
+)
 SIMULATED_RUNS = 10_000
 REPLICATIONS_FROM = 0.8  # share of L from which intervals from batches of one run are too narrow
 PUBLISHED = {one.fraction: one.tested_s / UNROUNDED.mean_s for one in OPEN_WORKLOADS}
@@ -205,6 +209,15 @@ class Steady(AtLoad):
         found = {self._verdict(self.as_served, self.served), self._verdict(self.overtaken, 1.0)}
         by_severity = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)
         return next(verdict for verdict in by_severity if verdict in found)
+
+    @property
+    def order_told(self) -> str:
+        """How requests were served, in words; it may be neither in order nor by overtaking."""
+        if self.as_served is None or self.overtaken is None or self.order is not Verdict.DISAGREES:
+            return ORDERS[self.order]
+        if self._verdict(self.overtaken, 1.0) is not Verdict.AGREES:
+            return ORDERS[self.order]
+        return WAITED if self.as_served.estimate > 0 else HURRIED
 
     def _verdict(self, difference: Interval, mean: float) -> Verdict:
         least = REPLICATIONS if self.key.fraction >= REPLICATIONS_FROM else 0

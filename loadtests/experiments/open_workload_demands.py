@@ -155,7 +155,8 @@ def _demands(line: DemandsLine, run: Recorded) -> Demands:
     def mean_s(names: Sequence[str]) -> float:
         return fmean([sum(map(one.duration_s, names)) for one in run.asked])
 
-    total_s, response_s = mean_s(["total"]), fmean(run.times_s)
+    response_s = fmean(run.times_s)
+    total_s = mean_s(["total"]) or response_s  # of a server that does not tell, all keeps it busy
     engine_s, files_s = mean_s(ENGINE), mean_s(FILES)
     front_s = min(max(0.0, (line.server_cpu_s or 0.0) - total_s), response_s - total_s)
     rest_s, network_s = max(0.0, total_s - engine_s - files_s), response_s - total_s - front_s

@@ -50,6 +50,7 @@ CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60
 CALIBRATED_EVERY_S = 200.0
 VARIED_TIMES = 4  # times of the service vary by 0.07 of their mean, where waits vary by 0.01
 NONE_DECIDED = "No load can be decided now; wait until the machine is quiet"
+MOST_PERCENT = 200.0  # that a forecast is said to move
 MOST_TIMES = 2  # the most runs to make, as a multiple of those lacking
 AT_MOST_TIMES = 3  # as many runs as planned, if they do not decide
 
@@ -246,10 +247,12 @@ def changes_told(found: Calibration, queue: Queue, fractions: Sequence[float]) -
     if len(decided) == len(fractions):
         return ""
     can = f"Loads that can be decided now: --loads {','.join(decided)}" if decided else NONE_DECIDED
+    by = 100 * moved[fractions[-1]]
+    size = f"by {by:.0f} %, more than the {100 * TOLERANCE:g} % that decide"
     return (
         f"E[S] changed by {100 * change:.1f} % more than by chance within one calibration; that "
-        f"moves the forecast at {fractions[-1]:g} of L by {100 * moved[fractions[-1]]:.0f} %, more "
-        f"than the {100 * TOLERANCE:g} % that decide. {can}."
+        f"moves the forecast at {fractions[-1]:g} of L "
+        f"{size if by < MOST_PERCENT else 'to many times as much'}. {can}."
     )
 
 

@@ -147,9 +147,10 @@ def each_once(requests: Requests, asked: set[str]) -> Requests:
                 repeated = 0
                 yield request
             elif (repeated := repeated + 1) > MOST_REPEATED:
-                told = f"its flights give no more than about {len(asked)} different questions"
+                told = f"the service's flights give only about {len(asked)} different questions"
                 raise ProgramFailed(
-                    f"{told}, and each is asked once; measure fewer or a longer chain"
+                    f"{told}, and each is asked once; ask a service with more days and routes, or "
+                    "for a shorter time (--quick, --minutes)"
                 )
 
     return new

@@ -14,7 +14,6 @@ from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments.open_workload import closed_table
 from loadtests.experiments.open_workload_comparison import (
     FORECASTS,
-    ORDERS,
     Steady,
     give_or_take,
     percent,
@@ -73,7 +72,6 @@ def analyse(results: Results) -> Report:
         left_out=left_out(measured_loads),
         refused=results.lines_if_any(loads.REFUSED, loads.RefusedLine),
         forecasts=FORECASTS,
-        orders=ORDERS,
         percent=percent,
     )
     return Report(

@@ -194,8 +194,13 @@ class Generator:
         how: dict[str, Any] = {"customers": 1, "warm_up": WARM_UP, "each_once": each_once}
         record = self.closed(target, choices, run, requests=requests, **how)
         if failed := [row for row in record.rows if not row.succeeded]:
-            told = f"{len(failed)} requests failed, one with {failed[0].status}"
-            raise ProgramFailed(f"{run}: {told}")
+            status = failed[0].status
+            first = f"was answered {status}" if status else "had no whole answer"
+            raise ProgramFailed(
+                f"{run}: {len(failed)} of {len(record.rows)} requests of a single customer failed; "
+                f"the first of them {first}. Nothing can be measured under load of a server that "
+                "fails without load; see to that first."
+            )
         return replace(calibration_of(run, record.rows[WARM_UP:]), each_once=each_once)
 
 

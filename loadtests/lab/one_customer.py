@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from http.client import HTTPException
 from itertools import islice
 from math import inf
+from urllib.parse import urlsplit
 
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
 from loadtests.generation.run import REQUESTS, RunRecord, Target, judge_run
@@ -25,7 +26,7 @@ from loadtests.generation.schedule import Request
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results, TableWriter
 from loadtests.machine import moment
-from loadtests.processes import Site, exchanged
+from loadtests.processes import ProgramFailed, Site, exchanged
 from loadtests.servers.timing import SERVER_TIMING, entries, told
 
 PARTS = "parts"
@@ -73,7 +74,7 @@ class Customer:
 
         least: smallest number of requests that count. least_s: least time they take together.
         most_s: time after which no more are sent, even if they are fewer.
-        Returns the rows of all requests.
+        Returns the rows of all requests. Raises ProgramFailed if none succeeded.
         """
         begun_unix_s, start_s = time.time(), time.monotonic()
         answers = self._answers(server, run, requests, start_s)
@@ -91,6 +92,9 @@ class Customer:
         client_cpu = used.own_s / used.wall_s
         facts = replace(record.facts(), foreign_cpu=used.foreign_cores, client_cpu=client_cpu)
         judge_run(self._results.folder, record, facts)
+        if not any(row.succeeded for row in rows):
+            last = f"the last with status {rows[-1].status}" if rows else "there was none to ask"
+            raise ProgramFailed(f"{run}: no request of {len(rows)} was answered well, {last}")
         return rows
 
     def _answers(
@@ -116,7 +120,8 @@ def _answer(url: str, path: str) -> tuple[int, Mapping[str, str]]:
     """GET `path` and read the whole answer. Returns its status and its headers, in lower case."""
     try:
         with Site(url).connection() as connection:
-            response, _ = exchanged(connection, path, headers={"Connection": "close"})
+            whole = urlsplit(url).path.rstrip("/") + path
+            response, _ = exchanged(connection, whole, headers={"Connection": "close"})
             return response.status, {name.lower(): text for name, text in response.getheaders()}
     except (OSError, HTTPException):
         return NO_ANSWER, {}

@@ -4,8 +4,15 @@ from random import Random
 
 import pytest
 
-from loadtests.experiments.open_workload_comparison import steady_points
+from loadtests.experiments.open_workload_comparison import ORDERS, WAITED, steady_points
+from loadtests.models.estimates import Verdict
 from tests.loadtests.experiments.planted_servers import PLANTED
+
+WORDS = {
+    "one worker less": WAITED,
+    "shares its processor": WAITED,
+    "the last first": ORDERS[Verdict.DISAGREES],
+}
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -13,3 +20,4 @@ def test_both_verdicts_are_right(name: str) -> None:
     planted = PLANTED[name]
     (point,) = steady_points(planted.runs(Random(f"{name} 1")))
     assert (point.forecast, point.order) == (planted.forecast, planted.order)
+    assert point.order_told == WORDS.get(name, ORDERS[planted.order])

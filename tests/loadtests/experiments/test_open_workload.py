@@ -62,6 +62,7 @@ from loadtests.models.open_queue import ONE, Queue
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence
 from loadtests.processes import Site
+from tests.loadtests.experiments.made_up import judge, keep, results_of
 
 SERVICE_S = 0.04
 QUICK = Options(Mode.EMULATED, scale=1000, quick=True)
@@ -80,7 +81,7 @@ def plan(monkeypatch: pytest.MonkeyPatch, *chosen: Load) -> None:
     monkeypatch.setattr(loads, "planned", lambda options: chosen)
 
 
-def made(folder: Path, mode: Mode, scale: float) -> Results:
+def made(folder: Path, mode: Mode, scale: float | None) -> Results:
     run(EXPERIMENT, Options(mode, scale=scale, quick=True), folder, lambda text: None)
     return Results(folder)
 
@@ -596,6 +597,17 @@ def little_of_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "QUICK_FLIGHTS", 1000)
 
 
+def test_a_server_that_tells_no_times_is_busy_all_the_time(tmp_path: Path) -> None:
+    results = results_of("open-workload", tmp_path)
+    with results.more(learning.DEMANDS, learning.DemandsLine) as table:
+        table.add(learning.DemandsLine("d", SERVICE, 0, 1, None))
+    keep(results, [Row("d", n, "k", n, n, None, n + 0.02, None, 200, "") for n in range(3)])
+    judge(results, {"d": True})
+    (known,) = demands(results).values()
+    assert known.busy_s == pytest.approx(0.02)
+    assert known.network_s == pytest.approx(0.0)
+
+
 def test_a_turnaround_longer_than_all_around_a_request_leaves_nothing_on_the_way() -> None:
     """As on a machine that was busy with something else during a closed run."""
     alone = Demands(0.02, 0.0, 0.001, 0.001, 0.002, server=SERVICE, queue=ONE, requests=9)
@@ -611,7 +623,7 @@ def test_the_service_is_predicted_from_one_customer_and_measured_open_and_closed
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan(monkeypatch, Load(SERVICE, STEADY, 0.5, 1, arrivals=75))
-    results = made(tmp_path / "one", Mode.REAL, 1)
+    results = made(tmp_path / "one", Mode.REAL, None)
     ((name, known),) = demands(results).items()
     assert (name, known.queue) == (SERVICE, Queue())
     assert 0 < known.engine_s < known.busy_s

@@ -8,7 +8,7 @@ import pytest
 from loadtests.generation.schedule import Request
 from loadtests.lab.one_customer import one_customer, recorded
 from loadtests.lab.results import Results
-from loadtests.processes import HOST, Service, free_port
+from loadtests.processes import HOST, ProgramFailed, Service, free_port
 from loadtests.servers.gunicorn import FCFS
 from loadtests.servers.known import known_server
 
@@ -51,9 +51,10 @@ def test_failures_reject_a_run_and_do_not_count(tmp_path: Path) -> None:
 def test_a_server_that_is_not_there_is_a_row_without_status(tmp_path: Path) -> None:
     gone = Service(f"http://{HOST}:{free_port()}", pid=1)
     assert HOST in gone.url
-    with one_customer(Results(tmp_path)) as customer:
-        rows = customer.asks(gone, "one", [ASKED])
-    assert [row.status for row in rows] == [0]
+    told = pytest.raises(ProgramFailed, match="one: no request of 1 was answered well, the last wi")
+    with one_customer(Results(tmp_path)) as customer, told:
+        customer.asks(gone, "one", [ASKED])
+    assert [row["status"] for row in Results(tmp_path).rows("requests")] == ["0"]
     assert recorded(Results(tmp_path), {"one": 0}) == {}
 
 
