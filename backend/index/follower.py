@@ -34,7 +34,7 @@ from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import verified_block
 
-BLOCKS_AT_ONCE = 32
+BLOCKS_AT_ONCE = 48
 
 Done = TypeVar("Done")
 Progress = Callable[[int, int], None]  # blocks done, blocks to do; first before any is done
@@ -216,18 +216,24 @@ def _build(path: Path, store: BlockStore, progress: Progress) -> None:
 
 
 def _follow(writer: IndexWriter, store: BlockStore, progress: Progress) -> None:
+    """Take in all blocks up to the tip; while some are taken in, a thread reads the next."""
     position = writer.position()
-    start = at = 0 if position is None else position.height + 1
+    start = 0 if position is None else position.height + 1
     end = store.height() + 1
-    if at < end:
+    if start < end:
         progress(0, end - start)  # the first blocks may take long, too
-    while at < end:
-        run = store.frames(at, min(BLOCKS_AT_ONCE, end - at))
-        writer.apply(
-            [
-                sealed_block(verified_block(frame, at + i, place.hash))
-                for i, (place, frame) in enumerate(run)
-            ]
-        )
-        at += len(run)
-        progress(at - start, end - start)
+    with ThreadPoolExecutor(1, "reading") as helper:
+        coming = helper.submit(_sealed_blocks, store, start, end)
+        while blocks := coming.result():
+            at = blocks[-1].header.height + 1
+            coming = helper.submit(_sealed_blocks, store, at, end)
+            writer.apply(blocks)
+            progress(at - start, end - start)
+
+
+def _sealed_blocks(store: BlockStore, start: int, end: int) -> list[SealedBlock]:
+    """Return the next blocks from a height on, as many as are taken in together."""
+    return [
+        sealed_block(verified_block(frame, start + i, place.hash))
+        for i, (place, frame) in enumerate(store.frames(start, min(BLOCKS_AT_ONCE, end - start)))
+    ]

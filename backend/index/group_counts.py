@@ -38,6 +38,14 @@ KNOWN_CARRIERS = """
         FROM known WHERE carrier IS NOT NULL)
     SELECT carrier FROM known WHERE carrier IS NOT NULL"""
 
+# The same with the months of a range that the table of routes by month has.
+_MONTHS = """
+    WITH RECURSIVE known (month) AS (
+        SELECT min(month) FROM route_slot WHERE month BETWEEN ?1 AND ?2
+        UNION ALL
+        SELECT (SELECT min(month) FROM route_slot WHERE month > known.month AND month <= ?2)
+        FROM known WHERE month IS NOT NULL)"""
+
 _PLACES = "SELECT place, code, name FROM place JOIN city USING (city)"
 _ROUTES = "SELECT route, origin, dest FROM route"
 _WITH_CODE = "(SELECT place FROM place WHERE code = ?)"
@@ -248,18 +256,18 @@ def _of_slots(rows: Rows, where: _Where, group_by: str, periods: Range) -> list[
     slots, raw = _SLOTS.get(group_by, _SLOTS["hour"]), _HOURS.get(group_by, ("slot",))[0]
     span, *ends = periods
     values: list[object]
+    months = ""
     if where.places:
-        source = "route CROSS JOIN route_slot AS total ON total.route = route.route"
+        months = _MONTHS
+        source = "known CROSS JOIN route CROSS JOIN route_slot AS total USING (month, route)"
         conditions, values = _and_carrier(where)
-        conditions = (
-            f"{where.places} AND month BETWEEN ? AND ? AND slot BETWEEN ? AND ?{conditions}"
-        )
-        values = [*where.values, *ends, *slots, *values]
+        conditions = f"slot BETWEEN ? AND ? AND {where.places}{conditions}"
+        values = [*ends, *slots, *where.values, *values]
     else:
         source = "carrier_slot"
         conditions = f"carrier = ? AND {_PERIODS} AND slot BETWEEN ? AND ?"
         values = [where.in_sums, span, *ends, *slots]
-    select = f"SELECT {raw}, {SUMS} FROM {source}"  # noqa: S608  our own names
+    select = f"{months} SELECT {raw}, {SUMS} FROM {source}"  # noqa: S608  our own names
     return rows(f"{select} WHERE {conditions} GROUP BY 1", values)
 
 

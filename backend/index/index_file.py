@@ -34,7 +34,7 @@ Rows = Callable[[str, Sequence[object]], list[Any]]  # statement, values -> all 
 FOLDER = "index"
 LINK_NAME = "index.sqlite"
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 READER_CACHE_KIB = 4096
 
 # Result codes of SQLite that say that the file is wrong.

@@ -120,10 +120,11 @@ CREATE TABLE carrier_slot (
     PRIMARY KEY (carrier, span, period, slot)
 ) WITHOUT ROWID;
 
--- The same of routes, by month (a period of span 1) alone.
+-- The same of routes, by month (a period of span 1) alone. The month comes first, so that what is
+-- added to a month changes few pages, however many months there are.
 CREATE TABLE route_slot (
-    route          INTEGER NOT NULL,
     month          INTEGER NOT NULL,
+    route          INTEGER NOT NULL,
     slot           INTEGER NOT NULL,
     carrier        INTEGER NOT NULL,
     flights        INTEGER NOT NULL,
@@ -133,7 +134,7 @@ CREATE TABLE route_slot (
     on_time        INTEGER NOT NULL,
     sum_arr_delay  INTEGER NOT NULL,
     sum_dep_delay  INTEGER NOT NULL,
-    PRIMARY KEY (route, month, slot, carrier)
+    PRIMARY KEY (month, route, slot, carrier)
 ) WITHOUT ROWID;
 
 -- Totals of months and years in the order in which rankings are read: all airports of departure

@@ -134,9 +134,9 @@ _EXPECTED = {
     ),
     "route_slot": (
         f"""{_CALENDAR}
-            SELECT route, month, {HOUR}, carrier, {COUNTED}
+            SELECT month, route, {HOUR}, carrier, {COUNTED}
             FROM {_FLIGHTS_BY_MONTH} WHERE {_WITH_HOUR} GROUP BY 1, 2, 3, 4
-            UNION ALL SELECT route, month, weekday, carrier, {COUNTED} FROM {_FLIGHTS_BY_MONTH}
+            UNION ALL SELECT month, route, weekday, carrier, {COUNTED} FROM {_FLIGHTS_BY_MONTH}
             GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4""",  # noqa: S608
         "SELECT * FROM route_slot ORDER BY 1, 2, 3, 4",
     ),

@@ -37,7 +37,7 @@ from backend.storage import checked_sqlite
 from backend.storage.checked_sqlite import Wrong
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
-_WRITER_CACHE_KIB = 65536
+_WRITER_CACHE_KIB = 49152
 _CHECKPOINT_PAGES = 8192  # 32 MB of log; each checkpoint syncs
 
 _AIRPORTS = """

@@ -35,7 +35,7 @@ from backend.sealing.spool import Spool
 from backend.sealing.trusted_clock import LEAP_MS
 from backend.sources.source import FlightColumns, Source, validated
 
-BLOCKS_AT_ONCE = 32  # sealed with one sync, and indexed together
+BLOCKS_AT_ONCE = 48  # sealed with one sync, and indexed together: more take more memory
 
 
 @dataclass(slots=True)

@@ -179,10 +179,10 @@ EXTRA = {
     f" SELECT carrier, 2, 2008, slot, {COUNTS} FROM carrier_slot LIMIT 1",
     "carrier_slot of a weekday of a day": "INSERT INTO carrier_slot"
     f" SELECT carrier, 0, period, 24, {COUNTS} FROM carrier_slot LIMIT 1",
-    "route_slot": "INSERT INTO route_slot VALUES (1, 9, 3, 19393, 1, 0, 1, 1, 1, 5, 8)",
-    "route_slot of nothing": "INSERT INTO route_slot VALUES (0, 9, 3, 7, 0, 0, 0, 0, 0, 0, 0)",
+    "route_slot": "INSERT INTO route_slot VALUES (9, 1, 3, 19393, 1, 0, 1, 1, 1, 5, 8)",
+    "route_slot of nothing": "INSERT INTO route_slot VALUES (9, 0, 3, 7, 0, 0, 0, 0, 0, 0, 0)",
     "route_slot of another slot": "INSERT INTO route_slot"
-    f" SELECT route, month, 31, carrier, {COUNTS} FROM route_slot LIMIT 1",
+    f" SELECT month, route, 31, carrier, {COUNTS} FROM route_slot LIMIT 1",
     "ranking": "INSERT INTO ranking VALUES (2, 19393, 1, 9, 1, 1, 0, 1, 1, 1, 5, 8)",
     "ranking of nothing": "INSERT INTO ranking VALUES (0, 7, 1, 9, 1, 0, 0, 0, 0, 0, 0, 0)",
     "ranking of all carriers": "INSERT INTO ranking VALUES (1, 0, 2, 9, 1, 1, 0, 1, 1, 1, 5, 8)",
@@ -234,7 +234,7 @@ def test_an_extra_flight_is_found_even_if_every_total_counts_it(folder: Path) ->
             for span, period, slot in ((0, 47482, 19), (1, 25200, 19), (1, 25200, 28))
         ),
         *(
-            f"INSERT INTO route_slot VALUES (1, 25200, {slot}, 19393, {EXTRA_COUNTS})"
+            f"INSERT INTO route_slot VALUES (25200, 1, {slot}, 19393, {EXTRA_COUNTS})"
             for slot in (19, 28)
         ),
         *(
