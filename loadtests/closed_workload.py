@@ -42,9 +42,7 @@ OPTIONS: options.Table = (
 def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     """The plan, which is the same for all workers. Raises ValueError, OSError, ProgramFailed."""
     options.law_from(chosen.law, LAWS, is_beside=node.is_beside())
-    for name in ("think", "warm_up", "requests", "duration"):
-        if getattr(chosen, name) < 0:
-            raise ValueError(f"--{name.replace('_', '-')} is {getattr(chosen, name)}; not negative")
+    options.require_not_negative(chosen, "think", "warm_up", "requests", "duration")
     choices = options.choices_from(chosen, host)
     shares = options.shares_from(chosen.mix)
     mixed(choices, Random(chosen.seed), shares)  # raises for a share without requests  # noqa: S311  a load, no secrets

@@ -63,9 +63,7 @@ def sequences_from(chosen: Namespace, host: str) -> interactions.Sequences:
 
 def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     """The plan, which is the same for all workers. Raises ValueError, OSError, ProgramFailed."""
-    for name in ("interval", "interactions", "duration"):
-        if getattr(chosen, name) < 0:
-            raise ValueError(f"--{name} is {getattr(chosen, name)}; not negative")
+    options.require_not_negative(chosen, "interval", "interactions", "duration")
     sequences = sequences_from(chosen, host)
     content = [[interaction.as_json() for interaction in own] for own in sequences]
     until_s = None if chosen.interactions else chosen.duration

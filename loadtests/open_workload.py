@@ -60,6 +60,8 @@ def _drawn_times(chosen: Namespace, random: Random) -> list[float]:
     law = options.law_from(chosen.law, LAWS, is_beside=node.is_beside())
     if chosen.fraction and not chosen.capacity:
         raise ValueError("--fraction needs --capacity, the rate at which the service saturates")
+    rates = ("fraction", "capacity") if chosen.fraction else ("rate",)
+    options.require_positive(chosen, *rates, "arrivals" if chosen.arrivals else "duration")
     rate_per_s = chosen.fraction * chosen.capacity or chosen.rate
     count = chosen.arrivals or None
     until_s = None if count else chosen.duration

@@ -44,6 +44,7 @@ from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.waiting import Appointments, sleep_precisely, wait_until
 from loadtests.processes import ProgramFailed
 from loadtests.servers.timing import boot_id
+from loadtests.tables import TableError
 
 PART_MESSAGE, ROWS_MESSAGE = "flightchain-part", "flightchain-rows"
 LOCAL_START_DELAY_S, DISTRIBUTED_START_DELAY_S = 0.2, 1.5
@@ -122,6 +123,14 @@ def _worker_ids(runner: Any) -> list[str]:
     return [client.id for client in (*clients.ready, *clients.spawning, *clients.running)]
 
 
+def _row_file(path: Path) -> RowFile:
+    """The file of --raw. Ends this program with a sentence if nothing can be written there."""
+    try:
+        return RowFile(path)
+    except (OSError, TableError) as problem:
+        raise SystemExit(f"error: --raw: {problem}") from None
+
+
 def _every(pause_s: float, act: Callable[[], None]) -> None:
     while True:
         gevent.sleep(pause_s)
@@ -189,7 +198,7 @@ class Node:
         self._run: _Run | None = None
         self._runs_started = 0
         keeps_rows = self._options.raw and not self._is_worker()
-        self._file = RowFile(Path(self._options.raw)) if keeps_rows else None
+        self._file = _row_file(Path(self._options.raw)) if keeps_rows else None
         self._runner.register_message(PART_MESSAGE + self._workload, self._on_part)
         self._runner.register_message(ROWS_MESSAGE + self._workload, self._on_rows)
         events = environment.events
@@ -232,7 +241,11 @@ class Node:
             return
         try:
             self._begin()
-        except (OSError, ValueError, ProgramFailed) as problem:
+        except OSError as problem:
+            is_of_file = problem.filename is not None
+            at = "" if is_of_file else f"no service answers at {self.environment.host}: "
+            self._fail(f"{at}{problem}")
+        except (ValueError, ProgramFailed) as problem:
             self._fail(str(problem))
 
     def _begin(self) -> None:

@@ -51,6 +51,26 @@ def add(parser: Any, table: Table, files: Table, run_id: str) -> None:
             )
 
 
+def require_positive(chosen: Namespace, *names: str) -> None:
+    """Raise ValueError for the first of these options that is not above 0."""
+    for name in names:
+        if not (value := getattr(chosen, name)) > 0:
+            raise ValueError(f"{_option(name)} is {value}; it must be above 0")
+
+
+def require_not_negative(chosen: Namespace, *names: str) -> None:
+    """Raise ValueError for the first of these options that is below 0, and for no customers."""
+    for name in names:
+        if not (value := getattr(chosen, name)) >= 0:
+            raise ValueError(f"{_option(name)} is {value}; it must not be negative")
+    if chosen.num_users == 0:
+        raise ValueError("-u is 0; there must be at least 1 customer")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 def law_from(text: str, laws: Collection[str], *, is_beside: bool) -> str:
     """The law of one workload in `--law`, where two that run together may have one each.
 

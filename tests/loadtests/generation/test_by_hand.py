@@ -174,10 +174,28 @@ def _total(page: str) -> dict[str, float]:
     return total
 
 
-def test_what_cannot_be_is_explained_and_ends_with_an_error(hand: Hand, quick: Path) -> None:
+@pytest.mark.parametrize(
+    ("workload", "asked", "said"),
+    [
+        ("closed", ("--mix", "known:1"), "error: --mix 'known:1': 'known:1' is not like"),
+        in_the_long_run("closed", ("-u", 0), "error: -u is 0; there must be at least 1 customer"),
+        in_the_long_run("open", ("--rate", 0), "error: --rate is 0.0; it must be above 0"),
+        ("open", ("--raw", "PATHS"), "error: --raw: "),
+    ],
+)
+def test_what_cannot_be_is_explained_and_ends_with_an_error(
+    hand: Hand, quick: Path, workload: str, asked: tuple[object, ...], said: str
+) -> None:
     host = ("--host", "http://127.0.0.1:1", "--paths", quick)
-    assert hand.run("closed", *host, "--mix", "known:1") == 1
-    assert "error: --mix 'known:1': 'known:1' is not like" in hand.said
+    given = [quick if one == "PATHS" else one for one in asked]
+    assert hand.run(workload, *host, *given) == 1
+    assert said in hand.said
+
+
+@pytest.mark.long
+def test_a_host_at_which_nobody_answers_is_named(hand: Hand) -> None:
+    assert hand.run("open", "--host", "http://127.0.0.1:1") == 1
+    assert "error: no service answers at http://127.0.0.1:1: " in hand.said
 
 
 def test_the_questions_are_drawn_from_the_service_itself(

@@ -83,7 +83,7 @@ def test_by_hand_flights_come_from_the_service(
     ("arguments", "said"),
     [
         (("--scenario", "weekly"), "--scenario is 'weekly'; it must be one of mixed, itinerary"),
-        (("--interval", -1), "--interval is -1.0; not negative"),
+        (("--interval", -1), "--interval is -1.0; it must not be negative"),
     ],
 )
 def test_what_cannot_be_is_explained(hand: Hand, arguments: tuple[object, ...], said: str) -> None:
