@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from loadtests.experiments import NAMES, OF_FILES, experiment, pi_measurements, pi_settings, running
+from loadtests.experiments import NAMES, OF_FILES, experiment, pi_measurements, running
 from loadtests.lab import network_file, studies
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.response_times import check_threshold
@@ -150,7 +150,7 @@ def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:
     exit status is 1 if nothing is decided.
     """
     site = Site.at(url)
-    for told in pi_settings.advice(site, ssh):
+    for told in pi_measurements.advice(site, ssh):
         _say(told)
     folder = _new_folder("pi", out)
     options = Options(Mode.REAL, host=site.url, **chosen)

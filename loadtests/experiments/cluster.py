@@ -20,7 +20,7 @@ from loadtests.experiments.cluster_measurements import (
     LoadLine,
     measure,
 )
-from loadtests.experiments.itinerary_transactions import (
+from loadtests.experiments.itinerary import (
     Itineraries,
     itineraries_of,
     itinerary_runs,

@@ -13,7 +13,7 @@ from random import Random
 from statistics import fmean
 from time import sleep, time
 
-from loadtests.experiments.itinerary_transactions import PLAN, RunLine, travelled
+from loadtests.experiments.itinerary import PLAN, RunLine, travelled
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.rules import Facts

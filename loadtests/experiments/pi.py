@@ -1,7 +1,7 @@
 """Reports on a Raspberry Pi, which one command measures over the network: `scripts/lab pi URL`.
 
-`pi_measurements` asks it, within the minutes that are given; `pi_settings` sets or says what it
-should be set to. The report is one page: a sentence, the study's tables beside its own, figures.
+`pi_measurements` sets it up or says what to set, and asks it within the minutes that are given. The
+report is one page: a sentence, the study's tables beside its own, figures.
 """
 
 from collections import Counter

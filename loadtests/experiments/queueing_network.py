@@ -1,21 +1,13 @@
 """Reports the queueing network of study 000: which model describes which server.
 
-`queueing_network_models` has the servers and their models, `…_measurements` measures, `…_runs`
-reads what was measured and compares it, and `…_figures` draws.
+`queueing_network_models` has the servers and their models, `…_runs` measures, and compares what was
+measured with them, and `…_figures` draws.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from loadtests.experiments import queueing_network_figures as figures
-from loadtests.experiments.queueing_network_measurements import (
-    PLAN,
-    QUICK_SCALE,
-    SCALE,
-    PlanLine,
-    measure,
-    plan_of,
-)
 from loadtests.experiments.queueing_network_models import (
     ASYMPTOTES,
     EXPONENTIAL,
@@ -31,12 +23,18 @@ from loadtests.experiments.queueing_network_models import (
     stations,
 )
 from loadtests.experiments.queueing_network_runs import (
+    PLAN,
+    QUICK_SCALE,
+    SCALE,
     WORST_FIRST,
     Pair,
+    PlanLine,
     Point,
     closed_runs,
     expected,
+    measure,
     pairs,
+    plan_of,
     points,
 )
 from loadtests.grouping import grouped

@@ -16,7 +16,7 @@ from loadtests.experiments.cluster_measurements import (
     LoadLine,
     Sizes,
 )
-from loadtests.experiments.itinerary_transactions import PLAN, RunLine
+from loadtests.experiments.itinerary import PLAN, RunLine
 from loadtests.experiments.running import analyse, run
 from loadtests.generation.rows import Row, closed_index
 from loadtests.lab.experiment import Mode, Options

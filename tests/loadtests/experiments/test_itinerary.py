@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 from loadtests.experiments import itinerary
-from loadtests.experiments.itinerary import EXPERIMENT, FULL, Plan
-from loadtests.experiments.itinerary_transactions import (
+from loadtests.experiments.itinerary import (
     AT_RATE,
+    EXPERIMENT,
+    FULL,
     PHASES,
     SINGLE,
     ItineraryRun,
+    Plan,
     RunLine,
     itineraries_of,
     itinerary_runs,

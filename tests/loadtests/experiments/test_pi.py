@@ -13,7 +13,6 @@ from loadtests.__main__ import main
 from loadtests.experiments import open_workload_demands as learning
 from loadtests.experiments import open_workload_measurements as open_measuring
 from loadtests.experiments import pi_measurements as measuring
-from loadtests.experiments import pi_settings as settings
 from loadtests.experiments.open_workload_loads import (
     ELSEWHERE,
     ELSEWHERE_QUESTIONS,
@@ -117,7 +116,7 @@ class TestSettings:
         return tmp_path
 
     def test_are_written_by_ssh_and_the_service_is_restarted(self, ssh: Path) -> None:
-        settings.set_up("pi@pi.local")
+        measuring.set_up("pi@pi.local")
         asked = (ssh / "asked").read_text()
         assert "-- pi@pi.local sudo sed" in asked
         assert "FLIGHTCHAIN_WORKERS=1 FLIGHTCHAIN_ANSWER_CACHE_BYTES=0 | sudo tee -a" in asked
@@ -126,7 +125,7 @@ class TestSettings:
     def test_a_failure_of_ssh_is_told(self, ssh: Path) -> None:
         (ssh / "status").write_text("255")
         with pytest.raises(ProgramFailed, match="could not set the service up: status 255"):
-            settings.set_up("pi@pi")
+            measuring.set_up("pi@pi")
 
     @pytest.mark.parametrize("url", ["", "ftp://pi", "http://", "http://pi:99999", "http://pi:x"])
     @pytest.mark.parametrize("command", [["pi"], ["run", "open-workload", "--host"]])
@@ -162,9 +161,9 @@ class TestSettings:
     def test_another_server_and_none_are_told(self, tmp_path: Path) -> None:
         told = pytest.raises(ProgramFailed, match="is a server, but not a Flightchain")
         with null_server(tmp_path / "log") as server, told:
-            list(settings.advice(server, ""))
+            list(measuring.advice(server, ""))
         with pytest.raises(ProgramFailed, match="no service answers at http"):
-            list(settings.advice(Site(f"http://127.0.0.1:{free_port()}"), ""))
+            list(measuring.advice(Site(f"http://127.0.0.1:{free_port()}"), ""))
 
 
 @pytest.fixture

@@ -19,9 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadtests.experiments import queueing_network_figures as figures
-from loadtests.experiments import queueing_network_measurements as measuring
+from loadtests.experiments import queueing_network_runs as measuring
 from loadtests.experiments.queueing_network import EXPERIMENT
-from loadtests.experiments.queueing_network_measurements import Plan, plan_of
 from loadtests.experiments.queueing_network_models import (
     ASYMPTOTES,
     EXPONENTIAL,
@@ -50,9 +49,11 @@ from loadtests.experiments.queueing_network_models import (
 from loadtests.experiments.queueing_network_runs import (
     ClosedRun,
     Pair,
+    Plan,
     closed_runs,
     expected,
     pairs,
+    plan_of,
     points,
 )
 from loadtests.experiments.running import analyse, run
