@@ -25,7 +25,7 @@ from backend.trust.log.rotation import rotate
 from backend.verify.audit import verify
 from tests.api.worlds import settings_for
 from tests.flights import flights
-from tests.submitting import accept_in
+from tests.submitting import accept_in, sealing
 
 FILE_BYTES = 4000
 PENDING = 3
@@ -47,7 +47,7 @@ def settings_of(folder: Path) -> Settings:
 
 def add_block(folder: Path, serial: int, count: int = 30) -> None:
     """Accept flights and seal them, as a service does in a round."""
-    with closing(Sealer(settings_of(folder), print)) as sealer, sealer.writing(wait=False):
+    with sealing(settings_of(folder)) as sealer:
         accept_in(sealer.mempool, flights(count, serial), now_ms())
         sealer.seal_pending()
         sealer.trim()
@@ -237,10 +237,7 @@ def mined(folder: Path) -> list[str]:
     """Do a round as a miner does that has just been started; what it said."""
     said: list[str] = []
     try:
-        with (
-            closing(Sealer(settings_of(folder), said.append)) as sealer,
-            sealer.writing(wait=False),
-        ):
+        with sealing(settings_of(folder), said.append) as sealer:
             sealer.seal_pending()
     except (FlightchainError, OSError) as error:
         said.append(str(error))

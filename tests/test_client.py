@@ -45,6 +45,7 @@ from tests.api.worlds import GOOD, Json, generated
 from tests.cases import each_of
 from tests.flights import csv_of, flights, on_disk
 from tests.hostile_keys import wrong_answers
+from tests.http_servers import Handler, served_by
 from tests.sources.samples import MONTHLY_TITLES
 
 pytestmark = pytest.mark.slow
@@ -607,36 +608,23 @@ def test_a_problem_has_all_that_the_service_says(client: Client, first: int) -> 
         client.average_delays(1, date(2015, 2, 1), date(2015, 1, 1))
 
 
-def test_what_is_no_flightchain_is_said(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "http.server",
-        "--bind",
-        "127.0.0.1",
-        "--directory",
-        str(tmp_path),
-    ]
-    (tmp_path / "tip").write_text("hello", encoding="utf-8")
-    (tmp_path / "blocks").mkdir()
-    port = free_port()
-    with subprocess.Popen([*command, str(port)], stderr=subprocess.DEVNULL) as process:
-        try:
-            with Client(f"http://127.0.0.1:{port}") as client:
-                until(lambda: not isinstance(failure(client), Unreachable))
-                assert "is the base_url that of Flightchain?" in str(failure(client))
-                with pytest.raises(Problem, match=r"301 .* has moved to /blocks/"):
-                    next(client.blocks())
-        finally:
-            process.terminate()
+class Elsewhere(Handler):
+    """Something else than Flightchain, whose list of blocks has another address."""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/tip" else 301)
+        if self.path != "/tip":
+            self.send_header("Location", "/blocks/")
+        self.end_headers()
+        self.wfile.write(b"hello")
 
 
-def failure(client: Client) -> FlightchainError | None:
-    try:
-        client.tip()
-    except FlightchainError as error:
-        return error
-    return None
+def test_what_is_no_flightchain_is_said() -> None:
+    with served_by(Elsewhere) as url, Client(url) as client:
+        with pytest.raises(FlightchainError, match="is the base_url that of Flightchain"):
+            client.tip()
+        with pytest.raises(Problem, match=r"301 .* has moved to /blocks/"):
+            next(client.blocks())
 
 
 @pytest.fixture(scope="module")

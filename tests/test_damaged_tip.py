@@ -12,7 +12,6 @@ import pytest
 from backend.base.errors import Damage
 from backend.base.settings import Settings
 from backend.ledger.ledger import Ledger
-from backend.sealing.miner import Sealer
 from backend.sources.generated import Generated
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import Place
@@ -20,6 +19,7 @@ from tests.api.processes import Service, until
 from tests.api.worlds import GOOD
 from tests.flights import flight, import_flights, transactions_in
 from tests.storage.chains import block_file, contents, flip
+from tests.submitting import sealing
 from tests.test_cli import call
 
 pytestmark = pytest.mark.slow
@@ -57,9 +57,8 @@ def test_where_there_was_a_chain_no_other_is_begun(folder: Path) -> None:
     shutil.rmtree(folder / "blocks")
     for _ in range(2):
         with (
-            closing(Sealer(settings_for(folder), print)) as sealer,
             pytest.raises(Damage, match="they held 2,500 transactions once: is the disk mounted"),
-            sealer.writing(wait=False),
+            sealing(settings_for(folder)),
         ):
             pass
     with (

@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,10 +12,9 @@ import pytest
 from backend.base.clock import now_ms
 from backend.chain.flight import as_mapping
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.sealing.miner import Sealer
 from tests.api.processes import Service, until
 from tests.flights import flight, flights
-from tests.submitting import accept_in
+from tests.submitting import accept_in, sealing
 from tests.test_cli import call
 from tests.verify.backup.house import House, copied
 
@@ -55,7 +54,7 @@ def mounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @contextmanager
 def _left_by_a_kill(house: House) -> Iterator[None]:
     """Let the newest block and pending flights be in SQLite's logs alone."""
-    with closing(Sealer(house.settings, print)) as sealer, sealer.writing(wait=True):
+    with sealing(house.settings) as sealer:
         accept_in(sealer.mempool, flights(4, 300), now_ms())
         sealer.seal_pending()
         accept_in(sealer.mempool, flights(3, 400), now_ms())

@@ -7,8 +7,7 @@ it has nothing else under an id that was given.
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from backend.sources.generated import Generated
 from backend.verify.audit import verify
 from tests.api.processes import ROOT, environment
 from tests.flights import flight, import_flights, on_disk
-from tests.submitting import accept_in
+from tests.submitting import accept_in, sealing
 
 pytestmark = pytest.mark.slow
 
@@ -54,15 +53,6 @@ def settings_of(folder: Path) -> Settings:
     return Settings(dir=str(folder))
 
 
-@contextmanager
-def writing(folder: Path, messages: list[str]) -> Iterator[Sealer]:
-    with (
-        closing(Sealer(settings_of(folder), messages.append)) as sealer,
-        sealer.writing(wait=False),
-    ):
-        yield sealer
-
-
 def accept(folder: Path, serials: range) -> list[int]:
     """Post flights as a worker does; their ids."""
     with closing(Sealer(settings_of(folder), print)) as sealer:
@@ -77,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
     """A chain with three flights, and an import that died when its blocks were in the file."""
     chain = tmp_path / "chain"
     accept(chain, range(3))
-    with writing(chain, []) as sealer:
+    with sealing(settings_of(chain)) as sealer:
         sealer.seal_pending()
     die(chain, "import", "--generate", str(FLIGHTS), below=3)
     return chain
@@ -86,7 +76,7 @@ def folder(tmp_path: Path) -> Path:
 def test_flights_that_were_accepted_meanwhile_keep_their_ids(folder: Path) -> None:
     assert accept(folder, range(3, 9)) == list(range(3, 9))
     messages: list[str] = []
-    with writing(folder, messages) as sealer:
+    with sealing(settings_of(folder), messages.append) as sealer:
         sealer.seal_pending()
     (message,) = messages
     assert "the mempool holds another flight as transaction 3" in message
@@ -98,7 +88,7 @@ def test_flights_that_were_accepted_meanwhile_keep_their_ids(folder: Path) -> No
 
 def test_blocks_of_an_import_are_taken_in_if_nothing_was_accepted_meanwhile(folder: Path) -> None:
     messages: list[str] = []
-    with writing(folder, messages):
+    with sealing(settings_of(folder), messages.append):
         pass
     assert messages == ["blocks 2 to 3 were added to the table of heights"]
     tally = import_flights(settings_of(folder), Generated(FLIGHTS, 1))
@@ -114,7 +104,7 @@ def test_a_block_of_pending_flights_is_taken_in_and_what_came_after_it_stays_pen
     die(chain, "mine", "--once", below=0)
     assert accept(chain, range(5, 7)) == [5, 6]
     messages: list[str] = []
-    with writing(chain, messages) as sealer:
+    with sealing(settings_of(chain), messages.append) as sealer:
         assert messages == ["blocks 1 to 1 were added to the table of heights"]
         sealer.seal_pending()
     assert on_disk(chain).flights == [flight(serial) for serial in range(7)]

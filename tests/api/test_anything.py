@@ -1,7 +1,6 @@
 """Whatever is sent, the service answers in JSON, and what it lets in can always be asked for."""
 
 import json
-from contextlib import closing
 from datetime import date
 from pathlib import Path
 from urllib.parse import quote, unquote_to_bytes, urlencode
@@ -14,7 +13,6 @@ from werkzeug.test import TestResponse
 
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import as_mapping
-from backend.sealing.miner import Sealer
 from backend.verify.audit import verify
 from tests.api.worlds import (
     GOOD,
@@ -29,6 +27,7 @@ from tests.api.worlds import (
 )
 from tests.chain.strategies import flights as valid_flights
 from tests.effort import examples
+from tests.submitting import sealing
 
 pytestmark = pytest.mark.slow
 
@@ -139,7 +138,7 @@ bodies = (
 
 def test_nothing_that_is_let_in_can_break_a_later_question(tmp_path: Path) -> None:
     chain = settings_for(tmp_path)
-    with closing(Sealer(chain, print)) as sealer, sealer.writing(wait=False):
+    with sealing(chain) as sealer:
         pass
     accepted: list[int] = []
 
@@ -161,7 +160,7 @@ def test_nothing_that_is_let_in_can_break_a_later_question(tmp_path: Path) -> No
         assert accepted == list(range(len(accepted)))
         assert len(accepted) > 10
         pending = [good(client.get(f"/transactions/{number}")) for number in accepted]
-        with closing(Sealer(chain, print)) as sealer, sealer.writing(wait=False):
+        with sealing(chain) as sealer:
             sealer.seal_pending()
         assert verify(tmp_path).transactions == len(accepted)
         mined = [good(client.get(f"/transactions/{number}")) for number in accepted]

@@ -4,7 +4,6 @@ import errno
 import os
 import shutil
 from collections.abc import Callable
-from contextlib import closing
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from werkzeug.test import TestResponse
 from backend.base.settings import Settings
 from backend.chain.flight import as_mapping
 from backend.chain.placeholder import VOID
-from backend.sealing.miner import Sealer
 from backend.storage import checked_sqlite
 from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for
 from tests.mempool.spoiling import spoil, store_path
@@ -70,8 +68,7 @@ def test_a_lost_flight_is_named_and_void_and_posts_go_on(settings: Settings) -> 
 def test_what_is_lost_is_mined_as_void_and_covers_nothing(settings: Settings) -> None:
     with_posts(settings)
     spoil(settings.folder, 0)
-    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
-        sealer.seal_pending()
+    seal(settings, [[]])
     with client_of(settings) as client:
         found = good(client.get("/transactions/0"))
         assert found["state"] == "mined"
@@ -91,8 +88,7 @@ def test_what_is_lost_is_mined_as_void_and_covers_nothing(settings: Settings) ->
 def test_a_chain_of_void_entries_alone_covers_nothing(settings: Settings) -> None:
     with_posts(settings, 1)
     shutil.rmtree(settings.folder / "mempool")
-    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
-        sealer.seal_pending()
+    seal(settings, [[]])
     with client_of(settings) as client:
         found = good(client.get("/coverage"))
         del found["as_of"]

@@ -17,7 +17,6 @@ from backend.chain.fields import FIELD_NAMES
 from backend.index.queries import RECENT_S, IndexReader
 from backend.ledger.ledger import Ledger
 from backend.questions.values import Options
-from backend.sealing.miner import Sealer
 from backend.serving.environs import Environ
 from tests.api.worlds import (
     GOOD,
@@ -31,6 +30,7 @@ from tests.api.worlds import (
     world_in,
 )
 from tests.index.worlds import execute
+from tests.submitting import sealing
 
 AT_CARRIER = FIELD_NAMES.index("OP_CARRIER_AIRLINE_ID")
 DAYS = {"INITIAL_DATE": "2000-01-01", "FINAL_DATE": "2030-01-01"}
@@ -139,7 +139,7 @@ def test_whoever_was_told_of_a_block_sees_it_in_every_process(
                 other.recent_state()
 
         def keep_sealing() -> None:
-            with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+            with sealing(settings) as sealer:
                 while not has_ended.is_set():
                     sealer.seal_pending(empty=False)
                     has_ended.wait(0.003)
@@ -167,7 +167,7 @@ def test_an_index_made_anew_for_the_same_tip_answers_anew(
     with client_of(world.settings) as fresh:
         wrong = good(fresh.get(question))
         assert wrong["flights"] > right["flights"]
-        with closing(Sealer(world.settings, print)) as sealer, sealer.writing(wait=False):
+        with sealing(world.settings) as sealer:
             sealer.index.rebuild()
         monkeypatch.setattr("backend.index.connections._LOOK_AGAIN_S", 0.0)
         time.sleep(RECENT_S)

@@ -4,11 +4,9 @@ import errno
 import hashlib
 import json
 import os
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,22 +17,9 @@ from backend.base.settings import Settings
 from backend.sealing.miner import Miner
 from tests.api.processes import until
 from tests.api.worlds import GOOD, Json, client_of, good, problem, seal, settings_for
+from tests.submitting import at_work
 
 WITHIN_S = 20.0
-
-
-@contextmanager
-def mining(settings: Settings) -> Iterator[None]:
-    """A miner at work in a thread of its own."""
-    miner = Miner(settings, print)
-    thread = threading.Thread(target=miner.run)
-    thread.start()
-    try:
-        yield
-    finally:
-        miner.stop()
-        thread.join(WITHIN_S)
-        assert not thread.is_alive()
 
 
 def post(client: FlaskClient, flight: Json = GOOD, mode: str | None = None) -> TestResponse:
@@ -128,7 +113,7 @@ def test_ways_to_say_json(client: FlaskClient, content_type: str) -> None:
 def test_commit_answers_when_the_flight_is_mined_and_found(
     client: FlaskClient, settings: Settings
 ) -> None:
-    with mining(settings):
+    with at_work(Miner(settings, print)):
         response = post(client, mode="commit")
         receipt = good(response, 201)
         assert receipt["state"] == "mined"
@@ -144,7 +129,7 @@ def test_commit_answers_when_the_flight_is_mined_and_found(
 def test_with_a_miner_the_service_is_ready_and_knows_when_the_next_block_comes(
     client: FlaskClient, settings: Settings
 ) -> None:
-    with mining(settings):
+    with at_work(Miner(settings, print)):
         until(lambda: client.get("/health/ready").status_code == 200)
         assert good(client.get("/health/ready")) == {"status": "ready"}
         wait_ms = good(client.get("/tip"))["next_block_at"] - 1000 * time.time()
@@ -172,7 +157,7 @@ def test_only_some_may_wait_and_the_others_are_answered_at_once(tmp_path: Path) 
         until(lambda: sum(one.done() for one in many) == 6)
         at_once = [one.result() for one in many if one.done()]
         assert [response.status_code for response in at_once] == [202] * 6
-        with mining(settings):
+        with at_work(Miner(settings, print)):
             statuses = sorted(one.result(WITHIN_S).status_code for one in many)
             assert post(client, mode="commit").status_code == 201  # who has waited leaves room
         assert statuses == [201] * 3 + [202] * 6

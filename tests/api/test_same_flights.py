@@ -16,12 +16,12 @@ from backend.base.settings import Settings
 from backend.chain.flight import Flight, as_mapping
 from backend.ledger.known_flights import LegRecords
 from backend.ledger.ledger import Ledger
-from backend.sealing.miner import Sealer
 from tests.api.test_batches import as_csv, as_ndjson, pending, post
 from tests.api.worlds import Json, client_of, generated, good, seal, settings_for
 from tests.effort import examples
 from tests.flights import on_disk
 from tests.same_flights import CANCELLED, changed, flown, found_among, same_or_similar
+from tests.submitting import sealing
 
 SKIP = "?duplicates=skip"
 FLIGHTS = generated(60)
@@ -234,7 +234,7 @@ def test_the_same_batches_of_several_clients_are_accepted_once_while_blocks_are_
                 accepted.append(ledger.submitter.add_batch(part, skips=True)["accepted"])
 
     def mine() -> None:
-        with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+        with sealing(settings) as sealer:
             while not done.is_set():
                 sealer.seal_pending()
             sealer.seal_pending()

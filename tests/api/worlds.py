@@ -27,12 +27,11 @@ from backend.chain.flight import Flight
 from backend.index.checkpoint_note import note_of, note_settled
 from backend.index.index_file import index_path
 from backend.ledger.ledger import Ledger
-from backend.sealing.miner import Sealer
 from backend.sources.generated import Generated
 from backend.sources.source import validated
 from backend.storage.block_store import BlockStore
 from tests.api.held import HeldClient
-from tests.submitting import accept_in
+from tests.submitting import accept_in, sealing
 
 Json = dict[str, Any]
 
@@ -76,7 +75,7 @@ def generated(count: int) -> list[Flight]:
 def seal(settings: Settings, parts: Iterable[list[Flight]]) -> list[int]:
     """Seal one block for each part, empty ones too; the acceptance time of each part."""
     accepted: list[int] = []
-    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+    with sealing(settings) as sealer:
         for part in parts:
             accepted.append(accept_in(sealer.mempool, part, now_ms()).timestamp if part else 0)
             sealer.seal_pending(empty=True)

@@ -4,7 +4,6 @@ The alarm is tried on ledgers that take each other's place at one address.
 """
 
 import base64
-import copy
 import hashlib
 import html
 import json
@@ -37,7 +36,7 @@ from tests.http_servers import running
 from tests.trust.proofs.forging import lies
 from tests.trust.proofs.malformed import malformed
 from tests.trust.proofs.proofs import Json, Judge, lines, written
-from tests.trust.proofs.test_verify import WITHOUT_MEANING, mutated, places
+from tests.trust.proofs.test_verify import with_a_change
 
 CHANGED_TRANSACTIONS, CHANGED_ANSWERS = 50, 20
 SEED = 15
@@ -131,15 +130,7 @@ def some_changed(
     made = 0
     while made < count:
         kind = chance.choice(kinds)
-        proof = copy.deepcopy(proofs[kind])
-        line = chance.randrange(len(proof)) if chance.random() < 0.6 else 0
-        member = chance.choice([one for one in proof[line] if one not in WITHOUT_MEANING])
-        place = chance.choice(list(places(proof[line][member])))
-        owner: Any = proof[line]
-        name: Any = member
-        for step in place:
-            owner, name = owner[name], step
-        owner[name] = mutated(owner[name], chance)
+        proof = with_a_change(proofs[kind], chance)[0]
         if proof != proofs[kind]:
             made += 1
             yield proof

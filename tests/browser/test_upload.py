@@ -3,7 +3,6 @@
 import csv
 import gzip
 import io
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -13,15 +12,13 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
-from werkzeug.serving import make_server
 
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.sources.kinds import KINDS
-from frontend.app import create_app
-from frontend.settings import Settings
-from tests.api.processes import Service, free_port, serving, stopped, until
+from tests.api.processes import Service, serving, stopped, until
 from tests.api.worlds import generated, seal, settings_for
+from tests.browser.sites import shown
 from tests.flights import csv_of
 from tests.frontend.writing import FLIGHTS
 from tests.same_flights import changed
@@ -63,15 +60,8 @@ class Pages:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     folder = tmp_path_factory.mktemp("upload")
     seal(settings_for(folder), [FLIGHTS])
-    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=2) as service:
-        app = create_app(Settings(backend_url=service.url))
-        server = make_server("127.0.0.1", free_port(), app, threaded=True)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield Pages(f"http://127.0.0.1:{server.port}", service)
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=2) as service, shown(service) as url:
+        yield Pages(url, service)
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ import pytest
 from backend.base.errors import FlightchainError, InvalidSetting
 from backend.base.settings import Settings
 from backend.ledger.ledger import Ledger
-from backend.sealing.miner import Sealer
 from backend.verify.backup import back_up
 from tests.cluster.engine import Engine, quiet
+from tests.submitting import sealing
 
 
 def mine(settings: Settings, folder: Path) -> None:
-    with closing(Sealer(settings, quiet)) as sealer, sealer.writing(wait=False):
+    with sealing(settings, quiet) as sealer:
         sealer.seal_pending()
 
 

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,14 +11,13 @@ from backend.base.clock import now_ms
 from backend.chain.canonical import canonical
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
-from backend.sealing.miner import Sealer
 from tests.api.worlds import settings_for
 from tests.faults.auditing import as_row, asked_about, audit, differing
 from tests.faults.clients import Memory, Receipt
 from tests.faults.damage import HARMS, kind_of
 from tests.faults.report import Outcome
 from tests.flights import flight, flights
-from tests.submitting import accept_in
+from tests.submitting import accept_in, sealing
 
 POSTED, IMPORTED = 20, 30
 FIRST = 1000
@@ -27,7 +25,7 @@ FIRST = 1000
 
 def sealed(folder: Path, rows: list[Flight]) -> Memory:
     """A chain with these flights, and the memory of a client that posted the first of them."""
-    with closing(Sealer(settings_for(folder), print)) as sealer, sealer.writing(wait=False):
+    with sealing(settings_for(folder)) as sealer:
         accepted = accept_in(sealer.mempool, rows, now_ms())
         sealer.seal_pending()
     receipts = [receipt(number, accepted.timestamp) for number in range(POSTED)]

@@ -1,6 +1,5 @@
 """Mempools on one folder, as several processes have them, and what is asked of them."""
 
-import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -109,19 +108,3 @@ def everything(mempool: Mempool) -> list[tuple[int, Flight]]:
 
 def numbered(many: list[Flight], first: int = 0) -> list[tuple[int, Flight]]:
     return list(enumerate(many, first))
-
-
-def run_together(count: int, work: Callable[[int], None]) -> None:
-    """Run `work` in so many threads that begin at the same moment; all must end."""
-    start = threading.Barrier(count)
-
-    def run(number: int) -> None:
-        start.wait(WAIT_S)
-        work(number)
-
-    threads = [threading.Thread(target=run, args=(n,)) for n in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WAIT_S)
-        assert not thread.is_alive()

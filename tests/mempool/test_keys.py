@@ -1,7 +1,5 @@
 """Idempotency keys, as durable as the flights that they came with."""
 
-import threading
-
 import pytest
 
 from backend.base.clock import now_ms
@@ -11,7 +9,7 @@ from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything
 from tests.mempool.spoiling import spoil_keys
-from tests.submitting import accept_in
+from tests.submitting import accept_in, run_together
 
 KEY = IdempotencyKey("k", "00")
 
@@ -86,11 +84,7 @@ def test_one_of_many_at_once_is_accepted(house: House) -> None:
         accepted = accept_in(mempools[which % 4], flights(2), T, key=KEY)
         found.append(accepted.first_transaction)
 
-    threads = [threading.Thread(target=accept, args=(i,)) for i in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together(16, accept)
     assert found == [0] * 16
     assert len(everything(house.mempool())) == 2
 

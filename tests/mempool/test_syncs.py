@@ -28,9 +28,8 @@ from tests.mempool.house import (
     T,
     everything,
     numbered,
-    run_together,
 )
-from tests.submitting import accept_in
+from tests.submitting import accept_in, run_together
 
 # --- durability ------------------------------------------------------------------------------
 

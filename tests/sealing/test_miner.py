@@ -46,7 +46,7 @@ from tests.api.processes import until
 from tests.flights import csv_of, flight, flights, import_flights, on_disk, transactions_in
 from tests.mempool.spoiling import spoil as spoil_records
 from tests.mempool.spoiling import spoil_keys, store_path
-from tests.submitting import accept_in
+from tests.submitting import accept_in, sealing
 
 pytestmark = pytest.mark.slow
 
@@ -432,7 +432,7 @@ def first_ids(settings: Settings) -> list[int]:
 
 def mine_and_accept(settings: Settings) -> None:
     """Five flights that are mined, four that are pending behind them."""
-    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=True):
+    with sealing(settings) as sealer:
         for number in range(9):
             accept_in(sealer.mempool, [flight(number)], now_ms())
             if number == 4:
@@ -606,7 +606,7 @@ def test_a_miner_goes_on_though_keys_cannot_be_read_and_says_so_once(tmp_path: P
         with closing(Mempool(settings, lambda: 0, print)) as mempool:
             accept_in(mempool, [flight(0)], now_ms(), key=IdempotencyKey("k", "00"))
         add([flight(1)])
-        with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+        with sealing(settings) as sealer:
             sealer.seal_pending()
             add([flight(2)])
             sealer.seal_pending()
@@ -623,7 +623,7 @@ def test_a_miner_goes_on_though_keys_cannot_be_read_and_says_so_once(tmp_path: P
 
 def test_a_miner_waits_and_says_once_that_the_chain_has_lost_blocks(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
-    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=True):
+    with sealing(settings):
         pass  # genesis
     with closing(Mempool(settings, lambda: 10, print)) as mempool:
         accept_in(mempool, [flight(0)], now_ms())

@@ -1,7 +1,6 @@
 """A clock that leapt ahead is doubted for a while, by all processes alike, and burns no year."""
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,7 +15,7 @@ from backend.base.files import FileLock
 from backend.chain.columns import columns_of
 from backend.ledger.ledger import Ledger
 from backend.sealing.importer import Watcher
-from backend.sealing.miner import Miner, Sealer, unsealed
+from backend.sealing.miner import Miner, unsealed
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
 from backend.sealing.trusted_clock import FILE_NAME, LEAP_MS, Doubt, TrustedClock
 from backend.sources.flight_file import FlightFile
@@ -24,7 +23,7 @@ from backend.storage.block_store import BlockStore
 from tests.api.processes import Service, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.flights import csv_of, flight, flights, import_flights
-from tests.submitting import accept_in
+from tests.submitting import accept_in, at_work, sealing
 from tests.test_cli import call
 
 pytestmark = pytest.mark.slow
@@ -89,7 +88,7 @@ def seal_at(folder: Path, now_ms: int, first: int = 0) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "now_ms", lambda: now_ms)
         settings = settings_for(folder, clock_wait_s=0)
-        with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=True):
+        with sealing(settings) as sealer:
             sealer.seal([unsealed(columns_of([flight(first)], [now_ms]))])
 
 
@@ -324,7 +323,7 @@ def test_nothing_is_accepted_while_the_clock_is_doubted(chain: Fixture) -> None:
 
 def test_no_block_gets_the_time_of_a_clock_that_leapt(chain: Fixture) -> None:
     settings = settings_for(chain.folder)
-    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=True):
+    with sealing(settings) as sealer:
         accept_in(sealer.mempool, [flight(2)], TODAY_MS)
         chain.clocks.now_ms += 3650 * DAY_MS
         with pytest.raises(TryLater, match="the clock says 2037"):
@@ -340,15 +339,8 @@ def mining(chain: Fixture) -> Iterator[list[str]]:
     chain.clocks.now_ms += 3650 * DAY_MS
     lines: list[str] = []
     settings = settings_for(chain.folder, mine_interval_s=0.1, mine_empty=1)
-    miner = Miner(settings, lines.append)
-    thread = threading.Thread(target=miner.run)
-    thread.start()
-    try:
+    with at_work(Miner(settings, lines.append)):
         yield lines
-    finally:
-        miner.stop()
-        thread.join(20)
-    assert not thread.is_alive()
 
 
 def test_the_miner_waits_says_so_and_goes_on_when_the_clock_is_back(
@@ -381,13 +373,8 @@ def test_a_leap_between_the_look_at_the_clock_and_the_seal_costs_seconds(
         raise TryLater("the clock says 2037", 3600)
 
     monkeypatch.setattr(miner._sealer.clock, "now_ms", leaps_once)
-    thread = threading.Thread(target=miner.run)
-    thread.start()
-    try:
+    with at_work(miner):
         until(lambda: chain.store.height() > 2, within_s=5)
-    finally:
-        miner.stop()
-        thread.join(20)
     assert "cannot seal now: the clock says 2037" in chain.lines
 
 

@@ -161,9 +161,6 @@ def test_it_answers_while_others_scan_and_an_import_writes(service: Service) -> 
     assert index["flights"] == scan["flights"] > 300
 
 
-# --- bodies --------------------------------------------------------------------------------------
-
-
 # --- dying and being started again ---------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import random
 import threading
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -33,6 +34,7 @@ from tests.storage.chains import (
     writing,
 )
 from tests.storage.conftest import LONG_CHAIN_BLOCKS
+from tests.submitting import run_together
 
 pytestmark = pytest.mark.slow
 
@@ -392,32 +394,26 @@ def test_threads_get_the_right_blocks_while_the_chain_grows(tmp_path: Path) -> N
     make_chain(tmp_path, [1] * 30)
     store = BlockStore(tmp_path)
     cached = CachedBlocks(store, 40_000, RUN)
-    done, wrong, calls = threading.Event(), [], []
+    done, calls = threading.Event(), list[int]()
 
     def read(seed: int) -> None:
         heights, count = random.Random(seed), 0
-        try:
-            while not done.is_set() or count < 100:
-                height = heights.randrange(store.height() + 1)
-                for at in range(height, min(height + 4, store.height() + 1)):
-                    block = cached.block(at)
-                    count += 1
-                    assert block.header.height == at
-                    assert block.hash == store.place(at).hash.hex()
-        except Exception as error:  # noqa: BLE001 (whatever it is, the test must see it)
-            wrong.append(error)
+        while not done.is_set() or count < 100:
+            height = heights.randrange(store.height() + 1)
+            for at in range(height, min(height + 4, store.height() + 1)):
+                block = cached.block(at)
+                count += 1
+                assert block.header.height == at
+                assert block.hash == store.place(at).hash.hex()
         calls.append(count)
 
-    threads = [threading.Thread(target=read, args=[seed]) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    with writing(tmp_path, block_file_bytes=30_000) as writer:
-        for _ in range(40):
-            append_blocks(writer, [1, 0])
-    done.set()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    def grow() -> None:
+        with writing(tmp_path, block_file_bytes=30_000) as writer, ExitStack() as stack:
+            stack.callback(done.set)
+            for _ in range(40):
+                append_blocks(writer, [1, 0])
+
+    run_together(5, lambda number: read(number) if number else grow())
     assert_within_budget(cached)
     assert lookups(cached) == sum(calls)
     assert sum(counts.evictions for counts in cached.statistics()) > 0

@@ -1,5 +1,4 @@
 import struct
-import threading
 import tracemalloc
 import zlib
 from dataclasses import replace
@@ -24,6 +23,7 @@ from backend.storage.codec import (
 )
 from backend.storage.layout import MAGIC, MAX_BODY_BYTES, MAX_HEADER_BYTES, PREFIX_BYTES
 from tests.storage.chains import damage_named, flights
+from tests.submitting import run_together
 
 BLOCK = replace(empty_state(0), height=5, transactions=40).build(2_000, flights(4, 1_500))
 HASH = bytes.fromhex(BLOCK.hash)
@@ -196,18 +196,8 @@ def test_a_block_without_a_header_is_damaged(header: bytes) -> None:
 
 
 def test_threads_decompress_without_disturbing_each_other() -> None:
-    wrong: list[Exception] = []
+    def read(_: int) -> None:
+        for _ in range(40):
+            assert verified_block(FRAME, 6, HASH) == BLOCK
 
-    def read() -> None:
-        try:
-            for _ in range(40):
-                assert verified_block(FRAME, 6, HASH) == BLOCK
-        except Exception as error:  # noqa: BLE001 (whatever it is, the test must see it)
-            wrong.append(error)
-
-    threads = [threading.Thread(target=read) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    run_together(8, read)

@@ -10,7 +10,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from backend.base.errors import Damage
 from backend.chain import merkle
-from backend.sealing.miner import Sealer
 from backend.storage.block_store import BlockStore
 from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, VERIFIER_NAME, checkpoints, notes
 from backend.trust.log.checkpoints import Checkpoint
@@ -20,13 +19,13 @@ from tests.api.worlds import settings_for
 from tests.effort import tries
 from tests.flights import flight
 from tests.storage.chains import contents
-from tests.submitting import accept_in
+from tests.submitting import accept_in, sealing
 
 
 def sealed(folder: Path, serial: int) -> list[str]:
     """Seal a block with one flight; what was reported."""
     said: list[str] = []
-    with closing(Sealer(settings_for(folder), said.append)) as sealer, sealer.writing(wait=False):
+    with sealing(settings_for(folder), said.append) as sealer:
         accept_in(sealer.mempool, [flight(serial)], serial)
         sealer.seal_pending()
     return said
@@ -123,10 +122,7 @@ def test_a_chain_that_was_put_back_is_signed_over_only_if_a_person_decides_so(
 def accept_loss(folder: Path) -> list[str]:
     """Decide to go on with the blocks that are there; what was reported."""
     said: list[str] = []
-    with (
-        closing(Sealer(settings_for(folder), said.append, accepts_loss=True)) as sealer,
-        sealer.writing(wait=False),
-    ):
+    with sealing(settings_for(folder), said.append, accepts_loss=True):
         pass
     return said
 

@@ -133,6 +133,22 @@ def mutated(value: Any, chance: random.Random) -> Any:
     return value[:at] + other + value[at + 1 :]
 
 
+def with_a_change(
+    given: list[Json], chance: random.Random
+) -> tuple[list[Json], int, str, tuple[Any, ...]]:
+    """A proof with another value at one place, seldom the same; line, member and place of it."""
+    proof = copy.deepcopy(given)
+    line = chance.randrange(len(proof)) if chance.random() < 0.6 else 0
+    member = chance.choice([one for one in proof[line] if one not in WITHOUT_MEANING])
+    place = chance.choice(list(places(proof[line][member])))
+    owner: Any = proof[line]
+    name: Any = member
+    for step in place:
+        owner, name = owner[name], step
+    owner[name] = mutated(owner[name], chance)
+    return proof, line, member, place
+
+
 @pytest.mark.slow
 def test_changed_proofs_are_refused_for_the_right_reason(
     proofs: dict[str, list[Json]], judge: Judge
@@ -141,14 +157,7 @@ def test_changed_proofs_are_refused_for_the_right_reason(
     tried, bad = 0, []
     while tried < MUTATIONS:
         kind = chance.choice(LIGHT if chance.random() < 0.8 else HEAVY)
-        proof = copy.deepcopy(proofs[kind])
-        line = chance.randrange(len(proof)) if chance.random() < 0.6 else 0
-        member = chance.choice([one for one in proof[line] if one not in WITHOUT_MEANING])
-        place = chance.choice(list(places(proof[line][member])))
-        owner, name = proof[line], member
-        for step in place:
-            owner, name = owner[name], step
-        owner[name] = mutated(owner[name], chance)
+        proof, line, member, place = with_a_change(proofs[kind], chance)
         if proof == proofs[kind] or member == "count":  # see the next test
             continue
         found = judge.of(proof)

@@ -19,6 +19,7 @@ from backend.ledger.ledger import Ledger
 from backend.sealing.miner import Sealer
 from tests.flights import flights
 from tests.storage.chains import contents
+from tests.submitting import sealing
 from tests.verify.backup.house import House, everything_in
 
 pytestmark = pytest.mark.slow
@@ -52,7 +53,7 @@ def is_gone_on_with(settings: Settings, known: list[Flight]) -> bool:
     """Whether the copy is sound, and then all that is `known` is in it; else nothing is changed."""
     before = contents(settings.folder)
     try:
-        with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+        with sealing(settings) as sealer:
             sealer.seal_pending()
     except Damage:
         assert contents(settings.folder) == before
