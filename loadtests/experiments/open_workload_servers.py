@@ -211,7 +211,8 @@ def _elsewhere(run: Run, *kinds: Callable[[list[Flight]], Requests]) -> Iterator
     """The service at --host, as it is. Raises ProgramFailed if there is none."""
     site = Site(run.options.host)
     facts = ServiceFacts.of(site)
-    run.say(facts.told)
+    if not run.results.has(loads.SERVICE_FACTS):
+        run.say(facts.told)
     with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
         table.add(facts)
     flights = sample(site, SAMPLED_BLOCKS)

@@ -69,7 +69,7 @@ def analyse(results: Results) -> Report:
         "findings",
         facts=facts,
         steady=steady,
-        left_out=left_out(measured_loads),
+        left_out=left_out(measured_loads, manifest.get("loads", ())),
         refused=results.lines_if_any(loads.REFUSED, loads.RefusedLine),
         forecasts=FORECASTS,
         percent=percent,

@@ -157,7 +157,7 @@ def measure(run: Run) -> None:
         generator_check.check(run)
         ask_alone(run, site)
         plan = planned(run)
-        for told in left_out(load.key for load in plan):
+        for told in left_out((load.key for load in plan), run.options.loads):
             run.say(told)
         seconds = LATEST * _load_s(run)
         for of_server in grouped(plan, lambda load: load.server).values():
@@ -233,8 +233,7 @@ def planned(run: Run) -> list[Load]:
     return [
         load
         for server, each_s in (index, (ELSEWHERE_SCANS, scan_s))
-        for load in fitting(server, each_s / workers, _load_s(run))
-        if not options.loads or load.fraction in options.loads
+        for load in fitting(server, each_s / workers, _load_s(run), options.loads)
     ]
 
 
@@ -249,13 +248,14 @@ def _load_s(run: Run) -> float:
     return 60 * (run.options.minutes or MINUTES) * LOAD_SHARE
 
 
-def fitting(server: str, each_s: float, seconds: float) -> list[Load]:
+def fitting(server: str, each_s: float, seconds: float, chosen: Sequence[float] = ()) -> list[Load]:
     """Ten runs at as many shares of L as fit into the time, the lowest first; at least at one.
 
-    each_s: how often the server can answer when it is busy.
+    each_s: how often the server can answer when it is busy. chosen: from these shares; none: all.
     """
-    for count in range(len(ARRIVALS), 0, -1):
-        fractions = sorted(ARRIVALS)[:count]
+    wanted = sorted(chosen or ARRIVALS)
+    for count in range(len(wanted), 0, -1):
+        fractions = wanted[:count]
         calibrating_s = count * (LEAST_VALUES + 1) * measuring.CALIBRATION_REQUESTS * each_s
         usual_s = sum(REPLICATIONS * ARRIVALS[share] / share * each_s for share in fractions)
         factor = min(MOST_FACTOR, (seconds - calibrating_s) / usual_s)
@@ -268,12 +268,15 @@ def fitting(server: str, each_s: float, seconds: float) -> list[Load]:
     ]
 
 
-def left_out(made: Iterable[LoadKey]) -> list[str]:
-    """A sentence for each engine whose higher loads did not fit into the time."""
-    told = []
+def left_out(made: Iterable[LoadKey], chosen: Sequence[float]) -> list[str]:
+    """A sentence for each engine whose higher loads did not fit into the time.
+
+    chosen: the shares of L that were to be measured; none: all.
+    """
+    told, wanted = [], sorted(chosen or ARRIVALS)
     for server, keys in grouped(made, lambda key: key.server).items():
         highest = max(key.fraction for key in keys)
-        if others := [f"{share:g}" for share in sorted(ARRIVALS) if share > highest]:
+        if others := [f"{share:g}" for share in wanted if share > highest]:
             shares = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
             told += Sentences("pi")("left_out", server=loads.SERVERS[server], shares=shares)
     return told

@@ -83,8 +83,13 @@ class TestFitting:
 
     def test_what_is_left_out_is_told(self) -> None:
         keys = [load.key for load in fitting(ELSEWHERE_SCANS, 0.04, 480)]
-        (told,) = left_out(keys)
-        assert told.startswith("the service at --host, scans: 0.8 and 0.85 of L did not fit")
+        (told,) = left_out(keys, ())
+        assert told.startswith("the service elsewhere, scans: 0.8 and 0.85 of L did not fit")
+        assert left_out(keys, (0.3, 0.5)) == []  # more were not asked for
+
+    def test_of_chosen_loads_those_are_measured_that_fit(self) -> None:
+        found = fitting(ELSEWHERE_SCANS, 0.04, 10, chosen=(0.85, 0.8))
+        assert [load.fraction for load in found] == [0.8]
 
 
 def test_kinds_of_questions_take_turns_and_none_is_asked_twice() -> None:
