@@ -128,7 +128,10 @@ class _UnderTest:
     def make(self, left: Sequence[Missing]) -> None:
         """Make the runs that the first of these loads lacks."""
         run, load, made, lacking = self._run, left[0].load, left[0].made, left[0].lacking
-        if self._is_refused(load) or monotonic() > run.until_s:
+        if self._is_refused(load):
+            return
+        if monotonic() > run.until_s:
+            run.say(f"{_told(load)}: not measured, because the time was over")
             return
         run.say(self._progress(left))
         most = made + run.choose(lacking, MOST_TIMES * lacking)

@@ -55,7 +55,8 @@ def analyse(results: Results) -> Report:
     until_decided = manifest.get("until_decided", False)
     steady = comparing.steady_points(made, is_until_decided=until_decided)
     closed, facts = closed_points(results), results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1]
-    measured_loads = dict.fromkeys(run.key for run in made)
+    refused = results.lines_if_any(loads.REFUSED, loads.RefusedLine)
+    looked_at = [*(run.key for run in made), *(line.key for line in refused)]
     under_load: list[Table | Figure] = []
     if steady:
         under_load = [_open_table(steady), figures.response(steady, [])]
@@ -69,8 +70,8 @@ def analyse(results: Results) -> Report:
         "findings",
         facts=facts,
         steady=steady,
-        left_out=left_out(measured_loads, manifest.get("loads", ())),
-        refused=results.lines_if_any(loads.REFUSED, loads.RefusedLine),
+        left_out=left_out(looked_at, manifest.get("loads", ())),
+        refused=refused,
         forecasts=FORECASTS,
         percent=percent,
     )

@@ -274,8 +274,10 @@ def left_out(made: Iterable[LoadKey], chosen: Sequence[float]) -> list[str]:
     chosen: the shares of L that were to be measured; none: all.
     """
     told, wanted = [], sorted(chosen or ARRIVALS)
-    for server, keys in grouped(made, lambda key: key.server).items():
-        highest = max(key.fraction for key in keys)
+    by_server = grouped(made, lambda key: key.server)
+    index = ELSEWHERE_QUESTIONS if ELSEWHERE_QUESTIONS in by_server else ELSEWHERE
+    for server in (index, ELSEWHERE_SCANS):
+        highest = max((key.fraction for key in by_server.get(server, ())), default=0.0)
         if others := [f"{share:g}" for share in wanted if share > highest]:
             shares = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
             told += Sentences("pi")("left_out", server=loads.SERVERS[server], shares=shares)

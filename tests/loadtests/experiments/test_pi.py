@@ -83,8 +83,11 @@ class TestFitting:
 
     def test_what_is_left_out_is_told(self) -> None:
         keys = [load.key for load in fitting(ELSEWHERE_SCANS, 0.04, 480)]
-        (told,) = left_out(keys, ())
-        assert told.startswith("the service elsewhere, scans: 0.8 and 0.85 of L did not fit")
+        index, scans = left_out(keys, ())
+        assert index.startswith("The service elsewhere, rankings: 0.3, 0.5, 0.8 and 0.85 of L did ")
+        assert scans.startswith("The service elsewhere, scans: 0.8 and 0.85 of L did not fit")
+        keys += [load.key for load in fitting(ELSEWHERE_QUESTIONS, 0.0001, 480)]
+        assert left_out(keys, ()) == [scans]
         assert left_out(keys, (0.3, 0.5)) == []  # more were not asked for
 
     def test_of_chosen_loads_those_are_measured_that_fit(self) -> None:
