@@ -61,7 +61,7 @@ class Deriver:
         self._carriers = ParseCache[tuple[object, object], object](_carrier)
         self._airports = ParseCache[object, tuple[object, object, object]](self._airport)
         self._flags = ParseCache(_flag)
-        self._zeros = ParseCache[object, bool](is_zero)
+        self._zeros = ParseCache(_zero)
         self.emptied: Counter[str] = Counter()
 
     def raw_rows(self, batch: RecordBatch, place: str = "", header: str | None = None) -> RawRows:
@@ -144,11 +144,13 @@ class Deriver:
         """Empty times, delays and minutes that there cannot be."""
         flags = columns["CANCELLED"]
         times = {name: columns[name] for name in _TIMES if name in columns}
-        if _BLANK.issuperset(times.get("AIR_TIME", ())):
-            times.pop("AIR_TIME", None)
-        minutes = map(self._zeros.__getitem__, times.get("AIR_TIME", times["ARR_TIME"]))
-        flights = enumerate(zip(flags, minutes, strict=True))
-        rows = [row for row, (is_cancelled, is_zero) in flights if is_cancelled == 1 or is_zero]
+        minutes = times.get("AIR_TIME") or [None] * len(flags)
+        zeros = self._zeros
+        rows = [
+            row
+            for row, minute in enumerate(map(zeros.__getitem__, minutes))
+            if minute or flags[row] == 1 or (minute is None and zeros[times["ARR_TIME"][row]])
+        ]
         if not rows:
             return
         changed = {name: list(column) for name, column in times.items()}
@@ -175,7 +177,7 @@ class Deriver:
     def _clear_filled(self, columns: Mapping[str, list[object]], row: int) -> None:
         """Empty what is no time in a flight with zeros; one that may have arrived is a bad row."""
         cells = {name: columns[name][row] for name in (*_ARRIVAL, *_DEPARTURE)}
-        has_minutes = "AIR_TIME" in columns
+        has_minutes = "AIR_TIME" in columns and is_zero(columns["AIR_TIME"][row])
         if not _is_nothing(cells["ARR_DELAY"]):  # it arrived, and was in the air for a while
             if has_minutes:
                 self._empty("AIR_TIME", columns["AIR_TIME"], row)
@@ -198,6 +200,11 @@ class Deriver:
 
 def _is_nothing(value: object) -> bool:
     return unless_empty(value) in _BLANK or is_zero(value)
+
+
+def _zero(value: object) -> bool | None:
+    """Return whether a cell is zero; None if it is empty."""
+    return None if unless_empty(value) in _BLANK else is_zero(value)
 
 
 def _flag(value: object) -> object:

@@ -198,7 +198,9 @@ TIMES = ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")
         ("0,0,2211,-14,116", ("0000", 0, "2211", -14, 116)),
         ("2003,8,2211,-14,0", ("2003", 8, "2211", -14, None)),
         ("2003,8,0,3,116", ("2003", 8, "0000", 3, 116)),
-        ("2003,8,0,0,", ("2003", 8, "0000", 0, None)),
+        ("2003,8,0,0,", "ARR_DELAY"),
+        ("2003,8,0,0,NA", "ARR_DELAY"),
+        ("2003,8,0,3,", ("2003", 8, "0000", 3, None)),
         ("2003,8,0,0,0", ("2003", 8, None, None, None)),
         ("2003,0,0000,0.00,0.0", ("2003", 0, None, None, None)),
         ("2003,8,00:00,,0", ("2003", 8, None, None, None)),
@@ -215,6 +217,7 @@ def test_a_flight_with_zeros_for_nothing_is_not_punctual(
 ) -> None:
     row = FLOWN | dict(zip(TIMES, cells.split(","), strict=True))
     flights, bad, emptied = read(row, CANCELLED, FLOWN)
+    assert (flights[:-2], bad, emptied) == read(row), "the rows beside it make no difference"
     if isinstance(stored, str):
         assert (len(flights), emptied) == (2, {})
         assert f"row 1: {stored} '0': is 0 beside zeros that are no times, so the" in bad[0]
