@@ -245,7 +245,7 @@ def run_command() -> int:
     """Run a command. Returns 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C or SIGTERM."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # keeps measurements then, too
     try:
-        main.main(standalone_mode=False)
+        main.main(prog_name="scripts/lab", standalone_mode=False)
     except click.ClickException as problem:
         problem.show()
         return problem.exit_code

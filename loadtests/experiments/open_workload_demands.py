@@ -227,7 +227,7 @@ def explored(run: Run, found: Measured, server: str, before: Calibration) -> Rat
 
 
 def _closed(run: Run, found: Measured, server: str, customers: int, before: Calibration) -> None:
-    name = f"closed-{server}-{customers}"
+    name = f"closed-{server}-{customers}-1"
     run.say(f"{server}, closed, customers: {customers}")
     at_once = min(customers, found.queue.servers)
     is_brief = run.options.quick or run.options.minutes is not None

@@ -128,7 +128,7 @@ def _predict(run: Run, plan: Plan) -> None:
 
 
 def _line(plan: Plan, scale: float, server: Server, customers: int, attempt: int = 0) -> PlanLine:
-    name = f"{server.name}-{customers:02}" + (f"-{attempt + 1}" if attempt else "")
+    name = f"{server.name}-{customers:02}-{attempt + 1}"
     how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, WARM_UP, plan.report_s
     return PlanLine(name, server.name, customers, *how)
 

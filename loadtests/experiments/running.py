@@ -213,8 +213,10 @@ def experiment_of(results: Results) -> Experiment:
 
 
 def _cell(text: str) -> str | float | None:
+    if not text:
+        return None
     try:
-        return float(text) if text else None
+        return int(text) if text.isdecimal() else float(text)
     except ValueError:
         return text
 

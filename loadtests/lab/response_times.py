@@ -36,7 +36,7 @@ _THRESHOLD = re.compile(
     r"\s*(mean|max|failed|rate|p\d{1,2}(?:\.\d+)?)\s*([<>])\s*(\d+(?:\.\d+)?)\s*(ms|s|us|µs|%|/s)?\s*"
 )
 _EXACT = 1e-9  # shares closer than this are the same
-_NUMBER = re.compile(r"-\d+$")
+_NUMBER = re.compile(r"-(?:rep)?\d+$")  # of a run among those of one load
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 
 Values = NDArray[np.float64]

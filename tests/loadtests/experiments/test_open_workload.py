@@ -632,9 +632,10 @@ def test_the_service_is_predicted_from_one_customer_and_measured_open_and_closed
     assert closed.customers == 4
     assert closed.throughput_per_s.estimate > 0
     assert closed.served_per_s > 0  # on a busy machine a single turnaround may take as long as all
-    slower = [replace(row, service_s=1.0) for row in rows_by_run(results)["closed-service-4"]]
+    slower = [replace(row, service_s=1.0) for row in rows_by_run(results)["closed-service-4-1"]]
     assert known.as_served(slower).handler_s == pytest.approx(1.0)
     metrics = {one["name"]: one["value"] for one in results.summary()["metrics"]}
+    assert "response_time_p99[closed-service-4]" in metrics  # not of all numbers of customers
     assert metrics["throughput[service,4]"] == closed.throughput_per_s.estimate
     (found,) = open_runs(results)
     assert 0 <= found.delay_s < found.service_time_s

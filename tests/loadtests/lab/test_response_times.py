@@ -122,13 +122,13 @@ def test_what_is_no_threshold_is_refused(text: str) -> None:
 
 def test_accepted_open_and_closed_runs_are_grouped_by_their_names(tmp_path: Path) -> None:
     file = RowFile(tmp_path / "requests.csv")
-    for run in ("steady-0.5-1", "steady-0.5-2", "steady-0.8-1", "closed-2-1", "noisy-1"):
+    for run in ("steady-0.5-1", "steady-0.5-rep02", "steady-0.8-1", "closed-2-1", "noisy-1"):
         rows = [Row(run, n, "k", n, n + 0.25, None, n + 1.0, None, 200, "") for n in range(9)]
         file.write([*rows, Row(run, 9, "k", 9, 9.0, None, 9.5, None, 500, "")])
     file.close()
     with (tmp_path / "runs.csv").open("w", newline="", encoding="utf-8") as stream:
         lines = [["run", "accepted", "workload"], ["noisy-1", "no", "open"]]
-        lines += [[f"steady-{n}", "yes", "open"] for n in ("0.5-1", "0.5-2", "0.8-1")]
+        lines += [[f"steady-{n}", "yes", "open"] for n in ("0.5-1", "0.5-rep02", "0.8-1")]
         csv.writer(stream).writerows([*lines, ["closed-2-1", "yes", "closed"]])
     found = {group.name: group for group in groups_of(Results(tmp_path))}
     assert {name: len(group.runs) for name, group in found.items()} == {
