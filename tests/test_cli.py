@@ -18,11 +18,12 @@ from backend.base.settings import PROJECT
 from backend.cli.commands import main
 from backend.trust.log.secret_keys import SecretKey
 from backend.verify.chain_check import BLOCKS_AT_ONCE
-from tests.api.processes import ROOT, backend, environment, free_port, processes_of, until
+from tests.api.processes import ROOT, backend, begun, environment, free_port, processes_of, until
 from tests.api.worlds import GOOD, World, client_of, settings_for, world_in
 from tests.cases import each_of
 from tests.flights import transactions_in
 from tests.index.worlds import make_chain
+from tests.storage.chains import block_file, flip
 
 pytestmark = pytest.mark.slow
 
@@ -257,10 +258,7 @@ def test_verify_says_what_it_found(world: World) -> None:
 
 def test_verify_names_the_first_bad_block(tmp_path: Path) -> None:
     world_in(tmp_path)
-    (file,) = (tmp_path / "blocks").glob("blocks-*.dat")
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.write_bytes(data)
+    flip(block_file(tmp_path), block_file(tmp_path).stat().st_size // 2)
     said = call(tmp_path, "verify")
     assert (said.returncode, said.stdout) == (1, "")
     assert "error: block 1" in said.stderr
@@ -338,16 +336,13 @@ def test_mine_once_seals_what_is_pending(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_mine_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "chain"
-    running = subprocess.Popen(
-        [sys.executable, "-m", "backend", "mine"], cwd=ROOT, env=environment(folder)
-    )
-    try:
-        until((folder / "miner.json").exists)
-        running.send_signal(number)
-        assert running.wait(10) == 0
-    finally:
-        running.kill()
-        running.wait()
+    with begun(folder, "mine") as running:
+        try:
+            until((folder / "miner.json").exists)
+            running.send_signal(number)
+            assert running.wait(10) == 0
+        finally:
+            running.kill()
     assert not (folder / "miner.json").exists()
 
 
@@ -444,21 +439,14 @@ def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path, processes: int) 
     staying.mkdir()
     (tmp_path / "sitecustomize.py").write_text(STAYS, encoding="utf-8")
     more = {"PYTHONPATH": tmp_path, "STAY_AT": "backend/verify/chain_check.py:checked"}
-    running = subprocess.Popen(
-        [sys.executable, "-m", "backend", "verify", "--processes", str(processes)],
-        cwd=ROOT,
-        env=environment(folder, STAYING=staying, **more),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        until(lambda: len(list(staying.iterdir())) == processes)
-        running.send_signal(signal.SIGINT)
-        printed, said = running.communicate(timeout=20)
-    finally:
-        running.kill()
-        running.wait()
+    command = ("verify", "--processes", str(processes))
+    with begun(folder, *command, STAYING=staying, **more) as running:
+        try:
+            until(lambda: len(list(staying.iterdir())) == processes)
+            running.send_signal(signal.SIGINT)
+            printed, said = running.communicate(timeout=20)
+        finally:
+            running.kill()
     assert (running.returncode, printed) == (130, "")
     assert said.rstrip().endswith("stopped")
     until(lambda: processes_of(folder) == {})
@@ -510,15 +498,9 @@ def test_a_default_import_that_was_stopped_is_finished_by_the_same_and_no_other(
     tmp_path: Path,
 ) -> None:
     mark = tmp_path / "default-import-unfinished"
-    running = subprocess.Popen(
-        [sys.executable, "-m", "backend", "import", "--if-empty"],
-        cwd=ROOT,
-        env=environment(tmp_path, FLIGHTCHAIN_DATA="generate:8000"),
-        stderr=subprocess.DEVNULL,
-    )
-    until(mark.exists)
-    running.kill()
-    running.wait()
+    with begun(tmp_path, "import", "--if-empty", FLIGHTCHAIN_DATA="generate:8000") as running:
+        until(mark.exists)
+        running.kill()
     until(lambda: processes_of(tmp_path) == {})
     call(tmp_path, "import", "--generate", "100")  # as if it had come that far
     had = transactions_in(tmp_path)

@@ -5,16 +5,13 @@ On a read-only medium nothing can be mended, but a good index is asked all the s
 
 import os
 import shutil
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from backend.index.index_file import index_path
-from tests.api.processes import Service, backend, serving, stopped, until
+from tests.api.processes import Service, backend, living, serving, stopped, until
 from tests.api.worlds import (
     Json,
     World,
@@ -23,6 +20,7 @@ from tests.api.worlds import (
     with_status,
     world_in,
 )
+from tests.faults.disks import read_only
 from tests.index.worlds import in_use, settle
 
 pytestmark = pytest.mark.slow
@@ -95,9 +93,7 @@ def test_a_copy_made_by_hand_never_answers_wrongly(folder: Path, tmp_path: Path)
     again.pop("BLOCK_HEIGHT")
     seal(settings_for(folder), [[tuple(again.values())] * 7])
     shutil.copytree(index_path(folder).parent, index_path(copy).parent, symlinks=True)
-    service = Service(copy, FLIGHTCHAIN_MINE_INTERVAL_S=LONG_S)
-    try:
-        until(lambda: service.answers("/health/live"))
+    with living(copy, FLIGHTCHAIN_MINE_INTERVAL_S=LONG_S) as service:
         seen = set[int]()
 
         def is_ready() -> bool:
@@ -118,27 +114,9 @@ def test_a_copy_made_by_hand_never_answers_wrongly(folder: Path, tmp_path: Path)
         until(is_ready)
         assert service.json(question(leg))["flights"] == right(world, leg)
         assert seen <= {200, 503}
-    finally:
-        service.end()
 
 
 # --- read-only media -------------------------------------------------------------------------
-
-
-@contextmanager
-def read_only(folder: Path) -> Iterator[Path]:
-    """The folder on a medium that refuses every change. It takes the right to mount."""
-    place = folder.with_name("medium")
-    place.mkdir(exist_ok=True)
-    try:
-        for options in (["--bind", str(folder)], ["-o", "remount,bind,ro"]):
-            mount = ["mount", *options, str(place)]
-            made = subprocess.run(mount, capture_output=True, text=True, check=False)
-            if made.returncode:
-                pytest.skip(f"a read-only medium cannot be made here: {made.stderr.strip()}")
-        yield place
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=False, capture_output=True)
 
 
 def parameters(leg: Json) -> list[str]:
@@ -148,7 +126,7 @@ def parameters(leg: Json) -> list[str]:
 def test_damage_on_a_read_only_medium_is_said(folder: Path) -> None:
     world = world_in(folder)
     flip_a_bit_of_every_page(folder)
-    with read_only(folder) as place:
+    with read_only(folder, folder.with_name("medium")) as place:
         done = backend(place, "query", "filter_transactions", *parameters(world.transactions[700]))
         assert done.returncode == 1
         assert "is wrong, and cannot be marked as such" in done.stderr

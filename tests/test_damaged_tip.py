@@ -15,7 +15,7 @@ from backend.ledger.ledger import Ledger
 from backend.sources.generated import Generated
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import Place
-from tests.api.processes import Service, until
+from tests.api.processes import living, until
 from tests.api.worlds import GOOD
 from tests.flights import flight, import_flights, transactions_in
 from tests.storage.chains import block_file, contents, flip
@@ -72,18 +72,14 @@ def test_a_service_with_a_damaged_tip_is_not_ready_and_says_why(folder: Path) ->
     place = tip_place(folder)
     flip(block_file(folder, place.file), place.offset + 1000)
     before = contents(folder)
-    service = Service(folder, FLIGHTCHAIN_BLOCK_FILE_BYTES=FILE_BYTES)
-    try:
+    with living(folder, FLIGHTCHAIN_BLOCK_FILE_BYTES=FILE_BYTES) as service:
         until(lambda: "starting it again in 1 s" in service.said())
-        until(lambda: service.answers("/health/live"))
         ready = service.get("/health/ready")
         assert ready.status_code == 503
         assert f"block {TIP} is damaged: its checksum is wrong; {WHAT_TO_DO}" in ready.text
         assert service.json("/blocks/2")["block"]["height"] == 2
         receipt = service.post(GOOD)  # it waits for the chain to be whole again
         assert (receipt.status_code, receipt.json()["TRANSACTION_ID"]) == (202, FLIGHTS)
-    finally:
-        service.end()
     assert f"error: block {TIP} is damaged" in service.said()
     assert contents(folder) == before
     assert transactions_in(folder) == FLIGHTS

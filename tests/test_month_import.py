@@ -3,8 +3,6 @@
 import json
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,7 +22,7 @@ from backend.cli.import_sources import file_sources
 from backend.ledger.bts_months import Month, MonthRange, months_in
 from backend.sealing.importer import import_all
 from tests import bts_server as server
-from tests.api.processes import ROOT, backend, environment, until
+from tests.api.processes import backend, begun, until
 from tests.bts_server import Bts
 from tests.flights import on_disk, transactions_in
 
@@ -170,19 +168,13 @@ def test_a_stopped_download_goes_on_and_nothing_looks_whole(bts: Bts, tmp_path: 
     part = tmp_path / f"{JANUARY.file_name}.part"
     for end in (signal.SIGINT, signal.SIGKILL):
         bts.faults.append(stalled)
-        running = subprocess.Popen(
-            [sys.executable, "-m", "backend", "import", "bts:2008-01"],
-            cwd=ROOT,
-            env=environment(tmp_path, **more),
-            stderr=subprocess.DEVNULL,
-        )
         size = 200 * (1 + (end == signal.SIGKILL))
-        until(lambda: part.exists() and part.stat().st_size == size)  # noqa: B023
-        busy = f"held by another process, process {running.pid}; another import of months"
-        with pytest.raises(WriterBusy, match=busy):
-            bring(bts, tmp_path, "bts:2008-02")
-        running.send_signal(end)
-        running.wait(20)
+        with begun(tmp_path, "import", "bts:2008-01", **more) as running:
+            until(lambda: part.exists() and part.stat().st_size == size)  # noqa: B023
+            busy = f"held by another process, process {running.pid}; another import of months"
+            with pytest.raises(WriterBusy, match=busy):
+                bring(bts, tmp_path, "bts:2008-02")
+            running.send_signal(end)
         assert zips_in(tmp_path) == [part.name]
         assert part.read_bytes() == content[:size]
     goes_on.set()

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,8 @@ import pytest
 from backend.base.clock import now_ms
 from backend.chain.flight import as_mapping
 from backend.mempool.idempotency_keys import IdempotencyKey
-from tests.api.processes import Service, until
+from tests.api.processes import living
+from tests.faults.disks import read_only
 from tests.flights import flight, flights
 from tests.submitting import accept_in, sealing
 from tests.test_cli import call
@@ -39,16 +39,8 @@ def mounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for shared in (house.root / "killed").rglob("*-shm"):
         shared.unlink()
     shutil.rmtree(house.folder / "index")
-    point = root / "mounted"
-    point.mkdir()
-    bound = subprocess.run(["mount", "--bind", house.root, point], capture_output=True, check=False)
-    if bound.returncode:
-        pytest.skip(f"a medium that can only be read needs root: {bound.stderr.decode().strip()}")
-    try:
-        subprocess.run(["mount", "-o", "remount,bind,ro", point], check=True)
+    with read_only(house.root, root / "mounted") as point:
         yield point
-    finally:
-        subprocess.run(["umount", "--lazy", point], check=True)
 
 
 @contextmanager
@@ -115,9 +107,7 @@ def test_a_backup_is_made_of_it_and_one_on_it_is_verified_and_restored(
 def test_a_service_says_why_it_is_not_ready_there(medium: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "service"  # where its own log is
     elsewhere.symlink_to(medium)
-    service = Service(elsewhere, "--only-http")
-    try:
-        until(lambda: service.answers("/health/live"))
+    with living(elsewhere, "--only-http") as service:
         ready = service.get("/health/ready")
         assert ready.status_code == 503
         (said,) = [one for one in ready.json()["reasons"] if "the disk of" in one]
@@ -127,8 +117,6 @@ def test_a_service_says_why_it_is_not_ready_there(medium: Path, tmp_path: Path) 
         refused = service.post()
         assert refused.status_code == 503, refused.text
         assert "Read-only file system" in refused.json()["detail"]
-    finally:
-        service.end()
 
 
 def test_writing_is_refused_in_one_line(medium: Path) -> None:

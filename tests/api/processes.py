@@ -51,6 +51,18 @@ def backend(
     )
 
 
+def begun(folder: Path, *arguments: str, **more: object) -> "subprocess.Popen[str]":
+    """Start a command, whose output can be read, and do not wait for it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "backend", *arguments],
+        cwd=ROOT,
+        env=environment(folder, **more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def until(condition: Callable[[], bool], within_s: float = WITHIN_S) -> float:
     """Poll until `condition` holds; how long it took, seconds.
 
@@ -210,6 +222,17 @@ class Service:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         until(lambda: not self.processes())
+
+
+@contextmanager
+def living(folder: Path, *arguments: str, **more: Any) -> Iterator[Service]:
+    """A service that answers, whether it is ready or not."""
+    service = Service(folder, *arguments, **more)
+    try:
+        until(lambda: service.answers("/health/live"))
+        yield service
+    finally:
+        service.end()
 
 
 @contextmanager

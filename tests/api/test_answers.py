@@ -460,10 +460,7 @@ def test_a_block_sealed_meanwhile_is_seen_at_once(tmp_path: Path) -> None:
 
 def test_a_damaged_block_is_named_and_its_neighbours_still_answer(tmp_path: Path) -> None:
     world = world_in(tmp_path)
-    (file,) = (tmp_path / "blocks").glob("blocks-*.dat")
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.write_bytes(data)
+    flip(block_file(tmp_path), block_file(tmp_path).stat().st_size // 2)
     with client_of(world.settings) as client:
         responses = [client.get(f"/blocks/{height}") for height in range(world.tip + 1)]
         (damaged,) = [h for h, response in enumerate(responses) if response.status_code != 200]

@@ -30,6 +30,7 @@ from tests.api.worlds import (
 )
 from tests.cases import each_of
 from tests.flights import import_flights, on_disk
+from tests.storage.chains import block_file, flip
 
 ALL = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-12-31"}
 NAMES = ["TRANSACTION_ID", "timestamp", *GOOD, "BLOCK_HEIGHT"]
@@ -240,10 +241,7 @@ def test_head_of_an_export_walks_nothing(
 def damaged(tmp_path: Path) -> Iterator[tuple[FlaskClient, World, int]]:
     """A client of a chain with a damaged block in its last quarter, and its height."""
     world = world_in(tmp_path)
-    (file,) = (tmp_path / "blocks").glob("blocks-*.dat")
-    data = bytearray(file.read_bytes())
-    data[len(data) * 7 // 8] ^= 1
-    file.write_bytes(data)
+    flip(block_file(tmp_path), block_file(tmp_path).stat().st_size * 7 // 8)
     with client_of(world.settings) as client:
         statuses = [client.get(f"/blocks/{height}").status_code for height in range(world.tip + 1)]
         yield client, world, statuses.index(503)

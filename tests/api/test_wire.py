@@ -16,6 +16,7 @@ import requests
 from tests.api.processes import Service, serving, until
 from tests.api.worlds import World, generated, seal, settings_for, world_in
 from tests.cases import each_of
+from tests.storage.chains import block_file, flip
 
 pytestmark = pytest.mark.slow
 
@@ -38,10 +39,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("damaged") / "chain"
     world_in(folder)
     with serving(folder, FLIGHTCHAIN_CACHE_BYTES=0, **NEVER) as found:
-        (file,) = (folder / "blocks").glob("blocks-*.dat")
-        data = bytearray(file.read_bytes())
-        data[len(data) * 7 // 8] ^= 1
-        file.write_bytes(data)
+        flip(block_file(folder), block_file(folder).stat().st_size * 7 // 8)
         yield found
 
 

@@ -14,7 +14,7 @@ import requests
 
 from backend.chain.fields import FIELD_NAMES
 from backend.storage.block_store import BlockStore
-from tests.api.processes import ROOT, Service, environment, free_port, until
+from tests.api.processes import ROOT, Service, environment, free_port, living, until
 from tests.api.worlds import GOOD, Json, generated, seal, settings_for
 from tests.flights import on_disk
 from tests.frontend.lab.folders import make_result
@@ -61,12 +61,8 @@ def site_over(folder: Path) -> Iterator[Site]:
 def served(folder: Path, port: int = 0) -> Iterator[Service]:
     """The service alone, at `port` or a free one; nothing is mined unless a test does."""
     settings: dict[str, Any] = {"FLIGHTCHAIN_WORKERS": 1, "FLIGHTCHAIN_PORT": port or free_port()}
-    service = Service(folder, "--only-http", **settings)
-    try:
-        until(lambda: service.answers("/health/live"))
+    with living(folder, "--only-http", **settings) as service:
         yield service
-    finally:
-        service.end()
 
 
 @contextmanager

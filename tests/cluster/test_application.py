@@ -17,6 +17,7 @@ from backend.storage.block_writer import BlockWriter
 from backend.storage.receipt_store import ReceiptWriter
 from tests.cluster.engine import T0, Engine, Node, begin, finalized, time_of
 from tests.flights import on_disk
+from tests.storage.chains import block_file, flip
 
 
 @pytest.fixture
@@ -260,10 +261,7 @@ def test_a_damaged_block_stops_the_node_and_is_named(engine: Engine) -> None:
     node = engine.nodes[1]
     node.close()
     place = node.end.store.place(3)
-    (path,) = (node.settings.folder / "blocks").glob("blocks-*.dat")
-    data = bytearray(path.read_bytes())
-    data[place.offset + 40] ^= 1
-    path.write_bytes(data)
+    flip(block_file(node.settings.folder), place.offset + 40)
     with pytest.raises(Damage, match="block 3"):
         node.open()
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
+
 from tests.api.processes import until
 
 
@@ -51,3 +53,19 @@ def mounted(disk: Path, *arguments: str | Path) -> Iterator[Path]:
         yield disk
     finally:
         unmount(disk)
+
+
+@contextmanager
+def read_only(folder: Path, point: Path) -> Iterator[Path]:
+    """The folder as a medium that refuses every change, at `point`. Skips a test without root."""
+    point.mkdir()
+    try:
+        for options in (["--bind", folder], ["-o", "remount,bind,ro"]):
+            made = subprocess.run(
+                ["mount", *options, point], capture_output=True, text=True, check=False
+            )
+            if made.returncode:
+                pytest.skip(f"a read-only medium cannot be made here: {made.stderr.strip()}")
+        yield point
+    finally:
+        subprocess.run(["umount", "--lazy", point], capture_output=True, check=False)

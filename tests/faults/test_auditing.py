@@ -17,6 +17,7 @@ from tests.faults.clients import Memory, Receipt
 from tests.faults.damage import HARMS, kind_of
 from tests.faults.report import Outcome
 from tests.flights import flight, flights
+from tests.storage.chains import block_file, flip
 from tests.submitting import accept_in, sealing
 
 POSTED, IMPORTED = 20, 30
@@ -97,10 +98,7 @@ def test_a_flight_that_nobody_submitted_is_found(folder: Path) -> None:
 
 def test_a_chain_that_does_not_verify_is_found(folder: Path) -> None:
     memory = sealed(folder, POSTS + ROWS)
-    (path,) = (folder / "blocks").glob("blocks-*.dat")
-    data = bytearray(path.read_bytes())
-    data[-100] ^= 1
-    path.write_bytes(data)
+    flip(block_file(folder), block_file(folder).stat().st_size - 100)
     assert "does not verify" in audited(folder, memory, ROWS).of_kind("lost")[0]
 
 

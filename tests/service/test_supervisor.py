@@ -4,12 +4,10 @@ import os
 import resource
 import signal
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -19,17 +17,18 @@ import requests
 from backend.base.files import FileLock
 from backend.verify.audit import verify
 from tests.api.processes import (
-    ROOT,
     Service,
     backend,
-    environment,
+    begun,
     free_port,
+    living,
     processes_of,
     serving,
     until,
 )
 from tests.api.worlds import GOOD, Json, seal, settings_for, world_in
 from tests.flights import on_disk
+from tests.storage.chains import block_file
 
 pytestmark = pytest.mark.slow
 
@@ -129,12 +128,7 @@ def test_it_answers_while_others_scan_and_an_import_writes(service: Service) -> 
     before = service.json("/tip")["transactions"]
     answered: list[int] = []  # as of which heights; the index follows the chain a moment later
     tips: list[int] = []
-    running = subprocess.Popen(
-        [sys.executable, "-m", "backend", "import", "--generate", "12000", "--seed", "5"],
-        cwd=ROOT,
-        env=environment(service.folder),
-        stderr=subprocess.DEVNULL,
-    )
+    running = begun(service.folder, "import", "--generate", "12000", "--seed", "5")
     try:
         with ThreadPoolExecutor(2) as pool:
             scans = []
@@ -149,8 +143,8 @@ def test_it_answers_while_others_scan_and_an_import_writes(service: Service) -> 
                 scans[-1].result()
             assert all(scan.result()["flights"] > 0 for scan in scans)
     finally:
-        running.wait(60)
-    assert running.returncode == 0
+        said = running.communicate(timeout=60)
+    assert running.returncode == 0, said
     assert len(tips) >= 2
     assert answered == sorted(answered)
     assert tips == sorted(tips)
@@ -216,8 +210,7 @@ def test_a_chain_begins_in_an_empty_folder_and_signals_stop_everything_in_order(
         accepted = [service.post(numbered(n)).json()["TRANSACTION_ID"] for n in (4, 5)]
         assert accepted == [3, 4]
         assert_stops(service, signal.SIGTERM)
-    (file,) = (folder / "blocks").glob("blocks-*.dat")
-    os.truncate(file, file.stat().st_size - 7)
+    os.truncate(block_file(folder), block_file(folder).stat().st_size - 7)
     with serving(folder) as service:
         assert "cut off" in service.said()
         until(lambda: service.json("/tip")["pending"] == 0)
@@ -333,23 +326,12 @@ def test_a_second_service_on_the_same_folder_answers_but_does_not_mine(folder: P
 def headless(folder: Path) -> Path:
     """A chain whose block file has gone, but not its index."""
     world_in(folder)
-    (file,) = (folder / "blocks").glob("blocks-*.dat")
-    file.unlink()
+    block_file(folder).unlink()
     return folder
 
 
-@contextmanager
-def started(folder: Path) -> Iterator[Service]:
-    service = Service(folder)
-    try:
-        until(lambda: service.answers("/health/live"))
-        yield service
-    finally:
-        service.end()
-
-
 def test_on_a_damaged_chain_it_answers_what_it_can_and_writes_nothing(headless: Path) -> None:
-    with started(headless) as service:
+    with living(headless) as service:
         until(lambda: "is damaged" in service.said())
         ready = service.get("/health/ready")
         assert (ready.status_code, ready.headers["Content-Type"]) == (
@@ -363,7 +345,7 @@ def test_on_a_damaged_chain_it_answers_what_it_can_and_writes_nothing(headless: 
             assert (problem.status_code, problem.json()["status"]) == (503, 503)
             assert "is damaged" in problem.json()["detail"]
         assert service.stop(within_s=STOPS_WITHIN_S) == 0
-    assert not list((headless / "blocks").glob("blocks-*.dat"))
+    assert not block_file(headless).exists()
 
 
 # --- disks that refuse ---------------------------------------------------------------------------
@@ -388,9 +370,8 @@ def accepted_until(service: Service, refusal: Callable[[], bool]) -> list[int]:
 def test_after_a_failed_write_nothing_is_lost_and_the_service_recovers(folder: Path) -> None:
     """A limit on the size of files stands for a disk that refuses."""
     seal(settings_for(folder), [])
-    service = Service(folder, "--only-http")
-    try:
-        until(lambda: service.answers("/health/live") and len(service.role("--only-http")) == 3)
+    with living(folder, "--only-http") as service:
+        until(lambda: len(service.role("--only-http")) == 3)
         for pid in service.role("--only-http"):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (1 << 16, resource.RLIM_INFINITY))
         accepted = accepted_until(service, lambda: "disk I/O error" in service.said())
@@ -408,8 +389,6 @@ def test_after_a_failed_write_nothing_is_lost_and_the_service_recovers(folder: P
         for _ in range(10):
             until(lambda: service.post().status_code == 202)
         assert service.stop() == 0
-    finally:
-        service.end()
     seal(settings_for(folder), [[]])
     found = verify(folder)
     assert found.transactions >= len(accepted) + 11

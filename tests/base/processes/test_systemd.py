@@ -3,8 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backend.base.processes.systemd import Notifier
-from tests.api.processes import ROOT, environment
+from tests.api.processes import begun
 
 pytestmark = pytest.mark.slow
 
@@ -123,11 +121,7 @@ def test_the_miner_says_ready_then_alive_then_stopping(tmp_path: Path) -> None:
         "WATCHDOG_USEC": "400000",
         "FLIGHTCHAIN_DIFFICULTY_BITS": "4",
     }
-    miner = subprocess.Popen(
-        [sys.executable, "-m", "backend", "mine"],
-        cwd=ROOT,
-        env=environment(tmp_path / "chain", **told),
-    )
+    miner = begun(tmp_path / "chain", "mine", **told)
     try:
         assert listener.heard(20) == "READY=1"
         assert (tmp_path / "chain" / "blocks").is_dir()  # it has put the files right before
@@ -145,5 +139,5 @@ def test_the_miner_says_ready_then_alive_then_stopping(tmp_path: Path) -> None:
         assert said - {"", "WATCHDOG=1"} == {"STOPPING=1"}
     finally:
         miner.kill()
-        miner.wait()
+        miner.communicate()
         listener.socket.close()

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from frontend.app import create_app
 from frontend.questions import flights_of_day
 from frontend.settings import Settings
-from tests.api.processes import Service, backend, until
+from tests.api.processes import Service, backend, living
 from tests.api.worlds import GOOD, Json, World, transaction_of
 from tests.frontend.pages.reading import link, source, table, text
 
@@ -83,12 +83,8 @@ def unmined(tmp_path: Path) -> Iterator[Service]:
     """A service without a miner, over a chain of genesis alone."""
     folder = tmp_path / "chain"
     assert backend(folder, "mine", "--once").returncode == 0
-    service = Service(folder, "--only-http")
-    try:
-        until(lambda: service.answers("/health/live"))
+    with living(folder, "--only-http") as service:
         yield service
-    finally:
-        service.end()
 
 
 def test_a_pending_transaction_turns_to_mined_by_itself(unmined: Service) -> None:

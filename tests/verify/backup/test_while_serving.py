@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from backend.base.settings import Settings
 from backend.verify.audit import verify
-from tests.api.processes import ROOT, environment, serving, until
+from tests.api.processes import backend, begun, serving, until
 from tests.faults.clients import Memory, memories, posting
 from tests.flights import csv_of, flight, flights, transactions_in
 from tests.test_cli import answer, call, refusal
@@ -31,12 +30,6 @@ def acknowledged_by(clients: list[Memory]) -> dict[int, int]:
     return {receipt.transaction_id: receipt.serial for receipt in receipts}
 
 
-def start(folder: Path, *arguments: object) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "backend", *map(str, arguments)]
-    quiet = subprocess.DEVNULL
-    return subprocess.Popen(command, cwd=ROOT, env=environment(folder), stdout=quiet, stderr=quiet)
-
-
 def printed(folder: Path, *arguments: object) -> Any:
     """What a command that succeeds prints."""
     return answer(call(folder, *map(str, arguments)))
@@ -48,7 +41,7 @@ def test_every_flight_acknowledged_before_is_in_it(tmp_path: Path) -> None:
     file.write_text(csv_of(flights(IMPORTED)))
     with serving(folder, FLIGHTCHAIN_BLOCK_FILE_BYTES=30_000) as service:
         clients = memories(CLIENTS)
-        with posting(service.port, clients), start(folder, "import", file) as importing:
+        with posting(service.port, clients), begun(folder, "import", str(file)) as importing:
             until(lambda: len(acknowledged_by(clients)) > 20)
             for number in range(3):
                 before = acknowledged_by(clients)
@@ -67,12 +60,12 @@ def test_every_flight_acknowledged_before_is_in_it(tmp_path: Path) -> None:
 def test_a_process_that_is_killed_leaves_a_good_backup_and_ledger_or_none(house: House) -> None:
     """The next run of the same command does what this one did not."""
     whole, first = everything_in(house.settings), house.root / "first"
-    begun = time.monotonic()
-    assert start(house.folder, "backup", first).wait() == 0
-    took_s = time.monotonic() - begun
+    started = time.monotonic()
+    assert backend(house.folder, "backup", str(first)).returncode == 0
+    took_s = time.monotonic() - started
     shutil.rmtree(house.backup)
     for folder, command in ((house.folder, "backup"), (house.restored, "restore")):
-        with start(folder, command, house.backup) as running:
+        with begun(folder, command, str(house.backup)) as running:
             with suppress(subprocess.TimeoutExpired):
                 running.wait(0.7 * took_s)
             running.kill()
