@@ -31,8 +31,16 @@ LOAD: Sequence[Column[AtLoad]] = [
 ]
 
 
-def response(points: Sequence[Steady], short: Sequence[AsTheStudy]) -> Figure:
-    """Figure 2: response times against load, with all layers. short: by the study's protocol."""
+def response(
+    points: Sequence[Steady],
+    short: Sequence[AsTheStudy],
+    words: str = "",
+    table: Table | None = None,
+) -> Figure:
+    """Figure 2: response times against load, with all layers. short: by the study's protocol.
+
+    words, table: its caption and its numbers; those of the study's figure if they are not given.
+    """
     fcfs = [ONE.steady(x, 1.0, UNROUNDED.variation).response_time_s for x in CURVE]
     shared = [mg1_ps(x, 1.0).response_time_s for x in CURVE]
     paired = [estimated(point.paired) for point in points]
@@ -59,11 +67,11 @@ def response(points: Sequence[Steady], short: Sequence[AsTheStudy]) -> Figure:
     ]
     return figure(
         "Response time against load",
-        SENTENCES.one("response"),
+        words or SENTENCES.one("response"),
         Axis("arrival rate as a share of L"),
         Axis("mean response time / E[S]", limits=(0, 12)),
         [one for one in series if len(one.xs)],
-        _response_table(points, {one.key.fraction: one for one in short}),
+        table or _response_table(points, {one.key.fraction: one for one in short}),
     )
 
 

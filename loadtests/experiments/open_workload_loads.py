@@ -35,8 +35,8 @@ AS_THE_STUDY, STEADY = "as-the-study", "steady"
 
 STUDY, SCAN = "study", "scan"
 SERVICE, SERVICE_SCANS, SERVICE_WORKERS = "service", "service-scans", "service-workers"
-ELSEWHERE, ELSEWHERE_SCANS = "elsewhere", "elsewhere-scans"  # on another machine
-ELSEWHERE_QUESTIONS = "elsewhere-questions"
+ELSEWHERE, ELSEWHERE_SCANS = "rankings", "scans"  # of a service on another machine
+ELSEWHERE_QUESTIONS = "questions"
 WORKERS = 2  # of the service as shipped
 SERVERS: Mapping[str, str] = {
     STUDY: "the study's way",

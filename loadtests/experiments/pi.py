@@ -59,7 +59,11 @@ def analyse(results: Results) -> Report:
     looked_at = [*(run.key for run in made), *(line.key for line in refused)]
     under_load: list[Table | Figure] = []
     if steady:
-        under_load = [_open_table(steady), figures.response(steady, [])]
+        words = SENTENCES.one("response")
+        under_load = [
+            _open_table(steady),
+            figures.response(steady, [], words, _response_table(steady)),
+        ]
     sections = [
         Section("One customer", SENTENCES("alone"), [_service_times(found)]),
         Section("Under load", SENTENCES("load"), under_load),
@@ -161,6 +165,19 @@ def _open_table(steady: Sequence[Steady]) -> Table:
             ("Forecast / E[S]", lambda point: point.predicted),
             ("Difference", lambda point: percent(point.difference, point.predicted)),
             ("The forecast", lambda point: FORECASTS[point.forecast]),
+        ],
+    )
+
+
+def _response_table(steady: Sequence[Steady]) -> Table:
+    return Table.of(
+        "Mean response time",
+        steady,
+        [
+            *figures.LOAD,
+            ("Forecast / E[S]", lambda point: point.predicted),
+            ("Ours / E[S]", lambda point: give_or_take(point.raw)),
+            ("Paired estimate / E[S]", lambda point: give_or_take(point.paired)),
         ],
     )
 
