@@ -1,8 +1,8 @@
 """Open workloads: Poisson arrivals at shares of the maximum rate L, as in study 000. The report.
 
 `open_workload_loads` defines how much is measured and reads what was, `…_servers` on which servers.
-`…_demands` finds out what the service can do, `…_measurements` measures, `…_comparison` and
-`…_gaps` compare with the models, and `…_figures` draws.
+`…_demands` finds out what the service can do, `…_measurements` measures, `…_comparison` compares
+with the models, and `…_figures` draws.
 """
 
 from collections import Counter
@@ -26,7 +26,6 @@ from loadtests.experiments.open_workload_figures import (
     SENTENCES,
     range_s,
 )
-from loadtests.experiments.open_workload_gaps import gap_section
 from loadtests.experiments.open_workload_loads import SERVERS, LoadKey, OpenRun, fractions
 from loadtests.experiments.open_workload_measurements import measure
 from loadtests.experiments.open_workload_servers import SCALE
@@ -64,7 +63,7 @@ def analyse(results: Results) -> Report:
         _section("Response time against load", "units", figures.response(steady, short)),
         _of_one_customer(results, closed),
         _of_the_steady_state(steady, until_decided=until_decided),
-        gap_section(steady, SENTENCES("gaps", **LIMITS)),
+        figures.gap_section(steady, SENTENCES("gaps", **LIMITS)),
         _section(
             "As the study did it",
             "short",

@@ -29,7 +29,7 @@ from loadtests.experiments.open_workload_comparison import (
     study_points,
 )
 from loadtests.experiments.open_workload_demands import Demands, closed_points, demands
-from loadtests.experiments.open_workload_gaps import gap_section
+from loadtests.experiments.open_workload_figures import gap_section
 from loadtests.experiments.open_workload_loads import (
     AS_THE_STUDY,
     SCAN,
