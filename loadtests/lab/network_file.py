@@ -22,6 +22,7 @@ station does not name does not visit it.
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -149,12 +150,31 @@ def network_from(content: object) -> Network:
     return Network(top.title, tuple(group.customer_class() for group in groups), stations)
 
 
-def _described(kind: type[Described], content: object, where: str) -> Described:
+_WORDS = {
+    "`object`": "a table",
+    "`array`": "a list",
+    "`str`": "text",
+    "`float`": "a number",
+    "`float | null`": "a number",
+    "`int`": "a whole number",
+    "Object": "the table",
+    "missing": "lacks the",
+    "Expected": "it must be",
+    "got": "is",
+}
+"""What msgspec says, in words for who writes a file."""
+
+
+def _described(
+    kind: type[Described], content: object, where: str, more: Sequence[str] = ()
+) -> Described:
+    """`content` as this kind. more: other fields that it may have, for the message."""
     try:
         found: Described = CONVERTERS[kind](content)
     except msgspec.ValidationError as problem:
-        known = ", ".join(kind.__struct_fields__)
-        raise ValueError(f"{where}: {problem}; it may have {known}") from None
+        known = ", ".join([*kind.__struct_fields__, *more])
+        told = re.sub(r"`[^`]+`|\w+", lambda word: _WORDS.get(word[0], word[0]), str(problem))
+        raise ValueError(f"{where}: {told}; it may have {known}") from None
     return found
 
 
@@ -172,7 +192,7 @@ def _station(table: Mapping[str, Any], names: Sequence[str]) -> ServiceStation:
             field: own.pop(field) for field in DemandFields.__struct_fields__ if field in own
         }
         table = {names[0]: of_only}
-    fields = _described(StationFields, own, where)
+    fields = _described(StationFields, own, where, names)
     demands_s = [
         _described(DemandFields, table[name], f"{name!r} at {where}").total_s(
             f"{name!r} at {where}"

@@ -66,7 +66,10 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
         ("", "it has no classes; write a [[classes]] for each"),
         (CLASSES, "it has no stations; write a [[stations]] for each"),
         ("classes = 3 [", "cannot be read as .toml"),
-        (CLASSES + STATION + "speed = 2", "unknown field `speed`; it may have name, kind, servers"),
+        (
+            CLASSES + STATION + "speed = 2",
+            "unknown field `speed`; it may have name, kind, servers, rates, a",
+        ),
         (CLASSES + STATION + "servers = 0", "servers must be a whole number of at least 1, is 0"),
         (CLASSES + STATION + "servers = 2\nrates = [1]", "a queue has one of them, a delay none"),
         (
@@ -76,7 +79,7 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
         (CLASSES + STATION + STATION, "two stations are called 'cpu'; names must differ"),
         (
             CLASSES + STATION.replace("2.0", '"x"'),
-            "'a' at station 'cpu': Expected `float | null`, got `str` - at `$.service_time_s`",
+            "'a' at station 'cpu': it must be a number, is text - at `$.service_time_s`",
         ),
         (CLASSES + '[[stations]]\nname = "cpu"', "needs demand_s, or service_time_s"),
         (CLASSES + STATION.replace("2.0", "-1"), "must be 0 or a positive number, is -1"),
@@ -92,14 +95,14 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
         (CLASSES + "rate_per_s = nan\n" + STATION, "must be 0 or a positive number, is nan"),
         (
             CLASSES + "think_s = 1\n" + STATION,
-            "class 'a': Object contains unknown field `think_s`; it may have " + OF_CLASS,
+            "class 'a': the table contains unknown field `think_s`; it may have " + OF_CLASS,
         ),
         (
             CLASSES.replace('name = "a"', "") + STATION,
-            "class '': Object missing required field `name`; it may have " + OF_CLASS,
+            "class '': the table lacks the required field `name`; it may have " + OF_CLASS,
         ),
-        (CLASSES.replace('"a"', '""') + STATION, "class '': Expected `str` of length >= 1"),
-        (CLASSES + STATION.replace('"cpu"', '""'), "station '': Expected `str` of length >= 1"),
+        (CLASSES.replace('"a"', '""') + STATION, "class '': it must be text of length >= 1"),
+        (CLASSES + STATION.replace('"cpu"', '""'), "station '': it must be text of length >= 1"),
         (CLASSES.replace("customers = 3", "rate_per_s = 0.6") + STATION, "no steady state"),
         (CLASSES.replace('"a"', '"visits"') + STATION, "is a field of a station; rename it"),
     ],
