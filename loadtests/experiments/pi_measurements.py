@@ -249,16 +249,19 @@ def _load_s(run: Run) -> float:
 
 
 def fitting(server: str, each_s: float, seconds: float, chosen: Sequence[float] = ()) -> list[Load]:
-    """Ten runs at as many shares of L as fit into the time, the lowest first; at least at one.
+    """Ten runs at as many shares of L as fit into the time, the lowest first.
 
-    each_s: how often the server can answer when it is busy. chosen: from these shares; none: all.
+    There is at least one share, unless its calibrations alone take all the time. each_s: how often
+    the server can answer when it is busy. chosen: from these shares; none: all.
     """
     wanted = sorted(chosen or ARRIVALS)
+    calibrating_each_s = (LEAST_VALUES + 1) * measuring.CALIBRATION_REQUESTS * each_s
+    if calibrating_each_s > seconds:
+        return []
     for count in range(len(wanted), 0, -1):
         fractions = wanted[:count]
-        calibrating_s = count * (LEAST_VALUES + 1) * measuring.CALIBRATION_REQUESTS * each_s
         usual_s = sum(REPLICATIONS * ARRIVALS[share] / share * each_s for share in fractions)
-        factor = min(MOST_FACTOR, (seconds - calibrating_s) / usual_s)
+        factor = min(MOST_FACTOR, (seconds - count * calibrating_each_s) / usual_s)
         if factor >= LEAST_FACTOR or count == 1:
             break
     factor = max(LEAST_FACTOR, factor)

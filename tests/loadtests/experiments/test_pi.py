@@ -45,7 +45,7 @@ def _run(time_s: float) -> Recorded:
 class TestFitting:
     @pytest.mark.parametrize(
         ("each_s", "highest"),
-        [(0.002, 0.85), (0.016, 0.85), (0.025, 0.8), (0.04, 0.5), (5.0, 0.3)],
+        [(0.002, 0.85), (0.016, 0.85), (0.025, 0.8), (0.04, 0.5), (0.3, 0.3)],
     )
     def test_the_lowest_loads_come_first(self, each_s: float, highest: float) -> None:
         planned = fitting(ELSEWHERE, each_s, 480)
@@ -90,8 +90,11 @@ class TestFitting:
         assert left_out(keys, ()) == [scans]
         assert left_out(keys, (0.3, 0.5)) == []  # more were not asked for
 
+    def test_nothing_is_measured_of_what_takes_all_the_time_to_calibrate(self) -> None:
+        assert fitting(ELSEWHERE_SCANS, 1.0, 480) == []
+
     def test_of_chosen_loads_those_are_measured_that_fit(self) -> None:
-        found = fitting(ELSEWHERE_SCANS, 0.04, 10, chosen=(0.85, 0.8))
+        found = fitting(ELSEWHERE_SCANS, 0.04, 60, chosen=(0.85, 0.8))
         assert [load.fraction for load in found] == [0.8]
 
 
