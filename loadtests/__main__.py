@@ -251,8 +251,8 @@ def run_command() -> int:
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except (ResultsError, ProgramFailed, TableError) as problem:
-        _say(f"error: {problem}")
+    except (ResultsError, ProgramFailed, TableError, OSError) as problem:
+        _say(f"error: {problem}")  # an OSError names its file and what is wrong with it
         return 1
     return 0
 

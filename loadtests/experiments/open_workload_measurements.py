@@ -40,11 +40,13 @@ from loadtests.lab import generator_check
 from loadtests.lab.experiment import Run
 from loadtests.lab.repeated import accepted_by_run, unused_name
 from loadtests.lab.results import TableWriter
+from loadtests.lab.service_facts import ServiceFacts
 from loadtests.models.estimates import TOLERANCE, confidence_interval
 from loadtests.models.open_queue import Queue
 from loadtests.models.random_times import poisson_times
 from loadtests.models.sample_statistics import quantile
 from loadtests.models.sequential import LEAST_VALUES
+from loadtests.processes import Site
 
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60
 CALIBRATED_EVERY_S = 200.0
@@ -66,6 +68,8 @@ class Missing:
 
 def measure(run: Run) -> None:
     """Check the load generator, and make the runs that the results lack, at first all."""
+    if run.options.host:
+        ServiceFacts.of(Site(run.options.host))  # before it takes a minute to find out
     generator_check.check(run)
     measure_loads(run, loads.planned(run.options))
 

@@ -23,12 +23,13 @@ from loadtests.lab.experiment import Experiment, Mode, Options, Run
 from loadtests.lab.generator_check import generator_section
 from loadtests.lab.repeated import Estimate
 from loadtests.lab.report.page import plain_page, report_page
-from loadtests.lab.results import NO, REPORT, Results, ResultsError
+from loadtests.lab.results import MANIFEST, NO, REPORT, Results, ResultsError
 from loadtests.lab.studies import errata_section
 from loadtests.machine import commit, description
 
 INTERRUPTED = "interrupted"
 
+_FIELDS = ("experiment", "mode", "scale", "seed", "quick", "state")  # of every manifest
 _PACKAGES = ("Flask", "gunicorn", "gevent", "locust", "matplotlib", "msgspec", "zstandard")
 
 
@@ -202,8 +203,12 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
 
 
 def experiment_of(results: Results) -> Experiment:
-    """The experiment that made `results`. Raises ResultsError if it is unknown."""
-    name = results.manifest().get("experiment")
+    """The experiment that made `results`. Raises ResultsError if its manifest does not tell."""
+    manifest = results.manifest()
+    name = manifest.get("experiment")
+    if lacking := [field for field in _FIELDS if field not in manifest]:
+        told = "it was changed, or is of another program"
+        raise ResultsError(f"{results.folder / MANIFEST} lacks {lacking[0]}; {told}")
     try:
         return experiment(str(name))
     except KeyError:

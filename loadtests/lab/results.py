@@ -119,4 +119,6 @@ class Results:
             raise ResultsError(f"{self.folder} is not a folder of results: no {name}") from None
         except ValueError as problem:
             raise ResultsError(f"{self.folder / name} is not JSON: {problem}") from problem
+        if not isinstance(found, dict):
+            raise ResultsError(f"{self.folder / name} is not of this lab: it holds no object")
         return found

@@ -149,6 +149,23 @@ class TestTables:
             table.write(x=None, y=0.1 + 0.2)
         assert results.rows("t") == [{"x": "", "y": "0.30000000000000004"}]
 
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            ("[]", "it holds no object"),
+            ('{"experiment": "miniature"}', "lacks mode"),
+            ("{", "JSON"),
+        ],
+    )
+    def test_a_manifest_of_something_else_is_named(
+        self, tmp_path: Path, text: str, told: str
+    ) -> None:
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(ResultsError, match=f"manifest.json .*{told}"):
+            running.analyse(Results(tmp_path))
+        with pytest.raises(ResultsError, match=f"manifest.json .*{told}"):
+            resume(tmp_path, print)
+
     def test_a_missing_table_and_a_strange_folder_are_named(self, tmp_path: Path) -> None:
         with pytest.raises(ResultsError, match=r"has no table other\.csv"):
             Results(tmp_path).rows("other")
@@ -292,6 +309,10 @@ class TestCommand:
         monkeypatch.setattr("sys.argv", ["lab", "analyse", str(tmp_path)])
         assert command.run_command() == 1
         assert "error:" in capsys.readouterr().err
+        monkeypatch.setattr("sys.argv", ["lab", "run", "selftest", "--out", "/proc/none"])
+        monkeypatch.setattr(command, "experiment", lambda name: EXPERIMENT)
+        assert command.run_command() == 1
+        assert "error: [Errno" in capsys.readouterr().err
         older = done(tmp_path / "older").folder
         (older / "requests.csv").write_text("run,took\r\n", encoding="utf-8")
         monkeypatch.setattr("sys.argv", ["lab", "analyse", str(older)])
