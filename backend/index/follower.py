@@ -220,8 +220,9 @@ def _follow(writer: IndexWriter, store: BlockStore, progress: Progress) -> None:
     position = writer.position()
     start = 0 if position is None else position.height + 1
     end = store.height() + 1
-    if start < end:
-        progress(0, end - start)  # the first blocks may take long, too
+    if start >= end:
+        return
+    progress(0, end - start)  # the first blocks may take long, too
     with ThreadPoolExecutor(1, "reading") as helper:
         coming = helper.submit(_sealed_blocks, store, start, end)
         while blocks := coming.result():
