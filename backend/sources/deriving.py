@@ -13,7 +13,7 @@ that may be true, a cancelled flight that arrived, a clock beyond 2400 (ARR_TIME
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import repeat
+from itertools import compress, repeat
 
 from backend.chain.fields import FIELD_NAMES, FIRST_YEAR, whole_number
 from backend.chain.flight import EMPTY_WHEN_CANCELLED, year_and_weekday
@@ -145,12 +145,12 @@ class Deriver:
         flags = columns["CANCELLED"]
         times = {name: columns[name] for name in _TIMES if name in columns}
         minutes = times.get("AIR_TIME") or [None] * len(flags)
-        zeros = self._zeros
-        rows = [
-            row
-            for row, minute in enumerate(map(zeros.__getitem__, minutes))
-            if minute or flags[row] == 1 or (minute is None and zeros[times["ARR_TIME"][row]])
-        ]
+        zeros, arrivals = self._zeros, times["ARR_TIME"]
+        odd = {minute for minute in set(minutes) if zeros[minute] is not False}
+        rows = [row for row, minute in enumerate(minutes) if minute in odd]
+        rows = [row for row in rows if zeros[minutes[row]] or zeros[arrivals[row]]]
+        if not all(_BLANK.issuperset(compress(column, flags)) for column in times.values()):
+            rows += [row for row, is_cancelled in enumerate(flags) if is_cancelled == 1]
         if not rows:
             return
         changed = {name: list(column) for name, column in times.items()}

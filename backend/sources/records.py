@@ -11,7 +11,7 @@ flight takes. Lines end in LF, CRLF or CR.
 from codecs import BOM_UTF8, iterdecode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 
 from backend.base.errors import BadRow
 from backend.sources.packed import BLOCK_BYTES, PackedFile
@@ -84,12 +84,13 @@ def line_batches(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Lines]:
     Raises BadRow for a line that is longer than a block (`BLOCK_BYTES`).
     """
     start = next(blocks, b"").removeprefix(BOM_UTF8)
-    all_blocks = chain([start], blocks)
+    all_blocks: Iterator[bytes] = chain([start], blocks)
     if b"\r" in start and b"\n" not in start:
-        all_blocks = chain(block.replace(b"\r", b"\n") for block in all_blocks)
+        all_blocks = (block.replace(b"\r", b"\n") for block in all_blocks)
     number, rest = 1, b""
-    for block in all_blocks:
-        whole, newline, rest = (rest + block).rpartition(b"\n")
+    for block, following in pairwise(chain(all_blocks, [b""])):
+        ending = b"" if following or block.endswith(b"\n") else b"\n"
+        whole, newline, rest = (rest + block + ending).rpartition(b"\n")
         if newline:
             lines = _decoded(whole).split("\n")
             for position in range(0, len(lines), BATCH_ROWS):
@@ -98,8 +99,6 @@ def line_batches(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Lines]:
         if len(rest) > BLOCK_BYTES:
             reason = f"is longer than {BLOCK_BYTES:,} bytes; no row of a table of flights is"
             raise file.bad_row(number, "line", rest[:20], reason)
-    if rest:
-        yield number, [_decoded(rest)]
 
 
 def _decoded(block: bytes) -> str:

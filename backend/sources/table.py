@@ -11,6 +11,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, compress, islice
@@ -35,8 +36,9 @@ _Parsed = tuple[Sequence[list[str]], Sequence[int], Sequence[BadRow]]
 class _Header:
     """The header of a table.
 
-    line: as it stands. cells: how many it has. titles: what is in them, without
-    empty ones at the end. above: Excel's line above it, or "".
+    line: as it stands. cells: how many it has. titles: what is in them, without empty ones at the
+    end. usual: how many cells most have, of it and the first rows. is_filled: whether rows have
+    something below an empty title at the end. above: Excel's line above it, or "".
     """
 
     file: PackedFile
@@ -44,7 +46,9 @@ class _Header:
     separator: str
     cells: int
     titles: tuple[str, ...]
-    above: str = ""
+    usual: int
+    is_filled: bool
+    above: str
 
     def repetitions(self) -> tuple[str, str]:
         """Return how a line repeats the header, where files were put together."""
@@ -52,19 +56,19 @@ class _Header:
 
     def idle_lines(self) -> tuple[str, ...]:
         """Return lines that say nothing: repetitions, and rows of empty cells."""
-        return *self.repetitions(), self.separator * (self.cells - 1)
+        widths = (self.cells, self.usual)
+        return *self.repetitions(), *(self.separator * (width - 1) for width in widths)
 
-    def fits(self, rows: Sequence[list[str]]) -> bool:
-        """Return whether these are rows of the table.
+    def takes(self, row: list[str]) -> bool:
+        """Return whether this is a row of the table.
 
-        All of them may have the same number of empty cells more, or one more below a title that is
-        empty. A single one that has more is one in which a comma is not quoted, so that its cells
+        It may have more cells if most rows have them, and if these are empty or below an empty
+        title. One that alone has more is one in which a comma is not quoted, so that its cells
         stand in wrong columns.
         """
-        width, widths = len(self.titles), set(map(len, rows))
-        if widths == {width} or (widths == {self.cells} and all(row[-1] for row in rows)):
-            return True
-        return len(widths) == 1 and min(widths) > width and not any(any(r[width:]) for r in rows)
+        width = len(self.titles)
+        is_usual = len(row) == self.usual and (self.is_filled or not any(row[width:]))
+        return is_usual or len(row) == width
 
     def refuse_another(self, numbers: Sequence[int], rows: Sequence[list[str]]) -> None:
         """Raise BadRow if a row is a header with other columns, since what follows is misread."""
@@ -100,10 +104,7 @@ def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]
             elif line.strip():
                 separator, cells = _cells(file, line, separators)
                 rest = lines[position + 1 :]
-                if _have_row_names(rest, separator, len(cells)):
-                    cells = ["", *cells]
-                titles = _titles(file, cells)
-                header = _Header(file, line, separator, len(cells), titles, above)
+                header = _header_above(file, line, separator, cells, rest, above)
                 return header, (first + position + 1, rest)
     raise file.problem("is empty; download it again")
 
@@ -124,15 +125,27 @@ def _cells(file: PackedFile, line: str, separators: str) -> tuple[str, list[str]
     return best, cells
 
 
-def _have_row_names(lines: list[str], separator: str, count: int) -> bool:
+def _header_above(
+    file: PackedFile, line: str, separator: str, cells: list[str], lines: list[str], above: str
+) -> _Header:
+    """Return the header of some lines. cells: its own."""
+    rows = list[list[str]]()
+    for first in islice(filter(None, lines), LOOKED_AT):
+        with suppress(csv.Error):
+            rows.append(next(_parse([first], delimiter=separator)))
+    if _have_row_names(rows, len(cells)):
+        cells = ["", *cells]
+    titles = _titles(file, cells)
+    usual = max(len(titles), Counter(map(len, [cells, *rows])).most_common(1)[0][0])
+    is_filled = usual == len(cells) and all(row[-1] for row in rows)
+    return _Header(file, line, separator, len(cells), titles, usual, is_filled, above)
+
+
+def _have_row_names(rows: list[list[str]], count: int) -> bool:
     """Return whether rows begin with their numbers, to which R gives no title.
 
     count: how many titles there are.
     """
-    try:
-        rows = list(_parse(islice(filter(None, lines), LOOKED_AT), delimiter=separator))
-    except csv.Error:
-        return False
     names = [int(row[0]) for row in rows if len(row) == count + 1 and _is_number(row[0])]
     are_ascending = len(names) == len(rows) and names == sorted(set(names))
     return are_ascending and any(row[-1] for row in rows)  # else there is a cell more at the end
@@ -190,13 +203,12 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
         rows = []
     if len(rows) != len(lines):  # it is not CSV, or an open quote has swallowed a line break
         rows = [_cut(header, *line, faults) for line in zip(numbers, lines, strict=True)]
-    if header.fits(rows):
-        return rows, numbers, faults
     width = len(header.titles)
-    usual = Counter(map(len, filter(None, rows))).most_common(1) or [(width, 0)]
+    if set(map(len, rows)) == {width} or all(map(header.takes, rows)):
+        return rows, numbers, faults
     cut, good = [], []
     for number, line, row in zip(numbers, lines, rows, strict=True):
-        if len(row) in {width, max(width, usual[0][0])} and not any(row[width:]):
+        if header.takes(row):
             cut.append(row)
             good.append(number)
         elif row:  # else it is blank, or a fault already

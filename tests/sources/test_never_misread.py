@@ -77,9 +77,12 @@ def test_a_comma_without_quotes_does_not_shift_the_cells_behind_it(tmp_path: Pat
     shifted = f"2019-03-02,{FLOWN.format(2)},Raleigh/Durham, NC,\n"
     for extra in ("", ","):  # a comma more at the end of every row does no harm
         lines = [line[:-1] + extra + "\n" for line in (good, shifted, good.replace("1207", "3"))]
-        rows, bad = read(tmp_path, header + "".join(lines))
-        assert {row["DEST_CITY_NAME"] for row in rows} == {"Raleigh/Durham, NC"}
-        assert [problem.reason[:12] for problem in bad] == [f"has {14 + len(extra)} cells"]
+        orders = (lines, [lines[0], *lines[:0:-1]], [lines[0]] * 3000 + [lines[1]], lines[1:])
+        for order in orders[: 3 if extra else 4]:  # two lines may be all of a file, or its end
+            text = header + "".join(order)
+            rows, bad = read(tmp_path, text.removesuffix("\n"))
+            assert {row["DEST_CITY_NAME"] for row in rows} == {"Raleigh/Durham, NC"}
+            assert [problem.reason[:12] for problem in bad] == [f"has {14 + len(extra)} cells"]
 
 
 def test_a_header_in_other_case_and_order_ends_the_reading(tmp_path: Path) -> None:
