@@ -14,11 +14,19 @@ import pytest
 from click import Group
 from click.testing import CliRunner
 
-from backend.base.settings import PROJECT
 from backend.cli.commands import main
 from backend.trust.log.secret_keys import SecretKey
 from backend.verify.chain_check import BLOCKS_AT_ONCE
-from tests.api.processes import ROOT, backend, begun, environment, free_port, processes_of, until
+from tests.api.processes import (
+    ROOT,
+    backend,
+    begun,
+    environment,
+    free_port,
+    processes_of,
+    ran,
+    until,
+)
 from tests.api.worlds import GOOD, World, client_of, settings_for, world_in
 from tests.cases import each_of
 from tests.flights import transactions_in
@@ -185,14 +193,7 @@ def test_as_a_process_it_prints_and_ends_as_fits(world: World) -> None:
 
 def test_a_reader_that_leaves_early_is_no_traceback(world: World) -> None:
     command = f"{sys.executable} -m backend show 1 | head -n 1"
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=ROOT,
-        env=environment(world.settings.folder),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ran("bash", "-c", command, env=environment(world.settings.folder))
     assert (done.stdout, done.stderr) == ("{\n", "")
 
 
@@ -397,7 +398,7 @@ def test_ctrl_c_is_not_an_error_however_early_it_comes(
     more = {"PYTHONPATH": str(tmp_path), "PRESS_AT": moment}
     command = [sys.executable, "-m", "backend", "tip"]
     env = environment(world.settings.folder, **more)
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    done = ran(*command, env=env)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
 
 
@@ -410,7 +411,7 @@ def test_ctrl_c_stays_ignored_where_it_was(world: World, tmp_path: Path) -> None
     env = environment(world.settings.folder)
     env |= {"PYTHONPATH": str(tmp_path), "PRESS_AT": "click/core.py:main"}
     command = [sys.executable, "-c", ignoring]
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    done = ran(*command, env=env)
     assert json.loads(done.stdout)["height"] == world.tip
 
 
@@ -574,7 +575,5 @@ def test_a_log_without_a_chain_has_no_key(tmp_path: Path) -> None:
 def test_it_says_which_release_and_which_commit_runs_whatever_the_settings() -> None:
     command = [sys.executable, "-m", "backend", "--version"]
     environment = {**os.environ, "FLIGHTCHAIN_PORT": "nonsense"}
-    done = subprocess.run(
-        command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=True
-    )
+    done = ran(*command, env=environment)
     assert re.fullmatch(r"flightchain \d+\.\d+\.\d+ \((unknown|[0-9a-f]{7,40})\)\n", done.stdout)

@@ -40,7 +40,7 @@ from flightchain_client import (
     Wait,
     batches,
 )
-from tests.api.processes import ROOT, Service, backend, free_port, serving, until
+from tests.api.processes import ROOT, Service, backend, free_port, ran, serving, until
 from tests.api.worlds import GOOD, Json, generated
 from tests.cases import each_of
 from tests.flights import csv_of, flights, on_disk
@@ -304,7 +304,7 @@ def proofs_are_accepted_by_the_verifier(
         (tmp_path / name).write_bytes(content)
     (tmp_path / "key").write_bytes(service.get("/log/key").content)
     command = [sys.executable, str(SCRIPTS / "verify.py"), *list(proofs)[1:], "--key", "key"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = ran(*command, cwd=tmp_path)
     verdict = done.returncode, done.stdout.split()[0], done.stdout.count("proved: ")
     assert verdict == (0, "VERIFIED", 3), done.stdout + done.stderr
 
@@ -480,6 +480,7 @@ def test_another_run_adds_only_what_is_missing(
     assert (other.transactions, other.conflicting[0]["TRANSACTION_ID"]) == ((), first + 7)
     assert other.conflicting[0]["fields"] == ["ARR_DELAY"]
     assert mined(service) == new
+    until(lambda: client.coverage()["as_of"]["height"] == client.tip().height)  # the index follows
     receipt = client.add(late)
     assert (receipt.duplicate_of, receipt.conflicts_with) == (None, first + 7)
 
@@ -667,14 +668,11 @@ def test_a_token_is_sent_even_where_a_netrc_knows_better(
 def run_example(text: str, service: Service, folder: Path = SCRIPTS) -> str:
     """What an example prints, run as whoever copies it would, with the address of `service`."""
     assert "http://127.0.0.1:8000" in text
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", text.replace("http://127.0.0.1:8000", service.url)],
+    done = ran(
+        *(sys.executable, "-W", "error", "-c"),
+        text.replace("http://127.0.0.1:8000", service.url),
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -922,7 +920,7 @@ def test_it_needs_the_client_beside_it_and_nothing_else_of_ours(
         shutil.copy(SCRIPTS / name, tmp_path / name)
     arguments = ["--generate", "1", "--threads", "1", "--transactions-per-thread", "1"]
     command = [sys.executable, str(tmp_path / "bulk_post"), "--url", service.url, *arguments]
-    done = subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=30, check=False)
+    done = ran(*command, cwd=Path("/"))
     assert (done.returncode, done.stdout.split()[:2]) == (0, ["flights", "1"])
 
 
@@ -931,9 +929,7 @@ def test_without_requests_it_says_what_to_install(tmp_path: Path) -> None:
         shutil.copy(SCRIPTS / name, tmp_path / name)
     command = [sys.executable, "-S", "-E", str(tmp_path / "bulk_post")]  # -S: no site-packages
     bare = {name: value for name, value in os.environ.items() if name != "VENV"}  # of scripts/test
-    done = subprocess.run(
-        command, env=bare, capture_output=True, text=True, timeout=30, check=False
-    )
+    done = ran(*command, env=bare)
     assert done.returncode == 1
     assert "No module named 'requests'" in done.stderr
     assert "-m pip install requests" in done.stderr

@@ -22,7 +22,7 @@ from backend.serving import gunicorn_app
 from backend.storage.tokens import are_needed
 from frontend.bodies import FORM_BYTES
 from tests import test_scripts
-from tests.api.processes import ROOT, environment, free_port, serving, until
+from tests.api.processes import ROOT, environment, free_port, ran, serving, until
 from tests.cluster.engine import make as make_cluster_in
 from tests.flights import transactions_in
 
@@ -210,15 +210,7 @@ def run(
     python: Path, *arguments: object, install: Path = INSTALL, **more: object
 ) -> "subprocess.CompletedProcess[str]":
     """The installer with a stand-in for Python."""
-    return subprocess.run(
-        [install, *map(str, arguments)],
-        cwd="/",
-        env=environment(Path("unused"), PYTHON=python, **more),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return test_scripts.script(install, python.parent, *map(str, arguments), PYTHON=python, **more)
 
 
 def laid_out(root: Path) -> dict[str, str]:
@@ -284,9 +276,7 @@ def test_a_backup_is_made_every_hour_where_that_is_wanted(stand_in: Path) -> Non
 def imports_the_pages(folder: Path) -> bool:
     """Whether the frontend in `folder` has everything of the project that it imports."""
     command = [sys.executable, "-c", "import frontend.server as pages; print(pages.__file__)"]
-    done = subprocess.run(
-        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
-    )
+    done = ran(*command, cwd=folder, env=environment(folder))
     return done.stdout.startswith(str(folder))
 
 

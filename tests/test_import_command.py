@@ -26,7 +26,7 @@ from backend.cli.import_dialogue import ImportDialogue, Skipping
 from backend.cli.import_sources import file_sources
 from backend.sealing.bad_rows import BadRows
 from backend.sealing.source_check import Checked
-from tests.api.processes import ROOT, environment, until
+from tests.api.processes import ROOT, environment, ran, until
 from tests.cases import each_of
 from tests.flights import csv_of, flights, on_disk, transactions_in
 from tests.test_cli import call
@@ -491,14 +491,12 @@ def test_a_closed_descriptor_is_no_traceback(
     tmp_path: Path, file: str, closed: str, status: int, said: str
 ) -> None:
     written(tmp_path / "some.csv", 3)
-    done = subprocess.run(
-        ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "backend", "import", file],
+    done = ran(
+        *("sh", "-c", f'exec "$@" {closed}', "sh"),
+        *(sys.executable, "-m", "backend", "import", file),
         cwd=tmp_path,
         env=variables(tmp_path / "chain"),
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=WAIT_S,
+        timeout_s=WAIT_S,
     )
     assert (done.returncode, done.stderr.strip()) == (status, said)
     assert transactions_in(tmp_path / "chain") == (0 if said else 3)

@@ -1,11 +1,12 @@
 """The contracts of imports in pyproject.toml notice what goes against them."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.api.processes import ran
 
 pytestmark = pytest.mark.slow
 
@@ -37,9 +38,7 @@ def test_every_wrong_import_is_found(tmp_path: Path) -> None:
         with (tmp_path / path).open("a", encoding="utf-8") as module:
             module.write(f"\n{line}\n")
     lint = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run(
-        [lint, "--no-cache", "--verbose"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = ran(lint, "--no-cache", "--verbose", cwd=tmp_path)
     assert done.returncode == 1
     broken = done.stdout.partition("Broken contracts")[2]
     modules = [path.removesuffix(".py").replace("/", ".") for path in WRONG]
@@ -50,9 +49,7 @@ def test_every_wrong_import_is_found(tmp_path: Path) -> None:
 
 def test_a_web_worker_loads_no_code_that_writes_blocks() -> None:
     script = "import sys, backend.service.web_server; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True
-    )
+    done = ran(sys.executable, "-c", script)
     loaded = {name for name in done.stdout.split() if name.startswith("backend.")}
     assert {"backend.api", "backend.ledger", "backend.service"} <= loaded
     assert {name.split(".")[1] for name in loaded} & {"cli"} == set()

@@ -1,6 +1,5 @@
 """What talks to a service says in a sentence that something else answers there."""
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from backend.trust.witness.witness import Witness
 from flightchain_client import Client, FlightchainError
 from loadtests.processes import ProgramFailed, Site
 from loadtests.questions import SAMPLED_BLOCKS, sample
+from tests.api.processes import ran
 from tests.api.worlds import GOOD
 from tests.cases import each_of
 from tests.nonsense import KINDS, nonsense
@@ -20,7 +20,6 @@ from tests.test_client import posted
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent
 CALLS: dict[str, Callable[[Client], object]] = {
     "tip": lambda client: client.tip(),
     "block": lambda client: client.block(3),
@@ -95,14 +94,7 @@ def test_bulk_post_ends_with_a_line(kind: str) -> None:
 def test_a_workload_of_locust_ends_with_a_line() -> None:
     with nonsense(KINDS["HTML"]) as url:
         workload = ["-f", "loadtests/open_workload.py", "--headless", "--host", url, "-t", "9s"]
-        done = subprocess.run(
-            [sys.executable, "-m", "locust", *workload],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = ran(sys.executable, "-m", "locust", *workload)
     assert done.returncode == 1
     (line,) = [line for line in done.stderr.splitlines() if "/ERROR/" in line]
     assert "is it a Flightchain?" in line

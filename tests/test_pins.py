@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import pins
+from tests.api.processes import ran
 from tests.http_servers import Handler, served_by
 
 ROOT = Path(__file__).parent.parent
@@ -123,11 +123,8 @@ def test_an_image_that_is_missing_for_a_platform_is_refused() -> None:
 
 def test_a_registry_that_cannot_be_asked_leaves_the_files_as_they_are() -> None:
     before = [(ROOT / name).read_bytes() for name in pins.IMAGE_FILES]
-    done = subprocess.run(
-        [sys.executable, ROOT / "scripts/pins.py", "--images", "--registry", "http://127.0.0.1:9"],
-        capture_output=True,
-        text=True,
-        check=False,
+    done = ran(
+        sys.executable, ROOT / "scripts/pins.py", "--images", "--registry", "http://127.0.0.1:9"
     )
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")

@@ -8,7 +8,6 @@ finish before there are threads and before workers are forked.
 
 import ast
 import gc
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +16,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.api.processes import ROOT, ran
+
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent
 PARTS = ("backend", "frontend", "loadtests", "scripts")
 # What reads a type -> the place of the type among its arguments; None: it has a name, `type=`.
 READERS = {"convert": 1, "decode": None, "Decoder": 0}
@@ -84,13 +84,7 @@ def dotted(path: Path) -> str:
 
 def test_every_struct_is_built_when_its_module_has_been_imported() -> None:
     names = [dotted(path) for path, _ in sources()]
-    lines = subprocess.run(
-        [sys.executable, "-c", LIST_STRUCTS, *names],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
+    lines = ran(sys.executable, "-c", LIST_STRUCTS, *names).stdout.splitlines()
     found = [line.split() for line in lines]
     built = {name: is_built == "True" for is_built, _, name in found}
     assert built["ScrubState"]

@@ -21,7 +21,7 @@ import pins
 from backend.base.version import VERSION
 from loadtests.__main__ import main as lab
 from loadtests.bench import benchmark
-from tests.api.processes import ROOT, Service, environment, free_port, processes_of, until
+from tests.api.processes import ROOT, Service, environment, free_port, processes_of, ran, until
 from tests.browser.chromium import NAMES
 from tests.cases import each_of
 from tests.faults import __main__ as soak
@@ -33,6 +33,13 @@ SHELL_SCRIPTS = sorted(
 )
 
 
+def script(
+    path: Path, folder: Path, *arguments: str, **more: object
+) -> "subprocess.CompletedProcess[str]":
+    """Run a script to its end in a folder, in which its ledger would be."""
+    return ran(path, *arguments, cwd=folder, env=environment(folder / "chain", **more))
+
+
 COMMANDS = ("bench", "cluster", "lab", "refresh", "run", "screenshots", "soak", "test")
 
 
@@ -42,7 +49,7 @@ def test_there_are_the_scripts_that_the_readme_promises() -> None:
 
 @each_of("path", [SCRIPTS / "lib.sh", *SHELL_SCRIPTS])
 def test_bash_can_read_it(path: Path) -> None:
-    done = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True, check=False)
+    done = ran("bash", "-n", str(path))
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -67,15 +74,7 @@ def asked_for_help(name: str, tmp_path: Path, *arguments: str) -> str:
         if not (bare / tool).exists():
             (bare / tool).symlink_to(str(shutil.which(tool)))
     paths = {"PATH": bare, "PYTHON": tmp_path / "no-python", "VENV": tmp_path / "venv"}
-    done = subprocess.run(
-        [SCRIPTS / name, *arguments],
-        cwd=tmp_path,
-        env=environment(tmp_path / "chain", **paths),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = script(SCRIPTS / name, tmp_path, *arguments, **paths)
     assert (done.returncode, done.stderr) == (0, "")
     assert [path.name for path in tmp_path.iterdir()] == ["bare"]
     return done.stdout
@@ -91,14 +90,7 @@ def test_help_is_printed_and_nothing_else_is_done(name: str, tmp_path: Path) -> 
 
 @each_of("name", ["run", "screenshots"])
 def test_an_argument_that_would_do_nothing_is_refused(name: str, stand_in: Path) -> None:
-    done = subprocess.run(
-        [SCRIPTS / name, "--port=80"],
-        env=environment(stand_in.parent / "chain", PYTHON=stand_in, VENV=stand_in.parent / "venv"),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run(stand_in, "--port=80", name=name)
     assert (done.returncode, done.stdout, calls(stand_in)) == (1, "", [])
     assert f"scripts/{name} takes no arguments" in done.stderr
 
@@ -162,19 +154,12 @@ def stand_in(tmp_path: Path) -> Path:
     return python
 
 
-def run(stand_in: Path, **more: object) -> "subprocess.CompletedProcess[str]":
-    """`scripts/run` with the stand-in, until it ends by itself."""
-    folder = stand_in.parent
-    paths = {"PYTHON": stand_in, "VENV": folder / "venv"}
-    return subprocess.run(
-        [SCRIPTS / "run"],
-        cwd="/",
-        env=environment(folder / "chain", **paths, **more),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def run(
+    stand_in: Path, *arguments: str, name: str = "run", **more: object
+) -> "subprocess.CompletedProcess[str]":
+    """`scripts/run`, or another script, with the stand-in, until it ends by itself."""
+    paths = {"PYTHON": stand_in, "VENV": stand_in.parent / "venv", **more}
+    return script(SCRIPTS / name, stand_in.parent, *arguments, **paths)
 
 
 def calls(stand_in: Path) -> list[str]:
@@ -212,19 +197,11 @@ def test_the_default_data_is_installed_only_if_it_is_wanted(stand_in: Path) -> N
 
 
 def test_the_lab_has_an_environment_of_its_own(stand_in: Path) -> None:
-    folder = stand_in.parent
-    done = subprocess.run(
-        [SCRIPTS / "lab", "list"],
-        cwd=folder,
-        env=environment(folder / "chain", PYTHON=stand_in, VENV=folder / "lab"),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    venv = stand_in.parent / "lab"
+    done = run(stand_in, "list", name="lab", VENV=venv)
     assert done.returncode == 0, done.stderr
     assert calls(stand_in) == [
-        f"-m venv {folder / 'lab'}",
+        f"-m venv {venv}",
         f"{PIP} --requirement=requirements.txt --requirement=loadtests/requirements.txt",
         "-m loadtests list",
     ]
@@ -332,16 +309,7 @@ def put(folder: Path, name: str, text: str) -> None:
 
 
 def run_tests(machine: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    here = machine.parent
-    paths = {"PATH": machine, "PYTHON": here / "python", "VENV": here / "venv"}
-    return subprocess.run(
-        [SCRIPTS / "test", *arguments],
-        env=environment(here / "chain", **paths),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run(machine.parent / "python", *arguments, name="test", PATH=machine)
 
 
 def test_a_browser_and_a_database_are_installed_if_missing_and_that_is_said(machine: Path) -> None:

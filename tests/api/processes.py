@@ -36,19 +36,32 @@ def environment(folder: Path, **more: object) -> dict[str, str]:
     return given | ours
 
 
-def backend(
-    folder: Path, *arguments: str, timeout_s: float = 60, **more: object
+def ran(
+    *command: str | Path,
+    cwd: Path = ROOT,
+    env: Mapping[str, str] | None = None,
+    text: str | None = None,
+    timeout_s: float = 120,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end."""
+    """Run a program to its end, and take what it says. text: what it reads."""
     return subprocess.run(
-        [sys.executable, "-m", "backend", *arguments],
-        cwd=ROOT,
-        env=environment(folder, **more),
+        command,
+        cwd=cwd,
+        env=env,
+        input=text,
         capture_output=True,
         text=True,
         timeout=timeout_s,
         check=False,
     )
+
+
+def backend(
+    folder: Path, *arguments: str, timeout_s: float = 60, **more: object
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end."""
+    command = (sys.executable, "-m", "backend", *arguments)
+    return ran(*command, env=environment(folder, **more), timeout_s=timeout_s)
 
 
 def begun(folder: Path, *arguments: str, **more: object) -> "subprocess.Popen[str]":

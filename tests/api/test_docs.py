@@ -1,7 +1,6 @@
 """The page of the service's OpenAPI description: whatever the document names is on it, safely."""
 
 import re
-import subprocess
 from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
@@ -13,6 +12,7 @@ from flask.testing import FlaskClient
 from backend.api import docs
 from backend.api.encodings import compressed
 from tests.api.held import described
+from tests.api.processes import ran
 from tests.api.reading_html import Page
 
 DOCUMENT = described()
@@ -83,9 +83,7 @@ def test_every_link_of_an_example_is_answered(client: FlaskClient, page: Page) -
 def test_a_shell_sends_the_examples(page: Page) -> None:
     def run(command: str) -> list[str]:
         script = f'curl() {{ printf "%s\\0" "$@"; }}\n{command}'
-        return subprocess.run(
-            ["sh", "-c", script], check=True, capture_output=True, text=True
-        ).stdout.split("\0")[:-1]
+        return ran("sh", "-c", script).stdout.split("\0")[:-1]
 
     body = DOCUMENT["paths"]["/transactions/batch"]["post"]["requestBody"]["content"]
     sent = [run(pre.text) for pre in page.by_id("add_batch").all("pre")]

@@ -1,7 +1,6 @@
 """The documents say what is so: generated parts are current, links lead somewhere, commands run."""
 
 import re
-import subprocess
 import sys
 import tomllib
 import zipfile
@@ -19,7 +18,7 @@ from loadtests.bench.measurements import read
 from loadtests.bench.session import QUICK
 from loadtests.chains import generated
 from tests import reference
-from tests.api.processes import ROOT, Service, environment, free_port, serving
+from tests.api.processes import ROOT, Service, environment, free_port, ran, serving
 from tests.api.worlds import copy_chain
 from tests.cases import each_of
 
@@ -254,14 +253,7 @@ def printed_by(
     for shown, real in {"127.0.0.1:8000": f"127.0.0.1:{ledger.port}", **others}.items():
         script = script.replace(shown, real)
     with_curl = f'curl() {{ command curl --silent --show-error --fail "$@"; }}\nset -e\n{script}'
-    done = subprocess.run(
-        ["bash", "-c", with_curl],
-        cwd=clone,
-        env=environment(ledger.folder),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran("bash", "-c", with_curl, cwd=clone, env=environment(ledger.folder), timeout_s=600)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     return done.stdout
 

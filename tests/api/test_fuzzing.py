@@ -6,13 +6,12 @@ are tried, too. Not among the checks is `positive_data_acceptance`: that YEAR an
 with FL_DATE, or that one date is not after another, cannot be said in a schema.
 """
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.api.processes import ROOT, environment, serving
+from tests.api.processes import ROOT, environment, ran, serving
 from tests.api.worlds import Json, world_in
 from tests.effort import tries
 
@@ -48,21 +47,16 @@ def test_requests_made_from_the_document_are_answered_as_it_says(tmp_path: Path)
     world_in(folder)
     with serving(folder, FLIGHTCHAIN_COMMIT_WAIT_S=0.05) as service:
         operations = operations_in(service.json("/openapi.json"))
-        run = subprocess.run(
-            [
-                *(sys.executable, "-m", "schemathesis.cli", "run", f"{service.url}/openapi.json"),
-                *("--checks", ",".join(CHECKS), "--phases", PHASES),
-                *("--max-examples", str(EXAMPLES), "--generation-deterministic"),
-                "--no-color",
-            ],
+        run = ran(
+            *(sys.executable, "-m", "schemathesis.cli", "run", f"{service.url}/openapi.json"),
+            *("--checks", ",".join(CHECKS), "--phases", PHASES),
+            *("--max-examples", str(EXAMPLES), "--generation-deterministic"),
+            "--no-color",
             cwd=tmp_path,
             env=environment(
                 folder, PYTHONPATH=ROOT, SCHEMATHESIS_HOOKS="tests.api.fuzzing", NO_PROXY="*"
             ),
-            capture_output=True,
-            text=True,
-            timeout=MOST_S,
-            check=False,
+            timeout_s=MOST_S,
         )
     assert run.returncode == 0, run.stdout + run.stderr
     assert f"Tested: {operations}" in run.stdout

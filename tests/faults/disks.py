@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.processes import until
+from tests.api.processes import ran, until
 
 
 def call(*command: str | Path) -> None:
@@ -61,9 +61,7 @@ def read_only(folder: Path, point: Path) -> Iterator[Path]:
     point.mkdir()
     try:
         for options in (["--bind", folder], ["-o", "remount,bind,ro"]):
-            made = subprocess.run(
-                ["mount", *options, point], capture_output=True, text=True, check=False
-            )
+            made = ran("mount", *options, point)
             if made.returncode:
                 pytest.skip(f"a read-only medium cannot be made here: {made.stderr.strip()}")
         yield point

@@ -2,12 +2,12 @@
 
 import copy
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
 
+from tests.api.processes import ran
 from tests.go_programs import built
 from tests.trust.proofs.proofs import Json, fetched
 
@@ -30,9 +30,7 @@ def proofs(client: FlaskClient) -> Json:
 
 
 def says(program: str, proofs: Json) -> tuple[int, str]:
-    done = subprocess.run(
-        [program], input=json.dumps(proofs), capture_output=True, text=True, check=False, timeout=60
-    )
+    done = ran(program, text=json.dumps(proofs))
     assert done.stderr == ""
     return done.returncode, done.stdout
 

@@ -4,7 +4,6 @@ import base64
 import json
 import random
 import re
-import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.api.processes import ran
 from tests.trust.proofs.forging import Forger
 from tests.trust.proofs.malformed import malformed
 from tests.trust.proofs.proofs import Json, Judge, written
@@ -109,13 +109,8 @@ print(json.dumps(found))
 
 def judged(key: str, paths: list[Path]) -> list[Json]:
     """The verdict on each file by a process that has little room, and how long each took."""
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", JUDGING, str(ROOT / "scripts"), str(BYTES), key],
-        input="\n".join(map(str, paths)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-I", "-c", JUDGING, str(ROOT / "scripts"), str(BYTES), key]
+    done = ran(*command, text="\n".join(map(str, paths)), timeout_s=600)
     assert done.stderr == ""
     verdicts: list[Json] = json.loads(done.stdout)
     assert len(verdicts) == len(paths)

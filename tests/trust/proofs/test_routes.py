@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +12,7 @@ from zipfile import ZipFile
 import pytest
 from flask.testing import FlaskClient
 
+from tests.api.processes import ran
 from tests.api.worlds import World, problem
 from tests.trust.proofs.proofs import DAYS
 
@@ -92,23 +92,8 @@ def test_the_evidence_for_an_answer_can_be_checked_with_what_is_in_it(
         archive = ZipFile(io.BytesIO(response.get_data()))
     assert archive.testzip() is None
     archive.extractall(tmp_path)
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-I",
-            "verify.py",
-            "proof.ndjson",
-            "--key",
-            "log.vkey",
-            "--kept",
-            "checkpoint",
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    command = ["-I", "verify.py", "proof.ndjson", "--key", "log.vkey", "--kept", "checkpoint"]
+    done = ran(sys.executable, *command, cwd=tmp_path)
     assert done.stdout.startswith("VERIFIED"), done
     plain = client.get(f"/{question}", query_string=query).get_json()
     told = json.loads((tmp_path / "answer.json").read_text())

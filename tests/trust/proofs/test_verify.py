@@ -18,6 +18,7 @@ from flask.testing import FlaskClient
 
 import verify
 from backend.trust.log.secret_keys import SecretKey
+from tests.api.processes import ran
 from tests.api.worlds import World, averages_of
 from tests.effort import tries
 from tests.trust.proofs.proofs import DAYS, Json, Judge, fetched, written
@@ -335,27 +336,21 @@ def test_a_signature_cannot_be_written_in_another_way() -> None:
 # --- from the command line --------------------------------------------------------------------
 
 
-def ran(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-I", str(ROOT / "scripts" / "verify.py"), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+def verify_py(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return ran(sys.executable, "-I", str(ROOT / "scripts" / "verify.py"), *arguments)
 
 
 def test_it_runs_without_anything_installed_and_tells_in_words(
     proofs: dict[str, list[Json]], judge: Judge
 ) -> None:
     path = str(judge.file(proofs["transaction"]))
-    done = ran(path, "--key", judge.key)
+    done = verify_py(path, "--key", judge.key)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
         f"VERIFIED\n  file: {path}\n  proved: transaction 700 is in block"
     )
     cut = judge.file(written(proofs["delays"])[:-20], "cut.json")
-    done = ran(str(cut), "--key", judge.key)
+    done = verify_py(str(cut), "--key", judge.key)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith(f"REFUSED\n  file: {cut}\n  reason: ")
     assert "a line is cut off" in done.stdout
