@@ -14,7 +14,7 @@ from loadtests import __main__ as command
 from loadtests import experiments
 from loadtests.experiments import running
 from loadtests.experiments.running import resume, run
-from loadtests.lab.content import NO_BREAK, Report, Section, Table, shown, together
+from loadtests.lab.content import NO_BREAK, Figure, Report, Section, Table, shown, together
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import FOLDED_ROWS, plain_page, report_page
@@ -373,6 +373,15 @@ class TestFolding:
 
         assert "<details>" not in page(FOLDED_ROWS)
         assert f"Squares ({FOLDED_ROWS + 1} rows)</summary>" in page(FOLDED_ROWS + 1)
+
+
+def test_a_figure_without_a_measurement_has_no_table_of_headings_alone() -> None:
+    def page(*rows: list[float]) -> str:
+        figure = Figure("f", "<svg></svg>", "It is drawn.", Table("Numbers", ("x",), rows))
+        return plain_page("t", [], [Section("s", parts=[figure])])
+
+    assert "The numbers" not in page()
+    assert "The numbers" in page([1.0])
 
 
 class TestScale:
