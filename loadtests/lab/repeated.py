@@ -18,7 +18,7 @@ from typing import Generic, Protocol, Self, TypeVar
 from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.run import REQUESTS, RUNS, SAMPLES
 from loadtests.grouping import grouped
-from loadtests.lab.content import NONE, Metric, shown, times
+from loadtests.lab.content import NONE, Metric, capital, shown, times
 from loadtests.lab.report.drawing import Series, Shape, Source
 from loadtests.lab.results import YES, Results
 from loadtests.machine_samples import Sample
@@ -124,8 +124,8 @@ def rejected_told(made: Sequence[Judged], what: str = "points") -> Iterator[str]
     """A sentence about those without an accepted run, if there are any."""
     if without := len(made) - len(accepted(made)):
         yield (
-            f"{without} of {len(made)} {what} have no accepted run. They are shown as rejected, "
-            "and used for no finding; the table of runs has the reasons."
+            f"{capital(what)} without an accepted run: {without} of {len(made)}. They are shown as "
+            "rejected, and used for no finding; the table of runs has the reasons."
         )
 
 

@@ -116,7 +116,7 @@ def test_failures_and_rejected_runs_are_said(tmp_path: Path) -> None:
     analyse(results)
     findings = results.summary()["findings"]
     assert "Failed requests: 4." in findings
-    assert "1 of 1 points have no accepted run" in findings[-1]
+    assert "Points without an accepted run: 1 of 1" in findings[-1]
     assert results.summary()["metrics"] == []
 
 

@@ -102,7 +102,7 @@ def test_a_busy_machine_decides_nothing(results: Results, tmp_path: Path) -> Non
     changed = with_rows(results, tmp_path / "busy", WALLS_S, "no")
     findings = changed.summary()["findings"]
     assert all("too busy to compare" in said for said in findings[:2])
-    assert findings[-1].startswith("4 of 4 programs have no accepted run")
+    assert findings[-1].startswith("Programs without an accepted run: 4 of 4")
     assert all(metric["low"] is None for metric in changed.summary()["metrics"])
 
 

@@ -181,5 +181,5 @@ def test_rejected_runs_are_shown_and_used_for_nothing(made: Made, tmp_path: Path
     analyse(Results(folder))
     summary = Results(folder).summary()
     assert summary["metrics"] == []
-    assert summary["findings"][0].startswith("4 of 4 points have no accepted run")
+    assert summary["findings"][0].startswith("Points without an accepted run: 4 of 4")
     assert "Rejected by rule: 4" in (folder / "report.html").read_text(encoding="utf-8")
