@@ -67,27 +67,25 @@ VALIDATION, DUPLICATES, HASHING = "validation", "looking for duplicates", "canon
 _LOG, _LOCKS, _SYNCING = "mempool: log, ids and keys", "mempool: locks", "mempool: syncing the disk"
 MEMPOOL = (_LOG, _LOCKS, _SYNCING, DUPLICATES)
 WORK = (
-    Pattern("HTTP: writing the answer", r".* \(gunicorn/http/wsgi"),
     Pattern(
         "HTTP: parsing the request",
-        r".* \((gunicorn/http/|backend/serving/environs\.py)"
+        r".* \(backend/serving/environs\.py"
         r"|(Http\w+|Connection)\.(_parse|_feed|on_(url|h|b|m))",
     ),
     Pattern(
         "HTTP: the loop, receiving and sending",
         r"(.* \((uvicorn/|backend/serving/(bounds|connection|front|worker)\.py))"
         r"|\w*Selector\w*\.\w+ \(selectors",
-        r"ThreadWorker\.(run|wait_for_and_dispatch_events|murder_\w+) \(|UvicornWorker\.run \(",
+        r"UvicornWorker\.run \(",
     ),
     Pattern(
         "handing requests to threads",
-        r".* \(backend/serving/lanes\.py|PollableMethodQueue\.defer",
-        r".* \((concurrent/futures/|threading\.py|queue\.py)|PollableMethodQueue\.",
+        r".* \(backend/serving/lanes\.py",
+        r".* \((concurrent/futures/|threading\.py|queue\.py)",
     ),
     Pattern(
         "routing and calling: Flask, WSGI",
         r".* \((flask/|werkzeug/|blinker/|backend/api/routes\.py)",
-        r".* \(gunicorn/workers/",
     ),
     Pattern(
         "counting for /metrics", r".* \(backend/((api/)?metrics|api/(observing|reception))\.py\)"

@@ -87,7 +87,7 @@ def test_what_would_load_from_elsewhere_is_found(text: str) -> None:
 
 # --- what is made of stacks -------------------------------------------------------------------
 
-LOOP = "ThreadWorker.run (gunicorn/workers/gthread.py:1)"
+LOOP = "UvicornWorker.run (uvicorn_worker/_workers.py:1)"
 THREAD = "_worker (concurrent/futures/thread.py:83)"
 ADD = "Submitter.add (backend/ledger/submission.py:375)"
 EXAMINE = "examine (backend/chain/flight.py:70)"
