@@ -200,7 +200,8 @@ def analyse(
         report = running.analyse(Results(folder), fail_if or None)
         if files and folder == folders[-1]:
             click.echo("\n".join(report.findings), err=True)
-        failures += [f"{folder.name}: {report.failure}"] if report.failure and fail_if else []
+        if broken := running.broken_thresholds(Results(folder), fail_if):
+            failures.append(f"{folder.name}: {broken}")
         click.echo(folder / REPORT)
     if failures:
         raise click.ClickException("\n".join(failures))

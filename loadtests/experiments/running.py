@@ -182,16 +182,13 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
             told = f"all runs ({made}) were rejected by rule, so nothing was measured that counts"
             failure = report.failure or told
             report = replace(report, failure=failure, conclusion=f"{capital(told)}.")
-    groups_of = tool_results.groups if found.name == OF_FILES else response_times.groups_of
-    if groups := groups_of(results):
+    if groups := _groups(results):
         more.insert(0, response_times.section(groups))
         metrics = [*report.metrics, *response_times.metrics(groups)]
         report = replace(report, metrics=metrics)
     thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
-    broken = [*response_times.broken(thresholds, groups)]
-    if thresholds and not groups:
-        broken = ["no open or closed run counts, so no threshold can be judged"]
-    report = replace(report, failure="; ".join(filter(None, (report.failure, *broken))))
+    failures = filter(None, (report.failure, _broken(groups, thresholds)))
+    report = replace(report, failure="; ".join(failures))
     if manifest.get("shared") and report.conclusion:
         report = replace(report, conclusion=f"On a shared machine: {report.conclusion}")
     if generator := generator_section(results):
@@ -200,6 +197,22 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
         more.append(errata_section(found.study))
     results.write_analysis(summary(report), report_page(found, manifest, report, more))
     return report
+
+
+def broken_thresholds(results: Results, thresholds: Sequence[str]) -> str:
+    """Which of these thresholds are true of a load, or cannot be judged, in words; "" if none."""
+    return _broken(_groups(results), thresholds)
+
+
+def _groups(results: Results) -> list[response_times.Group]:
+    is_of_files = experiment_of(results).name == OF_FILES
+    return tool_results.groups(results) if is_of_files else response_times.groups_of(results)
+
+
+def _broken(groups: Sequence[response_times.Group], thresholds: Sequence[str]) -> str:
+    if thresholds and not groups:
+        return "no open or closed run counts, so no threshold can be judged"
+    return "; ".join(response_times.broken(thresholds, groups))
 
 
 def experiment_of(results: Results) -> Experiment:

@@ -359,6 +359,21 @@ class TestFailing:
         assert "all runs (2) were rejected" in results.summary()["failure"]
         assert results.summary()["conclusion"].startswith("All runs (2) were rejected by rule")
 
+    def test_only_a_threshold_decides_the_status_of_a_report_that_is_made_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder, row = done(tmp_path / "one").folder, "one,0,k,0.0,0.0,,0.1,,200,"
+        header = "run,index,kind,intended_s,sent_s,server_start_s,done_s,service_s,status,worker"
+        (folder / "requests.csv").write_text(f"{header}\n{row}\n{row}\n", encoding="utf-8")
+        table = (folder / "runs.csv").read_text(encoding="utf-8").splitlines()
+        with_workload = [f"{table[0]},workload", *(f"{line},open" for line in table[1:])]
+        (folder / "runs.csv").write_text("\n".join([*with_workload, ""]), encoding="utf-8")
+        failing = replace(EXPERIMENT, analyse=lambda results: Report(["No."], [], failure="no!"))
+        monkeypatch.setattr(running, "experiment", lambda name: failing)
+        for limit, status in (("p99 > 1 s", 0), ("p99 > 1 ms", 1)):
+            words = ["analyse", str(folder), "--fail-if", limit]
+            assert CliRunner().invoke(command.main, words).exit_code == status
+
     def test_a_threshold_of_which_nothing_can_be_said_is_a_failure(self, tmp_path: Path) -> None:
         folder = done(tmp_path / "one").folder  # has no open run
         found = running.analyse(Results(folder), ["p99 > 9 s"])
