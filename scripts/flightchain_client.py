@@ -38,7 +38,7 @@ import zipfile
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, EncodedFile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
 from datetime import UTC, date, datetime
 from email.utils import mktime_tz, parsedate_tz
@@ -64,8 +64,10 @@ Json = dict[str, Any]  # flights that come back have all 19 fields, and TRANSACT
 Made = TypeVar("Made")
 
 JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
+ANY = "application/octet-stream"  # what the service reads, or says what to do with
 CONTENT_TYPES = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
 NO_HEADER = re.compile(rb'(\xef\xbb\xbf)?("?sep=."?[,;\t|]*)?\s*', re.IGNORECASE)  # but above it
+MOST_BYTES = 16 * 2**20  # of a file that is sent as it is
 BATCH_SIZE = 1000  # flights; as many as a block holds
 MOST_ERRORS_KEPT = 1000
 MOST_CHARACTERS = 1000  # of what a service says, in a message
@@ -349,8 +351,9 @@ class Batch:
 def batches(flights: Flights, size: int = BATCH_SIZE) -> Generator[Batch, None, None]:
     """Cut flights into batches of `size`: any iterable of them, or the file at a path.
 
-    Lines of files are sent unchanged, because the service checks the flights. Raises ValueError for
-    a file that is neither CSV nor NDJSON by its name, or empty; OSError if it cannot be read.
+    Lines of files are sent unchanged, because the service checks the flights. A file that is not
+    CSV or NDJSON by its name is sent as it is, in one batch. Raises ValueError for one that is
+    empty, damaged or too long for that; OSError if it cannot be read.
     """
     if size < 1:
         raise ValueError(f"a batch of {size} flights; give a size of 1 or more")
@@ -360,6 +363,9 @@ def batches(flights: Flights, size: int = BATCH_SIZE) -> Generator[Batch, None, 
         yield from _cut(map(_line, flights), size, NDJSON)
         return
     with opened(Path(flights)) as (file, content_type):
+        if content_type == ANY:
+            yield Batch(file.read(), ANY, 1, 0)
+            return
         lines = map(_ended, file)
         first = header = next(lines, b"")
         if not first:
@@ -420,22 +426,29 @@ def _ended(line: bytes) -> bytes:
 def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
     """Open the file of flights at `path`, unpacked, and tell its content type.
 
-    Raises ValueError for another kind of file or a damaged one, OSError if it cannot be read.
+    ANY: only the service knows what it is, so it is as it is. Raises ValueError if that is too long
+    to be sent, and for a damaged file; OSError if it cannot be read.
     """
     is_packed = path.suffix.lower() == ".gz"
-    content_type = _content_type(path.stem if is_packed else path.name)
+    name = path.stem if is_packed else path.name
     try:
-        if path.suffix.lower() == ".zip":
-            with zipfile.ZipFile(path) as archive:
-                name = _member(path, archive)
-                with archive.open(name) as file:
-                    yield _in_utf8(file), _content_type(name)
-        elif content_type:
-            with gzip.open(path) if is_packed else path.open("rb") as plain:
-                yield _in_utf8(plain), content_type
-        else:
-            kinds = ", ".join(CONTENT_TYPES)
-            raise ValueError(f"{path}: the name must end in {kinds}; those with .gz; or in .zip")
+        with ExitStack() as stack:
+            open_it: Any = gzip.open if is_packed and _content_type(name) != ANY else open
+            file = stack.enter_context(open_it(path, "rb"))
+            if path.suffix.lower() == ".zip":
+                archive = stack.enter_context(zipfile.ZipFile(path))
+                names = [n for n in archive.namelist() if not n.startswith("__MACOSX/")]
+                tables = [n for n in names if _content_type(n) != ANY]
+                if len(tables) == 1:
+                    name, file = tables[0], stack.enter_context(archive.open(tables[0]))
+            content_type = _content_type(name)
+            if content_type == ANY and path.stat().st_size > MOST_BYTES:
+                kinds = ", ".join(CONTENT_TYPES)
+                reason = (
+                    "so it is not cut, and too long for one request; use python -m backend import"
+                )
+                raise ValueError(f"{path}: its name does not end in {kinds}, {reason}")
+            yield file if content_type == ANY else _in_utf8(file), content_type
     except (EOFError, zlib.error, zipfile.BadZipFile, UnicodeError) as error:
         raise ValueError(f"{path} is damaged or incomplete ({error})") from error
 
@@ -446,17 +459,8 @@ def _in_utf8(file: Any) -> IO[bytes]:
     return cast("IO[bytes]", EncodedFile(file, "utf-8", "utf-16") if is_utf16 else file)
 
 
-def _member(path: Path, archive: zipfile.ZipFile) -> str:
-    """The name of the one file of flights in an archive, without the metadata that macOS adds."""
-    names = [name for name in archive.namelist() if _content_type(name)]
-    names = [name for name in names if not name.startswith("__MACOSX/")]
-    if len(names) != 1:
-        raise ValueError(f"{path} holds {len(names)} files of flights; one is needed")
-    return names[0]
-
-
 def _content_type(name: str) -> str:
-    return CONTENT_TYPES.get(Path(name).suffix.lower(), "")
+    return CONTENT_TYPES.get(Path(name).suffix.lower(), ANY)
 
 
 # --- the client -----------------------------------------------------------------------------------

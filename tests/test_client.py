@@ -372,11 +372,32 @@ def test_files_are_added(client: Client, service: Service, tmp_path: Path, size:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("f.txt", "x"), ("f.csv", ""), ("f", "x"), ("f.txt.gz", "x")]
+    ("name", "text"), [("f.csv", ""), ("f.json", " " * (2**24 + 1)), ("f.csv.zip", "x")]
 )
 def test_a_file_that_is_none_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    path = packed(tmp_path / name, text)
+    if name.endswith(".zip"):
+        path.write_text("no archive")
     with pytest.raises(ValueError, match=str(tmp_path)):
-        list(batches(packed(tmp_path / name, text)))
+        list(batches(path))
+
+
+def test_what_only_the_service_knows_is_sent_as_it_is(client: Client, tmp_path: Path) -> None:
+    several = tmp_path / "kaggle.zip"
+    with zipfile.ZipFile(several, "w") as archive:
+        archive.writestr("airlines.csv", "code,name\n")
+        archive.writestr("flights.csv", csv_of(flights(25)))
+    paths = [
+        packed(tmp_path / "f.json", f"[{NDJSON.strip().replace(chr(10), ',')}]"),
+        packed(tmp_path / "f.tsv.gz", csv_of(flights(25))),
+        packed(tmp_path / "f.txt", csv_of(flights(25))),
+        several,
+    ]
+    for path in paths:
+        added = client.add_batch(path, batch_size=7, duplicates="accept")
+        assert (added.accepted, added.batches) == (25, 1), path
+    with pytest.raises(Problem, match="any column of a flight"):
+        client.add_batch(packed(tmp_path / "letter.txt", "a letter"))
 
 
 @pytest.mark.parametrize("name", ["f.csv.gz", "f.zip"])
@@ -894,7 +915,7 @@ def test_interrupted_it_tells_what_was_measured(guarded: tuple[Service, str]) ->
         ((), "--generate SEED"),
         (("f.csv", "--generate", "1"), "--generate SEED"),
         (("nothing.csv",), "nothing.csv"),
-        (("nothing.txt",), "must end in"),
+        ((str(SCRIPTS / "lib.sh"),), "must end in"),
         (("--generate", "1", "--batch", "-1"), "--batch"),
         (("--generate", "1", "--threads", "0"), "--threads"),
         (("--generate", "1"), "is the service running"),
