@@ -18,6 +18,7 @@ from backend.ledger.bts_months import MAGIC, Month
 from tests import bts_server as server
 from tests.api.processes import until
 from tests.bts_server import Bts, Fault
+from tests.descriptors import descriptors_of
 
 MONTH = Month(2008, 1)
 AT_ONCE = RETRIES.new(total=2, backoff_factor=0)
@@ -163,7 +164,7 @@ def test_a_file_that_another_process_has_just_finished_is_not_written(
     bts.faults.append(server.ignoring_the_range)
     with ThreadPoolExecutor(1) as pool:
         fetching = pool.submit(fetch, bts, tmp_path)
-        until(lambda: [opened.resolve() for opened in opened_files()].count(part.resolve()) == 2)
+        until(lambda: [*descriptors_of().values()].count(str(part.resolve())) == 2)
         part.rename(path)
         if is_removed:
             path.unlink()
@@ -172,7 +173,3 @@ def test_a_file_that_another_process_has_just_finished_is_not_written(
     assert [place for _, place in bts.asked] == [""] * is_removed
     assert (path.stat().st_ino == os.fstat(descriptor).st_ino) is not is_removed
     os.close(descriptor)
-
-
-def opened_files() -> list[Path]:
-    return list(Path("/proc/self/fd").iterdir())

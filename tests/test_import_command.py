@@ -11,7 +11,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, chdir, contextmanager, suppress
+from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -28,6 +28,7 @@ from backend.sealing.bad_rows import BadRows
 from backend.sealing.source_check import Checked
 from tests.api.processes import ROOT, environment, ran, until
 from tests.cases import each_of
+from tests.descriptors import descriptors_of
 from tests.flights import csv_of, flights, on_disk, transactions_in
 from tests.test_cli import call
 
@@ -335,11 +336,11 @@ def test_cities_that_a_file_lacks_come_from_the_ledger(tmp_path: Path) -> None:
     assert transactions_in(folder) == 2
     assert on_disk(folder).flights[1][6:9] == ("QQQ", "Nowhere, TX", "Texas")
     settings = Settings(dir=str(folder))
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = len(descriptors_of())
     with ExitStack() as pipes:
         read = [list(s.rows()) for s in file_sources(settings, [second] * 30, "", pipes)]
         assert len(read) == 30
-        assert len(list(Path("/proc/self/fd").iterdir())) < before + 10
+        assert len(descriptors_of()) < before + 10
 
 
 # --- the file of bad rows --------------------------------------------------------------------
@@ -527,15 +528,8 @@ def test_an_import_killed_in_its_check_leaves_nothing_behind(tmp_path: Path) -> 
     ) as process:
         os.close(ours)
         os.write(theirs, csv_of(flights(100)).encode())
-        until(lambda: any("(deleted)" in name for name in open_files(process.pid)))
+        until(lambda: any("(deleted)" in name for name in descriptors_of(process.pid).values()))
         process.kill()
     os.close(theirs)
     assert sorted(folder.rglob("*")) == before
     assert transactions_in(folder) == 10
-
-
-def open_files(pid: int) -> list[str]:
-    folder = Path(f"/proc/{pid}/fd")
-    with suppress(OSError):
-        return [str(path.readlink()) for path in folder.iterdir()]
-    return []

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -16,6 +15,7 @@ import requests
 from tests.api.processes import Service, serving, until
 from tests.api.worlds import World, generated, seal, settings_for, world_in
 from tests.cases import each_of
+from tests.raw_http import megabytes
 from tests.storage.chains import block_file, flip
 
 pytestmark = pytest.mark.slow
@@ -171,18 +171,13 @@ def long_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.mark.long
 def test_memory_does_not_grow_with_an_export(long_ledger: Service) -> None:
-    def most_bytes(pid: int) -> int:
-        status = Path(f"/proc/{pid}/status").read_text()
-        (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
-        return int(line.split()[1]) * 1024
-
     workers = long_ledger.workers()
     for _ in range(6):
         asked(long_ledger, "GET", f"/flights?{DAYS}&as_of=4")
-    before = {pid: most_bytes(pid) for pid in workers}
+    before = {pid: megabytes(pid, "VmHWM") for pid in workers}
     for _ in range(2):
         assert len(asked(long_ledger, "GET", f"/flights?{DAYS}")[1]) > 16_000_000
-    assert all(most_bytes(pid) - before[pid] < 12_000_000 for pid in workers)
+    assert all(megabytes(pid, "VmHWM") - before[pid] < 12 for pid in workers)
 
 
 def test_everything_is_answered_while_exports_wait_for_their_clients(long_ledger: Service) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -164,14 +164,8 @@ def test_a_cluster_whose_others_cannot_decide_alone_does_not_wait_for_ever(tmp_p
         start(home)
 
 
-@pytest.fixture
-def reader(tmp_path: Path) -> Iterator[StatusReader]:
-    yield StatusReader(tmp_path)
-
-
-def test_why_a_node_has_ended_is_said_until_it_runs_again(
-    tmp_path: Path, reader: StatusReader
-) -> None:
+def test_why_a_node_has_ended_is_said_until_it_runs_again(tmp_path: Path) -> None:
+    reader = StatusReader(tmp_path)
     assert reader.refusal().endswith("nothing is accepted")
     node_status.end(tmp_path, "node_key.json is empty")
     node_status.begin(tmp_path)  # it was started, and has not come so far that it tells how it does

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.index.checkpoint_note import note_settled
+from tests.descriptors import descriptors_of
 from tests.index.worlds import SMALL, follow, in_use, make_chain
 
 _passed = pytest.StashKey[bool]()
@@ -16,15 +17,8 @@ _passed = pytest.StashKey[bool]()
 
 def open_files() -> list[str]:
     """What the descriptors of this process point at, as far as it belongs to a chain's folder."""
-    found = []
-    for link in Path("/proc/self/fd").iterdir():
-        try:
-            target = str(link.readlink())
-        except OSError:  # the descriptor that lists this very folder
-            continue
-        if "blocks" in target or "index" in target or ".lock" in target:
-            found.append(target)
-    return sorted(found)
+    parts = ("blocks", "index", ".lock")
+    return sorted(n for n in descriptors_of().values() if any(part in n for part in parts))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,7 @@
 """Mempools on one folder, as several processes have them, and what is asked of them."""
 
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 from backend.base.settings import Settings
@@ -10,6 +10,7 @@ from backend.mempool import FOLDER, Accepted, Mempool, watermark
 from backend.mempool.database import FILE_NAME
 from backend.mempool.lost_files import lost_in
 from backend.mempool.watermark import Mark, Watermark
+from tests.descriptors import descriptors_of
 
 WAIT_S = 30
 T = 1_700_000_000_000  # acceptance times, UTC milliseconds
@@ -83,18 +84,9 @@ class House:
         found = lost_in(self.folder / FOLDER)
         return {(one.first, one.flights): one.path.read_bytes() for one in found}
 
-    def links(self) -> list[Path]:
-        """The descriptors of this process that point into the mempool's folder, as in /proc."""
-        found = []
-        for link in Path("/proc/self/fd").iterdir():
-            with suppress(OSError):  # the descriptor that lists this very folder
-                if str(link.readlink()).startswith(str(self.folder / FOLDER)):
-                    found.append(link)
-        return found
-
     def descriptors(self) -> list[str]:
         """What descriptors of this process point at in the folder."""
-        return [str(link.readlink()) for link in self.links()]
+        return [n for n in descriptors_of().values() if n.startswith(str(self.folder / FOLDER))]
 
 
 def listed(parts: list[Accepted]) -> list[tuple[int, Flight]]:

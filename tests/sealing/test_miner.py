@@ -43,6 +43,7 @@ from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
 from backend.verify.scrub_state import NAME as SCRUB_NAME
 from tests.api.processes import until
+from tests.descriptors import descriptors_of
 from tests.flights import csv_of, flight, flights, import_flights, on_disk, transactions_in
 from tests.mempool.spoiling import spoil as spoil_records
 from tests.mempool.spoiling import spoil_keys, store_path
@@ -354,13 +355,7 @@ def test_nothing_stays_open_when_the_miner_has_stopped(tmp_path: Path) -> None:
     with mining(settings):
         accept(settings, flights(3))
         until(lambda: transactions_in(tmp_path) == 3)
-    links = []
-    for link in Path("/proc/self/fd").iterdir():
-        try:
-            links.append(str(link.readlink()))
-        except OSError:  # the descriptor that lists this very folder
-            continue
-    assert [target for target in links if target.startswith(str(tmp_path))] == []
+    assert [name for name in descriptors_of().values() if name.startswith(str(tmp_path))] == []
 
 
 # --- after a power cut -----------------------------------------------------------------------

@@ -333,31 +333,23 @@ def test_no_block_gets_the_time_of_a_clock_that_leapt(chain: Fixture) -> None:
     assert block.header.timestamp == TODAY_MS + 1
 
 
-@pytest.fixture
-def mining(chain: Fixture) -> Iterator[list[str]]:
-    """Lines of a miner over `chain`, whose clock is 10 years ahead when it starts."""
+def test_the_miner_waits_says_so_and_goes_on_when_the_clock_is_back(chain: Fixture) -> None:
     chain.clocks.now_ms += 3650 * DAY_MS
     lines: list[str] = []
     settings = settings_for(chain.folder, mine_interval_s=0.1, mine_empty=1)
     with at_work(Miner(settings, lines.append)):
-        yield lines
-
-
-def test_the_miner_waits_says_so_and_goes_on_when_the_clock_is_back(
-    chain: Fixture, mining: list[str]
-) -> None:
-    until(lambda: any("the clock says 2037" in line for line in mining))
-    time.sleep(0.5)
-    assert chain.store.height() == 1
-    said = json.loads((chain.folder / STATUS_NAME).read_text())
-    assert WAIT_S - 10 < said["clock_doubted_until_s"] - time.monotonic() <= WAIT_S
-    chain.clocks.now_ms -= 3650 * DAY_MS
-    until(lambda: chain.store.height() > 2)
-    assert "the clock is trusted again; mining continues" in mining
-    assert len([line for line in mining if "the clock says" in line]) == 1
-    assert chain.store.block(2).header.timestamp == TODAY_MS
-    said = json.loads((chain.folder / STATUS_NAME).read_text())
-    assert said["clock_doubted_until_s"] is None
+        until(lambda: any("the clock says 2037" in line for line in lines))
+        time.sleep(0.5)
+        assert chain.store.height() == 1
+        said = json.loads((chain.folder / STATUS_NAME).read_text())
+        assert WAIT_S - 10 < said["clock_doubted_until_s"] - time.monotonic() <= WAIT_S
+        chain.clocks.now_ms -= 3650 * DAY_MS
+        until(lambda: chain.store.height() > 2)
+        assert "the clock is trusted again; mining continues" in lines
+        assert len([line for line in lines if "the clock says" in line]) == 1
+        assert chain.store.block(2).header.timestamp == TODAY_MS
+        said = json.loads((chain.folder / STATUS_NAME).read_text())
+        assert said["clock_doubted_until_s"] is None
 
 
 def test_a_leap_between_the_look_at_the_clock_and_the_seal_costs_seconds(

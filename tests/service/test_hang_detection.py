@@ -95,21 +95,15 @@ def test_another_process_is_looked_at_anew(clock: Clock) -> None:
 # --- stopped processes ---------------------------------------------------------------------------
 
 
-@pytest.fixture
-def sleeper() -> Iterator[int]:
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
-        yield process.pid
-        process.kill()
-
-
-def test_a_stopped_process_is_told_from_a_running_one(sleeper: int) -> None:
-    watch = stopped()
-    symptom = watch._symptom
-    assert symptom(sleeper) == ""
-    os.kill(sleeper, signal.SIGSTOP)
-    until(lambda: symptom(sleeper) == "it was stopped")
-    os.kill(sleeper, signal.SIGCONT)
-    until(lambda: symptom(sleeper) == "")
+def test_a_stopped_process_is_told_from_a_running_one() -> None:
+    symptom = stopped()._symptom
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as sleeper:
+        assert symptom(sleeper.pid) == ""
+        sleeper.send_signal(signal.SIGSTOP)
+        until(lambda: symptom(sleeper.pid) == "it was stopped")
+        sleeper.send_signal(signal.SIGCONT)
+        until(lambda: symptom(sleeper.pid) == "")
+        sleeper.kill()
     assert symptom(2**22 + 1) == ""  # there is none
 
 

@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -33,6 +33,7 @@ from backend.serving.worker import FrontWorker
 from tests.api.processes import Service, serving, until
 from tests.api.worlds import world_in
 from tests.cases import each_of
+from tests.descriptors import descriptors_of
 from tests.loops import BIG, KEEPALIVE_S, MAX_BODY_BYTES, Client, Loop, answers, looping
 
 pytestmark = pytest.mark.slow
@@ -652,15 +653,7 @@ def connections_of(pid: int, port: int) -> int:
         fields = line.split()
         if int(fields[1].partition(":")[2], 16) == port and fields[3] == "01":  # established
             inodes.add(f"socket:[{fields[9]}]")
-    return sum(target in inodes for target in descriptors_of(pid))
-
-
-def descriptors_of(pid: int) -> list[str]:
-    found = []
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(OSError):  # closed meanwhile
-            found.append(str(descriptor.readlink()))
-    return found
+    return sum(target in inodes for target in descriptors_of(pid).values())
 
 
 def threads_of(pid: int) -> int:

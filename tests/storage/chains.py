@@ -1,5 +1,7 @@
 """Small real chains on disk, and an auditor that believes nothing but the rules."""
 
+import errno
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -185,6 +187,18 @@ def flip(path: Path, at: int) -> None:
         (byte,) = stream.read(1)
         stream.seek(at)
         stream.write(bytes([byte ^ 1 << at % 8]))
+
+
+def refusing(what: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    """`real`, except for paths and descriptors of files named with `what`: those fail."""
+
+    def call(target: int | str | Path, *arguments: Any, **options: Any) -> Any:
+        path = Path(f"/proc/self/fd/{target}").readlink() if isinstance(target, int) else target
+        if what in Path(path).name:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(target, *arguments, **options)
+
+    return call
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.storage.codec import compress
+from tests.descriptors import descriptors_of
 from tests.storage.chains import (
     GENESIS_MS,
     Sample,
@@ -20,15 +21,8 @@ LONG_CHAIN_BLOCKS = 1_200
 
 def open_files() -> set[str]:
     """What the descriptors of this process point at, names of files only."""
-    found = set()
-    for link in Path("/proc/self/fd").iterdir():
-        try:
-            target = str(link.readlink())
-        except OSError:  # the descriptor that lists this very folder
-            continue
-        if "blocks" in target or "writer.lock" in target:
-            found.add(f"{link.name} -> {target}")
-    return found
+    found = descriptors_of().items()
+    return {f"{at} -> {name}" for at, name in found if "blocks" in name or "writer.lock" in name}
 
 
 @pytest.fixture(autouse=True)

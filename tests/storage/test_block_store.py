@@ -1,4 +1,3 @@
-import errno
 import os
 import random
 import threading
@@ -26,6 +25,7 @@ from tests.storage.chains import (
     flip,
     make_chain,
     recovered,
+    refusing,
     restore,
     some_bytes_of,
     table_path,
@@ -287,18 +287,6 @@ def test_damage_names_the_block_that_was_asked_for(tmp_path: Path) -> None:
             store.block(height)
     with damage_named(5):
         store.frames(3, 9)
-
-
-def refusing(what: str, real: Callable[..., Any]) -> Callable[..., Any]:
-    """`real`, except for files named with `what`: those cannot be read."""
-
-    def call(target: int | Path, *arguments: Any, **options: Any) -> Any:
-        path = Path(f"/proc/self/fd/{target}").readlink() if isinstance(target, int) else target
-        if what in path.name:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return real(target, *arguments, **options)
-
-    return call
 
 
 @pytest.mark.parametrize("call", ["open", "pread"])

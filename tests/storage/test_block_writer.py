@@ -4,7 +4,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -30,6 +30,7 @@ from backend.storage import block_writer
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME, BlockWriter
 from backend.storage.codec import compress
+from tests.descriptors import descriptors_of
 from tests.storage.chains import (
     A_FILE_EACH,
     ONE_FILE,
@@ -40,6 +41,7 @@ from tests.storage.chains import (
     make_chain,
     next_block,
     recovered,
+    refusing,
     writer_for,
     writing,
 )
@@ -248,18 +250,6 @@ def test_released_uncommitted_blocks_are_taken_in_or_forgotten_but_never_half(
     assert audited(tmp_path) == after
 
 
-def refusing(what: str, error: int, real: Callable[..., Any]) -> Callable[..., Any]:
-    """`real`, except for paths and descriptors of files named with `what`."""
-
-    def call(target: Path | str | int, *arguments: object, **options: object) -> Any:
-        name = Path(f"/proc/self/fd/{target}").readlink() if isinstance(target, int) else target
-        if what in Path(name).name:
-            raise OSError(error, os.strerror(error))
-        return real(target, *arguments, **options)
-
-    return call
-
-
 def test_a_poisoned_writer_stays_poisoned(tmp_path: Path) -> None:
     """The kernel would report the same sync as done the next time."""
     make_chain(tmp_path, [1])
@@ -267,7 +257,7 @@ def test_a_poisoned_writer_stays_poisoned(tmp_path: Path) -> None:
     writer.acquire(wait=False)
     writer.append(next_block(writer.state, 1))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(os, "fdatasync", refusing("blocks-", errno.EIO, os.fdatasync))
+        patched.setattr(os, "fdatasync", refusing("blocks-", os.fdatasync))
         with pytest.raises(WriteFailed, match="Input/output error"):
             writer.commit()
     for _ in range(2):
@@ -302,7 +292,7 @@ def test_an_unreadable_sector_makes_no_writer(tmp_path: Path, what: str, is_firs
         return real_open(path, mode, *rest, **options)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(os, "pread", refusing(what, errno.EIO, os.pread))
+        patched.setattr(os, "pread", refusing(what, os.pread))
         patched.setattr(Path, "open", unreadable)
         with pytest.raises((WriteFailed, Damage), match="Input/output error"):
             writer.acquire(wait=False)
@@ -404,11 +394,8 @@ def test_a_full_disk_is_noticed_before_it_is_full(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_open_after_many_openings(tmp_path: Path) -> None:
-    def descriptors() -> int:
-        return len(list(Path("/proc/self/fd").iterdir()))
-
     make_chain(tmp_path, [1], block_file_bytes=A_FILE_EACH)
-    before = descriptors()
+    before = descriptors_of()
     for _ in range(5):
         with writing(tmp_path, block_file_bytes=A_FILE_EACH) as writer:
             append_blocks(writer, [1, 1])
@@ -416,7 +403,7 @@ def test_nothing_is_left_open_after_many_openings(tmp_path: Path) -> None:
             writer.acquire(wait=False)
             writer.append(next_block(writer.state))
         audited(tmp_path)
-    assert descriptors() == before
+    assert descriptors_of() == before
 
 
 def test_who_waits_for_another_writer_is_told_and_gives_up(

@@ -5,7 +5,6 @@ import os
 import random
 import threading
 import tracemalloc
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -84,13 +83,6 @@ def forty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def store(forty: Path) -> Iterator[CountingStore]:
-    opened = CountingStore(forty)
-    yield opened
-    opened.close()
-
-
 def shortened(whole: Path, folder: Path, blocks: int) -> Path:
     """A copy of the chain `whole` of which only the first `blocks` can be seen; see `lengthen`."""
     block_file(folder).parent.mkdir(parents=True, exist_ok=True)
@@ -140,8 +132,9 @@ def test_the_blocks_of_a_long_chain_are_the_ones_of_the_store(
 
 
 def test_a_run_cut_short_by_large_blocks_still_has_the_block_asked_for(
-    store: CountingStore, monkeypatch: pytest.MonkeyPatch
+    forty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    store = CountingStore(forty)
     monkeypatch.setattr("backend.storage.block_store.MAX_RUN_BYTES", 1)
     cached = CachedBlocks(store, 10**6, RUN)
     for height in (30, 31, 5, 40, 0):

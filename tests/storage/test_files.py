@@ -15,6 +15,7 @@ import pytest
 
 from backend.base import files
 from backend.base.errors import WriteFailed, WriterBusy
+from tests.descriptors import descriptors_of
 
 
 def refusing(error: int) -> Callable[..., Any]:
@@ -24,18 +25,14 @@ def refusing(error: int) -> Callable[..., Any]:
     return call
 
 
-def descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 def test_a_failed_sync_of_the_folder_leaks_no_descriptor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = descriptors()
+    before = descriptors_of()
     monkeypatch.setattr(os, "fsync", refusing(errno.EIO))
     with pytest.raises(WriteFailed, match=r"cannot sync .*: Input/output error"):
         files.open_for_writing(tmp_path / "blocks-0000000000.dat")
-    assert descriptors() == before
+    assert descriptors_of() == before
 
 
 @pytest.mark.parametrize("call", ["pwrite", "fdatasync", "replace", "fsync"])
@@ -43,7 +40,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one_and_no_temporary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     path = tmp_path / "heights.dat"
-    before = descriptors()
+    before = descriptors_of()
     for old in (None, b"old"):
         if old is not None:
             path.write_bytes(old)
@@ -56,7 +53,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one_and_no_temporary(
                 {} if old is None else {path.name: old}
             )
         path.unlink(missing_ok=True)
-    assert descriptors() == before
+    assert descriptors_of() == before
 
 
 def test_a_new_file_replaces_the_old_one_whole(tmp_path: Path) -> None:

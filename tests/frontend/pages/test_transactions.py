@@ -1,10 +1,8 @@
 """A transaction in a browser, pending and mined."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from flask.testing import FlaskClient
 
 from frontend.app import create_app
@@ -78,34 +76,28 @@ def test_a_mined_transaction_no_longer_renews_itself(pages: FlaskClient) -> None
 # --- pending
 
 
-@pytest.fixture
-def unmined(tmp_path: Path) -> Iterator[Service]:
-    """A service without a miner, over a chain of genesis alone."""
+def test_a_pending_transaction_turns_to_mined_by_itself(tmp_path: Path) -> None:
     folder = tmp_path / "chain"
     assert backend(folder, "mine", "--once").returncode == 0
-    with living(folder, "--only-http") as service:
-        yield service
+    with living(folder, "--only-http") as service:  # nobody mines
+        pages = create_app(Settings(backend_url=service.url)).test_client()
+        for expected in range(2):
+            receipt: Json = service.post().json()
+            assert receipt["TRANSACTION_ID"] == expected
+        page = source(pages, "/transactions/0")
+        assert '<span class="state pending">Pending</span>' in page
+        assert 'data-refresh="/transactions/0/state"' in page
+        assert "No miner is running" in page
+        assert link(page, "Transaction 1") == "/transactions/1"  # which is pending, too
+        assert link(page, "Transaction 2") == ""
+        (row,) = table(pages, "/transactions/0.csv")
+        assert (row["state"], row["BLOCK_HEIGHT"]) == ("pending", "")
+        assert row["ORIGIN"] == GOOD["ORIGIN"]
+        before = pages.get("/transactions/0/state").text
+        assert "data-refresh" in before
 
-
-def test_a_pending_transaction_turns_to_mined_by_itself(unmined: Service) -> None:
-    pages = create_app(Settings(backend_url=unmined.url)).test_client()
-    for expected in range(2):
-        receipt: Json = unmined.post().json()
-        assert receipt["TRANSACTION_ID"] == expected
-    page = source(pages, "/transactions/0")
-    assert '<span class="state pending">Pending</span>' in page
-    assert 'data-refresh="/transactions/0/state"' in page
-    assert "No miner is running" in page
-    assert link(page, "Transaction 1") == "/transactions/1"  # which is pending, too
-    assert link(page, "Transaction 2") == ""
-    (row,) = table(pages, "/transactions/0.csv")
-    assert (row["state"], row["BLOCK_HEIGHT"]) == ("pending", "")
-    assert row["ORIGIN"] == GOOD["ORIGIN"]
-    before = pages.get("/transactions/0/state").text
-    assert "data-refresh" in before
-
-    assert backend(unmined.folder, "mine", "--once").returncode == 0
-    after = pages.get("/transactions/0/state").text
-    assert '<a href="/blocks/1">block 1</a>' in after
-    assert "data-refresh" not in after
-    assert 'data-say="Transaction 0 is mined, in block 1"' in after
+        assert backend(service.folder, "mine", "--once").returncode == 0
+        after = pages.get("/transactions/0/state").text
+        assert '<a href="/blocks/1">block 1</a>' in after
+        assert "data-refresh" not in after
+        assert 'data-say="Transaction 0 is mined, in block 1"' in after

@@ -337,7 +337,7 @@ def test_a_signature_cannot_be_written_in_another_way() -> None:
 
 
 def verify_py(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return ran(sys.executable, "-I", str(ROOT / "scripts" / "verify.py"), *arguments)
+    return ran(sys.executable, "-I", "-S", str(ROOT / "scripts" / "verify.py"), *arguments)
 
 
 def test_it_runs_without_anything_installed_and_tells_in_words(
