@@ -15,7 +15,7 @@ from loadtests.generation.run import Generator
 from loadtests.grouping import grouped
 from loadtests.lab import published
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
-from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.posts import BUSY_CLIENT, Posted, PostsLine, posts
 from loadtests.lab.repeated import accepted, lines, rejected_told
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
@@ -208,7 +208,6 @@ EXPERIMENT = Experiment(
     reproduces=f"the load of {published.BULK_THREADS[0]} and {published.BULK_THREADS[1]} threads",
     about="More and more threads post flights, one per request, in the three modes of an answer: "
     "async, sync and commit.",
-    modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,
 )

@@ -28,7 +28,7 @@ from loadtests.experiments.itinerary import (
 )
 from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
-from loadtests.lab.experiment import Experiment, Mode
+from loadtests.lab.experiment import Experiment
 from loadtests.lab.posts import BUSY_CLIENT, MINED, Posted, Posts, posts
 from loadtests.lab.repeated import (
     Estimate,
@@ -254,7 +254,6 @@ EXPERIMENT = Experiment(
         "program; itineraries of nine requests; commits at several times between blocks. All nodes "
         "are on this machine. It needs CometBFT, as scripts/cluster does."
     ),
-    modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,
 )

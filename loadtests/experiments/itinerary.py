@@ -22,7 +22,7 @@ from loadtests.generation.run import Generator, judge_run
 from loadtests.grouping import grouped
 from loadtests.lab import published
 from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table
-from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.repeated import Estimate, Repeated, accepted, lines, recorded_runs, rejected_told
 from loadtests.lab.repeated import of as estimated
@@ -406,7 +406,6 @@ EXPERIMENT = Experiment(
         "every T(1 ± 1 %), and at once if it is late. The last four fifths of the iterations "
         "count."
     ),
-    modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,
 )

@@ -23,7 +23,7 @@ from loadtests.generation.run import RunRecord, judge_run
 from loadtests.grouping import grouped
 from loadtests.lab import published
 from loadtests.lab.content import Figure, Report, Section, Table
-from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.repeated import (
     Estimate,
     Repeated,
@@ -342,7 +342,6 @@ EXPERIMENT = Experiment(
     reproduces="the benchmarks of serialisation and schema validation",
     about="This experiment compares the time that one transaction takes in the service's own code "
     "with the usual ways in Python and with the study's figures.",
-    modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,
 )

@@ -32,7 +32,7 @@ from loadtests.generation.interactions import whole
 from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.grouping import grouped
 from loadtests.lab.content import NONE, Figure, Metric, Report, Section, Table, times
-from loadtests.lab.experiment import Experiment, Mode
+from loadtests.lab.experiment import Experiment
 from loadtests.lab.published import BOOKS, MIXED, MIXED_RPC_TIMES_SLOWER, WORKLOAD
 from loadtests.lab.repeated import (
     Estimate,
@@ -405,7 +405,6 @@ EXPERIMENT = Experiment(
         "HTTP, where each client keeps its connection. Only the time in which all clients were at "
         "work counts."
     ),
-    modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,
 )

@@ -29,7 +29,7 @@ from loadtests.experiments.pi_measurements import (
     measure,
 )
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
-from loadtests.lab.experiment import Experiment, Mode
+from loadtests.lab.experiment import Experiment
 from loadtests.lab.one_customer import Recorded
 from loadtests.lab.published import OPEN_WORKLOADS, SERVICE_TIMES, UNROUNDED
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
@@ -258,7 +258,6 @@ EXPERIMENT = Experiment(
         "a Poisson process at shares of the highest rate L, and customers ask again at once. What "
         "is asked is asked once, so that no answer is a kept one. The generator is not on the Pi."
     ),
-    modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,
     can_resume=True,

@@ -20,7 +20,7 @@ from loadtests.generation.bulk import LOG, Bulk, kept, posting
 from loadtests.grouping import grouped
 from loadtests.lab import published, stacks
 from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table
-from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.repeated import Estimate, measured
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
@@ -304,7 +304,6 @@ EXPERIMENT = Experiment(
     reproduces="the flame graphs and the table of shares",
     about="This experiment makes flame graphs of a live worker in each mode of an answer, and "
     "compares the shares of its activities with those of BigchainDB.",
-    modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,
 )

@@ -16,7 +16,7 @@ from loadtests.experiments.client_server_systems import (
     UNINDEXED,
 )
 from loadtests.lab.content import Figure, Report, Section, Table, times
-from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.repeated import accepted, measured
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
@@ -100,7 +100,6 @@ EXPERIMENT = Experiment(
         "MariaDB as in the study, from one with the indexes of a good administrator, and from our "
         "service. All have the same flights."
     ),
-    modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,
 )

@@ -22,7 +22,7 @@ from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.grouping import grouped
 from loadtests.lab import generator_check
 from loadtests.lab.content import Figure, Report, Section
-from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.repeated import accepted
 from loadtests.lab.report.drawing import Axis
 from loadtests.lab.results import Results
@@ -137,7 +137,6 @@ EXPERIMENT = Experiment(
         "servers, at a MariaDB as in the study and with indexes, at our service, and at a server "
         "that sleeps exponential times, as the study's model describes."
     ),
-    modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,
 )

@@ -18,7 +18,7 @@ from loadtests.generation.rows import Row
 from loadtests.generation.run import RUNS
 from loadtests.generation.schedule import KNOWN_KIND, Arrival
 from loadtests.lab.content import Report, Section
-from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.sentences import Sentences
@@ -118,7 +118,6 @@ EXPERIMENT = Experiment(
         "at ρ = 0.5. It must agree within 5 % with the same arrivals replayed through a "
         "first-come-first-served queue."
     ),
-    modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,
 )

@@ -11,7 +11,7 @@ from loadtests.experiments.client_server_points import Point, points
 from loadtests.experiments.client_server_systems import AVERAGE, KNOWN, POSITION, SCAN
 from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Report, Section
-from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.repeated import accepted
 from loadtests.lab.report.drawing import Axis
 from loadtests.lab.results import Results
@@ -75,7 +75,6 @@ EXPERIMENT = Experiment(
         "Averages arrive at one rate while the number of servers m grows from 1 to 8: processes "
         "that sleep exponential times, the thread pool of a MariaDB, the workers of our service."
     ),
-    modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,
 )

@@ -21,7 +21,7 @@ from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
 from loadtests.lab import content
 from loadtests.lab.content import Figure, Metric, Report, Section, Table
-from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import ONLY_HTTP, two_chains
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
 from loadtests.lab.published import BLOCKS, SERVICE_TIMES, ServiceTime
@@ -393,7 +393,6 @@ EXPERIMENT = Experiment(
         "five requests are measured in three ways: with the study's storage on this machine, with "
         "our scan of all blocks, and with our index."
     ),
-    modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,
 )

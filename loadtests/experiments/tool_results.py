@@ -25,7 +25,7 @@ from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.run import REQUESTS
 from loadtests.lab import response_times
 from loadtests.lab.content import Metric, Report, Section, Table
-from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.response_times import Group, Times
 from loadtests.lab.results import Line, Results, ResultsError
@@ -449,7 +449,6 @@ EXPERIMENT = Experiment(
         "Runs that other load generators made: their percentiles, and whether what one customer "
         "alone takes forecasts what many will wait."
     ),
-    modes=(Mode.REAL,),
     measure=_measure,
     analyse=analyse,
 )

@@ -84,9 +84,9 @@ class Experiment:
     title: str
     reproduces: str  # the tables and figures of the study, in words
     about: str
-    modes: tuple[Mode, ...]  # the first is the default
     measure: Callable[[Run], None]
     analyse: Callable[[Results], Report]
+    modes: tuple[Mode, ...] = (Mode.REAL,)  # the first is the default
     scales: tuple[float, float] | None = None  # default K of a full and of a quick emulated run
     report_seconds: str = "R/E[S] × 40.499"  # how its report gives times in the study's seconds
     emulated_so: str = "Blocks were not read; injected waits took their place."  # what waited
