@@ -46,9 +46,7 @@ STATES: dict[str, str] = dict(
 )
 """Abbreviation of a state -> its name, as BTS writes both."""
 
-_STATE_OF = {name.casefold(): name for pair in STATES.items() for name in pair} | {
-    abbreviation.casefold(): name for abbreviation, name in STATES.items()
-}
+_STATE_OF = {key.casefold(): name for short, name in STATES.items() for key in (short, name)}
 
 
 def unless_empty(value: object) -> object:

@@ -4,7 +4,7 @@ A row is one line. Cells with line breaks do not occur in flight records, and as
 allowed, a forgotten quote spoils its own line and not the rest of the file. Blank lines are
 skipped; so are rows of empty cells, which spreadsheets leave at the end, a line that repeats the
 header, where files were put together, and Excel's first line `sep=;`. Empty cells beyond the header
-do no harm if all rows have them, nor do the numbers of rows that R writes without a title.
+do no harm if the first rows have them, nor do the numbers of rows that R writes without a title.
 """
 
 import csv
