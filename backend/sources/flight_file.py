@@ -105,8 +105,10 @@ class FlightFile(Source):
             # Flights that are sent as a single one is, with the names of all fields:
             is_strict = file.is_strict and records.titles == FIELD_NAMES
             if file not in self._orders:
-                order = self._dates or (YEAR_FIRST if is_strict else "")
-                self._orders[file] = order or self._order(file, reading, first)
+                has_days = "FL_DATE" in reading.places
+                given = self._dates or (YEAR_FIRST if is_strict else "")
+                order = (given or self._order(file, reading, first)) if has_days else None
+                self._orders[file] = order
         except (UnknownKindError, DoubtfulDatesError) as error:
             day = error.day if isinstance(error, DoubtfulDatesError) else None
             if file.is_posted and day is not None:
@@ -120,8 +122,6 @@ class FlightFile(Source):
         return deriver, chain(map(_made, first), records.batches), known
 
     def _order(self, file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
-        if "FL_DATE" not in reading.places:
-            return None
         with closing(self._evidence(file, reading)) as others:
             own = (_evidence(reading, batch) for batch in first)
             return order_of(chain(own, others))

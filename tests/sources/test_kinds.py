@@ -204,6 +204,14 @@ def test_a_field_is_stored_derived_or_may_be_empty_in_every_kind() -> None:
         assert {plain(mark) for mark in words(kind.marks)} or kind is KINDS[-1]
 
 
+def test_without_a_column_of_days_nothing_is_said_of_their_order(tmp_path: Path) -> None:
+    text, flights = FILES["nycflights13 or nycflights23"]
+    source = open_source(written(tmp_path, text), dates="day-first")
+    known = source.understood()
+    assert known is not None
+    assert (known.dates, flights_of(source)) == (None, flights)
+
+
 def test_what_a_file_was_taken_for_is_said_in_a_line(tmp_path: Path) -> None:
     text, _ = FILES["nycflights13 or nycflights23"]
     assert str(open_source(written(tmp_path, text)).understood()) == (
