@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Event
 
 from backend.ledger.bts_months import Month
 from tests.http_servers import Handler, served_by
@@ -90,6 +91,17 @@ class _Handler(Handler):
 def broken_off(after: int) -> Fault:
     """Send so many bytes of what was asked for, and close the connection."""
     return lambda handler, content: handler.send_rest(content, after)
+
+
+def stalled(goes_on: Event) -> Fault:
+    """Send 200 bytes of what was asked for, and then nothing until that is set."""
+
+    def stall(handler: _Handler, content: bytes) -> None:
+        handler.send_rest(content, 200)
+        handler.wfile.flush()
+        goes_on.wait(20)
+
+    return stall
 
 
 def busy(handler: _Handler, _: bytes) -> None:

@@ -21,6 +21,7 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 from tests.api.processes import Service, serving
 from tests.api.worlds import World, client_of, keep_world, world_in
 from tests.apps import build_once
+from tests.bts_server import Bts, bts_server
 from tests.effort import EXPLORE, QUICK
 
 BROWSER = "tests/browser/"
@@ -156,3 +157,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def folder(tmp_path: Path) -> Path:
     """Where a chain may be made."""
     return tmp_path / "chain"
+
+
+@pytest.fixture
+def bts() -> Iterator[Bts]:
+    """A server of months that has none yet."""
+    with bts_server() as running:
+        yield running

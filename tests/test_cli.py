@@ -368,20 +368,24 @@ def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
         assert path.name in done.stderr
 
 
-# Presses Ctrl-C in the moment in which a function of that file is called for the first time.
-PRESSES_CTRL_C = """
-import os, signal, sys
+# Acts in the moment in which a process calls a function of that file for the first time.
+ACTS = """
+import os, signal, sys, time
 
-file, name = os.environ["PRESS_AT"].split(":")
+file, name = os.environ["ACT_AT"].split(":")
 
 def look(frame, event, argument):
     code = frame.f_code
     if event == "call" and code.co_name == name and code.co_filename.endswith(file):
         sys.setprofile(None)
-        os.kill(os.getpid(), signal.SIGINT)
+        {action}
 
 sys.setprofile(look)
 """
+PRESSES_CTRL_C = ACTS.replace("{action}", "os.kill(os.getpid(), signal.SIGINT)")
+STAYS = ACTS.replace(  # and tells that it does
+    "{action}", 'open(f"{os.environ[\'STAYING\']}/{os.getpid()}", "w").close(); time.sleep(600)'
+)
 MOMENTS = [
     "click/core.py:<module>",
     "click/core.py:main",
@@ -395,7 +399,7 @@ def test_ctrl_c_is_not_an_error_however_early_it_comes(
     world: World, tmp_path: Path, moment: str
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(PRESSES_CTRL_C, encoding="utf-8")
-    more = {"PYTHONPATH": str(tmp_path), "PRESS_AT": moment}
+    more = {"PYTHONPATH": str(tmp_path), "ACT_AT": moment}
     command = [sys.executable, "-m", "backend", "tip"]
     env = environment(world.settings.folder, **more)
     done = ran(*command, env=env)
@@ -409,27 +413,10 @@ def test_ctrl_c_stays_ignored_where_it_was(world: World, tmp_path: Path) -> None
         "os.execv(sys.executable, [sys.executable, '-m', 'backend', 'tip'])"
     )
     env = environment(world.settings.folder)
-    env |= {"PYTHONPATH": str(tmp_path), "PRESS_AT": "click/core.py:main"}
+    env |= {"PYTHONPATH": str(tmp_path), "ACT_AT": "click/core.py:main"}
     command = [sys.executable, "-c", ignoring]
     done = ran(*command, env=env)
     assert json.loads(done.stdout)["height"] == world.tip
-
-
-# Lets every process say that it calls that function for the first time, and stay there.
-STAYS = """
-import os, sys, time
-
-file, name = os.environ["STAY_AT"].split(":")
-
-def look(frame, event, argument):
-    code = frame.f_code
-    if event == "call" and code.co_name == name and code.co_filename.endswith(file):
-        sys.setprofile(None)
-        open(os.path.join(os.environ["STAYING"], str(os.getpid())), "w").close()
-        time.sleep(600)
-
-sys.setprofile(look)
-"""
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -439,7 +426,7 @@ def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path, processes: int) 
     make_chain(folder, [[] for _ in range(2 * BLOCKS_AT_ONCE)])
     staying.mkdir()
     (tmp_path / "sitecustomize.py").write_text(STAYS, encoding="utf-8")
-    more = {"PYTHONPATH": tmp_path, "STAY_AT": "backend/verify/chain_check.py:checked"}
+    more = {"PYTHONPATH": tmp_path, "ACT_AT": "backend/verify/chain_check.py:checked"}
     command = ("verify", "--processes", str(processes))
     with begun(folder, *command, STAYING=staying, **more) as running:
         try:

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -22,12 +22,6 @@ from tests.descriptors import descriptors_of
 
 MONTH = Month(2008, 1)
 AT_ONCE = RETRIES.new(total=2, backoff_factor=0)
-
-
-@pytest.fixture
-def bts() -> Iterator[Bts]:
-    with server.bts_server() as running:
-        yield running
 
 
 def fetch(bts: Bts, folder: Path, least_free: int = 0) -> tuple[bytes, list[str]]:

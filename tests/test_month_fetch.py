@@ -24,12 +24,6 @@ JANUARY, FEBRUARY = Month(2008, 1), Month(2008, 2)
 
 
 @pytest.fixture
-def bts() -> Iterator[Bts]:
-    with server.bts_server() as running:
-        yield running
-
-
-@pytest.fixture
 def pages() -> str:
     return f"http://127.0.0.1:{free_port()}"
 
@@ -99,16 +93,11 @@ def test_a_page_has_a_month_fetched_which_is_stopped_with_the_service(
     token, goes_on = Tokens(service.folder).add("operator"), Event()
     content = bts.publish(JANUARY)
 
-    def stalled(handler: server._Handler, content: bytes) -> None:
-        handler.send_rest(content, 200)
-        handler.wfile.flush()
-        goes_on.wait(20)
-
     def send(**more: str) -> requests.Response:
         form = {"YEAR": "2008", "MONTH": "01", **more}
         return requests.post(f"{pages}/months", form, headers={"Origin": pages}, timeout=10)
 
-    bts.faults.append(stalled)
+    bts.faults.append(server.stalled(goes_on))
     assert "A month of BTS" in requests.get(f"{pages}/months", timeout=10).text
     refused = send()
     assert (refused.status_code, "Please enter yours" in refused.text) == (401, True)

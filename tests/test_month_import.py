@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Event
@@ -30,12 +29,6 @@ pytestmark = pytest.mark.slow
 
 JANUARY, FEBRUARY, MARCH = (Month(2008, number) for number in (1, 2, 3))
 WINTER = "bts:2008-01..2008-03"
-
-
-@pytest.fixture
-def bts() -> Iterator[Bts]:
-    with server.bts_server() as running:
-        yield running
 
 
 def bring(bts: Bts, folder: Path, months: str, keep: Path | None = None) -> None:
@@ -159,15 +152,10 @@ def test_a_file_that_is_published_damaged_is_refused_and_leaves_nothing(
 def test_a_stopped_download_goes_on_and_nothing_looks_whole(bts: Bts, tmp_path: Path) -> None:
     content, goes_on = bts.publish(JANUARY), Event()
 
-    def stalled(handler: server._Handler, content: bytes) -> None:
-        handler.send_rest(content, 200)
-        handler.wfile.flush()
-        goes_on.wait(20)
-
     more = {"FLIGHTCHAIN_BTS_URL": bts.url}
     part = tmp_path / f"{JANUARY.file_name}.part"
     for end in (signal.SIGINT, signal.SIGKILL):
-        bts.faults.append(stalled)
+        bts.faults.append(server.stalled(goes_on))
         size = 200 * (1 + (end == signal.SIGKILL))
         with begun(tmp_path, "import", "bts:2008-01", **more) as running:
             until(lambda: part.exists() and part.stat().st_size == size)  # noqa: B023

@@ -31,10 +31,17 @@ HELP = {"-h", "--help"}
 WITHOUT_SETTINGS = HELP | {"--version"}
 
 
-def _held_words(height: int, transactions: int, pending: int) -> str:
+def _held_words(held: dict[str, Any]) -> str:
     """Say in words what a backup holds."""
-    mined, waiting = counted(transactions, "transaction"), counted(pending, "pending flight")
-    return f"blocks 0 to {height} with {mined}, and {waiting}"
+    mined = counted(held["transactions"], "transaction")
+    waiting = counted(held["pending"], "pending flight")
+    return f"blocks 0 to {held['height']} with {mined}, and {waiting}"
+
+
+def _held(manifest: Any) -> dict[str, Any]:
+    """Return what a backup holds."""
+    names = ("height", "tip_hash", "transactions", "pending")
+    return {name: getattr(manifest, name) for name in names}
 
 
 class Commands(click.Group):
@@ -299,16 +306,10 @@ def backup(settings: Settings, folder: Path, full: bool) -> None:
 
     with counting("copying and checking", "block") as progress:
         result = back_up(settings, folder, full=full, report=say, progress=progress)
-    held = result.manifest
-    say(
-        f"{folder} holds {_held_words(held.height, held.transactions, held.pending)}; "
-        f"{counted(result.new_blocks, 'block was new', 'blocks were new')}"
-    )
+    held, new = _held(result.manifest), counted(result.new_blocks, "block was", "blocks were")
+    say(f"{folder} holds {_held_words(held)}; {new} new")
     print_json({
-        "height": held.height,
-        "tip_hash": held.tip_hash,
-        "transactions": held.transactions,
-        "pending": held.pending,
+        **held,
         "new_blocks": result.new_blocks,
         "new_bytes": result.new_bytes,
         "seconds": round(result.seconds, 3),
@@ -327,16 +328,10 @@ def restore(settings: Settings, folder: Path) -> None:
     from backend.verify.backup import restore as restore_backup
 
     watched = partial(counting, unit="block")
-    held = restore_backup(settings, folder, watched=watched, report=say)
-    words = _held_words(held.height, held.transactions, held.pending)
-    say(f"{settings.folder} holds {words}, as on {held.time}")
-    print_json({
-        "height": held.height,
-        "tip_hash": held.tip_hash,
-        "transactions": held.transactions,
-        "pending": held.pending,
-        "time": held.time,
-    })  # fmt: skip
+    manifest = restore_backup(settings, folder, watched=watched, report=say)
+    held = _held(manifest)
+    say(f"{settings.folder} holds {_held_words(held)}, as on {manifest.time}")
+    print_json({**held, "time": manifest.time})
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The tree of a chain, and a witness."""
+"""The tree of a chain, the log of it, and a witness."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from backend.storage.block_store import BlockStore
+from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.witness import Witness
+from tests.trust.witness.logs import grow, key_of
 
 
 @pytest.fixture
@@ -20,3 +22,11 @@ def tree(folder: Path) -> Iterator[HistoryTree]:
     store = BlockStore(folder)
     yield HistoryTree(store)
     store.close()
+
+
+@pytest.fixture
+def log(folder: Path) -> SecretKey:
+    """The key of the log, which has 7 blocks."""
+    grow(folder)
+    grow(folder, 200)
+    return key_of(folder)

@@ -1,7 +1,6 @@
 """The witness answers over HTTP as the protocol says (C2SP tlog-witness)."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 from werkzeug.test import EnvironBuilder
@@ -13,17 +12,9 @@ from backend.trust.log.notes import Note, Signature, encoded
 from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.witness import Witness
-from tests.trust.witness.logs import grow, key_of, signed
+from tests.trust.witness.logs import signed
 
 Ask = Callable[..., tuple[int, str]]
-
-
-@pytest.fixture
-def log(folder: Path) -> SecretKey:
-    """The key of the log, which has 7 blocks."""
-    grow(folder)
-    grow(folder, 200)
-    return key_of(folder)
 
 
 @pytest.fixture

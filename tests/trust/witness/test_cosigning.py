@@ -13,15 +13,7 @@ from backend.trust.log.tree import HistoryTree
 from backend.trust.witness import memory
 from backend.trust.witness import witness as witness_module
 from backend.trust.witness.witness import Forked, RolledBack, Unproved, Witness
-from tests.trust.witness.logs import grow, key_of, signed
-
-
-@pytest.fixture
-def log(folder: Path) -> SecretKey:
-    """The key of the log, which has 7 blocks."""
-    grow(folder)
-    grow(folder, 200)
-    return key_of(folder)
+from tests.trust.witness.logs import signed
 
 
 class Clock:
