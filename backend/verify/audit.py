@@ -16,7 +16,7 @@ from backend.base.errors import Damage, FlightchainError
 from backend.base.words import counted
 from backend.chain.columns import decode_body
 from backend.index.index_file import difference_from
-from backend.index.table_checks import Examined, IndexCheck
+from backend.index.table_checks import PARTS, Examined, IndexCheck
 from backend.mempool import check_mempool
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import OUTDATED
@@ -72,10 +72,11 @@ def verify(
 ) -> Verified:
     """Check the chain in `folder`, then its index, then its mempool, keys and tokens.
 
-    processes: how many processes check blocks at the same time, while this one checks the index;
-    more than one only where no other thread runs. Raises DamagedBlock, RuleViolation or Damage
-    naming the first block, transaction and field that are wrong; the chain comes first, because the
-    index can be made anew. Blocks that are sealed meanwhile are not checked.
+    processes: how many processes check blocks at the same time, while this one adds up the index,
+    and then its tables; more than one only where no other thread runs. Raises DamagedBlock,
+    RuleViolation or Damage naming the first block, transaction and field that are wrong; the chain
+    comes first, because the index can be made anew. Blocks that are sealed meanwhile are not
+    checked.
     """
     if problems := unusable(folder):
         raise Damage(problems[0])
@@ -118,7 +119,11 @@ def _verify_blocks(
             examined = _done(examined)
         chain = joined(stretches, results, heights[-1], progress)
         require_one_ledger(folder, store, accepts_loss=False)
-        if index and (problem := _index_problem(index, store, chain.sum, examined())):
+        problem = _index_problem(index, store, chain.sum, examined()) if index else ""
+        if index and index.position and not problem:
+            index.close()  # SQLite must not be open where a process forks that opens it, too
+            problem = next(filter(None, each(partial(_wrong_part_in, folder), PARTS)), "")
+        if problem:
             raise Damage(f"the index is wrong: {problem}; run `reindex`")
 
 
@@ -164,7 +169,7 @@ def _examined(index: IndexCheck | None, store: BlockStore) -> Examined:
     position = index.position if index else None
     if index is None or position is None or position.height > store.height():
         return Examined()
-    return index.examine(store.place(position.height).next_transaction)
+    return index.add_up()
 
 
 def _index_problem(
@@ -177,6 +182,20 @@ def _index_problem(
     if index.position.height <= store.height() and examined.sum != expected_sum:
         problem = _wrong_flight(index, store)
     return problem or difference_from(store, index.position) or examined.problem
+
+
+def _wrong_part_in(folder: Path, part: str) -> str:
+    """Call `wrong_part` with a store and an index of its own, for processes that share none."""
+    with closing(BlockStore(folder)) as store, IndexCheck(folder) as index:
+        return index.problem or wrong_part(store, index, part)
+
+
+def wrong_part(store: BlockStore, index: IndexCheck, part: str) -> str:
+    """Return what is wrong with one of `table_checks.PARTS`; "" if nothing is, or none is there."""
+    if index.position is None:
+        return ""
+    flights = index.position.transactions
+    return difference_from(store, index.position) or index.wrong_part(part, flights)
 
 
 def _wrong_flight(index: IndexCheck, store: BlockStore) -> str:

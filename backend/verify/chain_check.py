@@ -14,6 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from backend.base.errors import Damage, DamagedBlock, FlightchainError, NotFound
 from backend.base.processes.parent_death import die_with_parent
@@ -67,8 +68,17 @@ class Checked:
     sum: int
 
 
-Check = Callable[[Stretch], Checked]
-Each = Callable[[Check, Sequence[Stretch]], Iterator[Checked]]  # works as `map` does
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class Each(Protocol):
+    """Works as `map` does."""
+
+    def __call__(
+        self, action: Callable[[Task], Result], tasks: Sequence[Task], /
+    ) -> Iterator[Result]:
+        """Do something with each task. Yields the results in the order of the tasks."""
 
 
 def stretches_of(store: BlockStore, height: int, first: int = 0) -> Iterator[Stretch]:
@@ -214,22 +224,22 @@ def mapping(processes: int) -> Iterator[Each]:
     """
     with ExitStack() as workers:
 
-        def each(check: Check, stretches: Sequence[Stretch]) -> Iterator[Checked]:
+        def each(action: Callable[[Task], Result], tasks: Sequence[Task], /) -> Iterator[Result]:
             results = [
-                workers.enter_context(_worker(check, stretches[number::processes]))
+                workers.enter_context(_worker(action, tasks[number::processes]))
                 for number in range(processes)
             ]
-            return (_received(results[at % processes]) for at in range(len(stretches)))
+            return (_received(results[at % processes]) for at in range(len(tasks)))
 
         yield map if processes == 1 else each
 
 
 @contextmanager
-def _worker(check: Check, stretches: Sequence[Stretch]) -> Iterator[Connection]:
-    """Start a process that checks `stretches` in turn. Yields the pipe for its results."""
+def _worker(action: Callable[[Task], object], tasks: Sequence[Task]) -> Iterator[Connection]:
+    """Start a process that does `action` with each task. Yields the pipe for its results."""
     theirs, ours = _processes.Pipe(duplex=False)
     fcntl.fcntl(ours.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    process = _processes.Process(target=_work, args=(check, stretches, ours), daemon=True)
+    process = _processes.Process(target=_work, args=(action, tasks, ours), daemon=True)
     process.start()
     ours.close()
     try:
@@ -241,25 +251,25 @@ def _worker(check: Check, stretches: Sequence[Stretch]) -> Iterator[Connection]:
         process.close()
 
 
-def _work(check: Check, stretches: Sequence[Stretch], ours: Connection) -> None:
+def _work(action: Callable[[Task], object], tasks: Sequence[Task], ours: Connection) -> None:
     """Run as a process that checks: send each result, up to the first error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides
     die_with_parent(signal.SIGKILL)
-    for stretch in stretches:
+    for task in tasks:
         try:
-            found = check(stretch)
+            found = action(task)
         except (FlightchainError, OSError) as error:
             ours.send(error)
             return
         ours.send(found)
 
 
-def _received(theirs: Connection) -> Checked:
+def _received(theirs: Connection) -> Any:
     try:
-        found: Checked | Exception = theirs.recv()
+        found = theirs.recv()
     except (EOFError, OSError):  # it may have died in the middle of a result
         raise FlightchainError(
-            "a process that checked blocks died, perhaps because memory ran out; "
+            "a process that checked a part died, perhaps because memory ran out; "
             "try again with `--processes 1`"
         ) from None
     if isinstance(found, Exception):

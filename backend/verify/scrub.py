@@ -30,7 +30,7 @@ from backend.base.settings import Settings
 from backend.base.words import Report
 from backend.chain.columns import BodyError, decode_body
 from backend.index import damage_mark
-from backend.index.index_file import difference_from, index_path
+from backend.index.index_file import index_path
 from backend.index.table_checks import FILE, PARTS, IndexCheck
 from backend.mempool import FOLDER
 from backend.mempool.database import FILE_NAME as MEMPOOL_NAME
@@ -39,7 +39,7 @@ from backend.storage import damage_notes
 from backend.storage.block_store import BlockStore
 from backend.storage.damage_notes import DamageNotes
 from backend.storage.tokens import FILE_NAME as TOKENS_NAME
-from backend.verify.audit import accepted_words
+from backend.verify.audit import accepted_words, wrong_part
 from backend.verify.chain_check import Checked, Stretch, checked, nothing, stretch_at
 from backend.verify.scrub_state import BLOCK, Problem, ScrubState, read, remove, write
 
@@ -218,16 +218,9 @@ class Scrub:
         if number >= len(PARTS):  # a part of another release
             return ""
         part = PARTS[number]
-
-        def look(index: IndexCheck) -> str:
-            if problem := difference_from(self._store, index.position):
-                return problem
-            flights = self._store.place(index.expected.height).next_transaction
-            return index.wrong_part(part, flights)
-
         if part == FILE:
             self._read_index_again()
-        return self._wrong_index(look)
+        return self._wrong_index(lambda index: wrong_part(self._store, index, part))
 
     def _wrong_accepted(self) -> str:
         self._forget_accepted()

@@ -162,6 +162,14 @@ def test_a_wrong_index_is_spoken_of_only_after_the_whole_chain(folder: Path) -> 
         verify(folder)
 
 
+@pytest.mark.parametrize("table", ["route_slot", "number_total", "ranking"])
+def test_several_processes_share_the_tables_of_the_index(folder: Path, table: str) -> None:
+    assert verify(folder, processes=2).index == "the index agrees with every block"
+    execute(folder, f"UPDATE {table} SET flights = flights + 1")
+    with pytest.raises(Damage, match=f"the index is wrong: table {table} has or lacks"):
+        verify(folder, processes=2)
+
+
 def test_blocks_sealed_meanwhile_are_not_looked_at(folder: Path) -> None:
     seen: list[int] = []
 
