@@ -266,11 +266,6 @@ class AsTheStudy(AtLoad):
         """What as many runs as ours are expected to show."""
         return self._expected(len(self.runs), self.cv)
 
-    @property
-    def hidden_share(self) -> float:
-        """The share of the steady state's mean that such runs do not show."""
-        return 1 - self.expected.mean_s / self.predicted
-
     @cached_property
     def of_study(self) -> Expectation | None:
         """What the study's own 15 runs were expected to show."""

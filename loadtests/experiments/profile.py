@@ -153,11 +153,6 @@ class Profile:
         """The three known activities with the largest shares."""
         return [(name, share) for name, share in self.work.items() if name != stacks.OTHER][:3]
 
-    @property
-    def is_rough(self) -> bool:
-        """Whether its shares are from few samples."""
-        return self.work_samples < FEW_SAMPLES
-
     def share(self, *activities: str) -> Estimate:
         """The share of these activities together in the time in which Python works.
 
