@@ -252,8 +252,12 @@ def run_command() -> int:
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except (ResultsError, ProgramFailed, TableError, OSError) as problem:
-        _say(f"error: {problem}")  # an OSError names its file and what is wrong with it
+    except OSError as problem:
+        is_of_file = problem.filename is not None
+        _say(f"error: {'' if is_of_file else 'the service is not reached any more: '}{problem}")
+        return 1
+    except (ResultsError, ProgramFailed, TableError) as problem:
+        _say(f"error: {problem}")
         return 1
     return 0
 

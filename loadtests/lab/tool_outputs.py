@@ -71,7 +71,7 @@ def read(path: Path) -> list[ToolRun]:
             _require_times(run)
     except ResultsError as problem:
         raise ResultsError(f"{path} {problem}") from None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as problem:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, csv.Error) as problem:
         told = f"has a value that its form does not have: {problem}"
         raise ResultsError(f"{path} {told}") from problem
     return runs

@@ -264,6 +264,7 @@ SPARSE = {
     "wrk": (WRK2.split("  Latency Dist", maxsplit=1)[0], "ask wrk2 with -L"),
     "few": (oha_csv(REQUESTS[:3]), "has 3 requests; it takes at least 20"),
     "torn": (oha_csv(REQUESTS).replace("0.02,2", "soon,2"), "form does not have: could not"),
+    "a long cell": (oha_csv(REQUESTS) + '"' + 200_000 * "x", "form does not have: field larger"),
     "no number": (oha_csv([(0, float("nan"))] * 30), "has a time of nan s, which cannot be"),
     "negative": (
         vegeta_json([(at, -1) for at, _ in REQUESTS]),
