@@ -1,9 +1,8 @@
 """A server that answers everything but what was asked for, as strangers' servers do."""
 
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
+
+from tests.http_servers import answering, saying
 
 HTML = b"<!DOCTYPE html><html><title>Sign in to the network</title></html>"
 
@@ -67,29 +66,6 @@ KINDS: dict[str, bytes] = {
 }
 
 
-@contextmanager
-def nonsense(data: bytes) -> Iterator[str]:
+def nonsense(data: bytes) -> AbstractContextManager[str]:
     """Answer every request with these bytes, until the `with` block ends. Gives the URL."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=_serve, args=(listening, data))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            listening.shutdown(socket.SHUT_RDWR)
-            thread.join()
-
-
-def _serve(listening: socket.socket, data: bytes) -> None:
-    while True:
-        try:
-            connection, _ = listening.accept()
-        except OSError:
-            return
-        with connection, suppress(OSError):
-            connection.settimeout(5)
-            connection.recv(65_536)
-            connection.sendall(data)
-            connection.shutdown(socket.SHUT_WR)
-            while connection.recv(65_536):
-                pass
+    return answering(saying(data))

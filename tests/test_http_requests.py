@@ -5,11 +5,8 @@ import gc
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from cryptography import x509
@@ -20,48 +17,9 @@ from cryptography.x509.oid import NameOID
 
 from backend.base.http_requests import Answer, NoAnswer, ask
 from tests.api.processes import free_port
+from tests.http_servers import Serve, answering, saying
 
 HEAD = b"HTTP/1.0 200 OK\r\n\r\n"
-Serve = Callable[[socket.socket], None]
-
-
-@contextmanager
-def answering(serve: Serve, *, is_read: bool = True) -> Iterator[str]:
-    """The URL of a server of one connection after the other; `serve` gets each of them.
-
-    is_read: whether the request has been read then.
-    """
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def run() -> None:
-            with suppress(OSError):
-                while True:
-                    connection, _ = listening.accept()
-                    with connection, suppress(OSError):
-                        if is_read:
-                            connection.recv(65536)
-                        serve(connection)
-
-        thread = Thread(target=run)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            listening.shutdown(socket.SHUT_RDWR)
-            thread.join()
-
-
-def saying(data: bytes) -> Serve:
-    """Send it; what still comes is read, because a connection closed before that is reset."""
-
-    def serve(connection: socket.socket) -> None:
-        connection.sendall(data)
-        connection.shutdown(socket.SHUT_WR)
-        connection.settimeout(5)
-        while connection.recv(65536):
-            pass
-
-    return serve
 
 
 def dripping(first: bytes) -> Serve:

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -31,9 +32,20 @@ def checked(node: Node, tx: bytes, kind: int = 0) -> int:
     return code
 
 
+def block_of(*txs: bytes, height: int = 1, at_ms: int = T0) -> dict[str, Any]:
+    """A block as the engine gives it to its application."""
+    return {"txs": list(txs), "height": height, "time": time_of(at_ms), "proposer_address": b""}
+
+
 def rejected(node: Node, txs: list[bytes], at_ms: int = T0) -> bool:
-    request = {"txs": txs, "height": 1, "time": time_of(at_ms), "proposer_address": b""}
+    request = block_of(*txs, at_ms=at_ms)
     return bool(node.ask("process_proposal", **request)["status"] == REJECT)
+
+
+def decide_three(engine: Engine) -> None:
+    """Three blocks, with a flight of each node."""
+    for i in range(3):
+        engine.decide([node.sent(i, 1, T0 + i) for node in engine.nodes], T0 + i)
 
 
 def test_flights_of_all_nodes_are_mined_in_the_order_of_their_acceptance(engine: Engine) -> None:
@@ -119,15 +131,7 @@ def test_a_flight_that_is_dated_back_before_the_block_below_is_not_proposed_nor_
 def test_a_block_that_was_decided_before_times_were_checked_is_replayed(engine: Engine) -> None:
     node = engine.nodes[0]
     for each in engine.nodes:
-        finalized(
-            each,
-            {
-                "txs": [node.sent(0, 1, 7)],
-                "height": 1,
-                "time": time_of(T0),
-                "proposer_address": b"",
-            },
-        )
+        finalized(each, block_of(node.sent(0, 1, 7)))
         each.ask("commit")
         assert on_disk(each.settings.folder).timestamps == [7]
 
@@ -200,12 +204,7 @@ def test_a_crash_anywhere_in_a_commit_is_made_good_by_the_replay(
     engine: Engine, place: str
 ) -> None:
     engine.decide([node.sent(0, 2) for node in engine.nodes])
-    block = {
-        "txs": [engine.nodes[1].sent(2, 3)],
-        "height": 2,
-        "time": time_of(T0 + 1),
-        "proposer_address": b"",
-    }
+    block = block_of(engine.nodes[1].sent(2, 3), height=2, at_ms=T0 + 1)
     node = engine.nodes[3]
     wanted = finalized(node, block)
     with patch.object(*CRASHES[place], side_effect=WriteFailed("cut")), pytest.raises(WriteFailed):
@@ -223,12 +222,7 @@ def test_a_crash_anywhere_in_a_commit_is_made_good_by_the_replay(
 def test_a_crash_between_the_block_and_the_index_is_made_good_without_a_replay(
     engine: Engine,
 ) -> None:
-    block = {
-        "txs": [engine.nodes[1].sent(0, 3)],
-        "height": 1,
-        "time": time_of(T0 + 1),
-        "proposer_address": b"",
-    }
+    block = block_of(engine.nodes[1].sent(0, 3), at_ms=T0 + 1)
     node = engine.nodes[0]
     wanted = finalized(node, block)
     apply = "backend.cluster.block_appender.IndexFollower.apply"
@@ -242,8 +236,7 @@ def test_a_crash_between_the_block_and_the_index_is_made_good_without_a_replay(
 
 
 def test_a_torn_tip_is_replayed(engine: Engine) -> None:
-    for i in range(3):
-        engine.decide([node.sent(i, 1, T0 + i) for node in engine.nodes], T0 + i)
+    decide_three(engine)
     node = engine.nodes[1]
     wanted = node.end.state.tip_hash
     node.close()
@@ -256,8 +249,7 @@ def test_a_torn_tip_is_replayed(engine: Engine) -> None:
 
 
 def test_a_damaged_block_stops_the_node_and_is_named(engine: Engine) -> None:
-    for i in range(3):
-        engine.decide([node.sent(i, 1, T0 + i) for node in engine.nodes], T0 + i)
+    decide_three(engine)
     node = engine.nodes[1]
     node.close()
     place = node.end.store.place(3)
