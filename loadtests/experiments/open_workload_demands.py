@@ -40,6 +40,7 @@ REQUESTS, QUICK_REQUESTS = 200, 60
 WARM_UP, TRIES = 10, 3
 CUSTOMERS, QUICK_CUSTOMERS = (1, 2, 4, 8), (1, 4)
 CLOSED_S, QUICK_CLOSED_S = 20.0, 4.0
+SLOW_S = 0.1  # E[S] from which as little is explored within given minutes as in a quick run
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,8 @@ def explored(run: Run, found: Measured, server: str, before: Calibration) -> Rat
     """Make the closed runs and learn the demands, as far as the results lack them."""
     results = run.results
     made = {(line.server, line.customers) for line in results.lines_if_any(CLOSED, ClosedLine)}
-    for customers in run.choose(QUICK_CUSTOMERS, CUSTOMERS):
+    chosen, requests = amounts(run, before)
+    for customers in chosen:
         if (server, customers) not in made:
             _closed(run, found, server, customers, before)
     rows = rows_by_run(results)
@@ -221,9 +223,17 @@ def explored(run: Run, found: Measured, server: str, before: Calibration) -> Rat
     highest_per_s = max(xs_per_s, default=1 / before.mean_s)
     for _ in range(TRIES):
         if server not in demands(results):
-            _learn(run, found, server)
+            _learn(run, found, server, requests)
     of = demands(results).get(server)
     return Rated(found.queue, highest_per_s * before.mean_s, of.front_s if of else 0.0)
+
+
+def amounts(run: Run, before: Calibration) -> tuple[Sequence[int], int]:
+    """The numbers of customers of closed runs, and of requests from which demands are learnt."""
+    is_short_of_time = run.options.minutes is not None and before.mean_s > SLOW_S
+    if run.options.quick or is_short_of_time:
+        return QUICK_CUSTOMERS, QUICK_REQUESTS
+    return CUSTOMERS, REQUESTS
 
 
 def _closed(run: Run, found: Measured, server: str, customers: int, before: Calibration) -> None:
@@ -242,7 +252,7 @@ def _closed(run: Run, found: Measured, server: str, customers: int, before: Cali
         table.add(ClosedLine(name, server, customers))
 
 
-def _learn(run: Run, found: Measured, server: str) -> None:
+def _learn(run: Run, found: Measured, server: str, requests: int) -> None:
     """Let one customer ask, and note the processor time of the service for each request."""
     target = found.target
     name = unused_name(run.results, f"demands-{server}")
@@ -254,7 +264,7 @@ def _learn(run: Run, found: Measured, server: str) -> None:
             name,
             found.requests(run.random(name)),
             warm_up=WARM_UP,
-            least=run.choose(QUICK_REQUESTS, REQUESTS),
+            least=requests,
         )
     used = begun.until(moment(target.pid))
     cpu_s = None if target.pid is None else used.server_s / len(made)

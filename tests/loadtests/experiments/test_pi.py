@@ -24,6 +24,7 @@ from loadtests.experiments.open_workload_loads import (
 from loadtests.experiments.open_workload_servers import each_once, in_turn, questions_of
 from loadtests.experiments.pi_measurements import LEAST_FACTOR, MachineLine, fitting, left_out
 from loadtests.experiments.running import resume
+from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row
 from loadtests.lab import service_facts
 from loadtests.lab.experiment import Mode, Options, Run
@@ -92,6 +93,14 @@ class TestFitting:
 
     def test_nothing_is_measured_of_what_takes_all_the_time_to_calibrate(self) -> None:
         assert fitting(ELSEWHERE_SCANS, 1.0, 480) == []
+
+    @pytest.mark.parametrize(("mean_s", "most"), [(0.02, 200), (0.5, 60)])
+    def test_slow_questions_leave_time_for_loads(
+        self, mean_s: float, most: int, tmp_path: Path
+    ) -> None:
+        run = Run(Options(Mode.REAL, minutes=20), Results(tmp_path), tmp_path, print)
+        customers, requests = learning.amounts(run, Calibration("c", 9, mean_s, 0.0, None))
+        assert (len(customers), requests) == (4 if most == 200 else 2, most)
 
     def test_of_chosen_loads_those_are_measured_that_fit(self) -> None:
         found = fitting(ELSEWHERE_SCANS, 0.04, 60, chosen=(0.85, 0.8))
