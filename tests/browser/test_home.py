@@ -10,6 +10,7 @@ from tests.api.processes import backend
 from tests.api.worlds import GOOD
 from tests.browser.conftest import Visit
 from tests.browser.sites import Site, make_ledger, site_over
+from tests.browser.visits import Visitor
 
 STEP_MS = 5_000
 STEPS = 40
@@ -97,11 +98,17 @@ def test_a_pending_transaction_is_verified_once_it_is_in_a_block(visit: Visit, o
     expect(page.get_by_role("link", name="Proof")).to_be_visible()
 
 
-def test_while_paused_nothing_is_asked_and_nothing_changes(visit: Visit, own: Site) -> None:
-    visitor = visit(own)
+def at_home(visitor: Visitor) -> Page:
+    """The home page, with a clock that a test lets run."""
     page = visitor.context.new_page()
     page.clock.install()
     page.goto("/")
+    return page
+
+
+def test_while_paused_nothing_is_asked_and_nothing_changes(visit: Visit, own: Site) -> None:
+    visitor = visit(own)
+    page = at_home(visitor)
     button = page.get_by_role("button", name="Pause updates")
     button.press("Enter")
     assert button.get_attribute("aria-pressed") == "true"
@@ -119,9 +126,7 @@ def test_while_paused_nothing_is_asked_and_nothing_changes(visit: Visit, own: Si
 
 def test_a_page_that_nobody_sees_asks_for_nothing(visit: Visit, own: Site) -> None:
     visitor = visit(own)
-    page = visitor.context.new_page()
-    page.clock.install()
-    page.goto("/")
+    page = at_home(visitor)
     page.evaluate("Object.defineProperty(document, 'hidden', {get: () => window.isHidden})")
     page.evaluate("window.isHidden = true")
     asked = len(visitor.requests)
@@ -137,10 +142,7 @@ def test_a_page_that_nobody_sees_asks_for_nothing(visit: Visit, own: Site) -> No
 def test_what_has_the_focus_or_is_selected_is_not_torn_away(
     visit: Visit, own: Site, height: int
 ) -> None:
-    visitor = visit(own)
-    page = visitor.context.new_page()
-    page.clock.install()
-    page.goto("/")
+    page = at_home(visit(own))
     link = page.locator(".standing tbody a").first
     link.focus()
     own.service.post(GOOD)
@@ -158,9 +160,7 @@ def test_what_has_the_focus_or_is_selected_is_not_torn_away(
 
 
 def test_news_are_spoken_once_a_minute_at_most(visit: Visit, own: Site, height: int) -> None:
-    page = visit(own).context.new_page()
-    page.clock.install()
-    page.goto("/")
+    page = at_home(visit(own))
     page.evaluate("""() => {
       window.spoken = [];
       const line = document.querySelector("[data-status]");
@@ -177,9 +177,7 @@ def test_news_are_spoken_once_a_minute_at_most(visit: Visit, own: Site, height: 
 
 
 def test_how_long_ago_it_was_grows_by_itself(visit: Visit, site: Site) -> None:
-    page = visit(site, "ERR_INTERNET_DISCONNECTED").context.new_page()
-    page.clock.install()
-    page.goto("/")
+    page = at_home(visit(site, "ERR_INTERNET_DISCONNECTED"))
     shown = page.locator(".standing tbody time").first
     page.clock.fast_forward(STEP_MS)  # learns the server's time
     page.wait_for_timeout(300)

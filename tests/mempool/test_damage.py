@@ -285,22 +285,16 @@ def test_a_file_or_a_log_of_another_ledger_is_refused_beside_ours(
         logs[genesis] = each.log.read_bytes()
         each.close()
     monkeypatch.setattr("backend.storage.genesis.Genesis.__call__", lambda self: GENESIS)
-    before = house.path.read_bytes()
-    house.log.write_bytes(logs[OTHER])
-    house.log.with_name(f"{FILE_NAME}-shm").unlink()
-    for ask in (house.mempool().pending_count, house.mempool().put_right):
-        with pytest.raises(DamagedMempool, match="belongs to another ledger"):
-            ask()
-    assert (house.path.read_bytes(), house.log.read_bytes()) == (before, logs[OTHER])
-    house.close()
     theirs = other.path.read_bytes()  # which our log lies upon, where nothing tells but the file
-    house.path.write_bytes(theirs)
-    house.log.write_bytes(logs[GENESIS])
-    house.log.with_name(f"{FILE_NAME}-shm").unlink(missing_ok=True)
-    for ask in (house.mempool().pending_count, house.mempool().put_right):
-        with pytest.raises(DamagedMempool, match="belongs to another ledger"):
-            ask()
-    assert (house.path.read_bytes(), house.log.read_bytes()) == (theirs, logs[GENESIS])
+    for file, log in ((house.path.read_bytes(), logs[OTHER]), (theirs, logs[GENESIS])):
+        house.path.write_bytes(file)
+        house.log.write_bytes(log)
+        house.log.with_name(f"{FILE_NAME}-shm").unlink(missing_ok=True)
+        for ask in (house.mempool().pending_count, house.mempool().put_right):
+            with pytest.raises(DamagedMempool, match="belongs to another ledger"):
+                ask()
+        assert (house.path.read_bytes(), house.log.read_bytes()) == (file, log)
+        house.close()
     other.close()
 
 
