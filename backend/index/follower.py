@@ -233,8 +233,13 @@ def _follow(writer: IndexWriter, store: BlockStore, progress: Progress) -> None:
 
 
 def _sealed_blocks(store: BlockStore, start: int, end: int) -> list[SealedBlock]:
-    """Return the next blocks from a height on, as many as are taken in together."""
+    """Return the next blocks from a height on, as many as are taken in together.
+
+    The last two batches are one, because an import that is killed leaves no more: then no log is
+    brought into the file before the service is ready.
+    """
+    count = end - start if end - start <= 2 * BLOCKS_AT_ONCE else BLOCKS_AT_ONCE
     return [
         sealed_block(verified_block(frame, start + i, place.hash))
-        for i, (place, frame) in enumerate(store.frames(start, min(BLOCKS_AT_ONCE, end - start)))
+        for i, (place, frame) in enumerate(store.frames(start, count))
     ]
