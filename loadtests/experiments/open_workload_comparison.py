@@ -296,7 +296,9 @@ def progress(results: Results, key: LoadKey, each_s: float) -> tuple[bool, str]:
     runs = [run for run in loads.open_runs(results) if run.key == key]
     points = steady_points(runs, is_until_decided=True)
     if not points:
-        return False, "no run counts yet"
+        reasons = {line["run"]: line["reasons"] for line in results.rows_if_any("runs")}
+        last = next((reasons[run.run] for run in reversed(runs) if run.run in reasons), "")
+        return False, ": ".join(filter(None, ["no run counts yet", last.split(";")[0]]))
     (point,) = points
     known = f"measured less forecast {percent(point.difference, point.predicted)}, "
     known += f"calibrations: {point.difference.values}"

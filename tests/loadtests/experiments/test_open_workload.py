@@ -142,6 +142,16 @@ def a_run(
     )
 
 
+def test_who_watches_is_told_why_no_run_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, results = a_run(0.5, counts=False), Results(tmp_path)
+    monkeypatch.setattr(loads, "open_runs", lambda _: [run])
+    why = "foreign_cpu 57 % of a core, limit 10: other programs took processor time"
+    (tmp_path / "runs.csv").write_text(f'run,reasons\n{run.run},"{why}; another"\n')
+    assert comparing.progress(results, run.key, 1.0) == (False, f"no run counts yet: {why}")
+
+
 def sent_late(row: Row) -> Row:
     """The row if the generator had planned to send it long before."""
     return replace(row, intended_s=row.intended_s - SERVICE_S)
