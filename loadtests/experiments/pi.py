@@ -4,7 +4,6 @@
 report is one page: a sentence, the study's tables beside its own, figures.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -26,8 +25,10 @@ from loadtests.experiments.pi_measurements import (
     MachineLine,
     alone,
     left_out,
+    listed,
     measure,
 )
+from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.one_customer import Recorded
@@ -84,7 +85,7 @@ def analyse(results: Results) -> Report:
         [section for section in sections if section.parts],
         [*_metrics(found, steady)],
         failure=_failure(steady, is_quick=manifest["quick"]),
-        conclusion=_conclusion(facts, found, steady, machine),
+        conclusion=_conclusion(facts, found, steady, machine, closed),
     )
 
 
@@ -93,9 +94,11 @@ def _conclusion(
     found: dict[tuple[str, str], Recorded],
     steady: Sequence[Steady],
     machine: Sequence[MachineLine],
+    closed: Sequence[Closed],
 ) -> str:
     index_s, scan_s = (mean_of(found[COUNTER, engine].times_s) for engine in (INDEX, SCAN))
-    counts = Counter(point.forecast for point in steady)
+    shares = grouped(steady, lambda point: point.forecast)
+    highest = max(closed, key=lambda point: point.throughput_per_s.estimate, default=None)
     heat = [line.temperature_celsius for line in machine if line.temperature_celsius is not None]
     return SENTENCES.one(
         "conclusion",
@@ -103,7 +106,13 @@ def _conclusion(
         index_s=index_s,
         scan_s=scan_s,
         theirs_s=SERVICE_TIMES[COUNTER].mean_s,
-        forecasts=[(words, counts[one]) for one, words in FORECASTS.items() if counts[one]],
+        highest=highest and highest.throughput_per_s.estimate,
+        highest_of=highest and loads.SERVERS[highest.of.server],
+        forecasts=[
+            (words, listed({point.key.fraction for point in shares[verdict]}))
+            for verdict, words in FORECASTS.items()
+            if verdict in shares
+        ],
         heat=max(heat, default=None),
         was_throttled=any(line.throttled for line in machine),
     )

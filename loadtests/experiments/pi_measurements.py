@@ -281,10 +281,16 @@ def left_out(made: Iterable[LoadKey], chosen: Sequence[float]) -> list[str]:
     index = ELSEWHERE_QUESTIONS if ELSEWHERE_QUESTIONS in by_server else ELSEWHERE
     for server in (index, ELSEWHERE_SCANS):
         highest = max((key.fraction for key in by_server.get(server, ())), default=0.0)
-        if others := [f"{share:g}" for share in wanted if share > highest]:
-            shares = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+        if others := [share for share in wanted if share > highest]:
+            shares = listed(others)
             told += Sentences("pi")("left_out", server=loads.SERVERS[server], shares=shares)
     return told
+
+
+def listed(shares: Iterable[float]) -> str:
+    """Return some shares of L in words, the lowest first."""
+    words = [f"{share:g}" for share in sorted(shares)]
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 # --- the machine meanwhile -------------------------------------------------------------------

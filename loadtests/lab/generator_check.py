@@ -70,7 +70,7 @@ def check(run: Run) -> None:
 
     Raises ProgramFailed.
     """
-    run.say("the load generator's own error")
+    run.say("measuring the load generator's own error")
     name, random = unused_name(run.results, CHECK), run.random(CHECK)
     each_s, alone = run.choose(QUICK_EACH_S, EACH_S), run.choose(QUICK_ALONE, ALONE)
     warm_up_s = poisson_times(RATES_PER_S[0], random, until_s=WARM_UP_S)

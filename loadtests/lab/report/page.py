@@ -16,9 +16,9 @@ EMULATED = (
     "measurement of any disk or of a Raspberry Pi. Seconds in report units are {report_seconds}."
 )
 SHARED = (
-    "Measured on a machine that others share: no run was rejected because other programs took "
-    "processor time, requests were sent late or the service time changed. The table of runs has "
-    "how much; other runs may say something else."
+    "Measured on a machine that others share. Other programs may have taken processor time, "
+    "requests may have been sent late, and the service time may have changed: the table of runs "
+    "has how much. No run was rejected for that, so other runs may say something else."
 )
 MODES = {
     "real": "Real: the service as shipped",

@@ -85,8 +85,8 @@ class TestFitting:
     def test_what_is_left_out_is_told(self) -> None:
         keys = [load.key for load in fitting(ELSEWHERE_SCANS, 0.04, 480)]
         index, scans = left_out(keys, ())
-        assert index.startswith("The service elsewhere, rankings: 0.3, 0.5, 0.8 and 0.85 of L did ")
-        assert scans.startswith("The service elsewhere, scans: 0.8 and 0.85 of L did not fit")
+        assert index.startswith("The service, rankings: 0.3, 0.5, 0.8 and 0.85 of L did ")
+        assert scans.startswith("The service, scans: 0.8 and 0.85 of L did not fit")
         keys += [load.key for load in fitting(ELSEWHERE_QUESTIONS, 0.0001, 480)]
         assert left_out(keys, ()) == [scans]
         assert left_out(keys, (0.3, 0.5)) == []  # more were not asked for
