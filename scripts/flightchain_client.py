@@ -383,7 +383,10 @@ def _without_end(lines: Iterator[bytes], path: str | Path) -> Iterator[bytes]:
     number = 0
     for line in lines:
         if line.startswith(b'{"complete":true'):
-            said = json.loads(line).get("count")
+            try:
+                said = json.loads(line).get("count")
+            except ValueError:
+                raise ValueError(f"{path} ends within its last line; download it again") from None
             if said != number:
                 raise ValueError(f"{path} has {number} flights but says {said}; download it again")
         else:
@@ -439,7 +442,9 @@ def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
                 archive = stack.enter_context(zipfile.ZipFile(path))
                 names = [n for n in archive.namelist() if not n.startswith("__MACOSX/")]
                 tables = [n for n in names if _content_type(n) != ANY]
-                if len(tables) == 1:
+                files = [n for n in names if not n.endswith("/") and Path(n).name[0] != "."]
+                others = {Path(n).suffix.lower() for n in files if n not in tables}
+                if len(tables) == 1 and others <= {".html", ".htm", ".md", ".pdf"}:
                     name, file = tables[0], stack.enter_context(archive.open(tables[0]))
             content_type = _content_type(name)
             if content_type == ANY and path.stat().st_size > MOST_BYTES:

@@ -33,6 +33,7 @@ _BLANKS = " \t\r\n"
 _OPENING = re.compile(
     r'\[|\{[^\[{]*"(transactions|flights|data|results|records|rows|items)"\s*:\s*\['
 )  # of an array, a block file of the study, and what services answer
+_NAMES = re.compile(r'"([^"]*)"\s*:')
 _to_element = re.compile(rf"[{_BLANKS}]*(,?)[{_BLANKS}]*")
 NO_OBJECT = "must be a JSON object with the fields of a flight"
 NO_FIELD = "is not a field of a flight"
@@ -76,20 +77,31 @@ def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Record
     Raises InvalidInput if it is not what it seems; the iterator `batches` does, too.
     """
     is_line = start.partition(b"\n")[0].rstrip().endswith(b"}")
-    if not file.is_strict and (_OPENING.match(start.decode(errors="replace")) or not is_line):
+    if not file.is_strict and (_opening(start.decode(errors="replace")) or not is_line):
         return _records(file, _slices(_elements(file, blocks)), UNIT)
     return _records(file, _lines(file, blocks), "line")
 
 
+def _opening(text: str) -> str | None:
+    """Return what stands before the first object of a list; None if a flight begins the text."""
+    opening = _OPENING.match(text)
+    is_flight = opening and any(map(has_meaning, _NAMES.findall(opening[0])))
+    return None if opening is None or is_flight else opening[0]
+
+
 def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
     first: Part = next(parts, ([], str))
-    names = _names(file, [value for _, value in first[0] if not isinstance(value, BadRow)])
+    objects = [value for _, value in first[0] if not isinstance(value, BadRow)]
+    names = _names(file, objects, is_alone=unit != UNIT and len(objects) == 1)
     batches = (partial(_batch, file, part, names, unit) for part in chain([first], parts))
     return Records(names.titles, batches, unit=unit)
 
 
-def _names(file: PackedFile, objects: Sequence[Mapping[str, object]]) -> _Names:
-    """Return what members may be named, by the first objects. Raises InvalidInput."""
+def _names(file: PackedFile, objects: Sequence[Mapping[str, object]], *, is_alone: bool) -> _Names:
+    """Return what members may be named, by the first objects. Raises InvalidInput.
+
+    is_alone: whether there is one, in no list, as in the answer of a service.
+    """
     members = dict.fromkeys(chain.from_iterable(objects))
     own = LEDGERS_OWN.union(FIELD_NAMES)
     lacking = set(FIELD_NAMES) - members.keys()
@@ -97,7 +109,8 @@ def _names(file: PackedFile, objects: Sequence[Mapping[str, object]]) -> _Names:
     if not members or (file.is_strict and has_slips):
         return _Names(FIELD_NAMES, own, None, NO_FIELD)
     pairs = chain.from_iterable(value.items() for value in objects)
-    if not any(has_meaning(name) and not isinstance(value, list | dict) for name, value in pairs):
+    known = [(isinstance(value, list | dict), has_meaning(name)) for name, value in pairs]
+    if (is_alone or any(is_list for is_list, _ in known)) and (False, True) not in known:
         raise file.problem(NO_LIST)
     there = set(map(plain, members))
     nullable = _NULLABLE if {"fldate", "dest"} <= there else ()
@@ -167,9 +180,9 @@ def _elements(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObj
     """Yield the objects of an array, or of that in an object; there may be any number of them."""
     decode = getincrementaldecoder("utf-8")("surrogateescape").decode
     text = decode(next(blocks, b"")).lstrip(f"\ufeff{_BLANKS}")
-    if not (opening := _OPENING.match(text)):
+    if (opening := _opening(text)) is None:
         raise file.problem(NO_LIST)
-    text, number, is_whole = text[opening.end() :], 0, False
+    text, number, is_whole = text[len(opening) :], 0, False
     while True:
         place = 0
         while element := _element(file, text, place, number + 1, is_whole=is_whole):
@@ -178,7 +191,7 @@ def _elements(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObj
             yield number, value
         rest = text[place:].strip(_BLANKS)
         if is_whole and rest.startswith("]"):
-            _require_end(file, opening[0] + rest)
+            _require_end(file, opening + rest, number)
             return
         block = b"" if is_whole else next(blocks, b"")
         if not block and (is_whole or not rest.endswith(("}", "]"))):
@@ -188,12 +201,21 @@ def _elements(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObj
         text, is_whole = text[place:] + decode(block, not block), not block
 
 
-def _require_end(file: PackedFile, text: str) -> None:
-    """Raise InvalidInput unless a file ends as it began. text: all of it but its objects."""
+def _require_end(file: PackedFile, text: str, number: int) -> None:
+    """Raise InvalidInput unless a file ends as it began, and has no other flights.
+
+    text: all of it but its objects. number: of these.
+    """
     try:
-        _decoder.decode(text)
+        value = _decoder.decode(text)
     except (RepeatedNameError, ValueError, RecursionError) as error:
         raise file.problem("continues behind its list of flights as no JSON does") from error
+    for name, member in value.items() if isinstance(value, dict) else ():
+        if isinstance(member, list) and any(isinstance(item, dict) for item in member):
+            raise file.problem(f"has another list of objects, {name!r}; put each list in a file")
+        if name in {"count", "total"} and isinstance(member, int) and member > number:
+            reason = f"has {counted(number, 'flight')} but says with {name!r} that it has {member}"
+            raise file.problem(f"{reason}; download all of it")
 
 
 def _element(

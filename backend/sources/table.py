@@ -37,8 +37,9 @@ class _Header:
     """The header of a table.
 
     line: as it stands. cells: how many it has. titles: what is in them, without empty ones at the
-    end. usual: how many cells most have, of it and the first rows. is_filled: whether rows have
-    something below an empty title at the end. above: Excel's line above it, or "".
+    end. usual: how many cells most of the first rows have, or it and a single row.
+    is_filled: whether rows have something below an empty title at the end. above: Excel's line
+    above it, or "".
     """
 
     file: PackedFile
@@ -136,7 +137,9 @@ def _header_above(
     if _have_row_names(rows, len(cells)):
         cells = ["", *cells]
     titles = _titles(file, cells)
-    usual = max(len(titles), Counter(map(len, [cells, *rows])).most_common(1)[0][0])
+    widths = Counter(map(len, rows if len(rows) > 1 else [cells, *rows]))
+    widest = max(widths, key=lambda width: (widths[width], width == len(cells)))
+    usual = max(len(titles), widest)
     is_filled = usual == len(cells) and all(row[-1] for row in rows)
     return _Header(file, line, separator, len(cells), titles, usual, is_filled, above)
 

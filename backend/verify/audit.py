@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from backend.base.errors import Damage, FlightchainError
+from backend.base.errors import Damage, FlightchainError, TryLater
 from backend.base.words import counted
 from backend.chain.columns import decode_body
 from backend.index.index_file import difference_from
@@ -122,7 +122,8 @@ def _verify_blocks(
         problem = _index_problem(index, store, chain.sum, examined()) if index else ""
         if index and index.position and not problem:
             index.close()  # SQLite must not be open where a process forks that opens it, too
-            problem = next(filter(None, each(partial(_wrong_part_in, folder), PARTS)), "")
+            problems = each(partial(_wrong_part_in, folder, index.path), PARTS)
+            problem = next(filter(None, problems), "")
         if problem:
             raise Damage(f"the index is wrong: {problem}; run `reindex`")
 
@@ -184,16 +185,20 @@ def _index_problem(
     return problem or difference_from(store, index.position) or examined.problem
 
 
-def _wrong_part_in(folder: Path, part: str) -> str:
-    """Call `wrong_part` with a store and an index of its own, for processes that share none."""
+def _wrong_part_in(folder: Path, path: Path, part: str) -> str:
+    """Call `wrong_part` with a store and an index of its own, for processes that share none.
+
+    path: the index whose flights were compared. Raises TryLater if another is in its place.
+    """
     with closing(BlockStore(folder)) as store, IndexCheck(folder) as index:
+        if index.path != path or (index.position is None and not index.problem):
+            raise TryLater("the index was made anew meanwhile; run `verify` again")
         return index.problem or wrong_part(store, index, part)
 
 
 def wrong_part(store: BlockStore, index: IndexCheck, part: str) -> str:
-    """Return what is wrong with one of `table_checks.PARTS`; "" if nothing is, or none is there."""
-    if index.position is None:
-        return ""
+    """Return what is wrong with one of `table_checks.PARTS` of an index; "" if nothing is."""
+    assert index.position is not None
     flights = index.position.transactions
     return difference_from(store, index.position) or index.wrong_part(part, flights)
 

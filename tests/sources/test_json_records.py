@@ -319,3 +319,33 @@ def test_posted_objects_of_another_table_may_have_more_members() -> None:
     batch = batch_of(text(*(json.dumps(row | extra) for row in ROWS)), NDJSON, 10)
     assert (batch.flights, batch.errors) == (FLIGHTS, [])
     assert set(extra).isdisjoint(FIELD_NAMES)
+
+
+@pytest.mark.parametrize("extra", [{"items": []}, {"data": [1, 2]}, {"rows": [{"a": 1}]}])
+def test_a_flight_with_a_list_of_its_own_is_a_flight(
+    tmp_path: Path, extra: dict[str, object]
+) -> None:
+    lines = [json.dumps(row | extra) for row in ROWS]
+    assert flights_of(open_source(written(tmp_path, text(*lines), "flights.json"))) == FLIGHTS
+    assert flights_of(open_source(written(tmp_path, text(*lines[:1]), "one.json"))) == FLIGHTS[:1]
+
+
+@pytest.mark.parametrize(
+    ("beside", "reason"),
+    [
+        ({"items": ROWS[:1]}, "has another list of objects, 'items'"),
+        ({"total": 100}, "has 3 flights but says with 'total' that it has 100"),
+    ],
+)
+def test_an_answer_that_has_more_flights_is_refused(
+    tmp_path: Path, beside: dict[str, object], reason: str
+) -> None:
+    path = written(tmp_path, json.dumps({"data": ROWS, **beside}), "answer.json")
+    with pytest.raises(InvalidInput, match=reason):
+        flights_of(open_source(path))
+
+
+def test_objects_of_another_table_are_refused_by_their_names(tmp_path: Path) -> None:
+    path = written(tmp_path, json.dumps([{"Jahr": 2008, "Ziel": "TPA"}]), "other.json")
+    with pytest.raises(InvalidInput, match="does not have any column of a flight"):
+        flights_of(open_source(path))
