@@ -29,7 +29,7 @@ from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments.open_workload_loads import LoadKey, OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
-from loadtests.lab.repeated import Repeated, accepted
+from loadtests.lab.repeated import Repeated, accepted, reasons_by_run
 from loadtests.lab.results import Results
 from loadtests.models import estimates
 from loadtests.models.estimates import REPLICATIONS, Interval, Verdict
@@ -296,7 +296,7 @@ def progress(results: Results, key: LoadKey, each_s: float) -> tuple[bool, str]:
     runs = [run for run in loads.open_runs(results) if run.key == key]
     points = steady_points(runs, is_until_decided=True)
     if not points:
-        reasons = {line["run"]: line["reasons"] for line in results.rows_if_any("runs")}
+        reasons = reasons_by_run(results)
         last = next((reasons[run.run] for run in reversed(runs) if run.run in reasons), "")
         return False, ": ".join(filter(None, ["no run counts yet", last.split(";")[0]]))
     (point,) = points

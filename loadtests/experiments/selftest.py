@@ -1,9 +1,9 @@
 """Selftest: checks that the known server behaves on this machine as theory says.
 
 The known server sleeps for as long as it is told, one request at a time: an M/G/1 queue if requests
-arrive as a Poisson process. Half a minute of it at ρ = 0.5, calibrated before and after, must agree
-within 5 % with the same arrivals replayed through such a queue. If it does not, the machine is too
-noisy for the other experiments, or the lab is wrong; the rules tell which is likely.
+arrive as a Poisson process. Half a minute of it at ρ = 0.5 must agree within 5 % with the same
+arrivals replayed through such a queue. If it does not, the machine is too noisy for the other
+experiments, or the lab is wrong; the rules tell which is likely.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,10 @@ from loadtests.experiments.client_server_report import measured_table, metrics, 
 from loadtests.experiments.client_server_systems import KNOWN, KNOWN_SERVICE_TIME_S
 from loadtests.generation.calibration import WARM_UP
 from loadtests.generation.rows import Row
-from loadtests.generation.run import RUNS
 from loadtests.generation.schedule import KNOWN_KIND, Arrival
 from loadtests.lab.content import Report, Section
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.repeated import accepted_by_run, rows_by_run
+from loadtests.lab.repeated import reasons_by_run, rows_by_run, that_count
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.sentences import Sentences
 from loadtests.models.estimates import Verdict
@@ -43,7 +42,7 @@ LIKELY = {
 
 
 def measure(run: Run) -> None:
-    """Calibrate, measure for half a minute or a quarter, and calibrate again."""
+    """Calibrate, measure for half a minute, and calibrate again; quick: half as long, once."""
     plan = run.choose(QUICK, FULL)
     with measuring(run, plan, [1], lambda _, s, __: [("load", UTILISATION / s)]) as measured:
         measured.measure(KNOWN, measured.rig.known)
@@ -54,17 +53,18 @@ def analyse(results: Results) -> Report:
 
     Raises ResultsError if there is no complete run.
     """
-    rows, lines = rows_by_run(results), results.lines(POINTS, PointLine)
-    line = lines[0] if lines else None
-    schedule, answered = whole_run(results, line.run, rows[line.run]) if line else ([], [])
-    if line is None or not answered:
+    rows, why, made, reasons = rows_by_run(results), reasons_by_run(results), [], []
+    for line in results.lines(POINTS, PointLine):
+        schedule, answered = whole_run(results, line.run, rows[line.run])
+        if answered:
+            excess_s = _excess_s(schedule, answered)
+            alone = _alone(rows[f"{BEFORE}-rep{line.rep:02}"][WARM_UP:], excess_s)
+            responses_s = [row.open_response_s for row in answered]
+            made.append(OneRun(line, why.get(line.run) == "", schedule, responses_s, alone))
+            reasons += [*_broken_rules(why.get(line.run, "")), *_overhead(schedule, excess_s)]
+    if not made:
         raise ResultsError(f"{results.folder} has no complete run under load")
-    alone = _alone(next(own for run, own in rows.items() if run.startswith(BEFORE))[WARM_UP:])
-    responses_s = [row.open_response_s for row in answered]
-    is_accepted = accepted_by_run(results).get(line.run, False)
-    run = OneRun(line, is_accepted, schedule, responses_s, alone)
-    seen, sentences = Point([run], 1, cores=1), Sentences("selftest")
-    reasons = [*_broken_rules(results), *_overhead(schedule, answered)]
+    seen, sentences = Point(that_count(made), len(made), cores=1), Sentences("selftest")
     if seen.queued.verdict is not Verdict.AGREES and not reasons:
         advice = "run it again; if the result is the same, do not trust the lab on this machine"
         reasons.append((f"the queue {seen.queued.verdict}, and no rule gives a cause", advice))
@@ -74,33 +74,36 @@ def analyse(results: Results) -> Report:
     findings = sentences("findings", seen=seen, failure=failure, reasons=reasons, share=share)
     tables = [measured_table([seen]), verdict_table([seen])]
     return Report(
-        [*findings, *sentences("overhead", overhead_s=alone.overhead_s)],
+        [*findings, *sentences("overhead", overhead_s=seen.alone.overhead_s)],
         [Section("Measured and modelled", sentences("method"), tables)],
         metrics([seen]),
         failure=failure,
     )
 
 
-def _broken_rules(results: Results) -> list[tuple[str, str]]:
-    """The likely cause and the words of each rule that rejects the run."""
-    (told,) = (row["reasons"] for row in results.rows(RUNS.removesuffix(".csv")))
-    reasons = filter(None, told.split("; "))
+def _broken_rules(why: str) -> list[tuple[str, str]]:
+    """The likely cause and the words of each rule that rejects a run."""
+    reasons = filter(None, why.split("; "))
     return [(LIKELY.get(reason.split()[0], "rejected"), reason) for reason in reasons]
 
 
-def _alone(rows: Sequence[Row]) -> Alone:
-    """What one customer tells: how much longer an answer takes than the server sleeps."""
+def _excess_s(schedule: Sequence[Arrival], rows: Sequence[Row]) -> float:
+    """How much longer the server sleeps than it is asked to, on average."""
+    demand_s = fmean(arrival.demand_s or 0.0 for arrival in schedule)
+    return fmean(row.service_s or 0.0 for row in rows) - demand_s
+
+
+def _alone(rows: Sequence[Row], excess_s: float) -> Alone:
+    """What one customer tells: how much longer an answer takes than the server is to sleep."""
     times_s = [row.closed_response_s for row in rows]
     more_s = [time_s - (row.service_s or 0.0) for time_s, row in zip(times_s, rows, strict=True)]
-    overhead_s = fmean(more_s)
-    left_s = [each_s - overhead_s for each_s in more_s]
-    return Alone(times_s, overhead_s=overhead_s, left_s=left_s)
+    left_s = [each_s - fmean(more_s) for each_s in more_s]
+    return Alone(times_s, overhead_s=fmean(more_s) + excess_s, left_s=left_s)
 
 
-def _overhead(schedule: Sequence[Arrival], rows: Sequence[Row]) -> list[tuple[str, str]]:
+def _overhead(schedule: Sequence[Arrival], excess_s: float) -> list[tuple[str, str]]:
     """That the server slept longer than it was asked to, if it did."""
-    demand_s = fmean(arrival.demand_s or 0.0 for arrival in schedule)
-    excess = fmean(row.service_s or 0.0 for row in rows) / demand_s - 1
+    excess = excess_s / fmean(arrival.demand_s or 0.0 for arrival in schedule)
     if excess <= MOST_HANDLER_EXCESS:
         return []
     told = f"service took {excess * 100:.1f} % longer than demanded"

@@ -47,6 +47,11 @@ def accepted_by_run(results: Results) -> Mapping[str, bool]:
     return {line["run"]: line["accepted"] == YES for line in lines}
 
 
+def reasons_by_run(results: Results) -> Mapping[str, str]:
+    """Run -> why it does not count, "" if it does, for all runs that were judged."""
+    return {line["run"]: line["reasons"] for line in results.rows_if_any(RUNS.removesuffix(".csv"))}
+
+
 def samples_by_run(results: Results) -> Mapping[str, list[Sample]]:
     """Run -> the samples of the machine during it, if there are any."""
     path = results.folder / SAMPLES

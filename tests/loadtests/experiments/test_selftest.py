@@ -40,18 +40,30 @@ QUIET = Facts(
 )
 
 
-def made(folder: Path, facts: Facts = QUIET, slower: float = 1.0, later_s: float = 0.0) -> Results:
-    """A result of a perfect queue. slower: its handler, times; later_s: every answer."""
+def made(folder: Path, *facts: Facts, slower: float = 1.0, later_s: float = 0.0) -> Results:
+    """A result of a perfect queue. slower: its handler, times; later_s: every answer.
+
+    facts: of each repetition; none: there is one, on a quiet machine.
+    """
     results = results_of("selftest", folder, cores=2)
     (folder / SCHEDULES).mkdir()
+    with results.table("points", PointLine) as table:
+        for rep, of_rep in enumerate(facts or [QUIET], start=1):
+            table.add(repeated(results, rep, of_rep, slower, later_s))
+    return results
+
+
+def repeated(results: Results, rep: int, facts: Facts, slower: float, later_s: float) -> PointLine:
+    """Make one repetition."""
+    folder, load = results.folder, f"{LOAD}-rep{rep:02}"
     times_s = poisson_times(UTILISATION / SERVICE_S, Random(3), count=300)
     asked = arrivals(times_s, demanded(gamma_demands(KNOWN_SERVICE_TIME_S, 1, Random(4))))
-    save(folder / SCHEDULES / f"{LOAD}.csv", asked)
+    save(folder / SCHEDULES / f"{load}.csv", asked)
     served_s = [(one.demand_s or 0) * slower for one in asked]
     took_s = replay.fcfs(times_s, [time_s + OVERHEAD_S for time_s in served_s])
     took_s = [time_s + later_s for time_s in took_s]
     alone = [0.04] * 20, [0.04 + OVERHEAD_S] * 20, [0.04] * 20
-    for run, of in ((f"{BEFORE}-rep01", alone), (LOAD, (times_s, took_s, served_s))):
+    for run, of in ((f"{BEFORE}-rep{rep:02}", alone), (load, (times_s, took_s, served_s))):
         keep(
             results,
             [
@@ -59,11 +71,9 @@ def made(folder: Path, facts: Facts = QUIET, slower: float = 1.0, later_s: float
                 for n, (at_s, r_s, s) in enumerate(zip(*of, strict=True))
             ],
         )
-    with results.table("points", PointLine) as table:
-        of_run = LOAD, KNOWN, "known", LOAD, 1, LOAD, 1
-        table.add(PointLine(*of_run, UTILISATION / SERVICE_S, SERVICE_S, 300))
-    append_verdict(folder, RunRecord(LOAD, "open", (), (), 300, 0.0), judge(facts))
-    return results
+    append_verdict(folder, RunRecord(load, "open", (), (), 300, 0.0), judge(facts))
+    of_run = load, KNOWN, "known", LOAD, 1, LOAD, rep
+    return PointLine(*of_run, UTILISATION / SERVICE_S, SERVICE_S, 300)
 
 
 def of(folder: Path, **changes: float) -> Report:
@@ -78,6 +88,21 @@ def test_a_queue_that_behaves_passes(tmp_path: Path) -> None:
     assert "differs from that of the replay by " in told
     assert "tolerance 5 %: agrees" in told
     assert "add 1.50 ms to the time" in told
+
+
+def test_each_repetition_has_its_own_reason(tmp_path: Path) -> None:
+    busy, late = replace(QUIET, foreign_cpu=0.5), replace(QUIET, lag_p99_s=0.01)
+    report = analyse(made(tmp_path / "two", busy, late))
+    assert report.failure == "This machine is too noisy now: noisy neighbour, generator late."
+    seen = analyse(made(tmp_path / "last", QUIET, QUIET, late))
+    assert seen.failure == "This machine is too noisy now: generator late."
+    assert "2 of 3" in str(seen.sections[0].parts[0].rows)  # type: ignore[union-attr]
+
+
+def test_sleeps_that_end_late_are_in_the_replay_too(tmp_path: Path) -> None:
+    report = analyse(made(tmp_path, slower=1.008))
+    found = {one.name.partition("[")[0]: one.value for one in report.metrics}
+    assert abs(found["paired_difference"]) < 0.008 * found["response_time_mean"]
 
 
 def test_answers_that_come_later_than_the_queue_explains_fail(tmp_path: Path) -> None:
