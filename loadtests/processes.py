@@ -143,10 +143,10 @@ class Site:
     @classmethod
     def at(cls, url: str) -> "Site":
         """The service at a URL, by http if that has no scheme. Raises ProgramFailed for others."""
-        parts = urlsplit(url if "://" in url else f"http://{url}")
         try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
             is_one = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
-        except ValueError:  # the port is no number, or too large
+        except ValueError:  # the port is no number, or too large, or a bracket is missing
             is_one = False
         if not is_one:
             raise ProgramFailed(f"{url!r} is not an address; it must be like http://pi.local:8000")

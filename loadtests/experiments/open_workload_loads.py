@@ -44,9 +44,9 @@ SERVERS: Mapping[str, str] = {
     SERVICE: "the service, index, one worker",
     SERVICE_WORKERS: f"the service, index, {WORKERS} workers",
     SERVICE_SCANS: "the service, scans, one worker",
-    ELSEWHERE: "the service, rankings",
-    ELSEWHERE_SCANS: "the service, scans",
-    ELSEWHERE_QUESTIONS: "the service, the three questions",
+    ELSEWHERE: "rankings",
+    ELSEWHERE_SCANS: "scans",
+    ELSEWHERE_QUESTIONS: "the three questions",
 }
 """Name in tables -> what it is."""
 

@@ -27,6 +27,7 @@ from loadtests.experiments.pi_measurements import (
     left_out,
     listed,
     measure,
+    of_l,
 )
 from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
@@ -109,12 +110,23 @@ def _conclusion(
         highest=highest and highest.throughput_per_s.estimate,
         highest_of=highest and loads.SERVERS[highest.of.server],
         forecasts=[
-            (words, listed({point.key.fraction for point in shares[verdict]}))
+            (words, _where(shares[verdict]))
             for verdict, words in FORECASTS.items()
             if verdict in shares
         ],
         heat=max(heat, default=None),
         was_throttled=any(line.throttled for line in machine),
+    )
+
+
+def _where(points: Sequence[Steady]) -> str:
+    """At which shares of L of which questions these points are, in words."""
+    by_server = grouped([point.key for point in points], lambda key: key.server).items()
+    return listed(
+        [
+            f"for {loads.SERVERS[server]} at {of_l(key.fraction for key in keys)}"
+            for server, keys in by_server
+        ]
     )
 
 

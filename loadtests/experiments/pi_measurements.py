@@ -282,14 +282,17 @@ def left_out(made: Iterable[LoadKey], chosen: Sequence[float]) -> list[str]:
     for server in (index, ELSEWHERE_SCANS):
         highest = max((key.fraction for key in by_server.get(server, ())), default=0.0)
         if others := [share for share in wanted if share > highest]:
-            shares = listed(others)
-            told += Sentences("pi")("left_out", server=loads.SERVERS[server], shares=shares)
+            told += Sentences("pi")("left_out", of=loads.SERVERS[server], shares=of_l(others))
     return told
 
 
-def listed(shares: Iterable[float]) -> str:
+def of_l(shares: Iterable[float]) -> str:
     """Return some shares of L in words, the lowest first."""
-    words = [f"{share:g}" for share in sorted(shares)]
+    return f"{listed([f'{share:g}' for share in sorted(shares)])} of L"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as one list."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 

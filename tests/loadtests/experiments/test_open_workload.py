@@ -59,12 +59,10 @@ from loadtests.lab.results import Results, ResultsError
 from loadtests.models import gap_ledger, replay
 from loadtests.models.estimates import Verdict
 from loadtests.models.open_queue import ONE, Queue
-from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence
 from loadtests.processes import Site
-from tests.loadtests.experiments.made_up import judge, keep, results_of
+from tests.loadtests.experiments.made_up import SERVICE_S, a_run, judge, keep, results_of
 
-SERVICE_S = 0.04
 QUICK = Options(Mode.EMULATED, scale=1000, quick=True)
 
 
@@ -91,55 +89,6 @@ def emulated(folder: Path) -> Results:
     results = Results(folder)
     results.write_manifest({"mode": "emulated"})
     return results
-
-
-def a_run(
-    fraction: float,
-    slower: float = 1.0,
-    seed: int = 1,
-    arrivals: int = 600,
-    *,
-    cv: float = 0.0,
-    queue: Queue = ONE,
-    is_told: bool = True,
-    part: str = STEADY,
-    counts: bool = True,
-    server: str = STUDY,
-    untold_s: float = 0.0,
-) -> OpenRun:
-    """A run whose server takes `slower` times what it took at the calibration.
-
-    untold_s: time by which each answer comes later than the server's own times say.
-    """
-    random, law = Random(seed), Gamma(SERVICE_S, cv)
-    times_s = poisson_times(fraction * queue.servers / SERVICE_S, random, count=arrivals)
-    services_s = [slower * law.draw(random) for _ in times_s]
-    responses_s = queue.replayed_s(times_s, services_s)
-    rows = [
-        Row(f"r{seed}", i, "k", at_s, at_s, None, at_s + stay_s + untold_s, service_s, 200, "")
-        for i, (at_s, stay_s, service_s) in enumerate(
-            zip(times_s, responses_s, services_s, strict=True)
-        )
-    ]
-    return OpenRun(
-        run=f"r{seed}",
-        server=server,
-        part=part,
-        fraction=fraction,
-        rate_per_s=fraction * queue.servers / SERVICE_S,
-        duration_s=times_s[-1],
-        calibration=f"c{seed}",
-        service_time_s=SERVICE_S,
-        service_variance_s2=(cv * SERVICE_S) ** 2,
-        overhead_s=0.0 if is_told else None,
-        delay_s=0.0,
-        servers=queue.servers,
-        is_accepted=counts,
-        rows=rows,
-        before=[
-            Row("c", n, "k", 0.0, 0.0, None, law.draw(random), None, 200, "") for n in range(4000)
-        ],
-    )
 
 
 def test_who_watches_is_told_why_no_run_counts(

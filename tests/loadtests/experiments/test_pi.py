@@ -1,6 +1,8 @@
 """A Pi over the network: what fits into its time, how it is set up, and all of it in miniature."""
 
 import os
+import socket
+from http.server import ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -11,7 +13,9 @@ from click.testing import CliRunner
 from loadtests import chains
 from loadtests.__main__ import main
 from loadtests.experiments import open_workload_demands as learning
+from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as open_measuring
+from loadtests.experiments import pi
 from loadtests.experiments import pi_measurements as measuring
 from loadtests.experiments.open_workload_loads import (
     ELSEWHERE,
@@ -19,6 +23,8 @@ from loadtests.experiments.open_workload_loads import (
     ELSEWHERE_SCANS,
     STEADY,
     Load,
+    OpenRun,
+    RunLine,
     open_runs,
 )
 from loadtests.experiments.open_workload_servers import each_once, in_turn, questions_of, rankings
@@ -27,6 +33,7 @@ from loadtests.experiments.running import resume
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row
 from loadtests.lab import service_facts
+from loadtests.lab.content import Report
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.one_customer import Asked, Recorded
 from loadtests.lab.results import Results
@@ -36,6 +43,8 @@ from loadtests.questions import KINDS
 from loadtests.servers.null import null_server
 from tests.api.processes import until
 from tests.http_servers import Handler, served_by
+from tests.http_servers import running as running_server
+from tests.loadtests.experiments.made_up import a_run, results_of
 
 
 def _run(time_s: float) -> Recorded:
@@ -85,8 +94,8 @@ class TestFitting:
     def test_what_is_left_out_is_told(self) -> None:
         keys = [load.key for load in fitting(ELSEWHERE_SCANS, 0.04, 480)]
         index, scans = left_out(keys, ())
-        assert index.startswith("The service, rankings: 0.3, 0.5, 0.8 and 0.85 of L did ")
-        assert scans.startswith("The service, scans: 0.8 and 0.85 of L did not fit")
+        assert index.startswith("Rankings: 0.3, 0.5, 0.8 and 0.85 of L did not fit")
+        assert scans.startswith("Scans: 0.8 and 0.85 of L did not fit")
         keys += [load.key for load in fitting(ELSEWHERE_QUESTIONS, 0.0001, 480)]
         assert left_out(keys, ()) == [scans]
         assert left_out(keys, (0.3, 0.5)) == []  # more were not asked for
@@ -154,7 +163,9 @@ class TestSettings:
         with pytest.raises(ProgramFailed, match="could not set the service up: status 255"):
             measuring.set_up("pi@pi")
 
-    @pytest.mark.parametrize("url", ["", "ftp://pi", "http://", "http://pi:99999", "http://pi:x"])
+    @pytest.mark.parametrize(
+        "url", ["", "ftp://pi", "http://", "http://pi:99999", "http://pi:x", "http://[::1"]
+    )
     @pytest.mark.parametrize("command", [["pi"], ["run", "open-workload", "--host"]])
     def test_an_address_is_one(self, command: list[str], url: str) -> None:
         if url or command == ["pi"]:
@@ -185,12 +196,51 @@ class TestSettings:
                 asked = CliRunner().invoke(main, [*command, url])
                 assert told in str(asked.exception)
 
+    def test_an_address_may_be_one_of_ipv6(self) -> None:
+        class Local(ThreadingHTTPServer):
+            address_family = socket.AF_INET6
+
+        with running_server(Local(("::1", 0), Handler)) as url:
+            there = Site.at(url.replace("127.0.0.1", "[::1]"))
+            with pytest.raises(ProgramFailed, match="is a server, but not a Flightchain"):
+                list(measuring.advice(there, ""))
+
     def test_another_server_and_none_are_told(self, tmp_path: Path) -> None:
         told = pytest.raises(ProgramFailed, match="is a server, but not a Flightchain")
         with null_server(tmp_path / "log") as server, told:
             list(measuring.advice(server, ""))
         with pytest.raises(ProgramFailed, match="no service answers at http"):
             list(measuring.advice(Site(f"http://127.0.0.1:{free_port()}"), ""))
+
+
+class TestReport:
+    def made_up(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, *runs: OpenRun, state: str = "complete"
+    ) -> Report:
+        """What is said of these runs, and of one customer whose answers took 20 ms."""
+        results = results_of("pi", folder)
+        results.write_manifest(results.manifest() | {"state": state})
+        with results.table("service", ServiceFacts) as table:
+            table.add(ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
+        with results.table("plan", RunLine):
+            pass
+        found = {(kind, engine): _run(0.02) for kind in KINDS for engine in ("index", "scan")}
+        monkeypatch.setattr(pi, "alone", lambda results: found)
+        monkeypatch.setattr(loads, "open_runs", lambda results: runs)
+        return pi.analyse(results)
+
+    def test_says_first_of_what_its_forecasts_hold(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        held = [(ELSEWHERE, 0.3, 1.0), (ELSEWHERE, 0.5, 1.0), (ELSEWHERE_SCANS, 0.3, 1.2)]
+        runs = [
+            a_run(fraction, slower, seed, server=server)
+            for server, fraction, slower in held
+            for seed in range(5)
+        ]
+        sentence = self.made_up(tmp_path, monkeypatch, *runs).conclusion
+        assert "from one customer holds for rankings at 0.3 and 0.5 of L" in sentence
+        assert "; it does not hold for scans at 0.3 of L" in sentence
 
 
 @pytest.fixture
