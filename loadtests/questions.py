@@ -25,7 +25,7 @@ PARAMETERS = {
 }
 """Kind of question -> its parameters, in the order in which the study's ledger takes them."""
 KINDS = tuple(PARAMETERS)
-SAMPLED_BLOCKS = 100
+FEW_BLOCKS, SAMPLED_BLOCKS = 20, 100
 _GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
 Flight = dict[str, Any]
 

@@ -23,7 +23,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from typing import Any
 
-from loadtests.bench.growth_curves import markdown, svg
+from loadtests.bench.growth_curves import ALL_YEARS, markdown, svg
 from loadtests.bench.made_months import MadeMonth, months
 from loadtests.bench.session import SEED, timed
 from loadtests.chains import size_bytes
@@ -49,7 +49,6 @@ RECENT = 1e6  # flights whose import tells the present rate
 QUESTIONS = 200
 SCRUB_WITHIN_S = 90
 WATCH_EVERY_S = 0.1
-ALL_YEARS = "flight_counter over all years"
 
 
 class Growth:

@@ -33,7 +33,7 @@ class Curve(NamedTuple):
 
 _NEW, _KEPT = "answers not kept, ms", "answers kept, ms"
 _QUESTIONS = ("filter_transactions", "average_delays", "flight_counter")
-_ALL_YEARS = "flight_counter over all years"
+ALL_YEARS = "flight_counter over all years"
 _IMPORT, _TIMES, _MEMORY = "import of a flight, µs", "whole ledger, s", "memory, MB"
 _SCRUB = "a pass of the scrub, hours"
 _BYTES, _LOG, _START = "bytes a flight", "SQLite's log, MB", "from start to ready, s"
@@ -48,8 +48,8 @@ CURVES = (
     Curve("import_log_mb", "at most during an import", _LOG),
     Curve("ready_s", "in order", _START),
     Curve("recovery_s", "after kill -9 of an import", _START),
-    *(Curve(f"new {question}", question, _NEW) for question in (*_QUESTIONS, _ALL_YEARS)),
-    *(Curve(f"kept {question}", question, _KEPT) for question in (*_QUESTIONS, _ALL_YEARS)),
+    *(Curve(f"new {question}", question, _NEW) for question in (*_QUESTIONS, ALL_YEARS)),
+    *(Curve(f"kept {question}", question, _KEPT) for question in (*_QUESTIONS, ALL_YEARS)),
     Curve("verify_s", "verify", _TIMES),
     Curve("again_s", "verify --since last, unchanged", _TIMES),
     Curve("backup_s", "first backup", _TIMES),

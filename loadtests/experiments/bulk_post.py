@@ -16,7 +16,7 @@ from loadtests.grouping import grouped
 from loadtests.lab import published
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.posts import BUSY_CLIENT, Posted, PostsLine, posts
+from loadtests.lab.posts import BUSY_CLIENT, MINE_INTERVAL_S, Posted, PostsLine, posts
 from loadtests.lab.repeated import accepted, lines, rejected_told
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
@@ -28,7 +28,6 @@ from loadtests.processes import running
 THREADS, QUICK_THREADS = (1, 10, 100, 1000), (1, 10, 100)
 RUN_S, QUICK_RUN_S = 6.0, 2.5
 REPEATS, QUICK_REPEATS = 3, 1
-MINE_INTERVAL_S = 0.5
 POINTS = "points"
 _SOURCES: dict[str, Source] = {"async": "ours", "sync": "second", "commit": "third"}
 

@@ -15,7 +15,7 @@ from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.sentences import Sentences
 from loadtests.models.sample_statistics import quantile
 
-STUDY_SERVERS = 3
+SERVERS = 3
 
 SENTENCES = Sentences("client_server")
 NONE_COUNTS = SENTENCES.one("none_counts")

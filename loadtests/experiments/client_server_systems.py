@@ -37,6 +37,7 @@ from loadtests.questions import as_sent, flights_of_block
 from loadtests.servers.gunicorn import Gunicorn
 from loadtests.servers.known import known_server
 from loadtests.servers.mariadb import COLUMNS, PATH, Database, mariadb
+from loadtests.servers.service import ENDLESS_QUEUE
 
 AVERAGE, SELECT, WRITE = "average", "select", "write"
 KINDS = (AVERAGE, SELECT, WRITE)
@@ -46,7 +47,6 @@ MEAN_DAYS_SHARE = 1 / 4  # mean share of all days in an interval
 
 KNOWN_SERVICE_TIME_S = 0.04
 SERVICE_THREADS = 32  # number of each worker; a quarter of them may export flights at once
-LANE_QUEUE = 100_000
 QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
 
 _POSITIONS = "FROM flights LIMIT {rows} OFFSET {first}"
@@ -204,7 +204,7 @@ class Rig:
 
         No request is refused because many wait: the models let every customer wait.
         """
-        own = {"workers": workers, "threads": SERVICE_THREADS, "lane_queue": LANE_QUEUE}
+        own = {"workers": workers, "threads": SERVICE_THREADS, "lane_queue": ENDLESS_QUEUE}
         return running(self._chain.folder, self._run.log, settings=own | settings)
 
     @contextmanager

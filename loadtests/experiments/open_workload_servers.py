@@ -31,21 +31,18 @@ from loadtests.lab.service_facts import ServiceFacts
 from loadtests.machine import at_most_cores
 from loadtests.models.open_queue import ONE, Queue
 from loadtests.processes import ProgramFailed, Service, Site, running
-from loadtests.questions import KINDS, Flight, drawn, sample
+from loadtests.questions import FEW_BLOCKS, KINDS, Flight, drawn, sample
 from loadtests.servers import study
-from loadtests.servers.service import as_in_the_study
+from loadtests.servers.service import ENDLESS_QUEUE, as_in_the_study
 
 SCALE = 500.0
 FLIGHTS, QUICK_FLIGHTS = 60_000, 40_000  # with fewer, a scan is too quick to be measured
-STUDY_BLOCKS = study.BLOCKS
 RUN_BLOCKS = 2  # read at once; the study's 19 of 522 would be most of so short a chain
-SAMPLED_BLOCKS = 20
 DRAWN_AT_ONCE = 100  # questions of each kind
 MOST_REPEATED = 1000  # in a row, before there are no new questions
 LONGEST_PAGE = 20  # of a ranking
 MOST_LEAST_FLIGHTS = 50  # of a route in a ranking: few routes have fewer
 POLITELY = ("nice",)  # a service that computes all the time would make the generator late
-DOORS = 100_000  # requests that may wait, as in a queue without end
 
 Requests = Callable[[Random], Iterator[Request]]
 """Makes endless requests from a random generator."""
@@ -164,7 +161,7 @@ def each_once(requests: Requests, asked: set[str]) -> Requests:
 def _study(run: Run) -> Iterator[Measured]:
     folder = run.scratch / "study"
     if not folder.exists():
-        study.write_small_chain(folder, STUDY_BLOCKS)
+        study.write_small_chain(folder, study.BLOCKS)
     with study.running(folder, run.log, emulated_disk=run.options.scale or SCALE) as service:
         yield Measured(service, lambda random: repeat(Request("scan", study.FLIGHT_COUNTER)))
 
@@ -183,7 +180,7 @@ def _emulated(run: Run) -> Iterator[Measured]:
         run_blocks=RUN_BLOCKS,
     )
     with _beside_the_generator(run, chain, settings) as service:
-        yield Measured(service, scans(sample(service, SAMPLED_BLOCKS)))
+        yield Measured(service, scans(sample(service, FEW_BLOCKS)))
 
 
 @contextmanager
@@ -191,9 +188,14 @@ def _shipped(
     run: Run, asked: Callable[[list[Flight]], Requests] = rankings, workers: int = 1
 ) -> Iterator[Measured]:
     """The service as shipped, asked for this. Raises ProgramFailed."""
-    settings = {"lab": "yes", "workers": workers, "lane_queue": DOORS, "answer_cache_bytes": 0}
+    settings = {
+        "lab": "yes",
+        "workers": workers,
+        "lane_queue": ENDLESS_QUEUE,
+        "answer_cache_bytes": 0,
+    }
     with _beside_the_generator(run, _chain(run), settings) as service:
-        requests = each_once(asked(sample(service, SAMPLED_BLOCKS)), run.asked)
+        requests = each_once(asked(sample(service, FEW_BLOCKS)), run.asked)
         yield Measured(service, requests, Queue(workers), is_service=True)
 
 
@@ -219,7 +221,7 @@ def _elsewhere(run: Run, *kinds: Callable[[list[Flight]], Requests]) -> Iterator
         run.say(facts.told)
     with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
         table.add(facts)
-    flights = sample(site, SAMPLED_BLOCKS)
+    flights = sample(site, FEW_BLOCKS)
     requests = in_turn([each_once(kind(flights), run.asked) for kind in kinds])
     session = run.results.folder.name  # what an earlier session asked, the service may have kept
 

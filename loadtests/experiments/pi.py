@@ -33,7 +33,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.one_customer import Recorded
-from loadtests.lab.published import OPEN_WORKLOADS, SERVICE_TIMES, UNROUNDED
+from loadtests.lab.published import SERVICE_TIMES
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.sentences import Sentences
@@ -42,7 +42,6 @@ from loadtests.models.estimates import Verdict
 from loadtests.models.sample_statistics import mean_of, summary
 from loadtests.questions import KINDS
 
-PUBLISHED = {one.fraction: one for one in OPEN_WORKLOADS}
 COUNTER = "flight_counter"
 SENTENCES = Sentences("pi")
 
@@ -170,10 +169,6 @@ def _service_times(found: dict[tuple[str, str], Recorded]) -> Table:
 
 
 def _open_table(steady: Sequence[Steady]) -> Table:
-    def theirs(point: Steady) -> float | None:
-        published = PUBLISHED.get(point.key.fraction)
-        return published.tested_s / UNROUNDED.mean_s if published else None
-
     return Table.of(
         "Response times under load, study 000 and this Pi",
         steady,
@@ -181,7 +176,7 @@ def _open_table(steady: Sequence[Steady]) -> Table:
             *figures.LOAD,
             ("Requests", lambda point: point.arrivals),
             ("Requests / s", lambda point: point.runs[0].rate_per_s),
-            ("The study's / E[S]", theirs),
+            ("The study's / E[S]", lambda point: comparing.PUBLISHED.get(point.key.fraction)),
             ("Ours / E[S]", lambda point: give_or_take(point.raw)),
             ("Forecast / E[S]", lambda point: point.predicted),
             ("Difference", lambda point: percent(point.difference, point.predicted)),

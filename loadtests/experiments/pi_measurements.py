@@ -34,7 +34,6 @@ from loadtests.experiments.open_workload_loads import (
     LoadKey,
 )
 from loadtests.experiments.open_workload_servers import (
-    SAMPLED_BLOCKS,
     Requests,
     each_once,
     rankings,
@@ -52,7 +51,7 @@ from loadtests.models.estimates import REPLICATIONS
 from loadtests.models.sample_statistics import mean_of
 from loadtests.models.sequential import LEAST_VALUES
 from loadtests.processes import LOOK_EVERY_S, ProgramFailed, Site, wait_for
-from loadtests.questions import KINDS, Question, drawn, sample
+from loadtests.questions import FEW_BLOCKS, KINDS, Question, drawn, sample
 
 WANTED = {"FLIGHTCHAIN_WORKERS": "1", "FLIGHTCHAIN_ANSWER_CACHE_BYTES": "0"}
 ENVIRONMENT = "/etc/flightchain.env"
@@ -178,7 +177,7 @@ def ask_alone(run: Run, site: Site) -> None:
     seconds = 60 * (run.options.minutes or MINUTES) * ASKED_SHARE
     run.say(f"service times: about {len(missing) * seconds / 60:.1f} min")
     seed = f"{run.results.folder.name} {len(done)}"  # questions that no session asked before
-    random, flights = run.random(seed), sample(site, SAMPLED_BLOCKS)
+    random, flights = run.random(seed), sample(site, FEW_BLOCKS)
     asked = drawn(flights, DRAWN, random.getrandbits(32))
     for kind, engine in missing:
         name = unused_name(run.results, f"alone-{engine}-{kind}")
@@ -239,7 +238,7 @@ def planned(run: Run) -> list[Load]:
 
 def _variety(site: Site) -> float:
     """The share of different ones among many questions of the kind that repeats itself most."""
-    found = drawn(sample(site, SAMPLED_BLOCKS), DRAWN, seed=1)
+    found = drawn(sample(site, FEW_BLOCKS), DRAWN, seed=1)
     return min(len({one.path for one in asked}) for asked in found.values()) / DRAWN
 
 

@@ -21,6 +21,7 @@ from loadtests.grouping import grouped
 from loadtests.lab import published, stacks
 from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
+from loadtests.lab.posts import MINE_INTERVAL_S
 from loadtests.lab.repeated import Estimate, measured
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
@@ -34,7 +35,6 @@ QUICK_CASES = (Bulk("async", 20), Bulk("sync", 20), Bulk("commit", 20))
 LOOK_S, QUICK_LOOK_S = 20.0, 2.0
 RATE_HZ = 50
 SETTLE_S, QUICK_SETTLE_S = 3.0, 1.0
-MINE_INTERVAL_S = 0.5
 LOCK, ALL, GRAPH = "lock", "all", "graph"
 LOOKS: Mapping[str, Sequence[str]] = {  # the options of py-spy
     LOCK: ("--format=raw", "--gil"),

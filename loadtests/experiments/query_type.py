@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from loadtests.experiments import client_server_report as report
 from loadtests.experiments.client_server_measurements import Plan, already, measuring
 from loadtests.experiments.client_server_points import Point, points
-from loadtests.experiments.client_server_report import interval_ms, ms, told_ms
+from loadtests.experiments.client_server_report import SERVERS, interval_ms, ms, told_ms
 from loadtests.experiments.client_server_systems import (
     AVERAGE,
     INDEXED,
@@ -21,7 +21,6 @@ from loadtests.lab.repeated import accepted, measured
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
 
-SERVERS = report.STUDY_SERVERS
 QUICK = Plan(calibration=6, load=0, alone=16, alone_s=2)
 FULL = Plan(calibration=100, load=0, alone=300, alone_s=120)
 

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from loadtests.grouping import grouped
-from loadtests.lab.published import BLOCKS, NETWORK, NETWORK_CACHE_BLOCKS, NETWORK_THINK_S
+from loadtests.lab.published import NETWORK, NETWORK_CACHE_BLOCKS, NETWORK_THINK_S
 from loadtests.models import bounds, mva
 from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
 from loadtests.models.laws import Station, demands_s, total_demand_s, visit_ratios
 from loadtests.models.sample_statistics import mean_of, quantile, summary
-from loadtests.servers import network
+from loadtests.servers import network, study
 
 REGULAR_CV = 0.2
 """The coefficient of variation of a visit's service time at regular stations. Reading a block of
@@ -78,7 +78,7 @@ Routing = dict[str, dict[str, Fraction]]
 
 def routing() -> Routing:
     """The routing of figure 6: the CPU is visited once for each block, and once more at first."""
-    visits = BLOCKS + 1
+    visits = study.BLOCKS + 1
     home, refill = Fraction(1, visits), Fraction(REFILLS, visits)
     back = Fraction(1, NETWORK_CACHE_BLOCKS)
     return {

@@ -7,7 +7,7 @@ from functools import partial
 from loadtests.experiments import client_server_report as report
 from loadtests.experiments.client_server_measurements import LOAD, Plan, already, measuring
 from loadtests.experiments.client_server_points import Point, points
-from loadtests.experiments.client_server_report import told_ms
+from loadtests.experiments.client_server_report import SERVERS, told_ms
 from loadtests.experiments.client_server_systems import (
     AVERAGE,
     INDEXED,
@@ -27,7 +27,6 @@ from loadtests.lab.repeated import accepted
 from loadtests.lab.report.drawing import Axis
 from loadtests.lab.results import Results
 
-SERVERS = report.STUDY_SERVERS
 QUICK = Plan(calibration=6, alone=16, load=40, alone_s=2)
 FULL = Plan(calibration=100, alone=200, load=1000, alone_s=120)
 QUICK_SHARES, FULL_SHARES = (0.8,), (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)

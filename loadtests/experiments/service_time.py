@@ -24,7 +24,7 @@ from loadtests.lab.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import ONLY_HTTP, two_chains
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
-from loadtests.lab.published import BLOCKS, SERVICE_TIMES, ServiceTime
+from loadtests.lab.published import SERVICE_TIMES, ServiceTime
 from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
@@ -63,7 +63,7 @@ class Plan:
 
 
 # takes 20 minutes on a PC, over an hour on a Pi
-FULL = Plan(BLOCKS, RUN_BLOCKS, rounds=6, scans=4, lookups=30, least_s=1.0)
+FULL = Plan(study.BLOCKS, RUN_BLOCKS, rounds=6, scans=4, lookups=30, least_s=1.0)
 QUICK = Plan(blocks=60, run_blocks=4, rounds=1, scans=4, lookups=20, least_s=0.5)
 
 
@@ -276,7 +276,7 @@ def analyse(results: Results) -> Report:
     found, sentences = cells(results), Sentences("service_time")
     if not found:
         raise ResultsError(f"{results.folder} has no run with a request")
-    told = sentences("told", cell=next(iter(found.values())), blocks=BLOCKS)
+    told = sentences("told", cell=next(iter(found.values())), blocks=study.BLOCKS)
     of_study = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
     findings = sentences(
         "findings",

@@ -19,7 +19,6 @@ from math import hypot, sqrt
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.run import REQUESTS
@@ -27,22 +26,21 @@ from loadtests.lab import response_times
 from loadtests.lab.content import Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.repeated import rows_by_run
-from loadtests.lab.response_times import Group, Times
+from loadtests.lab.response_times import Group, Times, Values
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
 from loadtests.lab.tool_outputs import ToolRun, read_all
 from loadtests.models import estimates, replay
 from loadtests.models.estimates import Interval, Verdict, confidence_interval
+from loadtests.models.sequential import LEAST_VALUES
 
 RUNS, QUANTILES = "tool_runs", "quantiles"
-LEAST_VALUES = 5  # runs, and calibrations, for a verdict
 DRAWS = 16  # simulations of each run
 STEP = 0.01  # by which E[S] is moved to see what the forecast does
 WHOLE = 0.03  # X·R this close to a whole number is a number of customers
 SAME_RATE = 0.01
 EVEN = 0.05  # arrivals whose gaps vary less are a generator's, not those of closed customers
 FULL = 0.9  # customers who do not think are in the system for at least this share of the time
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,9 @@ import gevent
 from loadtests.generation.client import TIMEOUT_S
 from loadtests.generation.schedule import Request, load_requests
 from loadtests.processes import ProgramFailed, Site
-from loadtests.questions import drawn, sample
+from loadtests.questions import FEW_BLOCKS, drawn, sample
 
 DRAWN_OF_EACH_KIND = 500
-SAMPLED_BLOCKS = 20
 
 Table = Sequence[tuple[str, Any, str]]  # option, default, help
 
@@ -130,6 +129,6 @@ def flights_of(host: str) -> list[Any]:
 def _sampled(host: str) -> list[Any] | Exception:
     """Flights, or why there are none: gevent prints what a greenlet raises."""
     try:
-        return sample(Site(host), SAMPLED_BLOCKS)
+        return sample(Site(host), FEW_BLOCKS)
     except (OSError, HTTPException, ProgramFailed) as problem:
         return problem

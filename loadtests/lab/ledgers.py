@@ -13,12 +13,11 @@ from loadtests.baseline import write_chain
 from loadtests.chains import Chain, Source, copy_served, generated, imported
 from loadtests.lab.experiment import Run
 from loadtests.processes import Service, running
-from loadtests.questions import Flight, Question, Questions, all_blocks, drawn, sample
+from loadtests.questions import FEW_BLOCKS, Flight, Question, Questions, all_blocks, drawn, sample
 from loadtests.servers.service import as_in_the_study
 
 FLIGHTS_PER_BLOCK = 1000
 QUESTIONS_OF_EACH_KIND = 2000
-SAMPLED_BLOCKS = 20
 OTHER_SEED = 7919  # makes the flights to be added differ from those of the chains
 
 
@@ -45,7 +44,7 @@ def prepared(run: Run, blocks: Sequence[int], new_flights: int) -> Material:
     run.say("drawing questions, and generating flights to be added")
     shortest = min((chain for chain in chains.values() if chain), key=lambda chain: chain.flights)
     with running(shortest.folder, run.log) as service:
-        flights = sample(service, SAMPLED_BLOCKS)
+        flights = sample(service, FEW_BLOCKS)
     questions = drawn(flights, QUESTIONS_OF_EACH_KIND, run.options.seed)
     return Material(chains, questions, _others(run, new_flights))
 
@@ -98,5 +97,5 @@ def two_chains(run: Run, blocks: int) -> TwoChains:
     with running(ours.folder, run.log, ONLY_HTTP, settings={"workers": 1}) as service:
         run.say("writing the same blocks in the study's way")
         write_chain(folder, all_blocks(service))
-        asked = drawn(sample(service, SAMPLED_BLOCKS), 1, run.options.seed)
+        asked = drawn(sample(service, FEW_BLOCKS), 1, run.options.seed)
     return TwoChains(blocks, ours, folder, {kind: one for kind, (one,) in asked.items()})

@@ -11,6 +11,7 @@ from loadtests.lab.results import Line, Results
 from loadtests.machine_samples import Sample
 
 MINED = 201  # the status of an answer about a flight that is in a block
+MINE_INTERVAL_S = 0.5
 BUSY_CLIENT = 0.7  # cores; above this the program that posts is near its own limit
 
 

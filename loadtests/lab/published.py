@@ -74,7 +74,6 @@ NETWORK = (
 )
 NETWORK_THINK_S = 5.0
 NETWORK_CACHE_BLOCKS = 19  # that each of the two caches held
-BLOCKS = 522  # of the chain
 NETWORK_AT_N: Sequence[tuple[float, float, tuple[float, float, float]]] = (
     (0.020398421978, 44.0234, (0.008534699756, 0.481361961839, 0.408111228515)),
     (0.029175259820, 63.551231843, (0.012311111180, 1.019884796692, 0.821927793027)),

@@ -15,13 +15,14 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from loadtests.generation.run import MANIFEST
 from loadtests.tables import NO, YES, Line, OneLine, TableWriter, lines_of, to_append, whole_lines
 
 __all__ = ["MANIFEST", "NO", "REPORT", "SUMMARY", "YES", "Line", "Results", "TableWriter"]
 
 Columns = Sequence[str] | type[Line]
 
-MANIFEST, SUMMARY, REPORT = "manifest.json", "summary.json", "report.html"
+SUMMARY, REPORT = "summary.json", "report.html"
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=+,-]{0,119}", re.ASCII)
 
 

@@ -5,6 +5,7 @@ the disk.
 """
 
 RUN_BLOCKS = 19
+ENDLESS_QUEUE = 100_000  # requests that may wait, as in a queue without end
 RUNS_CACHED = 2
 OVERHEAD_BYTES = 300  # bytes that a cache needs for each block beside the block itself
 
