@@ -33,7 +33,7 @@ SECTIONS = 5  # of each run, if there are fewer
 DRAWN_GROUPS, POINTS, BINS = 6, 80, 30
 _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "fourth", "model", "study")
 _THRESHOLD = re.compile(
-    r"\s*(mean|max|failed|rate|p\d{1,2}(?:\.\d+)?)\s*([<>])\s*(\d+(?:\.\d+)?)\s*(ms|s|us|µs|%|/s)?\s*"
+    r"\s*(mean|max|failed|rate|p\d{1,2}(?:\.\d+)?)\s*([<>])\s*(\d+\.?\d*|\.\d+)\s*(ms|s|us|µs|%|/s)?\s*"
 )
 _EXACT = 1e-9  # shares closer than this are the same
 _NUMBER = re.compile(r"-(?:rep)?\d+$")  # of a run among those of one load
@@ -261,12 +261,17 @@ def groups_of(results: Results) -> list[Group]:
     """The accepted open and closed runs of a folder, by their names without the number."""
     rows, times_by_group = rows_by_run(results), dict[str, list[Times]]()
     for line in results.rows_if_any(RUNS.removesuffix(".csv")):
-        run, workload = line["run"], line.get("workload")
-        if line.get("accepted") != YES or workload not in {"open", "closed"}:
+        run = line["run"]
+        if line.get("accepted") != YES or not is_of_load(line):
             continue
-        if times := times_of(rows[run], is_open=workload == "open"):
+        if times := times_of(rows[run], is_open=line["workload"] == "open"):
             times_by_group.setdefault(_NUMBER.sub("", run), []).append(times)
     return of_runs(times_by_group)
+
+
+def is_of_load(line: Mapping[str, str]) -> bool:
+    """Whether this line of runs.csv is of an open or closed run, whose response times matter."""
+    return line.get("workload") in {"open", "closed"}
 
 
 def times_of(rows: Sequence[Row], *, is_open: bool) -> Times | None:

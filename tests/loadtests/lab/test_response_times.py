@@ -103,6 +103,8 @@ def test_a_percentile_that_a_file_does_not_tell_is_not_made_up() -> None:
         ("rate < 10 /s", True),
         ("rate < 9 /s", False),
         ("p99.9 > 101000 us", False),
+        ("p90 > .08 s", True),
+        ("p90 > 82. ms", False),
     ],
 )
 def test_a_threshold_is_true_of_a_load_or_not(threshold: str, is_broken: bool) -> None:
@@ -113,7 +115,17 @@ def test_a_threshold_is_true_of_a_load_or_not(threshold: str, is_broken: bool) -
 
 
 @pytest.mark.parametrize(
-    "text", ["p99", "p99 > 5", "failed > 5 ms", "rate < 5 %", "p999 > 1 s", "p99 > 1.2.3 s", ""]
+    "text",
+    [
+        "p99",
+        "p99 > 5",
+        "failed > 5 ms",
+        "rate < 5 %",
+        "p999 > 1 s",
+        "p99 > 1.2.3 s",
+        "p99 > . s",
+        "",
+    ],
 )
 def test_what_is_no_threshold_is_refused(text: str) -> None:
     with pytest.raises(ResultsError, match="write one like 'p99 > 50 ms'"):
