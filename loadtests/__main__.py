@@ -6,6 +6,7 @@
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.response_times import check_threshold
 from loadtests.lab.results import REPORT, Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
-from loadtests.processes import PROJECT, ProgramFailed, Site
+from loadtests.processes import PROJECT, ProgramFailed, Site, is_of_network
 from loadtests.tables import TableError
 
 RESULTS = PROJECT / "loadtests" / "results"
@@ -127,7 +128,10 @@ def run(
         if host and found.takes_host:
             ServiceFacts.of(Site.at(host))  # before it takes a minute to find out
             host = Site.at(host).url
-        report = running.run(found, Options(of, host=host, **chosen), folder, _say)
+        options = Options(of, host=host, **chosen)
+        if "all" in names and of is not Mode.EMULATED:
+            options = replace(options, scale=None)  # of those that are emulated
+        report = running.run(found, options, folder, _say)
         click.echo(folder)
         if report and report.failure:
             failures.append(f"{name}: {report.failure}")
@@ -253,8 +257,8 @@ def run_command() -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except OSError as problem:
-        is_of_file = problem.filename is not None
-        _say(f"error: {'' if is_of_file else 'the service is not reached any more: '}{problem}")
+        lost = "the service is not reached any more: " if is_of_network(problem) else ""
+        _say(f"error: {lost}{problem}")
         return 1
     except (ResultsError, ProgramFailed, TableError) as problem:
         _say(f"error: {problem}")

@@ -7,11 +7,13 @@ FLIGHTCHAIN_ variables of the caller do not reach it.
 """
 
 import ctypes
+import errno
 import json
 import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,6 +45,15 @@ _READ = re.compile(r"^rchar: (\d+)$", re.MULTILINE)
 
 class ProgramFailed(Exception):
     """A program of ours ended with an error, or the service answered something unexpected."""
+
+
+_OF_NETWORK = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
+
+
+def is_of_network(problem: OSError) -> bool:
+    """Whether it tells that another program is not reached, and not, say, that a disk is full."""
+    is_so = isinstance(problem, ConnectionError | TimeoutError | socket.gaierror | ssl.SSLError)
+    return is_so or problem.errno in _OF_NETWORK
 
 
 @dataclass(frozen=True, slots=True)

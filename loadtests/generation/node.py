@@ -42,7 +42,7 @@ from loadtests.generation.asking import Asker, asker_to
 from loadtests.generation.client import STOPPED, Answer
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.waiting import Appointments, sleep_precisely, wait_until
-from loadtests.processes import ProgramFailed
+from loadtests.processes import ProgramFailed, is_of_network
 from loadtests.servers.timing import boot_id
 from loadtests.tables import TableError
 
@@ -242,9 +242,8 @@ class Node:
         try:
             self._begin()
         except OSError as problem:
-            is_of_file = problem.filename is not None
-            at = "" if is_of_file else f"no service answers at {self.environment.host}: "
-            self._fail(f"{at}{problem}")
+            where = f"no service answers at {self.environment.host}: "
+            self._fail(f"{where if is_of_network(problem) else ''}{problem}")
         except (ValueError, ProgramFailed) as problem:
             self._fail(str(problem))
 

@@ -1,5 +1,6 @@
 """Running, keeping, analysing and comparing, with an experiment of six rows."""
 
+import errno
 import json
 import re
 import xml.dom.minidom
@@ -319,6 +320,45 @@ class TestCommand:
         assert command.run_command() == 1
         assert "requests.csv: ['run', 'took'] is not a Row" in capsys.readouterr().err
 
+    @pytest.mark.parametrize(
+        ("problem", "told"),
+        [
+            (OSError(errno.ENOSPC, "No space left on device"), "error: [Errno 28] No space left"),
+            (ConnectionRefusedError(111, "refused"), "error: the service is not reached any more"),
+            (OSError(errno.EHOSTUNREACH, "No route"), "error: the service is not reached any"),
+        ],
+    )
+    def test_says_whether_the_service_is_lost_or_the_disk_is_full(
+        self,
+        problem: OSError,
+        told: str,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        def fail(**_: object) -> None:
+            raise problem
+
+        monkeypatch.setattr(command.main, "main", fail)
+        assert command.run_command() == 1
+        assert capsys.readouterr().err.startswith(told)
+
+    def test_all_divides_what_is_emulated_alone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        known = {
+            "real": replace(EXPERIMENT, name="real"),
+            "emulated": replace(EXPERIMENT, name="emulated", modes=(Mode.EMULATED,)),
+        }
+        for module in (running, command):
+            monkeypatch.setattr(module, "experiment", known.__getitem__)
+        monkeypatch.setattr(command, "NAMES", [*known])
+        assert self.ask("run", "all", "--scale", 5, "--out", tmp_path).exit_code == 0
+        scales = {
+            path.name.split("-")[0]: Results(path).manifest()["scale"]
+            for path in tmp_path.iterdir()
+        }
+        assert scales == {"real": None, "emulated": 5}
+
     def test_manifest_is_json(self, tmp_path: Path) -> None:
         assert json.loads((done(tmp_path / "one").folder / "manifest.json").read_bytes())
 
@@ -365,19 +405,26 @@ class TestFailing:
         folder, row = done(tmp_path / "one").folder, "one,0,k,0.0,0.0,,0.1,,200,"
         header = "run,index,kind,intended_s,sent_s,server_start_s,done_s,service_s,status,worker"
         (folder / "requests.csv").write_text(f"{header}\n{row}\n{row}\n", encoding="utf-8")
-        table = (folder / "runs.csv").read_text(encoding="utf-8").splitlines()
-        with_workload = [f"{table[0]},workload", *(f"{line},open" for line in table[1:])]
-        (folder / "runs.csv").write_text("\n".join([*with_workload, ""]), encoding="utf-8")
+        self.make_runs_open(folder)
         failing = replace(EXPERIMENT, analyse=lambda results: Report(["No."], [], failure="no!"))
         monkeypatch.setattr(running, "experiment", lambda name: failing)
         for limit, status in (("p99 > 1 s", 0), ("p99 > 1 ms", 1)):
             words = ["analyse", str(folder), "--fail-if", limit]
             assert CliRunner().invoke(command.main, words).exit_code == status
 
-    def test_a_threshold_of_which_nothing_can_be_said_is_a_failure(self, tmp_path: Path) -> None:
-        folder = done(tmp_path / "one").folder  # has no open run
-        found = running.analyse(Results(folder), ["p99 > 9 s"])
-        assert found.failure == "no open or closed run counts, so no threshold can be judged"
+    def make_runs_open(self, folder: Path) -> None:
+        table = (folder / "runs.csv").read_text(encoding="utf-8").splitlines()
+        with_workload = [f"{table[0]},workload", *(f"{line},open" for line in table[1:])]
+        (folder / "runs.csv").write_text("\n".join([*with_workload, ""]), encoding="utf-8")
+
+    def test_a_threshold_is_a_failure_if_there_are_loads_and_none_counts(
+        self, tmp_path: Path
+    ) -> None:
+        results = done(tmp_path / "one")
+        assert running.analyse(results, ["p99 > 9 s"]).failure == ""  # has no load
+        self.make_runs_open(results.folder)
+        told = "no open or closed run counts, so no threshold can be judged"
+        assert running.analyse(results, ["p99 > 9 s"]).failure == told
 
 
 class TestFolding:
