@@ -12,8 +12,7 @@ from loadtests.experiments.micro import PROGRAMS
 from loadtests.experiments.running import analyse, run
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
-
-pytestmark = pytest.mark.long  # all read what one long run left
+from tests.loadtests.experiments.made_up import results_of
 
 TIMES = 40
 
@@ -29,22 +28,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return Results(folder)
 
 
-def with_rows(results: Results, folder: Path, wall_s: dict[str, float], accepted: str) -> Results:
-    """The same processes three times each, with other times, on a quiet machine or not."""
-    folder.mkdir()
-    (folder / "manifest.json").write_bytes((results.folder / "manifest.json").read_bytes())
-    changed, lines = Results(folder), results.lines("processes", micro.ProcessLine)
+def made_up(folder: Path, accepted: str = "yes", repeats: int = 3) -> Results:
+    """Processes of every program, made so often, on a quiet machine or not."""
+    results = results_of("micro", folder)
     with (
-        changed.table("processes", micro.ProcessLine) as processes,
-        changed.table("runs", ("run", "accepted", "reasons", "foreign_cpu")) as runs,
+        results.table("processes", micro.ProcessLine) as processes,
+        results.table("runs", ("run", "accepted", "reasons")) as runs,
     ):
-        for line, repeat in product(lines, (1, 2, 3)):
-            took_s = 0.1 + wall_s[line.program] * bool(line.times) + 0.001 * repeat
-            run, times = f"{line.run}-{repeat}", 100_000 * bool(line.times)
-            processes.add(replace(line, run=run, times=times, repeat=repeat, wall_s=took_s))
-            runs.write(run=run, accepted=accepted, reasons="", foreign_cpu=0.0)
-    analyse(changed)
-    return changed
+        for program, times, repeat in product(PROGRAMS, (0, micro.TIMES), range(1, repeats + 1)):
+            run, wall_s = f"{program.key}-{times}-{repeat}", WALLS_S[program.key] * bool(times)
+            took_s = 0.1 + wall_s + 0.001 * repeat, 0.1, 0.0
+            processes.add(micro.ProcessLine(run, program.key, times, repeat, *took_s))
+            runs.write(run=run, accepted=accepted, reasons="")
+    analyse(results)
+    return results
 
 
 WALLS_S = {
@@ -55,6 +52,7 @@ WALLS_S = {
 }
 
 
+@pytest.mark.long
 def test_every_program_is_timed_in_turns_with_and_without_work(results: Results) -> None:
     rows = results.rows("processes")
     assert len(rows) == 2 * len(PROGRAMS)
@@ -63,6 +61,7 @@ def test_every_program_is_timed_in_turns_with_and_without_work(results: Results)
     assert [row["run"] for row in rows] == [row["run"] for row in results.rows("runs")]
 
 
+@pytest.mark.long
 def test_all_go_through_the_same_flights_of_the_service(results: Results) -> None:
     lines = {
         name: [json.loads(line) for line in (results.folder / name).read_bytes().splitlines()]
@@ -76,6 +75,7 @@ def test_all_go_through_the_same_flights_of_the_service(results: Results) -> Non
     assert len(schema["properties"]) == 19
 
 
+@pytest.mark.long
 def test_the_report_has_both_tables_and_the_erratum(results: Results) -> None:
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     for text in ("Serialising and parsing", "Validating", "as its text says", "22.7", "76.0"):
@@ -84,32 +84,33 @@ def test_the_report_has_both_tables_and_the_erratum(results: Results) -> None:
     assert "extrapolated" in page
 
 
-def test_what_is_less_than_go_and_what_is_more_is_said_so(results: Results, tmp_path: Path) -> None:
-    changed = with_rows(results, tmp_path / "quiet", WALLS_S, "yes")
-    less, validations, *others = changed.summary()["findings"]
+def test_what_is_less_than_go_and_what_is_more_is_said_so(tmp_path: Path) -> None:
+    results = made_up(tmp_path)
+    less, validations, *others = results.summary()["findings"]
     assert "100,000 round trips" in less
     assert "less than the 0.578 s" in less
     assert "100,000 validations" in validations
     assert "less than the 5.07 s" in validations  # of its text; 0.578 s is a copy error
     assert any("take 1.1 s, 3.65 times our time" in said for said in others)
-    metrics = {metric["name"]: metric for metric in changed.summary()["metrics"]}
+    metrics = {metric["name"]: metric for metric in results.summary()["metrics"]}
     ours = metrics["wall_per_100000[round trips, ours]"]
     assert ours["value"] == pytest.approx(0.302)
     assert ours["low"] < ours["value"] < ours["high"]
 
 
-def test_a_busy_machine_decides_nothing(results: Results, tmp_path: Path) -> None:
-    changed = with_rows(results, tmp_path / "busy", WALLS_S, "no")
-    findings = changed.summary()["findings"]
+def test_two_processes_decide_nothing(tmp_path: Path) -> None:
+    findings = made_up(tmp_path, repeats=2).summary()["findings"]
+    assert all("it takes three processes" in said for said in findings[:2])
+
+
+def test_a_busy_machine_decides_nothing(tmp_path: Path) -> None:
+    results = made_up(tmp_path, "no")
+    findings = results.summary()["findings"]
     assert all("too busy to compare" in said for said in findings[:2])
     assert findings[-1].startswith("Programs without an accepted run: 4 of 4")
-    assert all(metric["low"] is None for metric in changed.summary()["metrics"])
+    assert all(metric["low"] is None for metric in results.summary()["metrics"])
 
 
-def test_without_work_there_is_nothing_to_report(results: Results, tmp_path: Path) -> None:
-    empty = Results(tmp_path)
-    for name in ("processes", "runs"):
-        text = (results.folder / f"{name}.csv").read_text(encoding="utf-8")
-        (tmp_path / f"{name}.csv").write_text(text.splitlines()[0] + "\n", encoding="utf-8")
+def test_without_work_there_is_nothing_to_report(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="has no process that did round trips"):
-        micro.analyse(empty)
+        made_up(tmp_path, repeats=0)
