@@ -53,6 +53,7 @@ def analyse(results: Results) -> Report:
 
     Raises ResultsError if there is no run with a request.
     """
+    loads.require_known(results)
     manifest, made = results.manifest(), loads.open_runs(results)
     if not made:
         raise ResultsError(f"{results.folder} has no run with a request")

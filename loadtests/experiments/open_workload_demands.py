@@ -17,6 +17,7 @@ from itertools import pairwise
 from math import ceil, inf
 from statistics import fmean
 
+from loadtests.experiments.open_workload_loads import CLOSED, DEMANDS
 from loadtests.experiments.open_workload_servers import Measured
 from loadtests.generation.calibration import Calibration, turnaround_s
 from loadtests.generation.rows import Row, Window, closed_window
@@ -31,7 +32,6 @@ from loadtests.models.estimates import BATCHES, Interval, Verdict, batch_means, 
 from loadtests.models.laws import DELAY, Station
 from loadtests.models.open_queue import ONE, Queue
 
-DEMANDS, CLOSED = "demands", "closed"
 ENGINE = ("index", "decompress", "hash", "decode", "filter")  # the index, or stages of a scan
 FILES = ("file", "emulated")
 LEAST_ANSWERS = 2 * BATCHES

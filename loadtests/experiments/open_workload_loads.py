@@ -23,7 +23,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, UNROUNDED
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
-from loadtests.lab.results import Line, Results
+from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.models.estimates import BATCHES, REPLICATIONS, WARM_UP_ARRIVALS, warm_up_of
 from loadtests.models.open_queue import Queue
 
@@ -63,6 +63,7 @@ MOST_UNTOLD = 0.01  # share of the requests without a service time; those get th
 DRAWS = 8  # of service times, to forecast with
 SMALL = 1e-4  # relative step of a derivative
 PLAN, REFUSED, CALIBRATION = "plan", "refused", "calibration-"
+DEMANDS, CLOSED = "demands", "closed"
 SERVICE_FACTS = "service"
 
 
@@ -332,6 +333,15 @@ class OpenRun(RunLine):
         for n, time_s in zip(order, replayed_s, strict=True):
             found[n] -= time_s
         return found
+
+
+def require_known(results: Results) -> None:
+    """Raise ResultsError if a server in the tables has a name that only another version knows."""
+    for table in (PLAN, REFUSED, DEMANDS, CLOSED):
+        for line in results.rows_if_any(table):
+            if line["server"] not in SERVERS:
+                told = f"was measured by another version of the lab (it names {line['server']!r})"
+                raise ResultsError(f"{results.folder} {told}; measure again")
 
 
 def open_runs(results: Results) -> list[OpenRun]:

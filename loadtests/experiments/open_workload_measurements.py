@@ -76,6 +76,7 @@ def measure(run: Run) -> None:
 
 def measure_loads(run: Run, plan: Sequence[Load]) -> None:
     """Make the runs of these loads that the results lack, in order."""
+    loads.require_known(run.results)
     left = _missing(run, plan)
     with run.results.more(loads.PLAN, RunLine) as table:
         for server, of_server in grouped(left, lambda one: one.load.server).items():

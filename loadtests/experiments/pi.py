@@ -48,6 +48,7 @@ SENTENCES = Sentences("pi")
 
 def analyse(results: Results) -> Report:
     """Report what was measured. Raises ResultsError if no customer asked yet."""
+    loads.require_known(results)
     found = alone(results)
     if not all((kind, engine) in found for kind in KINDS for engine in (INDEX, SCAN)):
         raise ResultsError(f"{results.folder} lacks the service times of one customer")
@@ -58,6 +59,7 @@ def analyse(results: Results) -> Report:
     closed, facts = closed_points(results), results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1]
     refused = results.lines_if_any(loads.REFUSED, loads.RefusedLine)
     looked_at = [*(run.key for run in made), *(line.key for line in refused)]
+    is_over = manifest["state"] == "complete"  # else what is missing was not reached yet
     under_load: list[Table | Figure] = []
     if steady:
         words = SENTENCES.one("response")
@@ -75,7 +77,7 @@ def analyse(results: Results) -> Report:
         "findings",
         facts=facts,
         steady=steady,
-        left_out=left_out(looked_at, manifest.get("loads", ())),
+        left_out=left_out(looked_at, manifest.get("loads", ())) if is_over else (),
         refused=refused,
         forecasts=FORECASTS,
         percent=percent,

@@ -558,7 +558,7 @@ def little_of_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_server_that_tells_no_times_is_busy_all_the_time(tmp_path: Path) -> None:
     results = results_of("open-workload", tmp_path)
-    with results.more(learning.DEMANDS, learning.DemandsLine) as table:
+    with results.more(loads.DEMANDS, learning.DemandsLine) as table:
         table.add(learning.DemandsLine("d", SERVICE, 0, 1, None))
     keep(results, [Row("d", n, "k", n, n, None, n + 0.02, None, 200, "") for n in range(3)])
     judge(results, {"d": True})

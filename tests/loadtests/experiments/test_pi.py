@@ -17,6 +17,7 @@ from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as open_measuring
 from loadtests.experiments import pi
 from loadtests.experiments import pi_measurements as measuring
+from loadtests.experiments.open_workload_demands import ClosedLine
 from loadtests.experiments.open_workload_loads import (
     ELSEWHERE,
     ELSEWHERE_QUESTIONS,
@@ -27,16 +28,17 @@ from loadtests.experiments.open_workload_loads import (
     RunLine,
     open_runs,
 )
+from loadtests.experiments.open_workload_measurements import measure_loads
 from loadtests.experiments.open_workload_servers import each_once, in_turn, questions_of, rankings
 from loadtests.experiments.pi_measurements import LEAST_FACTOR, MachineLine, fitting, left_out
-from loadtests.experiments.running import resume
+from loadtests.experiments.running import analyse, resume
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row
 from loadtests.lab import service_facts
 from loadtests.lab.content import Report
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.one_customer import Asked, Recorded
-from loadtests.lab.results import Results
+from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.processes import ProgramFailed, Site, free_port, running
 from loadtests.questions import KINDS
@@ -241,6 +243,25 @@ class TestReport:
         sentence = self.made_up(tmp_path, monkeypatch, *runs).conclusion
         assert "from one customer holds for rankings at 0.3 and 0.5 of L" in sentence
         assert "; it does not hold for scans at 0.3 of L" in sentence
+
+    def test_only_a_session_that_is_over_had_too_little_time(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for state, sentences in (("interrupted", 0), ("complete", 2)):
+            found = self.made_up(tmp_path / state, monkeypatch, state=state).findings
+            assert sum("did not fit into the time" in said for said in found) == sentences
+
+    @pytest.mark.parametrize("experiment", ["pi", "open-workload"])
+    def test_a_result_with_names_of_another_version_is_told(
+        self, experiment: str, tmp_path: Path
+    ) -> None:
+        results = results_of(experiment, tmp_path)
+        with results.table("closed", ClosedLine) as table:
+            table.add(ClosedLine("closed-1", "elsewhere-scans", 1))
+        run = Run(Options(Mode.REAL), results, tmp_path, print)
+        for again in (lambda: analyse(results), lambda: measure_loads(run, ())):
+            with pytest.raises(ResultsError, match=r"another version .*'elsewhere-scans'.*again"):
+                again()
 
 
 @pytest.fixture
