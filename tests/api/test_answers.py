@@ -6,6 +6,7 @@ import shutil
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,6 +16,7 @@ from flask.testing import FlaskClient
 from backend.api.problems import Problems
 from backend.base.errors import FlightchainError
 from backend.base.version import VERSION
+from backend.sealing.miner import Miner
 from backend.storage.block_store import BlockStore
 from tests.api.worlds import (
     GOOD,
@@ -32,6 +34,7 @@ from tests.api.worlds import (
 )
 from tests.cases import each_of
 from tests.storage.chains import block_file, flip
+from tests.submitting import at_work, run_together
 
 ENGINES = ("index", "scan")
 CITY_NAMES = ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")
@@ -456,6 +459,31 @@ def test_a_block_sealed_meanwhile_is_seen_at_once(tmp_path: Path) -> None:
             assert answer["count"] == 1
             assert answer["as_of"]["height"] == world.tip + 1
         assert good(client.get("/tip"))["transactions"] == len(world.transactions) + 1
+
+
+def test_counts_never_go_back_while_flights_are_posted_and_sealed(tmp_path: Path) -> None:
+    """Whoever asks any worker after an answer has come is told no less."""
+    world_in(tmp_path)
+    asked = urlencode({"OP_CARRIER_FL_NUM": GOOD["OP_CARRIER_FL_NUM"], "FL_DATE": GOOD["FL_DATE"]})
+    paths = ["/tip", *(f"/filter_transactions?{asked}&engine={engine}" for engine in ENGINES)]
+    settings, most, lock = settings_for(tmp_path, mine_interval_s=0.05), Counter[str](), Lock()
+    with client_of(settings) as one, client_of(settings) as other, at_work(Miner(settings, print)):
+
+        def work(number: int) -> None:
+            client = (one, other)[number % 2].application.test_client()
+            for turn in range(30):
+                if number < 2:
+                    good(client.post("/transactions", json=GOOD), 202)
+                path, least = paths[turn % 3], most[paths[turn % 3]]
+                found = good(client.get(path))
+                count = found["count"] if "count" in found else found["transactions"]
+                assert count >= least, path
+                with lock:
+                    most[path] = max(most[path], count)
+
+        run_together(6, work)
+        assert one.post("/transactions?mode=commit", json=GOOD).status_code == 201
+        assert {good(other.get(path))["count"] for path in paths[1:]} == {61}
 
 
 def test_a_damaged_block_is_named_and_its_neighbours_still_answer(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The pages answer only who asks by a name of theirs, and never keep a token of an address."""
 
 import gzip
+import sys
+from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
@@ -8,6 +10,8 @@ from flask.testing import FlaskClient
 from frontend.app import HEADERS, create_app
 from frontend.errors import InvalidSetting
 from frontend.settings import Settings, from_environment
+from tests.api.processes import Service, free_port, until
+from tests.raw_http import answer_to
 
 SECRET = "kJ8sW-very_secret"
 EVIL = {"Host": "evil.example", "Origin": "http://evil.example"}
@@ -71,3 +75,34 @@ def test_pages_for_all_addresses_take_addresses_and_no_names() -> None:
 def test_a_name_that_is_none_is_refused_at_the_start() -> None:
     with pytest.raises(InvalidSetting, match="FLIGHTCHAIN_HOSTS 'a:80': 'a:80' is not a name"):
         from_environment({"FLIGHTCHAIN_HOSTS": "a:80"})
+
+
+def test_running_pages_log_no_token(tmp_path: Path) -> None:
+    port = free_port()
+    command, named = (sys.executable, "-m", "frontend"), {"FLIGHTCHAIN_FRONTEND_PORT": port}
+    pages = Service(tmp_path / "chain", command=command, **named)
+
+    def answer(line: str, body: str = "") -> bytes:
+        lines = (
+            line,
+            "Host: localhost",
+            "Origin: http://localhost",
+            f"Content-Length: {len(body)}",
+            "Connection: close",
+        )
+        kind = "Content-Type: application/x-www-form-urlencoded"
+        return answer_to(port, "\r\n".join([*lines, kind, "", body]).encode())
+
+    try:
+        until(lambda: answer("GET /health/live HTTP/1.1").startswith(b"HTTP/1.1 200 "))
+        for line in (
+            f"GET /add?token={SECRET} HTTP/1.1",
+            f"get /?a=1&Access_Token={SECRET} HTTP/9.9",
+            f"GET /?token={SECRET} nonsense HTTP/1.1",
+            "POST /add HTTP/1.1",
+        ):
+            assert SECRET.encode() not in answer(line, f"step=add&TOKEN={SECRET}")
+        assert pages.stop() == 0
+        assert SECRET not in pages.said()
+    finally:
+        pages.end()

@@ -1,5 +1,6 @@
 """Interactions over HTTP with Locust: from an experiment, and by hand."""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +12,7 @@ from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.run import Generator
 from loadtests.processes import Service, Site, running
 from loadtests.scenarios import STEPS, mixed_interactions
+from tests.http_servers import Handler, served_by
 from tests.loadtests.generation.conftest import Hand
 from tests.loadtests.material import NEW, QUESTIONS, imported_chain
 
@@ -40,6 +42,23 @@ def test_customers_do_what_they_are_told_in_its_order(served: Service, tmp_path:
 def _of(steps: list[Row]) -> tuple[int, int]:
     number = steps[0].index // 10_000 // 16
     return steps[0].index % 10_000, number
+
+
+def test_each_customer_keeps_its_connection(tmp_path: Path) -> None:
+    class Kept(Handler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            clients[self.client_address] += 1
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    clients = Counter[object]()
+    one = Interaction("k", (Step("tip", "GET", "/tip"),) * 2)
+    with served_by(Kept) as url:
+        Generator(tmp_path).interactions(Site(url), [[one] * 3] * 2, "kept")
+    assert sorted(clients.values()) == [6, 6]
 
 
 def test_nothing_follows_a_step_that_failed(served: Service, tmp_path: Path) -> None:
