@@ -98,12 +98,7 @@ def analyse(results: Results) -> Report:
 
 def closed_table(closed: Sequence[Closed]) -> Table:
     """The closed runs, beside what mean value analysis predicts."""
-    return Table.of(
-        "Closed runs",
-        closed,
-        _OF_CLOSED,
-        "The verdict is about the throughput X as served.",
-    )
+    return Table.of("Closed runs", closed, _OF_CLOSED, SENTENCES.one("closed"))
 
 
 def _section(title: str, told: str, *parts: Table | Figure | None) -> Section:
@@ -249,7 +244,7 @@ _OF_CLOSED: Sequence[Column[Closed]] = [
     ("Measured X / 1/s", lambda point: give_or_take(point.throughput_per_s)),
     ("Predicted R / ms", lambda point: 1000 * point.predicted.response_time_s),
     ("Measured R / ms", lambda point: 1000 * point.window.mean_response_s),
-    ("Verdict", lambda point: str(point.verdict)),
+    ("The forecast", lambda point: FORECASTS[point.verdict]),
 ]
 _OF_CALIBRATIONS: Sequence[Column[OpenRun]] = [
     ("Server", lambda run: SERVERS[run.server]),

@@ -38,28 +38,17 @@ LOAD: Sequence[Column[AtLoad]] = [
 ]
 
 
-def response(
-    points: Sequence[Steady],
-    short: Sequence[AsTheStudy],
-    words: str = "",
-    table: Table | None = None,
-) -> Figure:
-    """Figure 2: response times against load, with all layers. short: by the study's protocol.
-
-    words, table: its caption and its numbers; those of the study's figure if they are not given.
-    """
-    fcfs = [ONE.steady(x, 1.0, UNROUNDED.variation).response_time_s for x in CURVE]
+def response(points: Sequence[Steady], short: Sequence[AsTheStudy]) -> Figure:
+    """Figure 2: response times against load, with all layers. short: by the study's protocol."""
     shared = [mg1_ps(x, 1.0).response_time_s for x in CURVE]
     paired = [estimated(point.paired) for point in points]
     beside = [point.key.fraction + ASIDE for point in points]
     xs, expected = [one.key.fraction for one in short], [one.expected for one in short]
+    formula, *seen = layers(points, "M/G/1, FCFS")
     series = [
-        Series("M/G/1, FCFS", "model", CURVE, fcfs),
+        formula,
         Series("M/G/1, PS", "bound", CURVE, shared),
-        Series(
-            "the study, published", "study", [*PUBLISHED], [*PUBLISHED.values()], shape="points"
-        ),
-        *_measured(points),
+        *seen,
         measured("paired estimate", "bound", beside, paired, shape="points"),
         Series("ours, as the study did", "second", xs, [one.mean for one in short], shape="points"),
         Series(
@@ -72,19 +61,29 @@ def response(
             shape="points",
         ),
     ]
-    return figure(
-        "Response time against load",
-        words or SENTENCES.one("response"),
-        Axis("arrival rate as a share of L"),
-        Axis("mean response time / E[S]", limits=(0, 12)),
-        [one for one in series if len(one.xs)],
-        table or _response_table(points, {one.key.fraction: one for one in short}),
-    )
+    table = _response_table(points, {one.key.fraction: one for one in short})
+    return against_load(SENTENCES.one("response"), series, table)
 
 
-def _measured(points: Sequence[Steady]) -> list[Series]:
-    """For each server the measured means, and what its model predicts if it is not M/G/1."""
-    series = []
+def against_load(words: str, series: Sequence[Series], table: Table) -> Figure:
+    """A figure of response times against load, of those series that have points."""
+    x = Axis("arrival rate as a share of L")
+    y = Axis("mean response time / E[S]", limits=(0, 12))
+    there = [one for one in series if len(one.xs)]
+    return figure("Response time against load", words, x, y, there, table)
+
+
+def layers(points: Sequence[Steady], name: str) -> list[Series]:
+    """The formula of one worker under this name, what the study printed, and what was measured.
+
+    Of a server that is not M/G/1 there is what its model predicts, too.
+    """
+    fcfs = [ONE.steady(x, 1.0, UNROUNDED.variation).response_time_s for x in CURVE]
+    theirs = [*PUBLISHED], [*PUBLISHED.values()]
+    series = [
+        Series(name, "model", CURVE, fcfs),
+        Series("the study, published", "study", *theirs, shape="points"),
+    ]
     by_server = grouped(points, lambda point: point.key.server)
     for (server, own), source in zip(by_server.items(), SOURCES, strict=False):
         xs = [point.key.fraction for point in own]
@@ -134,8 +133,9 @@ def throughput(points: Sequence[Closed], table: Table) -> Figure:
         x = [estimated(point.throughput_per_s) for point in own]
         predicted = [point.predicted.throughput_per_s for point in own]
         series.append(measured(SERVERS[server], source, xs, x, shape="points"))
-        series.append(Series("", source, xs, predicted, shape="curve"))
-    x_axis, y_axis = Axis("customers N"), Axis("throughput X / 1/s")
+        name = "" if series[1:] else "mean value analysis"
+        series.append(Series(name, source, xs, predicted, shape="curve"))
+    x_axis, y_axis = Axis("customers N"), Axis("throughput X / 1/s", limits=(0, None))
     told = SENTENCES.one("throughput")
     return figure("Throughput against customers", told, x_axis, y_axis, series, table)
 

@@ -174,8 +174,8 @@ class _UnderTest:
         own, total = (sum(map(self._takes_s, of)) / 60 for of in (left[:1], left))
         about = "at most" if self._run.options.until_decided else "about"
         return (
-            f"{_told(left[0].load)}, runs: {left[0].lacking}, {about} {own:.1f} min; with all that "
-            f"is left {about} {total:.1f} min"
+            f"{_told(left[0].load)}, runs: {left[0].lacking}, {about} {own:.1f} min of {about} "
+            f"{total + self._run.later_s / 60:.1f} min left in all"
         )
 
     def _takes_s(self, one: Missing) -> float:

@@ -62,11 +62,10 @@ def analyse(results: Results) -> Report:
     is_over = manifest["state"] == "complete"  # else what is missing was not reached yet
     under_load: list[Table | Figure] = []
     if steady:
+        series = figures.layers(steady, "formula of one worker")
+        numbers = Table("", (), ())  # they are in the table beside it
         words = SENTENCES.one("response")
-        under_load = [
-            _open_table(steady),
-            figures.response(steady, [], words, _response_table(steady)),
-        ]
+        under_load = [_open_table(steady), figures.against_load(words, series, numbers)]
     sections = [
         Section("One customer", SENTENCES("alone"), [_service_times(found)]),
         Section("Under load", SENTENCES("load"), under_load),
@@ -87,20 +86,20 @@ def analyse(results: Results) -> Report:
         [section for section in sections if section.parts],
         [*_metrics(found, steady)],
         failure=_failure(steady, is_quick=manifest["quick"]),
-        conclusion=_conclusion(facts, found, steady, machine, closed),
+        conclusion=_conclusion(facts, found, made, steady, machine),
     )
 
 
 def _conclusion(
     facts: ServiceFacts,
     found: dict[tuple[str, str], Recorded],
+    made: Sequence[loads.OpenRun],
     steady: Sequence[Steady],
     machine: Sequence[MachineLine],
-    closed: Sequence[Closed],
 ) -> str:
     index_s, scan_s = (mean_of(found[COUNTER, engine].times_s) for engine in (INDEX, SCAN))
     shares = grouped(steady, lambda point: point.forecast)
-    highest = max(closed, key=lambda point: point.throughput_per_s.estimate, default=None)
+    by_server = grouped(made, lambda run: run.server).items()
     heat = [line.temperature_celsius for line in machine if line.temperature_celsius is not None]
     return SENTENCES.one(
         "conclusion",
@@ -108,8 +107,14 @@ def _conclusion(
         index_s=index_s,
         scan_s=scan_s,
         theirs_s=SERVICE_TIMES[COUNTER].mean_s,
-        highest=highest and highest.throughput_per_s.estimate,
-        highest_of=highest and loads.SERVERS[highest.of.server],
+        asked=[
+            (
+                loads.SERVERS[server],
+                mean_of([run.service_time_s for run in runs]),
+                mean_of([run.rate_per_s / run.fraction for run in runs]),
+            )
+            for server, runs in by_server
+        ],
         forecasts=[
             (words, _where(shares[verdict]))
             for verdict, words in FORECASTS.items()
@@ -175,7 +180,8 @@ def _open_table(steady: Sequence[Steady]) -> Table:
         "Response times under load, study 000 and this Pi",
         steady,
         [
-            *figures.LOAD,
+            ("Asked for", lambda point: loads.SERVERS[point.key.server]),
+            ("Share of L", lambda point: f"{point.key.fraction:.2g}"),
             ("Requests", lambda point: point.arrivals),
             ("Requests / s", lambda point: point.runs[0].rate_per_s),
             ("The study's / E[S]", lambda point: comparing.PUBLISHED.get(point.key.fraction)),
@@ -183,19 +189,6 @@ def _open_table(steady: Sequence[Steady]) -> Table:
             ("Forecast / E[S]", lambda point: point.predicted),
             ("Difference", lambda point: percent(point.difference, point.predicted)),
             ("The forecast", lambda point: FORECASTS[point.forecast]),
-        ],
-    )
-
-
-def _response_table(steady: Sequence[Steady]) -> Table:
-    return Table.of(
-        "Mean response time",
-        steady,
-        [
-            *figures.LOAD,
-            ("Forecast / E[S]", lambda point: point.predicted),
-            ("Ours / E[S]", lambda point: give_or_take(point.raw)),
-            ("Paired estimate / E[S]", lambda point: give_or_take(point.paired)),
         ],
     )
 

@@ -158,9 +158,12 @@ def measure(run: Run) -> None:
         plan = planned(run)
         for told in left_out((load.key for load in plan), run.options.loads):
             run.say(told)
-        seconds = LATEST * _load_s(run)
-        for of_server in grouped(plan, lambda load: load.server).values():
-            in_time = replace(run, until_s=time.monotonic() + seconds)
+        by_server = grouped(plan, lambda load: load.server)
+        for later, of_server in zip(
+            reversed(range(len(by_server))), by_server.values(), strict=True
+        ):
+            until_s = time.monotonic() + LATEST * _load_s(run)
+            in_time = replace(run, until_s=until_s, later_s=later * _load_s(run))
             measuring.measure_loads(in_time, of_server)
 
 

@@ -177,7 +177,7 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
         made, rejected = len(runs), sum(row.get("accepted") == NO for row in runs)
         told = f"Runs: {made}. Rejected by rule: {rejected}; these are kept, but count nowhere."
         rows = [[_cell(text) for text in row.values()] for row in runs]
-        more = [Section("Runs", [told], [Table("All runs", list(runs[0]), rows)])]
+        more = [Section("Runs", [told], [Table("All runs", list(runs[0]), rows, is_folded=True)])]
         if rejected == made:
             told = f"all runs ({made}) were rejected by rule, so nothing was measured that counts"
             failure = report.failure or told

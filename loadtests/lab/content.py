@@ -28,6 +28,7 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     note: str = ""  # a sentence below the table
     digits: int = 3  # number of significant ones
+    is_folded: bool = False  # until a reader opens it
 
     @classmethod
     def of(

@@ -54,6 +54,7 @@ class Run:
     scratch: Path  # for chains and logs, removed at the end
     say: Callable[[str], None]  # shows one line of progress
     until_s: float = inf  # on CLOCK_MONOTONIC, when no new run is to begin
+    later_s: float = 0.0  # that what is measured after these loads takes
     asked: set[str] = field(default_factory=set)  # paths that a service got which may keep answers
 
     @property

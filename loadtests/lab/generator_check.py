@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from loadtests.generation.rows import Row
 from loadtests.generation.rules import RULES, Facts
 from loadtests.generation.schedule import Request, arrivals
-from loadtests.lab.content import Section, Table
+from loadtests.lab.content import Section, Table, told_s
 from loadtests.lab.experiment import Run
 from loadtests.lab.repeated import unused_name
 from loadtests.lab.results import Line, Results
@@ -103,10 +103,10 @@ def would_be_rejected(facts: Facts, *, is_shared: bool) -> Iterator[str]:
             f"{limits['foreign_cpu']:g} % every run is rejected. "
             + ("Runs are kept, and the report is marked." if is_shared else ON_SHARED)
         )
-    shortest_ms = 1000 * lag_s / (limits["dispatch_lag_mean"] / 100)
+    shortest_s = lag_s / (limits["dispatch_lag_mean"] / 100)
     yield (
         f"Requests are sent {1000 * lag_s:.2f} ms late on average here, so what takes less than "
-        f"{shortest_ms:.3g} ms cannot be decided."
+        f"{told_s(shortest_s)} cannot be decided."
     )
 
 

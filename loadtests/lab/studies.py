@@ -311,7 +311,8 @@ def regenerated(page: str, repetitions: int = REPETITIONS, seed: int = 1) -> str
 
 def errata_section(study: str, path: Path = PAGE) -> Section:
     """What a study prints wrong, as the page lists it."""
-    return Section("Errata", parts=[Table(f"Errata of study {study}", *_errata(study, path))])
+    table = Table(f"Errata of study {study}", *_errata(study, path), is_folded=True)
+    return Section("Errata", parts=[table])
 
 
 def _errata(study: str, path: Path) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

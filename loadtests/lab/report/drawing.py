@@ -80,11 +80,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis. label: quantity and unit. limits, ticks: if none are given, the values decide."""
+    """An axis. label: quantity and unit. limits, ticks: if one is not given, the values decide."""
 
     label: str
     is_logarithmic: bool = False
-    limits: tuple[float, float] | None = None
+    limits: tuple[float, float | None] | None = None
     ticks: Sequence[float] = ()
 
 
@@ -115,10 +115,19 @@ def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
                 _curve(axes, one)
         _frame(axes, x, y, series)
         if sum(bool(one.name) for one in series) > 1:
-            canvas.legend(loc="outside upper left", ncols=3)
+            _legend(canvas)
         written = io.StringIO()
         canvas.savefig(written, format="svg", transparent=True, metadata={"Date": None})
     return _inline(written.getvalue(), sha256(words.encode()).hexdigest()[:8])
+
+
+def _legend(canvas: Canvas) -> None:
+    """Add a legend above the axes, in as many columns as there is room for."""
+    for columns in (3, 2, 1):
+        legend = canvas.legend(loc="outside upper left", ncols=columns)
+        if columns == 1 or legend.get_window_extent().width <= canvas.bbox.width:
+            return
+        legend.remove()
 
 
 _SHAPES: Mapping[Shape, dict[str, Any]] = {  # what a shape has otherwise than its source

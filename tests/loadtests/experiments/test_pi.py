@@ -243,6 +243,7 @@ class TestReport:
         sentence = self.made_up(tmp_path, monkeypatch, *runs).conclusion
         assert "from one customer holds for rankings at 0.3 and 0.5 of L" in sentence
         assert "; it does not hold for scans at 0.3 of L" in sentence
+        assert "second, are 40.0 ms and 25.0 for rankings, 40.0 ms and 25.0 for scans." in sentence
 
     def test_only_a_session_that_is_over_had_too_little_time(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -310,6 +311,8 @@ def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_p
         "Service times, study 000 and this Pi",
         "Response time against load",
         "Throughput against customers",
+        "mean value analysis",
+        "All runs (",
         "The Pi meanwhile",
     ):
         assert title in page

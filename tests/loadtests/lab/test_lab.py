@@ -206,6 +206,8 @@ class TestReport:
     def test_lists_rejected_runs_and_the_errata_of_its_study(self, tmp_path: Path) -> None:
         page = report_of(done(tmp_path / "one"))
         assert "Runs: 2. Rejected by rule: 1; these are kept, but count nowhere." in page
+        assert "All runs (2 rows)</summary>" in page  # folded, as the errata are
+        assert re.search(r"Errata of study 002 \(\d+ rows\)</summary>", page)
         assert "Schema validation in Go" in page
         assert "Equation (1)" not in page
 
@@ -257,6 +259,16 @@ class TestDrawing:
             svg = drawn(axis, Axis("y"), [Series("a", "ours", [15, highest], [1, 1])])
             assert (">20</text>" in svg, ">50</text>" in svg) == (between, between)
             assert "×" not in svg
+
+    def test_a_legend_stays_within_the_figure(self) -> None:
+        names = [f"{letter} server with a long name, and more of it" for letter in "abc"]
+        svg = drawn(Axis("x"), Axis("y"), [Series(name, "ours", [1], [1]) for name in names])
+        places = [re.search(rf'x="([\d.]+)"[^>]*>{name}</text>', svg) for name in names]
+        assert all(place and float(place[1]) + 5 * len(names[0]) < 504 for place in places)
+
+    def test_an_axis_may_begin_at_0_and_end_where_its_values_do(self) -> None:
+        svg = drawn(Axis("x"), Axis("y", limits=(0, None)), [Series("a", "ours", [7, 8], [41, 44])])
+        assert all(f">{tick}</text>" in svg for tick in (0, 40))
 
     def test_a_series_without_a_name_is_not_in_the_legend(self) -> None:
         points = Series("measured", "second", [1, 2], [1, 2], shape="points")
