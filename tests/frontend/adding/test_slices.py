@@ -290,6 +290,7 @@ def test_tables_come_in_the_order_of_their_names(tmp_path: Path) -> None:
         pytest.param(lzma.compress(GOOD.encode()), id="xz"),
         pytest.param(bz2.compress(GOOD.encode()), id="bz2"),
         pytest.param(b"PAR1 and more", id="parquet"),
+        pytest.param(b"PAR1 and\rmore", id="a byte like a line end of old Macs"),
         pytest.param(b' [{"FL_DATE": 1},\n {}]\n', id="array"),
         pytest.param(b'{\n "transactions": []}\n', id="block"),
         pytest.param(b'{"status": "ok", "data": [{"FL_DATE": 1}]}\n', id="object with a list"),
