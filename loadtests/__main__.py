@@ -15,6 +15,7 @@ import click
 
 from loadtests.experiments import NAMES, OF_FILES, experiment, pi_measurements, running
 from loadtests.lab import network_file, studies
+from loadtests.lab.content import Report
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.response_times import check_threshold
 from loadtests.lab.results import REPORT, Results, ResultsError
@@ -77,6 +78,12 @@ def _page(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 def _write(page: str, out: Path) -> None:
     out.write_text(page, encoding="utf-8")
     click.echo(out)
+
+
+def _end(folder: Path, report: Report | None) -> None:
+    click.echo(folder)
+    if report and report.failure:
+        raise click.ClickException(report.failure)
 
 
 @click.group(help=__doc__)
@@ -158,10 +165,7 @@ def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:
         _say(told)
     folder = _new_folder("pi", out)
     options = Options(Mode.REAL, host=site.url, **chosen)
-    report = running.run(experiment("pi"), options, folder, _say)
-    click.echo(folder)
-    if report and report.failure:
-        raise click.ClickException(report.failure)
+    _end(folder, running.run(experiment("pi"), options, folder, _say))
 
 
 @main.command()
@@ -172,10 +176,7 @@ def resume(folder: Path) -> None:
     It is disturbed if most of its runs were rejected. Runs that count are kept, and the missing
     ones are measured.
     """
-    report = running.resume(folder, _say)
-    click.echo(folder)
-    if report and report.failure:
-        raise click.ClickException(report.failure)
+    _end(folder, running.resume(folder, _say))
 
 
 @main.command()

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +93,7 @@ def markdown(measurements: Sequence[Measurement]) -> Iterator[str]:
     for row in measurements:
         target = f"{row.target}: missed" if row.reached is False else row.target
         yield f"| {row.number} | {row.name} | {row.value} | {target} |"
-    for origin, rows in groupby(sorted(measurements, key=_origin_and_number), _origin):
+    by_origin = sorted(measurements, key=attrgetter("origin", "number"))
+    for origin, rows in groupby(by_origin, attrgetter("origin")):
         numbers = dict.fromkeys(str(row.number) for row in rows)
         yield from ("", f"Row{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {origin}.")
-
-
-def _origin(measurement: Measurement) -> str:
-    return measurement.origin
-
-
-def _origin_and_number(measurement: Measurement) -> tuple[str, int]:
-    return measurement.origin, measurement.number

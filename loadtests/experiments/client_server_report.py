@@ -138,9 +138,14 @@ def alone_table(alone: Sequence[Point]) -> Table:
 
 
 def points_figure(
-    title: str, told: str, points: Sequence[Point], x: Axis, at: Callable[[Point], float]
+    title: str, part: str, points: Sequence[Point], x: Axis, at: Callable[[Point], float]
 ) -> Figure:
-    """A figure of response times along `x`, where a point is `at`, with the table of its points."""
+    """A figure of response times along `x`, where a point is `at`, with the table of its points.
+
+    part: of the sentences, about the curve of those that count.
+    """
+    counted = accepted(points)
+    told = SENTENCES.one(part, curves=[counted]) if counted else NONE_COUNTS
     return figure(title, told, x, RESPONSE, curves(points, at), measured_table(points))
 
 

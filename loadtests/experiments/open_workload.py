@@ -59,6 +59,7 @@ def analyse(results: Results) -> Report:
         raise ResultsError(f"{results.folder} has no run with a request")
     runs, until_decided = accepted(made), manifest.get("until_decided", False)
     steady = comparing.steady_points(made, is_until_decided=until_decided)
+    brief = [run for run in runs if run.part == loads.AS_THE_STUDY]
     short, closed = comparing.study_points(runs, manifest["seed"]), closed_points(results)
     sections = [
         _section("Response time against load", "units", figures.response(steady, short)),
@@ -70,7 +71,7 @@ def analyse(results: Results) -> Report:
             "short",
             Table.of("As the study measured", short, _OF_SHORT, REPORT_SECONDS, digits=4),
         ),
-        Section("Over the time of a run", [], _over_time(runs)),
+        Section("Over the time of a run", parts=figures.over_time(brief) if brief else []),
         _of_calibrations(runs),
     ]
     findings = SENTENCES(
@@ -134,11 +135,6 @@ def _of_calibrations(runs: Sequence[OpenRun]) -> Section:
     return _section("Calibration", "calibration", table)
 
 
-def _over_time(runs: Sequence[OpenRun]) -> list[Figure]:
-    brief = [run for run in runs if run.part == loads.AS_THE_STUDY]
-    return figures.over_time(brief) if brief else []
-
-
 # --- findings ------------------------------------------------------------------------------------
 
 
@@ -182,13 +178,10 @@ def _metrics(
     for server, of_server in grouped(runs, lambda run: run.server).items():
         calibrated = {run.calibration: run.service_time_s for run in of_server}
         yield estimate([*calibrated.values()]).metric(f"service_time[{server}]", "s")
-    shares = []
     for point in steady:
-        name = f"[{point.key.server},{point.key.fraction:g}]"
-        yield estimated(point.raw).metric(f"response_time{name}", "")
-        share = point.difference.times(1 / point.predicted)
-        shares.append(Metric(f"forecast_error{name}", share.estimate, "", *share.ends))
-    yield from shares
+        name = f"response_time[{point.key.server},{point.key.fraction:g}]"
+        yield estimated(point.raw).metric(name, "")
+    yield from (point.error for point in steady)
     for one in closed:
         name = f"throughput[{one.of.server},{one.customers}]"
         yield estimated(one.throughput_per_s).metric(name, "1/s")

@@ -28,6 +28,7 @@ from statistics import fmean
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments.open_workload_loads import LoadKey, OpenRun
 from loadtests.grouping import grouped
+from loadtests.lab.content import Metric
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import Repeated, accepted, reasons_by_run
 from loadtests.lab.results import Results
@@ -155,6 +156,13 @@ class Steady(AtLoad):
     def paired(self) -> Interval:
         """The measured mean, without the chance of its arrivals."""
         return self.difference.plus(self.predicted)
+
+    @property
+    def error(self) -> Metric:
+        """The difference as a share of the forecast."""
+        share = self.difference.times(1 / self.predicted)
+        name = f"forecast_error[{self.key.server},{self.key.fraction:g}]"
+        return Metric(name, share.estimate, "", *share.ends)
 
     @property
     def by_calibration(self) -> list[float]:

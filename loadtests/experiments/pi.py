@@ -17,7 +17,7 @@ from loadtests.experiments.open_workload_comparison import (
     give_or_take,
     percent,
 )
-from loadtests.experiments.open_workload_demands import Closed, closed_points
+from loadtests.experiments.open_workload_demands import closed_points
 from loadtests.experiments.pi_measurements import (
     INDEX,
     MACHINE,
@@ -60,6 +60,7 @@ def analyse(results: Results) -> Report:
     refused = results.lines_if_any(loads.REFUSED, loads.RefusedLine)
     looked_at = [*(run.key for run in made), *(line.key for line in refused)]
     is_over = manifest["state"] == "complete"  # else what is missing was not reached yet
+    is_decided = any(point.forecast is not Verdict.NOT_DECIDED for point in steady)
     under_load: list[Table | Figure] = []
     if steady:
         series = figures.layers(steady, "formula of one worker")
@@ -69,7 +70,10 @@ def analyse(results: Results) -> Report:
     sections = [
         Section("One customer", SENTENCES("alone"), [_service_times(found)]),
         Section("Under load", SENTENCES("load"), under_load),
-        Section("Customers who ask again at once", [], _throughput(closed)),
+        Section(
+            "Customers who ask again at once",
+            parts=[figures.throughput(closed, closed_table(closed))] if closed else [],
+        ),
         Section("The Pi meanwhile", [], _over_time(machine)),
     ]
     findings = SENTENCES(
@@ -85,7 +89,7 @@ def analyse(results: Results) -> Report:
         findings,
         [section for section in sections if section.parts],
         [*_metrics(found, steady)],
-        failure=_failure(steady, is_quick=manifest["quick"]),
+        failure="" if manifest["quick"] or is_decided else SENTENCES.one("failure"),
         conclusion=_conclusion(facts, found, made, steady, machine),
     )
 
@@ -134,11 +138,6 @@ def _where(points: Sequence[Steady]) -> str:
             for server, keys in by_server
         ]
     )
-
-
-def _failure(steady: Sequence[Steady], *, is_quick: bool) -> str:
-    is_decided = any(point.forecast is not Verdict.NOT_DECIDED for point in steady)
-    return "" if is_quick or is_decided else SENTENCES.one("failure")
 
 
 def _service_times(found: dict[tuple[str, str], Recorded]) -> Table:
@@ -191,10 +190,6 @@ def _open_table(steady: Sequence[Steady]) -> Table:
             ("The forecast", lambda point: FORECASTS[point.forecast]),
         ],
     )
-
-
-def _throughput(closed: Sequence[Closed]) -> list[Table | Figure]:
-    return [figures.throughput(closed, closed_table(closed))] if closed else []
 
 
 def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
@@ -253,10 +248,7 @@ def _memory_used(line: MachineLine) -> float | None:
 def _metrics(found: dict[tuple[str, str], Recorded], steady: Sequence[Steady]) -> Iterator[Metric]:
     for (kind, engine), run in found.items():
         yield Metric(f"service_time[{kind},{engine}]", mean_of(run.times_s), "s")
-    for point in steady:
-        share = point.difference.times(1 / point.predicted)
-        name = f"forecast_error[{point.key.server},{point.key.fraction:g}]"
-        yield Metric(name, share.estimate, "", *share.ends)
+    yield from (point.error for point in steady)
 
 
 EXPERIMENT = Experiment(

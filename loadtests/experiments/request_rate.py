@@ -7,7 +7,7 @@ from functools import partial
 from loadtests.experiments import client_server_report as report
 from loadtests.experiments.client_server_measurements import LOAD, Plan, already, measuring
 from loadtests.experiments.client_server_points import Point, points
-from loadtests.experiments.client_server_report import SERVERS, told_ms
+from loadtests.experiments.client_server_report import SERVERS
 from loadtests.experiments.client_server_systems import (
     AVERAGE,
     INDEXED,
@@ -109,21 +109,11 @@ def _capped(kind: str, loads: Sequence[Point], limit_per_s: float) -> list[str]:
 
 
 def _figure(number: str, of: Sequence[Point]) -> Figure:
-    told = report.NONE_COUNTS
-    if counted := accepted(of):
-        busiest, last = counted[0], counted[-1]
-        told = (
-            f"With m = {SERVERS}, the response time is {told_ms(busiest.mean_s)} at "
-            f"{_gap_ms(busiest):.3g} ms between arrivals (χ = {busiest.utilisation:.2f})"
-        )
-        more = f" and {told_ms(last.mean_s)} at {_gap_ms(last):.3g} ms"
-        told += f"{more if last is not busiest else ''}."
-    x = Axis("mean time between arrivals (ms)", is_logarithmic=True)
-    return report.points_figure(f"{number}: {of[0].name}", told, of, x, _gap_ms)
-
-
-def _gap_ms(point: Point) -> float:
-    return 1 / point.rate_per_s * 1e3
+    x, title = (
+        Axis("mean time between arrivals (ms)", is_logarithmic=True),
+        f"{number}: {of[0].name}",
+    )
+    return report.points_figure(title, "request_rate", of, x, lambda p: 1000 / p.rate_per_s)
 
 
 EXPERIMENT = Experiment(

@@ -187,7 +187,7 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
         metrics = [*report.metrics, *response_times.metrics(groups)]
         report = replace(report, metrics=metrics)
     thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
-    failures = filter(None, (report.failure, _broken(results, groups, thresholds)))
+    failures = filter(None, (report.failure, broken_thresholds(results, thresholds)))
     report = replace(report, failure="; ".join(failures))
     if manifest.get("shared") and report.conclusion:
         report = replace(report, conclusion=f"On a shared machine: {report.conclusion}")
@@ -201,21 +201,16 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
 
 def broken_thresholds(results: Results, thresholds: Sequence[str]) -> str:
     """Which of these thresholds are true of a load, or cannot be judged, in words; "" if none."""
-    return _broken(results, _groups(results), thresholds)
+    groups = _groups(results) if thresholds else []
+    runs = results.rows_if_any(RUNS.removesuffix(".csv"))
+    if thresholds and not groups and any(response_times.is_of_load(run) for run in runs):
+        return "no open or closed run counts, so no threshold can be judged"
+    return "; ".join(response_times.broken(thresholds, groups))
 
 
 def _groups(results: Results) -> list[response_times.Group]:
     is_of_files = experiment_of(results).name == OF_FILES
     return tool_results.groups(results) if is_of_files else response_times.groups_of(results)
-
-
-def _broken(
-    results: Results, groups: Sequence[response_times.Group], thresholds: Sequence[str]
-) -> str:
-    runs = results.rows_if_any(RUNS.removesuffix(".csv"))
-    if thresholds and not groups and any(response_times.is_of_load(run) for run in runs):
-        return "no open or closed run counts, so no threshold can be judged"
-    return "; ".join(response_times.broken(thresholds, groups))
 
 
 def experiment_of(results: Results) -> Experiment:

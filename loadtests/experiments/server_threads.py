@@ -60,10 +60,8 @@ def analyse(results: Results) -> Report:
 
 def _figure(of: Sequence[Point]) -> Figure:
     title = f"Figure 5: {of[0].title}, λ = {of[0].rate_per_s:.3g}/s"
-    told = report.NONE_COUNTS
-    if counted := accepted(of):
-        told = report.SENTENCES.one("server_threads", curves=[counted])
-    return report.points_figure(title, told, of, Axis("servers m"), lambda p: p.line.servers)
+    x = Axis("servers m")
+    return report.points_figure(title, "server_threads", of, x, lambda p: p.line.servers)
 
 
 EXPERIMENT = Experiment(

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from loadtests.experiments.open_workload_comparison import FORECASTS, percent
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.run import REQUESTS
 from loadtests.lab import response_times
@@ -384,10 +385,14 @@ def analyse(results: Results) -> Report:
     loads = [Load(name, same, calibrated) for name, same in pooled(busy).items()]
     lead = SENTENCES("lead", calibrated=calibrated)
     return Report(
-        SENTENCES("findings", loads=loads, percent=_percent, least=LEAST_VALUES),
+        SENTENCES(
+            "findings", loads=loads, forecasts=FORECASTS, percent=percent, least=LEAST_VALUES
+        ),
         [Section("The forecast of one customer", lead, [_table(loads)])],
         [*_metrics(loads, calibrated)],
-        conclusion=SENTENCES.one("conclusion", verdicts=[str(load.verdict) for load in loads]),
+        conclusion=SENTENCES.one(
+            "conclusion", verdicts=[FORECASTS[load.verdict] for load in loads]
+        ),
     )
 
 
@@ -402,13 +407,6 @@ def groups(results: Results) -> list[Group]:
     return response_times.of_runs(named)
 
 
-def _percent(load: Load) -> str:
-    difference, mean_s = load.difference, load.forecast_s
-    is_known = difference.ends != (None, None)
-    size = f" ± {100 * difference.half_width / mean_s:.1f}" if is_known else ""
-    return f"{100 * difference.estimate / mean_s:+.1f}{size} %"
-
-
 def _table(loads: Sequence[Load]) -> Table:
     return Table.of(
         "Measured and forecast",
@@ -419,8 +417,8 @@ def _table(loads: Sequence[Load]) -> Table:
             ("Runs", lambda load: len(load.runs)),
             ("Measured / ms", lambda load: 1000 * load.mean_s),
             ("Forecast / ms", lambda load: 1000 * load.forecast_s),
-            ("Difference", _percent),
-            ("Verdict", lambda load: load.verdict),
+            ("Difference", lambda load: percent(load.difference, load.forecast_s)),
+            ("The forecast", lambda load: FORECASTS[load.verdict]),
         ],
         "Intervals are over runs and calibrations; the tolerance was fixed before.",
     )

@@ -47,22 +47,6 @@ Parameters = Mapping[str, str]
 Call = Callable[[Ledger, Parameters, bytes], object]
 
 
-def _tip(ledger: Ledger, _parameters: Parameters, _body: bytes) -> object:
-    return ledger.tip()
-
-
-def _filter(ledger: Ledger, parameters: Parameters, _body: bytes) -> object:
-    return ledger.answers.filter_transactions(*asked(FilterTransactions, parameters))
-
-
-def _average(ledger: Ledger, parameters: Parameters, _body: bytes) -> object:
-    return ledger.answers.average_delays(*asked(AverageDelays, parameters))
-
-
-def _count(ledger: Ledger, parameters: Parameters, _body: bytes) -> object:
-    return ledger.answers.flight_counter(*asked(FlightCounter, parameters))
-
-
 def _add(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
     _require_sync(parameters)
     return ledger.submitter.add(flight_of(msgspec.json.decode(body)))
@@ -82,10 +66,16 @@ def _require_sync(parameters: Parameters) -> None:
 
 
 CALLS: Mapping[tuple[str, str], Call] = {
-    ("GET", "/tip"): _tip,
-    ("GET", "/filter_transactions"): _filter,
-    ("GET", "/average_delays"): _average,
-    ("GET", "/flight_counter"): _count,
+    ("GET", "/tip"): lambda of, _, __: of.tip(),
+    ("GET", "/filter_transactions"): lambda of, parameters, _: of.answers.filter_transactions(
+        *asked(FilterTransactions, parameters)
+    ),
+    ("GET", "/average_delays"): lambda of, parameters, _: of.answers.average_delays(
+        *asked(AverageDelays, parameters)
+    ),
+    ("GET", "/flight_counter"): lambda of, parameters, _: of.answers.flight_counter(
+        *asked(FlightCounter, parameters)
+    ),
     ("POST", "/transactions"): _add,
     ("POST", "/transactions/batch"): _add_batch,
 }
