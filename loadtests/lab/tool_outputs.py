@@ -124,7 +124,7 @@ def _of_requests(path: Path, tool: str, requests: Sequence[_Request]) -> list[To
     customers = int(most) if most and times >= 0.9 * len(requests) else None
     run = ToolRun(path.stem, tool, tuple(rows), customers=customers)
     if all(float(request.start_s).is_integer() for request in requests):
-        return [_summed(run)]
+        return _summed(run)
     return [run]
 
 
@@ -136,17 +136,16 @@ def _row(run: str, index: int, request: _Request, begun_s: float) -> Row:
     )
 
 
-def _summed(run: ToolRun) -> ToolRun:
+def _summed(run: ToolRun) -> list[ToolRun]:
     """A run without its rows, as a file that only sums up would have it."""
     good = sorted(row.closed_response_s for row in run.rows if row.succeeded)
     if not good:
         raise ResultsError("has no request that succeeded")
     last, mean_s = len(good) - 1, sum(good) / len(good)
-    quantiles = tuple((at / 200, good[round(at / 200 * last)]) for at in range(201))
+    quantiles = {at / 200: good[round(at / 200 * last)] for at in range(201)}
     duration_s = max(row.done_s for row in run.rows)
-    requests, failed = len(run.rows), len(run.rows) - len(good)
-    summed = ToolRun(run.name, run.tool, (), requests, failed, duration_s, mean_s, quantiles)
-    return replace(summed, customers=run.customers)
+    sums = len(run.rows), len(run.rows) - len(good), duration_s, mean_s
+    return _summary(run.name, run.tool, sums, quantiles, run.customers)
 
 
 def _own_rows(path: Path) -> list[ToolRun]:
@@ -279,8 +278,15 @@ def _jmeter_xml(path: Path) -> list[ToolRun]:
 # --- files that only sum up ----------------------------------------------------------------------
 
 
-def _in_order(quantiles: Mapping[float, float]) -> tuple[tuple[float, float], ...]:
-    return tuple(sorted(quantiles.items()))
+def _summary(
+    name: str,
+    tool: str,
+    sums: tuple[int, int, float, float],
+    quantiles: Mapping[float, float],
+    customers: int | None = None,
+) -> list[ToolRun]:
+    """A run. sums: requests, failed ones, seconds, and the mean time."""
+    return [ToolRun(name, tool, (), *sums, tuple(sorted(quantiles.items())), customers)]
 
 
 def _wrk2(path: Path) -> list[ToolRun]:
@@ -295,18 +301,10 @@ def _wrk2(path: Path) -> list[ToolRun]:
         )
     unit = {"ms": MS, "s": S, "m": 60.0, "h": 3600.0}[made[3]]
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
-    return [
-        ToolRun(
-            path.stem,
-            "wrk2",
-            requests=int(made[1]),
-            failed=int(bad[1]) if bad else 0,
-            duration_s=float(made[2]) * unit,
-            mean_s=float(mean[1]) * MS,
-            quantiles=_in_order({float(share): float(value) * MS for value, share, _ in lines}),
-            customers=0,
-        )
-    ]
+    failed = int(bad[1]) if bad else 0
+    sums = int(made[1]), failed, float(made[2]) * unit, float(mean[1]) * MS
+    quantiles = {float(share): float(value) * MS for value, share, _ in lines}
+    return _summary(path.stem, "wrk2", sums, quantiles, customers=0)
 
 
 def _vegeta_report(path: Path) -> list[ToolRun]:
@@ -314,17 +312,11 @@ def _vegeta_report(path: Path) -> list[ToolRun]:
     at = content["latencies"]
     names = {"min": 0.0, "50th": 0.5, "90th": 0.9, "95th": 0.95, "99th": 0.99, "max": 1.0}
     good = sum(count for code, count in content["status_codes"].items() if code[0] in "23")
-    return [
-        ToolRun(
-            path.stem,
-            "vegeta",
-            requests=content["requests"],
-            failed=content["requests"] - good,
-            duration_s=content["duration"] * NS,
-            mean_s=at["mean"] * NS,
-            quantiles=_in_order({p: at[name] * NS for name, p in names.items() if name in at}),
-        )
-    ]
+    made, duration_s = content["requests"], content["duration"] * NS
+    quantiles = {p: at[name] * NS for name, p in names.items() if name in at}
+    return _summary(
+        path.stem, "vegeta", (made, made - good, duration_s, at["mean"] * NS), quantiles
+    )
 
 
 def _k6_summary(path: Path) -> list[ToolRun]:
@@ -340,19 +332,11 @@ def _k6_summary(path: Path) -> list[ToolRun]:
     named |= {name: float(name[2:-1]) / 100 for name in took if re.fullmatch(r"p\([\d.]+\)", name)}
     failed = values("http_req_failed")
     share = failed.get("rate", failed.get("value", 0.0))
-    most = users.get("max", users.get("value"))
-    return [
-        ToolRun(
-            path.stem,
-            "k6",
-            requests=int(made["count"]),
-            failed=round(share * made["count"]),
-            duration_s=made["count"] / (made["rate"] or 1),
-            mean_s=took["avg"] * MS,
-            quantiles=_in_order({p: took[name] * MS for name, p in named.items() if name in took}),
-            customers=1 if most == 1 else None,
-        )
-    ]
+    customers = 1 if users.get("max", users.get("value")) == 1 else None
+    count, duration_s = int(made["count"]), made["count"] / (made["rate"] or 1)
+    sums = count, round(share * count), duration_s, took["avg"] * MS
+    quantiles = {p: took[name] * MS for name, p in named.items() if name in took}
+    return _summary(path.stem, "k6", sums, quantiles, customers)
 
 
 def _oha_json(path: Path) -> list[ToolRun]:
@@ -362,17 +346,9 @@ def _oha_json(path: Path) -> list[ToolRun]:
     codes = content.get("statusCodeDistribution", {})
     good = sum(count for code, count in codes.items() if code[0] in "23")
     made = sum(codes.values()) or round(sums["requestsPerSec"] * sums["total"])
-    return [
-        ToolRun(
-            path.stem,
-            "oha",
-            requests=made,
-            failed=made - good if codes else 0,
-            duration_s=sums["total"],
-            mean_s=sums["average"],
-            quantiles=_in_order(quantiles | {0.0: sums["fastest"], 1.0: sums["slowest"]}),
-        )
-    ]
+    quantiles |= {0.0: sums["fastest"], 1.0: sums["slowest"]}
+    failed = made - good if codes else 0
+    return _summary(path.stem, "oha", (made, failed, sums["total"], sums["average"]), quantiles)
 
 
 STATS, HISTORY = "_stats.csv", "_stats_history.csv"
@@ -395,19 +371,10 @@ def _locust(path: Path) -> list[ToolRun]:
     count, failed = int(total["Request Count"]), int(total["Failure Count"])
     shares = {name: name for name in total if re.fullmatch(r"[\d.]+%", name)}
     quantiles = {float(name[:-1]) / 100: float(total[name]) * MS for name in shares}
-    least_s = float(total["Min Response Time"]) * MS
-    return [
-        ToolRun(
-            base,
-            "Locust --csv",
-            requests=count,
-            failed=failed,
-            duration_s=count / float(total["Requests/s"]),
-            mean_s=float(total["Average Response Time"]) * MS,
-            quantiles=_in_order(quantiles | {0.0: least_s}),
-            customers=users.most_common(1)[0][0],
-        )
-    ]
+    quantiles[0.0] = float(total["Min Response Time"]) * MS
+    duration_s = count / float(total["Requests/s"])
+    sums = count, failed, duration_s, float(total["Average Response Time"]) * MS
+    return _summary(base, "Locust --csv", sums, quantiles, users.most_common(1)[0][0])
 
 
 def _aggregated(path: Path) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadtests.models import bounds
-from loadtests.models.laws import DELAY, Station
+from loadtests.models.laws import Station
 from loadtests.models.mva import Solution, solve
 from loadtests.models.networks import MOST_DEPENDENT
 
@@ -76,54 +76,6 @@ def _check_bounds(found: Solution, of: bounds.Bounds) -> None:
     assert found.throughput_per_s <= of.throughput_high_per_s * room
     assert of.response_low_s <= found.response_time_s * room
     assert found.response_time_s <= of.response_high_s * room
-
-
-@given(st.integers(1, 5), st.floats(0.01, 10), st.integers(1, 20))
-def test_a_balanced_network_is_its_own_bound(size: int, demand_s: float, customers: int) -> None:
-    stations = [Station(str(at), demand_s) for at in range(size)]
-    found = solve(stations, customers)[-1]
-    of = bounds.balanced_job(stations, customers)
-    assert same(found.throughput_per_s, customers / (demand_s * (size + customers - 1)))
-    assert same(found.throughput_per_s, of.throughput_high_per_s)
-    assert same(found.throughput_per_s, of.throughput_low_per_s)
-    assert same(found.response_time_s, of.response_low_s)
-
-
-@given(st.floats(0.01, 10), st.integers(1, 30))
-def test_a_single_station_is_always_busy(demand_s: float, customers: int) -> None:
-    found = solve([Station("cpu", demand_s)], customers)[-1]
-    assert same(found.throughput_per_s, 1 / demand_s)
-    assert same(found.response_time_s, customers * demand_s)
-    assert same(found.at("cpu").utilisation, 1)
-
-
-@given(networks(), st.integers(1, 12), st.floats(0.01, 4))
-def test_as_many_servers_as_customers_are_a_delay(
-    network: Network, customers: int, demand_s: float
-) -> None:
-    stations, think_s = network
-    with_servers = solve([*stations, Station("x", demand_s, customers)], customers, think_s)[-1]
-    without_queue = solve([*stations, Station("x", demand_s, DELAY)], customers, think_s)[-1]
-    assert same(with_servers.throughput_per_s, without_queue.throughput_per_s)
-    assert same(with_servers.at("x").residence_time_s, demand_s)
-
-
-@given(networks(), st.integers(1, 12), st.floats(0, 9))
-def test_a_delay_station_is_think_time_that_counts(
-    network: Network, customers: int, demand_s: float
-) -> None:
-    stations, think_s = network
-    inside = solve([*stations, Station("x", demand_s, DELAY)], customers, think_s)[-1]
-    outside = solve(stations, customers, think_s + demand_s)[-1]
-    assert same(inside.throughput_per_s, outside.throughput_per_s)
-    assert same(inside.response_time_s, outside.response_time_s + demand_s)
-
-
-def test_two_servers_beside_one_another_are_an_m_m_2_with_few_customers() -> None:
-    """Birth and death by hand: 3 users think 1 s, 2 servers take 1 s: weights 1, 3, 3, 3/2."""
-    found = solve([Station("cpu", 1.0, 2)], 3, 1.0)[-1]
-    assert same(found.at("cpu").customers, (3 + 6 + 4.5) / 8.5)
-    assert same(found.throughput_per_s, (3 * 1 + 2 * 3 + 1 * 3) / 8.5)
 
 
 def test_a_saturated_multi_server_station_keeps_its_digits() -> None:
