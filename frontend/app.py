@@ -73,7 +73,7 @@ def create_app(settings: Settings) -> Flask:
     bodies.install(app, settings.max_body_bytes)
     context.install(app, settings)
     _install_server_timing(app)  # first, so that it measures everything else
-    request_guard.install(app, settings, HEADERS)
+    request_guard.install(app, settings)
     app.before_request(require_single)
     app.before_request(require_taken)
     app.before_request(lead_to_strict_values)

@@ -1,23 +1,21 @@
 """Refuses requests by their heads: those of other sites, and with bodies that no page takes.
 
-A foreign Host and a token in the address are judged before Flask sees the request: the page that
-says so has no form in it. The others get a page like all errors. The web server asks
-`problem_with_body` before it reads a body, and Flask before it does anything else.
+Flask judges a request here before it does anything else. The page for a foreign Host and for a
+token in the address has no form in it; the others get a page like all errors. The web server asks
+`problem_with_body` before it reads a body, too.
 """
 
-from collections.abc import Mapping
 from html import escape
 from http import HTTPStatus
 from socket import gethostname
-from typing import Any
 
-from flask import Flask, request
+from flask import Flask, Response, request
 from werkzeug.datastructures import EnvironHeaders
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, UnsupportedMediaType
 from werkzeug.wsgi import get_content_length
 
 from backend.serving.environs import Environ
-from backend.serving.host_policy import Headers, HostPolicy, Refusal, guarded
+from backend.serving.host_policy import HostPolicy, hide_query
 from frontend.bodies import most_bytes
 from frontend.filters import size
 from frontend.forgery import ForeignForm, is_from_own_page
@@ -28,21 +26,19 @@ UNNAMED = "a page that does not say its address"
 PACKED = "A body must be sent uncompressed, with no Content-Encoding, not {!r}."
 
 
-def install(app: Flask, settings: Settings, headers: Mapping[str, str]) -> None:
-    """Let `app` answer only requests that name it. headers: those that every answer has."""
+def install(app: Flask, settings: Settings) -> None:
+    """Let `app` answer only requests that name it and whose bodies it takes."""
     host_policy = HostPolicy(settings.host, settings.hosts, gethostname())
 
-    def page(refusal: Refusal) -> tuple[Headers, bytes]:
-        all_headers = {"Content-Type": "text/html; charset=utf-8", **headers}
-        return list(all_headers.items()), plain_page(refusal.status, refusal.detail)
-
-    inner: Any = guarded(app.wsgi_app, host_policy, page)
-    app.wsgi_app = inner  # type: ignore[method-assign]
-
     @app.before_request
-    def require_good_body() -> None:
+    def require_good_head() -> Response | None:
+        if refusal := host_policy.refusal(request.environ):
+            hide_query(request.environ)
+            page, status = plain_page(refusal.status, refusal.detail), refusal.status
+            return Response(page, status, {"Cache-Control": "no-store"})
         if problem := problem_with_body(request.environ, settings.max_body_bytes):
             raise problem
+        return None
 
 
 def problem_with_body(environ: Environ, max_file_bytes: int) -> HTTPException | None:

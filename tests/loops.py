@@ -24,7 +24,6 @@ from backend.api.metrics import CountedRequests
 from backend.api.operation import OPERATION, Operation
 from backend.api.problems import Problems
 from backend.api.reception import Reception
-from backend.api.rejected_requests import RejectedRequests
 from backend.api.routes import Lane, Post, Row, Table
 from backend.base.processes.shared_numbers import Numbers
 from backend.base.settings import Settings
@@ -45,22 +44,6 @@ THREADS = 2
 OWN_THREADS = (Lane.QUESTION, Lane.SCAN, Lane.EXPORT, Lane.BATCH, Lane.COMMIT)
 
 
-class Refusals:
-    """Counts as the metrics do."""
-
-    def __init__(self) -> None:
-        self.statuses: list[int] = []
-
-    def refused(self, status: int) -> None:
-        self.statuses.append(status)
-
-    def sample(self) -> None:
-        pass
-
-    def watch(self, lanes: object) -> None:
-        pass
-
-
 class Small:
     """A service that answers with what it was asked, each path in a lane.
 
@@ -69,19 +52,16 @@ class Small:
     behind a path gives much, /error raises.
     """
 
-    metrics: Any
-
     def __init__(self, **options: Any) -> None:
         self.before: Callable[[], object] = lambda: None  # run by threads and by groups
         self.groups: list[list[str]] = []  # what was asked in each
         numbers = CountedRequests(Numbers())
-        self.metrics = Refusals()
+        self.metrics: Any = SimpleNamespace(sample=lambda: None, watch=lambda lanes: None)
         self.settings = Settings(threads=THREADS, max_body_bytes=MAX_BODY_BYTES, **options)
         self.reception = Reception(
             HostPolicy("127.0.0.1", "localhost", "machine"), numbers, access_log=False
         )
         self.problems = Problems(lambda: None)
-        self.rejected_requests = RejectedRequests(self.metrics, access_log=False, always=())
         self.table = Table(self._rows())
         self.ledger = SimpleNamespace(
             stop_waiting=lambda: None, before_each_block=lambda wait: None

@@ -43,7 +43,6 @@ from backend.api.observing import lab_headers
 from backend.api.problems import Problems
 from backend.api.question_answers import Answering
 from backend.api.reception import Reception
-from backend.api.rejected_requests import RejectedRequests
 from backend.api.routes import Table
 from backend.api.streaming import Streams
 from backend.api.writing import Writing
@@ -70,16 +69,12 @@ class Service:
         self.metrics = Metrics(ledger, answers)
         self.problems = Problems(restart)
         is_lab = settings.lab == "yes"
-        always = lab_headers(settings.emulated_disk, is_lab=is_lab)
         self.reception = Reception(
             HostPolicy(settings.host, settings.hosts, gethostname()),
             self.metrics.requests,
             access_log=bool(settings.access_log),
-            always=always,
+            always=lab_headers(settings.emulated_disk, is_lab=is_lab),
             tells_start=is_lab,
-        )
-        self.rejected_requests = RejectedRequests(
-            self.metrics, access_log=bool(settings.access_log), always=always
         )
         self.table = _table(ledger, answers, self.metrics)
         self._install(app)

@@ -231,10 +231,6 @@ class Metrics:
         """Show the numbers of lanes, too. lanes: returns them; it is called once in each sample."""
         self._lanes = lanes
 
-    def refused(self, status: int) -> None:
-        """Count a request that was refused before it was complete."""
-        self.numbers.add(self.numbers.place(REQUESTS, UNREAD, UNREAD, str(status)))
-
     def sample(self) -> None:
         """Copy what is counted elsewhere. Called once a second, when scraped, and at the end."""
         OwnUse(self.numbers, ROLE).sample()
@@ -308,6 +304,10 @@ class CountedRequests:
         self._in_hand.pop()
         if now_s > self._count_at:
             self.count()
+
+    def refused(self, status: int) -> None:
+        """Count a request that was refused before it was complete."""
+        self._numbers.add(self._numbers.place(REQUESTS, UNREAD, UNREAD, str(status)))
 
     def _new(self, route: str, method: str, status: str) -> list[float]:
         """Return a list for the durations of requests with labels that were not seen before."""

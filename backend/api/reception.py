@@ -5,7 +5,8 @@ token in its address (see `backend.serving.host_policy`); nothing more is done f
 is counted and logged like all others. A response that is finalised gets the headers that all
 answers have (see `observing`), and is counted with its duration.
 
-`around` does all of this as a WSGI layer. The front, which may await answers, calls the steps.
+`around` does all of this as a WSGI layer. The front, which may await answers, calls the steps, and
+`reject` for what HTTP itself refuses before it could be read completely.
 """
 
 import os
@@ -15,6 +16,7 @@ from typing import Any
 
 from flask import Response
 
+from backend.api.conditions import NO_STORE
 from backend.api.metrics import CountedRequests
 from backend.api.observing import (
     MAX_LOGGED_CHARACTERS,
@@ -26,10 +28,11 @@ from backend.api.observing import (
     route_of,
     write_line,
 )
-from backend.api.problems import problem
+from backend.api.problems import MIMETYPE, problem, problem_body
 from backend.serving.environs import STARTED, WAIT, Environ
 from backend.serving.host_policy import HostPolicy, Refusal, hide_query
 
+REJECTED_RETRY_AFTER_S = 1
 ANSWERED = "flightchain.answered"  # in the environ, for the log: status and route
 
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
@@ -99,6 +102,23 @@ class Reception:
             client=environ.get("REMOTE_ADDR"),
             is_whole=is_whole,
         )
+
+    def reject(
+        self, client: object, status: int, detail: str, **more: object
+    ) -> tuple[Headers, bytes]:
+        """Return headers and body for a request that HTTP refuses. client: the client's address."""
+        self._counted.refused(status)
+        body, request_id = problem_body(status, detail, **more), new_request_id()
+        headers = [("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE)]
+        if status == 503:
+            headers.append(("Retry-After", str(REJECTED_RETRY_AFTER_S)))
+        headers += [("X-Request-ID", request_id), *self._always]
+        if self.access_log:
+            unknown = dict.fromkeys(("method", "route", "query", "duration_ms"))
+            address = client[0] if isinstance(client, tuple) else None
+            members = {"bytes": len(body), "client": address, "is_whole": True}
+            write_line(request_id=request_id, status=status, **unknown, **members)
+        return headers, body
 
     def around(self, application: Application) -> Application:
         """Return a WSGI application that receives each request and passes it to `application`."""

@@ -38,9 +38,8 @@ class ServiceSite:
         self._table = service.table
         reception = service.reception
         self.receive, self.finalise_response = reception.receive, reception.finalise_response
-        self.leave, self.log = reception.leave, reception.log
+        self.leave, self.log, self.reject = reception.leave, reception.log, reception.reject
         self.failed = service.problems.answer
-        self.reject = service.rejected_requests.problem
 
     def route(self, environ: Environ) -> Route:
         """Return the lane and the row of a request."""

@@ -10,18 +10,12 @@ This module knows neither files nor sockets nor Flask.
 """
 
 import re
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from logging import LogRecord
-from typing import Any
 from urllib.parse import unquote_plus
 
 from backend.serving.environs import Environ
-
-Headers = list[tuple[str, str]]
-Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 SETTING = "FLIGHTCHAIN_HOSTS"
 LOOPBACK_NAME, EVERY_NAME = "localhost", "*"
@@ -106,32 +100,6 @@ def names_in(text: str) -> frozenset[str]:
                 f"{_shown(name)} is not a name or address; separate names by commas, without ports"
             )
     return frozenset(map(_compared, names))
-
-
-def guarded(
-    application: Application,
-    host_policy: HostPolicy,
-    answer: Callable[[Refusal], tuple[Headers, bytes]],
-) -> Application:
-    """`application`, with `host_policy` judging every request first.
-
-    answer: makes headers and body for a request that is refused.
-    """
-
-    def guard(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        refusal = host_policy.refusal(environ)
-        if refusal is None:
-            return application(environ, start_response)
-        hide_query(environ)
-        headers, body = answer(refusal)
-        phrase = HTTPStatus(refusal.status).phrase
-        start_response(
-            f"{refusal.status} {phrase}",
-            [*headers, ("Content-Length", str(len(body))), ("Cache-Control", "no-store")],
-        )
-        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
-
-    return guard
 
 
 def hide_query(environ: Environ) -> None:

@@ -10,8 +10,7 @@ from backend.serving.host_policy import (
     MOST_KNOWN,
     SECRET_NAMES,
     HostPolicy,
-    Refusal,
-    guarded,
+    hide_query,
     hide_secrets,
     names_in,
     without_secrets,
@@ -201,29 +200,11 @@ def test_other_parameters_pass(query: str) -> None:
     assert at().refusal(environ("localhost", query)) is None
 
 
-@pytest.mark.parametrize(
-    ("host", "first_line"),
-    [("localhost", "400 Bad Request"), ("evil.example", "421 Misdirected Request")],
-)
-def test_whoever_logs_the_request_later_finds_no_token(host: str, first_line: str) -> None:
-    asked = environ(host, f"token={SECRET}", RAW_URI=f"/tip?token={SECRET}")
-    started: list[Any] = []
-
-    def application(*_: Any) -> list[bytes]:
-        raise AssertionError("it must not be asked")
-
-    def answer(refusal: Refusal) -> tuple[list[tuple[str, str]], bytes]:
-        return [("Content-Type", "text/plain")], refusal.detail.encode()
-
-    guard = guarded(application, at(), answer)
-    body = b"".join(guard(asked, lambda *given: started.append(given)))
-    ((line, headers),) = started
-    assert line == first_line
-    assert dict(headers)["Content-Length"] == str(len(body))
+def test_whoever_logs_the_request_later_finds_no_token() -> None:
+    asked = environ("evil.example", f"token={SECRET}", RAW_URI=f"/tip?token={SECRET}")
+    hide_query(asked)
     assert asked["QUERY_STRING"] == HIDDEN
-    assert SECRET not in repr((asked, body, started))
-    started.clear()
-    assert list(guard({**asked, "REQUEST_METHOD": "HEAD", "QUERY_STRING": "token=a"}, print)) == []
+    assert SECRET not in repr(asked)
 
 
 def test_lines_of_a_log_lose_tokens_and_nothing_else() -> None:
