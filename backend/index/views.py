@@ -7,7 +7,7 @@ SCHEMA_VERSION, so that the index is rebuilt with it.
 
 from backend.index.periods import DAY, WEEKDAY, YEAR
 from backend.index.totals import SUMS
-from backend.questions.carriers import CARRIERS
+from backend.questions.carriers import CARRIER
 
 _DATE = "date(86400 * {day}, 'unixepoch')"
 BLOCK_OF = """(
@@ -25,7 +25,9 @@ def _texts(*values: object) -> str:
     return "({})".format(", ".join(f"'{value}'" for value in values))
 
 
-_NAMES = ", ".join(_texts(carrier.number, carrier.code, carrier.name) for carrier in CARRIERS)
+_NAMES = ", ".join(
+    _texts(carrier.number, carrier.code, carrier.name) for carrier in CARRIER.values()
+)
 
 VIEWS = {
     "flights": f"""

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from backend.base.day_orders import DAY_FIRST
 from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES, Value
-from backend.questions.carriers import CARRIERS, Carrier
+from backend.questions.carriers import CARRIER as CARRIER_BY_NUMBER
+from backend.questions.carriers import Carrier
 from backend.sources.airports import Airport, airport_of
 from backend.sources.cells import STATES
 from backend.sources.flight_file import FlightFile
@@ -78,7 +79,7 @@ class Style:
 
 
 def _meanings(flight: Named, day: date) -> dict[str, Value]:
-    codes = {carrier.number: carrier.code for carrier in CARRIERS}
+    codes = {carrier.number: carrier.code for carrier in CARRIER_BY_NUMBER.values()}
     return flight | {
         MONTH: day.month,
         DAY: day.day,
@@ -115,7 +116,9 @@ def _airport(code: str) -> Airport:
 def flights(draw: st.DrawFn) -> Named:
     """A flight that arrived, was diverted, or was cancelled before or after it left the gate."""
     day = draw(st.dates(date(1987, 10, 1), date(2023, 12, 31)))
-    carrier: Carrier = draw(st.sampled_from([c for c in CARRIERS if c.first <= day.year <= c.last]))
+    carrier: Carrier = draw(
+        st.sampled_from([c for c in CARRIER_BY_NUMBER.values() if c.first <= day.year <= c.last])
+    )
     ends = draw(st.lists(st.sampled_from(list(_NUMBERS)), min_size=2, max_size=2, unique=True))
     origin, destination = map(_airport, ends)
     fate = draw(st.sampled_from(("arrived", "diverted", "cancelled", "left and cancelled")))
