@@ -13,6 +13,7 @@ from backend.questions.answer_types import ref
 from backend.questions.parameters import Parameter, Schema, require_known
 from backend.serving.environs import Environ
 
+# The tags of operations; `openapi.toml` has them in their order, with a line about each.
 QUESTIONS = "The three questions"
 READING = "Export and suggestions"
 ADDING = "Adding flights"
@@ -20,19 +21,6 @@ BLOCKS = "Transactions and blocks"
 PROOFS = "Proofs and the log"
 STUDY = "The study's paths"
 OPERATION = "Operation"
-
-TAGS = {
-    QUESTIONS: "What happened to a flight, how late a carrier was, and how many flights went.",
-    READING: "Exports many flights at once, and completes what a user types.",
-    ADDING: "Adds flights one by one or many at once. This may need a token.",
-    BLOCKS: "Shows what the ledger holds.",
-    PROOFS: "Lets anyone check the ledger without trusting the service. `scripts/verify.py` "
-    "reads the proofs, and tools for transparency logs read the log.",
-    STUDY: "The addresses of the study's own service, for its load scripts. Blocks are mined by "
-    "the miner alone: `GET /mine` is 405.",
-    OPERATION: "Whether the service works, its numbers, and this document.",
-}
-"""The groups of operations in their order, with a line about each."""
 
 JSON = "application/json"
 

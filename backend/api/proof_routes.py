@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from backend.api.flight_lines import NDJSON
 from backend.api.json_answers import encode, versioned
 from backend.api.operation import PROOFS, Answer, Media, Operation, in_json
 from backend.api.question_answers import respelled
-from backend.api.routes import Handler, Lane, Row
+from backend.api.routes import Lane, Row
 from backend.api.streaming import Streams
 from backend.api.transaction_routes import TRANSACTION_ID
 from backend.base.errors import InvalidQuery
@@ -27,7 +28,6 @@ from backend.questions.values import (
     FilterTransactions,
     FlightCounter,
     Options,
-    Question,
     provable,
 )
 from backend.serving.environs import Environ
@@ -71,13 +71,11 @@ FORM = Choice(
     choices=(NDJSON.name, "zip"),
 )
 _LINES = {NDJSON.mimetype: Media({"type": "string"})}
-_FILES = {**_LINES, ZIP: Media({"type": "string", "format": "binary"})}
 _IN_LINES = Answer(
     "The proof, with a line for each block.", _LINES, headers=("Content-Disposition",)
 )
-_IN_FILES = Answer(
-    "The proof, with a line for each block.", _FILES, headers=("Content-Disposition",)
-)
+_FILES = {**_LINES, ZIP: Media({"type": "string", "format": "binary"})}
+_IN_FILES = replace(_IN_LINES, content=_FILES)
 PROVE_CHAIN = Operation(
     "prove_chain",
     PROOFS,
@@ -88,24 +86,11 @@ PROVE_CHAIN = Operation(
 )
 
 
-def _proof_of(kind: type[Question], name: str, summary: str) -> Operation:
-    return Operation(
-        f"prove_{name}",
-        PROOFS,
-        summary,
-        {200: _IN_FILES},
-        parameters=(*PROVABLE[kind].values(), AS_OF, FORM),
-        errors=(404,),
-    )
-
-
-PROVE_LEGS = _proof_of(
-    FilterTransactions,
-    "filter_transactions",
-    "Prove what happened to a flight",
-)
-PROVE_DELAYS = _proof_of(AverageDelays, "average_delays", "Prove how late a carrier was")
-PROVE_COUNT = _proof_of(FlightCounter, "flight_counter", "Prove how many flights went")
+_SUMMARIES: dict[type[Any], tuple[str, str]] = {
+    FilterTransactions: ("filter_transactions", "Prove what happened to a flight"),
+    AverageDelays: ("average_delays", "Prove how late a carrier was"),
+    FlightCounter: ("flight_counter", "Prove how many flights went"),
+}
 
 
 def rows(ledger: Ledger, streams: Streams) -> list[Row]:
@@ -137,30 +122,22 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         ),
         Row("GET", "/proofs/consistency", PROVE_CONSISTENCY, consistency, Lane.READ),
         Row("GET", "/proofs/chain", PROVE_CHAIN, chain, Lane.EXPORT),
-        *_rows_of_answers(ledger, streams),
+        *(_row_of_answer(ledger, streams, kind) for kind in _SUMMARIES),
     ]
 
 
-def _rows_of_answers(ledger: Ledger, streams: Streams) -> Iterator[Row]:
-    questions: tuple[tuple[Operation, type[Any], Callable[..., Any]], ...] = (
-        (PROVE_LEGS, FilterTransactions, ledger.answers.filter_transactions),
-        (PROVE_DELAYS, AverageDelays, ledger.answers.average_delays),
-        (PROVE_COUNT, FlightCounter, ledger.answers.flight_counter),
+def _row_of_answer(ledger: Ledger, streams: Streams, kind: type[Any]) -> Row:
+    """Return the route for proofs of answers to questions of a kind."""
+    name, summary = _SUMMARIES[kind]
+    ask: Callable[..., Any] = getattr(ledger.answers, name)
+    operation = Operation(
+        f"prove_{name}",
+        PROOFS,
+        summary,
+        {200: _IN_FILES},
+        parameters=(*PROVABLE[kind].values(), AS_OF, FORM),
+        errors=(404,),
     )
-    for operation, kind, ask in questions:
-        path = f"/{operation.name.removeprefix('prove_')}/proof"
-        proving = _proving(ledger, streams, operation, kind, ask)
-        yield Row("GET", path, operation, proving, Lane.EXPORT)
-
-
-def _proving(
-    ledger: Ledger,
-    streams: Streams,
-    operation: Operation,
-    kind: type[Any],
-    ask: Callable[..., Any],
-) -> Handler:
-    """Handles requests for the proof of an answer to questions of a kind. ask: answers them."""
 
     def proof(environ: Environ) -> Response:
         given = dict(operation.given(environ))
@@ -185,7 +162,7 @@ def _proving(
         response.headers["Cache-Control"] = NO_STORE
         return response
 
-    return proof
+    return Row("GET", f"/{name}/proof", operation, proof, Lane.EXPORT)
 
 
 def _streamed(streams: Streams, environ: Environ, lines: Iterator[Any], name: str) -> Response:

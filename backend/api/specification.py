@@ -1,12 +1,14 @@
 """`GET /openapi.json`: describes the service in OpenAPI 3.1, made from the table of routes.
 
-Every row has an operation, so nothing can be left out.
+Every row has an operation, so nothing can be left out. What it says besides is in `openapi.toml`.
 """
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from flask import Response
@@ -14,7 +16,7 @@ from flask import Response
 from backend.api.conditions import REVALIDATE, tag_of_content
 from backend.api.encodings import compressed
 from backend.api.json_answers import encode, versioned
-from backend.api.operation import JSON, OPERATION, TAGS, Answer, Media, Operation
+from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
 from backend.api.problems import MIMETYPE as PROBLEM_JSON
 from backend.api.reading import MAX_KEY_CHARACTERS
 from backend.api.routes import Lane, Row
@@ -24,36 +26,12 @@ from backend.questions.answer_types import ref
 from backend.questions.parameters import Parameter, Schema
 from backend.serving.environs import Environ
 
-INFO: Schema = {
-    "title": "Flightchain",
-    "version": VERSION,
-    "description": "Flight records in a blockchain on a small computer, and three questions about "
-    "them. Dates are inclusive. A parameter that is unknown or given twice is an error. Every "
-    "error is a problem (RFC 9457); besides those shown here, any request may be answered 405, and "
-    "408, 414 or 431 if it is slow or too large.",
-}
+_TEXTS: Schema = tomllib.loads(Path(__file__).with_name("openapi.toml").read_text("utf-8"))
+_TEXTS["parameters"]["IdempotencyKey"]["schema"]["maxLength"] = MAX_KEY_CHARACTERS
 
 PROBLEMS = {
-    400: Answer("Something in the request is wrong; `field` and `value` say what."),
-    401: Answer(
-        "Writing needs a token here; the request has none, or an unknown one.",
-        headers=("WWW-Authenticate",),
-    ),
-    404: Answer("The ledger does not have this height or id, or that page is empty."),
-    406: Answer("The answer is not available in any format that `Accept` names."),
-    411: Answer("The body must be sent with a Content-Length."),
-    413: Answer("The body is too large."),
-    415: Answer("The body has another media type, or is compressed (`Content-Encoding`)."),
-    421: Answer("`Host` is not a name of this service."),
-    422: Answer(
-        "A flight or row is not valid, or the Idempotency-Key came with another request before."
-    ),
-    500: Answer("The service failed."),
-    503: Answer(
-        "The service cannot answer now: it is full, starting or busy, the disk refuses or has "
-        "damaged something, or the clock is doubted; `detail` says what.",
-        headers=("Retry-After",),
-    ),
+    int(status): Answer(meaning, headers=tuple(_TEXTS["problem_headers"].get(status, ())))
+    for status, meaning in _TEXTS["problems"].items()
 }
 """Status -> what it means. The body of each is a Problem."""
 
@@ -66,62 +44,8 @@ _OF_ALL = ("X-Request-ID", "Cache-Control")
 _OF_GOOD = (*_OF_ALL, "Server-Timing")  # the worker's own problems have none
 _OF_LAB = ("X-Emulated-Disk", "X-Service-Start", "X-Boot-Id", "X-Worker")
 
-_STRING: Schema = {"type": "string"}
-
-HEADERS: dict[str, tuple[str, Schema]] = {
-    "Cache-Control": ("How long the answer may be kept.", _STRING),
-    "Content-Disposition": ("A name for the file.", _STRING),
-    "ETag": ("Names these bytes, for If-None-Match.", _STRING),
-    "Link": ('The address of the next page, with `rel="next"`.', _STRING),
-    "Location": ("The address of the transaction, or of the first one.", _STRING),
-    "Retry-After": ("Seconds to wait.", {"type": "integer", "minimum": 1}),
-    "Server-Timing": (
-        (
-            "How long the answer took, in milliseconds: `total`, which includes `index` or `scan`; "
-            "`wait`, the time before that, for a thread; and the stages of a scan: `file` (with "
-            "how many blocks were read), `decompress`, `hash`, `decode`, `filter`. `last` and "
-            "`random` say how many blocks these caches had."
-        ),
-        _STRING,
-    ),
-    "WWW-Authenticate": ("Bearer.", _STRING),
-    "X-Boot-Id": (
-        "Only in the lab: the running kernel, whose clock `X-Service-Start` has.",
-        _STRING,
-    ),
-    "X-Emulated-Disk": (
-        "Only in the lab: the disk is emulated, this many times as fast as the study's.",
-        {"type": "integer", "minimum": 1},
-    ),
-    "X-Flightchain-As-Of": ("Height and hash of the block up to which an export counts.", _STRING),
-    "X-Request-ID": ("The request's id in the logs: the client's own, if it sent one.", _STRING),
-    "X-Service-Start": (
-        "Only in the lab: when `total` began, in seconds of the monotonic clock.",
-        _STRING,
-    ),
-    "X-Worker": ("Only in the lab: the id of the process that answered.", _STRING),
-}
-
-IF_NONE_MATCH: Schema = {
-    "name": "If-None-Match",
-    "in": "header",
-    "description": "The ETag of an answer that the client has; 304 if that is still right.",
-    "schema": {"type": "string"},
-    "example": '"0014662483"',
-}
-IDEMPOTENCY_KEY: Schema = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "description": "A key of the client's choice. The same request with the same key gets the same "
-    "ids for a day, and nothing is accepted twice.",
-    "schema": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": MAX_KEY_CHARACTERS,
-        "pattern": "^[ -~]+$",
-    },
-    "example": "import-2013-01-01/1",
-}
+_NUMBER: Schema = {"type": "integer", "minimum": 1}
+_SCHEMAS = {"Retry-After": _NUMBER, "X-Emulated-Disk": _NUMBER}  # other headers are texts
 
 DESCRIBE = Operation(
     "describe_service",
@@ -156,9 +80,9 @@ def document(rows: Iterable[Row]) -> Schema:
         paths.setdefault(path_of(row.rule), {})[row.method.lower()] = _operation(row.operation)
     return {
         "openapi": "3.1.0",
-        "info": INFO,
+        "info": {name: _TEXTS[name] for name in ("title", "description")} | {"version": VERSION},
         "servers": [{"url": "/"}],
-        "tags": [{"name": name, "description": what} for name, what in TAGS.items()],
+        "tags": [{"name": name, "description": what} for name, what in _TEXTS["tags"].items()],
         "paths": paths,
         "components": {
             "schemas": SCHEMAS,
@@ -166,7 +90,7 @@ def document(rows: Iterable[Row]) -> Schema:
                 _name(status): _response(answer, _PROBLEM, _OF_ALL, "Server-Timing", *_OF_LAB)
                 for status, answer in PROBLEMS.items()
             },
-            "parameters": {"IfNoneMatch": IF_NONE_MATCH, "IdempotencyKey": IDEMPOTENCY_KEY},
+            "parameters": _TEXTS["parameters"],
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -178,7 +102,7 @@ def path_of(rule: str) -> str:
 
 
 def _place(row: Row) -> int:
-    return list(TAGS).index(row.operation.tag)
+    return list(_TEXTS["tags"]).index(row.operation.tag)
 
 
 def _operation(operation: Operation) -> Schema:
@@ -235,7 +159,7 @@ def _response(
 ) -> Schema:
     described: Schema = {"description": answer.meaning, "headers": {}}
     for name in (*always, *sometimes, *answer.headers, *answer.may_have):
-        what, schema = HEADERS[name]
+        what, schema = _TEXTS["headers"][name], _SCHEMAS.get(name, {"type": "string"})
         is_always = name not in {*sometimes, *answer.may_have}
         described["headers"][name] = {"description": what, "required": is_always, "schema": schema}
     return {**described, "content": _content(content)} if content else described

@@ -12,7 +12,6 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from werkzeug.test import TestResponse
 
 from backend.api import create_app
-from backend.api.operation import TAGS
 from backend.base.settings import Settings
 from backend.base.version import VERSION
 from tests.api.held import Json, described
@@ -95,13 +94,13 @@ def test_it_is_openapi_3_1(client: FlaskClient) -> None:
     assert found["servers"] == [{"url": "/"}]
 
 
-def test_names_suit_generators_and_tags_are_in_order() -> None:
+def test_names_suit_generators_and_every_tag_is_described() -> None:
     names = [each.operation["operationId"] for each in OPERATIONS]
     assert len({*names}) == len(names)
     assert all(re.fullmatch("[a-z]+(_[a-z]+)*", name) for name in names)
     assert {"filter_transactions", "average_delays", "flight_counter"} < {*names}
-    assert {each.operation["tags"][0] for each in OPERATIONS} == TAGS.keys()
-    assert [tag["name"] for tag in described()["tags"]] == list(TAGS)
+    tags = [tag["name"] for tag in described()["tags"]]
+    assert sorted({each.operation["tags"][0] for each in OPERATIONS}) == sorted(tags)
 
 
 # --- complete ------------------------------------------------------------------------------------
