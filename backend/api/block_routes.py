@@ -5,7 +5,6 @@ is sent again without being read, decoded or compressed.
 """
 
 from functools import partial
-from typing import Any
 
 from flask import Response
 
@@ -90,12 +89,8 @@ def rows(ledger: Ledger) -> list[Row]:
 
     def tip(environ: Environ) -> Response:
         TIP.given(environ)
-        if "HTTP_IF_NONE_MATCH" in environ and (
-            known := unchanged(environ, _tag_of_tip(ledger.tip_state()), REVALIDATE)
-        ):
-            return known
-        tip_members = ledger.tip()
-        return versioned(environ, encode(tip_members), _tag_of_tip(tip_members), REVALIDATE)
+        body = encode(ledger.tip())
+        return versioned(environ, body, tag_of_content(body), REVALIDATE)
 
     def block(environ: Environ, height: str) -> Response:
         query, given = query_string(environ), GET_BLOCK.given(environ)
@@ -177,9 +172,3 @@ def _compressed_block(bodies: BodyCache, block_hash: str, encoding: str, body: b
     if block_hash:
         bodies.keep((block_hash, encoding), data)
     return data
-
-
-def _tag_of_tip(tip: dict[str, Any]) -> str:
-    """Return the tag of the tip; its query string is all that the block hash does not fix."""
-    more = f" {tip['cluster']}" if "cluster" in tip else ""
-    return tag_of(tip["hash"], "tip", f"{tip['pending']} {tip['next_block_at']}{more}")

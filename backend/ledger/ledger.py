@@ -254,28 +254,14 @@ class Ledger:
 
     def tip(self) -> Json:
         """Return the newest block, how many transactions blocks hold, and how many are pending."""
-        state = self.tip_state()
-        block = self._blocks.cached_block(state["height"])
+        height, pending = self._height_and_pending()
+        block = self._blocks.cached_block(height)
         header = block.header
         return {
-            "height": state["height"],
+            "height": height,
             "hash": block.hash,
             "timestamp": header.timestamp,
             "transactions": header.first_transaction + header.transaction_count,
-            "pending": state["pending"],
-            "next_block_at": state["next_block_at"],
-            **({"cluster": state["cluster"]} if "cluster" in state else {}),
-        }
-
-    def tip_state(self) -> Json:
-        """Return the parts of `tip` that can change, without reading the block.
-
-        The other parts follow from the hash.
-        """
-        height, pending = self._height_and_pending()
-        return {
-            "height": height,
-            "hash": self.block_hash(height),
             "pending": pending,
             "next_block_at": next_block_at(self.settings.folder),
             **({} if self._cluster is None else {"cluster": self._cluster.tip_members()}),
