@@ -137,7 +137,7 @@ def test_a_whole_block_is_read_and_compressed_once(
         first = client.get("/blocks/4", headers=headers).get_data()
         part = client.get("/blocks/4?limit=40", headers=headers).get_data()
         monkeypatch.setattr(block_routes, "compressed", _never)
-        monkeypatch.setattr(Ledger, "block", _never)
+        monkeypatch.setattr(Ledger, "encoded_block", _never)
         assert client.get("/blocks/4", headers=headers).get_data() == first != part
 
 

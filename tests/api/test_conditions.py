@@ -120,7 +120,7 @@ def test_nothing_is_asked_for_a_304(
 
     for name in ("filter_transactions", "average_delays", "flight_counter"):
         monkeypatch.setattr(Answers, name, never)
-    monkeypatch.setattr(Ledger, "block", never)
+    monkeypatch.setattr(Ledger, "encoded_block", never)
     for asked, etag in etags.items():
         assert asked_again(client, asked, etag).status_code == 304
 
