@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getpagesize, getrusage
+from resource import RUSAGE_CHILDREN, getrusage
 from time import monotonic, perf_counter, sleep
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -209,11 +209,6 @@ class Service(Site):
     pid: int
     first_answer_s: float = 0.0
 
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return urlsplit(self.url).port or 80
-
     def memory(self) -> list[Memory]:
         """The memory of each of its processes. Raises ProgramFailed if the kernel hides it."""
         found = []
@@ -383,11 +378,6 @@ def family(pid: int) -> list[int]:
     for member in found:  # it grows while it is walked through
         found += sorted(children.get(member, []))
     return found
-
-
-def resident_bytes(pid: int) -> int:
-    """The resident set size of a process, with what it shares with others."""
-    return int(_proc(pid, "statm").split()[1]) * getpagesize()
 
 
 def stat_fields(pid: int) -> list[str]:

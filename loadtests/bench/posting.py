@@ -20,6 +20,7 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
+from resource import getpagesize
 from time import perf_counter, sleep
 
 from loadtests.bench.figures import Figure, Target, and_best, at_least, at_most, rate_ratio, rates
@@ -31,7 +32,6 @@ from loadtests.processes import (
     Site,
     backend,
     exchanged,
-    resident_bytes,
     running,
     wait_for,
 )
@@ -178,7 +178,8 @@ def clusters(bench: Bench) -> Iterator[Figure]:
     backend(base, "import", "--generate", "1", log=bench.log)
     with running_cluster(folder, bench.log, base, nodes=NODES, interval_s=INTERVAL_S) as cluster:
         sleep(INTERVAL_S)
-        engines_mb = [resident_bytes(pid) / 1e6 for pid in cluster.engines()]
+        sizes = [Path(f"/proc/{pid}/statm").read_text("utf-8") for pid in cluster.engines()]
+        engines_mb = [int(text.split()[1]) * getpagesize() / 1e6 for text in sizes]
         largest_mb, raw = max(engines_mb), {"engines_mb": engines_mb, **load_now()}
         what = "memory of an idle node besides the service: its consensus engine"
         what, told = f"{what} (resident set size)", f"{largest_mb:.1f} MB"

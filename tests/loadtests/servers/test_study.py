@@ -1,6 +1,5 @@
 """The study's way over HTTP: what it answers, what it tells, and one request at a time."""
 
-import http.client
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
@@ -9,7 +8,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from loadtests.baseline import write_chain
-from loadtests.processes import HOST, ProgramFailed, Service
+from loadtests.processes import ProgramFailed, Service
 from loadtests.servers import study
 from loadtests.servers.timing import told
 from tests.loadtests.servers.asking import asked, is_answered_before_a_later_one, parts
@@ -103,10 +102,9 @@ def test_what_cannot_be_answered_is_refused_by_name(
 
 
 def test_only_get_is_answered(server: Service) -> None:
-    connection = http.client.HTTPConnection(HOST, server.port, timeout=60)
-    connection.request("POST", "/flight_counter")
-    assert connection.getresponse().status == 405
-    connection.close()
+    with server.connection(60) as connection:
+        connection.request("POST", "/flight_counter")
+        assert connection.getresponse().status == 405
 
 
 def test_an_answer_tells_when_how_long_where_and_what_it_cost(server: Service) -> None:
