@@ -80,8 +80,22 @@ class LoadKey(NamedTuple):
         return f"{self.fraction:.2g} of L, {SERVERS[self.server]}"
 
 
+class _Keyed:
+    """What has a load's server, part and fraction."""
+
+    __slots__ = ()
+    server: str
+    part: str
+    fraction: float
+
+    @property
+    def key(self) -> LoadKey:
+        """The load."""
+        return LoadKey(self.server, self.part, self.fraction)
+
+
 @dataclass(frozen=True, slots=True)
-class Load:
+class Load(_Keyed):
     """Runs of a server at one share of L.
 
     part: AS_THE_STUDY (each run lasts `services` service times, from empty) or STEADY (each has
@@ -94,11 +108,6 @@ class Load:
     runs: int
     arrivals: int = 0
     services: float = 0.0
-
-    @property
-    def key(self) -> LoadKey:
-        """The key of a load in the tables."""
-        return LoadKey(self.server, self.part, self.fraction)
 
     def name(self, number: int) -> str:
         """The name of its run of this number, from 1."""
@@ -139,7 +148,7 @@ def _quick(server: str, reps: int | None) -> Sequence[Load]:
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedLine(Line):
+class RefusedLine(_Keyed, Line):
     """A load that was not measured, because its rate is beyond the limit of the load generator."""
 
     server: str
@@ -147,11 +156,6 @@ class RefusedLine(Line):
     fraction: float
     rate_per_s: float
     limit_per_s: float
-
-    @property
-    def key(self) -> LoadKey:
-        """The load."""
-        return LoadKey(self.server, self.part, self.fraction)
 
     @property
     def told(self) -> str:
@@ -167,7 +171,7 @@ class RefusedLine(Line):
 
 
 @dataclass(frozen=True, slots=True)
-class RunLine(Line):
+class RunLine(_Keyed, Line):
     """A line of the plan: an open run, and what was calibrated just before it.
 
     calibration: the run of one customer. service_time_s, service_variance_s2: E[S] and its
@@ -188,11 +192,6 @@ class RunLine(Line):
     overhead_s: float | None
     delay_s: float
     servers: int
-
-    @property
-    def key(self) -> LoadKey:
-        """The load of which this is a run."""
-        return LoadKey(self.server, self.part, self.fraction)
 
 
 @dataclass(frozen=True)

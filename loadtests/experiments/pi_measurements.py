@@ -172,7 +172,8 @@ def measure(run: Run) -> None:
 
 def ask_alone(run: Run, site: Site) -> None:
     """Let one customer ask each question by each engine, as far as the results lack it."""
-    done = {(line.kind, line.engine) for line in _lines(run.results)}
+    lines = run.results.lines_if_any(SERVICE_TIMES, ServiceTimeLine)
+    done = {(line.kind, line.engine) for line in lines}
     wanted = [(RANKING, INDEX), *((kind, engine) for engine in ENGINES for kind in KINDS)]
     missing = [pair for pair in wanted if pair not in done]
     if not missing:
@@ -205,16 +206,11 @@ def _always(questions: Sequence[Question], engine: str) -> Requests:
     return lambda _: (Request(questions[0].kind, path) for path in paths)
 
 
-def _lines(results: Results) -> list[ServiceTimeLine]:
-    return results.lines_if_any(SERVICE_TIMES, ServiceTimeLine)
-
-
 def alone(results: Results) -> dict[tuple[str, str], Recorded]:
     """The runs of one customer, by kind and engine, whether the rules accept them or not."""
-    runs = recorded(results, {line.run: line.warm_up for line in _lines(results)})
-    return {
-        (line.kind, line.engine): runs[line.run] for line in _lines(results) if line.run in runs
-    }
+    lines = results.lines_if_any(SERVICE_TIMES, ServiceTimeLine)
+    runs = recorded(results, {line.run: line.warm_up for line in lines})
+    return {(line.kind, line.engine): runs[line.run] for line in lines if line.run in runs}
 
 
 # --- what fits into the time -----------------------------------------------------------------
