@@ -165,19 +165,6 @@ class TestAnswers:
             assert ledger.block(height).height == height
             assert len(ledger.block(height).transactions) == len(blocks[height])
 
-    @pytest.mark.parametrize("block_count", [0, 1, 2, *range(18, 41)])
-    def test_are_right_for_short_chains(self, tmp_path: Path, block_count: int) -> None:
-        ledger = ledger_of_blocks(tmp_path, block_count)
-        mean = (block_count - 1) / 2 if block_count else None
-        for _ in range(2):
-            assert ledger.flight_counter(CITIES[0], CITIES[1], *BOTH_ENDS) == block_count
-            assert ledger.average_delays(CARRIERS[0], *BOTH_ENDS) == mean
-        for number in range(block_count):
-            assert [
-                found["TRANSACTION_ID"] for found in ledger.filter_transactions(number, DAYS[0])
-            ] == [str(number)]
-            assert ledger.block(number).height == number
-
     def test_blocks_without_transactions_are_passed_over(self, tmp_path: Path) -> None:
         blocks: list[list[Flight]] = [[], [a_flight(0)], [], [], [a_flight(1)], []]
         write_chain(tmp_path, blocks)
