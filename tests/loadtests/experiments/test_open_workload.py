@@ -61,6 +61,7 @@ from loadtests.models.estimates import Verdict
 from loadtests.models.open_queue import ONE, Queue
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence
 from loadtests.processes import Site
+from loadtests.servers import study
 from tests.loadtests.experiments.made_up import SERVICE_S, a_run, judge, keep, results_of
 
 QUICK = Options(Mode.EMULATED, scale=1000, quick=True)
@@ -531,7 +532,7 @@ def test_both_ways_of_scanning_really_read_blocks_and_wait_for_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks, flights, scale = 60, 2000, 2000
-    monkeypatch.setattr(servers, "STUDY_BLOCKS", blocks)
+    monkeypatch.setattr(study, "BLOCKS", blocks)
     monkeypatch.setattr(servers, "QUICK_FLIGHTS", flights)
     plan(
         monkeypatch,
