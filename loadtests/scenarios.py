@@ -1,8 +1,8 @@
 """The interactions of the customers of studies 003 and 004, with a ledger of flights. Pure.
 
 Mixed (study 003, a bookstore): 60 % of interactions read, 30 % look and add a little, 10 % add a
-few. Itinerary (study 004, a travel agency): nine requests that belong together. `BOOKSTORE` and
-`TRAVEL_AGENCY` say which interaction stands for which, and why.
+few. Itinerary (study 004, a travel agency): nine requests that belong together. Reports say which
+interaction stands for which, and why.
 
 Customers do different things: each takes flights of its own from the pool, in turn, so that none is
 added twice before the pool is used up. The same seed makes the same interactions, and those of a
@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from random import Random
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from loadtests.generation.interactions import ADDED, Interaction, Step
 from loadtests.questions import KINDS, Flight, Questions, as_sent
@@ -30,70 +30,6 @@ Item = TypeVar("Item")
 BEGIN, QUERY, RESERVE, COMMIT = "begin", "query", "reserve", "commit"
 
 _ADD, _ADD_BATCH = "/transactions?mode=sync", "/transactions/batch?mode=sync"
-
-
-class Counterpart(NamedTuple):
-    """A part of a study, and what stands for it here."""
-
-    theirs: str
-    ours: str
-    why: str
-
-
-BOOKSTORE = (
-    Counterpart(
-        "Customer interaction, 60 %: look at editor picks, buy 5 books",
-        "reading: the three questions, one after the other",
-        "This is the frequent business of the service. Asking a ledger does not change it, so "
-        "unlike a purchase this writes nothing.",
-    ),
-    Counterpart(
-        "Stock replenishment, 30 %: find the 5 books with the fewest copies, add copies",
-        "frequent: look up the newest block, add one flight, on the disk before the answer",
-        "It looks at the present state, then writes a little. Nothing in a ledger is changed, so "
-        "it adds a flight.",
-    ),
-    Counterpart(
-        "New acquisition, 10 %: add 5 new books",
-        "rare: a batch of 5 new flights, all or none",
-        "Several new records at once.",
-    ),
-    Counterpart(
-        "0, 100 and 1000 books",
-        "a ledger of 0, 100 and 1000 full blocks",
-        "This is what grows with use. Each block holds 1000 flights.",
-    ),
-    Counterpart(
-        "Local against RPC",
-        "the ledger's own methods, called by threads of one process, against HTTP",
-        "Neither has what only the other needs: parameters and bodies are parsed and checked in "
-        "both, the miner runs in both.",
-    ),
-)
-TRAVEL_AGENCY = (
-    Counterpart("start", "begin: ask for the tip", "The state in which the itinerary begins."),
-    Counterpart(
-        "queryCustomer",
-        "query: the mean delay of the carrier in the month",
-        "It asks about the airline of the journey.",
-    ),
-    Counterpart(
-        "queryFlight, queryCar, queryRoom",
-        "query: the flight of that number on that day, three times",
-        "As in the study's test of one resource manager: three pairs on flights.",
-    ),
-    Counterpart(
-        "reserveFlight, reserveCar, reserveRoom",
-        "reserve: add the leg, on the disk before the answer",
-        "A write that belongs to the item that was looked at.",
-    ),
-    Counterpart(
-        "commit",
-        "commit: ask for the last leg",
-        "Each leg is durable once it is answered. There is no transaction over several requests: "
-        "legs that were added stay.",
-    ),
-)
 
 
 def sent_form(flight: Flight) -> str:

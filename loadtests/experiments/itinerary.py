@@ -38,7 +38,6 @@ from loadtests.scenarios import (
     QUERY,
     RESERVE,
     STEPS,
-    TRAVEL_AGENCY,
     itineraries,
 )
 
@@ -337,7 +336,11 @@ def analyse(results: Results) -> Report:
         Section(
             "What a client does",
             sentences("clients"),
-            [Table("Counterparts", ("The travel agency's", "Ours", "Why"), TRAVEL_AGENCY)],
+            [
+                Table(
+                    "Counterparts", ("The travel agency's", "Ours", "Why"), sentences.rows("agency")
+                )
+            ],
         ),
     ]
     findings = sentences(

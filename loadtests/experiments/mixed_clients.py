@@ -33,7 +33,7 @@ from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.grouping import grouped
 from loadtests.lab.content import NONE, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
-from loadtests.lab.published import BOOKS, MIXED, MIXED_RPC_TIMES_SLOWER, WORKLOAD
+from loadtests.lab.published import MIXED, MIXED_RPC_TIMES_SLOWER
 from loadtests.lab.repeated import (
     Estimate,
     Repeated,
@@ -48,7 +48,7 @@ from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import Sample
 from loadtests.models.sample_statistics import mean_of_known
-from loadtests.scenarios import BATCH_FLIGHTS, BOOKSTORE, FREQUENT, RARE, SHARES, STEPS
+from loadtests.scenarios import BATCH_FLIGHTS, READING, SHARES, STEPS
 
 LEAST_SAMPLED_S = 2.0  # less is too short to measure the generator
 
@@ -215,8 +215,10 @@ def analyse(results: Results) -> Report:
             "What a client does",
             sentences("counterparts"),
             [
-                Table("Counterparts", ("The bookstore's", "Ours", "Why"), BOOKSTORE),
-                *_parameters(plan),
+                Table(
+                    "Counterparts", ("The bookstore's", "Ours", "Why"), sentences.rows("bookstore")
+                ),
+                *_parameters(sentences, plan),
             ],
         ),
     ]
@@ -364,33 +366,17 @@ def _bounds(found: Sequence[Curve]) -> Table:
     )
 
 
-def _parameters(plan: Plan) -> Iterator[Table]:
+def _parameters(sentences: Sentences, plan: Plan) -> Iterator[Table]:
     """Tables 1 and 2 of the study, with what `plan` has instead."""
     counts = zip(*plan.counts.values(), strict=True)
     warm_up, count = (" and ".join(dict.fromkeys(map(str, of))) for of in counts)
-    each = "interactions of each client (in process and over HTTP, if two)"
-    ours: Mapping[str, tuple[str | int, str]] = {
-        "numBooksToBuy": (STEPS["reading"], "questions, one after the other"),
-        "numBookCopiesToBuy": (NONE, "nothing is bought"),
-        "numEditorPicksToGet": (NONE, "what is asked about is drawn beforehand"),
-        "numAddCopies": (1, "flight is added"),
-        "numBooksToAdd": (BATCH_FLIGHTS, "flights in a batch"),
-        "numBooksWithLeastCopies": (1, "block is looked up, the newest"),
-        "warmUpRuns": (warm_up, each),
-        "numActualRuns": (count, each),
-        "percentRareStockManagerInteraction": (f"{SHARES[RARE]:g}%", "of interactions"),
-        "percentFrequentStockManagerInteraction": (f"{SHARES[FREQUENT]:g}%", "of interactions"),
-        "numCopies": (NONE, "a flight is there once"),
-        "bookTitleLength": (19, "values make a flight, four of them names of cities and states"),
-        "authorNameLength": (NONE, "as above"),
-        "editorPickProbability": (NONE, "all flights are alike"),
-    }
-    columns = ("Parameter", "Meaning", "The study", "Ours", "")
-    for title, rows in (
-        ("Table 1 of the study: the workload", WORKLOAD),
-        ("Table 2 of the study: the books", BOOKS),
+    seen = {"warm_up": warm_up, "count": count, "steps": STEPS[READING], "batch": BATCH_FLIGHTS}
+    for part, title in (
+        ("workload", "Table 1 of the study: the workload"),
+        ("books", "Table 2 of the study: the books"),
     ):
-        yield Table(title, columns, [(*row, *ours[row.name]) for row in rows])
+        rows = sentences.rows(part, **seen, shares=SHARES)
+        yield Table(title, ("Parameter", "Meaning", "The study", "Ours", ""), rows)
 
 
 EXPERIMENT = Experiment(

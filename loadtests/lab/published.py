@@ -152,34 +152,6 @@ class Mixed(NamedTuple):
 
 
 MIXED = Mixed((1, 60), (0, 100, 1000), 4, 100, 500, 6, 12)
-
-
-class Parameter(NamedTuple):
-    """A row of tables 1 and 2."""
-
-    name: str
-    meaning: str
-    value: str
-
-
-WORKLOAD: Sequence[Parameter] = (  # table 1
-    Parameter("numBooksToBuy", "books in a customer interaction", "5"),
-    Parameter("numBookCopiesToBuy", "copies of each of them", "1"),
-    Parameter("numEditorPicksToGet", "editor picks in a customer interaction", "10"),
-    Parameter("numAddCopies", "copies added by a stock replenishment", "10"),
-    Parameter("numBooksToAdd", "new books in a new acquisition", "5"),
-    Parameter("numBooksWithLeastCopies", "books in a stock replenishment", "5"),
-    Parameter("warmUpRuns", "runs that do not count", "100"),
-    Parameter("numActualRuns", "runs that are measured", "500"),
-    Parameter("percentRareStockManagerInteraction", "share of new acquisitions", "10%"),
-    Parameter("percentFrequentStockManagerInteraction", "share of stock replenishments", "30%"),
-)
-BOOKS: Sequence[Parameter] = (  # table 2
-    Parameter("numCopies", "copies of a generated book", "10"),
-    Parameter("bookTitleLength", "characters of its title", "32"),
-    Parameter("authorNameLength", "characters of its author's name", "32"),
-    Parameter("editorPickProbability", "chance that it is an editor pick", "10%"),
-)
 MIXED_RPC_TIMES_SLOWER = 10.0  # than local calls, "more than ten-fold"; the figures have no table
 
 # --- study 004 ---------------------------------------------------------------------------------

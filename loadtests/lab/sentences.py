@@ -49,6 +49,11 @@ class Sentences:
         paragraphs = re.split(r"\n\s*\n", self.parts[part].render(values))
         return [words for text in paragraphs if (words := re.sub(r"[ \n]+", " ", text).strip(" "))]
 
+    def rows(self, part: str, **values: object) -> list[list[str]]:
+        """The lines of a part as rows of a table, whose cells are parted by bars."""
+        lines = filter(None, self.parts[part].render(values).splitlines())
+        return [line.split(" | ") for line in lines]
+
     def one(self, part: str, **values: object) -> str:
         """The only paragraph of a part; "" if it is empty. Raises ValueError for several."""
         paragraphs = self(part, **values)

@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 
 from loadtests.generation.interactions import ADDED, Interaction
+from loadtests.lab.sentences import Sentences
 from loadtests.questions import KINDS, Question
 from loadtests.scenarios import (
-    BOOKSTORE,
     FREQUENT,
     ITINERARY,
     RARE,
     READING,
     SHARES,
     STEPS,
-    TRAVEL_AGENCY,
     itineraries,
     mixed_interactions,
 )
@@ -99,5 +98,7 @@ def test_clients_do_not_meet_at_a_leg() -> None:
 
 
 def test_every_request_of_both_studies_has_its_counterpart() -> None:
-    assert len(BOOKSTORE) == len(TRAVEL_AGENCY) == 5
-    assert all(all(row) for row in (*BOOKSTORE, *TRAVEL_AGENCY))
+    for experiment, part in (("mixed_clients", "bookstore"), ("itinerary", "agency")):
+        rows = Sentences(experiment).rows(part)
+        assert len(rows) == 5
+        assert all(len(row) == 3 and all(row) for row in rows)
