@@ -36,15 +36,17 @@ import time
 import uuid
 import zipfile
 import zlib
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE, EncodedFile
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
 from datetime import UTC, date, datetime
 from email.utils import mktime_tz, parsedate_tz
 from functools import partial
+from io import TextIOWrapper
 from itertools import chain, count, islice
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import UnionType
 from typing import IO, Any, Literal, TypedDict, TypeVar, Unpack, cast, get_origin, get_type_hints
 
@@ -66,6 +68,7 @@ Made = TypeVar("Made")
 JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
 ANY = "application/octet-stream"  # what the service reads, or says what to do with
 CONTENT_TYPES = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
+CUT = f"one table that can be cut ({', '.join(CONTENT_TYPES)}, also in a .gz or .zip)"
 NO_HEADER = re.compile(rb'(\xef\xbb\xbf)?("?sep=."?[,;\t|]*)?\s*', re.IGNORECASE)  # but above it
 MOST_BYTES = 16 * 2**20  # of a file that is sent as it is
 BATCH_SIZE = 1000  # flights; as many as a block holds
@@ -80,7 +83,8 @@ FIRST_POLL_S, LONGEST_POLL_S = 0.1, 2.0
 HINTS = {
     401: "make a token where the service runs (python -m backend token add NAME), give it as token",
     404: "check the id or height; if no address is found, check the base_url",
-    413: "make the batches smaller (batch_size)",
+    413: "make the batches smaller (batch_size), or, if this was a whole file, import it where the "
+    "service runs (python -m backend import)",
     421: "use a host name of the service, or add this one to FLIGHTCHAIN_HOSTS where it runs",
     503: "the service is full, starting or being repaired: try again later",
 }
@@ -363,13 +367,13 @@ def batches(flights: Flights, size: int = BATCH_SIZE) -> Generator[Batch, None, 
         yield from _cut(map(_line, flights), size, NDJSON)
         return
     with opened(Path(flights)) as (file, content_type):
-        if content_type == ANY:
-            yield Batch(file.read(), ANY, 1, 0)
-            return
-        lines = map(_ended, file)
+        lines = iter([file.read()]) if content_type == ANY else map(_ended, file)
         first = header = next(lines, b"")
         if not first:
             raise ValueError(f"{flights} is empty")
+        if content_type == ANY:
+            yield Batch(first, ANY, 1, 0)
+            return
         if content_type == NDJSON:
             yield from _cut(_without_end(chain([first], lines), flights), size, NDJSON)
             return
@@ -396,12 +400,14 @@ def _without_end(lines: Iterator[bytes], path: str | Path) -> Iterator[bytes]:
 
 def _cut(lines: Iterator[bytes], size: int, kind: str, header: bytes = b"") -> Iterator[Batch]:
     """Yield batches of lines; one without any for a header alone, which the service looks at."""
-    for offset in count(0, size):
-        part = list(islice(lines, size))
-        if part or (header and not offset):
-            yield Batch(header + b"".join(part), kind, len(part), offset)
-        if len(part) < size:
-            return
+    ahead = 2 if header else 0
+    part, offset = list(islice(lines, size + ahead)), 0
+    while part or (header and not offset):
+        # No row of a table goes last and alone: others show if a comma at its end is usual.
+        end = max(1, size - (len(part) == size + 1))
+        yield Batch(header + b"".join(part[:end]), kind, len(part[:end]), offset)
+        part, offset = part[end:], offset + end
+        part += islice(lines, size + ahead - len(part))
 
 
 def _line(flight: Flight) -> bytes:
@@ -448,20 +454,22 @@ def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
                     name, file = tables[0], stack.enter_context(archive.open(tables[0]))
             content_type = _content_type(name)
             if content_type == ANY and path.stat().st_size > MOST_BYTES:
-                kinds = ", ".join(CONTENT_TYPES)
-                reason = (
-                    "so it is not cut, and too long for one request; use python -m backend import"
-                )
-                raise ValueError(f"{path}: its name does not end in {kinds}, {reason}")
-            yield file if content_type == ANY else _in_utf8(file), content_type
+                reason = "is too long for one request; use python -m backend import"
+                raise ValueError(f"{path} is not {CUT}, and {reason}")
+            if content_type != ANY and file.peek(2).startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+                copy = stack.enter_context(TemporaryFile())
+                _write_as_utf8(file, copy)
+                file = copy
+            yield file, content_type
     except (EOFError, zlib.error, zipfile.BadZipFile, UnicodeError) as error:
         raise ValueError(f"{path} is damaged or incomplete ({error})") from error
 
 
-def _in_utf8(file: Any) -> IO[bytes]:
-    """Return a file that has `peek` as UTF-8 if it is UTF-16, as spreadsheets write it."""
-    is_utf16 = file.peek(2).startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-    return cast("IO[bytes]", EncodedFile(file, "utf-8", "utf-16") if is_utf16 else file)
+def _write_as_utf8(utf_16: Any, copy: IO[bytes]) -> None:
+    """Write a file, which is closed then, as UTF-8 to the beginning of another one."""
+    with TextIOWrapper(utf_16, "utf-16", newline="") as text:
+        copy.writelines(map(str.encode, text))
+    copy.seek(0)
 
 
 def _content_type(name: str) -> str:

@@ -357,12 +357,13 @@ FILES = {
     "F.JSONL": NDJSON.replace("\n", "\n\n"),
     "export.ndjson": NDJSON + '{"complete":true,"count":25,"as_of":{"height":1}}\n',
     "sep.csv": "\ufeff\r\nsep=,\r\n" + csv_of(flights(25)),
-    "utf-16.csv": csv_of(flights(25)),
+    "utf-16.csv": csv_of(flights(25)).replace("\n", ",a line\u2028in a cell\n"),
+    "comma.csv": csv_of(flights(25)).replace("\n", ",\n").replace(",\n", "\n", 1),
     "utf-16.jsonl": NDJSON,
 }
 
 
-@pytest.mark.parametrize("size", [7, 1000])
+@pytest.mark.parametrize("size", [8, 1000])
 def test_files_are_added(client: Client, service: Service, tmp_path: Path, size: int) -> None:
     for name, text in FILES.items():
         path = packed(tmp_path / name, text)
@@ -372,7 +373,8 @@ def test_files_are_added(client: Client, service: Service, tmp_path: Path, size:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("f.csv", ""), ("f.json", " " * (2**24 + 1)), ("f.csv.zip", "x")]
+    ("name", "text"),
+    [("f.csv", ""), ("f.json", ""), ("f.json", " " * (2**24 + 1)), ("f.csv.zip", "x")],
 )
 def test_a_file_that_is_none_is_refused(tmp_path: Path, name: str, text: str) -> None:
     path = packed(tmp_path / name, text)
@@ -380,6 +382,16 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, name: str, text: str) ->
         path.write_text("no archive")
     with pytest.raises(ValueError, match=str(tmp_path)):
         list(batches(path))
+
+
+def test_what_is_too_long_for_a_request_is_imported_where_the_service_runs(tmp_path: Path) -> None:
+    path = tmp_path / "two.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("a.csv", "b.csv"):
+            archive.writestr(name, " " * 2**23 + " ")
+    with pytest.raises(ValueError, match=r"is not one table .* use python -m backend import"):
+        list(batches(path))
+    assert "import it where the service runs (python -m backend import)" in str(Problem(413, {}))
 
 
 def test_what_only_the_service_knows_is_sent_as_it_is(client: Client, tmp_path: Path) -> None:
@@ -915,7 +927,7 @@ def test_interrupted_it_tells_what_was_measured(guarded: tuple[Service, str]) ->
         ((), "--generate SEED"),
         (("f.csv", "--generate", "1"), "--generate SEED"),
         (("nothing.csv",), "nothing.csv"),
-        ((str(SCRIPTS / "lib.sh"),), "must end in"),
+        ((str(SCRIPTS / "lib.sh"),), "is not one table that can be cut (.csv"),
         (("--generate", "1", "--batch", "-1"), "--batch"),
         (("--generate", "1", "--threads", "0"), "--threads"),
         (("--generate", "1"), "is the service running"),
