@@ -18,8 +18,6 @@ from loadtests.machine_samples import Sample, Sampler, append
 from loadtests.processes import HOST, ProgramFailed, Service, free_port, running
 from tests.loadtests.experiments.made_up import judge, keep, results_of
 
-pytestmark = pytest.mark.long  # all read what one long run left
-
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
@@ -32,6 +30,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return Results(folder)
 
 
+@pytest.mark.long
 def test_every_mode_is_posted_to_and_every_request_kept(results: Results) -> None:
     rows = read_rows(results.folder / "requests.csv")
     points = {row["run"]: row for row in results.rows("points")}
@@ -43,6 +42,7 @@ def test_every_mode_is_posted_to_and_every_request_kept(results: Results) -> Non
     assert min(row.sent_s for row in rows) == 0
 
 
+@pytest.mark.long
 def test_the_report_has_figures_and_says_what_each_mode_promises(results: Results) -> None:
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     for text in (
@@ -152,6 +152,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
         yield found
 
 
+@pytest.mark.long
 def test_an_interrupted_run_is_kept_and_listed(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +171,7 @@ def test_an_interrupted_run_is_kept_and_listed(
     assert RULES[0].reason in listed["reasons"]
 
 
+@pytest.mark.long
 def test_a_service_that_is_not_there_is_said(tmp_path: Path) -> None:
     nowhere = Service(f"http://{HOST}:{free_port()}", 1)
     with (

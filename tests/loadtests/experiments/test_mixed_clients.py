@@ -31,8 +31,6 @@ from loadtests.generation.run import RunRecord, append_verdict
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
 
-pytestmark = pytest.mark.long  # all read what one long run left
-
 CORES = 2
 SERVICE_S = 0.01
 
@@ -155,6 +153,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return found
 
 
+@pytest.mark.long
 def test_both_places_are_measured_and_reported(made: Made) -> None:
     results = Results(made.folder)
     runs = mixed_runs(results)
@@ -172,6 +171,7 @@ def test_both_places_are_measured_and_reported(made: Made) -> None:
     assert not {"throughput[http,0,3]", "latency[http,0,3]"} & names
 
 
+@pytest.mark.long
 def test_rejected_runs_are_shown_and_used_for_nothing(made: Made, tmp_path: Path) -> None:
     """When all are rejected."""
     folder = Path(shutil.copytree(made.folder, tmp_path / "one"))

@@ -18,8 +18,6 @@ from loadtests.lab.stacks import record
 from loadtests.processes import ProgramFailed
 from tests.loadtests.experiments.made_up import results_of
 
-pytestmark = pytest.mark.long  # all read what one long run left
-
 FOREIGN = re.compile(
     r"""(?:href|src)\s*=\s*["']?(?:https?:)?//|url\(\s*["']?(?:https?:)?//|@import"""
 )
@@ -52,6 +50,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return Results(folder)
 
 
+@pytest.mark.long
 @needs_trace
 def test_it_leaves_stacks_a_flame_graph_and_what_processes_used(results: Results) -> None:
     looks = {row["look"]: row for row in results.rows("recordings")}
@@ -63,6 +62,7 @@ def test_it_leaves_stacks_a_flame_graph_and_what_processes_used(results: Results
     assert {"miner", "web server", "supervisor"} < set(roles)  # another worker may come later
 
 
+@pytest.mark.long
 @needs_trace
 def test_the_flame_graph_opens_without_a_network_and_the_report_links_to_it(
     results: Results,
@@ -173,6 +173,7 @@ def test_it_says_what_to_do_when_tracing_is_not_permitted(
         record(1, tmp_path / "out", "--format=raw", rate_hz=10, duration_s=1)
 
 
+@pytest.mark.long
 @needs_trace
 def test_a_process_that_has_ended_is_named(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:

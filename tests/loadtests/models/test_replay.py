@@ -79,7 +79,6 @@ def test_fcfs_serves_in_order_and_never_idles_with_work(run: Recording) -> None:
 @given(recordings())
 def test_one_of_several_servers_is_fcfs(run: Recording) -> None:
     assert replay.multi_server(*run, 1) == replay.fcfs(*run)
-    assert replay.multi_server(*run, 1) == replay.fcfs(*run)
 
 
 @given(recordings(), servers)
