@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from backend.base.day_orders import DAY_FIRST
@@ -205,6 +205,7 @@ def test_flights_are_read_as_they_are_written_or_not_at_all(
     tmp_path_factory: pytest.TempPathFactory, kind: Kind, style: Style, rows: list[Named]
 ) -> None:
     """Nor are those beside a bad row, if it is left out."""
+    assume(style.empty != "0" or not kind.is_of_ledger)  # what the ledger has, is meant
     rows = [row | {"OP_CARRIER_FL_NUM": number} for number, row in enumerate(rows, 1)]
     path = _written(tmp_path_factory.getbasetemp() / "forms.csv", kind, kind.pairs, rows, style)
     meanings = {meaning for meaning, _ in kind.pairs}
