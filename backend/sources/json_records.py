@@ -197,7 +197,8 @@ def _elements(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObj
         if not block and (is_whole or not rest.endswith(("}", "]"))):
             raise file.problem(f"ends too early, after {number} objects; download it again")
         if len(text) - place > BLOCK_BYTES:
-            raise file.problem(f"has more than {BLOCK_BYTES:,} bytes without a flight in them")
+            where = "behind its list of flights" if rest.startswith("]") else "without a flight"
+            raise file.problem(f"has more than {BLOCK_BYTES:,} bytes {where}; leave them out")
         text, is_whole = text[place:] + decode(block, not block), not block
 
 

@@ -205,7 +205,7 @@ class PackedFile:
 
     def _require_unchanged(self, raw: IO[bytes]) -> None:
         state = None if self.is_posted else os.fstat(raw.fileno())
-        now = state and (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+        now = state and (state.st_size, state.st_mtime_ns, state.st_ctime_ns)
         self._state = self._state or now
         if now != self._state:
             raise self.problem("changed while it was read; import it when nothing writes to it")

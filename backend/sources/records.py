@@ -5,10 +5,11 @@ memory stays bounded; what the columns mean is decided elsewhere, by the titles.
 
 Text is cut into numbered lines, whatever wrote it. It is UTF-8, or UTF-16 with a byte order mark. A
 byte that is neither does no harm where nobody uses it: it becomes a surrogate, which no field of a
-flight takes. Lines end in LF, CRLF or CR.
+flight takes. Lines end in LF, CRLF or CR, and may begin with a byte order mark, where files were
+put together.
 """
 
-from codecs import BOM_UTF8, iterdecode
+from codecs import iterdecode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -83,7 +84,7 @@ def line_batches(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Lines]:
 
     Raises BadRow for a line that is longer than a block (`BLOCK_BYTES`).
     """
-    start = next(blocks, b"").removeprefix(BOM_UTF8)
+    start = next(blocks, b"")
     all_blocks: Iterator[bytes] = chain([start], blocks)
     if b"\r" in start and b"\n" not in start:
         all_blocks = (block.replace(b"\r", b"\n") for block in all_blocks)
@@ -102,4 +103,5 @@ def line_batches(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Lines]:
 
 
 def _decoded(block: bytes) -> str:
-    return block.decode(errors="surrogateescape").replace("\r\n", "\n").removesuffix("\r")
+    text = block.decode(errors="surrogateescape").replace("\r\n", "\n").removesuffix("\r")
+    return text.replace("\r", "\n").replace("\n\ufeff", "\n").removeprefix("\ufeff")

@@ -51,14 +51,10 @@ class _Header:
     is_filled: bool
     above: str
 
-    def repetitions(self) -> tuple[str, str]:
-        """Return how a line repeats the header, where files were put together."""
-        return self.line, f"\ufeff{self.line}"
-
     def idle_lines(self) -> tuple[str, ...]:
-        """Return lines that say nothing: repetitions, and rows of empty cells."""
+        """Return lines that say nothing: the header again, and rows of empty cells."""
         widths = (self.cells, self.usual)
-        return *self.repetitions(), *(self.separator * (width - 1) for width in widths)
+        return self.line, *(self.separator * (width - 1) for width in widths)
 
     def takes(self, row: list[str]) -> bool:
         """Return whether this is a row of the table.
@@ -71,16 +67,25 @@ class _Header:
         is_usual = len(row) == self.usual and (self.is_filled or not any(row[width:]))
         return is_usual or len(row) == width
 
-    def refuse_another(self, numbers: Sequence[int], rows: Sequence[list[str]]) -> None:
-        """Raise BadRow if a row is a header with other columns, since what follows is misread."""
-        names = {title.lower() for title in self.titles} - {""}
-        place = next((place for place, title in enumerate(self.titles) if title), 0)
+    def again(self, numbers: Sequence[int], rows: Sequence[list[str]]) -> set[int]:
+        """Return the numbers of rows that are this header, in other quotes or another case.
+
+        Raises BadRow if a row is a header with other columns, since what follows is misread.
+        """
+        titles = [title.lower() for title in self.titles]
+        names = set(titles) - {""}
+        place = next((place for place, title in enumerate(titles) if title), 0)
         if names.isdisjoint(map(str.lower, set(_column(rows, place)))):
-            return
+            return set()
+        again = set()
         for number, row in zip(numbers, rows, strict=True):
-            if len(names.intersection(map(str.lower, row))) > len(names) / 2:
+            cells = [cell.strip().lower() for cell in row]
+            if cells[: len(titles)] == titles:
+                again.add(number)
+            elif len(names.intersection(cells)) > len(names) / 2:
                 reason = "is a header with other columns than the first; split the file there"
                 raise self.file.bad_row(number, "line", self.separator.join(row), reason)
+        return again
 
 
 def read_table(file: PackedFile, blocks: Iterator[bytes]) -> Records:
@@ -182,11 +187,14 @@ def _batch(header: _Header, first: int, lines: list[str]) -> RecordBatch:
     text = text_of(lines, first)
     repeated, idle = 0, header.idle_lines()
     if any(map(lines.__contains__, idle)):
-        repeated = sum(map(lines.count, header.repetitions()))
+        repeated = lines.count(header.line)
         is_row = [line not in idle for line in lines]
         lines, numbers = list(compress(lines, is_row)), list(compress(numbers, is_row))
     rows, numbers, faults = _parsed(header, lines, numbers)
-    header.refuse_another(numbers, rows)
+    if again := header.again(numbers, rows):
+        repeated += len(again)
+        is_row = [number not in again for number in numbers]
+        rows, numbers = list(compress(rows, is_row)), list(compress(numbers, is_row))
     column: Callable[[int], Sequence[object]] = partial(_column, rows)
     if rows and len(header.titles) <= FEW_COLUMNS:
         column = list(zip(*rows, strict=False)).__getitem__  # beyond the header cells are empty

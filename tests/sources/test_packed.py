@@ -1,8 +1,10 @@
 import gzip
 import io
 import lzma
+import os
 import random
 import zipfile
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -167,6 +169,21 @@ def test_a_file_that_changed_since_it_was_read_is_refused(tmp_path: Path, packin
         list(blocks)
     with pytest.raises(InvalidInput, match="changed while it was read"):
         read_all(file)
+
+
+def test_a_file_has_another_number_at_each_look_on_some_disks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers, fstat = count(), os.fstat
+
+    def stat_on_fat(descriptor: int) -> os.stat_result:
+        known = fstat(descriptor)
+        named = {"st_mtime_ns": known.st_mtime_ns, "st_ctime_ns": known.st_ctime_ns}
+        return os.stat_result((known[0], next(numbers), *known[2:]), named)
+
+    monkeypatch.setattr(os, "fstat", stat_on_fat)
+    file = PackedFile(written(tmp_path, NOISE))
+    assert read_all(file) == read_all(file) == NOISE
 
 
 def test_a_posted_archive_must_hold_one_table() -> None:

@@ -100,10 +100,29 @@ def test_ascending_flight_numbers_are_no_numbers_of_rows(tmp_path: Path) -> None
 
 
 def test_a_repeated_header_is_left_out_and_counted(tmp_path: Path) -> None:
-    text = TABLE + TABLE + "\ufeff" + TABLE
+    quoted = ",".join(f'"{title}"' for title in HEADER.lower().split(","))
+    for again in (HEADER, f"\ufeff{HEADER}", f"{HEADER}\r", quoted, HEADER.title()):
+        text = TABLE + TABLE + TABLE.replace(HEADER, again)
+        _, (batch,) = read(tmp_path, text)
+        assert (len(batch.numbers), batch.repeated_headers, batch.faults) == (9, 2, [])
+        assert list(batch.numbers) == [2, 3, 4, 6, 7, 8, 10, 11, 12]
+        assert batch.column(0) == ("2008",) * 9
+
+
+def test_a_mark_of_the_byte_order_may_begin_any_line(tmp_path: Path) -> None:
+    text = TABLE.replace("\n2008", "\n\ufeff2008") + f'\ufeff"2008"{FIRST.removeprefix("2008")}'
     _, (batch,) = read(tmp_path, text)
-    assert (len(batch.numbers), batch.repeated_headers, batch.faults) == (9, 2, [])
-    assert list(batch.numbers) == [2, 3, 4, 6, 7, 8, 10, 11, 12]
+    assert (batch.column(0), batch.faults) == (("2008",) * 4, [])
+
+
+def test_lines_of_one_file_may_end_in_different_ways(tmp_path: Path) -> None:
+    for ends in ("\r\r\n\n", "\n\r\r\n", "\r\n\n\r"):
+        lines = [HEADER, *[FIRST] * 7]
+        text = "\n" + "".join(line + ends[place % 4] for place, line in enumerate(lines))
+        _, (batch,) = read(tmp_path, text)
+        assert (len(batch.numbers), batch.faults) == (7, [])
+    _, (batch,) = read(tmp_path, f"{TABLE}{FIRST.replace('TPA', 'T' + chr(13) + 'PA')}\n")
+    assert (len(batch.numbers), len(batch.faults)) == (3, 2)
 
 
 @pytest.mark.parametrize("empty_row", ["," * 18, "," * 21])
