@@ -153,14 +153,6 @@ def test_a_question_is_answered_as_it_was_understood(client: FlaskClient, world:
     }
 
 
-def test_plus_and_percent_mean_the_same_blank(client: FlaskClient) -> None:
-    rest = "DEST_CITY_NAME=x&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"
-    plus = client.get(f"/flight_counter?ORIGIN_CITY_NAME=New+York,+NY&{rest}")
-    percent = client.get(f"/flight_counter?ORIGIN_CITY_NAME=New%20York%2C%20NY&{rest}")
-    assert good(plus) == good(percent)
-    assert good(plus)["query"]["ORIGIN_CITY_NAME"] == "New York, NY"
-
-
 def test_json_is_utf_8_and_not_escaped(client: FlaskClient) -> None:
     response = client.get(
         "/flight_counter?ORIGIN_CITY_NAME=S%C3%A3o&DEST_CITY_NAME=x"
@@ -446,19 +438,6 @@ def test_without_an_index_a_scan_still_answers(tmp_path: Path) -> None:
             assert response.headers["Retry-After"] == "5"
             assert good(client.get(f"{path}&engine=scan"))["as_of"] == world.as_of()
         assert good(client.get("/tip"))["height"] == world.tip
-
-
-def test_a_block_sealed_meanwhile_is_seen_at_once(tmp_path: Path) -> None:
-    world = world_in(tmp_path)
-    asked = {"OP_CARRIER_FL_NUM": GOOD["OP_CARRIER_FL_NUM"], "FL_DATE": GOOD["FL_DATE"]}
-    with client_of(world.settings) as client:
-        assert ask(client, "filter_transactions", **asked)["count"] == 0
-        seal(world.settings, [[tuple(GOOD.values())]])
-        for engine in ENGINES:
-            answer = ask(client, "filter_transactions", **asked, engine=engine)
-            assert answer["count"] == 1
-            assert answer["as_of"]["height"] == world.tip + 1
-        assert good(client.get("/tip"))["transactions"] == len(world.transactions) + 1
 
 
 def test_counts_never_go_back_while_flights_are_posted_and_sealed(tmp_path: Path) -> None:

@@ -96,31 +96,13 @@ def test_a_field_that_is_none_is_refused(client: FlaskClient, name: str, value: 
 
 # --- fields that contradict each other -----------------------------------------------------------
 
-CLASHES: list[tuple[Json, str, object]] = [
-    ({"YEAR": 2009}, "YEAR", 2009),
-    ({"FL_DATE": "2009-01-01"}, "YEAR", 2008),
-    ({"DAY_OF_WEEK": 5}, "DAY_OF_WEEK", 5),
-    ({"FL_DATE": "2008-01-04"}, "DAY_OF_WEEK", 4),
-    ({"CANCELLED": 1, "ARR_DELAY": None, "AIR_TIME": None}, "ARR_TIME", "2211"),
-    ({"CANCELLED": 1, "ARR_TIME": None, "AIR_TIME": None}, "ARR_DELAY", -14),
-    ({"CANCELLED": "1.00", "ARR_TIME": "", "ARR_DELAY": ""}, "AIR_TIME", 116),
-    ({"CANCELLED": 1, "ARR_TIME": None, "ARR_DELAY": 0, "AIR_TIME": None}, "ARR_DELAY", 0),
-]
-
-
-@each_of(("changed", "field", "value"), CLASHES)
-def test_fields_that_contradict_each_other_are_named(
-    client: FlaskClient, changed: Json, field: str, value: object
-) -> None:
-    body = problem(post(client, {**GOOD, **changed}), 422, field=field, value=value)
-    assert [error["field"] for error in body["errors"]] == [field]
-
 
 @each_of(
     ("changed", "fields"),
     [
         ({"CANCELLED": 1}, {"ARR_TIME", "ARR_DELAY", "AIR_TIME"}),
-        ({"YEAR": 2009, "DAY_OF_WEEK": 5}, {"YEAR", "DAY_OF_WEEK"}),
+        ({"CANCELLED": "1.00", "ARR_TIME": "", "ARR_DELAY": ""}, {"AIR_TIME"}),
+        ({"FL_DATE": "2009-01-03"}, {"YEAR", "DAY_OF_WEEK"}),
     ],
 )
 def test_every_contradiction_is_listed(
@@ -255,16 +237,12 @@ NO_TYPES = ["text/plain", "text/json", "application/x-www-form-urlencoded", "mul
 NO_TYPES += ["application/jsonx", "application/problem+json", "text/csv", "*/*", "json", "\u00e4"]
 
 
-@each_of("content_type", NO_TYPES)
+@each_of("content_type", [*NO_TYPES, ""])
 def test_another_content_type_is_refused(client: FlaskClient, content_type: str) -> None:
     response = client.post("/transactions", data=GOOD_TEXT, content_type=content_type)
     body = problem(response, 415, field="body")
     assert "application/json" in body["detail"]
     assert body["value"] in content_type
-
-
-def test_a_body_without_a_content_type_is_refused(client: FlaskClient) -> None:
-    problem(client.post("/transactions", data=GOOD_TEXT), 415, field="body", value="")
 
 
 def test_a_body_without_a_length_is_refused(client: FlaskClient) -> None:
@@ -289,13 +267,9 @@ def test_a_body_may_have_64_kibibytes_and_not_one_more(client: FlaskClient) -> N
     most = 64 * 1024
     padded = b'{"YEAR":1}'.ljust(most)
     assert problem(send(client, padded), 422)["field"] == "YEAR"
-    problem(send(client, padded + b" "), 413)
+    problem(send(client, padded + b" "), 413, field="body")
     problem(send(client, b"[" * 100_000), 413)
     problem(send(client, b"{}", environ_overrides={"CONTENT_LENGTH": str(10**18)}), 413)
-
-
-def test_a_body_that_is_too_large_is_named_as_the_field_at_fault(client: FlaskClient) -> None:
-    problem(send(client, b" " * 65_537), 413, field="body")
 
 
 def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:

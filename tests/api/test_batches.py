@@ -236,14 +236,6 @@ def test_what_is_no_batch_is_refused(
     assert pending(client) == 0
 
 
-@pytest.mark.parametrize(
-    "query", ["?mode=now", "?on_error=ignore", "?dry_run=1", "?x=1", "?mode=sync&mode=sync"]
-)
-def test_parameters_are_checked(client: FlaskClient, query: str) -> None:
-    problem(post(client, as_ndjson(FLIGHTS[:1]), query), 400)
-    assert pending(client) == 0
-
-
 def test_at_most_a_hundred_errors_are_shown_and_reading_stops_there(client: FlaskClient) -> None:
     found = problem(post(client, b"[]\n" * 250), 422)
     assert len(found["errors"]) == 100

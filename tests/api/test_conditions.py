@@ -137,17 +137,6 @@ def test_an_error_is_an_error_whatever_the_condition(client: FlaskClient, condit
         problem(asked_again(client, path, condition), status)
 
 
-@pytest.mark.parametrize("path", QUESTIONS)
-def test_an_option_with_an_encoded_name_is_one(client: FlaskClient, path: str) -> None:
-    assert good(client.get(path))["query"]["engine"] == "index"
-    for _ in range(2):
-        response = client.get(f"{path}&%61s_of=3")
-        assert good(response)["as_of"]["height"] == 3
-        assert response.headers["Cache-Control"] == "public, max-age=600"
-        assert good(client.get(f"{path}&%65ngine=scan"))["query"]["engine"] == "scan"
-    assert "csv" in client.get(f"{QUESTIONS[0]}&%66ormat=csv").headers["Content-Type"]
-
-
 def test_another_chain_in_the_same_folder_has_other_tags(tmp_path: Path) -> None:
     etags = []
     for number in (1, 2):

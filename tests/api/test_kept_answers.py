@@ -13,7 +13,6 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.api import question_answers
-from backend.chain.fields import FIELD_NAMES
 from backend.index.queries import RECENT_S, IndexReader
 from backend.ledger.ledger import Ledger
 from backend.questions.values import Options
@@ -22,7 +21,6 @@ from tests.api.worlds import (
     GOOD,
     World,
     client_of,
-    generated,
     good,
     problem,
     seal,
@@ -32,7 +30,6 @@ from tests.api.worlds import (
 from tests.index.worlds import execute
 from tests.submitting import sealing
 
-AT_CARRIER = FIELD_NAMES.index("OP_CARRIER_AIRLINE_ID")
 DAYS = {"INITIAL_DATE": "2000-01-01", "FINAL_DATE": "2030-01-01"}
 
 
@@ -103,20 +100,6 @@ def test_options_are_asked_every_time_and_leave_what_is_kept(
         assert other["as_of"] == world.as_of(3 if "of" in option else None)
         assert good(client.get(question)) == plain
     assert len(asked) == 4
-
-
-def test_after_a_block_the_answer_is_new(world: World, client: FlaskClient) -> None:
-    question = question_of(world)
-    carrier = world.transactions[0]["OP_CARRIER_AIRLINE_ID"]
-    for _ in range(3):
-        before = good(client.get(question))
-        more = generated(30)
-        seal(world.settings, [more])
-        time.sleep(RECENT_S)  # as `add` does
-        after = good(client.get(question))
-        added = sum(flight[AT_CARRIER] == carrier for flight in more)
-        assert after["as_of"]["height"] == before["as_of"]["height"] + 1
-        assert after["flights"] == before["flights"] + added
 
 
 def test_whoever_was_told_of_a_block_sees_it_in_every_process(

@@ -278,18 +278,6 @@ def test_a_verdict_fits_is_readable_and_can_be_used_by_everybody(visit: Visit, s
         require_fit(page)
 
 
-@pytest.mark.long
-def test_a_button_is_there_only_where_scripts_can_answer_it(visit: Visit, site: Site) -> None:
-    visitor = visit(site, java_script_enabled=False)
-    for address in (*BY_THEMSELVES, *ANSWERS):
-        page = visitor.open(address)
-        evidence = page.locator(".evidence").inner_text()
-        assert "This browser has not checked it." in evidence
-        assert "Computed in this browser" not in evidence
-        assert not page.get_by_role("button", name="Check this answer here").is_visible()
-        assert not page.locator("[data-remembered]").is_visible()
-
-
 @contextmanager
 def passing(page: Page, pattern: str, change: Callable[[str], str]) -> Iterator[None]:
     """What the service sends from there is changed on its way."""

@@ -48,25 +48,6 @@ def test_a_question_is_asked_without_a_mouse(visit: Visit, site: Site, path: str
     assert page.locator(".error").count() == 0
 
 
-@pytest.mark.parametrize("path", ASKED)
-def test_a_question_is_asked_without_scripts(visit: Visit, site: Site, path: str) -> None:
-    page = visit(site, java_script_enabled=False).open("/")
-    form = page.locator(f"form[action='{path}']")
-    for name, value in ASKED[path].items():
-        form.locator(f"[name={name}]").fill(unquote_plus(site.address(value)))
-    form.get_by_role("button").click()
-    assert urlsplit(page.url).path == path
-    assert page.locator("h1").is_visible()
-    assert page.locator(".error").count() == 0
-
-
-def test_a_search_leads_to_its_page_without_scripts(visit: Visit, site: Site) -> None:
-    page = visit(site, java_script_enabled=False).open("/about")
-    page.locator("#search").fill(site.values["day"])
-    page.locator("#search").press("Enter")
-    assert page.url == f"{site.url}/days/{site.values['day']}"
-
-
 def test_a_chart_says_its_values_where_the_pointer_or_the_focus_is(
     visit: Visit, site: Site
 ) -> None:

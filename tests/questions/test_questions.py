@@ -280,6 +280,14 @@ def test_an_interval_may_be_one_day(kind: Kind, day: str) -> None:
     assert question.INITIAL_DATE == question.FINAL_DATE == day
 
 
+@each_of("kind", [AverageDelays, FlightCounter])
+def test_the_initial_date_may_not_lie_after_the_final_one(kind: Kind) -> None:
+    days = {"INITIAL_DATE": "2008-02-01", "FINAL_DATE": "1/31/2008"}
+    error = refused(kind, {**GOOD[kind], **days})
+    assert (error.field, error.value) == ("INITIAL_DATE", "2008-02-01")
+    assert "2008-01-31" in error.reason
+
+
 ASKED: list[tuple[Kind, dict[str, str], Any]] = [
     (FilterTransactions, {}, FilterTransactions(335, "2008-01-03", 19393)),
     (
