@@ -335,14 +335,9 @@ def test_what_is_unknown_is_said_with_what_may_be_meant(
 
 
 OTHERS = (
-    "/route?ORIGIN=LAX&DEST=SEA",
-    "/airports/LAX?",
-    "/rankings?by=origin",
-    "/report?OP_CARRIER_FL_NUM=1",
-    "/days/2015-01-03?",
-    "/days?ORIGIN=LAX",
-    "/departures?ORIGIN=LAX&hour=8",
-    "/departures?FL_DATE=2015-01-03",
+    *("/route?ORIGIN=LAX&DEST=SEA", "/airports/LAX?", "/rankings?by=origin"),
+    *("/report?OP_CARRIER_FL_NUM=1", "/days/2015-01-03?", "/days?ORIGIN=LAX"),
+    *("/departures?ORIGIN=LAX&hour=8", "/departures?FL_DATE=2015-01-03"),
 )
 
 
