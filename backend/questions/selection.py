@@ -6,8 +6,8 @@ Both dates are inclusive. A parameter that is not given selects all flights.
 from dataclasses import dataclass
 from typing import Any
 
-from backend.questions.parameters import AS_OF, Given, Number, OfField, by_name, require_order
-from backend.questions.values import PERIOD, Between
+from backend.questions.parameters import AS_OF, Given, Number, by_name, require_order
+from backend.questions.values import CARRIER_OR_ANY, NARROWING_PLACES, PERIOD, Between
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +28,6 @@ class Selection(Between):
     limit: int | None = None
 
 
-EQUAL = by_name(
-    OfField(
-        "OP_CARRIER_AIRLINE_ID",
-        "Flights of this carrier alone, by its DOT number.",
-        "19977",
-        field="OP_CARRIER_AIRLINE_ID",
-    ),
-    OfField(
-        "ORIGIN_CITY_NAME",
-        "Flights from this city alone.",
-        "Newark, NJ",
-        field="ORIGIN_CITY_NAME",
-    ),
-    OfField("DEST_CITY_NAME", "Flights to this city alone.", "Chicago, IL", field="DEST_CITY_NAME"),
-    OfField("ORIGIN", "Flights from this airport alone, by its code.", "EWR", field="ORIGIN"),
-    OfField("DEST", "Flights to this airport alone, by its code.", "ORD", field="DEST"),
-)
 CURSOR = Number(
     "cursor",
     "Leave out the transactions below this id. To go on, give the id after the last that you have.",
@@ -52,7 +35,7 @@ CURSOR = Number(
     default=0,
 )
 LIMIT = Number("limit", "The most flights to return; all if left out.", "1000", least=1)
-PARAMETERS = by_name(*PERIOD, *EQUAL.values(), CURSOR, LIMIT)
+PARAMETERS = by_name(*PERIOD, CARRIER_OR_ANY, *NARROWING_PLACES, CURSOR, LIMIT)
 
 
 def selected(parameters: Given) -> tuple[Selection, int | None]:

@@ -178,7 +178,7 @@ PERIOD = (
 )
 _CARRIER = "DOT number of the carrier; GET /suggest?field=carrier lists them."
 _ANY = "If left out, any."
-_PLACES = (
+NARROWING_PLACES = (
     _of_flights(
         "ORIGIN_CITY_NAME",
         f"City of departure, with its state. {_ANY}",
@@ -191,9 +191,7 @@ _PLACES = (
     _of_flights("ORIGIN", f"Code of the airport of departure. {_ANY}", "LGA", required=False),
     _of_flights("DEST", f"Code of the airport of arrival. {_ANY}", "ORD", required=False),
 )
-_CARRIER_OR_ANY = _of_flights(
-    "OP_CARRIER_AIRLINE_ID", f"{_CARRIER} {_ANY}", "19977", required=False
-)
+CARRIER_OR_ANY = _of_flights("OP_CARRIER_AIRLINE_ID", f"{_CARRIER} {_ANY}", "19977", required=False)
 
 
 _NUMBER = _of_flights("OP_CARRIER_FL_NUM", "Flight number, without the carrier's code.", "1545")
@@ -208,7 +206,7 @@ _HOUR = Number(
 )
 
 PROVABLE: dict[type[Selecting], dict[str, OfField]] = {
-    FilterTransactions: by_name(_NUMBER, _FLIGHT_DAY, _CARRIER_OR_ANY),
+    FilterTransactions: by_name(_NUMBER, _FLIGHT_DAY, CARRIER_OR_ANY),
     AverageDelays: by_name(_of_flights("OP_CARRIER_AIRLINE_ID", _CARRIER, "20366"), *PERIOD),
     FlightCounter: by_name(
         _of_flights("ORIGIN_CITY_NAME", "City of departure, with its state.", "New York, NY"),
@@ -221,10 +219,10 @@ PROVABLE: dict[type[Selecting], dict[str, OfField]] = {
 PARAMETERS: dict[type[Selecting], Mapping[str, OfField | Number]] = {
     FilterTransactions: PROVABLE[FilterTransactions]
     | by_name(replace(PERIOD[1], meaning="Last day, if there are several.", required=False)),
-    AverageDelays: by_name(_CARRIER_OR_ANY, *PERIOD, *_PLACES),
-    FlightCounter: by_name(*_PLACES[:2], *PERIOD, *_PLACES[2:]),
+    AverageDelays: by_name(CARRIER_OR_ANY, *PERIOD, *NARROWING_PLACES),
+    FlightCounter: by_name(*NARROWING_PLACES[:2], *PERIOD, *NARROWING_PLACES[2:]),
     Departures: by_name(
-        _day("FL_DATE", "Day of the flights.", "2013-01-01"), *_PLACES, _CARRIER_OR_ANY
+        _day("FL_DATE", "Day of the flights.", "2013-01-01"), *NARROWING_PLACES, CARRIER_OR_ANY
     )
     | by_name(_HOUR),
 }
@@ -262,7 +260,7 @@ def _sort(*names: str) -> Choice:
 
 
 MOST_DAYS, MOST_DAYS_OF_ALL = 366, 31  # of departures by group, so that they fit the memory
-PLACES = {parameter.name for parameter in _PLACES}
+PLACES = {parameter.name for parameter in NARROWING_PLACES}
 _OF_GROUPS = (ORDER, LEAST_FLIGHTS, OFFSET, LIMIT)
 
 _OFFSET = replace(OFFSET, meaning="Leave out so many of the first flights.", example="0")
@@ -322,14 +320,14 @@ def _with_carrier(parameters: Given) -> Given:
 
     Raises InvalidQuery if another carrier is named beside it.
     """
-    number, carrier = _NUMBER.name, _CARRIER_OR_ANY.name
+    number, carrier = _NUMBER.name, CARRIER_OR_ANY.name
     match = _with_code(parameters[number].strip())
     if match is None:
         return parameters
     named = carrier_number(match[1].upper(), int(str(_FLIGHT_DAY.of(parameters))[:4]))
     if named is None:
         return parameters
-    if _CARRIER_OR_ANY.find(parameters) not in {None, named}:
+    if CARRIER_OR_ANY.find(parameters) not in {None, named}:
         reason = f"names the carrier {named}, but {carrier} is {parameters[carrier]}"
         raise InvalidQuery(number, parameters[number], reason)
     return {**parameters, number: match[2], carrier: str(named)}
