@@ -7,7 +7,7 @@
 #   docker run … flightchain backend import FILE         and all other commands
 #
 # The chain is in the volume /var/lib/flightchain. scripts/deploy/compose.yaml runs the roles apart.
-# scripts/refresh renews the digest of the base image and the hashes of the packages.
+# scripts/refresh renews the hashes of the packages; its help says where digests come from.
 
 FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b AS build
 WORKDIR /opt/flightchain

@@ -1,46 +1,24 @@
-"""Pins what the project is built from: Python packages by hash, base images by digest.
+"""Pins the Python packages that the project is built from, each in one version and by hash.
 
 Each `requirements.in` names what a part needs and why. `requirements.txt` beside it is made from
 it: every package that is needed, in one version, with the hashes of its files, for Python 3.11 to
 3.13. Packages must be wheels, except those that have none (`Part.source_only`). Each result is then
 resolved again for every platform that the project runs on, so that a package without a wheel for
 one of them is found here and not on a Pi.
-
-`IMAGE_FILES` name base images as NAME:TAG@sha256:DIGEST. The digest is that of the index of all
-platforms, so the same line serves amd64 and arm64. It is read from the registry over HTTP.
 """
 
 import argparse
-import hashlib
-import json
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.request
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ("3.11", "3.12", "3.13")
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28")
-
-IMAGE_FILES = ("Dockerfile", "scripts/deploy/compose.yaml")
-IMAGE = re.compile(
-    r"(?P<before>^FROM |\bimage: )(?P<name>[a-z]+):(?P<tag>[\w.-]+)(?:@sha256:[0-9a-f]{64})?",
-    re.MULTILINE,
-)
-REGISTRY = "https://registry-1.docker.io"
-TOKENS = "https://auth.docker.io/token?service=registry.docker.io&scope=repository:{}:pull"
-INDEX_TYPES = (
-    "application/vnd.oci.image.index.v1+json",
-    "application/vnd.docker.distribution.manifest.list.v2+json",
-)
-ARCHITECTURES = {"amd64", "arm64"}
-WITHIN_S = 30
 
 
 class PinError(Exception):
@@ -78,9 +56,6 @@ PARTS = (
     Part("tests", (".", "frontend", "loadtests", "backend/sources/parquet")),
     Part("scripts"),
 )
-
-
-# --- packages ------------------------------------------------------------------------------------
 
 
 def lock(part: Part, *, upgrade: bool) -> None:
@@ -123,82 +98,18 @@ def _uv(arguments: list[str]) -> None:
         raise PinError(f"uv {' '.join(arguments)}: {done.stderr.strip()}")
 
 
-# --- images --------------------------------------------------------------------------------------
-
-
-def pinned(text: str, registry: str = REGISTRY) -> str:
-    """`text` with the digests that its images now have in the registry."""
-
-    def pin(image: re.Match[str]) -> str:
-        digest = index_digest(image["name"], image["tag"], registry)
-        return f"{image['before']}{image['name']}:{image['tag']}@{digest}"
-
-    return IMAGE.sub(pin, text)
-
-
-def index_digest(name: str, tag: str, registry: str = REGISTRY) -> str:
-    """The digest of the index of an official image. Raises PinError, OSError."""
-    repository = f"library/{name}"
-    headers = {"Accept": ", ".join(INDEX_TYPES)}
-    if registry == REGISTRY:
-        token = json.loads(_fetched(TOKENS.format(repository), {}))["token"]
-        headers["Authorization"] = f"Bearer {token}"
-    body = _fetched(f"{registry}/v2/{repository}/manifests/{tag}", headers)
-    missing = ARCHITECTURES - set(_architectures(json.loads(body)))
-    if missing:
-        raise PinError(f"{name}:{tag} has no image for {', '.join(sorted(missing))}")
-    return f"sha256:{hashlib.sha256(body).hexdigest()}"
-
-
-def _architectures(index: Any) -> Iterator[str]:
-    for manifest in index.get("manifests", ()):
-        if manifest.get("platform", {}).get("os") == "linux":
-            yield manifest["platform"]["architecture"]
-
-
-def _fetched(url: str, headers: dict[str, str]) -> bytes:
-    request = urllib.request.Request(url, headers=headers)  # noqa: S310  the registry's address
-    with urllib.request.urlopen(request, timeout=WITHIN_S) as response:  # noqa: S310
-        body: bytes = response.read()
-        return body
-
-
-# --- the command ---------------------------------------------------------------------------------
-
-
-def refresh_packages(*, upgrade: bool) -> None:
-    """Pin the packages of every part, and print its name."""
-    for part in PARTS:
-        lock(part, upgrade=upgrade)
-        check_platforms(part)
-        print(f"{part.target}: every package is there for {', '.join(PLATFORMS)}")
-
-
-def refresh_images(registry: str) -> None:
-    """Give every base image its present digest, and print which files changed."""
-    for name in IMAGE_FILES:
-        path = ROOT / name
-        before = path.read_text(encoding="utf-8")
-        after = pinned(before, registry)
-        path.write_text(after, encoding="utf-8")
-        print(f"{name}: {'changed' if after != before else 'as it was'}")
-
-
 def main(arguments: list[str] | None = None) -> None:
-    """Refresh packages, images or, without an option, both."""
+    """Pin the packages of every part, and print its name."""
     parser = argparse.ArgumentParser(prog="scripts/refresh", description=__doc__.split("\n")[0])
-    parser.add_argument("--packages", action="store_true", help="refresh only the Python packages")
-    parser.add_argument("--images", action="store_true", help="refresh only the base images")
     parser.add_argument(
         "--upgrade", action="store_true", help="take the newest versions of the packages"
     )
-    parser.add_argument("--registry", default=REGISTRY, help="look images up in this registry")
     given = parser.parse_args(arguments)
     try:
-        if given.packages or not given.images:
-            refresh_packages(upgrade=given.upgrade)
-        if given.images or not given.packages:
-            refresh_images(given.registry)
+        for part in PARTS:
+            lock(part, upgrade=given.upgrade)
+            check_platforms(part)
+            print(f"{part.target}: every package is there for {', '.join(PLATFORMS)}")
     except (PinError, OSError) as error:
         sys.exit(f"error: {error}")
 
