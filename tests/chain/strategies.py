@@ -5,9 +5,10 @@ from datetime import date
 
 from hypothesis import strategies as st
 
+from backend.chain.columns import COLUMN_NAMES
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
-from tests.chain.independent import COLUMNS, Row
+from tests.chain.independent import Row
 
 LAST_TIME = 2**53 - 1
 
@@ -87,6 +88,6 @@ def batches(draw: st.DrawFn, max_size: int = 8) -> tuple[list[Flight], list[int]
 def rows_of(some: list[Flight], accepted: list[int]) -> list[Row]:
     """The same as rows for `independent`."""
     return [
-        dict(zip(COLUMNS, (*flight, time), strict=True))
+        dict(zip(COLUMN_NAMES, (*flight, time), strict=True))
         for flight, time in zip(some, accepted, strict=True)
     ]

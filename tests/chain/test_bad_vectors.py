@@ -1,4 +1,4 @@
-"""What must be refused, from files: by the named rule, with the named error, by both readers."""
+"""What must be refused, from files: by the named rule, with the named error."""
 
 import re
 from dataclasses import replace
@@ -14,7 +14,7 @@ from backend.chain.columns import BodyError, Columns, columns_of, decode_body
 from backend.chain.merkle import ProofError
 from backend.chain.state import ChainState, empty_state, genesis
 from tests.cases import each_of
-from tests.chain import inclusion, independent
+from tests.chain import inclusion
 from tests.chain.files import (
     Entry,
     block_from,
@@ -25,8 +25,7 @@ from tests.chain.files import (
     header_bytes_of,
     load,
 )
-from tests.chain.independent import Rejected
-from tests.chain.naive_builder import EXAMPLE
+from tests.chain.independent import EXAMPLE
 
 BLOCKS, BODIES, HEADERS = load("bad_blocks"), load("bad_bodies"), load("bad_headers")
 INCLUSION, CONSISTENCY = load("bad_inclusion"), load("bad_consistency")
@@ -74,25 +73,6 @@ def test_a_bad_block_breaks_its_rule_and_the_message_says_how(entry: Entry) -> N
         assert fragment in caught.value.what
 
 
-@each_of("entry", [e for e in BLOCKS if rule_number(e) == 0])
-def test_other_bytes_or_another_hash_than_the_header_s_are_found_by_the_independent_verifier(
-    entry: Entry,
-) -> None:
-    header = entry["header"].encode()
-    with pytest.raises(Rejected, match=r"^R0:"):
-        independent.check_given(header, entry["header_bytes"].encode(), entry["hash"])
-
-
-@each_of("entry", [e for e in BLOCKS if rule_number(e) > 0])
-def test_the_independent_verifier_finds_the_same_rule_broken(entry: Entry) -> None:
-    blocks = chain_bytes()[: entry["blocks_below"]]
-    with pytest.raises(Rejected) as caught:
-        independent.verify_chain(
-            [*blocks, (entry["header"].encode(), body_of(entry))], DIFFICULTY_BITS
-        )
-    assert caught.value.rule == entry["rule"]
-
-
 @each_of("entry", [e for e in BLOCKS if 1 <= rule_number(e) <= 9])
 def test_the_header_alone_shows_the_first_nine_rules(entry: Entry) -> None:
     block = block_of(header_from(entry["header"].encode()), b"not looked at")
@@ -117,12 +97,6 @@ def test_reading_a_header_loosely_fails_with_a_header_error_or_not_at_all(entry:
         assert isinstance(header, Header)
 
 
-@each_of("entry", HEADERS)
-def test_the_independent_reader_rejects_a_malformed_header(entry: Entry) -> None:
-    with pytest.raises(Rejected, match=r"^header:"):
-        independent.header_from(header_bytes_of(entry))
-
-
 @each_of("entry", [e for e in BODIES if not e["decodable"]])
 def test_a_malformed_body_is_a_body_error(entry: Entry) -> None:
     with pytest.raises(BodyError, match=r"not a body of \d+ transactions: "):
@@ -136,12 +110,6 @@ def test_a_block_with_a_malformed_body_breaks_rule_11(entry: Entry) -> None:
     block = state.build(2**53 - 1, content)
     with pytest.raises(RuleViolation, match="breaks rule R11: "):
         block_rules.check(block, state)
-
-
-@each_of("entry", BODIES)
-def test_the_independent_reader_rejects_a_malformed_body(entry: Entry) -> None:
-    with pytest.raises(Rejected, match=r"^R11:"):
-        independent.decode_body(body_of(entry), entry["count"])
 
 
 @each_of("entry", INCLUSION)

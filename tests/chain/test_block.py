@@ -39,7 +39,7 @@ headers = st.builds(
 def test_a_header_is_read_back_from_its_canonical_bytes(header: Header) -> None:
     data = header.canonical()
     assert header_from(data) == header
-    assert header.hash() == sha256_hex(data) == independent.header_from(data).hash
+    assert header.hash() == sha256_hex(data)
 
 
 @given(st.sampled_from(HEADER_BYTES), st.integers(0, 700), st.integers(0, 3), st.binary(max_size=3))
@@ -61,13 +61,6 @@ def test_a_member_of_another_type_is_a_header_error(name: str, value: object) ->
     if not of_its_type:
         with pytest.raises(HeaderError, match="not a header"):
             header_from(data.encode())
-
-
-@pytest.mark.parametrize("read", [decode_header, header_from])
-@given(data=st.binary(max_size=80))
-def test_random_bytes_are_a_header_error(read: Callable[[bytes], Header], data: bytes) -> None:
-    with pytest.raises(HeaderError, match=r"^not a header: "):
-        read(data)
 
 
 NO_HEADERS = [

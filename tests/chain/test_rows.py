@@ -19,7 +19,7 @@ from backend.chain.fields import Value
 from backend.chain.flight import Flight
 from backend.chain.single_transactions import transactions_json
 from tests.chain import independent
-from tests.chain.naive_builder import EXAMPLE, row
+from tests.chain.independent import EXAMPLE, row
 from tests.chain.strategies import batches
 
 Batch = tuple[list[Flight], list[int]]
