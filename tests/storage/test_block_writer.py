@@ -1,10 +1,6 @@
 import errno
 import os
-import select
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,17 +11,14 @@ import pytest
 from backend.base import files
 from backend.base.errors import (
     Damage,
-    DamagedBlock,
     NotFound,
     RuleViolation,
-    TryLater,
     WriteFailed,
     WriterBusy,
 )
 from backend.base.settings import Settings
 from backend.chain.block import block_of
 from backend.chain.merkle import frontier_of
-from backend.chain.state import genesis
 from backend.storage import block_writer
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME, BlockWriter
@@ -45,83 +38,6 @@ from tests.storage.chains import (
     writer_for,
     writing,
 )
-
-PROJECT = Path(__file__).resolve().parents[2]
-
-HOLDER = """
-import sys
-from pathlib import Path
-from tests.storage.chains import append_blocks, writer_for
-
-writer = writer_for(Path(sys.argv[1]))
-for line in sys.stdin:
-    command, *counts = line.split()
-    if command == "acquire":
-        writer.acquire(wait=True)
-    elif command == "append":
-        append_blocks(writer, [int(count) for count in counts])
-    elif command == "release":
-        writer.release()
-    print(writer.state.height, writer.state.tip_hash, flush=True)
-"""
-
-
-class OtherWriter:
-    """A writer in a process of its own, told what to do line by line."""
-
-    def __init__(self, folder: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", HOLDER, str(folder)],
-            cwd=PROJECT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def send(self, command: str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-
-    def answers_within(self, seconds: float) -> bool:
-        assert self.process.stdout is not None
-        return bool(select.select([self.process.stdout], [], [], seconds)[0])
-
-    def answer(self) -> tuple[int, str]:
-        """Height and hash of its tip, once it has done what it was told."""
-        assert self.process.stdout is not None
-        assert self.answers_within(20), "the other process does not answer"
-        height, tip_hash = self.process.stdout.readline().split()
-        return int(height), tip_hash
-
-    def does(self, command: str) -> tuple[int, str]:
-        self.send(command)
-        return self.answer()
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        assert self.process.wait(20) == -signal.SIGKILL
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-
-@pytest.fixture
-def other_writer(tmp_path: Path) -> Iterator[OtherWriter]:
-    other = OtherWriter(tmp_path)
-    yield other
-    other.close()
-
-
-def test_appended_blocks_are_read_back_as_they_were(tmp_path: Path) -> None:
-    with writing(tmp_path) as writer:
-        made = append_blocks(writer, [5, 0, 1000, 1])
-    store = BlockStore(tmp_path)
-    assert store.block(0) == genesis(1_000, 0)
-    assert [store.block(height) for height in range(1, 5)] == made
-    assert store.height() == 4
-    assert audited(tmp_path).transactions == 1006
 
 
 def test_a_body_that_is_compressed_already_is_stored_as_given(tmp_path: Path) -> None:
@@ -335,62 +251,22 @@ def test_a_writer_notices_a_torn_block_that_another_left(tmp_path: Path) -> None
     assert audited(tmp_path).height == 2
 
 
-def test_two_processes_take_turns(tmp_path: Path, other_writer: OtherWriter) -> None:
-    writer = writer_for(tmp_path)
-    other_writer.does("acquire")
-    for turn in range(3):
-        with pytest.raises(WriterBusy):
-            writer.acquire(wait=False)
-        there = other_writer.does("append 1 0 2")
-        other_writer.does("release")
-        writer.acquire(wait=True)
-        assert there == (writer.state.height, writer.state.tip_hash)
-        other_writer.send("acquire")
-        assert not other_writer.answers_within(0.2)  # it waits
-        append_blocks(writer, [3])
-        assert writer.state.height == 4 * (turn + 1)
-        writer.release()
-        assert other_writer.answer() == (writer.state.height, writer.state.tip_hash)
-    writer.close()
+def test_two_writers_take_turns(tmp_path: Path) -> None:
+    """Their locks are of the files that they have opened, so those of processes are no other."""
+    with writing(tmp_path) as one, closing(writer_for(tmp_path)) as other:
+        for turn in range(3):
+            with pytest.raises(WriterBusy):
+                other.acquire(wait=False)
+            append_blocks(one, [1, 0, 2])
+            one.release()
+            other.acquire(wait=True)
+            assert other.state == one.state
+            append_blocks(other, [3])
+            assert other.state.height == 4 * (turn + 1)
+            other.release()
+            one.acquire(wait=True)
+            assert one.state == other.state
     assert audited(tmp_path).transactions == 18
-
-
-def test_a_stopped_writer_keeps_the_lock_and_a_killed_one_frees_it(
-    tmp_path: Path, other_writer: OtherWriter
-) -> None:
-    other_writer.does("acquire")
-    height, tip_hash = other_writer.does("append 1 2")
-    other_writer.process.send_signal(signal.SIGSTOP)
-    writer = writer_for(tmp_path)
-    with pytest.raises(WriterBusy):
-        writer.acquire(wait=False)
-    assert files.is_locked(tmp_path / WRITER_LOCK_NAME)
-    other_writer.process.send_signal(signal.SIGCONT)
-    other_writer.kill()
-    assert not files.is_locked(tmp_path / WRITER_LOCK_NAME)
-    state, messages = recovered(tmp_path)
-    assert (state.height, state.tip_hash, messages) == (height, tip_hash, [])
-
-
-def test_a_failed_acquire_leaves_the_lock_free(tmp_path: Path) -> None:
-    make_chain(tmp_path, [1, 1])
-    data = block_file(tmp_path).read_bytes()
-    block_file(tmp_path).write_bytes(data[:10])
-    writer = writer_for(tmp_path)
-    for _ in range(2):
-        with pytest.raises(DamagedBlock, match="block 1 is damaged"):
-            writer.acquire(wait=False)
-        assert not files.is_locked(tmp_path / WRITER_LOCK_NAME)
-    block_file(tmp_path).write_bytes(data)
-    writer.acquire(wait=False)
-    assert writer.state.height == 2
-    writer.close()
-
-
-def test_a_full_disk_is_noticed_before_it_is_full(tmp_path: Path) -> None:
-    files.require_free(tmp_path, 1)
-    with pytest.raises(TryLater, match="nearly full"):
-        files.require_free(tmp_path, 2**62)
 
 
 def test_nothing_is_left_open_after_many_openings(tmp_path: Path) -> None:

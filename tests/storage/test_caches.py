@@ -443,23 +443,6 @@ def test_a_chain_that_was_cut_and_grew_beyond_serves_no_stale_block(
         assert asked(cached, height) == store.place(height).hash.hex()
 
 
-@pytest.mark.parametrize("cache_bytes", [0, 10**6])
-def test_a_chain_cut_amid_a_read_is_not_found(tmp_path: Path, cache_bytes: int) -> None:
-    make_chain(tmp_path, [1] * 3)
-    whole = table_path(tmp_path).read_bytes()
-
-    class CutStore(BlockStore):
-        def frames(self, first: int, count: int) -> list[tuple[Place, bytes]]:
-            files.write_new(table_path(tmp_path), whole[:-ENTRY_BYTES])
-            return super().frames(first, count)
-
-    store = CutStore(tmp_path)
-    cached = CachedBlocks(store, cache_bytes, RUN)
-    with pytest.raises(NotFound):
-        cached.block(3)
-    assert cached.block(2).header.height == 2
-
-
 @pytest.mark.parametrize("cache_bytes", [0, 5_000, 10**6])
 def test_a_damaged_block_is_never_served_and_its_neighbours_are(
     tmp_path: Path, cache_bytes: int
@@ -489,27 +472,12 @@ def test_a_damaged_entry_does_not_hide_its_neighbours(tmp_path: Path) -> None:
         flip(table_path(tmp_path), ENTRY_BYTES * damaged + 3)
 
 
-@pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])
-def test_a_damaged_entry_of_the_former_tip_does_not_hide_its_neighbours(
-    tmp_path: Path, cache_bytes: int
-) -> None:
-    make_chain(tmp_path, [1] * 9)
-    store = BlockStore(tmp_path)
-    cached = CachedBlocks(store, cache_bytes, RUN)
-    asked(cached, 9)
-    make_chain(tmp_path, [1])
-    flip(table_path(tmp_path), ENTRY_BYTES * 9 + 3)
-    assert_all_but(cached, 9, blocks=11, may_be_kept=True)
-
-
-def assert_all_but(
-    cached: CachedBlocks, damaged: int, blocks: int, *, may_be_kept: bool = False
-) -> None:
-    """Every block is served, in whatever order, except the damaged one (unless it was kept)."""
+def assert_all_but(cached: CachedBlocks, damaged: int, blocks: int) -> None:
+    """Every block is served, in whatever order, except the damaged one."""
     for height in [*range(blocks), *range(blocks - 1, -1, -1)]:
         if height != damaged:
             asked(cached, height)
-        elif not may_be_kept:
+        else:
             with pytest.raises(Damage, match=f"block {damaged} "):
                 cached.block(damaged)
 
