@@ -1,7 +1,6 @@
 """Running, keeping, analysing and comparing, with an experiment of six rows."""
 
 import errno
-import json
 import re
 import xml.dom.minidom
 from dataclasses import replace
@@ -85,15 +84,6 @@ class TestRunning:
             with (tmp_path / "squares.csv").open("a", encoding="utf-8") as file:
                 file.write("3")
         assert results.rows("squares") == [{"x": "1"}, {"x": "2"}]
-
-    @pytest.mark.parametrize("torn", [b"", b"squ"])
-    def test_begins_a_table_again_of_which_not_even_the_header_is_there(
-        self, torn: bytes, tmp_path: Path
-    ) -> None:
-        (tmp_path / "squares.csv").write_bytes(torn)
-        with Results(tmp_path).more("squares", ("square",)) as table:
-            table.write(square=1)
-        assert Results(tmp_path).rows("squares") == [{"square": "1"}]
 
     def test_adds_no_rows_to_a_table_with_other_columns(self, tmp_path: Path) -> None:
         results = Results(tmp_path)
@@ -370,9 +360,6 @@ class TestCommand:
             for path in tmp_path.iterdir()
         }
         assert scales == {"real": None, "emulated": 5}
-
-    def test_manifest_is_json(self, tmp_path: Path) -> None:
-        assert json.loads((done(tmp_path / "one").folder / "manifest.json").read_bytes())
 
 
 def test_every_experiment_with_emulated_storage_says_what_waits_in_it() -> None:
