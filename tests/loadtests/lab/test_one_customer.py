@@ -29,7 +29,7 @@ def test_what_is_asked_is_written_down_with_what_the_server_said(tmp_path: Path)
     assert [asked.row.index for asked in one.asked] == [row.index for row in rows[2:]]
     for asked in one.asked:
         assert asked.row.service_s == pytest.approx(asked.duration_s("total"), abs=1e-6)
-        assert asked.row.closed_response_s >= SERVICE_S * 0.5
+        assert asked.row.closed_response_s >= asked.duration_s("total") > 0
         assert asked.duration_s("nothing") == 0
         assert asked.count("nothing") == 0
     assert sum(found["long"].times_s) >= 0.199  # of two rounded times each
