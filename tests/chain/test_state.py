@@ -121,6 +121,7 @@ def test_genesis_is_empty_and_has_the_time_it_was_given() -> None:
     assert (first.header.height, first.header.timestamp) == (0, 1234)
     assert block_rules.check(first, empty_state(2)).count == 0
     assert genesis(1235, 2).hash != first.hash
+    assert genesis(0, 2).header.timestamp == 0
 
 
 @given(batch=batches())

@@ -312,76 +312,22 @@ def test_a_damaged_block_leaves_readers_the_old_index(indexed: Path) -> None:
 # --- what is made anew -----------------------------------------------------------------------
 
 
-def remove_index(folder: Path) -> None:
-    shutil.rmtree(index_path(folder).parent)
+Spoil = Callable[[Path], object]
 
 
-def remove_file(folder: Path) -> None:
-    in_use(folder).unlink()
+def running(statement: str) -> Spoil:
+    """Change rows behind everybody's back."""
+    return lambda folder: execute(folder, statement)
 
 
-def remove_link(folder: Path) -> None:
-    index_path(folder).unlink()
+def with_blocks(contents: list[list[Flight]], genesis_ms: int | None = None) -> Spoil:
+    """Put another chain in the place of the one that the index is of."""
 
+    def spoil(folder: Path) -> None:
+        shutil.rmtree(blocks_folder(folder))
+        make_chain(folder, contents, genesis_ms=genesis_ms)
 
-def write_garbage(folder: Path) -> None:
-    index_path(folder).write_bytes(b"these are no rows of a table\n" * 400)
-
-
-def empty_file(folder: Path) -> None:
-    index_path(folder).write_bytes(b"")
-
-
-def cut_to_one_page(folder: Path) -> None:
-    os.truncate(index_path(folder), 4096)
-
-
-def other_schema(folder: Path) -> None:
-    execute(folder, "UPDATE position SET schema_version = schema_version + 1")
-
-
-def no_position(folder: Path) -> None:
-    execute(folder, "DELETE FROM position")
-
-
-def no_table(folder: Path) -> None:
-    execute(folder, "DROP TABLE position")
-
-
-def wrong_hash(folder: Path) -> None:
-    execute(folder, f"UPDATE position SET tip_hash = '{'0' * 64}'")
-
-
-def wrong_genesis(folder: Path) -> None:
-    execute(folder, f"UPDATE position SET genesis_hash = '{'0' * 64}'")
-
-
-def negative_height(folder: Path) -> None:
-    execute(folder, "UPDATE position SET height = -1")
-
-
-def height_above_all(folder: Path) -> None:
-    execute(folder, f"UPDATE position SET height = {2**62}")
-
-
-def other_chain(folder: Path) -> None:
-    shutil.rmtree(blocks_folder(folder))
-    make_chain(folder, SMALL, genesis_ms=77)
-
-
-def shorter_chain(folder: Path) -> None:
-    shutil.rmtree(blocks_folder(folder))
-    make_chain(folder, SMALL[:2])
-
-
-def other_branch(folder: Path) -> None:
-    shutil.rmtree(blocks_folder(folder))
-    make_chain(folder, [*SMALL[:3], [], [], []])
-
-
-def other_branch_of_the_same_length(folder: Path) -> None:
-    shutil.rmtree(blocks_folder(folder))
-    make_chain(folder, [*SMALL[:3], [plain_flight(OP_CARRIER_FL_NUM=4)]])
+    return spoil
 
 
 def damage_table(folder: Path, table: str) -> None:
@@ -396,42 +342,52 @@ def damage_table(folder: Path, table: str) -> None:
     settle(folder)
 
 
-def damage_cities(folder: Path) -> None:
-    damage_table(folder, "city")
+FILE_SPOILED: dict[str, Spoil] = {
+    "no folder": lambda folder: shutil.rmtree(index_path(folder).parent),
+    "no file": lambda folder: in_use(folder).unlink(),
+    "no link": lambda folder: index_path(folder).unlink(),
+    "garbage": lambda folder: index_path(folder).write_bytes(
+        b"these are no rows of a table\n" * 400
+    ),
+    "an empty file": lambda folder: index_path(folder).write_bytes(b""),
+    "one page": lambda folder: os.truncate(index_path(folder), 4096),
+    "another schema": running("UPDATE position SET schema_version = schema_version + 1"),
+    "no position": running("DELETE FROM position"),
+    "no table": running("DROP TABLE position"),
+    "a damaged position": lambda folder: damage_table(folder, "position"),
+}
+NOT_OF_THE_CHAIN: dict[str, tuple[Spoil, str]] = {  # and what is said of it
+    "another hash": (
+        running(f"UPDATE position SET tip_hash = '{'0' * 64}'"),
+        "on another branch: its block 4",
+    ),
+    "another genesis": (
+        running(f"UPDATE position SET genesis_hash = '{'0' * 64}'"),
+        "of another chain: its block 0",
+    ),
+    "above all": (
+        running(f"UPDATE position SET height = {2**62}"),
+        "and the chain ends at 4",
+    ),
+    "another chain": (with_blocks(SMALL, genesis_ms=77), "of another chain"),
+    "a shorter chain": (with_blocks(SMALL[:2]), "stands at block 4, and the chain ends at 2"),
+    "another branch": (with_blocks([*SMALL[:3], [], [], []]), "on another branch"),
+    "another branch of the same length": (
+        with_blocks([*SMALL[:3], [plain_flight(OP_CARRIER_FL_NUM=4)]]),
+        "on another branch",
+    ),
+}
+SPOILED: dict[str, Spoil] = {
+    **FILE_SPOILED,
+    **{name: spoil for name, (spoil, _) in NOT_OF_THE_CHAIN.items()},
+    "a negative height": running("UPDATE position SET height = -1"),
+    "damaged cities": lambda folder: damage_table(folder, "city"),
+}
 
 
-def damage_position(folder: Path) -> None:
-    damage_table(folder, "position")
-
-
-SPOILED = (
-    remove_index,
-    remove_file,
-    remove_link,
-    write_garbage,
-    empty_file,
-    cut_to_one_page,
-    other_schema,
-    no_position,
-    no_table,
-    wrong_hash,
-    wrong_genesis,
-    negative_height,
-    height_above_all,
-    other_chain,
-    shorter_chain,
-    other_branch,
-    other_branch_of_the_same_length,
-    damage_position,
-    damage_cities,
-)
-
-
-@pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
-def test_an_index_that_does_not_belong_to_the_chain_is_made_anew(
-    indexed: Path, spoil: Callable[[Path], None]
-) -> None:
-    spoil(indexed)
+@pytest.mark.parametrize("spoil", SPOILED)
+def test_an_index_that_does_not_belong_to_the_chain_is_made_anew(indexed: Path, spoil: str) -> None:
+    SPOILED[spoil](indexed)
     follow(indexed)
     followed = dump(indexed)
     with closing(BlockStore(indexed)) as store:

@@ -34,18 +34,7 @@ from backend.questions.values import AverageDelays, FilterTransactions, FlightCo
 from backend.storage import checked_sqlite
 from backend.storage.block_store import BlockStore
 from tests.index.conftest import open_files
-from tests.index.test_follower import (
-    cut_to_one_page,
-    damage_position,
-    empty_file,
-    no_position,
-    no_table,
-    other_schema,
-    remove_file,
-    remove_index,
-    remove_link,
-    write_garbage,
-)
+from tests.index.test_follower import FILE_SPOILED
 from tests.index.worlds import (
     SMALL,
     count_of,
@@ -242,25 +231,11 @@ def test_readers_cannot_write(indexed: Path) -> None:
 # --- without an index ------------------------------------------------------------------------
 
 
-UNUSABLE = (
-    remove_index,
-    remove_file,
-    remove_link,
-    write_garbage,
-    empty_file,
-    cut_to_one_page,
-    other_schema,
-    no_position,
-    no_table,
-    damage_position,
-)
-
-
-@pytest.mark.parametrize(("spoil", "ask"), list(zip(cycle(UNUSABLE), ASKS, strict=False)))
+@pytest.mark.parametrize(("spoil", "ask"), list(zip(cycle(FILE_SPOILED), ASKS, strict=False)))
 def test_without_a_usable_index_one_is_asked_to_try_later(
-    indexed: Path, spoil: Callable[[Path], None], ask: str
+    indexed: Path, spoil: str, ask: str
 ) -> None:
-    spoil(indexed)
+    FILE_SPOILED[spoil](indexed)
     with pytest.raises(TryLater, match="index") as caught:
         ASKS[ask](IndexReader(indexed))
     assert caught.value.retry_after_s >= 1

@@ -14,18 +14,7 @@ from backend.index.damage_mark import damage_of, mark
 from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
 from backend.index.table_checks import inconsistency
-from tests.index.test_follower import (
-    damage_table,
-    height_above_all,
-    no_table,
-    other_branch,
-    other_branch_of_the_same_length,
-    other_chain,
-    other_schema,
-    shorter_chain,
-    wrong_genesis,
-    wrong_hash,
-)
+from tests.index.test_follower import NOT_OF_THE_CHAIN, SPOILED, Spoil, damage_table, running
 from tests.index.test_queries import ALL_YEARS, ASKS, AVERAGE, COUNTER, ONE_LEG
 from tests.index.worlds import (
     as_of_earlier_release,
@@ -57,38 +46,30 @@ def is_mended(folder: Path) -> None:
 
 # --- the chain -------------------------------------------------------------------------------
 
-NOT_OF_THE_CHAIN: dict[Callable[[Path], None], str] = {
-    wrong_hash: "on another branch: its block 4",
-    wrong_genesis: "of another chain: its block 0",
-    height_above_all: "and the chain ends at 4",
-    other_chain: "of another chain",
-    shorter_chain: "stands at block 4, and the chain ends at 2",
-    other_branch: "on another branch",
-    other_branch_of_the_same_length: "on another branch",
-}
-
 
 @pytest.mark.parametrize(("spoil", "ask"), list(zip(cycle(NOT_OF_THE_CHAIN), ASKS, strict=False)))
 def test_an_index_that_does_not_stand_at_a_block_of_the_chain_answers_nothing(
-    indexed: Path, spoil: Callable[[Path], None], ask: str
+    indexed: Path, spoil: str, ask: str
 ) -> None:
-    spoil(indexed)
-    with pytest.raises(TryLater, match=NOT_OF_THE_CHAIN[spoil]):
+    change, said = NOT_OF_THE_CHAIN[spoil]
+    change(indexed)
+    with pytest.raises(TryLater, match=said):
         ASKS[ask](IndexReader(indexed))
-    assert NOT_OF_THE_CHAIN[spoil] in (damage_of(in_use(indexed)) or "")
+    assert said in (damage_of(in_use(indexed)) or "")
 
 
-@pytest.mark.parametrize("spoil", NOT_OF_THE_CHAIN, ids=lambda spoil: spoil.__name__)
+@pytest.mark.parametrize("spoil", NOT_OF_THE_CHAIN)
 def test_it_is_refused_by_a_reader_that_has_it_open_and_made_anew_by_the_follower(
-    indexed: Path, spoil: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+    indexed: Path, spoil: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("backend.index.queries.RECENT_S", 0.0)
+    change, said = NOT_OF_THE_CHAIN[spoil]
     reader = IndexReader(indexed)
     reader.legs(ONE_LEG)
     state = reader.recent_state()
-    spoil(indexed)
+    change(indexed)
     for ask in (reader.position, reader.recent_state, lambda: reader.records_of([plain_flight()])):
-        with pytest.raises(TryLater, match=NOT_OF_THE_CHAIN[spoil]):
+        with pytest.raises(TryLater, match=said):
             ask()
     is_mended(indexed)
     assert reader.recent_state() != state, "answers that were kept are kept on"
@@ -121,24 +102,19 @@ def without_checksums(folder: Path) -> None:
     settle(folder)
 
 
-def after(statement: str) -> Callable[[Path], None]:
-    """Rows of which no answer can be made."""
-    return lambda folder: execute(folder, statement)
-
-
-WRONG: tuple[tuple[Callable[[Path], None], str], ...] = (
+WRONG: tuple[tuple[Spoil, str], ...] = (
     (lambda folder: damage_table(folder, "flight"), "legs"),
     (lambda folder: damage_table(folder, "position"), "position"),
     (lambda folder: damage_table(folder, "route_total"), "route_count"),
     (lambda folder: damage_table(folder, "carrier_delays"), "delays"),
     (lambda folder: damage_table(folder, "ranking"), "airports"),
-    (no_table, "position"),
-    (other_schema, "legs"),
-    (after("DELETE FROM place WHERE place = 1"), "legs"),
-    (after("UPDATE carrier_total SET period = period + 9999999 WHERE span = 0"), "days"),
-    (after("UPDATE flight SET dep_time = 9999"), "legs"),
-    (after("UPDATE route SET dest = 999 + route"), "destinations of an airport"),
-    (after("UPDATE ranking SET item = 999 + item"), "flights by destination"),
+    (SPOILED["no table"], "position"),
+    (SPOILED["another schema"], "legs"),
+    (running("DELETE FROM place WHERE place = 1"), "legs"),
+    (running("UPDATE carrier_total SET period = period + 9999999 WHERE span = 0"), "days"),
+    (running("UPDATE flight SET dep_time = 9999"), "legs"),
+    (running("UPDATE route SET dest = 999 + route"), "destinations of an airport"),
+    (running("UPDATE ranking SET item = 999 + item"), "flights by destination"),
     (cut_short, "position"),
     (without_checksums, "position"),
 )
@@ -146,7 +122,7 @@ WRONG: tuple[tuple[Callable[[Path], None], str], ...] = (
 
 @pytest.mark.parametrize(("spoil", "ask"), WRONG)
 def test_an_index_that_is_wrong_is_refused_by_all_readers_and_made_anew(
-    indexed: Path, spoil: Callable[[Path], None], ask: str, monkeypatch: pytest.MonkeyPatch
+    indexed: Path, spoil: Spoil, ask: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("backend.index.connections._LOOK_AGAIN_S", 0.0)
     reports: list[str] = []

@@ -1,7 +1,6 @@
 """Imports: exactly what the source holds, once, whatever dies and however often it is run again."""
 
 import os
-import random
 import re
 import signal
 import struct
@@ -9,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
@@ -487,32 +486,5 @@ def test_ctrl_c_ends_with_130_and_running_it_again_completes(
     assert said.endswith("stopped\n")
     assert "Traceback" not in said
     assert 0 < transactions_in(chosen.folder) < len(rows)
-    assert command(chosen, path)[0] == 0
-    assert_holds(chosen, rows)
-
-
-@pytest.mark.long
-def test_killed_at_random_moments_and_run_again_every_row_is_there_once(
-    tmp_path: Path, chosen: Settings
-) -> None:
-    seed = random.randrange(10**6)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
-    rows = flights(6000)
-    path = str(written(tmp_path, rows))
-    start = time.monotonic()
-    with started(chosen, path) as process:  # how long it takes to begin
-        until(lambda: transactions_in(chosen.folder) > 0)
-        begins_s = time.monotonic() - start
-        process.kill()
-    for _ in range(3):
-        with started(chosen, path) as process:
-            # From here to a little beyond the first blocks; with what is there it gets later.
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(begins_s * chance.uniform(0.4, 2.0))
-            process.send_signal(chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
-            process.wait(WAIT_S)
-        found = on_disk(chosen.folder).flights
-        assert found == rows[: len(found)]
     assert command(chosen, path)[0] == 0
     assert_holds(chosen, rows)

