@@ -61,12 +61,6 @@ def test_a_block_comes_out_of_its_frame() -> None:
     assert verified_block(FRAME, 6, HASH) == BLOCK
 
 
-@given(st.binary(max_size=400) | st.binary(max_size=400).map(MAGIC.__add__))
-def test_random_bytes_are_no_frame(data: bytes) -> None:
-    with pytest.raises(FrameError):
-        frame_from(data)
-
-
 def test_a_frame_cut_anywhere_is_no_frame() -> None:
     for length in range(len(FRAME)):
         with pytest.raises(FrameError):

@@ -1,6 +1,5 @@
 """The emulated disk: how long reads take at least, and who waits."""
 
-import threading
 import time
 from pathlib import Path
 
@@ -45,22 +44,6 @@ def test_the_real_reading_is_part_of_the_time() -> None:
     disk.wait(19, time.perf_counter())  # and no longer
     took_s = time.perf_counter() - before
     assert took_s >= 0.9 * 19 * BLOCK_S / 10
-
-
-def test_one_threads_debt_is_not_anothers() -> None:
-    disk = EmulatedDisk(10)
-    disk.wait(19, time.perf_counter() - 3600)
-    took_s: list[float] = []
-
-    def other() -> None:
-        started = time.perf_counter()
-        disk.wait(19, started)
-        took_s.append(time.perf_counter() - started)
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    thread.join()
-    assert took_s[0] >= 0.99 * 19 * BLOCK_S / 10
 
 
 def test_only_what_is_read_from_files_takes_time(tmp_path: Path) -> None:
