@@ -21,6 +21,7 @@ _DECIMAL_COMMA = re.compile(r"([+-]?\d+),0{1,2}", re.ASCII)
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
 _POINTED_CLOCK = re.compile(r"\d{1,2}[.,]([0-5]?[1-9]|[1-5]0?)", re.ASCII)
 _THOUSANDS = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII)
+_TIME_WITH_DECIMALS = re.compile(r"\d{3,4}\.0+", re.ASCII)
 _NO_DELAY = (9999, -9999)  # stand for nothing where a program knows no empty cell
 _LOST = "\ufffd"  # what programs write for a character that they cannot read
 STRICT, LOOSE, DECIMALS = DIALECTS = ("strict", "loose", "decimals")
@@ -97,12 +98,15 @@ def is_zero(value: object) -> bool:
         return False
 
 
-def dialect_of(numbers: Iterable[object]) -> str:
-    """Return `DECIMALS` if some numbers show three decimals, as no delay is so many thousands."""
-    matches = (_THOUSANDS.fullmatch(cell.strip()) for cell in numbers if isinstance(cell, str))
+def dialect_of(delays: Iterable[object], times: Iterable[object] = ()) -> str:
+    """Return `DECIMALS` if some delays show three decimals, as none is so many thousands.
+
+    Or if a time shows decimals behind hhmm, as behind hours there are no more than 24.
+    """
+    matches = (_THOUSANDS.fullmatch(cell.strip()) for cell in delays if isinstance(cell, str))
     has_decimals = any(
         match and (int(match[1]) == 0 or abs(int(match[1])) > 10) for match in matches
-    )
+    ) or any(isinstance(t, str) and _TIME_WITH_DECIMALS.fullmatch(t.strip()) for t in times)
     return DECIMALS if has_decimals else LOOSE
 
 
@@ -122,7 +126,8 @@ def _doubt(field: Field, text: str, dialect: str) -> str:
     """Return why nobody knows what a cell means; "" if its form leaves no doubt."""
     if field.kind == "text" and _LOST in text:
         return "has lost a character; write it in"
-    if field.kind == "time" and (match := _HOURS.fullmatch(text)):
+    is_hours = field.kind == "time" and not (dialect == DECIMALS and "." in text)
+    if is_hours and (match := _HOURS.fullmatch(text)):
         hour = int(match[1])
         return f"may be {hour}:00 or 0:{hour:02d}; write it with a colon"
     if dialect == LOOSE and (match := _THOUSANDS.fullmatch(text)) and int(match[1]):

@@ -100,6 +100,9 @@ def _column(file: PackedFile, batch: Any, position: int) -> Sequence[object]:
     with _translated(file):
         if arrow.types.is_timestamp(kind):
             column = column.cast(arrow.timestamp("s"), safe=False)  # of nanoseconds none is needed
+        if arrow.types.is_duration(kind):  # its number counts seconds or less, and no minutes
+            clocks = column.cast(arrow.duration("s"), safe=False).to_pylist()
+            return [None if clock is None else str(clock) for clock in clocks]
         is_plain = arrow.types.is_primitive(kind) and not arrow.types.is_temporal(kind)
         if arrow.types.is_dictionary(kind):
             words = column.dictionary.cast(arrow.string())

@@ -34,6 +34,7 @@ _DOUBTFUL_ZERO = (
     "is 0 beside zeros that are no times, so the flight may have been punctual, cancelled or "
     "diverted; empty the cells that mean nothing, and write 2400 for midnight"
 )
+_ICAO = "is a code of the ICAO; leave its first letter out, as BTS writes JFK and not KJFK"
 
 
 class Deriver:
@@ -109,6 +110,9 @@ class Deriver:
     def _add_place(self, columns: dict[str, Column], end: str) -> None:
         """Add what a file lacks of code, city and state of an airport."""
         city, its_state, abbreviation = f"{end}_CITY_NAME", f"{end}_STATE_NM", f"{end}_STATE"
+        if end in columns and not self.reading.kind.is_of_ledger:
+            odd = {code: Unusable(code, _ICAO) for code in set(columns[end]) if _is_icao(code)}
+            columns[end] = [odd.get(code, code) for code in columns[end]] if odd else columns[end]
         if self._sources[its_state] == (abbreviation,):
             columns[its_state] = columns[abbreviation]
         if end in columns and city in columns and its_state in columns:
@@ -196,6 +200,12 @@ class Deriver:
     def _empty(self, name: str, column: list[object], row: int) -> None:
         column[row] = None
         self.emptied[name] += 1
+
+
+def _is_icao(code: object) -> bool:
+    """Return whether a code is that which the ICAO has for an airport of BTS."""
+    text = str(code).strip()
+    return len(text) == 4 and text[0] in "KP" and airport_of(text[1:]) is not None
 
 
 def _is_nothing(value: object) -> bool:

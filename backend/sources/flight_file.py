@@ -185,7 +185,7 @@ def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch])
     if time := pointed_clock(times):
         reason = f"has times such as {shown(time)}, in which a point is neither hhmm nor a colon"
         raise file.problem(f"{reason}; write them with a colon")
-    return dialect_of(delays)
+    return dialect_of(delays, times)
 
 
 def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:

@@ -25,6 +25,8 @@ MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
 FEW_COLUMNS = 40  # which are quicker to cut together, even if half of them are not used
 LOOKED_AT = 20  # rows, to see whether they begin with numbers
 _is_number = re.compile("[0-9]{1,12}").fullmatch
+_QUOTED = re.compile('"[^"]*"')
+_SPLIT_CITY = re.compile("[A-Za-z.], [A-Z]{2}(,|$)")  # Tampa, FL without quotes
 _EXCEL = re.compile(r'"?sep=([^ ])"?[,;\t|]*', re.IGNORECASE)
 _parse = partial(csv.reader, strict=True, skipinitialspace=True)
 
@@ -37,7 +39,7 @@ class _Header:
     """The header of a table.
 
     line: as it stands. cells: how many it has. titles: what is in them, without empty ones at the
-    end. usual: how many cells most of the first rows have, or it and a single row.
+    end. usual: how many cells most of the first rows have, but for those with a city in two cells.
     is_filled: whether rows have something below an empty title at the end. above: Excel's line
     above it, or "".
     """
@@ -136,13 +138,15 @@ def _header_above(
 ) -> _Header:
     """Return the header of some lines. cells: its own."""
     rows = list[list[str]]()
+    is_loose = f"{separator} " in line  # then it says nothing that a blank follows in rows
     for first in islice(filter(None, lines), LOOKED_AT):
         with suppress(csv.Error):
-            rows.append(next(_parse([first], delimiter=separator)))
+            if is_loose or not _SPLIT_CITY.search(_QUOTED.sub("", first)):
+                rows.append(next(_parse([first], delimiter=separator)))
     if _have_row_names(rows, len(cells)):
         cells = ["", *cells]
     titles = _titles(file, cells)
-    widths = Counter(map(len, rows if len(rows) > 1 else [cells, *rows]))
+    widths = Counter(map(len, rows or [cells]))
     widest = max(widths, key=lambda width: (widths[width], width == len(cells)))
     usual = max(len(titles), widest)
     is_filled = usual == len(cells) and all(row[-1] for row in rows)
@@ -224,6 +228,8 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
             good.append(number)
         elif row:  # else it is blank, or a fault already
             reason = f"has {len(row)} cells, but the header has {width}"
+            if len(row) > width:
+                reason += f"; write a cell that has {header.separator!r} in it in quotes"
             faults.append(header.file.bad_row(number, "line", line, reason))
     return cut, good, faults
 

@@ -110,6 +110,17 @@ def test_a_point_before_three_zeros_may_stand_before_thousands() -> None:
     assert dialect_of(["1.000", "-11.000"]) == dialect_of(["0.000"]) == DECIMALS
 
 
+def test_a_point_behind_hhmm_is_no_point_behind_hours() -> None:
+    for cell, meaning in (("5.00", "0005"), ("24.00", "0024")):
+        with pytest.raises(InvalidFlight, match=r"may be .* write it with a colon"):
+            parsed("DEP_TIME", cell)
+        assert parsed("DEP_TIME", cell, DECIMALS) == meaning
+    assert dialect_of([], ["5.00", "24.00", 517.0, None]) == LOOSE
+    assert dialect_of([], ["5.00", "517.00"]) == DECIMALS
+    with pytest.raises(InvalidFlight, match=r"may be .* write it with a colon"):
+        parsed("DEP_TIME", "5,00", DECIMALS)
+
+
 @pytest.mark.parametrize(
     ("value", "meaning"),
     [

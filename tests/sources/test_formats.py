@@ -8,7 +8,7 @@ import tarfile
 import time
 import zipfile
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -251,6 +251,21 @@ def test_categories_and_other_types_of_text_are_read(tmp_path: Path, arrow: Any,
             table = table.set_column(table.schema.get_field_index(name), name, texts)
     path = written(tmp_path, columnar_file(arrow, form, table), "flights")
     assert flights_of(open_source(path)) == [flight_of(row) for row in ROWS]
+
+
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_durations_are_clocks_and_no_numbers_of_minutes(
+    tmp_path: Path, arrow: Any, unit: str
+) -> None:
+    columns = {name: arrow.array([value]) for name, value in FLOWN.items()}
+    clock = arrow.array([timedelta(minutes=24)], arrow.duration(unit))
+    content = columnar_file(arrow, "parquet", arrow.table(columns | {"DEP_TIME": clock}))
+    assert flights_of(open_source(written(tmp_path, content))) == [
+        flight_of(FLOWN | {"DEP_TIME": "0024"})
+    ]
+    content = columnar_file(arrow, "parquet", arrow.table(columns | {"AIR_TIME": clock}))
+    with pytest.raises(BadRow, match="AIR_TIME '0:24:00': must be a whole number"):
+        flights_of(open_source(written(tmp_path, content)))
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])

@@ -85,6 +85,28 @@ def test_a_comma_without_quotes_does_not_shift_the_cells_behind_it(tmp_path: Pat
             assert [problem.reason[:12] for problem in bad] == [f"has {14 + len(extra)} cells"]
 
 
+@pytest.mark.parametrize("lines", [1, 3])
+def test_cities_without_quotes_before_empty_columns_do_not_shift_each_other(
+    tmp_path: Path, lines: int
+) -> None:
+    header = KAGGLE.format(",ORIGIN_CITY_NAME,DEST_CITY_NAME,A,B,C")
+    row = f"2019-03-02,{FLOWN.format(2)},Atlanta, GA,Raleigh/Durham, NC,,,\n"
+    rows, bad = read(tmp_path, header + row * lines)
+    assert (rows, len(bad)) == ([], lines)
+    assert "18 cells, but the header has 16; write a cell that has ',' in it in" in bad[0].reason
+    rows, bad = read(tmp_path, f"{KAGGLE.format('')}2019-03-02,{FLOWN.format(2)},\n" * lines)
+    assert (len(rows), bad) == (lines, [])
+
+
+def test_a_code_of_the_icao_is_no_other_airport(tmp_path: Path) -> None:
+    header = KAGGLE.format(",ORIGIN_CITY_NAME,ORIGIN_STATE_NM,DEST_CITY_NAME,DEST_STATE_NM")
+    places = '"Atlanta, GA",Georgia,"Raleigh/Durham, NC",North Carolina'
+    row = f"2019-03-02,{FLOWN.format(2)},{places}\n"
+    rows, bad = read(tmp_path, header + row.replace("ATL", "KATL") + row.replace("ATL", "ZZZZ"))
+    assert ([flight["ORIGIN"] for flight in rows], len(bad)) == (["ZZZZ"], 1)
+    assert "'KATL': is a code of the ICAO; leave its first letter out" in str(bad[0])
+
+
 def test_a_header_in_other_case_and_order_ends_the_reading(tmp_path: Path) -> None:
     other = KAGGLE.format("").lower().replace("dep_delay", "x").replace("arr_delay", "dep_delay")
     text = f"{KAGGLE.format('')}2019-03-02,{FLOWN.format(1)}\n{other}2019-03-02,{FLOWN.format(2)}\n"
