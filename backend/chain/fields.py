@@ -30,17 +30,17 @@ CODE_PATTERN = "[A-Z0-9]{3,4}"  # of an airport
 _is_code = re.compile(CODE_PATTERN).fullmatch
 
 
-def whole_number(value: object) -> int:
+def whole_number(value: object, reason: str = "must be a whole number") -> int:
     """Return a whole number given as int, integral float or decimal text; else ValueError."""
     if isinstance(value, bool):
-        raise ValueError("must be a whole number, not true or false")
+        raise ValueError(f"{reason}, not true or false")
     if isinstance(value, int):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     if isinstance(value, str) and (match := _DECIMAL.fullmatch(value)):
         return int(match[1])
-    raise ValueError("must be a whole number")
+    raise ValueError(reason)
 
 
 def _text(value: object) -> str:
@@ -77,10 +77,11 @@ def _date(value: object) -> str:
 
 def _time_of_day(value: object) -> str:
     """Return a local time as hhmm, leading zeros restored (`754` is `0754`), 2400 allowed."""
-    number = whole_number(value)
+    reason = "must be a local time hhmm between 0000 and 2400"
+    number = whole_number(value, reason)
     hours, minutes = divmod(number, 100)
     if number < 0 or minutes > 59 or number > 2400:
-        raise ValueError("must be a local time hhmm between 0000 and 2400")
+        raise ValueError(reason)
     return f"{hours:02d}{minutes:02d}"
 
 

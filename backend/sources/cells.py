@@ -11,12 +11,17 @@ from collections.abc import Callable, Iterable, Mapping
 from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELDS, Field, Value
 
-_EMPTY = frozenset(
-    ["", "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "(null)", "none", "\\n", ".", "-", "--"]
+_WORDS = (
+    "na n/a n.a. #n/a #na <na> nan -nan 1.#qnan -1.#ind nat null (null) <null> [null] #null! none "
+    "nil ? \\n . - --"
 )
+_EMPTY = frozenset(_WORDS.split()) | {""}
 _PANDAS = "(?:0 days |1900-01-01[ T])?"  # before a clock that it has as a duration or a moment
-_CLOCK = re.compile(rf"{_PANDAS}(\d{{1,2}}):([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)
-_TWELVE_HOURS = re.compile(r"(0?\d|1[0-2]):([0-5]\d)(?::00)? ?([aApP])\.?[mM]\.?", re.ASCII)
+_CLOCK = re.compile(rf"{_PANDAS}(\d{{1,2}})[:h]([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)
+_BLANK = "[ \u00a0\u202f]?"  # what browsers write before AM since 2023, or a usual one
+_TWELVE_HOURS = re.compile(
+    rf"(0?\d|1[0-2]):([0-5]\d)(?::00)?{_BLANK}([aApP])\.?{_BLANK}[mM]\.?", re.ASCII
+)
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),0{1,2}", re.ASCII)
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
 _POINTED_CLOCK = re.compile(r"\d{1,2}[.,]([0-5]?[1-9]|[1-5]0?)", re.ASCII)
@@ -28,10 +33,10 @@ STRICT, LOOSE, DECIMALS = DIALECTS = ("strict", "loose", "decimals")
 """How cells are written: as `chain` wants them; as people write them, so that in 1.000 a point may
 stand before thousands or before decimals; as they do where it stands before decimals."""
 
-_FLAGS = {
-    **dict.fromkeys(("true", "t", "yes", "y", "wahr", "vrai", "verdadero", "vero", "waar"), 1),
-    **dict.fromkeys(("false", "f", "no", "n", "falsch", "faux", "falso", "onwaar"), 0),
-}  # a spreadsheet writes them in the language of its user
+# A spreadsheet writes them in the language of its user.
+_TRUE = "true t yes y wahr vrai verdadero vero waar ja oui sí si sim"
+_FALSE = "false f no n falsch faux falso onwaar nein nee non não"
+_FLAGS = dict.fromkeys(_TRUE.split(), 1) | dict.fromkeys(_FALSE.split(), 0)
 _STATE_TABLE = """
 AK=Alaska|AL=Alabama|AR=Arkansas|AZ=Arizona|CA=California|CO=Colorado|CT=Connecticut
 DC=District of Columbia|DE=Delaware|FL=Florida|GA=Georgia|HI=Hawaii|IA=Iowa|ID=Idaho|IL=Illinois
@@ -58,10 +63,12 @@ def unless_empty(value: object) -> object:
 
 
 def number(value: object) -> object:
-    """Return `value` without a decimal comma."""
-    if isinstance(value, str) and (match := _DECIMAL_COMMA.fullmatch(value.strip())):
-        return match[1]
-    return value
+    """Return `value` without a decimal comma, and with a hyphen for a minus sign."""
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\u2212", "-")
+    match = _DECIMAL_COMMA.fullmatch(text.strip())
+    return match[1] if match else text
 
 
 def clock(value: object) -> object:

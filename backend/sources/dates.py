@@ -16,12 +16,20 @@ from backend.base.errors import shown
 from backend.sources.cells import unless_empty
 from backend.sources.source import Unusable
 
-_MS_A_DAY = 86_400_000
-_MIDNIGHT_MS = re.compile(r"[1-9]\d{11,12}", re.ASCII)  # since 1970; what pandas writes in JSON
+_S_A_DAY = 86_400
+_EPOCH = re.compile(r"([1-9]\d{8,9})(?:000){0,3}(?:\.0)?", re.ASCII)  # in s, ms, µs or ns
+_MONTHS = "january february march april may june july august september october november december"
+_MONTH_OF = {name[:size]: n for n, name in enumerate(_MONTHS.split(), 1) for size in (3, None)}
 _TRANSTATS_CLOCK = " 12:00:00 AM"
-_MIDNIGHT = rf"(?:[ T]0?0:00(?::00(?:\.0+)?)?(?:Z|\+00:00| UTC)?|{_TRANSTATS_CLOCK})?"
+_ZONE = r" ?(?:Z|UTC|[+-]\d\d:?\d\d)"  # midnight there, so the day is as it is written
+_MIDNIGHT = rf"(?:[ T]0?0:00(?::00(?:\.0+)?)?(?:{_ZONE})?| 12:00(?::00)? ?[aA][mM])?"
 _YEAR_FIRST = re.compile(
     rf"(\d{{4}})(?:([-/.])(\d{{1,2}})\2(\d{{1,2}}){_MIDNIGHT}|(\d\d)(\d\d)(?:\.0)?)", re.ASCII
+)
+_NAMED = re.compile(  # SAS adds a clock to 03JAN2008
+    rf"(?:(\d{{1,2}})([- ]?)([a-z]{{3,9}})\2|([a-z]{{3,9}}) (\d{{1,2}}), )(\d{{4}})"
+    rf"(?::00:00:00|{_MIDNIGHT})",
+    re.ASCII | re.IGNORECASE,
 )
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_MIDNIGHT}", re.ASCII)
 
@@ -35,8 +43,12 @@ def readings(value: object) -> dict[str, date]:
     if match := _YEAR_FIRST.fullmatch(text):
         year, _, month, day, bare_month, bare_day = match.groups()
         return _calendar_days({YEAR_FIRST: (year, month or bare_month, day or bare_day)})
-    if _MIDNIGHT_MS.fullmatch(text) and int(text) % _MS_A_DAY == 0:
-        return {YEAR_FIRST: date(1970, 1, 1) + timedelta(milliseconds=int(text))}
+    if match := _NAMED.fullmatch(text):
+        day, _, name, other_name, other_day, year = match.groups()
+        month = _MONTH_OF.get((name or other_name).lower(), 0)
+        return _calendar_days({YEAR_FIRST: (year, month, day or other_day)})
+    if (match := _EPOCH.fullmatch(text)) and int(match[1]) % _S_A_DAY == 0:
+        return {YEAR_FIRST: date(1970, 1, 1) + timedelta(seconds=int(match[1]))}
     if match := _YEAR_LAST.fullmatch(text):
         first, _, second, year = match.groups()
         return _calendar_days(
@@ -45,7 +57,7 @@ def readings(value: object) -> dict[str, date]:
     return {}
 
 
-def _calendar_days(orders: dict[str, tuple[str, str, str]]) -> dict[str, date]:
+def _calendar_days(orders: dict[str, tuple[str, str | int, str]]) -> dict[str, date]:
     days = {}
     for order, (year, month, day) in orders.items():
         try:

@@ -12,6 +12,7 @@ from itertools import chain
 
 from backend.sources.columnar import COLUMNAR, WITH_DUCKDB, read_columnar
 from backend.sources.json_records import read_json
+from backend.sources.kinds import NO_TEXT
 from backend.sources.packed import PACKED, WORKBOOK, PackedFile
 from backend.sources.records import Records, from_utf16
 from backend.sources.table import read_table
@@ -27,6 +28,14 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
     ),
     (rb"\s*<", "is HTML or XML and no table; look for the data as CSV"),
     (rb"version https://git-lfs", "is a pointer of Git LFS and not the file; run git lfs pull"),
+    (
+        rb"\s*(\+[-=]{2}|\xe2[\x94\x95]|\|[^\n]*\n\s*\|[ :]*--)",
+        "is a table drawn for people; write it with commas (sqlite3 -header -csv, mysql --batch)",
+    ),
+    (
+        rb"--( (mysql|mariadb) |\r?\n-- )|(pragma|begin|create|insert|copy|set|drop)\b[^,\n]*[;(]",
+        "is a dump in SQL; load it into its database, and export the table as CSV",
+    ),
     (rb"%PDF-", "is a PDF document and no table; look for the data as CSV"),
     (rb"\xd0\xcf\x11\xe0", WORKBOOK),
     (rb".{257}ustar", "is a tar archive; unpack it (tar xf) and import the files in it"),
@@ -48,7 +57,7 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
     ),
     (
         rb"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|\xff\xfe\0\0|(?!\xff\xfe|\xfe\xff)[^\n]{,4000}\0",
-        "is neither text nor a format that is read here; make a CSV file (UTF-8) of it",
+        NO_TEXT,
     ),
 )
 

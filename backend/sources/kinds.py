@@ -21,6 +21,7 @@ MONTH, DAY, CARRIER = "MONTH", "DAY", "CARRIER"  # what is not stored, but deriv
 ORIGIN_STATE, DEST_STATE = "ORIGIN_STATE", "DEST_STATE"
 MOST_CHARACTERS = 60  # of a title that are shown
 MOST_NOT_USED = 1000  # titles that are kept for people; objects may have any number of names
+NO_TEXT = "is neither text nor a format that is read here; make a CSV file (UTF-8) of it"
 BTS_TABLE = "Reporting Carrier On-Time Performance"
 MAY_BE_EMPTY = ("ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "AIR_TIME")
 DERIVED: Mapping[str, Sequence[tuple[str, ...]]] = {
@@ -196,7 +197,9 @@ class UnknownKindError(ValueError):
 @lru_cache(maxsize=8)  # small batches come with the same titles again and again
 def reading_of(titles: tuple[str, ...]) -> Reading:
     """Return what the columns of a file mean. Raises UnknownKindError if they are not enough."""
-    names = [plain(title) for title in titles]
+    table = f"{''.join(titles[:1]).rpartition('.')[0]}."  # as in Hive: flights.origin
+    is_qualified = all(title.startswith(table) for title in titles)
+    names = [plain(title.removeprefix(table) if is_qualified else title) for title in titles]
     there = set(names)
     for marks, reason in REFUSED.items():
         if there.issuperset(map(plain, marks.split())):
@@ -229,9 +232,11 @@ def _places(kind: Kind, names: Sequence[str]) -> dict[str, int]:
 
 def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
     if not reading.places:
-        titles = shown(", ".join(reading.titles))
-        what = f"does not have any column of a flight; its first line is {titles}"
-        return f"{what}; if its titles are further down, delete what is above them"
+        titles = ", ".join(reading.titles)
+        if r"\udc" in titles:
+            return NO_TEXT
+        what = f"does not have any column of a flight; its first line is {shown(titles)}"
+        return f"{what}; write the titles of its columns there, and delete what is above them"
     known = ", ".join(reading.titles[place] for place in sorted(reading.places.values()))
     what = f"lacks the columns {', '.join(missing)}, which are not guessed; it has {known}"
     if alike := [title for title in reading.not_used if reading.resembles(title, missing)]:

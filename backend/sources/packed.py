@@ -34,7 +34,8 @@ _TABLES = re.compile(
     r".*\.(csv|tsv|json|ndjson|jsonl|parquet|arrow|feather|gz|xz|bz2|zst|zip)", re.IGNORECASE
 )
 _BESIDE_TABLES = re.compile(
-    r"(.*/)?(|(__MACOSX|_temporary)/.*|\.[^/.][^/]*(/.*)?|(readme|license)[^/]*|[^/]*\.(html?|pdf|md)|"
+    r"(.*/)?(|(__MACOSX|_temporary|_delta_log|_spark_metadata)/.*|_(SUCCESS|(started|committed)_\d+)|"
+    r"\.[^/.][^/]*(/.*)?|(readme|license)[^/]*|[^/]*\.(html?|pdf|md)|"
     r"(airlines|airports|carriers|planes|plane-data|weather)\.csv)",
     re.IGNORECASE,
 )

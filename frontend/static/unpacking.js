@@ -10,7 +10,8 @@ const WORKBOOKS = new Set(["[Content_Types].xml", "content.xml"]);
 // As in backend/sources/packed.py:
 const TABLES = /^.*\.(csv|tsv|json|ndjson|jsonl|parquet|arrow|feather|gz|xz|bz2|zst|zip)$/i;
 const BESIDE_TABLES = new RegExp(
-  "^((.*/)?(|(__MACOSX|_temporary)/.*|\\.[^/.][^/]*(/.*)?|(readme|license)[^/]*|[^/]*\\.(html?|pdf|md)|" +
+  "^((.*/)?(|(__MACOSX|_temporary|_delta_log|_spark_metadata)/.*|_(SUCCESS|(started|committed)_[0-9]+)|" +
+    "\\.[^/.][^/]*(/.*)?|(readme|license)[^/]*|[^/]*\\.(html?|pdf|md)|" +
     "(airlines|airports|carriers|planes|plane-data|weather)\\.csv))$", "i");
 
 const GONE = "The file cannot be read any more: it was changed, moved or removed.";

@@ -14,7 +14,29 @@ def parsed(field: str, value: object, dialect: str = LOOSE) -> Value:
     return PARSERS[dialect][POSITION[field]](value)
 
 
-WORDS = ("NA", "N/A", "#N/A", "<NA>", "NaN", "NULL", "(null)", "None", "\\N", ".", "-", "--")
+WORDS = (
+    "?",
+    "nil",
+    "n.a.",
+    "<null>",
+    "[NULL]",
+    "#NULL!",
+    "-nan",
+    "-1.#IND",
+    "1.#QNAN",
+    "NA",
+    "N/A",
+    "#N/A",
+    "<NA>",
+    "NaN",
+    "NULL",
+    "(null)",
+    "None",
+    "\\N",
+    ".",
+    "-",
+    "--",
+)
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -51,12 +73,19 @@ def test_a_number_that_is_none_is_empty() -> None:
         ("DEP_TIME", "12:00 AM", "2400"),
         ("DEP_TIME", "12:05 a.m.", "0005"),
         ("DEP_TIME", "12:05PM", "1205"),
+        ("DEP_TIME", "8:11\u202fPM", "2011"),
+        ("DEP_TIME", "8:11 a. m.", "0811"),
+        ("DEP_TIME", "08h11", "0811"),
+        ("DEP_TIME", "24.0", "0024"),
+        ("DEP_TIME", 24.0, "0024"),
+        ("DEP_TIME", 2400.0, "2400"),
         ("DEP_TIME", "8.0", "0008"),
         ("DEP_TIME", "811.00", "0811"),
         ("DEP_TIME", "2400.0", "2400"),
         ("DEP_TIME", "811,0", "0811"),
         ("DEP_DELAY", "-4,00", -4),
         ("DEP_DELAY", "+7,0", 7),
+        ("DEP_DELAY", "\u22124", -4),
         ("ORIGIN_AIRPORT_ID", "10397.0", 10397),
         ("ORIGIN_STATE_NM", "GA", "Georgia"),
         ("ORIGIN_STATE_NM", "georgia", "Georgia"),
@@ -95,6 +124,11 @@ def test_what_nobody_can_mean_is_refused_as_it_stands(field: str, value: object)
     assert ascii(str(value))[1:-1].replace(":", "") in str(caught.value).replace(":", "")
 
 
+def test_what_is_no_time_is_told_how_to_write_one() -> None:
+    with pytest.raises(InvalidFlight, match="must be a local time hhmm between 0000 and 2400"):
+        parsed("DEP_TIME", "2019-03-04T08:11:00Z")
+
+
 def test_a_point_before_three_zeros_may_stand_before_thousands() -> None:
     for field, cell in (
         ("DEP_DELAY", "-4.000"),
@@ -126,6 +160,7 @@ def test_a_point_behind_hhmm_is_no_point_behind_hours() -> None:
     [
         *[("True", 1), ("false", 0), (True, 1), (False, 0), ("T", 1), ("n", 0), ("maybe", None)],
         *[("WAHR", 1), ("FALSCH", 0), ("vrai", 1), ("FAUX", 0)],
+        *[("sí", 1), ("no", 0), ("Oui", 1), ("non", 0), ("ja", 1), ("nein", 0)],
     ],
 )
 def test_true_and_false_are_1_and_0(value: object, meaning: object) -> None:

@@ -187,6 +187,11 @@ def test_a_file_of_each_kind_is_read_whole(tmp_path: Path, name: str) -> None:
 def test_titles_count_in_any_case_and_with_an_index_column(tmp_path: Path, name: str) -> None:
     header, *lines = FILES[name][0].splitlines()
     numbered = [f",{header}", *(f"{number},{line}" for number, line in enumerate(lines))]
+    with_table = "flights." + header.lower().replace(",", ",flights.")
+    assert (
+        flights_of(open_source(written(tmp_path, "\n".join([with_table, *lines]))))
+        == FILES[name][1]
+    )
     for titles in (header.lower(), header.upper(), header.replace("_", " ")):
         text = "\n".join([f",{titles}", *numbered[1:]])
         assert flights_of(open_source(written(tmp_path, text))) == FILES[name][1]

@@ -124,7 +124,14 @@ def test_tables_of_an_archive_or_a_folder_come_in_the_order_of_their_names(tmp_p
 
 def test_the_tables_of_folders_in_a_folder_are_read(tmp_path: Path) -> None:
     names = ["m=1/part-0.csv", "m=2/part-0.csv", "m=10/part-0.csv", "m=2/.cache/a.csv"]
-    for name in (*names, "_temporary/0/part-1.csv", "m=1/_SUCCESS"):
+    for name in (
+        *names,
+        "_temporary/0/part-1.csv",
+        "m=1/_SUCCESS",
+        "_SUCCESS",
+        "_committed_7",
+        "_delta_log/00.json",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         written(tmp_path, name, name)
     files = files_of(tmp_path)
