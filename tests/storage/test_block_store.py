@@ -348,52 +348,30 @@ def test_a_chain_cut_amid_a_read_is_not_found(
     assert before_the_cut(lambda: store.places(2, 2)) == store.places(2, 1)
 
 
-def in_threads(read: Callable[[random.Random], None], count: int, seconds: float) -> None:
-    """Let threads read again and again."""
-    end = time.monotonic() + seconds
-
-    def run(seed: int) -> None:
-        chance = random.Random(seed)
-        while time.monotonic() < end:
-            read(chance)
-
-    run_together(count, run)
-
-
-def test_threads_that_share_few_descriptors_read_the_right_files(
+def test_threads_that_share_few_descriptors_read_on_while_files_are_exchanged_and_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that one thread forgets stays open while another reads it."""
     make_chain(tmp_path, [1] * 30, block_file_bytes=A_FILE_EACH)
     monkeypatch.setattr(block_store, "MAX_OPEN_FILES", 2)
-    store = BlockStore(tmp_path)
+    store, data = BlockStore(tmp_path), table_path(tmp_path).read_bytes()
+    end = time.monotonic() + 0.6
 
-    def read(chance: random.Random) -> None:
-        height = chance.randrange(31)
-        assert store.block(height).header.height == height
+    def read(seed: int) -> None:
+        chance = random.Random(seed)
+        while time.monotonic() < end:
+            what = chance.randrange(200)
+            if what == 0:
+                new = table_path(tmp_path).with_name(f"new-{threading.get_ident()}")
+                new.write_bytes(data)
+                new.replace(table_path(tmp_path))
+            elif what == 1:
+                store.close()
+            else:
+                height = chance.randrange(31)
+                assert store.block(height).header.height == height
 
-    in_threads(read, count=4, seconds=0.4)
-
-
-def test_threads_read_on_while_the_table_is_made_again_and_the_store_closed(
-    tmp_path: Path,
-) -> None:
-    make_chain(tmp_path, [1] * 3)
-    store = BlockStore(tmp_path)
-    expected, data = store.place(2), table_path(tmp_path).read_bytes()
-
-    def read(chance: random.Random) -> None:
-        what = chance.randrange(200)
-        if what == 0:
-            new = table_path(tmp_path).with_name(f"new-{threading.get_ident()}")
-            new.write_bytes(data)
-            new.replace(table_path(tmp_path))
-        elif what == 1:
-            store.close()
-        else:
-            assert store.place(2) == expected
-
-    in_threads(read, count=4, seconds=0.4)
+    run_together(4, read)
 
 
 def test_a_block_is_found_by_its_hash_wherever_it_stands(

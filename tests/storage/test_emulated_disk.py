@@ -88,18 +88,6 @@ def test_what_the_worker_refuses_by_itself_tells_of_it(slow: Service) -> None:
     assert b"\r\nX-Emulated-Disk: 1\r\n" in head
 
 
-def test_quick_requests_are_answered_while_a_scan_waits(slow: Service) -> None:
-    """The one loop has the scan first; had it waited itself, the scan's answer would come first."""
-    with socket.create_connection(("127.0.0.1", slow.port), timeout=60) as client:
-        client.sendall(f"GET {SCAN} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        was_waiting = []
-        for path in (SCAN.removesuffix("&engine=scan"), "/health/live"):
-            assert slow.get(path).status_code == 200
-            was_waiting.append(select.select([client], [], [], 0)[0] == [])
-        assert client.recv(15) == b"HTTP/1.1 200 OK"
-    assert was_waiting[0]
-
-
 def test_a_scan_waits_for_each_block_it_reads(slow: Service, world: World) -> None:
     require_waits(slow, blocks=world.tip + 1, speedup=1)
 

@@ -1,4 +1,8 @@
-"""A folder that the last release left opens as it is, and its files get what they lack."""
+"""A folder that the last release left opens as it is, and its files get what they lack.
+
+The code of commit ffce160 made `folder.tar.xz`: a token, blocks of 30 flights that were accepted at
+1,700,000,000,000 ms, a rotation of the log's key after the second block, and pending flights.
+"""
 
 import tarfile
 from contextlib import closing
@@ -11,8 +15,8 @@ from backend.trust.log.successions import successions_in
 from backend.verify.audit import verify
 from tests.api.worlds import settings_for
 from tests.folder_harms import mined
-from tests.trust.log.last_release.make import BLOCKS, FLIGHTS_A_BLOCK, PENDING
 
+BLOCKS, FLIGHTS_A_BLOCK, PENDING = 4, 30, 3
 PACKED = Path(__file__).parent / "last_release" / "folder.tar.xz"
 
 

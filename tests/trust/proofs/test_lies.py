@@ -227,12 +227,6 @@ def test_an_answer_with_more_than_belongs_to_it_is_refused(proofs: Proofs, judge
             assert re.search("the answer is wrong|a line is .* not as in a proof", reason)
 
 
-@pytest.mark.parametrize("kind", ["transaction", "older", "consistency", "delays", "chain"])
-def test_lines_behind_a_proof_are_refused(proofs: Proofs, judge: Judge, kind: str) -> None:
-    for more in (b'{"transaction":"another"}\n', b"rubbish\n", b"\n"):
-        assert judge.of(written(proofs[kind]) + more)["verdict"] == "refused"
-
-
 def test_every_member_of_a_proof_of_consistency_is_looked_at(
     forger: Forger, judge: Judge, proofs: Proofs
 ) -> None:

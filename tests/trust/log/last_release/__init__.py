@@ -1,1 +1,0 @@
-"""The folder of a ledger that the last release left, and how it was made."""
