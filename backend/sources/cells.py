@@ -28,7 +28,7 @@ _POINTED_CLOCK = re.compile(r"\d{1,2}[.,]([0-5]?[1-9]|[1-5]0?)", re.ASCII)
 _THOUSANDS = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII)
 _TIME_WITH_DECIMALS = re.compile(r"\d{3,4}\.0+", re.ASCII)
 _NO_DELAY = (9999, -9999)  # stand for nothing where a program knows no empty cell
-_LOST = "\ufffd"  # what programs write for a character that they cannot read
+_LOST = re.compile("[\ufffd\udc80-\udcff]")  # what stands for a character that is not UTF-8
 STRICT, LOOSE, DECIMALS = DIALECTS = ("strict", "loose", "decimals")
 """How cells are written: as `chain` wants them; as people write them, so that in 1.000 a point may
 stand before thousands or before decimals; as they do where it stands before decimals."""
@@ -131,8 +131,8 @@ def _meaning(field: Field) -> Callable[[object], object]:
 
 def _doubt(field: Field, text: str, dialect: str) -> str:
     """Return why nobody knows what a cell means; "" if its form leaves no doubt."""
-    if field.kind == "text" and _LOST in text:
-        return "has lost a character; write it in"
+    if field.kind == "text" and _LOST.search(text):
+        return "has a character that is not UTF-8; write it in, or save the file as UTF-8"
     is_hours = field.kind == "time" and not (dialect == DECIMALS and "." in text)
     if is_hours and (match := _HOURS.fullmatch(text)):
         hour = int(match[1])

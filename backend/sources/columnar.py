@@ -71,7 +71,7 @@ def _batches(file: PackedFile, batches: Iterable[Any]) -> Iterator[Callable[[], 
                 yield partial(_batch, file, part, number)
                 number += part.num_rows
     if number == 1:
-        raise file.problem("has columns and no rows; download it again")
+        raise file.without_rows("has columns and no rows")
 
 
 def _batch(file: PackedFile, part: Any, first: int) -> RecordBatch:

@@ -21,7 +21,7 @@ _EPOCH = re.compile(r"([1-9]\d{8,9})(?:000){0,3}(?:\.0)?", re.ASCII)  # in s, ms
 _MONTHS = "january february march april may june july august september october november december"
 _MONTH_OF = {name[:size]: n for n, name in enumerate(_MONTHS.split(), 1) for size in (3, None)}
 _TRANSTATS_CLOCK = " 12:00:00 AM"
-_ZONE = r" ?(?:Z|UTC|[+-]\d\d:?\d\d)"  # midnight there, so the day is as it is written
+_ZONE = r" ?(?:Z|UTC|[+-]\d\d(?::?\d\d)?)"  # midnight there, so the day is as it is written
 _MIDNIGHT = rf"(?:[ T]0?0:00(?::00(?:\.0+)?)?(?:{_ZONE})?| 12:00(?::00)? ?[aA][mM])?"
 _YEAR_FIRST = re.compile(
     rf"(\d{{4}})(?:([-/.])(\d{{1,2}})\2(\d{{1,2}}){_MIDNIGHT}|(\d\d)(\d\d)(?:\.0)?)", re.ASCII

@@ -225,7 +225,7 @@ def _places(kind: Kind, names: Sequence[str]) -> dict[str, int]:
         if names.count(title) > 1 or (
             meaning in FIELD_NAMES and places.get(meaning, place) != place
         ):
-            raise UnknownKindError(f"has more than one column for {meaning}")
+            raise UnknownKindError(f"has more than one column for {meaning}; leave one of them")
         places.setdefault(meaning, place)
     return places
 
@@ -236,7 +236,10 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
         if r"\udc" in titles:
             return NO_TEXT
         what = f"does not have any column of a flight; its first line is {shown(titles)}"
-        return f"{what}; write the titles of its columns there, and delete what is above them"
+        if any(map(str.isdecimal, reading.titles)):
+            return f"{what}; write the titles of its columns above it"
+        remedy = "delete what is above its titles, and put commas, semicolons, tabs or bars between"
+        return f"{what}; {remedy}"
     known = ", ".join(reading.titles[place] for place in sorted(reading.places.values()))
     what = f"lacks the columns {', '.join(missing)}, which are not guessed; it has {known}"
     if alike := [title for title in reading.not_used if reading.resembles(title, missing)]:

@@ -109,6 +109,11 @@ class PackedFile:
         """Return the error to raise when the file as a whole is not acceptable."""
         return InvalidInput("file", self.label, reason)
 
+    def without_rows(self, what: str) -> InvalidInput:
+        """Return the error to raise when nothing is in the file. what: what is wrong with it."""
+        others = ", or leave it out if nothing belongs in it" if self.part else ""
+        return self.problem(f"{what}; download it again{others}")
+
     def bad_row(
         self, number: int, field: str, value: object, reason: str, unit: str = "line"
     ) -> BadRow:

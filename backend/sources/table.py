@@ -114,7 +114,7 @@ def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]
                 rest = lines[position + 1 :]
                 header = _header_above(file, line, separator, cells, rest, above)
                 return header, (first + position + 1, rest)
-    raise file.problem("is empty; download it again")
+    raise file.without_rows("is empty")
 
 
 def _cells(file: PackedFile, line: str, separators: str) -> tuple[str, list[str]]:
@@ -182,7 +182,7 @@ def _batches(header: _Header, batches: Iterator[Lines]) -> Iterator[Callable[[],
         is_empty = is_empty and set(lines) <= {"", *header.idle_lines()}
         yield partial(_batch, header, first, lines)
     if is_empty:
-        raise header.file.problem("has a header and no rows; download it again")
+        raise header.file.without_rows("has a header and no rows")
 
 
 def _batch(header: _Header, first: int, lines: list[str]) -> RecordBatch:

@@ -98,7 +98,8 @@ REFUSED = {
     "a dump of MySQL": (b"-- MySQL dump\n\n/*!40101 SET NAMES */;\n", "is a dump in SQL"),
     "a dump of PostgreSQL": (b"--\n-- PostgreSQL\n--\nSET x = 0;\n", "is a dump in SQL"),
     "rows for a database": (b"INSERT INTO flights VALUES (1);\n", "is a dump in SQL"),
-    "no titles": (TABLE.partition(b"\n")[2], "write the titles of its columns there"),
+    "no titles": (TABLE.partition(b"\n")[2], "write the titles of its columns above it"),
+    "one column": (b"YEAR^ORIGIN\n2019^ATL\n", "put commas, semicolons, tabs or bars between"),
     "a letter": (b"a letter\nto somebody\n", "its first line is 'a letter'"),
     "a table of others": (b"name,age\nAda,36\n", "does not have any column of a flight"),
     "a table without rows": (TABLE.partition(b"\n")[0] + b"\n\n", "a header and no rows"),
@@ -142,6 +143,18 @@ def test_a_table_without_flights_among_others_is_named(tmp_path: Path) -> None:
         made.writestr("names.csv", "name,age\nAda,36\n")
     with pytest.raises(InvalidInput, match=r"'all\.zip/names\.csv': .*; unpack it and import its"):
         open_source(path)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"), [(b"", "is empty"), (TABLE.partition(b"\n")[0], "has a header and no rows")]
+)
+def test_a_table_without_rows_among_others_may_be_left_out(
+    tmp_path: Path, other: bytes, said: str
+) -> None:
+    written(tmp_path, TABLE, "part-0.csv")
+    written(tmp_path, other, "part-1.csv")
+    with pytest.raises(InvalidInput, match=f"part-1.csv': {said}; .*, or leave it out"):
+        flights_of(open_source(tmp_path))
 
 
 def test_blank_lines_cost_little(tmp_path: Path) -> None:

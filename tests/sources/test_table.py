@@ -170,12 +170,19 @@ def test_what_is_not_utf8_does_no_harm_where_it_is_not_used(tmp_path: Path) -> N
     assert len(flights_of(open_source(path))) == 3000
 
 
-@pytest.mark.parametrize("field", ["DEST_CITY_NAME", "DEST", "OP_CARRIER_FL_NUM"])
-def test_what_is_not_utf8_is_named_where_it_is_used(tmp_path: Path, field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("DEST_CITY_NAME", "has a character that is not UTF-8; write it in, or save the file as"),
+        ("DEST", "must"),
+        ("OP_CARRIER_FL_NUM", "must"),
+    ],
+)
+def test_what_is_not_utf8_is_named_where_it_is_used(tmp_path: Path, field: str, said: str) -> None:
     text = csv_text([*[FLOWN] * 4000, FLOWN | {field: "Mayag\xfcez"}, FLOWN])
     good, (problem,) = bad_rows(written(tmp_path, text.encode("latin-1")))
     assert good == 4001
-    assert problem.startswith(f"flights.csv, line 4002: {field} 'Mayag\\udcfcez': must")
+    assert problem.startswith(f"flights.csv, line 4002: {field} 'Mayag\\udcfcez': {said}")
 
 
 def test_a_header_that_is_no_csv_is_refused(tmp_path: Path) -> None:
