@@ -109,7 +109,7 @@ def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]
         for position, line in enumerate(lines):
             if excel := _EXCEL.fullmatch(line):
                 separators, above = excel[1], f"{line}\n"
-            elif line.strip():
+            elif line.strip(f'" {SEPARATORS}'):
                 separator, cells = _cells(file, line, separators)
                 rest = lines[position + 1 :]
                 header = _header_above(file, line, separator, cells, rest, above)

@@ -136,6 +136,13 @@ def test_rows_of_empty_cells_are_left_out(tmp_path: Path, empty_row: str) -> Non
         read(tmp_path, f"{lines[0]}\n{empty_row}\n")
 
 
+def test_rows_of_empty_cells_may_stand_above_the_header(tmp_path: Path) -> None:
+    for above in (",,,\n", '"";""\n\n', " , ,\n,,\n"):
+        records, (batch,) = read(tmp_path, above + TABLE)
+        assert (len(records.titles), len(batch.numbers)) == (19, 3)
+        assert batch.numbers[0] == 2 + above.count("\n")
+
+
 def test_a_second_header_with_other_columns_is_refused(tmp_path: Path) -> None:
     names = HEADER.split(",")
     for others in (names[::-1], [*names[1:], names[0]]):
