@@ -51,7 +51,7 @@ from tests.index.worlds import (
     of_earlier_schema,
     plain_flight,
 )
-from tests.storage.chains import block_file, blocks_folder, damage_named, flip, table_path
+from tests.storage.chains import block_file, blocks_folder, damage_named, flip
 
 CONTENTS: list[list[Flight]] = [
     [plain_flight(OP_CARRIER_FL_NUM=n + 1) for n in range(4)],
@@ -199,16 +199,6 @@ def test_a_flipped_bit_anywhere_in_a_block_names_the_block(folder: Path, height:
         assert height_named(folder) == height, at
         flip(block_file(folder), at)
     assert verify(folder).height == TIP
-
-
-@pytest.mark.parametrize("height", range(TIP + 1))
-def test_a_flipped_bit_in_the_table_of_heights_names_the_entry(folder: Path, height: int) -> None:
-    start = height * layout.ENTRY_BYTES
-    for at in range(start, start + layout.ENTRY_BYTES, 5):
-        flip(table_path(folder), at)
-        with pytest.raises(Damage, match=f"entry of block {height} "):
-            verify(folder)
-        flip(table_path(folder), at)
 
 
 def test_a_block_file_cut_short_names_the_block(folder: Path) -> None:

@@ -240,6 +240,29 @@ def test_every_member_of_a_proof_of_consistency_is_looked_at(
     assert judge.of([{**first, "from": True}])["verdict"] == "refused"
 
 
+# --- blocks that the log has signed and that break a rule
+
+ZEROS = "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"version": 2}, "unknown version"),
+        ({"previous_hash": ZEROS}, "does not name the one before"),
+        ({"history_root": ZEROS}, "has another history"),
+        ({"first_transaction": 7}, "does not begin with id"),
+        ({"timestamp": 0}, "is older than the block before"),
+        ({"transactions_root": ZEROS}, "other transactions"),
+    ],
+)
+def test_a_header_that_breaks_a_rule_is_refused(
+    forger: Forger, judge: Judge, changes: dict[str, Any], reason: str
+) -> None:
+    forger.mine(2, forger.blocks[2].body, **changes)
+    assert reason in judge.of(forger.chain())["reason"]
+
+
 # --- bodies whose hashed text is not what is counted
 
 
