@@ -1,21 +1,26 @@
 """Says what a cell of a file means, where people write more loosely than `chain.fields` allows.
 
 Only what can be meant in one way is read: a clock with a colon, perhaps of twelve hours, True and
-False, a comma before decimals that are zero, a state by its abbreviation, and words for "empty".
-These words count in fields that may be empty, and nowhere else: NAN is an airport.
+False, a comma before decimals that are zero, a state by its abbreviation, and words for "empty",
+as `cells.toml` lists them. These count in fields that may be empty, and nowhere else: NAN is an
+airport.
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELDS, Field, Value
 
-_WORDS = (
-    "na n/a n.a. #n/a #na <na> nan -nan 1.#qnan -1.#ind nat null (null) <null> [null] #null! none "
-    "nil ? \\n . - --"
-)
-_EMPTY = frozenset(_WORDS.split()) | {""}
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_EMPTY = frozenset(_TABLE["empty"].split()) | {""}
+_FLAGS = dict.fromkeys(_TABLE["true"].split(), 1) | dict.fromkeys(_TABLE["false"].split(), 0)
+STATES: dict[str, str] = _TABLE["states"]
+"""Abbreviation of a state -> its name, as BTS writes both."""
+
+_STATE_OF = {key.casefold(): name for short, name in STATES.items() for key in (short, name)}
 _PANDAS = "(?:0 days |1900-01-01[ T])?"  # before a clock that it has as a duration or a moment
 _CLOCK = re.compile(rf"{_PANDAS}(\d{{1,2}})[:h]([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)
 _BLANK = "[ \u00a0\u202f]?"  # what browsers write before AM since 2023, or a usual one
@@ -32,27 +37,6 @@ _LOST = re.compile("[\ufffd\udc80-\udcff]")  # what stands for a character that 
 STRICT, LOOSE, DECIMALS = DIALECTS = ("strict", "loose", "decimals")
 """How cells are written: as `chain` wants them; as people write them, so that in 1.000 a point may
 stand before thousands or before decimals; as they do where it stands before decimals."""
-
-# A spreadsheet writes them in the language of its user.
-_TRUE = "true t yes y wahr vrai verdadero vero waar ja oui sí si sim"
-_FALSE = "false f no n falsch faux falso onwaar nein nee non não"
-_FLAGS = dict.fromkeys(_TRUE.split(), 1) | dict.fromkeys(_FALSE.split(), 0)
-_STATE_TABLE = """
-AK=Alaska|AL=Alabama|AR=Arkansas|AZ=Arizona|CA=California|CO=Colorado|CT=Connecticut
-DC=District of Columbia|DE=Delaware|FL=Florida|GA=Georgia|HI=Hawaii|IA=Iowa|ID=Idaho|IL=Illinois
-IN=Indiana|KS=Kansas|KY=Kentucky|LA=Louisiana|MA=Massachusetts|MD=Maryland|ME=Maine|MI=Michigan
-MN=Minnesota|MO=Missouri|MS=Mississippi|MT=Montana|NC=North Carolina|ND=North Dakota|NE=Nebraska
-NH=New Hampshire|NJ=New Jersey|NM=New Mexico|NV=Nevada|NY=New York|OH=Ohio|OK=Oklahoma|OR=Oregon
-PA=Pennsylvania|PR=Puerto Rico|RI=Rhode Island|SC=South Carolina|SD=South Dakota|TN=Tennessee
-TT=U.S. Pacific Trust Territories and Possessions|TX=Texas|UT=Utah|VA=Virginia
-VI=U.S. Virgin Islands|VT=Vermont|WA=Washington|WI=Wisconsin|WV=West Virginia|WY=Wyoming
-"""
-STATES: dict[str, str] = dict(
-    entry.split("=") for line in _STATE_TABLE.split("\n")[1:-1] for entry in line.split("|")
-)
-"""Abbreviation of a state -> its name, as BTS writes both."""
-
-_STATE_OF = {key.casefold(): name for short, name in STATES.items() for key in (short, name)}
 
 
 def unless_empty(value: object) -> object:

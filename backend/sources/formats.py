@@ -1,14 +1,16 @@
 """Tells the format of a file by its first bytes, and opens the records in it.
 
-A format that is not read is refused by its name, with what to do, and never as a table that makes
-no sense. The parsers are `table`, `json_records` and `columnar`.
+A format that is not read is refused by its name, as the table in `formats.toml` says, and never as
+a table that makes no sense. The parsers are `table`, `json_records` and `columnar`.
 """
 
 import re
+import tomllib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 
 from backend.sources.columnar import COLUMNAR, WITH_DUCKDB, read_columnar
 from backend.sources.json_records import read_json
@@ -21,48 +23,16 @@ _NOT_POSTED = (
     "is a Parquet or Arrow file, which is not read over the network; run python -m backend import "
     f"FILE on the ledger's machine, or make a CSV file of it{WITH_DUCKDB}"
 )
-_REFUSED: tuple[tuple[bytes, str], ...] = (
+_ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["refused"]
+_REFUSED: Sequence[tuple[str, str]] = (
+    *((row["start"], row["reason"]) for row in _ROWS),
+    (r"\xd0\xcf\x11\xe0", WORKBOOK),
     (
-        rb"\s*<(!doctype html|html|head|body)",
-        "is a web page (HTML) and no table; the download failed",
-    ),
-    (rb"\s*<", "is HTML or XML and no table; look for the data as CSV"),
-    (rb"version https://git-lfs", "is a pointer of Git LFS and not the file; run git lfs pull"),
-    (
-        rb"\s*(\+[-=]{2}|\xe2[\x94\x95]|\|[^\n]*\n\s*\|[ :]*--)",
-        "is a table drawn for people; write it with commas (sqlite3 -header -csv, mysql --batch)",
-    ),
-    (
-        rb"--( (mysql|mariadb) |\r?\n-- )|(pragma|begin|create|insert|copy|set|drop)\b[^,\n]*[;(]",
-        "is a dump in SQL; load it into its database, and export the table as CSV",
-    ),
-    (rb"%PDF-", "is a PDF document and no table; look for the data as CSV"),
-    (rb"\xd0\xcf\x11\xe0", WORKBOOK),
-    (rb".{257}ustar", "is a tar archive; unpack it (tar xf) and import the files in it"),
-    (
-        rb"7z\xbc\xaf\x27\x1c|Rar!\x1a|\x1f\x9d|\x04\x22\x4d\x18|PK",
-        "is an archive that is not read here; unpack it and import the files in it",
-    ),
-    (
-        rb"SQLite format 3\0",
-        'is an SQLite database; export its table: sqlite3 -header -csv FILE "SELECT * FROM TABLE"',
-    ),
-    (
-        rb".{8}DUCK",
-        "is a DuckDB database; export its table: duckdb FILE \"COPY TABLE TO 'flights.csv'\"",
-    ),
-    (
-        rb"RD[AX][23]\n|X\n\0\0\0[\2\3]",
-        "is data of R; load it there, and write it with write.csv(…, row.names = FALSE)",
-    ),
-    (
-        rb"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|\xff\xfe\0\0|(?!\xff\xfe|\xfe\xff)[^\n]{,4000}\0",
+        r"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|\xff\xfe\0\0|(?!\xff\xfe|\xfe\xff)[^\n]{,4000}\0",
         NO_TEXT,
     ),
 )
-
-
-_PATTERNS = [(re.compile(text, re.DOTALL | re.IGNORECASE), reason) for text, reason in _REFUSED]
+_PATTERNS = [(re.compile(text.encode(), re.DOTALL | re.IGNORECASE), why) for text, why in _REFUSED]
 
 
 @contextmanager
