@@ -56,8 +56,18 @@ def test_one_customer_and_very_many_meet_the_bounds(of: tuple[list[Station], flo
     for kind in (bounds.asymptotic, bounds.balanced_job):
         assert same(kind(stations, 1, think_s).throughput_high_per_s, alone.throughput_per_s)
         assert same(kind(stations, 1, think_s).throughput_low_per_s, alone.throughput_per_s)
+        assert same(kind(stations, 1, think_s).response_low_s, alone.response_time_s)
     crowd = bounds.balanced_job(stations, 10**9, think_s)
     assert crowd.throughput_low_per_s == pytest.approx(crowd.throughput_high_per_s, rel=1e-6)
+
+
+@given(st.integers(1, 5), st.floats(0.01, 10), st.integers(1, 20))
+def test_a_balanced_network_is_its_own_bound(size: int, demand_s: float, customers: int) -> None:
+    stations = [Station(str(at), demand_s) for at in range(size)]
+    found, of = solve(stations, customers)[-1], bounds.balanced_job(stations, customers)
+    assert same(found.throughput_per_s, of.throughput_high_per_s)
+    assert same(found.throughput_per_s, of.throughput_low_per_s)
+    assert same(found.response_time_s, of.response_low_s)
 
 
 def test_several_servers_raise_the_asymptote() -> None:
