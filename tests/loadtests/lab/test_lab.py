@@ -85,6 +85,15 @@ class TestRunning:
                 file.write("3")
         assert results.rows("squares") == [{"x": "1"}, {"x": "2"}]
 
+    @pytest.mark.parametrize("torn", [b"", b"squ"])
+    def test_begins_a_table_again_of_which_not_even_the_header_is_there(
+        self, torn: bytes, tmp_path: Path
+    ) -> None:
+        (tmp_path / "squares.csv").write_bytes(torn)
+        with Results(tmp_path).more("squares", ("square",)) as table:
+            table.write(square=1)
+        assert Results(tmp_path).rows("squares") == [{"square": "1"}]
+
     def test_adds_no_rows_to_a_table_with_other_columns(self, tmp_path: Path) -> None:
         results = Results(tmp_path)
         with results.table("squares", ("x",)) as table:
