@@ -156,10 +156,11 @@ class Site:
         """The service at a URL, by http if that has no scheme. Raises ProgramFailed for others."""
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
-            is_one = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
-        except ValueError:  # the port is no number, or too large, or a bracket is missing
+            name = (parts.hostname or "").encode("idna")
+            is_one = parts.scheme in {"http", "https"} and name and parts.port != 0
+        except ValueError:  # of a port, a bracket that is missing, or a name with two dots
             is_one = False
-        if not is_one:
+        if not is_one or " " in url:
             raise ProgramFailed(f"{url!r} is not an address; it must be like http://pi.local:8000")
         return cls(parts._replace(query="", fragment="").geturl().rstrip("/"))
 

@@ -166,7 +166,11 @@ class TestSettings:
             measuring.set_up("pi@pi")
 
     @pytest.mark.parametrize(
-        "url", ["", "ftp://pi", "http://", "http://pi:99999", "http://pi:x", "http://[::1"]
+        "url",
+        [
+            *("", "ftp://pi", "http://", "http://pi:99999", "http://pi:x", "http://[::1"),
+            *("http://pi..local", f"http://{'a' * 64}", "http://p i"),
+        ],
     )
     @pytest.mark.parametrize("command", [["pi"], ["run", "open-workload", "--host"]])
     def test_an_address_is_one(self, command: list[str], url: str) -> None:
