@@ -54,17 +54,19 @@ def analyse(results: Results) -> Report:
     Raises ResultsError if there is no complete run.
     """
     rows, why, made, reasons = rows_by_run(results), reasons_by_run(results), [], []
-    for line in results.lines(POINTS, PointLine):
+    lines = results.lines(POINTS, PointLine)
+    for line in lines:
+        reasons += _broken_rules(why.get(line.run, ""))
         schedule, answered = whole_run(results, line.run, rows[line.run])
         if answered:
             excess_s = _excess_s(schedule, answered)
             alone = _alone(rows[f"{BEFORE}-rep{line.rep:02}"][WARM_UP:], excess_s)
             responses_s = [row.open_response_s for row in answered]
             made.append(OneRun(line, why.get(line.run) == "", schedule, responses_s, alone))
-            reasons += [*_broken_rules(why.get(line.run, "")), *_overhead(schedule, excess_s)]
+            reasons += _overhead(schedule, excess_s)
     if not made:
         raise ResultsError(f"{results.folder} has no complete run under load")
-    seen, sentences = Point(that_count(made), len(made), cores=1), Sentences("selftest")
+    seen, sentences = Point(that_count(made), len(lines), cores=1), Sentences("selftest")
     if seen.queued.verdict is not Verdict.AGREES and not reasons:
         advice = "run it again; if the result is the same, do not trust the lab on this machine"
         reasons.append((f"the queue {seen.queued.verdict}, and no rule gives a cause", advice))

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -68,7 +69,7 @@ def repeated(results: Results, rep: int, facts: Facts, slower: float, later_s: f
             results,
             [
                 Row(run, n, "known", at_s, at_s, at_s, at_s + r_s, s, 200, "1")
-                for n, (at_s, r_s, s) in enumerate(zip(*of, strict=True))
+                for n, (at_s, r_s, s) in enumerate(islice(zip(*of, strict=True), facts.requests))
             ],
         )
     append_verdict(folder, RunRecord(load, "open", (), (), 300, 0.0), judge(facts))
@@ -97,6 +98,12 @@ def test_each_repetition_has_its_own_reason(tmp_path: Path) -> None:
     seen = analyse(made(tmp_path / "last", QUIET, QUIET, late))
     assert seen.failure == "This machine is too noisy now: generator late."
     assert "2 of 3" in str(seen.sections[0].parts[0].rows)  # type: ignore[union-attr]
+
+
+def test_a_repetition_that_was_cut_short_is_a_reason_too(tmp_path: Path) -> None:
+    report = analyse(made(tmp_path, QUIET, replace(QUIET, requests=200)))
+    assert report.failure == "This machine is too noisy now: generator late."
+    assert "1 of 2" in str(report.sections[0].parts[0].rows)  # type: ignore[union-attr]
 
 
 def test_sleeps_that_end_late_are_in_the_replay_too(tmp_path: Path) -> None:
