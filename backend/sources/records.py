@@ -9,9 +9,10 @@ flight takes. Lines end in LF, CRLF or CR, and may begin with a byte order mark,
 put together.
 """
 
-from codecs import iterdecode
+from codecs import getincrementaldecoder, iterdecode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from io import IncrementalNewlineDecoder
 from itertools import chain, pairwise
 
 from backend.base.errors import BadRow
@@ -84,24 +85,18 @@ def line_batches(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Lines]:
 
     Raises BadRow for a line that is longer than a block (`BLOCK_BYTES`).
     """
-    start = next(blocks, b"")
-    all_blocks: Iterator[bytes] = chain([start], blocks)
-    if b"\r" in start and b"\n" not in start:
-        all_blocks = (block.replace(b"\r", b"\n") for block in all_blocks)
-    number, rest = 1, b""
-    for block, following in pairwise(chain(all_blocks, [b""])):
-        ending = b"" if following or block.endswith(b"\n") else b"\n"
-        whole, newline, rest = (rest + block + ending).rpartition(b"\n")
+    utf_8 = getincrementaldecoder("utf-8")("surrogateescape")
+    decode = IncrementalNewlineDecoder(utf_8, translate=True).decode
+    number, rest = 1, ""
+    for block, following in pairwise(chain(blocks, [b""])):
+        text = rest + decode(block, not following)
+        ending = "" if following or text.endswith("\n") else "\n"
+        whole, newline, rest = f"{text}{ending}".rpartition("\n")
         if newline:
-            lines = _decoded(whole).split("\n")
+            lines = whole.replace("\n\ufeff", "\n").removeprefix("\ufeff").split("\n")
             for position in range(0, len(lines), BATCH_ROWS):
                 yield number + position, lines[position : position + BATCH_ROWS]
             number += len(lines)
         if len(rest) > BLOCK_BYTES:
             reason = f"is longer than {BLOCK_BYTES:,} bytes; no row of a table of flights is"
             raise file.bad_row(number, "line", rest[:20], reason)
-
-
-def _decoded(block: bytes) -> str:
-    text = block.decode(errors="surrogateescape").replace("\r\n", "\n").removesuffix("\r")
-    return text.replace("\r", "\n").replace("\n\ufeff", "\n").removeprefix("\ufeff")
