@@ -69,7 +69,7 @@ JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
 ANY = "application/octet-stream"  # what the service reads, or says what to do with
 CONTENT_TYPES = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
 CUT = f"one table that can be cut ({', '.join(CONTENT_TYPES)}, also in a .gz or .zip)"
-NO_HEADER = re.compile(rb'(\xef\xbb\xbf)?("?sep=."?[,;\t|]*)?\s*', re.IGNORECASE)  # but above it
+NO_HEADER = re.compile(rb'(\xef\xbb\xbf)?("?sep=.)?[\s",;|]*', re.IGNORECASE)  # but above it
 MOST_BYTES = 16 * 2**20  # of a file that is sent as it is
 BATCH_SIZE = 1000  # flights; as many as a block holds
 MOST_ERRORS_KEPT = 1000

@@ -357,6 +357,7 @@ FILES = {
     "F.JSONL": NDJSON.replace("\n", "\n\n"),
     "export.ndjson": NDJSON + '{"complete":true,"count":25,"as_of":{"height":1}}\n',
     "sep.csv": "\ufeff\r\nsep=,\r\n" + csv_of(flights(25)),
+    "empty rows.csv": ',,,\n"";""\n' + csv_of(flights(25)),
     "utf-16.csv": csv_of(flights(25)).replace("\n", ",a line\u2028in a cell\n"),
     "comma.csv": csv_of(flights(25)).replace("\n", ",\n").replace(",\n", "\n", 1),
     "utf-16.jsonl": NDJSON,

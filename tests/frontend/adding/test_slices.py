@@ -260,6 +260,7 @@ MONTH = csv_of(generated(6000)).encode()
         pytest.param(gzip.compress(("\ufeff" + MONTH.decode()).encode("utf-16-be"), 1), id="be"),
         pytest.param(MONTH.replace(b"\n", b"\r"), id="mac"),
         pytest.param(b"sep=,\n" + MONTH, id="excel"),
+        pytest.param(b',,,\n"";""\n' + MONTH, id="empty rows"),
         pytest.param(b"\xef\xbb\xbf\n" + MONTH, id="mark"),
     ],
 )
