@@ -400,14 +400,12 @@ def _without_end(lines: Iterator[bytes], path: str | Path) -> Iterator[bytes]:
 
 def _cut(lines: Iterator[bytes], size: int, kind: str, header: bytes = b"") -> Iterator[Batch]:
     """Yield batches of lines; one without any for a header alone, which the service looks at."""
-    ahead = 2 if header else 0
-    part, offset = list(islice(lines, size + ahead)), 0
-    while part or (header and not offset):
-        # No row of a table goes last and alone: others show if a comma at its end is usual.
-        end = max(1, size - (len(part) == size + 1))
-        yield Batch(header + b"".join(part[:end]), kind, len(part[:end]), offset)
-        part, offset = part[end:], offset + end
-        part += islice(lines, size + ahead - len(part))
+    for offset in count(0, size):
+        part = list(islice(lines, size))
+        if part or (header and not offset):
+            yield Batch(header + b"".join(part), kind, len(part), offset)
+        if len(part) < size:
+            return
 
 
 def _line(flight: Flight) -> bytes:
