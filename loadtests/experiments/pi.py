@@ -34,6 +34,7 @@ from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.one_customer import Recorded
 from loadtests.lab.published import SERVICE_TIMES
+from loadtests.lab.repeated import accepted
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.sentences import Sentences
@@ -103,7 +104,7 @@ def _conclusion(
 ) -> str:
     index_s, scan_s = (mean_of(found[COUNTER, engine].times_s) for engine in (INDEX, SCAN))
     shares = grouped(steady, lambda point: point.forecast)
-    by_server = grouped(made, lambda run: run.server).items()
+    by_server = grouped(accepted(made), lambda run: run.server).items()
     heat = [line.temperature_celsius for line in machine if line.temperature_celsius is not None]
     return SENTENCES.one(
         "conclusion",

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
@@ -248,7 +249,8 @@ class TestReport:
             for server, fraction, slower in held
             for seed in range(5)
         ]
-        sentence = self.made_up(tmp_path, monkeypatch, *runs).conclusion
+        rejected = replace(a_run(0.3, server=ELSEWHERE, counts=False), service_time_s=1.0)
+        sentence = self.made_up(tmp_path, monkeypatch, *runs, rejected).conclusion
         assert "from one customer holds for rankings at 0.3 and 0.5 of L" in sentence
         assert "; it does not hold for scans at 0.3 of L" in sentence
         assert "second, are 40.0 ms and 25.0 for rankings, 40.0 ms and 25.0 for scans." in sentence
