@@ -77,7 +77,7 @@ def measure(run: Run) -> None:
 def measure_loads(run: Run, plan: Sequence[Load]) -> None:
     """Make the runs of these loads that the results lack, in order."""
     loads.require_known(run.results)
-    left = _missing(run, plan)
+    left = missing(run, plan)
     with run.results.more(loads.PLAN, RunLine) as table:
         for server, of_server in grouped(left, lambda one: one.load.server).items():
             with STARTS[server](run) as found:
@@ -87,7 +87,8 @@ def measure_loads(run: Run, plan: Sequence[Load]) -> None:
             left = left[len(of_server) :]
 
 
-def _missing(run: Run, plan: Sequence[Load]) -> list[Missing]:
+def missing(run: Run, plan: Sequence[Load]) -> list[Missing]:
+    """The loads of which the results lack runs, without those that cannot be sent."""
     verdicts = accepted_by_run(run.results)
     refused = {line.key for line in run.results.lines_if_any(loads.REFUSED, loads.RefusedLine)}
     lines, found = run.results.lines_if_any(loads.PLAN, RunLine), []

@@ -158,7 +158,8 @@ def measure(run: Run) -> None:
         plan = planned(run)
         for told in left_out((load.key for load in plan), run.options.loads):
             run.say(told)
-        by_server = grouped(plan, lambda load: load.server)
+        missing = [one.load for one in measuring.missing(run, plan)]
+        by_server = grouped(missing, lambda load: load.server)
         for later, of_server in zip(
             reversed(range(len(by_server))), by_server.values(), strict=True
         ):

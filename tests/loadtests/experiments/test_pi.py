@@ -35,7 +35,7 @@ from loadtests.experiments.pi_measurements import LEAST_FACTOR, MachineLine, fit
 from loadtests.experiments.running import analyse, resume
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row
-from loadtests.lab import service_facts
+from loadtests.lab import generator_check, service_facts
 from loadtests.lab.content import Report
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.one_customer import Asked, Recorded
@@ -47,7 +47,7 @@ from loadtests.servers.null import null_server
 from tests.api.processes import until
 from tests.http_servers import Handler, served_by
 from tests.http_servers import running as running_server
-from tests.loadtests.experiments.made_up import a_run, results_of
+from tests.loadtests.experiments.made_up import a_run, judge, results_of
 
 
 def _run(time_s: float) -> Recorded:
@@ -273,6 +273,29 @@ class TestReport:
         for again in (lambda: analyse(results), lambda: measure_loads(run, ())):
             with pytest.raises(ResultsError, match=r"another version .*'elsewhere-scans'.*again"):
                 again()
+
+
+def test_what_is_left_in_all_is_only_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results, left_s = results_of("pi", tmp_path), list[float]()
+    plan = [Load(of, STEADY, 0.5, 1, arrivals=75) for of in (ELSEWHERE, ELSEWHERE_SCANS)]
+    monkeypatch.setattr(ServiceFacts, "of", lambda site: ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
+    monkeypatch.setattr(generator_check, "check", lambda run: None)
+    monkeypatch.setattr(measuring, "ask_alone", lambda run, site: None)
+    monkeypatch.setattr(measuring, "planned", lambda run: plan)
+    monkeypatch.setattr(
+        open_measuring, "measure_loads", lambda run, plan: left_s.append(run.later_s)
+    )
+    options = Options(Mode.REAL, host=f"http://127.0.0.1:{free_port()}", minutes=20)
+    measuring.measure(Run(options, results, tmp_path, lambda told: None))
+    assert left_s == [8 * 60, 0]
+    made = a_run(0.5, server=ELSEWHERE_SCANS)
+    with results.more(loads.PLAN, RunLine) as table:
+        table.write(**{name: getattr(made, name) for name in RunLine.columns()})
+    judge(results, {made.run: True})
+    measuring.measure(Run(options, results, tmp_path, lambda told: None))
+    assert left_s[2:] == [0]
 
 
 @pytest.fixture
