@@ -34,11 +34,12 @@ _TABLES = re.compile(
     r".*\.(csv|tsv|json|ndjson|jsonl|parquet|arrow|feather|gz|xz|bz2|zst|zip)", re.IGNORECASE
 )
 _BESIDE_TABLES = re.compile(
-    r"(.*/)?(|(__MACOSX|_temporary|_delta_log|_spark_metadata)/.*|_(SUCCESS|(started|committed)_\d+)|"
+    r"(.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|(started|committed)_\d+)|"
     r"\.[^/.][^/]*(/.*)?|(readme|license)[^/]*|[^/]*\.(html?|pdf|md)|"
     r"(airlines|airports|carriers|planes|plane-data|weather)\.csv)",
     re.IGNORECASE,
 )
+_LOG_OF_ROWS = re.compile(r"(.*/)?(_delta_log|\.hoodie)/.*")  # of Delta Lake and of Hudi
 _NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
 _UNPACK_ERRORS = (
     *(EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError),
@@ -280,7 +281,14 @@ def _names_below(folder: Path) -> Iterator[str]:
 
 
 def tables_among(names: Iterable[str]) -> list[str]:
-    """Return the names that may be those of tables, in numeric order: block9 before block10."""
+    """Return the names that may be those of tables, in numeric order: block9 before block10.
+
+    Raises InvalidInput for a table of a data lake, whose log says which rows of its files count.
+    """
+    names = list(names)
+    if log := next(filter(_LOG_OF_ROWS.fullmatch, names), None):
+        reason = "belongs to a table whose files hold deleted rows, too; export it as CSV"
+        raise InvalidInput("file", log, reason)
     others = [name for name in names if not _BESIDE_TABLES.fullmatch(name)]
     return sorted(
         [name for name in others if _TABLES.fullmatch(name)] or others, key=_numeric_order

@@ -10,7 +10,7 @@ const WORKBOOKS = new Set(["[Content_Types].xml", "content.xml"]);
 // As in backend/sources/packed.py:
 const TABLES = /^.*\.(csv|tsv|json|ndjson|jsonl|parquet|arrow|feather|gz|xz|bz2|zst|zip)$/i;
 const BESIDE_TABLES = new RegExp(
-  "^((.*/)?(|(__MACOSX|_temporary|_delta_log|_spark_metadata)/.*|_(SUCCESS|(started|committed)_[0-9]+)|" +
+  "^((.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|(started|committed)_[0-9]+)|" +
     "\\.[^/.][^/]*(/.*)?|(readme|license)[^/]*|[^/]*\\.(html?|pdf|md)|" +
     "(airlines|airports|carriers|planes|plane-data|weather)\\.csv))$", "i");
 

@@ -130,7 +130,6 @@ def test_the_tables_of_folders_in_a_folder_are_read(tmp_path: Path) -> None:
         "m=1/_SUCCESS",
         "_SUCCESS",
         "_committed_7",
-        "_delta_log/00.json",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         written(tmp_path, name, name)
@@ -191,6 +190,20 @@ def test_a_file_has_another_number_at_each_look_on_some_disks(
     monkeypatch.setattr(os, "fstat", stat_on_fat)
     file = PackedFile(written(tmp_path, NOISE))
     assert read_all(file) == read_all(file) == NOISE
+
+
+@pytest.mark.parametrize("log", ["_delta_log/00.json", "t/_delta_log/00.json", "t/.hoodie/a"])
+def test_rows_that_a_table_has_deleted_are_not_read(tmp_path: Path, log: str) -> None:
+    names = ("t/a.parquet", log)
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        written(tmp_path, name, name)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name in names:
+            archive.writestr(name, name)
+    for path in (tmp_path, tmp_path / "a.zip"):
+        with pytest.raises(InvalidInput, match="files hold deleted rows, too; export it as CSV"):
+            files_of(path)
 
 
 def test_a_posted_archive_must_hold_one_table() -> None:
