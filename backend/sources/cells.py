@@ -31,12 +31,13 @@ _DECIMAL_COMMA = re.compile(r"([+-]?\d+),0{1,2}", re.ASCII)
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
 _POINTED_CLOCK = re.compile(r"\d{1,2}[.,]([0-5]?[1-9]|[1-5]0?)", re.ASCII)
 _THOUSANDS = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII)
-_TIME_WITH_DECIMALS = re.compile(r"\d{3,4}\.0+", re.ASCII)
+_TIME_WITH_DECIMALS = re.compile(r"\d{3,4}([.,])0+", re.ASCII)
 _NO_DELAY = (9999, -9999)  # stand for nothing where a program knows no empty cell
 _LOST = re.compile("[\ufffd\udc80-\udcff]")  # what stands for a character that is not UTF-8
-STRICT, LOOSE, DECIMALS = DIALECTS = ("strict", "loose", "decimals")
+STRICT, LOOSE, DECIMALS, COMMAS = DIALECTS = ("strict", "loose", ".", ",")
 """How cells are written: as `chain` wants them; as people write them, so that in 1.000 a point may
-stand before thousands or before decimals; as they do where it stands before decimals."""
+stand before thousands or before decimals; as they do where a point, or a comma, stands before
+decimals, and so not between hours and minutes."""
 
 
 def unless_empty(value: object) -> object:
@@ -92,13 +93,13 @@ def is_zero(value: object) -> bool:
 def dialect_of(delays: Iterable[object], times: Iterable[object] = ()) -> str:
     """Return `DECIMALS` if some delays show three decimals, as none is so many thousands.
 
-    Or if a time shows decimals behind hhmm, as behind hours there are no more than 24.
+    Or what stands before the decimals of a time behind hhmm, as hours are no more than 24.
     """
     matches = (_THOUSANDS.fullmatch(cell.strip()) for cell in delays if isinstance(cell, str))
-    has_decimals = any(
-        match and (int(match[1]) == 0 or abs(int(match[1])) > 10) for match in matches
-    ) or any(isinstance(t, str) and _TIME_WITH_DECIMALS.fullmatch(t.strip()) for t in times)
-    return DECIMALS if has_decimals else LOOSE
+    if any(match and (int(match[1]) == 0 or abs(int(match[1])) > 10) for match in matches):
+        return DECIMALS
+    texts = (_TIME_WITH_DECIMALS.fullmatch(time.strip()) for time in times if isinstance(time, str))
+    return next((match[1] for match in texts if match), LOOSE)
 
 
 def pointed_clock(times: Iterable[object]) -> object:
@@ -117,11 +118,10 @@ def _doubt(field: Field, text: str, dialect: str) -> str:
     """Return why nobody knows what a cell means; "" if its form leaves no doubt."""
     if field.kind == "text" and _LOST.search(text):
         return "has a character that is not UTF-8; write it in, or save the file as UTF-8"
-    is_hours = field.kind == "time" and not (dialect == DECIMALS and "." in text)
-    if is_hours and (match := _HOURS.fullmatch(text)):
+    if field.kind == "time" and dialect not in text and (match := _HOURS.fullmatch(text)):
         hour = int(match[1])
         return f"may be {hour}:00 or 0:{hour:02d}; write it with a colon"
-    if dialect == LOOSE and (match := _THOUSANDS.fullmatch(text)) and int(match[1]):
+    if dialect != DECIMALS and (match := _THOUSANDS.fullmatch(text)) and int(match[1]):
         try:
             field.parse(f"{match[1]}000")
         except InvalidFlight:

@@ -7,7 +7,16 @@ import pytest
 from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.sources.airports import airport_of
-from backend.sources.cells import DECIMALS, LOOSE, PARSERS, STATES, dialect_of, flag, is_zero
+from backend.sources.cells import (
+    COMMAS,
+    DECIMALS,
+    LOOSE,
+    PARSERS,
+    STATES,
+    dialect_of,
+    flag,
+    is_zero,
+)
 
 
 def parsed(field: str, value: object, dialect: str = LOOSE) -> Value:
@@ -153,6 +162,10 @@ def test_a_point_behind_hhmm_is_no_point_behind_hours() -> None:
     assert dialect_of([], ["5.00", "517.00"]) == DECIMALS
     with pytest.raises(InvalidFlight, match=r"may be .* write it with a colon"):
         parsed("DEP_TIME", "5,00", DECIMALS)
+    assert dialect_of([], ["5,00", "517,00"]) == COMMAS
+    assert parsed("DEP_TIME", "5,00", COMMAS) == "0005"
+    with pytest.raises(InvalidFlight, match=r"may be 1 or 1000"):
+        parsed("DEP_DELAY", "1.000", COMMAS)
 
 
 @pytest.mark.parametrize(
