@@ -28,6 +28,7 @@ from loadtests.lab.studies import errata_section
 from loadtests.machine import commit, description
 
 INTERRUPTED = "interrupted"
+NO_LOAD = "No threshold was judged, because there is no open or closed run."
 
 _FIELDS = ("experiment", "mode", "scale", "seed", "quick", "state")  # of every manifest
 _PACKAGES = ("Flask", "gunicorn", "gevent", "locust", "matplotlib", "msgspec", "zstandard")
@@ -187,6 +188,8 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
         metrics = [*report.metrics, *response_times.metrics(groups)]
         report = replace(report, metrics=metrics)
     thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
+    if thresholds and not groups and not any(map(response_times.is_of_load, runs)):
+        report = replace(report, findings=[*report.findings, NO_LOAD])
     failures = filter(None, (report.failure, broken_thresholds(results, thresholds)))
     report = replace(report, failure="; ".join(failures))
     if manifest.get("shared") and report.conclusion:

@@ -429,7 +429,9 @@ class TestFailing:
         self, tmp_path: Path
     ) -> None:
         results = done(tmp_path / "one")
-        assert running.analyse(results, ["p99 > 9 s"]).failure == ""  # has no load
+        report = running.analyse(results, ["p99 > 9 s"])
+        assert (report.failure, report.findings[-1]) == ("", running.NO_LOAD)
+        assert running.NO_LOAD not in running.analyse(results).findings
         self.make_runs_open(results.folder)
         told = "no open or closed run counts, so no threshold can be judged"
         assert running.analyse(results, ["p99 > 9 s"]).failure == told
