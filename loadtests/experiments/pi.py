@@ -70,7 +70,7 @@ def analyse(results: Results) -> Report:
         under_load = [_open_table(steady), figures.against_load(words, series, numbers)]
     sections = [
         Section("One customer", SENTENCES("alone"), [_service_times(found)]),
-        Section("Under load", SENTENCES("load"), under_load),
+        Section("Under load", SENTENCES("load", keys=looked_at), under_load),
         Section(
             "Customers who ask again at once",
             parts=[figures.throughput(closed, closed_table(closed))] if closed else [],

@@ -250,7 +250,10 @@ class TestReport:
             for seed in range(5)
         ]
         rejected = replace(a_run(0.3, server=ELSEWHERE, counts=False), service_time_s=1.0)
-        sentence = self.made_up(tmp_path, monkeypatch, *runs, rejected).conclusion
+        report = self.made_up(tmp_path, monkeypatch, *runs, rejected)
+        (under_load,) = (one for one in report.sections if one.title == "Under load")
+        assert "Rankings are pages of" in " ".join(under_load.paragraphs)
+        sentence = report.conclusion
         assert "from one customer holds for rankings at 0.3 and 0.5 of L" in sentence
         assert "; it does not hold for scans at 0.3 of L" in sentence
         assert "second, are 40.0 ms and 25.0 for rankings, 40.0 ms and 25.0 for scans." in sentence
