@@ -97,8 +97,20 @@ def test_clients_do_not_meet_at_a_leg() -> None:
     assert sorted(found) == list(range(240))
 
 
-def test_every_request_of_both_studies_has_its_counterpart() -> None:
-    for experiment, part in (("mixed_clients", "bookstore"), ("itinerary", "agency")):
-        rows = Sentences(experiment).rows(part)
-        assert len(rows) == 5
-        assert all(len(row) == 3 and all(row) for row in rows)
+@pytest.mark.parametrize(
+    ("experiment", "part", "count", "columns"),
+    [
+        ("mixed_clients", "bookstore", 5, 3),
+        ("mixed_clients", "workload", 10, 5),
+        ("mixed_clients", "books", 4, 5),
+        ("itinerary", "agency", 5, 3),
+    ],
+)
+def test_every_request_and_parameter_of_both_studies_has_its_counterpart(
+    experiment: str, part: str, count: int, columns: int
+) -> None:
+    rows = Sentences(experiment).rows(
+        part, warm_up="1", count="2", steps=STEPS[READING], batch=5, shares=SHARES
+    )
+    assert len(rows) == count
+    assert all(len(row) == columns and all(row) for row in rows)

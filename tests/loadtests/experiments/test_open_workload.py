@@ -145,6 +145,7 @@ class TestComparing:
         runs = [a_run(0.5, slower=1.1, seed=seed, cv=0.2) for seed in range(5)]
         (point,) = steady_points(runs)
         assert (point.forecast, point.order) == (Verdict.DISAGREES, Verdict.AGREES)
+        assert point.error.value == pytest.approx(point.paired.estimate / point.predicted - 1)
 
     def test_late_sending_is_no_disorder_and_spoils_the_forecast(self) -> None:
         runs = [a_run(0.5, seed=seed) for seed in range(5)]

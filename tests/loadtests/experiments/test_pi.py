@@ -347,7 +347,7 @@ def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_p
         "Service times, study 000 and this Pi",
         "Response time against load",
         "Throughput against customers",
-        "mean value analysis",
+        ">mean value analysis</text>",
         "All runs (",
         "The Pi meanwhile",
     ):
