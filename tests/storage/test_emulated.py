@@ -11,6 +11,7 @@ from backend.storage.caches import CachedBlocks
 from backend.storage.emulated import CHECK_S, READ_S, EmulatedDisk
 from backend.storage.scan_costs import EMULATED, FILE, Costs
 from tests.storage.chains import make_chain
+from tests.submitting import run_together
 
 BLOCK_S = READ_S + CHECK_S
 
@@ -33,6 +34,14 @@ def test_what_a_wait_was_too_long_is_taken_off_the_next() -> None:
             disk.wait(1, time.perf_counter())
         took_s = time.perf_counter() - started
         assert took_s >= 19 * BLOCK_S / 100  # the first round begins without a debt
+
+
+def test_the_debt_of_one_thread_is_not_that_of_another() -> None:
+    disk = EmulatedDisk(100)
+    disk.wait(19, time.perf_counter() - 3600)
+    started = time.perf_counter()
+    run_together(1, lambda _: disk.wait(19, started))
+    assert time.perf_counter() - started >= 19 * BLOCK_S / 100
 
 
 def test_the_real_reading_is_part_of_the_time() -> None:
