@@ -136,7 +136,7 @@ def run(
             ServiceFacts.of(Site.at(host))  # before it takes a minute to find out
             host = Site.at(host).url
         options = Options(of, host=host, **chosen)
-        if "all" in names and of is not Mode.EMULATED:
+        if "all" in names and not mode and of is not Mode.EMULATED:
             options = replace(options, scale=None)  # of those that are emulated
         report = running.run(found, options, folder, _say)
         click.echo(folder)

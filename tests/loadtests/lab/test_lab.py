@@ -369,6 +369,8 @@ class TestCommand:
             for path in tmp_path.iterdir()
         }
         assert scales == {"real": None, "emulated": 5}
+        asked = self.ask("run", "all", "--mode", "real", "--scale", 5, "--out", tmp_path / "more")
+        assert "--scale divides what is emulated" in str(asked.exception)
 
 
 def test_every_experiment_with_emulated_storage_says_what_waits_in_it() -> None:
