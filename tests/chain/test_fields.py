@@ -153,3 +153,31 @@ def test_every_example_is_valid_as_it_stands() -> None:
         assert field.parse(field.example) == field.example
         assert field.meaning
     assert len(FIELD_NAMES) == len(set(FIELD_NAMES)) == 19
+
+
+FROZEN = """
+YEAR integer False 1900 2199
+DAY_OF_WEEK integer False 1 7
+FL_DATE date False None None
+OP_CARRIER_AIRLINE_ID integer False 1 99999
+OP_CARRIER_FL_NUM integer False 1 99999
+ORIGIN_AIRPORT_ID integer True 1 99999
+ORIGIN code False None None
+ORIGIN_CITY_NAME text False None None
+ORIGIN_STATE_NM text False None None
+DEST_AIRPORT_ID integer True 1 99999
+DEST code False None None
+DEST_CITY_NAME text False None None
+DEST_STATE_NM text False None None
+DEP_TIME time True None None
+DEP_DELAY integer True -10000 10000
+ARR_TIME time True None None
+ARR_DELAY integer True -10000 10000
+CANCELLED integer False 0 1
+AIR_TIME integer True 0 3000
+"""
+
+
+def test_kinds_and_bounds_of_fields_are_those_of_the_format() -> None:
+    rows = [f"{f.name} {f.kind} {f.nullable} {f.minimum} {f.maximum}" for f in FIELDS]
+    assert rows == FROZEN.split("\n")[1:-1]
