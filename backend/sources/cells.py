@@ -99,7 +99,7 @@ def dialect_of(delays: Iterable[object], times: Iterable[object] = ()) -> str:
     if any(match and (int(match[1]) == 0 or abs(int(match[1])) > 10) for match in matches):
         return DECIMALS
     texts = (_TIME_WITH_DECIMALS.fullmatch(time.strip()) for time in times if isinstance(time, str))
-    return next((match[1] for match in texts if match), LOOSE)
+    return min((match[1] for match in texts if match), default=LOOSE)
 
 
 def pointed_clock(times: Iterable[object]) -> object:
@@ -118,6 +118,8 @@ def _doubt(field: Field, text: str, dialect: str) -> str:
     """Return why nobody knows what a cell means; "" if its form leaves no doubt."""
     if field.kind == "text" and _LOST.search(text):
         return "has a character that is not UTF-8; write it in, or save the file as UTF-8"
+    if field.name.endswith("_CITY_NAME") and text.upper() in STATES:
+        return "is a state and no city; put cities that have a comma in quotes"
     if field.kind == "time" and dialect not in text and (match := _HOURS.fullmatch(text)):
         hour = int(match[1])
         return f"may be {hour}:00 or 0:{hour:02d}; write it with a colon"

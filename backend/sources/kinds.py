@@ -233,7 +233,8 @@ def _places(kind: Kind, names: Sequence[str]) -> dict[str, int]:
 def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
     if not reading.places:
         titles = ", ".join(reading.titles)
-        if r"\udc" in titles:
+        strange = titles.count(r"\udc")  # characters that are not UTF-8, of six letters each
+        if 4 * strange >= len(titles) - 5 * strange:
             return NO_TEXT
         what = f"does not have any column of a flight; its first line is {shown(titles)}"
         if any(map(str.isdecimal, reading.titles)):

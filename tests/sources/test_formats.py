@@ -98,6 +98,11 @@ REFUSED = {
     "a dump of MySQL": (b"-- MySQL dump\n\n/*!40101 SET NAMES */;\n", "is a dump in SQL"),
     "a dump of PostgreSQL": (b"--\n-- PostgreSQL\n--\nSET x = 0;\n", "is a dump in SQL"),
     "rows for a database": (b"INSERT INTO flights VALUES (1);\n", "is a dump in SQL"),
+    "a title such as a word of SQL": (b"Set;YEAR;ORIGIN\n1;2019;ATL\n", "lacks the columns"),
+    "titles of another coding": (
+        "N\u00famero,L\u00ednea\n1,2\n".encode("latin-1"),
+        "any column of",
+    ),
     "no titles": (TABLE.partition(b"\n")[2], "write the titles of its columns above it"),
     "one column": (b"YEAR^ORIGIN\n2019^ATL\n", "put commas, semicolons, tabs or bars between"),
     "a letter": (b"a letter\nto somebody\n", "its first line is 'a letter'"),

@@ -98,6 +98,13 @@ def test_cities_without_quotes_before_empty_columns_do_not_shift_each_other(
     assert (len(rows), bad) == (lines, [])
 
 
+@pytest.mark.parametrize("cities", ["Atlanta,GA,Raleigh,NC", "Atlanta, Ga,Raleigh, Nc"])
+def test_a_state_is_no_city(tmp_path: Path, cities: str) -> None:
+    header = KAGGLE.format(",ORIGIN_CITY_NAME,DEST_CITY_NAME,A,B")
+    rows, bad = read(tmp_path, f"{header}2019-03-02,{FLOWN.format(2)},{cities},,\n")
+    assert (rows, len(bad)) == ([], 1)
+
+
 def test_a_code_of_the_icao_is_no_other_airport(tmp_path: Path) -> None:
     header = KAGGLE.format(",ORIGIN_CITY_NAME,ORIGIN_STATE_NM,DEST_CITY_NAME,DEST_STATE_NM")
     places = '"Atlanta, GA",Georgia,"Raleigh/Durham, NC",North Carolina'
