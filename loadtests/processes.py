@@ -47,7 +47,10 @@ class ProgramFailed(Exception):
     """A program of ours ended with an error, or the service answered something unexpected."""
 
 
-_OF_NETWORK = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
+_OF_NETWORK = {
+    *(errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN),
+    *(errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT),  # no port is free here, or there is no IPv6
+}
 
 
 def is_of_network(problem: OSError) -> bool:

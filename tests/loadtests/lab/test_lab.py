@@ -337,6 +337,7 @@ class TestCommand:
             (OSError(errno.ENOSPC, "No space left on device"), "error: [Errno 28] No space left"),
             (ConnectionRefusedError(111, "refused"), "error: the service is not reached any more"),
             (OSError(errno.EHOSTUNREACH, "No route"), "error: the service is not reached any"),
+            (OSError(errno.EADDRNOTAVAIL, "No port"), "error: the service is not reached any"),
         ],
     )
     def test_says_whether_the_service_is_lost_or_the_disk_is_full(

@@ -70,6 +70,13 @@ def test_a_balanced_network_is_its_own_bound(size: int, demand_s: float, custome
     assert same(found.response_time_s, of.response_low_s)
 
 
+def test_who_thinks_waits_less_in_a_balanced_network() -> None:
+    """The terms of Lazowska and others, Quantitative System Performance, section 5.4, by hand."""
+    of = bounds.balanced_job([Station("cpu", 1.0), Station("disk", 2.0)], 2, 3.0)
+    assert same(of.response_high_s, 3 + 1 * 2 / (1 + 3 / (2 * 3)))
+    assert same(of.response_low_s, 3 + 1 * 1.5 / (1 + 3 / 3))
+
+
 def test_several_servers_raise_the_asymptote() -> None:
     found = bounds.asymptotic([Station("workers", 6.0, 3), Station("wait", 1.0, DELAY)], 10)
     assert found.throughput_high_per_s == 0.5
