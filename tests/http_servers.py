@@ -10,7 +10,11 @@ Serve = Callable[[socket.socket], None]
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers without a log."""
+    """Answers without a log; a client may leave before it has the answer."""
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):
+            super().handle()
 
     def log_message(self, *_: object) -> None:
         pass
