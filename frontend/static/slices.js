@@ -139,7 +139,7 @@ async function* textOf(stream) {
   const all = pieces(stream);
   let start = await first(all, (bytes) => bytes.length >= SNIFFED_BYTES && (bytes.includes(LINE_FEED) || bytes.length > LONGEST_LINE));
   const coding = Object.keys(UTF_16).find((name) => startsWith(start, UTF_16[name]));
-  const isMac = cutBy(start) && start.includes(RETURN) && !start.includes(LINE_FEED);
+  const isMac = start.includes(RETURN) && !start.includes(LINE_FEED) && cutBy(start);
   const decoder = coding && new TextDecoder(coding, { fatal: true });
   const change = (bytes, more) => {
     if (!coding) return isMac ? bytes.map((byte) => (byte === RETURN ? LINE_FEED : byte)) : bytes;

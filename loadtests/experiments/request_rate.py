@@ -109,10 +109,8 @@ def _capped(kind: str, loads: Sequence[Point], limit_per_s: float) -> list[str]:
 
 
 def _figure(number: str, of: Sequence[Point]) -> Figure:
-    x, title = (
-        Axis("mean time between arrivals (ms)", is_logarithmic=True),
-        f"{number}: {of[0].name}",
-    )
+    title = f"{number}: {of[0].name}"
+    x = Axis("mean time between arrivals (ms)", is_logarithmic=True)
     return report.points_figure(title, "request_rate", of, x, lambda p: 1000 / p.rate_per_s)
 
 
