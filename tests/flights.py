@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backend.base.settings import Settings
-from backend.chain.columns import decode_body
+from backend.chain.block_rules import check
 from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION
 from backend.chain.flight import Flight, flight_of
+from backend.chain.state import empty_state
 from backend.sealing.importer import Tally, Watcher, import_all
 from backend.sources import Source
 from backend.storage.block_store import BlockStore
@@ -59,18 +60,20 @@ class OnDisk:
 
 
 def on_disk(folder: Path) -> OnDisk:
-    """Read every block of the chain in `folder`."""
+    """Read every block of the chain in `folder`, and check it by the rules."""
     found = OnDisk([], [], [])
     store = BlockStore(folder)
     try:
-        for height in range(1, store.height() + 1):
+        state = empty_state(store.block(0).header.difficulty_bits)
+        for height in range(store.height() + 1):
             block = store.block(height)
-            count = block.header.transaction_count
-            columns = decode_body(block.body, count)
+            columns, state = check(block, state), state.applied(block)
+            if not height:
+                continue
             rows = zip(*(columns[name].expanded() for name in FIELD_NAMES), strict=True)
             found.flights.extend(rows)
             found.timestamps.extend(int(time or 0) for time in columns["timestamp"].expanded())
-            found.sizes.append(count)
+            found.sizes.append(columns.count)
     finally:
         store.close()
     return found

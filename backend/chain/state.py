@@ -28,6 +28,14 @@ from backend.chain.summary import summary_root
 
 
 @dataclass(frozen=True, slots=True)
+class ForeseenRoot:
+    """The Merkle root that a block's transactions have if the first one's id is `first`."""
+
+    first: int
+    root: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class ChainState:
     """A chain up to its tip.
 
@@ -44,11 +52,14 @@ class ChainState:
     difficulty_bits: int
     history: Frontier
 
-    def build(self, timestamp: int, content: Content) -> Block:
+    def build(
+        self, timestamp: int, content: Content, foreseen: ForeseenRoot | None = None
+    ) -> Block:
         """Build and mine the next block.
 
         timestamp: UTC milliseconds; raised to the tip's and to the last transaction's if below.
-        content: its transactions, at most 1000.
+        content: its transactions, at most 1000. foreseen: the root of `content`, made before the
+        first id was known; unused if that is another.
         Raises ValueError for more transactions than the block may hold, or for acceptance times
         that go back or are negative.
         """
@@ -61,6 +72,8 @@ class ChainState:
         accepted = [0, *(int(t or 0) for t in columns["timestamp"].values)]
         if accepted != sorted(accepted) or not _ascend(columns["timestamp"].codes):
             raise ValueError("the acceptance times go back, or are before 1970")
+        if foreseen is None or foreseen.first != self.transactions:
+            foreseen = foreseen_root(columns, self.transactions)
         header = Header(
             version=FORMAT_VERSION,
             height=self.height + 1,
@@ -68,7 +81,7 @@ class ChainState:
             timestamp=max([timestamp, self.timestamp, *accepted]),
             first_transaction=self.transactions,
             transaction_count=columns.count,
-            transactions_root=transactions_root(columns, self.transactions).hex(),
+            transactions_root=foreseen.root.hex(),
             body_hash=sha256_hex(content.body),
             summary_root=summary_root(content.cells).hex(),
             history_root=self.history.root().hex(),
@@ -108,3 +121,8 @@ def genesis(timestamp: int, difficulty_bits: int) -> Block:
 def transactions_root(columns: Columns, first_transaction: int) -> bytes:
     """Return the Merkle root of a block's transactions."""
     return merkle.root(merkle.leaf_hashes(transaction_bytes(columns, first_transaction)))
+
+
+def foreseen_root(columns: Columns, first: int) -> ForeseenRoot:
+    """Return the root of a block of `columns` whose first transaction gets the id `first`."""
+    return ForeseenRoot(first, transactions_root(columns, first))

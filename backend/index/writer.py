@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date
+from operator import getitem
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -339,9 +340,7 @@ def _routes(columns: Columns, route_of: Callable[[Airport, Airport], int]) -> It
     all_values = [column.values for column in told_by]
 
     def route(codes: tuple[int, ...]) -> int:
-        a, b, c, d, e, f, g, h = (
-            values[code] for values, code in zip(all_values, codes, strict=True)
-        )
+        a, b, c, d, e, f, g, h = map(getitem, all_values, codes)
         return route_of((a, b, c, d), (e, f, g, h))
 
     routes: ParseCache[tuple[int, ...], int] = ParseCache(route)

@@ -1,7 +1,8 @@
 """Builds the contents of blocks from flights, in a process of its own that an import starts.
 
-The builder does everything that does not depend on the ids of the flights: it leaves out what the
-ledger has already, encodes, sums up and compresses.
+The builder leaves out what the ledger has already, encodes, sums up and compresses. It foresees the
+ids, too, and makes the Merkle roots for these: who seals makes the roots again of blocks whose
+flights get other ids, because somebody has posted meanwhile.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from backend.chain.block import MAX_TRANSACTIONS
 from backend.chain.block_content import content_of
 from backend.chain.columns import columns_from
 from backend.chain.fields import FIELD_NAMES
+from backend.chain.state import ForeseenRoot, foreseen_root
 from backend.chain.summary import Cell
 from backend.index.queries import IndexReader
 from backend.sealing.child import Send
@@ -27,14 +29,15 @@ BATCHES_PER_SIGN = 20
 class Built:
     """The flights of one block, encoded; none of them for a sign of life.
 
-    count: how many. comparison: of the flights so far with the ledger. fraction: how much of the
-    source has been read, 0 to 1.
+    count: how many. foreseen: their Merkle root. comparison: of the flights so far with the ledger.
+    fraction: how much of the source has been read, 0 to 1.
     """
 
     count: int
     body: bytes
     compressed_body: bytes
     cells: list[Cell]
+    foreseen: ForeseenRoot
     comparison: SourceComparison
     fraction: float
 
@@ -43,13 +46,15 @@ class Built:
 class Job:
     """What to build.
 
-    label: the source's. folder: the chain's. batches: returns the flights. progress: returns how
-    much of them has been read, 0 to 1. comparison: what an earlier one has found. is_compared:
-    whether flights that the ledger has are to be left out.
+    label: the source's. folder: the chain's. first: the id that the first flight should get.
+    batches: returns the flights. progress: returns how much of them has been read, 0 to 1.
+    comparison: what an earlier one has found. is_compared: whether flights that the ledger has are
+    to be left out.
     """
 
     label: str
     folder: Path
+    first: int
     batches: Callable[[], Iterator[FlightColumns]]
     progress: Callable[[], float]
     comparison: SourceComparison = field(default_factory=SourceComparison)
@@ -63,9 +68,12 @@ def build(job: Job, send: Send) -> None:
         newcomers = Newcomers(IndexReader(job.folder), job.label, job.comparison)
     held: FlightColumns = [[] for _ in FIELD_NAMES]
     nothing: FlightColumns = [[] for _ in FIELD_NAMES]
+    first = job.first
 
     def send_block(block: FlightColumns, fraction: float) -> None:
-        send(_built(block, job.comparison, fraction))
+        nonlocal first
+        send(_built(block, first, job.comparison, fraction))
+        first += len(block[0])
 
     for number, columns in enumerate(job.batches()):
         if number % BATCHES_PER_SIGN == 0:  # a sign of life, should the ledger have all already
@@ -80,8 +88,11 @@ def build(job: Job, send: Send) -> None:
     send_block(held, 1.0)
 
 
-def _built(columns: FlightColumns, comparison: SourceComparison, fraction: float) -> Built:
-    count = len(columns[0])
-    content = content_of(columns_from([*columns, [now_ms()] * count]))
-    compressed = compress(content.body)
-    return Built(count, content.body, compressed, content.cells, comparison, fraction)
+def _built(
+    flights: FlightColumns, first: int, comparison: SourceComparison, fraction: float
+) -> Built:
+    count = len(flights[0])
+    columns = columns_from([*flights, [now_ms()] * count])
+    content = content_of(columns)
+    compressed, foreseen = compress(content.body), foreseen_root(columns, first)
+    return Built(count, content.body, compressed, content.cells, foreseen, comparison, fraction)

@@ -153,7 +153,8 @@ class _Importing:
             job = self._job(source)
         else:
             batches = partial(validated, source)
-            job = Job(source.label, self._settings.folder, batches, source.progress)
+            first = self._sealer.transactions()
+            job = Job(source.label, self._settings.folder, first, batches, source.progress)
         meanwhile = SourceComparison()
         with self._sealer.index.behind():
             for batch in _batches(job, tally):
@@ -182,6 +183,7 @@ class _Importing:
             Unsealed(
                 Content(decode_body(built.body, built.count), built.body, built.cells),
                 built.compressed_body,
+                built.foreseen,
             )
             for built in batch
         ]
@@ -205,11 +207,13 @@ class _Importing:
 
         It is compared again if others have added flights since.
         """
-        has_others = self._sealer.transactions() != self._known + self._imported
+        first = self._sealer.transactions()
+        has_others = first != self._known + self._imported
         spooled = _Spooled(self._spool, checked)
         return Job(
             checked.label,
             self._settings.folder,
+            first,
             spooled.batches,
             spooled.progress,
             checked.comparison,

@@ -30,6 +30,7 @@ from backend.chain.block import MAX_TRANSACTIONS, Block
 from backend.chain.block_content import Content, content_of
 from backend.chain.columns import Columns, columns_of
 from backend.chain.flight import Flight
+from backend.chain.state import ForeseenRoot
 from backend.index.follower import IndexFollower, Progress, no_progress
 from backend.index.rebuilding import IndexRebuilder
 from backend.index.writer import SealedBlock
@@ -53,10 +54,14 @@ Sealed = Callable[[int, float], None]  # a block's transactions, and the seconds
 
 @dataclass(frozen=True, slots=True)
 class Unsealed:
-    """The content of a block that is not sealed yet, and its body as it will be stored."""
+    """The content of a block that is not sealed yet, its body as it will be stored, and its root.
+
+    foreseen: if it was made already, for the id that the first transaction should get.
+    """
 
     content: Content
     compressed_body: bytes
+    foreseen: ForeseenRoot | None = None
 
 
 def nobody_counts(transactions: int, seconds: float) -> None:
@@ -206,7 +211,7 @@ class Sealer:
         files.require_free(self._settings.folder, self._settings.min_free_bytes)
         blocks: list[Block] = []
         for sealed in many:
-            block = self._writer.state.build(self.clock.now_ms(), sealed.content)
+            block = self._writer.state.build(self.clock.now_ms(), sealed.content, sealed.foreseen)
             self._writer.append(block, sealed.compressed_body)
             blocks.append(block)
         self._writer.commit()
