@@ -15,6 +15,7 @@ from loadtests.experiments.client_server_systems import (
     KNOWN_SERVICE_TIME_S,
     SYSTEMS,
     Rig,
+    named,
     request,
 )
 from loadtests.generation.calibration import Calibration
@@ -87,7 +88,7 @@ class Measuring:
         """Measure these request types, or all, each in as many groups as --reps says."""
         reps = self.run.options.reps or 1
         for kind, rep in product(kinds or SYSTEMS[system].asked, range(1, reps + 1)):
-            self.run.say(f"{system}, {kind}, {rep} of {reps}")
+            self.run.say(f"{named(system, kind)}, {rep} of {reps}")
             Group(self, system, kind, rep).measure(start)
 
 

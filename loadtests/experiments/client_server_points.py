@@ -24,10 +24,16 @@ from statistics import fmean
 import numpy as np
 
 from loadtests.experiments.client_server_measurements import ALONE, POINTS, PointLine
-from loadtests.experiments.client_server_systems import KNOWN, KNOWN_SERVICE_TIME_S, SYSTEMS, sizes
+from loadtests.experiments.client_server_systems import (
+    KNOWN,
+    KNOWN_SERVICE_TIME_S,
+    SYSTEMS,
+    named,
+    sizes,
+)
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
-from loadtests.generation.schedule import KNOWN_KIND, Arrival, load
+from loadtests.generation.schedule import Arrival, load
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, Repeated, accepted_by_run, rows_by_run, that_count
 from loadtests.lab.repeated import of as estimated
@@ -197,8 +203,7 @@ class Point(Repeated[OneRun]):
     @property
     def name(self) -> str:
         """Its name in reports: system and request type."""
-        kind = self.line.kind
-        return self.title if kind == KNOWN_KIND else f"{self.title}, {kind}"
+        return named(self.line.system, self.line.kind)
 
     @property
     def alone(self) -> Alone:

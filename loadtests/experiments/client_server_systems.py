@@ -108,6 +108,12 @@ SYSTEMS = {
 }
 
 
+def named(system: str, kind: str) -> str:
+    """Return what reports call a request type of a system; the known server has only one."""
+    title = SYSTEMS[system].title
+    return title if kind == KNOWN_KIND else f"{title}, {kind}"
+
+
 @dataclass(frozen=True, slots=True)
 class Flights:
     """The flights that every system has. carriers: id -> number of flights. one: to be written."""

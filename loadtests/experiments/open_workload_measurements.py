@@ -106,7 +106,7 @@ def missing(run: Run, plan: Sequence[Load]) -> list[Missing]:
 
 
 def _told(load: Load) -> str:
-    return f"{load.server}, {load.part}, {load.fraction:g} of L"
+    return load.key.told + (", as the study" if load.part == loads.AS_THE_STUDY else "")
 
 
 class _UnderTest:

@@ -55,8 +55,7 @@ def analyse(results: Results) -> Report:
         raise ResultsError(f"{results.folder} lacks the service times of one customer")
     manifest, machine = results.manifest(), results.lines_if_any(MACHINE, MachineLine)
     made = loads.open_runs(results) if results.has(loads.PLAN) else []
-    until_decided = manifest.get("until_decided", False)
-    steady = comparing.steady_points(made, is_until_decided=until_decided)
+    steady = comparing.steady_points(made)
     closed, facts = closed_points(results), results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1]
     refused = results.lines_if_any(loads.REFUSED, loads.RefusedLine)
     looked_at = [*(run.key for run in made), *(line.key for line in refused)]
@@ -265,7 +264,6 @@ EXPERIMENT = Experiment(
     measure=measure,
     analyse=analyse,
     can_resume=True,
-    can_decide=True,
     loads=lambda _: loads.STUDY_FRACTIONS,
     takes_host=True,
 )

@@ -17,9 +17,10 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from http.client import HTTPException
 
 from loadtests.experiments import open_workload_loads as loads
@@ -158,14 +159,13 @@ def measure(run: Run) -> None:
         plan = planned(run)
         for told in left_out((load.key for load in plan), run.options.loads):
             run.say(told)
-        missing = [one.load for one in measuring.missing(run, plan)]
-        by_server = grouped(missing, lambda load: load.server)
-        for later, of_server in zip(
-            reversed(range(len(by_server))), by_server.values(), strict=True
-        ):
+        missing = measuring.missing(run, list(plan))
+        later_s = sum(map(partial(_takes_s, plan), missing))
+        for of_server in grouped(missing, lambda one: one.load.server).values():
+            later_s -= sum(map(partial(_takes_s, plan), of_server))
             until_s = time.monotonic() + LATEST * _load_s(run)
-            in_time = replace(run, until_s=until_s, later_s=later * _load_s(run))
-            measuring.measure_loads(in_time, of_server)
+            in_time = replace(run, until_s=until_s, later_s=later_s)
+            measuring.measure_loads(in_time, [one.load for one in of_server])
 
 
 # --- one customer ----------------------------------------------------------------------------
@@ -217,8 +217,8 @@ def alone(results: Results) -> dict[tuple[str, str], Recorded]:
 # --- what fits into the time -----------------------------------------------------------------
 
 
-def planned(run: Run) -> list[Load]:
-    """The open runs that fit into the time, by what one customer was told."""
+def planned(run: Run) -> dict[Load, float]:
+    """The open runs that fit into the time, and their seconds, by what one customer was told."""
     found, options = alone(run.results), run.options
     workers = run.results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1].workers
     ranking_s = mean_of(found[RANKING, INDEX].times_s)
@@ -229,11 +229,13 @@ def planned(run: Run) -> list[Load]:
     are_slow = index_s >= SHORTEST_S and max(ARRIVALS) * workers / index_s <= limit_per_s
     are_many = are_slow and _variety(Site(options.host)) >= LEAST_VARIETY
     index = (ELSEWHERE_QUESTIONS, index_s) if are_many else (ELSEWHERE, ranking_s)
-    return [
-        load
-        for server, each_s in (index, (ELSEWHERE_SCANS, scan_s))
-        for load in fitting(server, each_s / workers, _load_s(run), options.loads)
-    ]
+    of_scans = fitting(ELSEWHERE_SCANS, scan_s, _load_s(run), options.loads, workers)
+    return fitting(*index, _load_s(run), options.loads, workers) | of_scans
+
+
+def _takes_s(plan: Mapping[Load, float], missing: measuring.Missing) -> float:
+    """How long the runs take that a load lacks, and their calibrations."""
+    return plan[missing.load] * missing.lacking / missing.load.runs
 
 
 def _variety(site: Site) -> float:
@@ -247,27 +249,33 @@ def _load_s(run: Run) -> float:
     return 60 * (run.options.minutes or MINUTES) * LOAD_SHARE
 
 
-def fitting(server: str, each_s: float, seconds: float, chosen: Sequence[float] = ()) -> list[Load]:
-    """Ten runs at as many shares of L as fit into the time, the lowest first.
+def fitting(
+    server: str, each_s: float, seconds: float, chosen: Sequence[float] = (), workers: int = 1
+) -> dict[Load, float]:
+    """Ten runs at as many shares of L as fit into the time, the lowest first, and their seconds.
 
-    There is at least one share, unless its calibrations alone take all the time. each_s: how often
-    the server can answer when it is busy. chosen: from these shares; none: all.
+    There is at least one share, unless its calibrations alone take all the time. each_s: E[S], as
+    one customer sees it. chosen: from these shares; none: all.
     """
     wanted = sorted(chosen or ARRIVALS)
-    calibrating_each_s = (LEAST_VALUES + 1) * measuring.CALIBRATION_REQUESTS * each_s
-    if calibrating_each_s > seconds:
-        return []
+    calibrating_s = (LEAST_VALUES + 1) * measuring.CALIBRATION_REQUESTS * each_s
+    if calibrating_s > seconds:
+        return {}
     for count in range(len(wanted), 0, -1):
-        fractions = wanted[:count]
-        usual_s = sum(REPLICATIONS * ARRIVALS[share] / share * each_s for share in fractions)
-        factor = min(MOST_FACTOR, (seconds - count * calibrating_each_s) / usual_s)
+        usual_s = {
+            share: REPLICATIONS * ARRIVALS[share] / share * each_s / workers
+            for share in wanted[:count]
+        }
+        factor = (seconds - count * calibrating_s) / sum(usual_s.values())
         if factor >= LEAST_FACTOR or count == 1:
             break
-    factor = max(LEAST_FACTOR, factor)
-    return [
-        Load(server, STEADY, share, REPLICATIONS, arrivals=round(factor * ARRIVALS[share]))
-        for share in fractions
-    ]
+    factor = min(MOST_FACTOR, max(LEAST_FACTOR, factor))
+    return {
+        Load(server, STEADY, share, REPLICATIONS, arrivals=round(factor * ARRIVALS[share])): (
+            calibrating_s + factor * runs_s
+        )
+        for share, runs_s in usual_s.items()
+    }
 
 
 def left_out(made: Iterable[LoadKey], chosen: Sequence[float]) -> list[str]:

@@ -36,9 +36,8 @@ LIKELY = {
     "calibration_drift": "calibration drift",
     "failed_requests": "failed requests",
     "missed_arrivals": "generator late",
-    "interrupted": "interrupted",
 }
-"""Rule -> the likely cause if it rejects the run."""
+"""Rule -> the likely cause if it rejects the run; an interruption is no fault of the machine."""
 
 
 def measure(run: Run) -> None:
@@ -54,6 +53,7 @@ def analyse(results: Results) -> Report:
     Raises ResultsError if there is no complete run.
     """
     rows, why, made, reasons = rows_by_run(results), reasons_by_run(results), [], []
+    manifest = results.manifest()
     lines = results.lines(POINTS, PointLine)
     for line in lines:
         reasons += _broken_rules(why.get(line.run, ""))
@@ -70,10 +70,11 @@ def analyse(results: Results) -> Report:
     if seen.queued.verdict is not Verdict.AGREES and not reasons:
         advice = "run it again; if the result is the same, do not trust the lab on this machine"
         reasons.append((f"the queue {seen.queued.verdict}, and no rule gives a cause", advice))
-    causes = ", ".join(dict.fromkeys(cause for cause, _ in reasons))
-    failure = f"This machine is too noisy now: {causes}." if reasons else ""
-    share = seen.queued.difference.times(1 / seen.queued.mean_s)
-    findings = sentences("findings", seen=seen, failure=failure, reasons=reasons, share=share)
+    share, wanted = seen.queued.difference.times(1 / seen.queued.mean_s), manifest.get("reps") or 1
+    is_cut = manifest["state"] != "complete"
+    known = {"seen": seen, "share": share, "reasons": reasons}
+    findings = sentences("findings", **known, made=len(made), wanted=wanted, is_cut=is_cut)
+    failure = findings[0] if reasons or is_cut else ""
     tables = [measured_table([seen]), verdict_table([seen])]
     return Report(
         [*findings, *sentences("overhead", overhead_s=seen.alone.overhead_s)],
@@ -84,8 +85,8 @@ def analyse(results: Results) -> Report:
 
 
 def _broken_rules(why: str) -> list[tuple[str, str]]:
-    """The likely cause and the words of each rule that rejects a run."""
-    reasons = filter(None, why.split("; "))
+    """The likely cause and the words of each rule that rejects a run, unless it was interrupted."""
+    reasons = () if why.startswith("interrupted ") else filter(None, why.split("; "))
     return [(LIKELY.get(reason.split()[0], "rejected"), reason) for reason in reasons]
 
 

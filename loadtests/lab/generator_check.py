@@ -38,7 +38,8 @@ PAUSE_S = 0.005  # of the independent client, on average; a server that is awake
 WARM_UP_S = 0.5  # at the first rate, which do not count
 MOST_GROWTH_S = 0.0002
 TAIL = 0.99
-ON_SHARED = "Close them, or go on with --shared: then no run is rejected for it, and it is marked."
+NOT_SHARED = "every run is rejected. Close them, or go on with --shared: then runs are kept"
+SHARED = "runs would be rejected without --shared. They are kept"
 _LONGEST_ANSWER = 65536
 
 
@@ -100,13 +101,14 @@ def would_be_rejected(facts: Facts, *, is_shared: bool) -> Iterator[str]:
     if foreign > limits["foreign_cpu"]:
         yield (
             f"Other programs use {foreign:.0f} % of a core now, and above "
-            f"{limits['foreign_cpu']:g} % every run is rejected. "
-            + ("Runs are kept, and the report is marked." if is_shared else ON_SHARED)
+            f"{limits['foreign_cpu']:g} % {SHARED if is_shared else NOT_SHARED}, and the report is "
+            "marked."
         )
     shortest_s = lag_s / (limits["dispatch_lag_mean"] / 100)
+    count = "count only" if is_shared else "are rejected unless"
     yield (
-        f"Requests are sent {1000 * lag_s:.2f} ms late on average here, so what takes less than "
-        f"{told_s(shortest_s)} cannot be decided."
+        f"Requests are sent {1000 * lag_s:.2f} ms late on average here, so runs of questions that "
+        f"take less than {told_s(shortest_s)} {count} with --shared."
     )
 
 

@@ -278,7 +278,7 @@ def solve(
                 stay_s = station.demands_s[at] * each
             else:
                 stay_s = last.residences_s[k][closed.index(at)]
-            used = x * station.demands_s[at] / (station.rates[-1] if station.rates else 1)
+            used = x * station.demands_s[at] / max(station.rates or (1.0,))
             rows.append(AtStation(station.name, stay_s, x * stay_s, used))
         response_s = math.fsum(row.residence_time_s for row in rows)
         means.append(ClassMeans(group.name, x, response_s, x * response_s, tuple(rows)))

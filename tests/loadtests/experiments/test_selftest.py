@@ -106,6 +106,18 @@ def test_a_repetition_that_was_cut_short_is_a_reason_too(tmp_path: Path) -> None
     assert "1 of 2" in str(report.sections[0].parts[0].rows)  # type: ignore[union-attr]
 
 
+def test_one_that_was_interrupted_does_not_blame_the_machine(tmp_path: Path) -> None:
+    cut, late = replace(QUIET, requests=100, is_interrupted=True), replace(QUIET, lag_p99_s=0.01)
+    for name, first, noisy in (
+        ("good", QUIET, ""),
+        ("late", late, "This machine is too noisy now: generator late. "),
+    ):
+        results = made(tmp_path / name, first, cut)
+        results.write_manifest(results.manifest() | {"state": "interrupted", "reps": 3})
+        failure = analyse(results).failure
+        assert failure.startswith(f"{noisy}The selftest was interrupted: 1 of 3 repetitions")
+
+
 def test_sleeps_that_end_late_are_in_the_replay_too(tmp_path: Path) -> None:
     report = analyse(made(tmp_path, slower=1.008))
     found = {one.name.partition("[")[0]: one.value for one in report.metrics}
@@ -143,7 +155,7 @@ def test_a_run_that_a_rule_rejects_fails_with_its_cause(
 
 
 def test_every_rule_of_the_lab_has_a_cause() -> None:
-    assert selftest.LIKELY.keys() == judge(QUIET).values.keys()
+    assert selftest.LIKELY.keys() == judge(QUIET).values.keys() - {"interrupted"}
 
 
 def test_a_short_one_leaves_all_that_its_report_needs(

@@ -42,6 +42,16 @@ def test_the_product_form_in_exact_fractions(network: Network, customers: int) -
         assert isclose(station.customers, numbers[station.name], rel_tol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("servers", "customers", "busy"), [(2, 2, 1.0), (2, 1, 0.5), (4, 3, 0.75), (3, 9, 1.0)]
+)
+def test_utilisation_is_the_busy_share_of_all_servers(
+    servers: int, customers: int, busy: float
+) -> None:
+    found = solve([Station("workers", 0.3, servers)], customers)[-1]
+    assert isclose(found.at("workers").utilisation, busy)
+
+
 @given(networks(), st.integers(1, 25))
 def test_the_laws_hold_at_every_population(network: Network, most: int) -> None:
     stations, think_s = network

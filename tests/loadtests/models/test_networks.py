@@ -134,6 +134,22 @@ def test_open_classes_alone_make_m_m_m() -> None:
     assert found.response_time_s == pytest.approx(mmm(2.9, 1.0, 3).response_time_s)
 
 
+@pytest.mark.parametrize(
+    ("rates", "customers", "think_s", "utilisation"),
+    [
+        pytest.param((1, 2), 2, 0.0, 1.0, id="both of two servers are always busy"),
+        pytest.param((1, 2), 2, 1.0, 0.5, id="nobody waits, half of the time they think"),
+        pytest.param((1, 2, 3), 1, 0.0, 1 / 3, id="one of three servers is always busy"),
+        pytest.param((1, 2, 1), 2, 0.0, 1.0, id="the highest rate is always reached"),
+    ],
+)
+def test_utilisation_is_the_busy_share_of_all_servers_or_of_the_highest_rate(
+    rates: tuple[float, ...], customers: int, think_s: float, utilisation: float
+) -> None:
+    (found,) = solve(closed([customers], [think_s]), stations([(1.0,)], [rates]))
+    assert found.at[0].utilisation == pytest.approx(utilisation)
+
+
 # --- all states of the product form --------------------------------------------------------------
 
 
