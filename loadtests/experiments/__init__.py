@@ -15,7 +15,6 @@ NAMES: tuple[str, ...] = (
     "service-time",
     "open-workload",
     "queueing-network",
-    "query-type",
     "request-rate",
     "server-threads",
     "bulk-post",

@@ -9,7 +9,7 @@ from loadtests.experiments.client_server_points import (
     Point,
     Replayed,
 )
-from loadtests.lab.content import Cell, Column, Figure, Metric, Report, Section, Table, shown, times
+from loadtests.lab.content import Cell, Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.repeated import Estimate, accepted, crosses, measured
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.sentences import Sentences
@@ -27,10 +27,9 @@ def report(
     found: Sequence[Point],
     findings: Sequence[str],
     figures: Sequence[Section],
-    tabled: Sequence[Point],
     told: Sequence[str] = (),
 ) -> Report:
-    """A report of the study. tabled, told: the points and sentences beside what models predict."""
+    """A report of the study. told: sentences beside what models predict."""
     alone, loads = ([p for p in found if p.line.role == role] for role in (ALONE, LOAD))
     nothing = NO_LOAD if accepted(found) else NONE_COUNTS
     verdicts = [verdict_table(loads)] if loads else []
@@ -39,7 +38,7 @@ def report(
         findings=[*beginning, *findings] or [nothing],
         sections=[
             *figures,
-            Section("Measured and predicted", told, [measured_table(tabled), *verdicts]),
+            Section("Measured and predicted", told, [measured_table(found), *verdicts]),
             Section("Service times", parts=[alone_table(alone)]),
             Section("What corresponds to what", SENTENCES("correspondence")),
         ],
@@ -51,11 +50,6 @@ def report(
 def unstable_told(points: Sequence[Point]) -> list[str]:
     """A sentence for the runs that have no steady state, if there are any."""
     return SENTENCES("unstable", points=[point for point in points if point.utilisation >= 1])
-
-
-def told_ms(time_s: float) -> str:
-    """A time as text, in milliseconds."""
-    return f"{shown(time_s * 1e3)} ms"
 
 
 def ms(heading: str, time_s: Callable[[Point], float | None]) -> Column[Point]:

@@ -5,10 +5,9 @@ into MariaDB, so that all systems have the same ones. Writes are equally durable
 when the row is on the disk.
 
 The study draws the number of rows of a query from an exponential distribution and the first row
-from a uniform one, to make the service time exponential, too. Here are three ways to choose rows:
+from a uniform one, to make the service time exponential, too. Here are two ways to choose rows:
 
     position   LIMIT n OFFSET k, as in the study
-    key        the same rows, found by the primary key
     days       the service's own question, in SQL and over HTTP: a carrier's flights over some days.
                The first day is uniform, the number of days that follow exponential.
 
@@ -50,7 +49,6 @@ SERVICE_THREADS = 32  # number of each worker; a quarter of them may export flig
 QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
 
 _POSITIONS = "FROM flights LIMIT {rows} OFFSET {first}"
-_KEYS = "FROM flights WHERE TRANSACTION_ID BETWEEN {first} AND {last}"
 _DAYS = (
     "FROM flights WHERE OP_CARRIER_AIRLINE_ID = {carrier} "
     "AND FL_DATE BETWEEN '{initial}' AND '{final}'"
@@ -70,16 +68,8 @@ class System:
     asked: Mapping[str, str]
 
 
-KNOWN, POSITION, KEY, UNINDEXED, INDEXED, SERVICE, SCAN = (
-    "known",
-    "mariadb-position",
-    "mariadb-key",
-    "mariadb-unindexed",
-    "mariadb-indexed",
-    "service",
-    "service-scan",
-)
-_BY_DAYS = {AVERAGE: f"SELECT AVG(ARR_DELAY) {_DAYS}", SELECT: f"SELECT * {_DAYS}"}
+KNOWN, POSITION, INDEXED = "known", "mariadb-position", "mariadb-indexed"
+SERVICE, SCAN = "service", "service-scan"
 SYSTEMS = {
     POSITION: System(
         "MariaDB, as in the study",
@@ -89,12 +79,14 @@ SYSTEMS = {
             WRITE: _INSERT,
         },
     ),
-    KEY: System(
-        "MariaDB, by key",
-        {AVERAGE: f"SELECT AVG(ARR_DELAY) {_KEYS}", SELECT: f"SELECT * {_KEYS}"},
+    INDEXED: System(
+        "MariaDB, days, indexed",
+        {
+            AVERAGE: f"SELECT AVG(ARR_DELAY) {_DAYS}",
+            SELECT: f"SELECT * {_DAYS}",
+            WRITE: _INSERT,
+        },
     ),
-    UNINDEXED: System("MariaDB, days, no index", _BY_DAYS),
-    INDEXED: System("MariaDB, days, indexed", {**_BY_DAYS, WRITE: _INSERT}),
     SERVICE: System(
         "Flightchain",
         {
@@ -141,11 +133,10 @@ def request(flights: Flights, kind: str, text: str, random: Random) -> Request:
 
 
 def rows_drawn(flights: Flights, kind: str, random: Random) -> dict[str, int]:
-    """A number of rows, exponential and at most all, and the first and last one, from 0."""
+    """A number of rows, exponential and at most all, and the first one, from 0."""
     mean = flights.count * MEAN_SHARE[kind]
     rows = min(flights.count, 1 + int(random.expovariate(1 / mean)))
-    first = random.randint(0, flights.count - rows)
-    return {"rows": rows, "first": first, "last": first + rows - 1}
+    return {"rows": rows, "first": random.randint(0, flights.count - rows)}
 
 
 def days_drawn(flights: Flights, _kind: str, random: Random) -> dict[str, object]:
@@ -172,8 +163,6 @@ def sizes(statement: str) -> Sequence[float]:
     """
     if by_position := re.search(r"LIMIT (\d+) OFFSET (\d+)", statement):
         return 1.0, int(by_position[1]) / 1e3, int(by_position[2]) / 1e3
-    if by_key := re.search(r"TRANSACTION_ID BETWEEN (\d+) AND (\d+)", statement):
-        return 1.0, (int(by_key[2]) - int(by_key[1]) + 1) / 1e3
     return (1.0,)
 
 

@@ -145,7 +145,7 @@ def _conclusion(steady: Sequence[Steady]) -> str:
         "conclusion",
         points=steady,
         forecasts=[
-            (words, counts[verdict])
+            (words, counts[verdict] or "none")
             for verdict, words in FORECASTS.items()
             if verdict is Verdict.AGREES or counts[verdict]
         ],

@@ -17,7 +17,7 @@ from itertools import pairwise
 from math import ceil, inf
 from statistics import fmean
 
-from loadtests.experiments.open_workload_loads import CLOSED, DEMANDS
+from loadtests.experiments.open_workload_loads import CLOSED, DEMANDS, SERVERS
 from loadtests.experiments.open_workload_servers import Measured
 from loadtests.generation.calibration import Calibration, turnaround_s
 from loadtests.generation.rows import Row, Window, closed_window
@@ -221,8 +221,9 @@ def explored(run: Run, found: Measured, server: str, before: Calibration) -> Rat
         if line.server == server and (x := throughput_per_s(rows[line.run])) is not None
     ]
     highest_per_s = max(xs_per_s, default=1 / before.mean_s)
-    for _ in range(TRIES):
+    for attempt in range(1, TRIES + 1):
         if server not in demands(results):
+            run.say(f"{SERVERS[server]}: what one request demands, attempt {attempt} of {TRIES}")
             _learn(run, found, server, requests)
     of = demands(results).get(server)
     return Rated(found.queue, highest_per_s * before.mean_s, of.front_s if of else 0.0)
@@ -238,7 +239,7 @@ def amounts(run: Run, before: Calibration) -> tuple[Sequence[int], int]:
 
 def _closed(run: Run, found: Measured, server: str, customers: int, before: Calibration) -> None:
     name = f"closed-{server}-{customers}-1"
-    run.say(f"{server}, closed, customers: {customers}")
+    run.say(f"{SERVERS[server]}, closed, customers: {customers}")
     at_once = min(customers, found.queue.servers)
     is_brief = run.options.quick or run.options.minutes is not None
     length_s = QUICK_CLOSED_S if is_brief else CLOSED_S
@@ -256,7 +257,6 @@ def _learn(run: Run, found: Measured, server: str, requests: int) -> None:
     """Let one customer ask, and note the processor time of the service for each request."""
     target = found.target
     name = unused_name(run.results, f"demands-{server}")
-    run.say(f"{server}: what one request demands")
     begun = moment(target.pid)
     with one_customer(run.results) as customer:
         made = customer.asks(

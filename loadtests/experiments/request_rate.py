@@ -1,16 +1,20 @@
-"""Repeats figures 2 to 4 of study 001: response time against time between arrivals, m = 3."""
+"""Repeats figures 1 to 4 of study 001: response time against time between arrivals, m = 3.
+
+Figure 1, of requests that hardly ever wait, is of the runs alone.
+"""
 
 import os
 from collections.abc import Sequence
 from functools import partial
 
 from loadtests.experiments import client_server_report as report
-from loadtests.experiments.client_server_measurements import LOAD, Plan, already, measuring
+from loadtests.experiments.client_server_measurements import ALONE, LOAD, Plan, already, measuring
 from loadtests.experiments.client_server_points import Point, points
 from loadtests.experiments.client_server_report import SERVERS
 from loadtests.experiments.client_server_systems import (
     AVERAGE,
     INDEXED,
+    KINDS,
     KNOWN,
     POSITION,
     SCAN,
@@ -21,10 +25,10 @@ from loadtests.experiments.client_server_systems import (
 from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.grouping import grouped
 from loadtests.lab import generator_check
-from loadtests.lab.content import Figure, Report, Section
+from loadtests.lab.content import Figure, Report, Section, times
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.repeated import accepted
-from loadtests.lab.report.drawing import Axis
+from loadtests.lab.repeated import accepted, measured
+from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
 
 QUICK = Plan(calibration=6, alone=16, load=40, alone_s=2)
@@ -44,17 +48,17 @@ def measure(run: Run) -> None:
     plan = run.choose(QUICK, FULL)
     loads = partial(rates, run.choose(QUICK_SHARES, FULL_SHARES), run.results)
     kinds = run.choose(QUICK_KINDS, {})
-    with measuring(run, plan, [SERVERS], loads) as measured:
-        rig = measured.rig
-        measured.measure(KNOWN, rig.known)
+    with measuring(run, plan, [SERVERS], loads) as measure_each:
+        rig = measure_each.rig
+        measure_each.measure(KNOWN, rig.known)
         with rig.database(SERVERS) as database:
-            measured.measure(POSITION, already(database))
+            measure_each.measure(POSITION, already(database))
             database.create_indexes()
-            measured.measure(INDEXED, already(database), kinds.get(INDEXED, ()))
+            measure_each.measure(INDEXED, already(database), kinds.get(INDEXED, ()))
         with rig.service(workers=SERVERS) as service:
-            measured.measure(SERVICE, already(service), kinds.get(SERVICE, ()))
+            measure_each.measure(SERVICE, already(service), kinds.get(SERVICE, ()))
         if not run.options.quick:
-            measured.measure(SCAN, partial(rig.service, answer_cache_bytes=0))
+            measure_each.measure(SCAN, partial(rig.service, answer_cache_bytes=0))
 
 
 def rates(
@@ -75,12 +79,13 @@ def _proven_per_s(results: Results) -> float:
 
 
 def analyse(results: Results) -> Report:
-    """Report the study's figures 2 to 4 for each system."""
+    """Report the study's figures 1 to 4 for each system."""
     found = points(results)
     loads = [point for point in found if point.line.role == LOAD]
     by_kind = {kind: _by_system(found, kind) for kind in FIGURES}
     counted = [accepted(of) for systems in by_kind.values() for of in systems]
-    sections = [
+    alone = [p for kind in KINDS for p in found if (p.line.role, p.line.kind) == (ALONE, kind)]
+    sections = [Section("Figure 1: each type of request", parts=_by_type(alone))] + [
         Section(
             f"{number}: {kind}",
             _capped(kind, loads, _proven_per_s(results)) if kind != KNOWN_KIND else [],
@@ -90,7 +95,28 @@ def analyse(results: Results) -> Report:
     ]
     curves = [points for points in counted if len(points) > 1]
     findings = report.SENTENCES("request_rate", curves=curves)
-    return report.report(found, findings, sections, found, report.unstable_told(loads))
+    findings += report.SENTENCES("query_type", kinds=KINDS, points=accepted(alone))
+    return report.report(found, findings, sections, report.unstable_told(loads))
+
+
+def _by_type(alone: Sequence[Point]) -> list[Figure]:
+    """Figure 1, if there is a run alone."""
+    if not alone:
+        return []
+    names = [point.name for point in alone]
+    counts, rejected = (
+        [point.response if point.is_accepted is wanted else None for point in alone]
+        for wanted in (True, False)
+    )
+    modelled = [times(1e3, point.steady_s()) if point.is_accepted else None for point in alone]
+    series = [
+        measured("measured", "ours", names, counts, factor=1e3, shape="rows"),
+        measured("rejected", "bound", names, rejected, factor=1e3, shape="rows"),
+        Series("M/M/3", "model", names, modelled, shape="rows"),
+    ]
+    drawn, told = [one for one in series if any(one.ys)], report.SENTENCES.one("by_type")
+    table = report.measured_table(alone)
+    return [figure("Figure 1", told, report.RESPONSE, Axis(""), drawn, table)]
 
 
 def _by_system(found: Sequence[Point], kind: str) -> list[list[Point]]:
@@ -118,7 +144,7 @@ EXPERIMENT = Experiment(
     name="request-rate",
     study="001",
     title="Response time against the request rate",
-    reproduces="figures 2 to 4",
+    reproduces="figures 1 to 4",
     about=(
         "Requests arrive as a Poisson process at rates from nearly 0 to the capacity of three "
         "servers, at a MariaDB as in the study and with indexes, at our service, and at a server "

@@ -190,7 +190,7 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
     if thresholds and not groups and not any(map(response_times.is_of_load, runs)):
         report = replace(report, findings=[*report.findings, NO_LOAD])
-    failures = filter(None, (report.failure, broken_thresholds(results, thresholds)))
+    failures = filter(None, (report.failure.rstrip("."), broken_thresholds(results, thresholds)))
     report = replace(report, failure="; ".join(failures))
     if manifest.get("shared") and report.conclusion:
         report = replace(report, conclusion=f"On a shared machine: {report.conclusion}")

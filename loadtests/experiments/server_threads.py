@@ -55,7 +55,7 @@ def analyse(results: Results) -> Report:
     figures = Section("Figure 5", report.unstable_told(loads), [_figure(of) for of in groups])
     curves = [counted for of in groups if (counted := accepted(of))]
     findings = report.SENTENCES("server_threads", curves=curves)
-    return report.report(found, findings, [figures], tabled=loads)
+    return report.report(found, findings, [figures])
 
 
 def _figure(of: Sequence[Point]) -> Figure:

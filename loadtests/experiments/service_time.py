@@ -180,7 +180,7 @@ def _answer(way: Way, kind: str) -> float | None:
 
 # --- what was measured ---------------------------------------------------------------------------
 
-WAYS = {STUDY: "the study's storage, here", SCAN: "our scan", INDEX: "our index"}
+WAYS = {STUDY: "the study's storage on this machine", SCAN: "our scan", INDEX: "our index"}
 PUBLISHED = "the study, on its Pi"
 _SOURCES: dict[str, Source] = {STUDY: "second", SCAN: "ours", INDEX: "model"}
 _COUNTED_AS = {STUDY: "disk_reads", SCAN: "file"}  # blocks read; our index does not count them
@@ -281,6 +281,7 @@ def analyse(results: Results) -> Report:
     findings = sentences(
         "findings",
         found=found,
+        blocks=study.BLOCKS,
         ways=WAYS,
         published=SERVICE_TIMES,
         scans={way: known(found, way, "flight_counter") for way in _ways(found)},

@@ -116,7 +116,7 @@ def bulk_run(
     program was told to end, in seconds since the run's start. Raises ProgramFailed if nothing was
     posted, and KeyboardInterrupt after the run was kept and listed as interrupted.
     """
-    by.say(f"{run}: {bulk.threads} threads, {duration_s:g} s")
+    by.say(f"{run}: threads: {bulk.threads}, {duration_s:g} s")
     interrupted: KeyboardInterrupt | None = None
     with posting(target, bulk, by.seed, by.folder / LOG) as load:
         try:

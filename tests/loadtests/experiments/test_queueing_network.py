@@ -62,8 +62,9 @@ from loadtests.generation.rules import Facts, judge
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S
 from loadtests.lab.results import Results
+from loadtests.lab.sentences import Sentences
 from loadtests.models import mva
-from loadtests.models.estimates import Verdict, confidence_interval
+from loadtests.models.estimates import Interval, Verdict, confidence_interval
 from loadtests.models.laws import visit_ratios
 from loadtests.models.random_times import gamma_time_s
 from loadtests.servers import network
@@ -357,3 +358,19 @@ def test_real_servers_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_only_the_chosen_numbers_of_customers_are_measured() -> None:
     assert plan_of(Options(Mode.EMULATED, loads=(5, 2))).populations == (2, 5)
     assert set(EXPERIMENT.loads(Options(Mode.EMULATED, loads=(2,)))) == set(range(1, 11))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "told"),
+    [
+        (["disagrees", "disagrees"], "No model predicts the throughput of any"),
+        (["disagrees", "not decided"], "No model is shown to predict the throughput of any"),
+    ],
+)
+def test_what_is_not_decided_is_not_called_wrong(verdicts: list[str], told: str) -> None:
+    pairs = [Pair(EXPONENTIAL, MVA, 1, 1, Interval(0.0, 0.1, 9), Verdict(of)) for of in verdicts]
+    said = Sentences("queueing_network").one(
+        "conclusion", compared=pairs, agreeing={}, models=MODELS
+    )
+    assert said.startswith(told)
+    assert ("1 of 2 comparisons are not decided" in said) == ("not decided" in verdicts)

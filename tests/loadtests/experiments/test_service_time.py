@@ -42,6 +42,7 @@ def made_up(
     times: Times,
     reads: Mapping[tuple[str, str], str] | None = None,
     rejected: Sequence[tuple[str, str, int]] = (),
+    blocks: int = 522,
 ) -> Results:
     """Runs as if measured, each with one request before those that count."""
     results, rows = results_of("service-time", folder), list[Row]()
@@ -51,7 +52,7 @@ def made_up(
     ):
         for (way, kind, turn), measured_s in times.items():
             name = f"{way}-{kind}-{turn}"
-            plan.add(PlanLine(name, way, kind, turn, 522, 1))
+            plan.add(PlanLine(name, way, kind, turn, blocks, 1))
             for number, time_s in enumerate([99.0, *measured_s]):
                 index = closed_index(0, number)
                 rows.append(Row(name, index, kind, 0, 0, None, time_s, None, 200, ""))
@@ -117,6 +118,8 @@ def test_the_report_has_the_published_figures_beside_ours(tmp_path: Path) -> Non
     told = " ".join(report.findings)
     assert "flight_counter 30" in told
     assert "Published: 40.5 s, cv 0.029" in told
+    shorter = report_of(made_up(tmp_path / "s", times, blocks=60))
+    assert "Published, over 522 blocks: 40.5 s" in shorter.findings[0]
     names = {metric.name for metric in report.metrics}
     assert {f"service_time[{way},{kind}]" for way, kind, _ in times} <= names
 

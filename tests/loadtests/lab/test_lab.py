@@ -417,8 +417,9 @@ class TestFailing:
         header = "run,index,kind,intended_s,sent_s,server_start_s,done_s,service_s,status,worker"
         (folder / "requests.csv").write_text(f"{header}\n{row}\n{row}\n", encoding="utf-8")
         self.make_runs_open(folder)
-        failing = replace(EXPERIMENT, analyse=lambda results: Report(["No."], [], failure="no!"))
+        failing = replace(EXPERIMENT, analyse=lambda results: Report(["No."], [], failure="No."))
         monkeypatch.setattr(running, "experiment", lambda name: failing)
+        assert running.analyse(Results(folder), ["p99 > 1 ms"]).failure.startswith("No; ")
         for limit, status in (("p99 > 1 s", 0), ("p99 > 1 ms", 1)):
             words = ["analyse", str(folder), "--fail-if", limit]
             assert CliRunner().invoke(command.main, words).exit_code == status
@@ -448,6 +449,14 @@ class TestFolding:
 
         assert "<details>" not in page(FOLDED_ROWS)
         assert f"Squares ({FOLDED_ROWS + 1} rows)</summary>" in page(FOLDED_ROWS + 1)
+
+
+def test_a_section_of_nothing_but_the_first_figure_has_no_heading_of_its_own() -> None:
+    first = Figure("f", "<svg></svg>", "It is drawn.", Table("Numbers", ("x",), ()))
+    sections = [Section("Alone", parts=[first]), Section("With words", ["Words."], [first])]
+    page = plain_page("t", [], sections, first_figure=first)
+    assert page.count("<figure>") == 1
+    assert ("Alone" in page, "With words" in page) == (False, True)
 
 
 def test_a_figure_without_a_measurement_has_no_table_of_headings_alone() -> None:
