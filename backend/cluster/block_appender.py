@@ -22,7 +22,7 @@ from backend.chain.state import ChainState
 from backend.cluster.log_key import adopt_common_key
 from backend.cluster.membership import Membership, require_base
 from backend.cluster.transaction_selection import Rows
-from backend.index.follower import IndexFollower, Progress
+from backend.index.follower import IndexFollower
 from backend.index.writer import SealedBlock
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
@@ -71,7 +71,10 @@ class _HeldByEngine:
 
 
 class BlockAppender:
-    """The end of the chain in `settings.folder`, which this process alone writes after `open`."""
+    """The end of the chain in `settings.folder`, which this process alone writes after `open`.
+
+    store, receipts, follower: its blocks, receipts and index.
+    """
 
     def __init__(self, settings: Settings, membership: Membership, report: Report) -> None:
         """Touch nothing yet."""
@@ -88,7 +91,7 @@ class BlockAppender:
             # blocks that are missing come from the engine again
             partial(require_one_ledger, settings.folder, self.store, accepts_loss=True),
         )
-        self._follower = IndexFollower(settings.folder, self.store, report)
+        self.follower = IndexFollower(settings.folder, self.store, report)
         self._signer = CheckpointSigner(settings.folder, self.store, report)
 
     def _begins_none(self) -> None:
@@ -109,9 +112,9 @@ class BlockAppender:
         self.receipts.begin(own)
         state = self._writer.state
         reached = self.receipts.align(state.height, state.tip_hash, self._membership.height)
-        self._follower.follow()
-        self._follower.close()  # notes that the index is whole, be it a copy, before others ask it
-        self._follower.follow()
+        self.follower.follow()
+        self.follower.close()  # notes that the index is whole, be it a copy, before others ask it
+        self.follower.follow()
         if home is not None:
             origin = checkpoints.origin_of(self.store.place(0).hash.hex())
             adopt_common_key(home, self._folder, origin, self._report)
@@ -146,20 +149,12 @@ class BlockAppender:
         self._writer.append(built.block, compress(built.block.body))
         self._writer.commit()
         block = built.block
-        self._follower.apply([SealedBlock(block.header, block.hash, built.content.columns)])
+        self.follower.apply([SealedBlock(block.header, block.hash, built.content.columns)])
         self._sign()
-
-    def index_is_marked(self) -> bool:
-        """Return whether a process has found the index to be wrong. Raises TryLater."""
-        return self._follower.is_marked()
-
-    def rebuild_index(self, progress: Progress) -> None:
-        """Rebuild an index that is marked as wrong, while no block is appended."""
-        self._follower.follow(progress)
 
     def close(self) -> None:
         """Close all files and release the lock."""
-        self._follower.close()
+        self.follower.close()
         self._writer.close()
         self.receipts.close()
         self.store.close()

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -31,7 +30,7 @@ from backend.base.words import Report
 from backend.cluster.admission import READERS_NAME
 from backend.cluster.engine_files import CONFIG_ERRORS, config_unusable
 from backend.cluster.log_key import give_key, renewed_key, share_key
-from backend.cluster.membership import MOST_MEMBERS, address_of, node_key_in
+from backend.cluster.membership import MOST_MEMBERS, Json, address_of, node_key_in
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER
 from backend.trust.log import checkpoints
@@ -41,8 +40,6 @@ POWER = 10  # of each voter
 MOST_STRANGERS = 200  # connections whose peers have not proved yet that they are members
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,30}", re.ASCII)
 _ADDRESS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?")
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +155,7 @@ def _write_key(home: Path, name: str, *, with_address: bool) -> None:
     """Write a new Ed25519 key as the engine reads it."""
     key = Ed25519PrivateKey.generate()
     public = key.public_key().public_bytes_raw()
-    key_file: Json = {
-        "priv_key": _typed("PrivKeyEd25519", key.private_bytes_raw() + public),
-    }
+    key_file: Json = {"priv_key": _typed("PrivKeyEd25519", key.private_bytes_raw() + public)}
     if with_address:
         key_file["address"] = address_of(public).upper()
         key_file["pub_key"] = _typed("PubKeyEd25519", public)
@@ -197,11 +192,7 @@ def _genesis(folder: Path, hosts: Sequence[Host], interval_s: float, *, empty: b
             "abci": {"vote_extensions_enable_height": "0"},
         },
         "validators": [
-            {
-                "name": host.name,
-                "pub_key": _voter_key(folder, host),
-                "power": str(POWER),
-            }
+            {"name": host.name, "pub_key": _voter_key(folder, host), "power": str(POWER)}
             for host in hosts
         ],
         "app_hash": "",

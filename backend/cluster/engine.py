@@ -70,14 +70,8 @@ class Engine:
         """Start the process. It gets SIGTERM if this process dies. Raises FlightchainError."""
         (self._home / RPC_SOCKET).unlink(missing_ok=True)
         command = [
-            *(
-                str(program().absolute()),
-                "start",
-                "--home",
-                str(self._home),
-                "--log_level",
-                "error",
-            ),
+            *(str(program().absolute()), "start", "--home", str(self._home)),
+            *("--log_level", "error"),
             *("--proxy_app", f"unix://{ABCI_SOCKET}", "--rpc.laddr", f"unix://{RPC_SOCKET}"),
         ]
         self._process = subprocess.Popen(  # noqa: S603  our own command

@@ -6,25 +6,25 @@ read first, and what is wrong with it is said with the consequence and the remed
 `data/` are the engine's own: what it says when it cannot open them is passed on (`engine`).
 """
 
-import base64
 import json
 import tomllib
 from contextlib import closing
 from pathlib import Path
-from typing import Any
-
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from backend.base.errors import FlightchainError
 from backend.base.settings import Settings
 from backend.cluster.log_key import common_key_in
 from backend.cluster.membership import (
+    PUT_BACK,
     Identity,
+    Json,
     Membership,
     address_of,
     identity_in,
+    json_in,
     membership_in,
     require_base,
+    secret_key_in,
 )
 from backend.storage.block_store import BlockStore
 from backend.storage.genesis import genesis_in
@@ -40,8 +40,6 @@ REBUILD = (
 )
 
 CONFIG_ERRORS = (OSError, ValueError, KeyError, TypeError)
-
-Json = dict[str, Any]
 
 
 def check_engine(settings: Settings) -> str:
@@ -94,8 +92,7 @@ def _require_peers(path: Path, membership: Membership, identity: Identity) -> No
     if others and not any(peer in peers for peer in others):
         raise FlightchainError(
             f"{path} names no other member of this cluster as a peer, so this node would be alone "
-            "and is not started; put back a copy from the folder that `scripts/cluster configure` "
-            "or `up` made"
+            f"and is not started; {PUT_BACK}"
         )
 
 
@@ -103,25 +100,17 @@ def config_unusable(path: Path, error: Exception) -> FlightchainError:
     """Make the error for a configuration that cannot be read or lacks something."""
     return FlightchainError(
         f"{path} cannot be used: {getattr(error, 'strerror', None) or error!r}; the engine would "
-        "listen and ask as it likes, so it is not started; put back a copy from the folder that "
-        "`cluster configure` or `up` made"
+        f"listen and ask as it likes, so it is not started; {PUT_BACK}"
     )
 
 
 def _require_key(path: Path, voter: str) -> None:
     """Raise FlightchainError unless the file holds the key with which this node votes."""
-    consequence = "without it this node has no vote, so its engine is not started"
-    remedy = "put back a copy from the folder that `scripts/cluster configure` or `up` made"
-    key = _json(path, consequence, remedy)
-    try:
-        private = base64.b64decode(key["priv_key"]["value"])[:32]
-        public = Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
-    except (KeyError, TypeError, ValueError) as error:
-        raise FlightchainError(f"{path} holds no key; {consequence}; {remedy}") from error
-    if address_of(public) != voter:
+    lost = f"without it this node has no vote, so its engine is not started; {PUT_BACK}"
+    address = address_of(secret_key_in(path, lost).public_key().public_bytes_raw())
+    if address != voter:
         raise FlightchainError(
-            f"{path} is the key of the voter {address_of(public)}, and this node is {voter}; "
-            f"{consequence}; {remedy}"
+            f"{path} is the key of the voter {address}, and this node is {voter}; {lost}"
         )
 
 
@@ -131,35 +120,20 @@ def _require_state(path: Path, engine_height: int, others_suffice: bool) -> None
     others_suffice: whether the other voters decide blocks without this one.
     """
     passed = _state(engine_height + 1, NEVER_AGAIN) if others_suffice else _state(engine_height, 0)
-    consequence = (
+    lost = (
         "it names the newest vote of this node, without which its engine could vote twice at one "
-        "height, so that is not started"
+        "height, so that is not started; put back a copy, or if there is none write this into it: "
+        f"{json.dumps(passed)}"
     )
-    remedy = f"put back a copy, or if there is none write this into it: {json.dumps(passed)}"
-    state = _json(path, consequence, remedy)
+    state = json_in(path, lost)
     if not (
         str(state.get("height", "")).isdecimal()
         and isinstance(state.get("round"), int)
         and isinstance(state.get("step"), int)
     ):
-        raise FlightchainError(f"{path} names no vote; {consequence}; {remedy}")
+        raise FlightchainError(f"{path} names no vote; {lost}")
 
 
 def _state(height: int, round_: int) -> Json:
     """Return what stands for a node that has voted up to a height and round."""
     return {"height": str(height), "round": round_, "step": SIGNED if height else 0}
-
-
-def _json(path: Path, consequence: str, remedy: str) -> Json:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise FlightchainError(f"{path}: {error.strerror}; {consequence}; {remedy}") from error
-    try:
-        value = json.loads(data)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        kind = "damaged" if data else "empty"
-        raise FlightchainError(f"{path} is {kind}; {consequence}; {remedy}")
-    return value

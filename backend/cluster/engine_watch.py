@@ -24,9 +24,7 @@ from backend.cluster.node_status import ClusterStatus
 
 MOST_LAG_BLOCKS = 2  # of the engine; with more the newest header is old, whatever the clock says
 STUCK_S = 10.0  # a transaction that is on its way so long means that no block is decided
-STANDS_STILL_S = (
-    20.0  # with a quorum a step of consensus, or a block that is fetched, takes seconds
-)
+STANDS_STILL_S = 20.0  # with a quorum a step, or a block that is fetched, takes seconds
 
 READS_ONLY = "this node is no member that may add flights; post to another node"
 LONGEST_STILL_S = 1280.0  # for an engine that was started again and again
@@ -110,7 +108,7 @@ class Watcher:
     ) -> None:
         """Raise EngineStandsStill if the engine has stood where it is for too long.
 
-        seen: the height of this node, and height, round and step of consensus. is_due: whether
+        position: the height of this node, and height, round and step of consensus. is_due: whether
         there is something to decide or to fetch.
         """
         if position[0] != self._height_then:

@@ -23,14 +23,14 @@ from backend.storage.block_store import BlockStore
 
 MOST_MEMBERS = 256  # an index is a byte in the table of receipts
 LEEWAY_MS = 120_000
+PUT_BACK = "put back a copy from the folder that `scripts/cluster configure` or `up` made"
 GENESIS_LOST = (
     "it names the members of the cluster, without which this node does nothing; put back a copy of "
     "another node's, which is the same"
 )
-NODE_KEY_LOST = (
-    "it is what the others know this node by; put back a copy from the folder that "
-    "`scripts/cluster configure` or `up` made"
-)
+NODE_KEY_LOST = f"it is what the others know this node by; {PUT_BACK}"
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def address_of(key: bytes) -> str:
 def membership_in(home: Path) -> Membership:
     """Return the cluster of the engine whose folder is `home`. Raises FlightchainError."""
     path = home / "config" / "genesis.json"
-    genesis = _json(path, GENESIS_LOST)
+    genesis = json_in(path, GENESIS_LOST)
     try:
         state = genesis["app_state"]
         voters = {member["name"]: member for member in genesis["validators"]}
@@ -153,7 +153,7 @@ def require_base(store: BlockStore, membership: Membership) -> None:
         )
 
 
-def _member(state: dict[str, Any], voter: dict[str, Any] | None) -> Member:
+def _member(state: Json, voter: Json | None) -> Member:
     public = base64.b64decode(voter["pub_key"]["value"]) if voter else b""
     return Member(
         str(state["name"]),
@@ -174,22 +174,31 @@ def identity_in(home: Path, membership: Membership) -> Identity:
 
 def node_key_in(home: Path) -> Ed25519PrivateKey:
     """Return the secret key of the engine's node in `home`. Raises FlightchainError."""
-    path = home / "config" / "node_key.json"
+    return secret_key_in(home / "config" / "node_key.json", NODE_KEY_LOST)
+
+
+def secret_key_in(path: Path, lost: str) -> Ed25519PrivateKey:
+    """Return the secret key in a file of the engine. lost, errors: as in `json_in`."""
     try:
-        return Ed25519PrivateKey.from_private_bytes(
-            base64.b64decode(_json(path, NODE_KEY_LOST)["priv_key"]["value"])[:32]
-        )
+        secret = base64.b64decode(json_in(path, lost)["priv_key"]["value"])
+        return Ed25519PrivateKey.from_private_bytes(secret[:32])
     except (KeyError, TypeError, ValueError) as error:
-        raise FlightchainError(f"{path} holds no key ({error!r}); {NODE_KEY_LOST}") from error
+        raise FlightchainError(f"{path} holds no key ({error!r}); {lost}") from error
 
 
-def _json(path: Path, lost: str) -> Any:
-    """Return what a file holds. lost: the consequence and the remedy if it holds nothing."""
+def json_in(path: Path, lost: str) -> Json:
+    """Return the object in a file of the engine. Raises FlightchainError if there is none.
+
+    lost: the consequence and the remedy then.
+    """
     try:
         data = path.read_bytes()
-        return json.loads(data)
     except OSError as error:
         raise FlightchainError(f"{path}: {error.strerror}; {lost}") from error
-    except ValueError as error:
-        kind = f"is not JSON ({error})" if data else "is empty"
-        raise FlightchainError(f"{path} {kind}; {lost}") from error
+    try:
+        content = json.loads(data)
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise FlightchainError(f"{path} is {'damaged' if data else 'empty'}; {lost}")
+    return content

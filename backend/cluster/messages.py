@@ -18,16 +18,9 @@ _PROPOSED: Schema = {
 REQUEST: Schema = {
     "echo": Field(1, {"message": Field(1, str)}),
     "flush": Field(2, {}),
-    "info": Field(3, {"version": Field(1, str)}),
-    "init_chain": Field(
-        5,
-        {
-            "chain_id": Field(2, str),
-            "app_state_bytes": Field(5, bytes),
-            "initial_height": Field(6, int),
-        },
-    ),
-    "query": Field(6, {"data": Field(1, bytes), "path": Field(2, str)}),
+    "info": Field(3, {}),
+    "init_chain": Field(5, {"chain_id": Field(2, str)}),
+    "query": Field(6, {"path": Field(2, str)}),
     "check_tx": Field(8, {"tx": Field(1, bytes), "type": Field(2, int)}),
     "commit": Field(11, {}),
     "list_snapshots": Field(12, {}),
@@ -39,7 +32,6 @@ REQUEST: Schema = {
         {
             "max_tx_bytes": Field(1, int),
             "txs": Field(2, bytes, repeated=True),
-            "height": Field(5, int),
             "time": Field(6, TIME),
         },
     ),

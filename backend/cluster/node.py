@@ -134,7 +134,7 @@ class Node:
 
     def _rounds(self, watcher: Watcher, application: Application) -> None:
         rebuild = partial(self._rebuild_index, watcher, application)
-        mender = IndexRebuilder(self._end.index_is_marked, rebuild)
+        mender = IndexRebuilder(self._end.follower.is_marked, rebuild)
         look_s = trim_s = 0.0
         while not (self._is_stopping or self._failures):
             if (ended := self._engine.status()) is not None:
@@ -151,12 +151,14 @@ class Node:
             self._patiently("send what was accepted", self._step)
             if now_s >= trim_s:
                 trim_s = now_s + TRIM_EVERY_S
-                self._patiently("trim the mempool", self._trim)
+                self._patiently(
+                    "trim the mempool", partial(self._mempool.trim, self._mined_below_tip)
+                )
             self._pause.wait(POLL_S)
 
     def _rebuild_index(self, watcher: Watcher, application: Application) -> None:
         with application.paused():
-            self._end.rebuild_index(partial(self._tell_of_index, watcher))
+            self._end.follower.follow(partial(self._tell_of_index, watcher))
         watcher.forget()
 
     def _tell_of_index(self, watcher: Watcher, done: int, to_do: int) -> None:
@@ -217,10 +219,6 @@ class Node:
         answer = self._engine.send(data)
         if answer["code"] not in {OK, OLD}:
             raise TryLater(f"the application refuses a transaction: {answer['log']}")
-
-    def _trim(self) -> None:
-        """Remove from the mempool what is in blocks below the tip."""
-        self._mempool.trim(self._mined_below_tip)
 
     def _appended(self, built: Built) -> None:
         """Take note that a block is in the chain."""
