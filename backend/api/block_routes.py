@@ -8,14 +8,7 @@ from functools import partial
 
 from flask import Response
 
-from backend.api.conditions import (
-    REVALIDATE,
-    SETTLED,
-    known_encoding,
-    tag_of,
-    tag_of_content,
-    unchanged,
-)
+from backend.api.conditions import REVALIDATE, SETTLED, known_encoding, tag_of, unchanged
 from backend.api.encodings import compressed, encoding_for
 from backend.api.json_answers import BodyCache, encode, encoded, versioned
 from backend.api.operation import BLOCKS, Operation, in_json
@@ -89,8 +82,7 @@ def rows(ledger: Ledger) -> list[Row]:
 
     def tip(environ: Environ) -> Response:
         TIP.given(environ)
-        body = encode(ledger.tip())
-        return versioned(environ, body, tag_of_content(body), REVALIDATE)
+        return versioned(environ, encode(ledger.tip()))
 
     def block(environ: Environ, height: str) -> Response:
         query, given = query_string(environ), GET_BLOCK.given(environ)
@@ -110,7 +102,7 @@ def rows(ledger: Ledger) -> list[Row]:
             if limit <= SHORT:
                 bodies.keep((block_hash, query), body)
         compress = partial(_compressed_block, bodies, "" if query else block_hash)
-        return versioned(environ, body, tag_of_block(block_hash, query), SETTLED, compress)
+        return versioned(environ, body, SETTLED, tag_of_block(block_hash, query), compress)
 
     def blocks(environ: Environ) -> Response:
         given = LIST_BLOCKS.given(environ)
@@ -125,7 +117,7 @@ def rows(ledger: Ledger) -> list[Row]:
             bool(headers) and not damaged and headers[0]["height"] + 1 == before
         )
         cache_control = SETTLED if is_settled else REVALIDATE
-        response = versioned(environ, body, tag_of_content(body), cache_control)
+        response = versioned(environ, body, cache_control)
         if following:
             response.headers["Link"] = f'<{following}>; rel="next"'
         return response

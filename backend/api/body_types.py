@@ -193,23 +193,6 @@ class Conflicting(Answer):
     stored: _Flight
 
 
-AlreadyThere = Annotated[
-    Count,
-    Meta(description="with `duplicates=skip` the flights that were left out as the same"),
-]
-Conflicts = Annotated[
-    Count,
-    Meta(description="flights that contradict the ledger; left out with `duplicates=skip`"),
-]
-FirstConflicts = Annotated[list[Conflicting], Meta(description="the first hundred of them")]
-
-
-RejectedCancelled = Annotated[Count, Meta(description="rows among them whose flight was cancelled")]
-RejectedNotArrived = Annotated[
-    Count, Meta(description="rows among them whose flight has no delay at arrival otherwise")
-]
-
-
 class Understood(Answer, kw_only=True):
     """What the body of a batch was taken for."""
 
@@ -239,10 +222,34 @@ class Understood(Answer, kw_only=True):
     ] = UNSET
 
 
-class BatchReceipt(Answer, kw_only=True):
-    """What was accepted of a batch, and what was not."""
+class BatchRead(Answer, kw_only=True):
+    """What both answers to a batch say of its rows."""
 
     accepted: Count
+    duplicates: Count
+    already_there: Annotated[
+        Count,
+        Meta(description="with `duplicates=skip` the flights that were left out as the same"),
+    ]
+    conflicts: Annotated[
+        Count,
+        Meta(description="flights that contradict the ledger; left out with `duplicates=skip`"),
+    ]
+    conflicting: Annotated[list[Conflicting], Meta(description="the first hundred of them")]
+    rejected: Count
+    rejected_cancelled: Annotated[
+        Count, Meta(description="rows among them whose flight was cancelled")
+    ]
+    rejected_not_arrived: Annotated[
+        Count, Meta(description="rows among them whose flight has no delay at arrival otherwise")
+    ]
+    errors: list[Error]
+    understood: Understood
+
+
+class BatchReceipt(BatchRead, kw_only=True):
+    """What was accepted of a batch, and what was not."""
+
     first_transaction: IdWhenMined
     last_transaction: IdWhenMined
     state: State
@@ -253,33 +260,14 @@ class BatchReceipt(Answer, kw_only=True):
         Annotated[str, Meta(description="likewise of the last flight, if there are several")]
         | UnsetType
     ) = UNSET
-    duplicates: Count
     duplicate_of: list[Duplicate]
-    already_there: AlreadyThere
-    conflicts: Conflicts
-    conflicting: FirstConflicts
-    rejected: Count
-    rejected_cancelled: RejectedCancelled
-    rejected_not_arrived: RejectedNotArrived
-    errors: list[Error]
-    understood: Understood
 
 
-class BatchTried(Answer):
+class BatchTried(BatchRead, kw_only=True):
     """What would be accepted of a batch."""
 
     dry_run: bool
-    accepted: Count
-    duplicates: Count
     duplicate_of: list[Count]
-    already_there: AlreadyThere
-    conflicts: Conflicts
-    conflicting: FirstConflicts
-    rejected: Count
-    rejected_cancelled: RejectedCancelled
-    rejected_not_arrived: RejectedNotArrived
-    errors: list[Error]
-    understood: Understood
 
 
 class Tried(Answer):

@@ -11,6 +11,7 @@ from backend.api.responses import Whole
 from backend.api.routes import Lane, Row
 from backend.base.version import VERSION, commit
 from backend.ledger.ledger import Ledger
+from backend.questions.values import NAMES
 from backend.serving.environs import Environ
 
 RETRY_AFTER_S = 1
@@ -37,7 +38,7 @@ READY = Operation(
 
 def rows(ledger: Ledger) -> list[Row]:
     """Return the routes that say where to begin, and whether the service over `ledger` works."""
-    questions = ["/filter_transactions", "/average_delays", "/flight_counter"]
+    questions = [f"/{name}" for name in NAMES.values()]
     beginning = Start("Flightchain", VERSION, "/docs", "/openapi.json", questions)
     alive = encode(Live("ok", VERSION, commit()))
 

@@ -8,9 +8,11 @@ from flask import Response
 
 from backend.api.conditions import (
     NO_STORE,
+    REVALIDATE,
     VARY,
     not_modified,
     quoted,
+    tag_of_content,
     unchanged,
     wants_any,
 )
@@ -40,16 +42,17 @@ def answer(body: Any, status: int = 200, *more: Pair) -> Response:
 def versioned(
     environ: Environ,
     body: bytes,
-    tag: str,
-    cache_control: str,
+    cache_control: str = REVALIDATE,
+    tag: str = "",
     compress: Callable[[str, bytes], bytes] = compressed,
     mimetype: str = MIMETYPE,
 ) -> Response:
     """`body` in the encoding that the client wants, or 304 if the client has it already.
 
-    tag: as in `conditions`. compress: makes the encoded body from an encoding and the body; it may
-    have kept it.
+    tag: as in `conditions`; by default that of the content. compress: makes the encoded body from
+    an encoding and the body; it may have kept it.
     """
+    tag = tag or tag_of_content(body)
     if "HTTP_IF_NONE_MATCH" in environ:
         known = unchanged(environ, tag, cache_control)
         if known is not None:

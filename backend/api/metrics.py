@@ -20,12 +20,10 @@ from typing import NamedTuple
 
 from flask import Response
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client.core import CounterMetricFamily as Counter
+from prometheus_client.core import GaugeMetricFamily as Gauge
+from prometheus_client.core import HistogramMetricFamily as Histogram
+from prometheus_client.core import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
@@ -83,7 +81,7 @@ class Counted(NamedTuple):
     """A metric that every process counts."""
 
     name: str
-    kind: type[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]
+    kind: type[Counter | Gauge | Histogram]
     what: str
     labels: tuple[str, ...] = ()
 
@@ -91,58 +89,54 @@ class Counted(NamedTuple):
 COUNTED = (
     Counted(
         REQUESTS,
-        CounterMetricFamily,
+        Counter,
         "Requests answered, by rule, method and status.",
         ("route", "method", "status"),
     ),
     Counted(
         DURATION,
-        HistogramMetricFamily,
+        Histogram,
         "Time in the application, without receiving, waiting for a thread, and sending.",
         ("route",),
     ),
-    Counted(IN_PROGRESS, GaugeMetricFamily, "Requests in the application now."),
-    Counted(LANE_IN_HAND, GaugeMetricFamily, "Requests in the threads of a lane.", ("lane",)),
-    Counted(LANE_WAITING, GaugeMetricFamily, "Requests that wait for a lane.", ("lane",)),
+    Counted(IN_PROGRESS, Gauge, "Requests in the application now."),
+    Counted(LANE_IN_HAND, Gauge, "Requests in the threads of a lane.", ("lane",)),
+    Counted(LANE_WAITING, Gauge, "Requests that wait for a lane.", ("lane",)),
     Counted(
         LANE_REFUSED,
-        CounterMetricFamily,
+        Counter,
         "Requests answered 503 because the queue of their lane was full.",
         ("lane",),
     ),
-    Counted(
-        LANE_WAIT, HistogramMetricFamily, "Time until a thread of the lane was free.", ("lane",)
-    ),
-    Counted(f"{BLOCK_CACHE}_hits_total", CounterMetricFamily, "Blocks found.", ("cache",)),
-    Counted(f"{BLOCK_CACHE}_misses_total", CounterMetricFamily, "Blocks not found.", ("cache",)),
-    Counted(f"{BLOCK_CACHE}_evictions_total", CounterMetricFamily, "Blocks evicted.", ("cache",)),
-    Counted(
-        f"{BLOCK_CACHE}_bytes", GaugeMetricFamily, "Memory of all workers' blocks.", ("cache",)
-    ),
-    Counted(f"{BLOCK_CACHE}_blocks", GaugeMetricFamily, "Blocks kept by all workers.", ("cache",)),
-    Counted(f"{ANSWER_CACHE}_hits_total", CounterMetricFamily, "Answers found."),
-    Counted(f"{ANSWER_CACHE}_misses_total", CounterMetricFamily, "Answers not found."),
-    Counted(f"{ANSWER_CACHE}_evictions_total", CounterMetricFamily, "Answers evicted."),
+    Counted(LANE_WAIT, Histogram, "Time until a thread of the lane was free.", ("lane",)),
+    Counted(f"{BLOCK_CACHE}_hits_total", Counter, "Blocks found.", ("cache",)),
+    Counted(f"{BLOCK_CACHE}_misses_total", Counter, "Blocks not found.", ("cache",)),
+    Counted(f"{BLOCK_CACHE}_evictions_total", Counter, "Blocks evicted.", ("cache",)),
+    Counted(f"{BLOCK_CACHE}_bytes", Gauge, "Memory of all workers' blocks.", ("cache",)),
+    Counted(f"{BLOCK_CACHE}_blocks", Gauge, "Blocks kept by all workers.", ("cache",)),
+    Counted(f"{ANSWER_CACHE}_hits_total", Counter, "Answers found."),
+    Counted(f"{ANSWER_CACHE}_misses_total", Counter, "Answers not found."),
+    Counted(f"{ANSWER_CACHE}_evictions_total", Counter, "Answers evicted."),
     Counted(
         f"{ANSWER_CACHE}_limit_bytes",
-        GaugeMetricFamily,
+        Gauge,
         "Memory that all workers' answers may take; 0 if none are kept.",
     ),
-    Counted(f"{ANSWER_CACHE}_bytes", GaugeMetricFamily, "Memory of all workers' answers."),
-    Counted(f"{ANSWER_CACHE}_answers", GaugeMetricFamily, "Answers kept by all workers."),
+    Counted(f"{ANSWER_CACHE}_bytes", Gauge, "Memory of all workers' answers."),
+    Counted(f"{ANSWER_CACHE}_answers", Gauge, "Answers kept by all workers."),
     Counted(
         SEAL_DURATION,
-        HistogramMetricFamily,
+        Histogram,
         "Time to make a block of pending transactions, until it is on the disk and in the index.",
     ),
-    Counted(BLOCKS_SEALED, CounterMetricFamily, "Blocks sealed by the miner."),
-    Counted(INDEX_REBUILDS, CounterMetricFamily, "Times that a wrong index was built anew."),
-    Counted(TRANSACTIONS_SEALED, CounterMetricFamily, "Transactions sealed by the miner."),
-    Counted(PROCESSES, GaugeMetricFamily, "Processes that count.", ("role",)),
-    Counted(PROCESS_CPU, CounterMetricFamily, "Processor time used.", ("role",)),
+    Counted(BLOCKS_SEALED, Counter, "Blocks sealed by the miner."),
+    Counted(INDEX_REBUILDS, Counter, "Times that a wrong index was built anew."),
+    Counted(TRANSACTIONS_SEALED, Counter, "Transactions sealed by the miner."),
+    Counted(PROCESSES, Gauge, "Processes that count.", ("role",)),
+    Counted(PROCESS_CPU, Counter, "Processor time used.", ("role",)),
     Counted(
         PROCESS_MEMORY,
-        GaugeMetricFamily,
+        Gauge,
         "Resident memory; pages that processes share count in each.",
         ("role",),
     ),
@@ -350,7 +344,7 @@ class _Numbers(Collector):
 def _family(counted: Counted, series: list[tuple[tuple[str, ...], list[float]]]) -> Metric:
     family = counted.kind(counted.name, counted.what, labels=counted.labels)
     for labels, values in series:
-        if isinstance(family, HistogramMetricFamily):
+        if isinstance(family, Histogram):
             family.add_metric(labels, _buckets(values), values[SUM])
         else:
             family.add_metric(labels, values[0])
@@ -371,17 +365,17 @@ class _State(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics that can be read now."""
-        build = GaugeMetricFamily(BUILD_INFO, "What runs; always 1.", labels=("version", "commit"))
+        build = Gauge(BUILD_INFO, "What runs; always 1.", labels=("version", "commit"))
         build.add_metric((VERSION, commit()), 1)
         yield build
         for name, what, ask in ASKED:
             with suppress(FlightchainError, OSError):
-                yield GaugeMetricFamily(name, what, value=ask(self._ledger))
-        info = GaugeMetricFamily(MACHINE_INFO, "The processor; always 1.", labels=("processor",))
+                yield Gauge(name, what, value=ask(self._ledger))
+        info = Gauge(MACHINE_INFO, "The processor; always 1.", labels=("processor",))
         info.add_metric((machine.processor(),), 1)
         yield info
         for reading in machine.readings(self._ledger.settings.folder):
-            kind = CounterMetricFamily if reading.is_total else GaugeMetricFamily
+            kind = Counter if reading.is_total else Gauge
             yield kind(f"{MACHINE}_{reading.name}", reading.what, value=reading.value)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from flask import Response
 
-from backend.api.conditions import NO_STORE, REVALIDATE, tag_of_content
+from backend.api.conditions import NO_STORE
 from backend.api.evidence_zip import evidence
 from backend.api.flight_lines import NDJSON
 from backend.api.json_answers import encode, versioned
@@ -23,6 +23,7 @@ from backend.base.errors import InvalidQuery
 from backend.ledger.ledger import Ledger
 from backend.questions.parameters import AS_OF, Choice, Number
 from backend.questions.values import (
+    NAMES,
     PROVABLE,
     AverageDelays,
     FilterTransactions,
@@ -86,10 +87,10 @@ PROVE_CHAIN = Operation(
 )
 
 
-_SUMMARIES: dict[type[Any], tuple[str, str]] = {
-    FilterTransactions: ("filter_transactions", "Prove what happened to a flight"),
-    AverageDelays: ("average_delays", "Prove how late a carrier was"),
-    FlightCounter: ("flight_counter", "Prove how many flights went"),
+_SUMMARIES: dict[type[Any], str] = {
+    FilterTransactions: "Prove what happened to a flight",
+    AverageDelays: "Prove how late a carrier was",
+    FlightCounter: "Prove how many flights went",
 }
 
 
@@ -128,12 +129,12 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
 
 def _row_of_answer(ledger: Ledger, streams: Streams, kind: type[Any]) -> Row:
     """Return the route for proofs of answers to questions of a kind."""
-    name, summary = _SUMMARIES[kind]
+    name = NAMES[kind]
     ask: Callable[..., Any] = getattr(ledger.answers, name)
     operation = Operation(
         f"prove_{name}",
         PROOFS,
-        summary,
+        _SUMMARIES[kind],
         {200: _IN_FILES},
         parameters=(*PROVABLE[kind].values(), AS_OF, FORM),
         errors=(404,),
@@ -176,5 +177,4 @@ def _written(lines: Iterator[Any]) -> Iterator[bytes]:
 
 
 def _whole(environ: Environ, proof: Any) -> Response:
-    body = encode(proof)
-    return versioned(environ, body, tag_of_content(body), REVALIDATE)
+    return versioned(environ, encode(proof))

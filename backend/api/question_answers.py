@@ -167,9 +167,9 @@ class Answering:
         answer = self._answer(environ, ask, question, options)
         tag = tag_of(answer.as_of.tip_hash, route, query)
         if form is None:
-            return versioned(environ, encode(answer), tag, cache_control)
+            return versioned(environ, encode(answer), cache_control, tag)
         body = table(form, *_table_of(question, options, answer), answer.as_of)
-        response = versioned(environ, body, tag, cache_control, mimetype=form.mimetype)
+        response = versioned(environ, body, cache_control, tag, mimetype=form.mimetype)
         response.headers[AS_OF_HEADER] = counted_up_to(answer.as_of)
         return response
 

@@ -45,7 +45,7 @@ def rows(ledger: Ledger) -> list[Row]:
             return known
         coverage = ledger.answers.coverage()
         tag = tag_of(coverage.as_of.tip_hash, "coverage", "")
-        return versioned(environ, encode(coverage), tag, REVALIDATE)
+        return versioned(environ, encode(coverage), tag=tag)
 
     return [
         Row("GET", "/suggest", SUGGEST, suggest),

@@ -110,7 +110,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
             return answer(ledger.transaction(number))
         tag = tag_of(where.hash, "transaction", str(number))
         return unchanged(environ, tag, SETTLED) or versioned(
-            environ, ledger.encoded_transaction(number, where), tag, SETTLED
+            environ, ledger.encoded_transaction(number, where), SETTLED, tag
         )
 
     def receipt(environ: Environ, receipt: str) -> Response:

@@ -2,7 +2,7 @@
 
 from flask import Response
 
-from backend.api.conditions import IMMUTABLE, REVALIDATE, SETTLED, tag_of_content
+from backend.api.conditions import IMMUTABLE, SETTLED
 from backend.api.json_answers import answer, versioned
 from backend.api.operation import PROOFS, Answer, Media, Operation, in_json
 from backend.api.routes import Lane, Row
@@ -77,9 +77,8 @@ def rows(ledger: Ledger) -> list[Row]:
         place = tiles.parse(tile)
         if place is None:
             raise NotFound(f"{tile!r} is not the name of a tile; C2SP tlog-tiles defines the names")
-        body = ledger.tile(place)
         keep = IMMUTABLE if place.is_full else SETTLED
-        return versioned(environ, body, tag_of_content(body), keep, mimetype=BYTES)
+        return versioned(environ, ledger.tile(place), keep, mimetype=BYTES)
 
     return [
         Row("GET", "/log/checkpoint", CHECKPOINT, checkpoint),
@@ -90,6 +89,4 @@ def rows(ledger: Ledger) -> list[Row]:
 
 
 def _text(environ: Environ, body: bytes) -> Response:
-    return versioned(
-        environ, body, tag_of_content(body), REVALIDATE, mimetype=f"{TEXT}; charset=utf-8"
-    )
+    return versioned(environ, body, mimetype=f"{TEXT}; charset=utf-8")

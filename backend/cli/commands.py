@@ -230,18 +230,9 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
     the REST service. For example: query average_delays OP_CARRIER_AIRLINE_ID=20366
     INITIAL_DATE=2013-01-01 FINAL_DATE=2013-01-31
     """
-    from backend.questions.values import (
-        AverageDelays,
-        FilterTransactions,
-        FlightCounter,
-        asked,
-    )
+    from backend.questions.values import NAMES, asked
 
-    kinds: dict[str, type[Any]] = {
-        "filter_transactions": FilterTransactions,
-        "average_delays": AverageDelays,
-        "flight_counter": FlightCounter,
-    }
+    kinds: dict[str, type[Any]] = {name: kind for kind, name in NAMES.items()}
     given: dict[str, str] = {}
     for parameter in parameters:
         name, equals, value = parameter.partition("=")

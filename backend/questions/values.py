@@ -119,6 +119,12 @@ class Departures:
 
 
 Question = FilterTransactions | AverageDelays | FlightCounter
+NAMES: Mapping[type[Question], str] = {
+    FilterTransactions: "filter_transactions",
+    AverageDelays: "average_delays",
+    FlightCounter: "flight_counter",
+}
+"""The three questions by their names, in addresses, proofs and on the command line."""
 Selecting = Question | Departures
 Asked = TypeVar("Asked", FilterTransactions, AverageDelays, FlightCounter, Departures)
 

@@ -14,13 +14,7 @@ from backend.chain import merkle
 from backend.chain.block import Block
 from backend.chain.columns import decode_body, transaction_bytes
 from backend.chain.summary import CELL_COLUMNS, Cell, cells_of
-from backend.questions.values import (
-    AverageDelays,
-    FilterTransactions,
-    FlightCounter,
-    Question,
-    asked_for,
-)
+from backend.questions.values import NAMES, AverageDelays, FlightCounter, Question, asked_for
 from backend.storage.caches import CachedBlocks
 from backend.trust.log import CHECKPOINT_NAME, COSIGNED_NAME, VERIFIER_NAME, checkpoints
 from backend.trust.log.checkpoints import Checkpoint
@@ -161,7 +155,7 @@ class Prover:
         wanted = _wanted(question)
         yield {
             **_kind("answer"),
-            "question": {"name": _NAMES[type(question)], **asked_for(question)},
+            "question": {"name": NAMES[type(question)], **asked_for(question)},
             "answer": answer,
             **anchor.members,
         }
@@ -177,13 +171,6 @@ class Prover:
 
 def _kind(kind: str) -> Json:
     return {"flightchain_proof": FORM, "kind": kind}
-
-
-_NAMES: dict[type[Question], str] = {
-    FilterTransactions: "filter_transactions",
-    AverageDelays: "average_delays",
-    FlightCounter: "flight_counter",
-}
 
 
 @dataclass(frozen=True, slots=True)
