@@ -100,13 +100,14 @@ def read_at(descriptor: int, length: int, offset: int, path: Path) -> bytes:
         return os.pread(descriptor, length, offset)
 
 
-def forget_cached(descriptor: int, offset: int, length: int) -> None:
+def forget_cached(descriptor: int, offset: int = 0, length: int = 0) -> None:
     """Have the kernel forget a range of a file, so that the next reading asks the disk.
 
-    What was just written, or is in use, may stay all the same. Raises OSError.
+    length: 0 for all to the end. What was just written, or is in use, may stay all the same. Raises
+    OSError.
     """
     start = offset - offset % mmap.PAGESIZE  # only whole pages can be forgotten
-    end = offset + length + mmap.PAGESIZE - 1
+    end = offset + length + mmap.PAGESIZE - 1 if length else start
     os.posix_fadvise(descriptor, start, end - start, os.POSIX_FADV_DONTNEED)
 
 

@@ -46,10 +46,6 @@ class Group:
         """Whether flights without a known hour are in no group."""
         return "hour" in self.names
 
-    def shown(self, key: Key) -> dict[str, Value]:
-        """Return a key as an answer shows it."""
-        return dict(zip(self.names, key, strict=True))
-
 
 def scheduled_minute(dep_time: Value, dep_delay: Value) -> int | None:
     """Return the minute (0 to 1439) at which a flight was to depart, perhaps on another day.

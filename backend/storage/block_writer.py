@@ -26,7 +26,7 @@ from backend.chain.state import ChainState, empty_state, genesis
 from backend.storage import layout, unfinished_restore
 from backend.storage.codec import compress, frame_from, frame_of
 from backend.storage.layout import ENTRY_BYTES, Place
-from backend.storage.recovery import NothingPending, Pending, recover
+from backend.storage.recovery import Pending, recover
 
 WRITER_LOCK_NAME = "writer.lock"
 NOTICE_AFTER_S, LONGEST_WAIT_S = 5.0, 600.0  # of who waits for another writer
@@ -50,22 +50,22 @@ class BlockWriter:
         settings: Settings,
         now_ms: Callable[[], int],
         report: Report,
-        pending: Pending | None = None,
+        pending: Pending,
         require_may_begin: Callable[[], None] = lambda: None,
         require_may_go_on: Callable[[], None] = lambda: None,
     ) -> None:
         """Touch nothing yet.
 
         now_ms: gives the time of a new genesis, UTC milliseconds. report: takes what recovery did,
-        line by line. pending: the mempool, if there is one, as recovery asks it. require_may_begin:
-        raises if there was a chain here, so that no other may be begun. require_may_go_on: raises
-        if the blocks that are there are not those that belong here; it is not asked about a chain
-        whose torn tip has just been left out.
+        line by line. pending: the mempool, as recovery asks it. require_may_begin: raises if there
+        was a chain here, so that no other may be begun. require_may_go_on: raises if the blocks
+        that are there are not those that belong here; it is not asked about a chain whose torn tip
+        has just been left out.
         """
         self._settings = settings
         self._now_ms = now_ms
         self._report = report
-        self._pending = pending or NothingPending()
+        self._pending = pending
         self._require_may_begin = require_may_begin
         self._require_may_go_on = require_may_go_on
         self._blocks = settings.folder / layout.BLOCKS_FOLDER

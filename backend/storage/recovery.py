@@ -23,7 +23,7 @@ Nobody is given ids meanwhile. The rest of the chain is not read: that is what `
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -57,22 +57,6 @@ class Pending(Protocol):
 
         block: reads it, if that is needed.
         """
-
-
-class NothingPending:
-    """The mempool of a chain that has none."""
-
-    def locked(self) -> AbstractContextManager[None]:
-        """Lock nothing, because no process gives ids."""
-        return nullcontext()
-
-    def holds(self, first: int, following: int) -> bool:
-        """Return whether no ids are asked for, because there are none."""
-        return first == following
-
-    def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:  # noqa: ARG002
-        """None, because nothing is pending that could contradict a block."""
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,12 +238,12 @@ class Scrub:
         """
         mempool = self._folder / FOLDER
         with suppress(OSError):  # then reading it says what is wrong
-            _forget(self._mempool_file.opened(mempool / MEMPOOL_NAME))
+            files.forget_cached(self._mempool_file.opened(mempool / MEMPOOL_NAME))
         names = (ACKNOWLEDGED_NAME, TOKENS_NAME)
         log = mempool / f"{MEMPOOL_NAME}-wal"
         for path in (log, *(self._folder / name for name in names)):
             with suppress(OSError), path.open("rb") as file:
-                _forget(file.fileno())
+                files.forget_cached(file.fileno())
 
     def _wrong_index(self, look: Callable[[IndexCheck], str]) -> str:
         """What `look` finds wrong with the index; then the index is marked, to be made anew."""
@@ -347,14 +347,6 @@ def _piece(state: ScrubState, number: int) -> tuple[str, int]:
 
 def _rest_after(worked_s: float) -> float:
     return worked_s * (1 / SHARE - 1)
-
-
-def _forget(descriptor: int) -> None:
-    """Drop a whole file from the kernel's memory, so that it is read from the disk next.
-
-    Raises OSError.
-    """
-    files.forget_cached(descriptor, 0, os.fstat(descriptor).st_size)
 
 
 class _KeptOpen:

@@ -18,6 +18,7 @@ from backend.cluster.signed_transactions import packed
 from backend.mempool import Accepted
 from backend.storage.block_writer import BlockWriter
 from tests.flights import flights
+from tests.storage.chains import NOTHING_PENDING
 
 T0 = 1_700_000_000_000
 Message = dict[str, Any]
@@ -36,7 +37,7 @@ def make(
     begins_ms: int = T0,
 ) -> None:
     """Make a cluster whose chain has nothing but genesis, of the time `begins_ms`."""
-    with BlockWriter(Settings(dir=str(folder / BASE)), lambda: begins_ms, quiet):
+    with BlockWriter(Settings(dir=str(folder / BASE)), lambda: begins_ms, quiet, NOTHING_PENDING):
         pass
     hosts = [Host(f"node{i}", "127.0.0.1", 26600 + i, 8000 + i) for i in range(count)]
     make_cluster(folder, hosts, interval_s, empty=empty)

@@ -21,6 +21,7 @@ from tests.cluster.processes import SETTINGS, need_engine
 from tests.cluster.requests import post
 from tests.flights import csv_of, flight, flights
 from tests.frontend.writing import Visitor
+from tests.storage.chains import NOTHING_PENDING
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +31,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """A cluster of one node, which is ready."""
     need_engine()
     folder = tmp_path_factory.mktemp("c")
-    with BlockWriter(BackendSettings(dir=str(folder / BASE)), lambda: 1_700_000_000_000, print):
+    with BlockWriter(
+        BackendSettings(dir=str(folder / BASE)), lambda: 1_700_000_000_000, print, NOTHING_PENDING
+    ):
         pass
     cluster = LocalCluster(folder, SETTINGS)
     cluster.make(hosts_on_loopback(1, 0, 0), 4.0, empty=False)

@@ -20,6 +20,7 @@ from tests.cluster.networks import Networks, networks
 from tests.cluster.processes import SETTINGS
 from tests.cluster.requests import post
 from tests.flights import flight, on_disk
+from tests.storage.chains import NOTHING_PENDING
 
 WITHIN_S = 90.0
 INTERVAL_S = 1.0
@@ -133,7 +134,9 @@ def cluster_in(folder: Path, nodes: int = 4, disk: Path | None = None) -> Iterat
 
     disk: where the last node is, if not with the others.
     """
-    with BlockWriter(Settings(dir=str(folder / BASE)), lambda: 1_700_000_000_000, print):
+    with BlockWriter(
+        Settings(dir=str(folder / BASE)), lambda: 1_700_000_000_000, print, NOTHING_PENDING
+    ):
         pass
     hosts = hosts_on_loopback(nodes, 0, 0)
     with networks(folder, hosts) as between:

@@ -33,6 +33,7 @@ from backend.verify.audit import verify
 from tests.api.processes import environment, until
 from tests.flights import csv_of, flight, flights, import_flights, on_disk, transactions_in
 from tests.same_flights import CANCELLED, changed
+from tests.storage.chains import NOTHING_PENDING
 from tests.submitting import accept_in
 from tests.test_cli import call
 
@@ -411,7 +412,7 @@ def test_a_killed_import_frees_the_writer_lock_though_its_builder_is_slow(
         until(lambda: transactions_in(chosen.folder) > 0)
         process.kill()
     start = time.monotonic()
-    with closing(BlockWriter(chosen, lambda: 0, print)) as writer:
+    with closing(BlockWriter(chosen, lambda: 0, print, NOTHING_PENDING)) as writer:
         writer.acquire(wait=True)
     assert time.monotonic() - start < PROMPT_S
 

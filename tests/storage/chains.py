@@ -3,7 +3,7 @@
 import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from backend.chain.state import ChainState, empty_state
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
-from backend.storage.recovery import NothingPending
+from backend.storage.layout import Place
 from tests.effort import tries
 
 GENESIS_MS = 1_000
@@ -34,14 +34,20 @@ A_FILE_EACH = 1
 ArePending = Callable[[int, int], bool]  # takes a first id, and the id after the last one
 
 
-class PendingIf(NothingPending):
+class PendingIf:
     """A mempool that holds what a function says, and contradicts nobody."""
 
     def __init__(self, are_pending: ArePending) -> None:
-        self._are_pending = are_pending
+        self.holds = are_pending
 
-    def holds(self, first: int, following: int) -> bool:
-        return self._are_pending(first, following)
+    def locked(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:
+        return None
+
+
+NOTHING_PENDING = PendingIf(lambda first, following: first == following)
 
 
 def settings_for(
@@ -65,7 +71,7 @@ def writer_for(
         folder, block_file_bytes=block_file_bytes, difficulty_bits=difficulty_bits
     )
     taken: list[str] = [] if messages is None else messages
-    pending = NothingPending() if are_pending is None else PendingIf(are_pending)
+    pending = NOTHING_PENDING if are_pending is None else PendingIf(are_pending)
     return BlockWriter(chosen, lambda: GENESIS_MS, taken.append, pending)
 
 

@@ -26,6 +26,7 @@ from backend.storage.codec import compress
 from tests.descriptors import descriptors_of
 from tests.storage.chains import (
     A_FILE_EACH,
+    NOTHING_PENDING,
     ONE_FILE,
     append_blocks,
     audited,
@@ -288,7 +289,7 @@ def test_who_waits_for_another_writer_is_told_and_gives_up(
     monkeypatch.setattr(block_writer, "NOTICE_AFTER_S", 0.1)
     monkeypatch.setattr(block_writer, "LONGEST_WAIT_S", 0.3)
     said: list[str] = []
-    writer = BlockWriter(Settings(dir=str(tmp_path)), lambda: 0, said.append)
+    writer = BlockWriter(Settings(dir=str(tmp_path)), lambda: 0, said.append, NOTHING_PENDING)
     with files.FileLock(tmp_path / WRITER_LOCK_NAME), pytest.raises(WriterBusy, match="process"):
         writer.acquire(wait=True)
     assert len(said) == 1

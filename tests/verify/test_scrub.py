@@ -280,7 +280,8 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
     def note(descriptor: int, offset: int, length: int, advice: int) -> None:
         assert advice == os.POSIX_FADV_DONTNEED
         name = str(Path(f"/proc/self/fd/{descriptor}").readlink())
-        found.setdefault(name, set()).update(range(offset, offset + length))
+        end = offset + length if length else os.fstat(descriptor).st_size
+        found.setdefault(name, set()).update(range(offset, end))
 
     monkeypatch.setattr(os, "posix_fadvise", note)
     return found

@@ -8,7 +8,6 @@ Files that were kept of a damaged mempool are copied, too. As long as a file of 
 there, `verify` and `ready` name the flights, in a restored ledger as well.
 """
 
-import os
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
@@ -159,22 +158,18 @@ def _holds(path: Path, data: bytes) -> bool:
 
 
 def _keep(path: Path, data: bytes) -> int:
-    """Make a file hold `data`, and read it again. Returns how many bytes had to be written."""
+    """Make a file hold `data`, and read it again from the disk. Returns how many bytes were new."""
     if _holds(path, data):
         return 0
     files.write_new(path, data)
-    if _read_from_disk(path) != data:
+    with path.open("rb") as stream:
+        files.forget_cached(stream.fileno())
+        read_back = stream.read()
+    if read_back != data:
         raise BackupRefused(
             f"{path} has other bytes when it is read back: do not trust the disk it is on"
         )
     return len(data)
-
-
-def _read_from_disk(path: Path) -> bytes:
-    """The bytes of a synced file as they are on the disk, not in the kernel's memory."""
-    with path.open("rb") as stream:
-        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        return stream.read()
 
 
 def complete(folder: Path, names: Iterable[str]) -> None:

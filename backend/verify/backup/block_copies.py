@@ -113,7 +113,7 @@ class BlockCopy:
         """Sync a file, and drop it from the kernel's memory, so that it is read from the disk."""
         descriptor = self._descriptor(path)
         files.sync(descriptor, path)
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        files.forget_cached(descriptor)
 
     def _cut(self, first: int) -> None:
         """Cut off everything from block `first` on: first the table's entries, then the frames."""
