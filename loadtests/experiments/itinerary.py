@@ -301,7 +301,7 @@ def measure(run: Run) -> None:
             line = RunLine(f"single-{rep:02}", SINGLE, 1, 0.0, 0.0, *size)
             times_s.append(_one(run, table, material, line))
         for fraction, clients in product(plan.fractions, plan.clients):
-            run.say(f"{clients} clients, {fraction:g} of the rate of one alone")
+            run.say(f"clients: {clients}, {fraction:g} of the rate of one alone")
             of_run = f"{fraction:g}-{clients}", AT_RATE, clients, fraction
             _one(run, table, material, RunLine(*of_run, fmean(times_s) / fraction, *size))
 

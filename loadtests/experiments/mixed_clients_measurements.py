@@ -83,7 +83,7 @@ def measure(run: Run) -> None:
     )
     with run.results.table(PLAN, PlanLine) as table:
         for rep, blocks, customers in product(range(1, runs + 1), plan.blocks, plan.customers):
-            run.say(f"{blocks} blocks, {customers} customers, {rep} of {runs}")
+            run.say(f"blocks: {blocks}, customers: {customers}, {rep} of {runs}")
             for place, measured in ((LOCAL, _inside), (HTTP, _over_http)):
                 own = [one[: sum(plan.counts[place])] for one in sequences[:customers]]
                 name = f"{place}-{blocks}-{customers}-{rep:02}"

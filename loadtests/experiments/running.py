@@ -5,6 +5,7 @@ far as possible. Two results of one experiment are compared here, too.
 """
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
@@ -281,12 +282,15 @@ def comparison_page(before: Results, after: Results) -> str:
         "Intervals are 95 % confidence intervals. A result is more or less if the 95 % interval of "
         "the difference leaves out 0. Results without intervals are not decided.",
     )
+    verdicts = Counter(str(row[-1]) for row in results.rows).items()
+    counted = ", ".join(f"{verdict} {count}" for verdict, count in verdicts)
     machine, later = (manifest["machine"] for manifest in manifests)
     rows = [[name, str(machine.get(name)), str(value)] for name, value in later.items()]
     machines = Table("The machines", ("", "Before", "After"), rows)
     found = experiment_of(before)
     sections = [Section("Results", notes, [results]), Section("Machines", parts=[machines])]
-    return plain_page(f"{found.title}: two runs compared", [found.about], sections)
+    title, conclusion = f"{found.title}: two runs compared", f"{len(in_both)} results: {counted}."
+    return plain_page(title, [found.about], sections, conclusion=conclusion)
 
 
 def _named(names: Set[str]) -> str:

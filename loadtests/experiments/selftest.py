@@ -69,7 +69,8 @@ def analyse(results: Results) -> Report:
     seen, sentences = Point(that_count(made), len(lines), cores=1), Sentences("selftest")
     if seen.queued.verdict is not Verdict.AGREES and not reasons:
         advice = "run it again; if the result is the same, do not trust the lab on this machine"
-        reasons.append((f"the queue {seen.queued.verdict}, and no rule gives a cause", advice))
+        found = "is not decided" if seen.queued.verdict is Verdict.NOT_DECIDED else "disagrees"
+        reasons.append((f"the queue {found}, and no rule gives a cause", advice))
     share, wanted = seen.queued.difference.times(1 / seen.queued.mean_s), manifest.get("reps") or 1
     is_cut = manifest["state"] != "complete"
     known = {"seen": seen, "share": share, "reasons": reasons}

@@ -30,7 +30,7 @@ from loadtests.models.estimates import CONFIDENCE
 SHARES = (0.5, 0.9, 0.95, 0.99)
 LEAST_RUNS = 4  # for an interval over runs
 SECTIONS = 5  # of each run, if there are fewer
-DRAWN_GROUPS, POINTS, BINS = 6, 80, 30
+DRAWN_GROUPS, POINTS, BINS = 6, 200, 30
 _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "fourth", "model", "study")
 _THRESHOLD = re.compile(
     r"\s*(mean|max|failed|rate|p\d{1,2}(?:\.\d+)?)\s*([<>])\s*(\d+\.?\d*|\.\d+)\s*(ms|s|us|µs|%|/s)?\s*"

@@ -115,7 +115,7 @@ def test_one_that_was_interrupted_does_not_blame_the_machine(tmp_path: Path) -> 
         results = made(tmp_path / name, first, cut)
         results.write_manifest(results.manifest() | {"state": "interrupted", "reps": 3})
         failure = analyse(results).failure
-        assert failure.startswith(f"{noisy}The selftest was interrupted: 1 of 3 repetitions")
+        assert failure.startswith(f"{noisy}The selftest was interrupted after 1 of 3")
 
 
 def test_sleeps_that_end_late_are_in_the_replay_too(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_sleeps_that_end_late_are_in_the_replay_too(tmp_path: Path) -> None:
 
 def test_answers_that_come_later_than_the_queue_explains_fail(tmp_path: Path) -> None:
     report = analyse(made(tmp_path, later_s=0.01))
-    assert "no rule gives a cause" in report.failure
+    assert "the queue disagrees, and no rule gives a cause" in report.failure
     assert "tolerance 5 %: disagrees" in "\n".join(report.findings)
 
 

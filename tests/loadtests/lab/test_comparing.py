@@ -53,7 +53,9 @@ def test_twice_every_time_is_seen_in_every_row(made: Made) -> None:
     times = {"E[S]": 0.04, "response": 0.2, "paired": 0.01}
     once = made(*(metric(name, s, half=s / 20) for name, s in times.items()))
     twice = made(*(metric(name, 2 * s, half=s / 10) for name, s in times.items()))
-    assert comparison_page(once, twice).count("<td>more</td>") == len(times)
+    page = comparison_page(once, twice)
+    assert page.count("<td>more</td>") == len(times)
+    assert "<strong>3 results: more 3.</strong>" in page
 
 
 def test_overlapping_intervals_may_well_differ(made: Made) -> None:
