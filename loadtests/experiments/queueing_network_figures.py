@@ -18,6 +18,7 @@ from loadtests.experiments.queueing_network_models import (
     predicted,
     routing,
     stations,
+    visits,
 )
 from loadtests.experiments.queueing_network_runs import AtStation, Point
 from loadtests.lab.content import Cell, Figure, Item, Table, capital, shown
@@ -27,7 +28,6 @@ from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
 from loadtests.lab.sentences import drawing
 from loadtests.models import mva
-from loadtests.models.laws import visit_ratios
 
 MOST = len(NETWORK_AT_N)  # customers of the study's curves, three times as many as are measured
 NS = tuple(range(1, MOST + 1))
@@ -54,10 +54,10 @@ def _over_n(
 
 def parameters() -> Table:
     """Figure 7: a table of the network's parameters."""
-    ratios = visit_ratios(routing(), "terminal")
+    ratios = visits()
     rows: list[Sequence[Cell]] = [("TERMINAL", 1, NETWORK_THINK_S, NETWORK_THINK_S, None)]
     rows += [
-        (s.name, s.visits, s.service_s, s.visits * s.service_s, float(ratios[name]))
+        (s.name, s.visits, s.service_s, s.visits * s.service_s, ratios[name])
         for name, s in STATIONS.items()
     ]
     columns = ("Station", "Visits", "Service / s", "Demand / s", "Visits by the traffic equations")

@@ -25,7 +25,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.published import NETWORK, NETWORK_CACHE_BLOCKS, NETWORK_THINK_S
 from loadtests.models import bounds, mva
 from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
-from loadtests.models.laws import Station, demands_s, total_demand_s, visit_ratios
+from loadtests.models.laws import Station, total_demand_s
 from loadtests.models.sample_statistics import mean_of, quantile, summary
 from loadtests.servers import network, study
 
@@ -89,11 +89,22 @@ def routing() -> Routing:
     }
 
 
+def visits() -> dict[str, float]:
+    """How often a customer visits each station in a round.
+
+    These are the V of the traffic equations V_k = Σ_j V_j·p_jk, with V = 1 for the terminal.
+    """
+    shares = np.array(
+        [[float(row.get(name, 0)) for name in STATIONS] for row in routing().values()]
+    )
+    from_terminal, between = shares[0], shares[1:]
+    found = np.linalg.solve(np.eye(len(STATIONS)) - between.T, from_terminal)
+    return dict(zip(STATIONS, found.tolist(), strict=True))
+
+
 def stations() -> list[Station]:
     """The stations of the study's network: D = V·S."""
-    times_s = {name: station.service_s for name, station in STATIONS.items()}
-    demanded = demands_s(visit_ratios(routing(), "terminal"), times_s)
-    return [Station(name, demand_s) for name, demand_s in demanded.items()]
+    return [Station(name, v * STATIONS[name].service_s) for name, v in visits().items()]
 
 
 def joined(of: Sequence[Station]) -> Station:

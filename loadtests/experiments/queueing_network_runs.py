@@ -45,7 +45,6 @@ from loadtests.lab.experiment import Options, Run
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import Repeated, accepted, accepted_by_run, rows_by_run, that_count
 from loadtests.lab.results import Line, Results, TableWriter
-from loadtests.models import laws
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict, verdict
 from loadtests.models.sample_statistics import mean_of
 from loadtests.processes import Service
@@ -258,7 +257,7 @@ class Point(Repeated[ClosedRun]):
     def throughput_per_s(self) -> Interval:
         """X."""
         cycles_s = [mean_of(run.cycles_s) for run in self.runs]
-        xs = [laws.throughput_per_s(self.customers, cycle_s) for cycle_s in cycles_s]
+        xs = [self.customers / cycle_s for cycle_s in cycles_s]  # Little's law
         return self.expected.throughput_per_s.interval(xs)
 
     @cached_property
@@ -280,9 +279,7 @@ class Point(Repeated[ClosedRun]):
         x, told = self.throughput_per_s.estimate, self.told
         return {
             name: AtStation(
-                laws.utilisation(x, told[name]),
-                laws.customers(x, told[name] + told[f"{name}_queue"]),
-                laws.station_throughput_per_s(x, station.visits),
+                x * told[name], x * (told[name] + told[f"{name}_queue"]), x * station.visits
             )
             for name, station in STATIONS.items()
             if name in told
@@ -292,7 +289,7 @@ class Point(Repeated[ClosedRun]):
     def little(self) -> float:
         """X·(R + Z)/N, which is 1 if customers do nothing but ask and think for Z."""
         cycle_s = self.response_s.estimate + NETWORK_THINK_S
-        return laws.customers(self.throughput_per_s.estimate, cycle_s) / self.customers
+        return self.throughput_per_s.estimate * cycle_s / self.customers
 
     @property
     def outside(self) -> float | None:

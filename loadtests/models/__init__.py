@@ -7,7 +7,7 @@ are not checked.
 The frontend, which shows the models on a page, may import nothing else of `loadtests`.
 
     open_queue         M/G/1, M/M/m, M/G/m: means by formula, and each with its replay
-    laws               operational laws, visits and demands, the stations of closed networks
+    laws               the stations of closed networks, and their demands
     bounds             asymptotic and balanced-job bounds
     networks           closed, open and mixed networks with several classes of customers
     mva                exact mean value analysis of one class, and its curve with bounds
