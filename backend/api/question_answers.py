@@ -6,9 +6,9 @@ its purpose.
 """
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from flask import Response
 from msgspec import UNSET
@@ -41,6 +41,7 @@ from backend.api.reading import given_in, parameters, query_string
 from backend.api.routes import Lane, Row
 from backend.base.errors import InvalidQuery
 from backend.chain.fields import Value
+from backend.index.queries import State
 from backend.index.suggestions import folded
 from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import (
@@ -75,14 +76,6 @@ _DEFAULTS: dict[str, str | None] = {
     FORMAT.name: None,
 }
 """Parameters, each with the value with which an answer is kept; None: only if it is left out."""
-
-
-class IndexState(Hashable, Protocol):
-    """The state of the index from which answers are kept."""
-
-    @property
-    def tip_hash(self) -> str:
-        """Hash of the block at which the index stands."""
 
 
 ANY = "*/*"  # what most clients accept
@@ -120,7 +113,7 @@ class Answering:
         return answer.response
 
     def _ask(
-        self, environ: Environ, kind: type[Asked], ask: Ask[Asked], state: IndexState
+        self, environ: Environ, kind: type[Asked], ask: Ask[Asked], state: State
     ) -> CachedAnswer:
         """Ask, and keep the answer if it is of this state."""
         query = query_string(environ)
@@ -138,7 +131,7 @@ class Answering:
         encoding: str,
         kind: type[Selecting],
         query: str,
-        state: IndexState,
+        state: State,
     ) -> CachedAnswer:
         """`answer` with its body compressed by `encoding`, from the kept ones if it is there."""
         name, tip_hash = (state, kind, f"{encoding} {query}"), answer.tip_hash

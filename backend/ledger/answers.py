@@ -7,7 +7,7 @@ blocks since then hold. A scan verifies every block that it reads, and needs no 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict, astuple
@@ -45,7 +45,6 @@ from backend.storage.scan_costs import Costs
 
 Found = TypeVar("Found")
 Item = TypeVar("Item")
-Item_co = TypeVar("Item_co", covariant=True)
 Counted = TypeVar("Counted", Delays, FlightCounts)
 
 NEAR_BLOCKS = 60  # an hour of them; to scan one takes about a millisecond
@@ -119,7 +118,7 @@ class Answers:
             distribution=distribution_of(delays.counts) if options.distribution else UNSET,
             as_of=as_of,
             query=understood(question, options),
-            **_DELAYS.grouped(delays, delays.totals.flights, options),
+            **_DELAYS.grouped(delays.groups, delays.group_count, delays.totals.flights, options),
         )
         return answer
 
@@ -142,7 +141,7 @@ class Answers:
             counts.count,
             as_of=as_of,
             query=understood(question, options),
-            **_COUNTS.grouped(counts, counts.count, options),
+            **_COUNTS.grouped(counts.groups, counts.group_count, counts.count, options),
         )
         return answer
 
@@ -236,18 +235,6 @@ class Answers:
         return AsOf(height, self._store.place(height).hash.hex())
 
 
-class _Groups(Protocol[Item_co]):
-    """What `Delays` and `FlightCounts` both have."""
-
-    @property
-    def groups(self) -> Mapping[Key, Item_co]:
-        """The groups, perhaps without such that are not shown."""
-
-    @property
-    def group_count(self) -> int | None:
-        """How many there are in all; None: these."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Kind(Generic[Item]):
     """How an answer shows groups of flights.
@@ -262,16 +249,21 @@ class _Kind(Generic[Item]):
     count: str
     figure: Callable[[Item, str], Figure]
 
-    def grouped(self, counts: _Groups[Item], flights: int, options: Options) -> dict[str, Any]:
-        """Return the members that `options.group_by` adds to an answer about so many flights."""
-        by, groups = options.group_by, counts.groups
+    def grouped(
+        self, groups: Mapping[Key, Item], group_count: int | None, flights: int, options: Options
+    ) -> dict[str, Any]:
+        """Return the members that `options.group_by` adds to an answer about so many flights.
+
+        groups, group_count: as in `Delays`.
+        """
+        by = options.group_by
         if by is None:
             return {}
         shown, count = arranged(by, groups, self.figure, self.count, options.shown)
         with_hour = sum(int(self.figure(item, self.count) or 0) for item in groups.values())
         return {
             f"by_{by}": [self.rows[by](*key, *astuple(self.figures(item))) for key, item in shown],
-            "groups": count if counts.group_count is None else counts.group_count,
+            "groups": count if group_count is None else group_count,
             "without_hour": flights - with_hour if GROUPS[by].is_by_hour else UNSET,
         }
 

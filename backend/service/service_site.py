@@ -60,9 +60,11 @@ class ServiceSite:
         return response(environ, start_response)
 
     @staticmethod
+    @cache  # clients that are refused may ask again at once, and many at a time
     def full(lane: str) -> Wsgi:
         """Return the answer to a request whose lane is full."""
-        return _full(lane)
+        detail = f"too many requests are waiting already for the lane {lane}; try again"
+        return whole_problem(503, detail, ("Retry-After", str(RETRY_AFTER_S)))
 
     def tick(self) -> None:
         """Update the metrics; the front calls this again and again."""
@@ -71,12 +73,6 @@ class ServiceSite:
     def stop(self) -> None:
         """Answer the requests that wait for a block, because the worker stops."""
         self.service.ledger.submitter.stop_waiting()
-
-
-@cache  # clients that are refused may ask again at once, and many at a time
-def _full(lane: str) -> Wsgi:
-    detail = f"too many requests are waiting already for the lane {lane}; try again"
-    return whole_problem(503, detail, ("Retry-After", str(RETRY_AFTER_S)))
 
 
 def lanes_of(settings: Settings) -> dict[Lane, Threads]:

@@ -309,14 +309,11 @@ class ReceiptWriter(Receipts):
     def add(self, entry: Entry) -> None:
         """Make the entry of the next block durable, before the block is. Raises WriteFailed."""
         values = (entry.height, entry.hash, entry.engine_height, entry.proposer, entry.senders)
-        runs = [
-            (node_run.node, node_run.first, node_run.following, entry.height)
-            for node_run in entry.runs
-        ]
         with self._writes() as run:
             run("INSERT INTO block VALUES (?, ?, ?, ?, ?)", values)
-            for node_run in runs:
-                run("INSERT INTO run VALUES (?, ?, ?, ?)", node_run)
+            for each in entry.runs:
+                row = (each.node, each.first, each.following, entry.height)
+                run("INSERT INTO run VALUES (?, ?, ?, ?)", row)
 
     def passed(self, engine_height: int, height: int) -> None:
         """Note that the engine's block at this height made no block above `height`."""

@@ -10,13 +10,12 @@ randomness. A checksum beside it tells a damaged entry from an unknown token.
 import hashlib
 import hmac
 import ipaddress
-import json
 import secrets
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from backend.base import files
 from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllowed
@@ -28,23 +27,23 @@ ADD = "python -m backend token add NAME"
 MAKE_ONE = f"create one with: {ADD}"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token: its owner's name, and its SHA-256 in hexadecimal."""
+class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A token: its owner's name, and its SHA-256 in hexadecimal.
 
-    name: str
-    sha256: str
-
-
-class _StoredToken(msgspec.Struct, forbid_unknown_fields=True):
-    """A token as the file keeps it. checksum: None in files of earlier releases."""
+    checksum: of both, as the file keeps it; None in files of earlier releases.
+    """
 
     name: str
     sha256: str
     checksum: str | None = None
 
+    @property
+    def expected_checksum(self) -> str:
+        """The CRC-32 of name and hash, in hexadecimal."""
+        return f"{zlib.crc32(f'{self.name} {self.sha256}'.encode()):08x}"
 
-_decode = msgspec.json.Decoder(list[_StoredToken]).decode
+
+_decode = msgspec.json.Decoder(list[Token]).decode
 
 
 def are_needed(settings: Settings) -> bool:
@@ -91,14 +90,13 @@ class Tokens:
         try:
             changed = self._path.stat().st_mtime_ns
             if changed != self._read[0]:
-                self._read = (changed, [_sound(kept) for kept in _decode(self._path.read_bytes())])
+                self._read = (changed, _sound(_decode(self._path.read_bytes())))
         except FileNotFoundError:
             return None
         except (msgspec.MsgspecError, ValueError) as error:
             raise Damage(
                 f"{self._path} is not a list of tokens: {error}; restore it, or remove it and "
-                "create "
-                f"new tokens with: {ADD}"
+                f"create new tokens with: {ADD}"
             ) from None
         return self._read[1]
 
@@ -136,12 +134,9 @@ class Tokens:
         return files.FileLock(self._lock_path)
 
     def _write(self, tokens: list[Token]) -> None:
-        kept = [
-            {"name": token.name, "sha256": token.sha256, "checksum": _checksum(token)}
-            for token in tokens
-        ]
-        text = json.dumps(kept, indent=1) + "\n"
-        files.write_new(self._path, text.encode(), mode=0o600)
+        kept = [replace(token, checksum=token.expected_checksum) for token in tokens]
+        text = msgspec.json.format(msgspec.json.encode(kept), indent=1)
+        files.write_new(self._path, text + b"\n", mode=0o600)
 
     def owner_of(self, authorization: str | None) -> str:
         """Return the owner of the token in an Authorization header. Raises NotAllowed."""
@@ -168,17 +163,12 @@ def require_some(settings: Settings) -> None:
         raise FlightchainError(f"{reason}, but no token exists yet; {MAKE_ONE}")
 
 
-def _sound(kept: _StoredToken) -> Token:
-    """Return the token of an entry of the file. Raises ValueError if the entry is damaged."""
-    token = Token(kept.name, kept.sha256)
-    if kept.checksum not in {None, _checksum(token)}:
-        raise ValueError(f"the token of {kept.name!r} does not agree with its checksum")
-    return token
-
-
-def _checksum(token: Token) -> str:
-    """CRC-32 of name and hash, in hexadecimal."""
-    return f"{zlib.crc32(f'{token.name} {token.sha256}'.encode()):08x}"
+def _sound(tokens: list[Token]) -> list[Token]:
+    """Return the tokens in the file. Raises ValueError if one of them is damaged."""
+    for token in tokens:
+        if token.checksum not in {None, token.expected_checksum}:
+            raise ValueError(f"the token of {token.name!r} does not agree with its checksum")
+    return tokens
 
 
 def _hash(secret: str) -> str:

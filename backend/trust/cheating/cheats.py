@@ -34,7 +34,7 @@ class Cheat(NamedTuple):
 
     name: str
     what: str
-    steps: tuple[Callable[[Editor], None], ...]
+    steps: tuple[Callable[[Editor], object], ...]
 
 
 class Outcome(NamedTuple):
@@ -105,18 +105,6 @@ def _change_a_delay(editor: Editor) -> None:
     editor.change(HEIGHT, ROW, "ARR_DELAY", LATE_MINUTES)
 
 
-def _mine_it_again(editor: Editor) -> None:
-    editor.mine_again(HEIGHT, HEIGHT)
-
-
-def _mine_all_again(editor: Editor) -> None:
-    editor.mine_again(HEIGHT, BLOCKS)
-
-
-def _delete_block(editor: Editor) -> None:
-    del editor.blocks[HEIGHT]
-
-
 def _swap_blocks(editor: Editor) -> None:
     editor.blocks[HEIGHT : HEIGHT + 2] = editor.blocks[HEIGHT : HEIGHT + 2][::-1]
 
@@ -136,7 +124,7 @@ def _mine_another_newest(editor: Editor) -> None:
     editor.mine_again(BLOCKS, BLOCKS)
 
 
-_REWRITE = (_change_a_delay, _mine_all_again, Editor.save)
+_REWRITE = (_change_a_delay, lambda editor: editor.mine_again(HEIGHT, BLOCKS), Editor.save)
 CHEATS = (
     Cheat(
         "change-a-delay",
@@ -146,7 +134,7 @@ CHEATS = (
     Cheat(
         "mine-it-again",
         "The same, and the block is mined again.",
-        (_change_a_delay, _mine_it_again, Editor.save),
+        (_change_a_delay, lambda editor: editor.mine_again(HEIGHT, HEIGHT), Editor.save),
     ),
     Cheat("mine-all-again", "The same, and all blocks above it are mined again.", _REWRITE),
     Cheat("sign-it-all", "The same, and the log's key signs the result.", (*_REWRITE, Editor.sign)),
@@ -158,7 +146,7 @@ CHEATS = (
     Cheat(
         "delete-a-block",
         f"Block {HEIGHT} is left out, and those above move down.",
-        (_delete_block, Editor.renumber, Editor.save),
+        (lambda editor: editor.blocks.pop(HEIGHT), Editor.renumber, Editor.save),
     ),
     Cheat(
         "swap-two-blocks",

@@ -6,9 +6,10 @@ in Base64.
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from backend.chain import merkle
-from backend.trust.log import notes
+from backend.trust.log import CHECKPOINT_NAME, notes
 from backend.trust.log.notes import Note, NoteError, decoded, encoded
 
 HASH_BYTES = 32
@@ -54,6 +55,14 @@ def in_note(data: bytes) -> tuple[Note, Checkpoint]:
     """Return a note, and the checkpoint in it. Raises NoteError."""
     note = notes.parse(data)
     return note, parse(note.text)
+
+
+def newest_in(folder: Path) -> tuple[Note, Checkpoint] | None:
+    """Return what the log of a chain has signed last, unverified; None if nothing can be read."""
+    try:
+        return in_note((folder / CHECKPOINT_NAME).read_bytes())
+    except (OSError, NoteError):
+        return None
 
 
 def origin_of(genesis_hash: str) -> str:

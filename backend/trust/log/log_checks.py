@@ -128,10 +128,9 @@ def signed_size(folder: Path) -> int:
 
 def _signed_by_us(folder: Path) -> Checkpoint | None:
     """Return the newest checkpoint, if a key that this log has or had signed it."""
-    try:
-        note, signed = checkpoints.in_note((folder / CHECKPOINT_NAME).read_bytes())
-    except (OSError, NoteError):
+    if (newest := checkpoints.newest_in(folder)) is None:
         return None
+    note, signed = newest
     keys = [key for _, key in _key_in_files(folder)]
     with suppress(Damage):
         keys += keys_named(folder)

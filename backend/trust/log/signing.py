@@ -17,7 +17,6 @@ from backend.storage.block_store import BlockStore
 from backend.trust.log import CHECKPOINT_NAME, checkpoints
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.log_checks import foreign_log
-from backend.trust.log.notes import NoteError
 from backend.trust.log.rotation import finish_rotation, note_predecessor
 from backend.trust.log.secret_keys import (
     LOG,
@@ -58,7 +57,8 @@ class CheckpointSigner:
         finish_rotation(self._folder)
         key = self._key()
         checkpoint = Checkpoint(key.verifier.name, size, root)
-        before = self._signed or self._on_disk()
+        newest = checkpoints.newest_in(self._folder)
+        before = self._signed or (newest and newest[1])
         if before != checkpoint:
             self._warn_of_fork(before, checkpoint)
             write_checkpoint(self._folder, key, checkpoint)
@@ -87,13 +87,6 @@ class CheckpointSigner:
             self._report(
                 f"the log gets a new key, to which {path} does not lead; it is now {aside.name}"
             )
-
-    def _on_disk(self) -> Checkpoint | None:
-        """Return what was signed last; None if nothing was, or if it cannot be read."""
-        try:
-            return checkpoints.in_note((self._folder / CHECKPOINT_NAME).read_bytes())[1]
-        except (OSError, NoteError):
-            return None
 
     def _warn_of_fork(self, before: Checkpoint | None, after: Checkpoint) -> None:
         """Say so if the tree that was signed before is no beginning of this one."""

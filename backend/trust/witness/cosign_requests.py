@@ -16,7 +16,7 @@ from backend.base import files
 from backend.base.errors import FlightchainError, InvalidSetting
 from backend.base.http_requests import NoAnswer, ask
 from backend.base.words import Report, counted, printable
-from backend.trust.log import CHECKPOINT_NAME, COSIGNED_NAME, checkpoints, notes
+from backend.trust.log import COSIGNED_NAME, checkpoints, notes
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.notes import (
     COSIGNATURE,
@@ -96,8 +96,8 @@ class Asker:
 
         Returns whether all have cosigned the newest checkpoint.
         """
-        newest = self._newest()
-        if newest is None:
+        newest = checkpoints.newest_in(self._folder)
+        if newest is None:  # the miner makes it, and makes it again
             return False
         note, checkpoint = newest
         is_new = note != self._asked  # be it that only the log's key is new
@@ -105,12 +105,6 @@ class Asker:
             self._asked, self._ask_again_at = note, time.monotonic() + AGAIN_AFTER_S
             self._ask(note, checkpoint)
         return not self._said
-
-    def _newest(self) -> tuple[Note, Checkpoint] | None:
-        try:
-            return checkpoints.in_note((self._folder / CHECKPOINT_NAME).read_bytes())
-        except (OSError, NoteError):  # the miner makes it, and makes it again
-            return None
 
     def _ask(self, note: Note, checkpoint: Checkpoint) -> None:
         """Ask every witness, and write what those answer who cosign."""
