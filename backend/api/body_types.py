@@ -228,8 +228,7 @@ class BatchRead(Answer, kw_only=True):
     accepted: Count
     duplicates: Count
     already_there: Annotated[
-        Count,
-        Meta(description="with `duplicates=skip` the flights that were left out as the same"),
+        Count, Meta(description="with `duplicates=skip` the flights that were left out as the same")
     ]
     conflicts: Annotated[
         Count,

@@ -102,10 +102,7 @@ FORMATS = {form.name: form for form in (NDJSON, CSV)}
 
 
 FORMAT = Choice(
-    "format",
-    "The format of the answer. It overrides `Accept`.",
-    "csv",
-    choices=tuple(FORMATS),
+    "format", "The format of the answer. It overrides `Accept`.", "csv", choices=tuple(FORMATS)
 )
 TRAILER = Choice(
     "trailer",

@@ -15,14 +15,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 from werkzeug.exceptions import NotAcceptable
 
-from backend.api.conditions import (
-    REVALIDATE,
-    SETTLED,
-    not_modified,
-    tag_of,
-    unchanged,
-    wants_any,
-)
+from backend.api.conditions import REVALIDATE, SETTLED, not_modified, tag_of, unchanged, wants_any
 from backend.api.encodings import LEAST_BYTES, compressed, encoding_for, weights
 from backend.api.flight_lines import (
     AS_OF_HEADER,
@@ -126,12 +119,7 @@ class Answering:
         return cached
 
     def _encoded(
-        self,
-        answer: CachedAnswer,
-        encoding: str,
-        kind: type[Selecting],
-        query: str,
-        state: State,
+        self, answer: CachedAnswer, encoding: str, kind: type[Selecting], query: str, state: State
     ) -> CachedAnswer:
         """`answer` with its body compressed by `encoding`, from the kept ones if it is there."""
         name, tip_hash = (state, kind, f"{encoding} {query}"), answer.tip_hash
@@ -297,13 +285,7 @@ def question(
         tag,
         summary,
         {200: Answer(meaning, content, may_have=(AS_OF_HEADER,))},
-        parameters=(
-            *PARAMETERS[kind].values(),
-            ENGINE,
-            AS_OF,
-            *BREAKDOWNS[kind].values(),
-            FORMAT,
-        ),
+        parameters=(*PARAMETERS[kind].values(), ENGINE, AS_OF, *BREAKDOWNS[kind].values(), FORMAT),
         errors=(404, 406),
         has_etag=True,
     )

@@ -85,14 +85,7 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
             ledger.answers.filter_transactions,
             "/transactions",
         ),
-        Row(
-            "POST",
-            "/new_transaction",
-            NEW_TRANSACTION,
-            new_transaction,
-            Lane.GROUPED,
-            together,
-        ),
+        Row("POST", "/new_transaction", NEW_TRANSACTION, new_transaction, Lane.GROUPED, together),
         Row("GET", "/transactions_pages", TRANSACTIONS_PAGES, transactions_pages, Lane.READ),
     ]
 

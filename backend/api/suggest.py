@@ -47,7 +47,4 @@ def rows(ledger: Ledger) -> list[Row]:
         tag = tag_of(coverage.as_of.tip_hash, "coverage", "")
         return versioned(environ, encode(coverage), tag=tag)
 
-    return [
-        Row("GET", "/suggest", SUGGEST, suggest),
-        Row("GET", "/coverage", COVERAGE, coverage),
-    ]
+    return [Row("GET", "/suggest", SUGGEST, suggest), Row("GET", "/coverage", COVERAGE, coverage)]

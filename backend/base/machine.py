@@ -82,12 +82,7 @@ _READ: tuple[tuple[str, str, bool, Callable[[Path], float]], ...] = (
         False,
         lambda _: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     ),
-    (
-        "memory_available_bytes",
-        "Memory that programs could still have.",
-        False,
-        _available_bytes,
-    ),
+    ("memory_available_bytes", "Memory that programs could still have.", False, _available_bytes),
     (
         "temperature_celsius",
         "Temperature of the processor.",

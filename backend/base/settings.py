@@ -180,8 +180,7 @@ class Settings:
         "witnesses that are asked to cosign each checkpoint, as `KEY URL`, separated by commas",
     )
     cluster: str = _text(
-        NO_CLUSTER,
-        "folder of the consensus engine, if the ledger belongs to a cluster",
+        NO_CLUSTER, "folder of the consensus engine, if the ledger belongs to a cluster"
     )
     lab: str = _choice(
         ("no", "yes"),

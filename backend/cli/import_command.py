@@ -70,9 +70,7 @@ class _FileOrMonths(click.Path):
 @click.option("--then-serve", is_flag=True, help="Run `serve` after the import.")
 @click.option("--frontend", is_flag=True, help="With --then-serve, also serve the pages.")
 @click.option(
-    "--dates",
-    type=click.Choice(ORDERS),
-    help="How days are written, if the file leaves that open.",
+    "--dates", type=click.Choice(ORDERS), help="How days are written, if the file leaves that open."
 )
 @click.option("--skip-bad", is_flag=True, help="Leave bad rows out; asks first in a terminal.")
 @click.option(

@@ -94,10 +94,7 @@ class Mempool:
     """The pending transactions of the ledger in `settings.folder`, shared by processes."""
 
     def __init__(
-        self,
-        settings: Settings,
-        chain_transactions: Callable[[], int],
-        report: Report,
+        self, settings: Settings, chain_transactions: Callable[[], int], report: Report
     ) -> None:
         """chain_transactions: how many transactions blocks hold now, which is the first pending id.
 

@@ -53,10 +53,7 @@ class Store:
     """What this process has read of the file in `folder`. It is not safe for threads."""
 
     def __init__(
-        self,
-        folder: Path,
-        chain_transactions: Callable[[], int],
-        genesis: Callable[[], str],
+        self, folder: Path, chain_transactions: Callable[[], int], genesis: Callable[[], str]
     ) -> None:
         """chain_transactions: how many transactions blocks hold. genesis: names the ledger."""
         self.path = folder / database.FILE_NAME

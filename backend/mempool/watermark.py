@@ -64,10 +64,7 @@ class Watermark:
     """Reads and writes the file in the chain's `folder`; threads may share it."""
 
     def __init__(
-        self,
-        folder: Path,
-        genesis: Callable[[], str],
-        report: Report = lambda line: None,
+        self, folder: Path, genesis: Callable[[], str], report: Report = lambda line: None
     ) -> None:
         """genesis: gives the hash of block 0 in hexadecimal, or "" before there is one.
 

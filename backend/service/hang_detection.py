@@ -26,10 +26,7 @@ class Watch:
     """Looks for one symptom in a process, and starts again when that has another id."""
 
     def __init__(
-        self,
-        symptom: Symptom,
-        patience_s: float,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, symptom: Symptom, patience_s: float, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         """patience_s: how many seconds of looking the symptom must last."""
         self._symptom = symptom

@@ -56,11 +56,7 @@ def gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[st
     # With more than one thread, gunicorn would make a gthread worker of a sync one.
     threads = 1 if settings.worker_type == "sync" else settings.threads
     silent_s = _silent_s(settings)
-    return options | {
-        "worker_class": settings.worker_type,
-        "threads": threads,
-        "timeout": silent_s,
-    }
+    return options | {"worker_class": settings.worker_type, "threads": threads, "timeout": silent_s}
 
 
 def _silent_s(settings: Settings) -> int:

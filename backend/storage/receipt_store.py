@@ -192,10 +192,7 @@ class Receipts:
                 expected = at + 1
                 runs: Any = run("SELECT node, first, following FROM run WHERE height = ?", (at,))
                 place = self._store.place(at)
-                fits = (block_hash, len(senders)) == (
-                    place.hash.hex(),
-                    place.transaction_count,
-                )
+                fits = (block_hash, len(senders)) == (place.hash.hex(), place.transaction_count)
                 if not (fits and _adds_up(runs, Counter(senders), mined)):
                     raise Damage(f"{self._path}: the entry of block {at} is not that of this block")
         if entries and expected != height + 1:

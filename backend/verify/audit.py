@@ -23,14 +23,7 @@ from backend.storage.checked_sqlite import OUTDATED
 from backend.storage.receipt_store import Receipts
 from backend.storage.tokens import Tokens
 from backend.trust.log.log_checks import check_log
-from backend.verify.chain_check import (
-    Progress,
-    checked_in,
-    joined,
-    mapping,
-    nothing,
-    stretches_of,
-)
+from backend.verify.chain_check import Progress, checked_in, joined, mapping, nothing, stretches_of
 from backend.verify.folder_check import require_one_ledger
 from backend.verify.folder_files import missing_chain, unusable
 

@@ -19,11 +19,7 @@ routes = Blueprint("about", __name__)  # it needs no backend, so it can be read 
 
 @routes.get("/about")
 def about() -> str:
-    return render_template(
-        "about.html",
-        fields=field_labels.fields("transaction"),
-        **_api(),
-    )
+    return render_template("about.html", fields=field_labels.fields("transaction"), **_api())
 
 
 @twins(routes, "/about", JSON_ALONE)

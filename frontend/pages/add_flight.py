@@ -14,13 +14,7 @@ from contextlib import suppress
 from flask import Blueprint, Response, redirect, render_template, request
 from werkzeug.wrappers import Response as AnyResponse
 
-from frontend.adding.flight_form import (
-    AIRPORTS,
-    asks_where,
-    problems_of,
-    record_of,
-    typed,
-)
+from frontend.adding.flight_form import AIRPORTS, asks_where, problems_of, record_of, typed
 from frontend.adding.submitted_form import SubmittedForm, form_after, token_in
 from frontend.context import backend, coverage
 from frontend.errors import BackendAway, Refused

@@ -14,12 +14,7 @@ from frontend.coverage import Airport
 from frontend.form_request import filled_in
 from frontend.question import DAYS, Question, require_known
 from frontend.questions.figures import FIGURES
-from frontend.questions.group_queries import (
-    WEEK,
-    Groups,
-    answers_by_group,
-    question_of,
-)
+from frontend.questions.group_queries import WEEK, Groups, answers_by_group, question_of
 from frontend.questions.group_rows import Row, csv_rows, other_airports, rows_of
 from frontend.twins import Twin, twins
 

@@ -11,13 +11,7 @@ from flask import Blueprint, redirect, render_template, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from frontend.form_request import FormRequest, filled_in, submit
-from frontend.lab import (
-    closed_network_form,
-    network_charts,
-    open_queue_form,
-    presets,
-    study,
-)
+from frontend.lab import closed_network_form, network_charts, open_queue_form, presets, study
 from frontend.lab.curves import STUDY_CURVE, Chart
 from frontend.twins import JSON_ALONE, Twin, twins
 

@@ -10,13 +10,7 @@ from frontend.evidence import uncited
 from frontend.form_request import filled_in
 from frontend.question import DAY, DAYS, KINDS, NUMBER, Question, require_known
 from frontend.questions import flights_of_day
-from frontend.questions.status_answers import (
-    PATH,
-    DayStatus,
-    as_json,
-    rows,
-    status_of_day,
-)
+from frontend.questions.status_answers import PATH, DayStatus, as_json, rows, status_of_day
 from frontend.search.fields import with_number
 from frontend.twins import Twin, twins
 

@@ -10,16 +10,7 @@ from frontend.context import coverage
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.filters import weekday
-from frontend.question import (
-    AS_OF,
-    CARRIER,
-    DAY,
-    DAYS,
-    ENDS,
-    Question,
-    as_of_in,
-    require_known,
-)
+from frontend.question import AS_OF, CARRIER, DAY, DAYS, ENDS, Question, as_of_in, require_known
 from frontend.questions.figures import COUNTS, together
 from frontend.questions.group_queries import Groups, answers_by_group
 from frontend.questions.group_rows import PUNCTUALITY, SORTS, Grouped, Row, rows_of

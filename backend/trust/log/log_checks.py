@@ -12,13 +12,7 @@ from backend.base.errors import Damage, NotFound
 from backend.base.words import counted
 from backend.storage.block_store import BlockStore
 from backend.storage.genesis import genesis_in
-from backend.trust.log import (
-    CHECKPOINT_NAME,
-    KEY_NAME,
-    SIGNED_ANEW,
-    VERIFIER_NAME,
-    checkpoints,
-)
+from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, SIGNED_ANEW, VERIFIER_NAME, checkpoints
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.notes import NoteError, VerifierKey, parse_key, signed_at
 from backend.trust.log.secret_keys import key_in

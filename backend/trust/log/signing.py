@@ -18,13 +18,7 @@ from backend.trust.log import CHECKPOINT_NAME, checkpoints
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.log_checks import foreign_log
 from backend.trust.log.rotation import finish_rotation, note_predecessor
-from backend.trust.log.secret_keys import (
-    LOG,
-    SecretKey,
-    exposure,
-    secret_key,
-    write_checkpoint,
-)
+from backend.trust.log.secret_keys import LOG, SecretKey, exposure, secret_key, write_checkpoint
 from backend.trust.log.successions import SUCCESSIONS_NAME
 from backend.trust.log.tree import HistoryTree
 
