@@ -24,8 +24,9 @@ from backend.index.index_file import Rows
 from backend.index.periods import DAY, MONTH, WEEKDAY, YEAR, Range, cover, date_of, day_number
 from backend.index.ranked_groups import KINDS, OF_RANKING, first_groups
 from backend.index.totals import ALL_CARRIERS, COUNTED, FIRST_WEEKDAY_SLOT, HOUR, MINUTE, SUMS
+from backend.questions.counts import DelayTotals
 from backend.questions.groups import EVERYTHING, Key, Shown, clock_time
-from backend.questions.values import AverageDelays, DelayTotals, Departures, FlightCounter
+from backend.questions.values import AverageDelays, Departures, FlightCounter
 
 Question = AverageDelays | FlightCounter
 

@@ -34,17 +34,15 @@ from backend.index.periods import DAY, date_of, day_number
 from backend.index.totals import MINUTE
 from backend.index.views import BLOCK_OF
 from backend.questions.answer_types import AsOf
+from backend.questions.counts import Delays, FlightCounts, status_of
 from backend.questions.groups import Shown
 from backend.questions.values import (
     MOST_DEPARTURES,
     AverageDelays,
-    Delays,
     Departures,
     FilterTransactions,
     FlightCounter,
-    FlightCounts,
     Options,
-    status_of,
 )
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import Wrong

@@ -10,8 +10,8 @@ from typing import Any
 from backend.index.index_file import Rows
 from backend.index.periods import Range
 from backend.index.totals import COUNTS, DESTINATION, ORIGIN, PAIR
+from backend.questions.counts import RATIOS
 from backend.questions.groups import Shown
-from backend.questions.values import RATIOS
 
 KINDS = {"origin": ORIGIN, "destination": DESTINATION, "route": PAIR}
 

@@ -1,6 +1,7 @@
 """Defines the questions that can be asked of a ledger, and answers them with the study's scan.
 
-    values        the three questions, and what is counted to answer them
+    values        the three questions, and the parameters that ask them
+    counts        what is counted to answer them, and the figures made of that
     selection     which flights an export holds
     parameters    reads questions and selections from texts
     scan          answers by walking every block

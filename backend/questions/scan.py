@@ -20,19 +20,16 @@ from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
 from backend.chain.identity import LEG_FIELDS, Leg, Stored, leg_of
 from backend.chain.summary import add_flight
+from backend.questions.counts import Delays, DelayTotals, FlightCounts, status_of
 from backend.questions.groups import GROUPS, Key, scheduled_minute
 from backend.questions.selection import Selection
 from backend.questions.values import (
     AverageDelays,
-    Delays,
-    DelayTotals,
     Departures,
     FilterTransactions,
     FlightCounter,
-    FlightCounts,
     Options,
     Selecting,
-    status_of,
 )
 from backend.storage.caches import CachedBlocks
 from backend.storage.scan_costs import DECODE, FILTER, Costs

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from backend.index import ranked_groups
+from backend.questions.counts import DELAY_NAMES
 from backend.questions.groups import Shown
-from backend.questions.values import DELAY_NAMES, AverageDelays, FlightCounter, Options
+from backend.questions.values import AverageDelays, FlightCounter, Options
 from tests.effort import tries
 from tests.index.test_answers import Chain, ask, chance_flight
 from tests.index.worlds import CARRIERS

@@ -36,10 +36,10 @@ from backend.index.index_file import (
 )
 from backend.index.queries import IndexReader
 from backend.questions.answer_types import AsOf
+from backend.questions.counts import DelayTotals
 from backend.questions.groups import GROUPS, Shown
 from backend.questions.values import (
     AverageDelays,
-    DelayTotals,
     Departures,
     FilterTransactions,
     FlightCounter,

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.base.errors import InvalidQuery
+from backend.questions.counts import status_of
 from backend.questions.values import (
     PARAMETERS,
     PROVABLE,
@@ -18,7 +19,6 @@ from backend.questions.values import (
     asked,
     options_from,
     provable,
-    status_of,
     understood,
 )
 from tests.cases import each_of

@@ -15,14 +15,8 @@ import pytest
 
 from backend.chain.block import Block, block_of, mined
 from backend.questions import scan
-from backend.questions.values import (
-    AverageDelays,
-    Delays,
-    FilterTransactions,
-    FlightCounter,
-    FlightCounts,
-    Options,
-)
+from backend.questions.counts import Delays, FlightCounts
+from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.storage import caches
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks

@@ -16,8 +16,8 @@ from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
 from backend.service.service_site import LONG_NICENESS
 from backend.serving import front, lanes
+from backend.serving.body_stream import PIECE_BYTES
 from backend.serving.environs import Environ
-from backend.serving.front import PIECE_BYTES
 from backend.serving.lanes import MOST_PATIENT_S, PATIENCE, LaneNumbers, RequestGroups
 from tests.loops import OWN_THREADS, Client, Loop, Small, answers, looping
 

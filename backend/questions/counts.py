@@ -1,0 +1,102 @@
+"""Defines the counts behind answers, and the figures that are made of them."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, field
+from operator import attrgetter, sub
+
+from backend.chain.summary import ON_TIME_BEFORE_MINUTES
+from backend.questions.groups import Key
+
+RATIOS: Mapping[str, tuple[str, str]] = {
+    "average_delay": ("sum_arr_delay", "arrived"),
+    "average_departure_delay": ("sum_dep_delay", "departed"),
+    "on_time_share_of_arrived": ("on_time", "arrived"),
+    "on_time_share_of_scheduled": ("on_time", "flights"),
+}
+"""The members of an answer about delays that are ratios, and of which two counts."""
+
+_RATIO_OF: dict[str, Callable[[object], tuple[int, int]]] = {
+    name: attrgetter(*counts) for name, counts in RATIOS.items()
+}
+
+DELAY_NAMES = ("flights", "cancelled", *RATIOS)
+"""The members of an answer about delays by which groups can be sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class DelayTotals:
+    """The seven counts from which averages are made; `chain.summary.Cell` explains them."""
+
+    flights: int = 0
+    cancelled: int = 0
+    arrived: int = 0
+    departed: int = 0
+    on_time: int = 0
+    sum_arr_delay: int = 0
+    sum_dep_delay: int = 0
+
+    def figure(self, name: str) -> float | None:
+        """Return one of DELAY_NAMES, or another count; None for a ratio to nothing."""
+        if name in _RATIO_OF:
+            part, whole = _RATIO_OF[name](self)
+            return part / whole if whole else None
+        count: int = getattr(self, name)
+        return count
+
+    def __sub__(self, other: "DelayTotals") -> "DelayTotals":
+        """Return the totals of these flights without others that are among them."""
+        return DelayTotals(*map(sub, astuple(self), astuple(other)))
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """The counts behind an answer to `average_delays`.
+
+    groups: the totals of each group that has flights. counts: how often each ARR_DELAY occurs. Both
+    are empty unless they were asked for. group_count: how many groups have flights enough to be
+    shown, if `groups` lacks some of these because they come too late; None: it has all.
+    """
+
+    totals: DelayTotals
+    groups: Mapping[Key, DelayTotals] = field(default_factory=dict)
+    counts: Mapping[int, int] = field(default_factory=dict)
+    group_count: int | None = None
+
+    def __sub__(self, later: "Delays") -> "Delays":
+        """Return the counts without those of flights that came later; both have all groups."""
+        changed = {key: self.groups[key] - totals for key, totals in later.groups.items()}
+        groups = {**self.groups, **changed}
+        left = {key: totals for key, totals in groups.items() if totals.flights}
+        return Delays(
+            self.totals - later.totals, left, Counter(self.counts) - Counter(later.counts)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FlightCounts:
+    """The answer to `flight_counter`: all flights, and those of each group if asked for.
+
+    group_count: as in `Delays`.
+    """
+
+    count: int
+    groups: Mapping[Key, int] = field(default_factory=dict)
+    group_count: int | None = None
+
+    def __sub__(self, later: "FlightCounts") -> "FlightCounts":
+        """Return the counts without those of flights that came later; both have all groups."""
+        groups = Counter(self.groups) - Counter(later.groups)
+        return FlightCounts(self.count - later.count, groups)
+
+
+def status_of(cancelled: object, arr_delay: object) -> str:
+    """Return what happened to a flight.
+
+    It is "cancelled", "no_arrival", "late" (15 minutes or more) or "on_time".
+    """
+    if cancelled:
+        return "cancelled"
+    if not isinstance(arr_delay, int):
+        return "no_arrival"
+    return "on_time" if arr_delay < ON_TIME_BEFORE_MINUTES else "late"
