@@ -13,11 +13,11 @@ from itertools import cycle, islice
 from random import Random
 from typing import Any
 
-from loadtests.bench.figures import Bound, Figure, at_least, at_most, short
+from loadtests.bench.figures import Bound, Figure, at_least, at_most, ratio, short
 from loadtests.bench.session import LONGEST_FACTOR, PAGE, SEED, Bench, load_now
 from loadtests.chains import Chain, copy_served
 from loadtests.machine import at_most_cores
-from loadtests.processes import Memory, ProgramFailed, Service, backend, exchanged, running
+from loadtests.processes import Memory, ProgramFailed, Service, Spent, backend, exchanged, running
 from loadtests.questions import KINDS, Questions, drawn, flights_of_block, paths
 from loadtests.scenarios import sent_form
 
@@ -25,30 +25,28 @@ CORES = 2  # of an import, and of verify
 
 
 def verifies(bench: Bench) -> Iterator[Figure]:
-    """Seconds that `verify` takes to check every block of the month, and its index."""
+    """How long `verify` takes for the month and its index (12), and when nothing has changed (18).
+
+    The latter is `verify --since last`, right after the former, and a share of it.
+    """
     chain = bench.month()
-    repeats = bench.repeats(f"verifying {chain.label}")
-    with at_most_cores(CORES):
-        done = [backend(chain.folder, "verify", log=bench.log)[1] for _ in repeats]
-    walls_s = [spent.wall_s for spent in done]
-    raw = spent_on(chain.flights, walls_s, [spent.cpu_s for spent in done])
-    what = f"verify of {chain.label} with its index"
-    yield Figure.of(12, what, walls_s, at_most(15), raw, unit=" s")
-
-
-def verifies_again(bench: Bench) -> Iterator[Figure]:
-    """How long `verify --since last` takes when nothing has changed, as a share of the first."""
-    chain, shares, walls_s = bench.month(), [], []
-    for _ in bench.repeats(f"verifying {chain.label} again"):
+    first, again = list[Spent](), list[Spent]()
+    for _ in bench.repeats(f"verifying {chain.label}, and again"):
         with at_most_cores(CORES):
-            first, again = (
-                backend(chain.folder, "verify", *options, log=bench.log)[1]
-                for options in ((), ("--since", "last"))
-            )
-        shares.append(again.wall_s / first.wall_s)
-        walls_s.append(again.wall_s)
-    what, raw = f"verify of {chain.label}, then --since last / at first", {"again_s": walls_s}
-    yield Figure.of(18, what, shares, at_most(0.1), raw)
+            for spent, options in ((first, ()), (again, ("--since", "last"))):
+                spent.append(backend(chain.folder, "verify", *options, log=bench.log)[1])
+    walls_s, again_s = ([of.wall_s for of in spent] for spent in (first, again))
+    raw = spent_on(chain.flights, walls_s, [of.cpu_s for of in first])
+    what = f"verify of {chain.label}"
+    yield Figure.of(12, f"{what} with its index", walls_s, at_most(15), raw, unit=" s")
+    yield ratio(
+        18,
+        f"{what}, then --since last / at first",
+        again_s,
+        walls_s,
+        at_most(0.1),
+        {"again_s": again_s},
+    )
 
 
 def exports(bench: Bench) -> Iterator[Figure]:

@@ -81,7 +81,8 @@ def measure_loads(run: Run, plan: Sequence[Load]) -> None:
     with run.results.more(loads.PLAN, RunLine) as table:
         for server, of_server in grouped(left, lambda one: one.load.server).items():
             with STARTS[server](run) as found:
-                under_test = _UnderTest(run, table, server, found)
+                shares = sorted({one.load.fraction for one in of_server})
+                under_test = _UnderTest(run, table, server, found, shares)
                 for n in range(len(of_server)):
                     under_test.make(left[n:])
             left = left[len(of_server) :]
@@ -112,14 +113,17 @@ def _told(load: Load) -> str:
 class _UnderTest:
     """A server that is ready for open runs, with its latest calibration."""
 
-    def __init__(self, run: Run, table: TableWriter, server: str, found: Measured) -> None:
+    def __init__(
+        self, run: Run, table: TableWriter, server: str, found: Measured, shares: Sequence[float]
+    ) -> None:
+        """shares: of L, that are to be measured."""
         self._run, self._table, self._found = run, table, found
         self._calibrations = f"{loads.CALIBRATION}{server}"
         more = VARIED_TIMES if found.is_service and run.options.minutes is None else 1
         self._requests = more * run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS)
         self._before = self._calibrated()
         self._rated = Rated()
-        if told := changes_told(self._before, found.queue, loads.STUDY_FRACTIONS):
+        if told := changes_told(self._before, found.queue, shares):
             run.say(told)
         if found.is_service:
             self._rated = explored(run, found, server, self._before)
@@ -170,9 +174,11 @@ class _UnderTest:
         """Which load comes now, and how long it and all that is left take.
 
         The time is known for this server; other servers are taken to be as fast. Rejected runs are
-        made once more, and a load that is measured until it is decided may end sooner.
+        made once more, and a load that is measured until it is decided may end sooner. When the
+        time is over, no new run is begun.
         """
-        own, total = (sum(map(self._takes_s, of)) / 60 for of in (left[:1], left))
+        most_s = max(0.0, self._run.until_s - monotonic())
+        own, total = (min(most_s, sum(map(self._takes_s, of))) / 60 for of in (left[:1], left))
         about = "at most" if self._run.options.until_decided else "about"
         return (
             f"{_told(left[0].load)}, runs: {left[0].lacking}, {about} {own:.1f} min of {about} "

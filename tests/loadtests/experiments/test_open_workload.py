@@ -10,6 +10,7 @@ from itertools import groupby, repeat
 from pathlib import Path
 from random import Random
 from statistics import fmean
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -247,6 +248,21 @@ def test_what_cannot_be_decided_on_a_machine_that_changes_is_said(slower: float,
 
 class TestChosenLoads:
     @pytest.mark.usefixtures("pretended")
+    def test_only_of_these_it_is_said_whether_they_can_be_decided(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked = list[Sequence[float]]()
+
+        def told(_: object, __: object, shares: Sequence[float]) -> str:
+            asked.append(shares)
+            return ""
+
+        monkeypatch.setattr(measuring, "changes_told", told)
+        words = ["run", "open-workload", "--quick", "--loads", "0.5", "--out", str(tmp_path)]
+        CliRunner().invoke(main, words)
+        assert asked == [[0.5], [0.5]]  # of the study's way and of our scan
+
+    @pytest.mark.usefixtures("pretended")
     def test_are_measured_alone_and_so_they_are_when_it_goes_on(self, tmp_path: Path) -> None:
         out = tmp_path / "out"
         words = [
@@ -430,6 +446,14 @@ class TestRepeating:
         assert left == pytest.approx(2 * own + 1, abs=0.1)  # and what comes after these loads
         own, left = (float(one) for one in re.findall(r"about ([\d.]+) min", told[1]))
         assert left == pytest.approx(own + 1, abs=0.1)
+
+    @pytest.mark.parametrize("means_s", [[0.04] * 40])
+    @pytest.mark.usefixtures("asked")
+    def test_no_more_is_left_than_the_time_that_is_given(self, tmp_path: Path) -> None:
+        said, options = list[str](), Options(Mode.EMULATED, scale=1000)
+        brief = Run(options, emulated(tmp_path), tmp_path, said.append, until_s=monotonic() + 9)
+        measuring.measure_loads(brief, [Load(STUDY, STEADY, 0.5, 3, arrivals=600)])
+        assert any("about 0.1 min of about 0.1 min left in all" in line for line in said)
 
     @pytest.mark.parametrize("means_s", [[0.04] * 40])
     def test_a_load_is_measured_until_it_is_decided(
