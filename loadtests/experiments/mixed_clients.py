@@ -198,18 +198,12 @@ def analyse(results: Results) -> Report:
     made = grouped(points, lambda point: point.line.blocks)
     of_ledger = {n: [curve for curve in found if curve.line.blocks == n] for n in made}
     sentences, plan = Sentences("mixed_clients"), QUICK if manifest["quick"] else FULL
-    throughput, latency = (sentences.one(f"{of}_figure") for of in ("throughput", "latency"))
+    words = {of: sentences.one(f"{of}_figure") for of in ("throughput", "latency")}
+    drawn = [_figures(of, made[n], n, words) for n, of in of_ledger.items()]
+    throughputs, latencies = zip(*drawn, strict=True)
     sections = [
-        Section(
-            "Throughput against clients",
-            sentences("window"),
-            [_throughput_figure(of, made[n], n, throughput) for n, of in of_ledger.items()],
-        ),
-        Section(
-            "Latency against clients",
-            sentences("latency"),
-            [_latency_figure(of, made[n], n, latency) for n, of in of_ledger.items()],
-        ),
+        Section("Throughput against clients", sentences("window"), throughputs),
+        Section("Latency against clients", sentences("latency"), latencies),
         Section("Bounds of a closed system", sentences("bounds", cores=cores), [_bounds(found)]),
         Section(
             "What a client does",
@@ -272,10 +266,10 @@ def _metrics(found: Sequence[Curve]) -> Iterator[Metric]:
 # --- the study's figures ---------------------------------------------------------------------
 
 
-def _throughput_figure(
-    curves: Sequence[Curve], made: Sequence[Point], blocks: int, told: str
-) -> Figure:
-    """Figure 1 of the study for one ledger. made: its points, accepted or rejected."""
+def _figures(
+    curves: Sequence[Curve], made: Sequence[Point], blocks: int, words: Mapping[str, str]
+) -> tuple[Figure, Figure]:
+    """Figures 1 and 2 of the study for one ledger. made: its points, accepted or rejected."""
     of_place = {curve.line.place: curve for curve in curves}
     table = Table.of(
         f"A ledger of {blocks} blocks",
@@ -290,42 +284,22 @@ def _throughput_figure(
                 "Share of its bound / %",
                 lambda p: of_place[p.line.place].share(p) if p.is_accepted else None,
             ),
+            ("R / ms", lambda p: 1000 * p.response.value),
+            ("95 %", lambda p: p.response.give_or_take(1000) if p.is_accepted else NONE),
             ("Service's processor time / ms", lambda p: 1000 * p.service_demand_s),
         ],
         "Processor time is that of an interaction, with the miner's; in process the clients are "
         "part of the service. Rows of rejected runs have no interval, and are used for no finding.",
     )
-    return figure(
-        f"Throughput, {blocks} blocks",
-        told,
-        Axis("clients N"),
-        Axis("interactions / s", is_logarithmic=True),
+    xs, ys = (
         _series(curves, made, lambda point: point.throughput, Curve.most_per_s),
-        table,
-    )
-
-
-def _latency_figure(
-    curves: Sequence[Curve], made: Sequence[Point], blocks: int, told: str
-) -> Figure:
-    """Figure 2 of the study for one ledger. made: its points, accepted or rejected."""
-    table = Table.of(
-        f"Latency, {blocks} blocks",
-        made,
-        [
-            ("Clients are", lambda p: NAMES[p.line.place]),
-            ("N", lambda p: p.line.customers),
-            ("R / ms", lambda p: 1000 * p.response.value),
-            ("95 %", lambda p: p.response.give_or_take(1000) if p.is_accepted else NONE),
-        ],
-    )
-    return figure(
-        f"Latency, {blocks} blocks",
-        told,
-        Axis("clients N"),
-        Axis("mean latency / ms", is_logarithmic=True),
         _series(curves, made, lambda point: point.response, Curve.least_s, 1000),
-        table,
+    )
+    n, of = Axis("clients N"), f"{blocks} blocks"
+    x, r = (Axis(name, is_logarithmic=True) for name in ("interactions / s", "mean latency / ms"))
+    return (
+        figure(f"Throughput, {of}", words["throughput"], n, x, xs, table),
+        figure(f"Latency, {of}", words["latency"], n, r, ys),
     )
 
 

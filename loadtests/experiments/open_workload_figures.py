@@ -19,7 +19,7 @@ from loadtests.lab.gaps import waterfall
 from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
+from loadtests.lab.report.drawing import NO_TABLE, Axis, Series, Shape, Source, figure
 from loadtests.lab.sentences import Sentences
 from loadtests.models import recorded
 from loadtests.models.gap_ledger import Calibrated, Model, Recorded, account, ledger
@@ -65,7 +65,7 @@ def response(points: Sequence[Steady], short: Sequence[AsTheStudy]) -> Figure:
     return against_load(SENTENCES.one("response"), series, table)
 
 
-def against_load(words: str, series: Sequence[Series], table: Table) -> Figure:
+def against_load(words: str, series: Sequence[Series], table: Table = NO_TABLE) -> Figure:
     """A figure of response times against load, of those series that have points."""
     x = Axis("arrival rate as a share of L")
     y = Axis("mean response time / E[S]", limits=(0, 12))

@@ -64,9 +64,8 @@ def analyse(results: Results) -> Report:
     under_load: list[Table | Figure] = []
     if steady:
         series = figures.layers(steady, "formula of one worker")
-        numbers = Table("", (), ())  # they are in the table beside it
         words = SENTENCES.one("response")
-        under_load = [_open_table(steady), figures.against_load(words, series, numbers)]
+        under_load = [_open_table(steady), figures.against_load(words, series)]
     sections = [
         Section("One customer", SENTENCES("alone"), [_service_times(found)]),
         Section("Under load", SENTENCES("load", keys=looked_at), under_load),

@@ -352,10 +352,8 @@ def _figure(found: Cells, told: str) -> Figure:
         of_way = [known(found, way, kind) for kind in KINDS]
         means = [estimated(one.mean_s) if one else None for one in of_way]
         series.append(measured(WAYS[way], _SOURCES[way], names, means, shape="bars"))
-    rows = [(kind, one.name, one.ys[at]) for at, kind in enumerate(KINDS) for one in series]
-    table = Table("Mean service times", ("Request", "Answered by", "E[S] / s"), rows, digits=4)
     x, y = Axis("request"), Axis("E[S] / s", is_logarithmic=True)
-    return figure("Mean service times", told, x, y, series, table)
+    return figure("Mean service times", told, x, y, series)
 
 
 def _reads_table(found: Cells) -> Table:

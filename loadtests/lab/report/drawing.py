@@ -88,10 +88,13 @@ class Axis:
     ticks: Sequence[float] = ()
 
 
+NO_TABLE = Table("", (), ())
+
+
 def figure(
-    title: str, told: str, x: Axis, y: Axis, series: Sequence[Series], table: Table
+    title: str, told: str, x: Axis, y: Axis, series: Sequence[Series], table: Table = NO_TABLE
 ) -> Figure:
-    """A figure of these series, with its content in words and its numbers as a table."""
+    """A figure of these series, with its content in words and its numbers, if not elsewhere."""
     return Figure(title, drawn(x, y, series), told, table)
 
 
