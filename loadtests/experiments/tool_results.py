@@ -23,7 +23,6 @@ import numpy as np
 from loadtests.experiments.open_workload_comparison import FORECASTS, percent
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.run import REQUESTS
-from loadtests.lab import response_times
 from loadtests.lab.content import Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.repeated import rows_by_run
@@ -404,7 +403,7 @@ def groups(results: Results) -> list[Group]:
     named = ({"one customer": alone} if alone else {}) | {
         name: [run.times for run in same] for name, same in loads.items()
     }
-    return response_times.of_runs(named)
+    return [Group(name, times) for name, times in named.items()]
 
 
 def _table(loads: Sequence[Load]) -> Table:

@@ -4,12 +4,14 @@ They are computed by `loadtests.models.gap_ledger`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 from loadtests.lab.content import Cell, Figure, Table
+from loadtests.lab.repeated import Estimate
+from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
 from loadtests.lab.sentences import Sentences
+from loadtests.models.estimates import Interval
 from loadtests.models.gap_ledger import Cause, Ledger
 from loadtests.models.sequential import LEAST_VALUES
 
@@ -31,69 +33,52 @@ WORDS: Mapping[Cause, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A cause, what it adds in ms, and the ends of its interval if that is known."""
-
-    cause: Cause
-    amount: float
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def is_seen(self) -> bool:
-        """Whether it is worth telling: its interval excludes 0."""
-        return self.low is not None and self.high is not None and self.low * self.high > 0
+def entries_of(found: Ledger, predicted_s: float) -> dict[Cause, Estimate]:
+    """What each cause adds in ms, from the prediction to the measurement."""
+    return {
+        cause: _entry(amount_s, found.intervals.get(cause), predicted_s)
+        for cause, amount_s in reversed([*found.entries_s.items()])
+    }
 
 
-def entries_of(found: Ledger, predicted_s: float) -> list[Entry]:
-    """The entries of a ledger, from the prediction to the measurement."""
-    entries = []
-    for cause, amount_s in reversed([*found.entries_s.items()]):
-        interval = found.intervals.get(cause)
-        if abs(amount_s) < _ALIKE * predicted_s:
-            entries.append(Entry(cause, 0.0))
-        elif interval is None:
-            entries.append(Entry(cause, 1000 * amount_s))
-        else:
-            entries.append(
-                Entry(cause, *(1000 * s for s in (amount_s, interval.low, interval.high)))
-            )
-    return entries
+def _entry(amount_s: float, interval: Interval | None, predicted_s: float) -> Estimate:
+    if abs(amount_s) < _ALIKE * predicted_s:
+        return Estimate(0.0)
+    return estimated(interval.times(1000)) if interval else Estimate(1000 * amount_s)
 
 
 def waterfall(title: str, found: Ledger, predicted_s: float) -> Figure:
     """The figure of a gap. It tells the causes that are seen, or without intervals the largest."""
     entries, predicted = entries_of(found, predicted_s), 1000 * predicted_s
-    largest = sorted(entries, key=lambda entry: -abs(entry.amount))[:1]
-    seen = [entry for entry in entries if entry.is_seen] if found.gap else largest
-    measured = predicted + sum(entry.amount for entry in entries)
+    largest = sorted(entries, key=lambda cause: -abs(entries[cause].value))[:1]
+    seen = [cause for cause, of in entries.items() if of.high is not None and of.is_finding]
+    measured = predicted + sum(of.value for of in entries.values())
     told = SENTENCES.one(
         "gap",
         found=found,
         size=measured - predicted,
-        seen=seen,
+        seen={cause: entries[cause] for cause in (seen if found.gap else largest)},
         words=WORDS,
         least=LEAST_VALUES,
     )
     rows: list[Sequence[Cell]] = [
         ("predicted", predicted, None, None),
-        *((str(entry.cause), entry.amount, entry.low, entry.high) for entry in entries),
+        *((str(cause), of.value, of.low, of.high) for cause, of in entries.items()),
         ("measured", measured, None, None),
     ]
     table = Table(title, ("Cause", "Adds / ms", "from", "to"), rows, digits=4)
     return Figure(title, _drawn(predicted, entries, measured), told, table)
 
 
-def _drawn(predicted: float, entries: Sequence[Entry], measured: float) -> str:
-    amounts = [entry.amount for entry in entries]
+def _drawn(predicted: float, entries: Mapping[Cause, Estimate], measured: float) -> str:
+    amounts = [of.value for of in entries.values()]
     levels = list(accumulate(amounts, initial=predicted))
     low, high = (
         [None if end is None else at + end for end, at in zip(ends, levels, strict=False)]
-        for ends in ([entry.low for entry in entries], [entry.high for entry in entries])
+        for ends in ([of.low for of in entries.values()], [of.high for of in entries.values()])
     )
     floor, top = _limits([value for value in (*levels, *low, *high) if value is not None])
-    names = ["predicted", *(str(entry.cause) for entry in entries), "measured"]
+    names = ["predicted", *map(str, entries), "measured"]
     begins = [floor, *levels[:-1], floor]
     widths = [predicted - floor, *amounts, measured - floor]
     sources = ["model", *("study" if amount >= 0 else "second" for amount in amounts), "ours"]

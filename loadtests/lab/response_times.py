@@ -252,11 +252,6 @@ def _means_over_time(group: Group) -> list[float | None]:
     return [1000 * float(total / count) if count else None for total, count in pairs]
 
 
-def of_runs(runs: Mapping[str, Sequence[Times]]) -> list[Group]:
-    """Groups by name."""
-    return [Group(name, times) for name, times in runs.items()]
-
-
 def groups_of(results: Results) -> list[Group]:
     """The accepted open and closed runs of a folder, by their names without the number."""
     rows, times_by_group = rows_by_run(results), dict[str, list[Times]]()
@@ -266,7 +261,7 @@ def groups_of(results: Results) -> list[Group]:
             continue
         if times := times_of(rows[run], is_open=line["workload"] == "open"):
             times_by_group.setdefault(_NUMBER.sub("", run), []).append(times)
-    return of_runs(times_by_group)
+    return [Group(name, times) for name, times in times_by_group.items()]
 
 
 def is_of_load(line: Mapping[str, str]) -> bool:

@@ -61,5 +61,5 @@ def test_a_gap_tells_the_causes_that_are_seen_or_the_largest_if_none_has_an_inte
 
 
 def test_what_is_nothing_beside_the_prediction_is_none() -> None:
-    (entry,) = entries_of(ledger({Cause.SAMPLING: 1e-12}), 0.1)
-    assert (entry.amount, entry.low) == (0.0, None)
+    entries = entries_of(ledger({Cause.SAMPLING: 1e-12}), 0.1)
+    assert (entries[Cause.SAMPLING].value, entries[Cause.SAMPLING].low) == (0.0, None)
