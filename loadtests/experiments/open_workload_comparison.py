@@ -316,8 +316,7 @@ def progress(results: Results, key: LoadKey, each_s: float) -> tuple[bool, str]:
     if more is None:
         return False, f"{known}: it cannot be said yet when this is decided"
     minutes = max(1, ceil(more * each_s / 60))
-    unit = "minute" if minutes == 1 else "minutes"
-    return False, f"{known}: decided in about {minutes} {unit}; {more} more needed"
+    return False, f"{known}; {more} more would decide it, in about {minutes} min"
 
 
 def percent(difference: Interval, of: float) -> str:

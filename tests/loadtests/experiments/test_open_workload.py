@@ -103,6 +103,17 @@ def test_who_watches_is_told_why_no_run_counts(
     assert comparing.progress(results, run.key, 1.0) == (False, f"no run counts yet: {why}")
 
 
+def test_who_watches_is_told_how_much_more_would_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [a_run(0.5, slower, seed) for seed, slower in enumerate((1.0, 1.02, 0.98))]
+    monkeypatch.setattr(loads, "open_runs", lambda results: runs)
+    is_decided, told = comparing.progress(Results(tmp_path), runs[0].key, 90.0)
+    more, minutes = map(int, re.findall(r"(\d+) more would decide it, in about (\d+) min", told)[0])
+    assert not is_decided
+    assert minutes == pytest.approx(1.5 * more, abs=1)
+
+
 def sent_late(row: Row) -> Row:
     """The row if the generator had planned to send it long before."""
     return replace(row, intended_s=row.intended_s - SERVICE_S)
@@ -468,7 +479,7 @@ class TestRepeating:
         assert made == {"0.5": LEAST_VALUES, "0.85": 9}  # three times as many as planned
         assert len(asked) == 15  # one after each run, and one before
         assert any("calibrations: 5: the forecast does not hold" in line for line in said)
-        assert any("needed" in line for line in said)
+        assert any("more would decide it" in line for line in said)
         points = steady_points(open_runs(results), is_until_decided=True)
         verdicts = [point.forecast for point in points]
         assert verdicts == [Verdict.DISAGREES, Verdict.NOT_DECIDED]
