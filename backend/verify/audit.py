@@ -113,12 +113,13 @@ def _verify_blocks(
         chain = joined(stretches, results, heights[-1], progress)
         require_one_ledger(folder, store, accepts_loss=False)
         problem = _index_problem(index, store, chain.sum, examined()) if index else ""
-        if index and index.position and not problem:
-            index.close()  # SQLite must not be open where a process forks that opens it, too
+    if index and index.position and not problem:
+        index.close()  # SQLite must not be open where a process forks that opens it, too
+        with mapping(processes) as each:
             problems = each(partial(_wrong_part_in, folder, index.path), PARTS)
             problem = next(filter(None, problems), "")
-        if problem:
-            raise Damage(f"the index is wrong: {problem}; run `reindex`")
+    if problem:
+        raise Damage(f"the index is wrong: {problem}; run `reindex`")
 
 
 def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:

@@ -6,15 +6,15 @@ each stretch must agree with the start of the next, so that nothing is taken on 
 errors, the one at the lowest height is raised.
 """
 
-import fcntl
-import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from backend.base.errors import Damage, DamagedBlock, FlightchainError, NotFound
 from backend.base.processes.parent_death import die_with_parent
@@ -30,15 +30,12 @@ from backend.storage.codec import Frame, FrameError, body_of, whole_frame
 from backend.storage.layout import Place
 
 BLOCKS_AT_ONCE = 64
-PIPE_BYTES = 2**20  # holds the results of hundreds of stretches until they are read
 
 Progress = Callable[[int, int], None]  # blocks done, blocks to do
 Summand = Callable[[Block, Columns], int]  # what a checked block adds to a sum over the chain
 End = tuple[int, int]  # file and offset where the next frame must start
 
 TWO_READINGS = "two readings of it differ; check the disk, and run `verify` again"
-
-_processes = multiprocessing.get_context("fork")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,61 +217,34 @@ def mapping(processes: int) -> Iterator[Each]:
     """A function like `map` whose work is done by so many processes; if one, by this process.
 
     The processes start when the function is called, and no other thread may be running then. They
-    are ended when the context is left.
+    are killed if the context is left with an error.
     """
-    with ExitStack() as workers:
-
-        def each(action: Callable[[Task], Result], tasks: Sequence[Task], /) -> Iterator[Result]:
-            results = [
-                workers.enter_context(_worker(action, tasks[number::processes]))
-                for number in range(processes)
-            ]
-            return (_received(results[at % processes]) for at in range(len(tasks)))
-
-        yield map if processes == 1 else each
-
-
-@contextmanager
-def _worker(action: Callable[[Task], object], tasks: Sequence[Task]) -> Iterator[Connection]:
-    """Start a process that does `action` with each task. Yields the pipe for its results."""
-    theirs, ours = _processes.Pipe(duplex=False)
-    fcntl.fcntl(ours.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    process = _processes.Process(target=_work, args=(action, tasks, ours), daemon=True)
-    process.start()
-    ours.close()
-    try:
-        yield theirs
-    finally:
-        theirs.close()
-        process.kill()
-        process.join()
-        process.close()
-
-
-def _work(action: Callable[[Task], object], tasks: Sequence[Task], ours: Connection) -> None:
-    """Run as a process that checks: send each result, up to the first error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides
-    die_with_parent(signal.SIGKILL)
-    for task in tasks:
+    if processes == 1:
+        yield map
+        return
+    with ProcessPoolExecutor(processes, get_context("fork"), _begin) as pool:
         try:
-            found = action(task)
-        except (FlightchainError, OSError) as error:
-            ours.send(error)
-            return
-        ours.send(found)
+            yield lambda action, tasks: _results(pool.map(action, tasks))
+        except BaseException:
+            for process in active_children():
+                process.kill()
+            raise
 
 
-def _received(theirs: Connection) -> Any:
+def _begin() -> None:
+    """Begin a process that checks. The process that started it decides about Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent(signal.SIGKILL)
+
+
+def _results(results: Iterator[Result]) -> Iterator[Result]:
     try:
-        found = theirs.recv()
-    except (EOFError, OSError):  # it may have died in the middle of a result
+        yield from results
+    except BrokenProcessPool:
         raise FlightchainError(
             "a process that checked a part died, perhaps because memory ran out; "
             "try again with `--processes 1`"
         ) from None
-    if isinstance(found, Exception):
-        raise found
-    return found
 
 
 def checked_in(folder: Path, summand: Summand, stretch: Stretch) -> Checked:

@@ -360,10 +360,12 @@ def test_several_processes_name_the_first_of_two_damaged_blocks(folder: Path, fi
         verify(folder, processes=3)
 
 
-def test_a_process_that_dies_is_an_error_and_none_is_left(good: Path) -> None:
-    def die(stretch: Stretch) -> Checked:
-        os._exit(1)
+def die(_: Stretch) -> Checked:
+    """As a process does when memory runs out."""
+    os._exit(1)
 
+
+def test_a_process_that_dies_is_an_error_and_none_is_left(good: Path) -> None:
     with closing(BlockStore(good)) as store:
         stretches = list(stretches_of(store, TIP))
     with (
