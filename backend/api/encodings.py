@@ -7,11 +7,12 @@ sent with `Vary`: a small one has one form, which suits every client.
 """
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Protocol
 
 import zstandard
+from werkzeug.http import parse_accept_header
 
 LEAST_BYTES = 1024
 GZIP_LEVEL, ZSTD_LEVEL = 5, 3
@@ -50,17 +51,11 @@ def _preferred(accepted: str) -> str:
     return "" if best == "identity" else best
 
 
-def weights(header: str) -> dict[str, float]:
+@lru_cache(maxsize=128)
+def weights(header: str) -> Mapping[str, float]:
     """Return the names in an Accept or Accept-Encoding header, in lower case, with q-values."""
-    q_values: dict[str, float] = {}
-    for part in header.split(","):
-        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        weight = next((p[2:] for p in parameters if p.startswith("q=")), "1")
-        try:
-            q_values[name] = min(1.0, max(0.0, float(weight)))
-        except ValueError:
-            q_values[name] = 0.0
-    return q_values
+    lowest_first = reversed(parse_accept_header(header))
+    return {name.partition(";")[0].lower(): q_value for name, q_value in lowest_first}
 
 
 def compressed(encoding: str, body: bytes) -> bytes:
