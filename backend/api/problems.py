@@ -153,9 +153,6 @@ def shown_errors(problems: Sequence[InvalidInput]) -> list[dict[str, Any]]:
 
 def _of_http(error: HTTPException) -> Response:
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
-    if status < HTTPStatus.BAD_REQUEST:  # a redirect is an HTTPException too
-        answered: Response = error.get_response()  # type: ignore[assignment]
-        return answered
     more = {"field": "body"} if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE else {}
     detail = error.description or HTTPStatus(status).description
     if status == HTTPStatus.NOT_FOUND:

@@ -52,8 +52,8 @@ from backend.mempool.store import Store
 from backend.mempool.syncs import GroupCommit
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
-from backend.storage import unfinished_restore
 from backend.storage.genesis import Genesis
+from backend.storage.unfinished_restore import unfinished_restore
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
@@ -229,8 +229,8 @@ class Mempool:
         """
         with self.locked():
             mined = self._chain_transactions()
-            if not mined and unfinished_restore.is_unfinished(self._settings.folder):
-                raise TryLater(unfinished_restore.words(self._settings.folder), retry_after_s=60)
+            if not mined and (problem := unfinished_restore(self._settings.folder)):
+                raise TryLater(problem, retry_after_s=60)
             with self._lock:
                 self._look_and_repair()
             yield mined

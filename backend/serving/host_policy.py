@@ -52,7 +52,7 @@ class HostPolicy:
         """more: further names as `names_in` takes them. machine: the host name of this machine."""
         own = {LOOPBACK_NAME, _compared(listens_at), *names_in(more)}
         address = _address(listens_at)
-        if listens_at != LOOPBACK_NAME and not (address and address.is_loopback):
+        if not is_loopback(listens_at):
             own |= {machine.lower(), f"{machine.lower().removesuffix('.local')}.local"}
         self._names = own
         self._takes_any_address = address is not None and address.is_unspecified
@@ -89,6 +89,12 @@ class HostPolicy:
         if address is not None and (address.is_loopback or self._takes_any_address):
             return True
         return _compared(name) in self._names
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches what listens at a host."""
+    address = _address(host)
+    return host == LOOPBACK_NAME if address is None else address.is_loopback
 
 
 def names_in(text: str) -> frozenset[str]:

@@ -23,10 +23,11 @@ from backend.chain.block import Block, header_from
 from backend.chain.block_rules import check_header
 from backend.chain.merkle import frontier_of
 from backend.chain.state import ChainState, empty_state, genesis
-from backend.storage import layout, unfinished_restore
+from backend.storage import layout
 from backend.storage.codec import compress, frame_from, frame_of
 from backend.storage.layout import ENTRY_BYTES, Place
 from backend.storage.recovery import Pending, recover
+from backend.storage.unfinished_restore import unfinished_restore
 
 WRITER_LOCK_NAME = "writer.lock"
 NOTICE_AFTER_S, LONGEST_WAIT_S = 5.0, 600.0  # of who waits for another writer
@@ -90,7 +91,8 @@ class BlockWriter:
 
         wait: wait for another writer, ten minutes at most.
         """
-        self._require_no_restore()
+        if problem := unfinished_restore(self._settings.folder):  # rather than begin a chain there
+            raise WriteFailed(problem)
         files.make_folder(self._blocks)
         self._acquire_lock(wait=wait)
         try:
@@ -100,12 +102,6 @@ class BlockWriter:
         except BaseException:
             self.release()
             raise
-
-    def _require_no_restore(self) -> None:
-        """Raise WriteFailed rather than begin a chain where a backup is being put in place."""
-        folder = self._settings.folder
-        if unfinished_restore.is_unfinished(folder):
-            raise WriteFailed(unfinished_restore.words(folder))
 
     def _acquire_lock(self, *, wait: bool) -> None:
         """Take the lock; who waits for long is told for what."""

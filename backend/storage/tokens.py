@@ -9,7 +9,6 @@ randomness. A checksum beside it tells a damaged entry from an unknown token.
 
 import hashlib
 import hmac
-import ipaddress
 import secrets
 import zlib
 from pathlib import Path
@@ -20,6 +19,7 @@ from msgspec.structs import replace
 from backend.base import files
 from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllowed
 from backend.base.settings import Settings, variable
+from backend.serving.host_policy import is_loopback
 
 FILE_NAME = "tokens.json"
 MAX_NAME_CHARACTERS = 60
@@ -55,16 +55,9 @@ def reachable(settings: Settings) -> str:
     """The setting that makes the service or the frontend public, and its value; "" if none does."""
     for name in ("host", "frontend_host"):
         host = getattr(settings, name)
-        if not _is_loopback(host):
+        if not is_loopback(host):
             return f"{variable(name)} {host}"
     return ""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 class Tokens:

@@ -9,12 +9,9 @@ from pathlib import Path
 from backend.storage import layout
 
 
-def is_unfinished(folder: Path) -> bool:
-    """Return whether a restore into `folder` is at work, or was killed."""
+def unfinished_restore(folder: Path) -> str:
+    """Return a message if a restore into `folder` is at work, or was killed; "" if none is."""
     stage = folder / layout.RESTORING_FOLDER
-    return stage.exists() and not (folder / layout.BLOCKS_FOLDER).exists()
-
-
-def words(folder: Path) -> str:
-    """Return a message about an unfinished restore into `folder`, and what to do."""
+    if not stage.exists() or (folder / layout.BLOCKS_FOLDER).exists():
+        return ""
     return f"a backup was restored to {folder}, but not completely; restore it again"

@@ -1,11 +1,11 @@
 """`/about`: what the ledger is, what it protects, what its words mean, how programs ask it."""
 
-import ipaddress
 from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Blueprint, render_template, request
 
+from backend.serving.host_policy import is_loopback
 from frontend import field_labels
 from frontend.context import settings
 from frontend.settings import EVERYWHERE, Settings, for_url
@@ -51,13 +51,6 @@ def api_for(settings: Settings, visited: str, *, is_proxied: bool) -> str | None
         return f"http://{for_url(visited)}:{PORT_BEHIND_NGINX}"
     service = urlsplit(settings.backend_url)
     host = settings.backend_host or service.hostname or ""
-    if host in EVERYWHERE or (_is_loopback(host) and _is_loopback(visited)):
+    if host in EVERYWHERE or (is_loopback(host) and is_loopback(visited)):
         return f"http://{for_url(visited)}:{service.port or 80}"
-    return None if _is_loopback(host) else settings.backend_url
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return None if is_loopback(host) else settings.backend_url

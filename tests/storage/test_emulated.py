@@ -20,12 +20,6 @@ def test_a_block_takes_what_the_study_measured() -> None:
     assert pytest.approx(0.085) == BLOCK_S
 
 
-@pytest.mark.parametrize("speedup", [0, -1])
-def test_a_disk_that_is_infinitely_slow_or_goes_back_in_time_is_refused(speedup: int) -> None:
-    with pytest.raises(ValueError, match=f"speedup {speedup}"):
-        EmulatedDisk(speedup)
-
-
 def test_what_a_wait_was_too_long_is_taken_off_the_next() -> None:
     disk = EmulatedDisk(100)
     for _ in range(2):

@@ -23,10 +23,11 @@ from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
 from backend.mempool.watermark import Mark, Watermark
 from backend.sealing.miner import Sealer
 from backend.sealing.miner_status import LOCK_NAME as MINER_LOCK_NAME
-from backend.storage import layout, tokens, unfinished_restore
+from backend.storage import layout, tokens
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME
 from backend.storage.genesis import Genesis
+from backend.storage.unfinished_restore import unfinished_restore
 from backend.trust.log.successions import SUCCESSIONS_NAME
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
@@ -124,7 +125,7 @@ def _empty_stage(folder: Path) -> Path:
     """
     stage = folder / layout.RESTORING_FOLDER
     found = {p.name for p in folder.iterdir() if p.suffix != ".lock" and p.name != "lost+found"}
-    ours = {stage.name, *MOVED_FIRST} if unfinished_restore.is_unfinished(folder) else set()
+    ours = {stage.name, *MOVED_FIRST} if unfinished_restore(folder) else set()
     if not found <= ours:
         raise BackupRefused(
             f"{folder} is not empty, it holds {', '.join(sorted(found))}; if the backup is to "
