@@ -16,7 +16,7 @@ from backend.api.flight_lines import CSV, LEG_NAMES, table
 from backend.base.settings import PROJECT
 from backend.ledger.ledger import Ledger
 from backend.questions.selection import Selection
-from backend.questions.values import AverageDelays, FilterTransactions, Question
+from backend.questions.values import FilterTransactions, Question, asked_for
 from backend.trust.proofs.prover import Anchor
 
 VERIFY = PROJECT / "scripts" / "verify.py"
@@ -79,16 +79,8 @@ def _flights(ledger: Ledger, question: Question, answer: Any) -> Iterable[bytes]
     """Return the flights behind an answer, as CSV."""
     if isinstance(question, FilterTransactions):
         return [table(CSV, LEG_NAMES, answer.flights, answer.as_of)]
-    days = question.INITIAL_DATE, question.FINAL_DATE
-    if isinstance(question, AverageDelays):
-        selection = Selection(*days, OP_CARRIER_AIRLINE_ID=question.OP_CARRIER_AIRLINE_ID)
-    else:
-        selection = Selection(
-            *days,
-            ORIGIN_CITY_NAME=question.ORIGIN_CITY_NAME,
-            DEST_CITY_NAME=question.DEST_CITY_NAME,
-        )
-    return lines_of(ledger, CSV, selection, answer.as_of)
+    asked: dict[str, Any] = asked_for(question)
+    return lines_of(ledger, CSV, Selection(**asked), answer.as_of)
 
 
 class _Sink:

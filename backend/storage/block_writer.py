@@ -144,7 +144,8 @@ class BlockWriter:
             frame = frame_of(block.header_bytes, block.body, body)
             file = self._file_for(block.header.height)
             files.write_at(file.descriptor, frame, file.end, file.path)
-            self._uncommitted.append(_place_of(block, file, len(frame)))
+            place = layout.place_of(block, file.first_height, file.end, len(frame))
+            self._uncommitted.append(place)
             file.end += len(frame)
             self._state = state.applied(block)
 
@@ -247,9 +248,3 @@ class BlockWriter:
             os.close(self._table)
         self._file, self._table, self._tip, self._state = None, -1, None, None
         self._uncommitted.clear()
-
-
-def _place_of(block: Block, file: _OpenFile, length: int) -> Place:
-    header = block.header
-    counts = (header.first_transaction, header.transaction_count)
-    return Place(bytes.fromhex(block.hash), file.first_height, file.end, length, *counts)

@@ -21,6 +21,8 @@ import struct
 import zlib
 from typing import NamedTuple
 
+from backend.chain.block import Block
+
 BLOCKS_FOLDER = "blocks"
 TABLE_NAME = "heights.dat"
 RESTORING_FOLDER = "restoring"  # in the chain's folder, while a backup is put in its place
@@ -78,6 +80,13 @@ class Place(NamedTuple):
         """Return the 64 bytes of this entry."""
         data = _ENTRY.pack(*self)
         return data + _CRC.pack(zlib.crc32(data))
+
+
+def place_of(block: Block, file: int, offset: int, length: int) -> Place:
+    """Return the place of a block. file, offset, length: as in `Place`."""
+    header = block.header
+    counts = header.first_transaction, header.transaction_count
+    return Place(bytes.fromhex(block.hash), file, offset, length, *counts)
 
 
 def place_from(entry: bytes) -> Place | None:

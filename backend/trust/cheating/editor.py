@@ -15,7 +15,6 @@ from backend.chain.state import empty_state
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import compress, frame_of
-from backend.storage.layout import Place
 from backend.trust.log import CHECKPOINT_NAME
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.secret_keys import LOG, log_key, secret_key, write_checkpoint
@@ -94,15 +93,6 @@ def _written(blocks: Sequence[Block]) -> tuple[bytes, bytes]:
     data, table = bytearray(), bytearray()
     for block in blocks:
         frame = frame_of(block.header_bytes, block.body, compress(block.body))
-        header = block.header
-        place = Place(
-            bytes.fromhex(block.hash),
-            0,
-            len(data),
-            len(frame),
-            header.first_transaction,
-            header.transaction_count,
-        )
+        table += layout.place_of(block, 0, len(data), len(frame)).packed()
         data += frame
-        table += place.packed()
     return bytes(data), bytes(table)
