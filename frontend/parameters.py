@@ -48,6 +48,11 @@ def known_of(path: str, query: str) -> str:
     return "&".join(part for part, name in names if not FOLLOWING.fullmatch(name))
 
 
+def values_of(name: str) -> list[str]:
+    """Return the values of a parameter that may be given several times, each once."""
+    return list(dict.fromkeys(filter(None, map(str.strip, request.args.getlist(name)))))
+
+
 def require_single() -> None:
     """Raise Refused for a parameter that is given twice: a page would show one of its values.
 

@@ -8,6 +8,7 @@ that has passed and stayed in memory, `block_again` looks at the CRC alone.
 import hashlib
 import threading
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -131,9 +132,9 @@ def verified_block(
     """
     costs = Costs() if costs is None else costs
     start_s = perf_counter()
-    frame, header = _unpacked(data, height)
+    frame, header = opened(data, height)
     start_s = costs.spend(HASH, start_s)
-    body = _body(frame, height)
+    body = sound_body(frame, height)
     start_s = costs.spend(DECOMPRESS, start_s)
     digest = hashlib.sha256(frame.header_bytes).digest()
     block_hash = digest.hex()
@@ -157,19 +158,23 @@ def block_again(data: bytes, height: int, hash_on_record: bytes) -> Block:
     Only its checksum is compared. That spares the hashing, which takes half of the time where a
     processor has no instructions for it. Raises DamagedBlock.
     """
-    frame, header = _unpacked(data, height)
-    return Block(header, frame.header_bytes, hash_on_record.hex(), _body(frame, height))
+    frame, header = opened(data, height)
+    return Block(header, frame.header_bytes, hash_on_record.hex(), sound_body(frame, height))
 
 
-def _unpacked(data: bytes, height: int) -> tuple[Frame, Header]:
+def opened(
+    data: bytes, height: int, read_header: Callable[[bytes], Header] = decode_header
+) -> tuple[Frame, Header]:
+    """Return the frame that `data` is, and the header in it. Raises DamagedBlock."""
     try:
         frame = whole_frame(data)
-        return frame, decode_header(frame.header_bytes)
+        return frame, read_header(frame.header_bytes)
     except (FrameError, HeaderError) as error:
         raise DamagedBlock(height, str(error)) from error
 
 
-def _body(frame: Frame, height: int) -> bytes:
+def sound_body(frame: Frame, height: int) -> bytes:
+    """Return the uncompressed body of a frame. Raises DamagedBlock."""
     try:
         return body_of(frame)
     except FrameError as error:

@@ -19,14 +19,14 @@ from typing import Protocol, TypeVar
 from backend.base.errors import Damage, DamagedBlock, FlightchainError, NotFound
 from backend.base.processes.parent_death import die_with_parent
 from backend.base.words import counted
-from backend.chain.block import Block, Header, HeaderError, header_from
+from backend.chain.block import Block, header_from
 from backend.chain.block_rules import check
 from backend.chain.canonical import sha256_hex
 from backend.chain.columns import Columns
 from backend.chain.merkle import Frontier, frontier_of
 from backend.chain.state import ChainState, empty_state
 from backend.storage.block_store import BlockStore
-from backend.storage.codec import Frame, FrameError, body_of, whole_frame
+from backend.storage.codec import opened, sound_body
 from backend.storage.layout import Place
 
 BLOCKS_AT_ONCE = 64
@@ -111,7 +111,7 @@ def _upon(store: BlockStore, history: Frontier, last: Place, count: int) -> Stre
     """
     height = history.size - 1
     _, frame = store.frame(height)
-    header = _opened(frame, height)[1]
+    header = opened(frame, height, header_from)[1]
     below = ChainState(
         height,
         last.hash.hex(),
@@ -186,19 +186,9 @@ def _require_adjacent(store: BlockStore, place: Place, height: int, end: End) ->
 
 def _whole(data: bytes, height: int) -> Block:
     """The block in a frame, with its header in canonical form."""
-    frame, header = _opened(data, height)
-    try:
-        return Block(header, frame.header_bytes, sha256_hex(frame.header_bytes), body_of(frame))
-    except FrameError as error:
-        raise DamagedBlock(height, str(error)) from error
-
-
-def _opened(data: bytes, height: int) -> tuple[Frame, Header]:
-    try:
-        frame = whole_frame(data)
-        return frame, header_from(frame.header_bytes)
-    except (FrameError, HeaderError) as error:
-        raise DamagedBlock(height, str(error)) from error
+    frame, header = opened(data, height, header_from)
+    body = sound_body(frame, height)
+    return Block(header, frame.header_bytes, sha256_hex(frame.header_bytes), body)
 
 
 def _compare_place(place: Place, block: Block) -> None:

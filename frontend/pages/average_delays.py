@@ -10,6 +10,7 @@ from frontend.context import coverage
 from frontend.errors import Refused
 from frontend.evidence import uncited
 from frontend.form_request import filled_in
+from frontend.parameters import values_of
 from frontend.question import AS_OF, CARRIER, ITEM, KINDS, MOST_ITEMS, Question, require_known
 from frontend.questions.delays import DAY_COLUMNS, DelaysReport, day_rows
 from frontend.questions.group_queries import WEEK, Groups, answers_by_group
@@ -25,7 +26,7 @@ routes = Blueprint(NAME, __name__)
 @routes.get("/average_delays")
 def page() -> AnyResponse | tuple[str, int]:
     """The delays of a carrier; at another address a comparison of several."""
-    if len(carriers := _chosen()) > 1:
+    if len(carriers := values_of(CARRIER)) > 1:
         others = {n: text for n, text in filled_in(request.args).items() if n != CARRIER}
         compared = Question("compare", {"what": "carrier", ITEM: carriers, **others})
         return redirect(compared.address())
@@ -40,7 +41,7 @@ def _report(given: dict[str, str]) -> DelaysReport:
 @twins(routes, "/average_delays")
 def twin() -> Twin:
     """The answers for each carrier, and incomplete periods; as CSV the delays by day."""
-    given, carriers = filled_in(uncited(request.args)), _chosen()
+    given, carriers = filled_in(uncited(request.args)), values_of(CARRIER)
     if len(carriers) > MOST_ITEMS:
         detail = f"at most {MOST_ITEMS} carriers are taken, not {len(carriers)}"
         raise Refused({"field": CARRIER, "detail": detail}, 400)
@@ -64,11 +65,6 @@ def _answer(given: dict[str, str]) -> Json:
     by_group = answers_by_group(given, ASKED)
     groups = {f"by_{by}": answer[f"by_{by}"] for by, answer in by_group.items()}
     return {**by_group["day"], **groups, "without_hour": by_group["hour"]["without_hour"]}
-
-
-def _chosen() -> list[str]:
-    """Return the carriers that this request names, each once."""
-    return list(dict.fromkeys(filter(None, map(str.strip, request.args.getlist(CARRIER)))))
 
 
 def _axis(*answers: Json) -> TimeAxis:

@@ -5,6 +5,7 @@ from flask import Blueprint, request
 from frontend.answer_page import cited_page
 from frontend.evidence import uncited
 from frontend.form_request import filled_in
+from frontend.parameters import values_of
 from frontend.question import ITEM, MOST_ITEMS
 from frontend.questions.comparison import SUBJECTS, Comparison, comparison
 from frontend.questions.figures import FIGURES
@@ -20,7 +21,7 @@ def page() -> tuple[str, int]:
     return cited_page(
         "compare.html",
         _comparison,
-        items=_items(),
+        items=values_of(ITEM),
         most_items=MOST_ITEMS,
         subjects=SUBJECTS,
         kinds=[(name, subject.label) for name, subject in SUBJECTS.items()],
@@ -28,7 +29,7 @@ def page() -> tuple[str, int]:
 
 
 def _comparison(given: dict[str, str]) -> Comparison:
-    return comparison(given, _items())
+    return comparison(given, values_of(ITEM))
 
 
 @twins(routes, PATH)
@@ -44,8 +45,3 @@ def twin() -> Twin:
         "verdict": verdict and {"text": verdict.better, "interval": verdict.interval},
     }
     return Twin(answer, (ITEM, "name", *FIGURES), rows, as_of)
-
-
-def _items() -> list[str]:
-    """Return what this request names to compare, each once."""
-    return list(dict.fromkeys(filter(None, map(str.strip, request.args.getlist(ITEM)))))
