@@ -88,7 +88,7 @@ def rows(ledger: Ledger) -> list[Row]:
         query, given = query_string(environ), GET_BLOCK.given(environ)
         offset, limit = OFFSET.of(given), LIMIT.of(given)
         number = HEIGHT.parse(height)
-        block_hash = ledger.block_hash(number)
+        block_hash = ledger.cached_blocks.where(number).hash
         tag = tag_of_block(block_hash, query)
         if known := unchanged(environ, tag, SETTLED):
             return known
@@ -133,11 +133,11 @@ def _lane_of_block(ledger: Ledger, environ: Environ, height: str) -> Lane:
     """INLINE for a short page of a cached block, and for a block that the client has already."""
     try:
         number, given = HEIGHT.parse(height), GET_BLOCK.given(environ)
-        if not ledger.has_block(number):
+        if not ledger.cached_blocks.has(number):
             return Lane.READ
         if given:
             return Lane.INLINE if LIMIT.of(given) <= SHORT else Lane.READ
-        tag = tag_of_block(ledger.block_hash(number), "")
+        tag = tag_of_block(ledger.cached_blocks.where(number).hash, "")
     except (FlightchainError, OSError):  # the handler meets the same error, and answers with it
         return Lane.READ
     return Lane.READ if known_encoding(environ, tag) is None else Lane.INLINE

@@ -172,10 +172,9 @@ class Answering:
         return answer
 
     def _hash_at(self, height: int | None) -> str:
-        ledger = self._ledger
-        return (
-            ledger.answers.recent_state().tip_hash if height is None else ledger.block_hash(height)
-        )
+        if height is None:
+            return self._ledger.answers.recent_state().tip_hash
+        return self._ledger.cached_blocks.where(height).hash
 
 
 def respelled(question: Asked, unknown: Iterable[UnknownValue]) -> Asked:

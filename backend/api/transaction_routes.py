@@ -105,7 +105,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     def transaction(environ: Environ, transaction_id: str) -> Response:
         GET_TRANSACTION.given(environ)
         number = TRANSACTION_ID.parse(transaction_id)
-        where = ledger.locate(number)
+        where = ledger.cached_blocks.where_transaction(number)
         if where is None:
             return answer(ledger.transaction(number))
         tag = tag_of(where.hash, "transaction", str(number))
@@ -120,7 +120,8 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     def lane_of_transaction(environ: Environ, transaction_id: str) -> Lane:  # noqa: ARG001
         """INLINE for a transaction in a cached block."""
         try:
-            is_cached = ledger.has_transaction(TRANSACTION_ID.parse(transaction_id))
+            number = TRANSACTION_ID.parse(transaction_id)
+            is_cached = ledger.cached_blocks.has_transaction(number)
         except (FlightchainError, OSError):  # the handler meets the same error, and answers with it
             return Lane.READ
         return Lane.INLINE if is_cached else Lane.READ

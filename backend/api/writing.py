@@ -79,7 +79,7 @@ class Writing:
 
     def __init__(self, ledger: Ledger) -> None:
         self._submitter = ledger.submitter
-        self._yield_to_short_requests = ledger.yield_to_short_requests
+        self._blocks = ledger.cached_blocks
         self._commit_wait_s = ledger.settings.commit_wait_s
         self._places = BoundedSemaphore(most_commit_waiters(ledger.settings))
         self._tokens = Tokens(ledger.settings.folder)
@@ -97,7 +97,7 @@ class Writing:
         """
         if environ.get(ABANDONED):
             raise ClientDisconnected
-        self._yield_to_short_requests()
+        self._blocks.yield_to_short_requests()
 
     def lane_of(self, usual: Lane) -> Callable[[Environ], Lane]:
         """Return a function that chooses a post's lane; waits for blocks hold up no other posts.

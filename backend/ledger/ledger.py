@@ -5,7 +5,7 @@ does; its `answers` ask the index or scan, and its `submission` takes flights in
 never writes a block. It is safe for threads.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
@@ -77,7 +77,8 @@ class BlockList(NamedTuple):
 class Ledger:
     """The ledger in `settings.folder`.
 
-    answers: to questions about flights. submitter: takes flights. prover: proves what is in blocks.
+    cached_blocks: knows which blocks are in memory, and where transactions are. answers: to
+    questions about flights. submitter: takes flights. prover: proves what is in blocks.
     """
 
     def __init__(self, settings: Settings, report: Report) -> None:
@@ -86,7 +87,7 @@ class Ledger:
         self._store = BlockStore(settings.folder, partial(require_own_blocks, settings.folder))
         self._notes = DamageNotes(settings.folder)
         disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
-        self._blocks = CachedBlocks(
+        self.cached_blocks = CachedBlocks(
             self._store,
             settings.cache_bytes,
             settings.read_run_blocks,
@@ -96,25 +97,17 @@ class Ledger:
         )
         self._tree = HistoryTree(self._store)
         self._folder_check = FolderCheck(settings.folder, self._store, self._tree)
-        self.prover = Prover(settings.folder, self._blocks, self._tree)
+        self.prover = Prover(settings.folder, self.cached_blocks, self._tree)
         self._index = IndexReader(settings.folder, self._store, report)
         self._cluster = view_of(settings, self._store)
         first_pending = self.mined_count if self._cluster is None else self._cluster.mined
         self._mempool = Mempool(settings, first_pending, report)
         self._clock = TrustedClock(settings, self._store, report)
-        self.answers = Answers(self._store, self._blocks, self._index)
-        in_blocks = RecordsInBlocks(self._index, self._store, self._blocks)
+        self.answers = Answers(self._store, self.cached_blocks, self._index)
+        in_blocks = RecordsInBlocks(self._index, self._store, self.cached_blocks)
         self.submitter = Submitter(
             self._mempool, self._index, in_blocks, self._clock, self._cluster, self.mined_count
         )
-
-    def before_each_block(self, wait: Callable[[], None]) -> None:
-        """Have scans and exports call `wait` before each block, to let other requests go first."""
-        self._blocks.yield_to_short_requests = wait
-
-    def yield_to_short_requests(self) -> None:
-        """Wait a moment if short requests are in hand; long work calls this again and again."""
-        self._blocks.yield_to_short_requests()
 
     def airports(self) -> Lookup:
         """Return what finds airports in the flights that are stored now."""
@@ -140,29 +133,13 @@ class Ledger:
 
     # --- blocks and transactions -------------------------------------------------------------
 
-    def has_block(self, height: int) -> bool:
-        """Return whether `CachedBlocks` holds a block, so that nothing waits for the disk."""
-        return self._blocks.has(height)
-
-    def has_transaction(self, transaction_id: int) -> bool:
-        """Return whether the block of a transaction is cached; False if it is not mined."""
-        return self._blocks.has_transaction(transaction_id)
-
-    def block_hash(self, height: int) -> str:
-        """Return the hash of a block by the table of heights, unread. Raises NotFound."""
-        return self._blocks.where(height).hash
-
-    def locate(self, transaction_id: int) -> Where | None:
-        """Return where the block of a transaction is, without reading it; None if not mined."""
-        return self._blocks.where_transaction(transaction_id)
-
     def block(self, height: int, offset: int, limit: int) -> Json:
         """One block with up to `limit` of its transactions from row `offset` on."""
         return _decode(self.encoded_block(height, offset, limit).json)
 
     def encoded_block(self, height: int, offset: int, limit: int) -> Encoded:
         """Return what `block` returns, as JSON, several times faster than from decoded columns."""
-        block = self._blocks.cached_block(height)
+        block = self.cached_blocks.cached_block(height)
         header = msgspec.json.encode(block.header).removesuffix(b"}")
         rows = b",".join(_encoded_rows(block, offset, limit))
         more = b',"hash":"%b","transactions":[%b]}' % (block.hash.encode(), rows)
@@ -181,7 +158,7 @@ class Ledger:
         block_list = BlockList([], [], min(heights, default=0))
         for height in heights:
             try:
-                block_list.headers.append(_header(self._blocks.block(height)))
+                block_list.headers.append(_header(self.cached_blocks.block(height)))
             except Damage as error:
                 block_list.damaged.append(self._damaged(height, error))
         return block_list
@@ -197,12 +174,12 @@ class Ledger:
 
     def transaction(self, transaction_id: int) -> Json:
         """Return a transaction, pending or mined. Raises NotFound."""
-        where = self.locate(transaction_id)
+        where = self.cached_blocks.where_transaction(transaction_id)
         if where is not None:
             return _decode(self.encoded_transaction(transaction_id, where))
         pending = self._mempool.find(transaction_id) if self._cluster is None else None
         if pending is None:
-            where = self.locate(transaction_id)
+            where = self.cached_blocks.where_transaction(transaction_id)
             if where is not None:  # it has just been sealed
                 return _decode(self.encoded_transaction(transaction_id, where))
             raise NotFound(f"transaction {transaction_id} does not exist")
@@ -237,7 +214,7 @@ class Ledger:
 
     def encoded_transaction(self, transaction_id: int, where: Where) -> bytes:
         """Return the transaction at `where`, as JSON. Raises NotFound or DamagedBlock."""
-        block = self._blocks.cached_block(where.height)
+        block = self.cached_blocks.cached_block(where.height)
         (row,) = _encoded_rows(block, transaction_id - block.header.first_transaction, 1)
         mined_in = b'{"height":%d,"hash":"%b"}' % (where.height, block.hash.encode())
         return b'{"state":"mined","transaction":%b,"block":%b}' % (row, mined_in)
@@ -247,7 +224,7 @@ class Ledger:
         rows: list[Json] = []
         after = min(first + count, self.mined_count())
         while first + len(rows) < after:
-            block = self._blocks.block(self._store.height_of_transaction(first + len(rows)))
+            block = self.cached_blocks.block(self._store.height_of_transaction(first + len(rows)))
             row = first + len(rows) - block.header.first_transaction
             rows += map(_decode, _encoded_rows(block, row, after - first - len(rows)))
         return rows
@@ -255,7 +232,7 @@ class Ledger:
     def tip(self) -> Json:
         """Return the newest block, how many transactions blocks hold, and how many are pending."""
         height, pending = self._height_and_pending()
-        block = self._blocks.cached_block(height)
+        block = self.cached_blocks.cached_block(height)
         header = block.header
         return {
             "height": height,
@@ -280,7 +257,7 @@ class Ledger:
         """Return the reasons why the service cannot do all its work now; empty if it can."""
         reasons: list[str] = []
         try:
-            self._blocks.block(self.height())
+            self.cached_blocks.block(self.height())
         except Damage as error:
             reasons.append(f"{error}; {WHAT_TO_DO}")
         except TryLater as error:
@@ -320,7 +297,7 @@ class Ledger:
 
     def cache_statistics(self) -> list[CacheStatistics]:
         """Return the counts of this process's two block caches and of its unpacked blocks."""
-        return [*self._blocks.statistics(), self._blocks.unpacked_statistics()]
+        return [*self.cached_blocks.statistics(), self.cached_blocks.unpacked_statistics()]
 
     def height(self) -> int:
         """Return the height of the tip. Raises TryLater without a chain."""

@@ -37,8 +37,8 @@ def front_of(service: Service) -> Front:
     """Make the front of a service; metrics show its lanes, and scans make way for others."""
     front = Front(ServiceSite(service))
     service.metrics.watch(front.numbers)
-    service.ledger.before_each_block(
-        partial(front.yield_to_short_requests, Lane.THREAD, Lane.QUESTION)
+    service.ledger.cached_blocks.yield_to_short_requests = partial(
+        front.yield_to_short_requests, Lane.THREAD, Lane.QUESTION
     )
     return front
 

@@ -28,6 +28,7 @@ from backend.base.settings import Settings
 from backend.questions.values import OPTION_NAMES, PROVABLE
 from backend.service.service_site import ServiceSite
 from backend.serving.environs import environ_of
+from backend.storage.caches import Where
 from tests.api.worlds import seal, settings_for
 from tests.cases import each_of
 from tests.doors import environ, scope_of
@@ -36,14 +37,10 @@ ROUTES = ("filter_transactions", "average_delays", "flight_counter")
 NAMES = {route: list(fields) for route, fields in zip(ROUTES, PROVABLE.values(), strict=True)}
 
 
-class FakeLedger:
-    """Has block 7 at hand, which holds the transactions 70 to 79; block 8 is not told."""
+class FakeBlocks:
+    """Has block 7 in memory, which holds the transactions 70 to 79; block 8 is not told."""
 
-    settings = Settings()
-    asks = ("filter_transactions", "average_delays", "flight_counter", "departures")
-    answers = SimpleNamespace(**dict.fromkeys(asks))
-
-    def has_block(self, height: int) -> bool:
+    def has(self, height: int) -> bool:
         if height == 8:
             raise OSError("the disk is gone")
         return height in {7, 9}
@@ -53,14 +50,19 @@ class FakeLedger:
             raise Damage("spoiled")
         return 70 <= transaction_id < 80
 
-    def block_hash(self, height: int) -> str:
+    def where(self, height: int) -> Where:
         if height != 7:
             raise NotFound("cut off in this very moment")
-        return HASH
+        return Where(height, HASH)
 
 
 HASH = "07" * 32
-fake: Any = FakeLedger()
+ASKS = ("filter_transactions", "average_delays", "flight_counter", "departures")
+fake: Any = SimpleNamespace(
+    settings=Settings(),
+    answers=SimpleNamespace(**dict.fromkeys(ASKS)),
+    cached_blocks=FakeBlocks(),
+)
 nothing: Any = None
 writing: Any = SimpleNamespace(lane_of=partial(Writing.lane_of, nothing), accept_all=None)
 table = Table(
