@@ -96,12 +96,6 @@ class Recorded:
         """The number of requests."""
         return sum(self.latencies_us.values())
 
-    @property
-    def mean_s(self) -> float | None:
-        """The mean latency; None without requests."""
-        total_us = sum(us * count for us, count in self.latencies_us.items())
-        return total_us / self.requests / 1e6 if self.requests else None
-
     def percentile_s(self, percent: float) -> float | None:
         """The latency that `percent` % did not exceed (nearest rank); None without requests."""
         rank = max(1, math.ceil(percent / 100 * self.requests))
