@@ -85,7 +85,7 @@ def analyse(results: Results) -> Report:
     by_kind = {kind: _by_system(found, kind) for kind in FIGURES}
     counted = [accepted(of) for systems in by_kind.values() for of in systems]
     alone = [p for kind in KINDS for p in found if (p.line.role, p.line.kind) == (ALONE, kind)]
-    sections = [Section("Figure 1: each type of request", parts=_by_type(alone))] + [
+    sections = [Section("Without waiting", parts=_by_type(alone))] + [
         Section(
             f"{number}: {kind}",
             _capped(kind, loads, _proven_per_s(results)) if kind != KNOWN_KIND else [],
@@ -116,7 +116,7 @@ def _by_type(alone: Sequence[Point]) -> list[Figure]:
     ]
     drawn, told = [one for one in series if any(one.ys)], report.SENTENCES.one("by_type")
     table = report.measured_table(alone)
-    return [figure("Figure 1", told, report.RESPONSE, Axis(""), drawn, table)]
+    return [figure("Figure 1: each type of request", told, report.RESPONSE, Axis(""), drawn, table)]
 
 
 def _by_system(found: Sequence[Point], kind: str) -> list[list[Point]]:
