@@ -367,7 +367,7 @@ def batches(flights: Flights, size: int = BATCH_SIZE) -> Generator[Batch, None, 
         yield from _cut(map(_line, flights), size, NDJSON)
         return
     with opened(Path(flights)) as (file, content_type):
-        lines = iter([file.read()]) if content_type == ANY else map(_ended, file)
+        lines = iter([file.read()]) if content_type == ANY else _lines_of(file)
         first = header = next(lines, b"")
         if not first:
             raise ValueError(f"{flights} is empty")
@@ -425,8 +425,10 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _ended(line: bytes) -> bytes:
-    return line if line.endswith(b"\n") else line + b"\n"
+def _lines_of(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield what the service counts as lines: CR alone ends one, too."""
+    for line in chain.from_iterable(line.splitlines(keepends=True) for line in file):
+        yield line if line.endswith(b"\n") else line + b"\n"
 
 
 @contextmanager

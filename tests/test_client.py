@@ -421,6 +421,14 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
         list(batches(tmp_path / name))
 
 
+def test_a_return_alone_ends_a_line_of_a_file(tmp_path: Path) -> None:
+    """As the service counts them, so that bad rows have their numbers."""
+    path = tmp_path / "f.csv"
+    path.write_bytes(b"header\n1\r2\n3\r\n4\r5")
+    found = [(part.offset, part.body.count(b"\n") - 1) for part in batches(path, 2)]
+    assert found == [(0, 2), (2, 2), (4, 1)]
+
+
 def test_an_export_that_lacks_flights_is_named(tmp_path: Path) -> None:
     path = packed(tmp_path / "f.ndjson", NDJSON + '{"complete":true,"count":26}\n')
     with pytest.raises(ValueError, match="has 25 flights but says 26; download it again"):

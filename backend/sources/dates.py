@@ -4,7 +4,8 @@ A year that comes first leaves no doubt. "02/03/2019" may be two days; which one
 for a whole file: by a day above 12, by a column with weekday, month or day, or by the clock
 "12:00:00 AM" that TranStats adds. If nothing decides it, the file is refused until the user does;
 and so it is if a later day can only be meant in the other order, as in files that were put together
-from two.
+from two, or if a spreadsheet may have taken some days for others. A number that counts from a day
+that the file does not name is no day: of 1900 or 1904 in Excel, 1960 in SAS and Stata, 1970 in R.
 """
 
 import re
@@ -17,7 +18,9 @@ from backend.sources.cells import unless_empty
 from backend.sources.source import Unusable
 
 _S_A_DAY = 86_400
-_EPOCH = re.compile(r"([1-9]\d{8,9})(?:000){0,3}(?:\.0)?", re.ASCII)  # in s, ms, µs or ns
+_EPOCH = re.compile(r"([1-9]\d{8,9})((?:000){0,3})(?:\.0)?", re.ASCII)  # in s, ms, µs or ns
+_COUNT = re.compile(r"(\d{5}|\d{9,})(\.0)?", re.ASCII)  # 2019-03-04 is 43528 in Excel
+_COUNTED = "counts from a day that the file does not name; write days as YYYY-MM-DD"
 _MONTHS = "january february march april may june july august september october november december"
 _MONTH_OF = {name[:size]: n for n, name in enumerate(_MONTHS.split(), 1) for size in (3, None)}
 _TRANSTATS_CLOCK = " 12:00:00 AM"
@@ -47,7 +50,10 @@ def readings(value: object) -> dict[str, date]:
         day, _, name, other_name, other_day, year = match.groups()
         month = _MONTH_OF.get((name or other_name).lower(), 0)
         return _calendar_days({YEAR_FIRST: (year, month, day or other_day)})
-    if (match := _EPOCH.fullmatch(text)) and int(match[1]) % _S_A_DAY == 0:
+    # The same digits in a table may be seconds or milliseconds since 1960, of SAS or Stata.
+    match = _EPOCH.fullmatch(text)
+    is_doubtful = isinstance(value, str) and match is not None and match[2] in {"", "000"}
+    if match and not is_doubtful and int(match[1]) % _S_A_DAY == 0:
         return {YEAR_FIRST: date(1970, 1, 1) + timedelta(seconds=int(match[1]))}
     if match := _YEAR_LAST.fullmatch(text):
         first, _, second, year = match.groups()
@@ -74,8 +80,9 @@ def iso_day(value: object, order: str | None) -> object:
     """
     days = readings(value)
     if not days:
-        return value if value is None or value == "" else Unusable(value)
-    if YEAR_FIRST not in days and order in (DAY_FIRST, MONTH_FIRST):
+        reason = _COUNTED if _COUNT.fullmatch(str(value).strip()) else ""
+        return value if value is None or value == "" else Unusable(value, reason)
+    if YEAR_FIRST not in days and order is not None:
         if order in days:
             return days[order].isoformat()
         return Unusable(value, f"is no day if dates are written {WRITTEN[order]}")
@@ -132,6 +139,7 @@ def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
             raise DoubtfulDatesError(f"has days in two orders, {days}; write all in one")
         if proofs:
             _require_agreement(rows, sum(len(orders) == 1 for _, orders in fits))
+            _require_none_swapped(rows)
             return next(iter(proofs))
         doubtful = next((day for day, orders in fits if len(orders) == 2), doubtful)
     if doubtful is None:
@@ -149,6 +157,22 @@ def _require_agreement(rows: Iterable[Evidence], agreeing: int) -> None:
     if len(wrong) > agreeing:
         reason = f"has days such as {shown(wrong[0])}, which month, day or weekday beside them"
         raise DoubtfulDatesError(f"{reason} contradict; leave that column out")
+
+
+def _require_none_swapped(rows: Iterable[Evidence]) -> None:
+    """Raise DoubtfulDatesError if a spreadsheet may have swapped days and months, where it could.
+
+    One with the month first makes 2019-04-03 of 04/03/2019, and leaves 13/03/2019 as it is.
+    """
+    changed: object = None
+    for row in rows:
+        days = readings(row[0])
+        if len(days) > 1 or (YEAR_FIRST in days and (any(row[1:]) or days[YEAR_FIRST].day > 12)):
+            return
+        changed = row[0] if YEAR_FIRST in days else changed
+    if changed:
+        reason = f"has days such as {shown(changed)}, and others that have no day below 13"
+        raise DoubtfulDatesError(f"{reason}; a spreadsheet may have swapped day and month in them")
 
 
 def _fitting(row: Evidence) -> set[str]:

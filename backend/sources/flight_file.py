@@ -23,12 +23,16 @@ from backend.sources.dates import (
 )
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
-from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, reading_of
+from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, has_meaning, reading_of
 from backend.sources.packed import PackedFile, SentFile, files_of
 from backend.sources.records import RecordBatch, Records
 from backend.sources.source import RawRows, Source, Understanding, Unusable
 
 SAMPLE_ROWS = 5
+_IN_FOLDERS = (
+    "has its columns {} in the names of folders alone; write all in one file, whose name ends like "
+    "theirs: duckdb -c \"COPY (FROM 'FOLDER/**/*.parquet') TO 'flights.csv'\""
+)
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
 
 
@@ -114,6 +118,8 @@ class FlightFile(Source):
             if file.is_posted and day is not None:
                 days = {order: meant.isoformat() for order, meant in readings(day).items()}
                 raise InvalidFlight("dates", day, doubt(day, "dates="), readings=days) from error
+            if day is None and any(map(has_meaning, columns := file.columns_of_path())):
+                raise file.problem(_IN_FOLDERS.format(", ".join(columns))) from error
             remedy = "; unpack it and import its files of flights alone" if file.part else ""
             raise file.problem(f"{error}{remedy}") from error
         dialect = STRICT if is_strict else _dialect(file, reading, first)
@@ -179,7 +185,7 @@ def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
 def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch]) -> str:
     """Return how the cells of a file are written. Raises InvalidInput if times have points."""
     delays, times = (
-        {cell for batch in batches for cell in batch.column(reading.places[name])}
+        [cell for batch in batches for cell in batch.column(reading.places[name])]
         for name in ("DEP_DELAY", "DEP_TIME")
     )
     if time := pointed_clock(times):

@@ -32,6 +32,7 @@ _REFUSED: Sequence[tuple[str, str]] = (
         NO_TEXT,
     ),
 )
+_is_json = re.compile(rb"\{|\[(?!\s*\w+])").match  # [YEAR],[MONTH] is a header of SQL Server
 _PATTERNS = [(re.compile(text.encode(), re.DOTALL | re.IGNORECASE), why) for text, why in _REFUSED]
 
 
@@ -57,7 +58,7 @@ def opened_records(file: PackedFile) -> Iterator[Records]:
             start = next(as_utf8, b"")
             all_blocks = chain([start], as_utf8)
         text = start.removeprefix(BOM_UTF8).lstrip()
-        if file.is_strict or text.startswith((b"{", b"[")):
+        if file.is_strict or _is_json(text):
             yield read_json(file, text, all_blocks)
         else:
             yield read_table(file, all_blocks)

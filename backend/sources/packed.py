@@ -121,6 +121,10 @@ class PackedFile:
         """Return the error about a row. unit: what its number counts."""
         return BadRow(f"{self.label}, {unit} {number}", field, value, reason, number)
 
+    def columns_of_path(self) -> list[str]:
+        """Return the names of columns whose values are those of folders, as in year=2008."""
+        return re.findall(r"([^/=]+)=[^/]*/", f"{self._path}/{self._member}")
+
     def damaged(self, error: Exception) -> InvalidInput:
         """Return the error to raise when an unpacker or a package refuses the file with `error`."""
         what = " ".join(str(error).split())[:80]

@@ -97,6 +97,6 @@ def line_batches(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Lines]:
             for position in range(0, len(lines), BATCH_ROWS):
                 yield number + position, lines[position : position + BATCH_ROWS]
             number += len(lines)
-        if len(rest) > BLOCK_BYTES:
+        if len(rest.encode(errors="surrogateescape")) > BLOCK_BYTES:
             reason = f"is longer than {BLOCK_BYTES:,} bytes; no row of a table of flights is"
             raise file.bad_row(number, "line", rest[:20], reason)

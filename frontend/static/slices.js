@@ -110,10 +110,11 @@ export class Cutter {
   // Returns the current slice, which is then another.
   take() {
     const { line, lines, start } = this.current;
-    const bytes = joined(this.header ? [this.header, ...this.held] : this.held);
-    const length = bytes.length - (this.header?.length ?? 0);
+    const rows = joined(this.held);
+    this.lines += rows.filter((byte, at) => byte === RETURN && rows[at + 1] !== LINE_FEED).length; // end a line for the ledger
+    const bytes = this.header ? joined([this.header, rows]) : rows;
     Object.assign(this, { held: [], isFull: false, count: this.count + 1 });
-    this.current = { line: this.lines + 1, lines: 0, start: start + length };
+    this.current = { line: this.lines + 1, lines: 0, start: start + rows.length };
     return { bytes, line, lines };
   }
 

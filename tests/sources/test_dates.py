@@ -31,6 +31,7 @@ def days(*written: object) -> list[Evidence]:
         (20190304, None, "2019-03-04"),
         *((1551657600 * 1000**unit, None, "2019-03-04") for unit in range(4)),
         (946684800000, None, "2000-01-01"),
+        ("1551657600000000", None, "2019-03-04"),
         ("4-Mar-2019", None, "2019-03-04"),
         ("04MAR2019", None, "2019-03-04"),
         ("04mar2019:00:00:00", None, "2019-03-04"),
@@ -75,7 +76,12 @@ def test_a_day_in_every_form(written: object, order: str | None, day: str) -> No
         ("4-Mai-2019", None, ""),
         (1551657601, None, ""),
         (1551657600001, None, ""),
-        (43528, None, ""),
+        (43528, None, "counts from a day that the file does not name"),
+        ("43528.0", None, "counts from a day"),
+        ("1867276800", None, "counts from a day"),  # 2019 in SAS, 2029 elsewhere
+        ("1867276800000", None, "counts from a day"),  # the same in Stata
+        ("20191304", None, ""),
+        ("13/04/2019", YEAR_FIRST, "is no day if dates are written year, month, day"),
         (True, None, ""),
         ([2019], None, ""),
     ],
@@ -135,6 +141,16 @@ def test_doubt_is_not_decided_by_guessing() -> None:
 def test_two_orders_in_one_file_are_refused() -> None:
     with pytest.raises(DoubtfulDatesError, match="has days in two orders, '13/02/2019' "):
         order_of([days("13/02/2019", "02/13/2019")])
+
+
+def test_days_that_a_spreadsheet_may_have_swapped_are_refused() -> None:
+    """It takes 04/03/2019 for 3 April where it can, and leaves 13/03/2019 as it is."""
+    changed, left = days("2019-04-03", "2019-05-03"), days("13/03/2019", "14/03/2019")
+    with pytest.raises(DoubtfulDatesError, match="may have swapped day and month"):
+        order_of([changed + left])
+    a_monday: Evidence = ("2019-03-04", None, None, "1")
+    for proof in (days("2019-03-20"), days("04/03/2019"), [a_monday]):
+        assert order_of([changed + left + proof]) == DAY_FIRST
 
 
 def test_the_clock_of_transtats_does_not_hide_a_day_above_12() -> None:

@@ -82,6 +82,8 @@ REFUSED = {
     "DuckDB": (bytes(8) + b"DUCK" + bytes(20), "is a DuckDB database; .*COPY"),
     "R": (gzip.compress(b"RDX3\nX\n\0\0\0\3"), r"is data of R; .*write\.csv"),
     "R, one value": (b"X\n\0\0\0\2\0\4", "is data of R"),
+    "Stata": (b"<stata_dta><header><release>118", "is data of Stata, SPSS or SAS; load it there"),
+    "SAS": (bytes(12) + b"\xc2\xea\x81\x60\xb3", "is data of Stata, SPSS or SAS"),
     "pickled": (b"\x80\4\x95\x1a\0\0\0\0\0\0\0", "is neither text nor a format"),
     "HDF5": (b"\x89HDF\r\n\x1a\n", "is neither text nor a format"),
     "UTF-16 without a mark": ("YEAR,ORIGIN\n".encode("utf-16-le"), "is neither text nor a format"),
@@ -132,6 +134,24 @@ def test_what_is_not_read_is_refused_by_its_name(tmp_path: Path, name: str) -> N
 )
 def test_text_may_be_utf_16_or_end_its_lines_as_macs_did(tmp_path: Path, content: bytes) -> None:
     assert len(flights_of(open_source(written(tmp_path, content)))) == 3
+
+
+def test_titles_in_brackets_are_no_json(tmp_path: Path) -> None:
+    header, _, rows = TABLE.decode().partition("\n")
+    path = written(tmp_path, f"[{header.replace(',', '],[')}]\n{rows}")
+    assert len(flights_of(open_source(path))) == 3
+
+
+def test_columns_that_folders_are_named_by_are_told_how_to_get(tmp_path: Path) -> None:
+    """As Hive, Spark and Arrow write them."""
+    header, rows = TABLE.replace(b"YEAR,DAY_OF_WEEK,FL_DATE,", b"").split(b"\n", 1)
+    folder = tmp_path / "FL_DATE=2008-01-03"
+    folder.mkdir()
+    path = written(folder, header + b"\n" + rows.replace(b"2008,4,2008-01-03,", b""), "part-0.csv")
+    for place in (tmp_path, path):
+        with pytest.raises(InvalidInput, match=r"has its columns FL_DATE in .*duckdb -c") as caught:
+            open_source(place)
+        assert "TranStats" not in str(caught.value)
 
 
 def test_a_table_without_flights_among_others_is_named(tmp_path: Path) -> None:

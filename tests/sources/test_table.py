@@ -169,6 +169,12 @@ def test_a_line_without_end_is_refused_before_it_fills_memory(
     assert len(str(caught.value)) < 250
 
 
+def test_the_length_of_a_line_is_that_of_its_bytes(tmp_path: Path) -> None:
+    content = TABLE.encode() + "é".encode() * (BLOCK_BYTES + 9999)
+    with pytest.raises(InvalidInput, match=r"is longer than 262,144 bytes"):
+        flights_of(open_source(written(tmp_path, content)))
+
+
 def test_what_is_not_utf8_does_no_harm_where_it_is_not_used(tmp_path: Path) -> None:
     names = [*FLOWN, "TAIL_NUM"]
     rows = [row | {"TAIL_NUM": "N\xe9\xff"} for row in ROWS]

@@ -164,6 +164,19 @@ def test_rows_mean_the_same_in_slices(tmp_path: Path, name: str, lines: int) -> 
     ]
 
 
+def test_rows_behind_a_line_that_a_return_ends_keep_their_numbers(tmp_path: Path) -> None:
+    first, *rows = SPOILT.splitlines(keepends=True)
+    content = first + "".join(
+        row.replace("\n", "\r") if n % 4 == 1 else row for n, row in enumerate(rows)
+    )
+    bad = [
+        (part["line"] + row - 2, field, reason)
+        for part in cut(tmp_path, content.encode(), 3)["slices"]
+        for row, field, reason in judged(part["bytes"].encode("latin1"))[1]
+    ]
+    assert bad == judged(content.encode())[1]
+
+
 def test_slices_are_the_whole_file_without_the_header(tmp_path: Path) -> None:
     content = SPOILT.encode()
     for header in (True, False):
