@@ -149,10 +149,13 @@ class Deriver:
         flags = columns["CANCELLED"]
         times = {name: columns[name] for name in _TIMES if name in columns}
         minutes = times.get("AIR_TIME") or [None] * len(flags)
-        zeros, arrivals = self._zeros, times["ARR_TIME"]
+        zeros, arrivals, departures = self._zeros, times["ARR_TIME"], times["DEP_TIME"]
         odd = {minute for minute in set(minutes) if zeros[minute] is not False}
-        rows = [row for row, minute in enumerate(minutes) if minute in odd]
-        rows = [row for row in rows if zeros[minutes[row]] or zeros[arrivals[row]]]
+        rows = [
+            row
+            for row, minute in enumerate(minutes)
+            if minute in odd and (zeros[minute] or zeros[arrivals[row]] or zeros[departures[row]])
+        ]
         if not all(_BLANK.issuperset(compress(column, flags)) for column in times.values()):
             rows += [row for row, is_cancelled in enumerate(flags) if is_cancelled == 1]
         if not rows:

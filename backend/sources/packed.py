@@ -169,7 +169,11 @@ class PackedFile:
     def _members(self, raw: BufferedReader) -> list[str]:
         if not raw.peek(4).startswith(ZIP):
             return [""]
-        names = zipfile.ZipFile(raw).namelist()
+        members = zipfile.ZipFile(raw).infolist()
+        names = [member.filename for member in members]
+        begins_with_another = min((member.header_offset for member in members), default=0) > 0
+        if begins_with_another or len(set(names)) < len(names):
+            raise self.problem("hides files behind others; make one archive of them again")
         if not _WORKBOOKS.isdisjoint(names):
             raise self.problem(WORKBOOK)
         if not (tables := tables_among(names)):

@@ -115,7 +115,7 @@ export async function tablesOf(file) {
   const byName = new Map(entries.map((entry) => [entry.name, entry]));
   const tables = tablesAmong([...byName.keys()]).map((name) => byName.get(name));
   const isReadable = ({ flags, method }) => !(flags & IS_ENCRYPTED) && [STORED, DEFLATED].includes(method);
-  if (!tables.length || !tables.every(isReadable)) return whole;
+  if (!tables.length || byName.size < entries.length || !tables.every(isReadable)) return whole;
   return tables.map((entry) => part(tables.length > 1 ? entry.name : "", entry.packed, () => opened(file, entry)));
 }
 

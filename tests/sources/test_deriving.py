@@ -210,6 +210,9 @@ TIMES = ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")
         ("0,0,0,0,0", "DEP_DELAY"),
         (",,2211,0,0", "ARR_DELAY"),
         ("0,0,,,0", "DEP_DELAY"),
+        ("0,0,,,", "DEP_DELAY"),
+        ("2400,0,,,", ("2400", 0, None, None, None)),
+        ("0000,3,,,", ("0000", 3, None, None, None)),
     ],
 )
 def test_a_flight_with_zeros_for_nothing_is_not_punctual(

@@ -89,6 +89,17 @@ def test_zip_holds_one_csv_file_beside_others(tmp_path: Path) -> None:
     assert content_of(written(tmp_path, packed.getvalue())) == b"x"
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_zip_that_hides_files_is_refused(tmp_path: Path) -> None:
+    """As two that were put together do, and one to which a file was added again."""
+    again = io.BytesIO(zipped(b"1", "a.csv"))
+    with zipfile.ZipFile(again, "a") as archive:
+        archive.writestr("a.csv", "2")
+    for content in (zipped(b"1", "a.csv") + zipped(b"2", "b.csv"), again.getvalue()):
+        with pytest.raises(InvalidInput, match="hides files behind others; make one archive of"):
+            content_of(written(tmp_path, content))
+
+
 def test_tables_of_an_archive_or_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> None:
     names = [
         "airports.csv",

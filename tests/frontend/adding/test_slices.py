@@ -310,6 +310,7 @@ def test_tables_come_in_the_order_of_their_names(tmp_path: Path) -> None:
         pytest.param(b'{"status": "ok", "data": [{"FL_DATE": 1}]}\n', id="object with a list"),
         pytest.param(zipped(a_dot_csv=GOOD.encode(), kind=ZIP_LZMA), id="lzma in zip"),
         pytest.param(zipped(notes_dot_md=b"a"), id="no table"),
+        pytest.param(zipped(a_dot_csv=b"1", b_dot_csv=b"2").replace(b"b.", b"a."), id="twice"),
     ],
 )
 def test_what_cannot_be_cut_is_sent_as_it_is_if_it_is_short(tmp_path: Path, content: bytes) -> None:
