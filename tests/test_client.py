@@ -1,5 +1,6 @@
 """The client and scripts/bulk_post against a running service, directly and through bad networks."""
 
+import bz2
 import csv
 import gzip
 import json
@@ -404,8 +405,13 @@ def test_what_only_the_service_knows_is_sent_as_it_is(client: Client, tmp_path: 
         packed(tmp_path / "f.json", f"[{NDJSON.strip().replace(chr(10), ',')}]"),
         packed(tmp_path / "f.tsv.gz", csv_of(flights(25))),
         packed(tmp_path / "f.txt", csv_of(flights(25))),
+        packed(tmp_path / "objects.csv", NDJSON),
         several,
+        several.with_suffix(".csv"),
+        tmp_path / "bz2.csv",
     ]
+    several.with_suffix(".csv").write_bytes(several.read_bytes())
+    paths[-1].write_bytes(bz2.compress(csv_of(flights(25)).encode()))
     for path in paths:
         added = client.add_batch(path, batch_size=7, duplicates="accept")
         assert (added.accepted, added.batches) == (25, 1), path
