@@ -1,4 +1,4 @@
-"""What the service needs: disk (row 5), start (6), memory (7), verify (12, 18), export (17).
+"""What the service needs: disk (row 5), start (6), memory (7), verify (12), export (17).
 
 Memory is told as proportional set sizes: after questions and scans, and after an hour's requests of
 many users, sent as fast as the service answers. The second shows memory that grows with the number
@@ -25,7 +25,7 @@ CORES = 2  # of an import, and of verify
 
 
 def verifies(bench: Bench) -> Iterator[Figure]:
-    """How long `verify` takes for the month and its index (12), and when nothing has changed (18).
+    """How long `verify` takes for the month and its index, and when nothing has changed.
 
     The latter is `verify --since last`, right after the former, and a share of it.
     """
@@ -40,7 +40,7 @@ def verifies(bench: Bench) -> Iterator[Figure]:
     what = f"verify of {chain.label}"
     yield Figure.of(12, f"{what} with its index", walls_s, at_most(15), raw, unit=" s")
     yield ratio(
-        18,
+        12,
         f"{what}, then --since last / at first",
         again_s,
         walls_s,
