@@ -47,8 +47,8 @@ COMPRESSED = {"text/html", "text/csv", "application/json"}
 
 PAGES = [
     module
-    for found in iter_modules(pages.__path__)
-    if hasattr(module := import_module(f"frontend.pages.{found.name}"), "routes")
+    for page in iter_modules(pages.__path__)
+    if hasattr(module := import_module(f"frontend.pages.{page.name}"), "routes")
 ]
 """The modules of `frontend.pages` that have `routes`."""
 

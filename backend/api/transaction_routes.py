@@ -91,9 +91,9 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     def tried(environ: Environ) -> Response:
         # This writes nothing, so it needs no token.
         flight, _ = sent_flight(environ)
-        found = ledger.submitter.compared([flight])
-        ids = [record.transaction_id for record in found.copies.values()]
-        others = [conflict.stored.transaction_id for conflict in found.conflicts]
+        comparison = ledger.submitter.compared([flight])
+        ids = [record.transaction_id for record in comparison.copies.values()]
+        others = [conflict.stored.transaction_id for conflict in comparison.conflicts]
         return answer({
             "dry_run": True,
             "accepted": 1,

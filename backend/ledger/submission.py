@@ -123,15 +123,15 @@ class Submitter:
         offer = Offer(flights, key, durable)
         accepted = self._accept_new(offer) if skips else self._accept(offer)
         records = accepted.records if skips else self._others(accepted)
-        found = self._compared(flights, records)
-        there = len(flights) - accepted.count - len(found.conflicts) if skips else 0
-        known = {"already_there": there, **found.conflict_members()}
+        comparison = self._compared(flights, records)
+        there = len(flights) - accepted.count - len(comparison.conflicts) if skips else 0
+        known = {"already_there": there, **comparison.conflict_members()}
         if not accepted.count:
             return {"accepted": 0, "duplicates": 0, "duplicate_of": [], **known}
         first = accepted.first_transaction
         duplicates = [
             {"TRANSACTION_ID": self._id_of(first + place), "duplicate_of": copy.transaction_id}
-            for place, copy in found.copies.items()
+            for place, copy in comparison.copies.items()
             if copy.transaction_id is not None and not skips
         ]
         return {
@@ -146,16 +146,16 @@ class Submitter:
 
     def try_batch(self, flights: Sequence[Flight], *, skips: bool = False) -> Json:
         """Return what `add_batch` would do, as far as it is known before."""
-        found = self.compared(flights, with_repeats=skips)
-        ids = [copy.transaction_id for copy in found.copies.values()]
+        comparison = self.compared(flights, with_repeats=skips)
+        ids = [copy.transaction_id for copy in comparison.copies.values()]
         there = [transaction_id for transaction_id in ids if transaction_id is not None]
-        known = len(found.copies) if skips else 0
+        known = len(comparison.copies) if skips else 0
         return {
-            "accepted": len(flights) - known - (len(found.conflicts) if skips else 0),
+            "accepted": len(flights) - known - (len(comparison.conflicts) if skips else 0),
             "duplicates": len(there),
             "duplicate_of": there[:MOST_SHOWN],
             "already_there": known,
-            **found.conflict_members(),
+            **comparison.conflict_members(),
         }
 
     def _accept_new(self, offer: Offer) -> Accepted:

@@ -58,8 +58,8 @@ _decode = msgspec.json.Decoder(_Flights | _Keyed).decode
 def _segments_in(folder: Path) -> list[Path]:
     """The segments that count, in order."""
     matches = (_SEGMENT.fullmatch(name) for name in lost_files.names_in(folder))
-    found = sorted((int(m[1]), int(m[2] or 0), m[0]) for m in matches if m)
-    return [folder / name for name in {first: name for first, _, name in found}.values()]
+    segments = sorted((int(m[1]), int(m[2] or 0), m[0]) for m in matches if m)
+    return [folder / name for name in {first: name for first, _, name in segments}.values()]
 
 
 def is_to_be_read(folder: Path) -> bool:

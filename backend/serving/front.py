@@ -164,7 +164,7 @@ class Front:
         threads = [self.site.lanes[lane] for lane in lanes]
         for _ in range(MOST_MOMENTS):
             groups = list(self._groups.values())
-            if not any(one.in_hand for one in threads) and not any(one.is_busy() for one in groups):
+            if not any(lane.in_hand for lane in threads) and not any(g.is_busy() for g in groups):
                 return
             time.sleep(MOMENT_S)
 

@@ -125,27 +125,27 @@ def _verify_blocks(
 def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
     """Do `action` now; its result or its error comes when the returned function is called."""
     try:
-        found = action()
+        examined = action()
     except FlightchainError as error:
         return partial(_raise, error)
-    return lambda: found
+    return lambda: examined
 
 
 def accepted_words(folder: Path, store: BlockStore) -> str:
     """Check the mempool, its keys, the tokens and the log. Returns a message; raises Damage."""
     with closing(Receipts(folder, store)) as receipts:
         entries = receipts.check() if receipts.is_there() else 0
-        found = check_mempool(folder, lambda: _first_pending(store, receipts))
+        mempool = check_mempool(folder, lambda: _first_pending(store, receipts))
     tokens = len(Tokens(folder).all())
-    void = f", {found.void} of them void" if found.void else ""
+    void = f", {mempool.void} of them void" if mempool.void else ""
     words = (
-        f"{counted(found.pending, 'transaction is', 'transactions are')} pending{void}; "
-        f"{counted(found.keys, 'idempotency key')} and {counted(tokens, 'token')} are as they were "
-        "written"
+        f"{counted(mempool.pending, 'transaction is', 'transactions are')} pending{void}; "
+        f"{counted(mempool.keys, 'idempotency key')} and {counted(tokens, 'token')} are as they "
+        "were written"
     )
     if entries:
         words += f"; the receipts of {counted(entries, 'block')} fit"
-    return "; but ".join([f"{words}; {check_log(folder, store)}", *found.lost])
+    return "; but ".join([f"{words}; {check_log(folder, store)}", *mempool.lost])
 
 
 def _first_pending(store: BlockStore, receipts: Receipts) -> int:

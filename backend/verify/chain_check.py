@@ -180,8 +180,8 @@ def _require_adjacent(store: BlockStore, place: Place, height: int, end: End) ->
         )
     size = store.file_bytes(end[0])
     if size != end[1]:
-        told = counted(size - end[1], "byte stands", "bytes stand")
-        raise DamagedBlock(height - 1, f"after it {told} that do not belong to any block")
+        rest = counted(size - end[1], "byte stands", "bytes stand")
+        raise DamagedBlock(height - 1, f"after it {rest} that do not belong to any block")
 
 
 def _whole(data: bytes, height: int) -> Block:
@@ -254,8 +254,8 @@ def joined(
     for stretch in stretches:
         if (stretch.below, stretch.end) != (state, end):
             raise DamagedBlock(stretch.first - 1, TWO_READINGS)
-        found = next(results)
-        state, end, total = found.state, found.end, total + found.sum
+        checked_stretch = next(results)
+        state, end, total = checked_stretch.state, checked_stretch.end, total + checked_stretch.sum
         for at in range(stretch.first, stretch.first + stretch.count):
             progress(at + 1, height + 1)
     assert state is not None

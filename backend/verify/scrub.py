@@ -289,11 +289,11 @@ class Scrub:
         """Check one of the problems again; they take turns."""
         self._turn += 1
         self._looked_again = self._timer()
-        one = self.state.problems[self._turn % len(self.state.problems)]
+        known = self.state.problems[self._turn % len(self.state.problems)]
         with suppress(TryLater):
-            problem = self._problem(one.kind, one.number)
+            problem = self._problem(known.kind, known.number)
             if not self._is_over:
-                self._note(one.kind, one.number, problem)
+                self._note(known.kind, known.number, problem)
 
     def _note(self, kind: str, number: int, what: str) -> None:
         """Note what is wrong with a piece now. what: "" if nothing is."""

@@ -35,11 +35,11 @@ def _comparison(given: dict[str, str]) -> Comparison:
 @twins(routes, PATH)
 def twin() -> Twin:
     """What is compared, and the difference between the best and the worst."""
-    found = _comparison(filled_in(uncited(request.args)))
-    rows = [row.as_json() for row in found.rows]
-    verdict, as_of = found.verdict, found.evidence[0].answer["as_of"]
+    compared = _comparison(filled_in(uncited(request.args)))
+    rows = [row.as_json() for row in compared.rows]
+    verdict, as_of = compared.verdict, compared.evidence[0].answer["as_of"]
     answer = {
-        "query": dict(found.question.values),
+        "query": dict(compared.question.values),
         "as_of": as_of,
         "compared": rows,
         "verdict": verdict and {"text": verdict.better, "interval": verdict.interval},

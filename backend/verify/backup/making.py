@@ -91,8 +91,8 @@ def back_up(
 
 def require_apart(chain: Path, folder: Path) -> None:
     """Raise BackupRefused if one of the two folders is the other, or inside it."""
-    one, other = folder.resolve(), chain.resolve()
-    if one.is_relative_to(other) or other.is_relative_to(one):
+    backup, ledger = folder.resolve(), chain.resolve()
+    if backup.is_relative_to(ledger) or ledger.is_relative_to(backup):
         raise BackupRefused(
             f"the backup in {folder} and the chain in {chain} must not be in one folder; "
             "choose one elsewhere for the backup, best on another disk"
@@ -100,9 +100,9 @@ def require_apart(chain: Path, folder: Path) -> None:
 
 
 def _require_backup_or_empty(folder: Path) -> None:
-    found = manifests.read(folder)
+    manifest = manifests.read(folder)
     is_empty = all(entry.name in NO_MATTER for entry in folder.iterdir())
-    if not is_empty and found is None:
+    if not is_empty and manifest is None:
         raise BackupRefused(
             f"{folder} is not empty and holds no backup ({manifests.NAME} is not there); "
             "choose an empty folder"
@@ -112,16 +112,16 @@ def _require_backup_or_empty(folder: Path) -> None:
 def _begun(store: BlockStore, folder: Path) -> Manifest:
     """The manifest of the backup in `folder`; one that is not complete is written if missing."""
     genesis_hash = store.place(0).hash.hex()
-    found = manifests.read(folder)
-    if found is None:
-        found = Manifest(is_complete=False, genesis_hash=genesis_hash)
-        manifests.write(folder, found)
-    if found.genesis_hash != genesis_hash:
+    manifest = manifests.read(folder)
+    if manifest is None:
+        manifest = Manifest(is_complete=False, genesis_hash=genesis_hash)
+        manifests.write(folder, manifest)
+    if manifest.genesis_hash != genesis_hash:
         raise BackupRefused(
-            f"{folder} is the backup of another ledger, whose block 0 is {found.genesis_hash}; "
+            f"{folder} is the backup of another ledger, whose block 0 is {manifest.genesis_hash}; "
             "choose another folder"
         )
-    return found
+    return manifest
 
 
 def _what_is_left(folder: Path) -> str:

@@ -65,15 +65,17 @@ def read(folder: Path) -> Manifest | None:
     path = folder / NAME
     try:
         with path.open("rb") as stream:
-            found = _decode(stream.read(MOST_BYTES))
-        _require_known_names(found)
+            manifest = _decode(stream.read(MOST_BYTES))
+        _require_known_names(manifest)
     except FileNotFoundError:
         return None
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, InvalidInput) as error:
         raise BackupRefused(f"{path} is damaged ({error}); make a new backup elsewhere") from None
-    if found.format != FORMAT:
-        raise BackupRefused(f"{path} has format {found.format}; this release reads format {FORMAT}")
-    return found
+    if manifest.format != FORMAT:
+        raise BackupRefused(
+            f"{path} has format {manifest.format}; this release reads format {FORMAT}"
+        )
+    return manifest
 
 
 def _require_plain_files(folder: Path) -> None:

@@ -90,13 +90,13 @@ def _complete_manifest(folder: Path) -> Manifest:
 def _sound_manifest(folder: Path, manifest: Manifest, backup: BlockStore) -> Manifest:
     """Compare the manifest with the table of heights. Raises BackupRefused."""
     try:
-        found = [backup.place(height).hash.hex() for height in (0, manifest.height)]
+        hashes = [backup.place(height).hash.hex() for height in (0, manifest.height)]
     except (Damage, NotFound) as error:
         raise BackupRefused(f"the backup in {folder} is damaged: {error}") from error
-    if found != [manifest.genesis_hash, manifest.tip_hash]:
+    if hashes != [manifest.genesis_hash, manifest.tip_hash]:
         raise BackupRefused(
             f"the backup in {folder} is damaged: {manifests.NAME} names the blocks "
-            f"{manifest.genesis_hash} and {manifest.tip_hash}, the table of heights {found}"
+            f"{manifest.genesis_hash} and {manifest.tip_hash}, the table of heights {hashes}"
         )
     return manifest
 
@@ -124,11 +124,11 @@ def _empty_stage(folder: Path) -> Path:
     file was not written by a restore; if there is one, everything is left as it is.
     """
     stage = folder / layout.RESTORING_FOLDER
-    found = {p.name for p in folder.iterdir() if p.suffix != ".lock" and p.name != "lost+found"}
+    names = {p.name for p in folder.iterdir() if p.suffix != ".lock" and p.name != "lost+found"}
     ours = {stage.name, *MOVED_FIRST} if unfinished_restore(folder) else set()
-    if not found <= ours:
+    if not names <= ours:
         raise BackupRefused(
-            f"{folder} is not empty, it holds {', '.join(sorted(found))}; if the backup is to "
+            f"{folder} is not empty, it holds {', '.join(sorted(names))}; if the backup is to "
             "replace a ledger there, stop the service and move all of that aside"
         )
     if stage.exists():  # it is removed last, so that a restore killed here can be repeated
@@ -157,9 +157,9 @@ def _check(manifest: Manifest, stage: Path, progress: Progress) -> int:
 
     Raises Damage, or BackupRefused, unless the copy is what the manifest says.
     """
-    found = verify(stage, progress)
-    mempool = check_mempool(stage, lambda: found.transactions)
-    there = (found.tip_hash, found.transactions, mempool.pending)
+    verified = verify(stage, progress)
+    mempool = check_mempool(stage, lambda: verified.transactions)
+    there = (verified.tip_hash, verified.transactions, mempool.pending)
     named = (manifest.tip_hash, manifest.transactions, manifest.pending)
     if there != named:
         raise BackupRefused(f"{manifests.NAME} says {named}, but the backup holds {there}")
