@@ -19,6 +19,7 @@ from flask import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from backend.api.conditions import tag_of_content
 from backend.api.encodings import compressed
 from backend.api.json_answers import versioned
 from backend.api.operation import OPERATION, Answer, Media, Operation
@@ -48,12 +49,14 @@ def rows(spec: Callable[[], Part]) -> list[Row]:
     kept_compressed = lru_cache(maxsize=4)(compressed)
 
     @cache
-    def rendered() -> bytes:
-        return page(spec()).encode()
+    def rendered() -> tuple[bytes, str]:
+        body = page(spec()).encode()
+        return body, tag_of_content(body)
 
     def docs(environ: Environ) -> Response:
         READ.given(environ)
-        response = versioned(environ, rendered(), compress=kept_compressed, mimetype=MIMETYPE)
+        body, tag = rendered()
+        response = versioned(environ, body, tag=tag, compress=kept_compressed, mimetype=MIMETYPE)
         response.headers["Content-Security-Policy"] = content_security_policy()
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Content-Type-Options"] = "nosniff"

@@ -13,6 +13,7 @@ from typing import Any
 
 from flask import Response
 
+from backend.api.conditions import tag_of_content
 from backend.api.encodings import compressed
 from backend.api.json_answers import encode, versioned
 from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
@@ -60,12 +61,14 @@ def rows(table: Iterable[Row]) -> list[Row]:
     compressed_once = cache(compressed)
 
     @cache
-    def described() -> bytes:
-        return encode(document(table))
+    def described() -> tuple[bytes, str]:
+        body = encode(document(table))
+        return body, tag_of_content(body)
 
     def specification(environ: Environ) -> Response:
         DESCRIBE.given(environ)
-        return versioned(environ, described(), compress=compressed_once)
+        body, tag = described()
+        return versioned(environ, body, tag=tag, compress=compressed_once)
 
     return [Row("GET", "/openapi.json", DESCRIBE, specification, Lane.READ)]
 
