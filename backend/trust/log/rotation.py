@@ -10,10 +10,12 @@ The new key is in `log.key.new` until everything else has been done. So a rotati
 is finished later, or has not happened if the note is not on the disk.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 from backend.base import files
-from backend.trust.log import checkpoints
+from backend.trust.log import CHECKPOINT_NAME, checkpoints
+from backend.trust.log.notes import NoteError
 from backend.trust.log.secret_keys import (
     LOG,
     SecretKey,
@@ -65,8 +67,10 @@ def finish_rotation(folder: Path) -> None:
         files.remove(path)
         return
     files.write_new(folder / LOG.public, public_text(new))
-    if signed := checkpoints.newest_in(folder):  # else the miner makes it
-        write_checkpoint(folder, new, signed[1])
+    # The miner makes one that is missing or damaged; one that cannot be read now is waited for.
+    with suppress(FileNotFoundError, NoteError):
+        _, newest_signed = checkpoints.in_note((folder / CHECKPOINT_NAME).read_bytes())
+        write_checkpoint(folder, new, newest_signed)
     files.rename(path, folder / LOG.secret)
 
 

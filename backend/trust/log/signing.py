@@ -51,8 +51,9 @@ class CheckpointSigner:
         finish_rotation(self._folder)
         key = self._key()
         checkpoint = Checkpoint(key.verifier.name, size, root)
-        newest = checkpoints.newest_in(self._folder)
-        before = self._signed or (newest and newest[1])
+        before = self._signed
+        if before is None and (newest := checkpoints.newest_in(self._folder)):
+            before = newest[1]
         if before != checkpoint:
             self._warn_of_fork(before, checkpoint)
             write_checkpoint(self._folder, key, checkpoint)

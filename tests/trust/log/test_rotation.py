@@ -119,6 +119,23 @@ def test_a_rotation_that_is_under_way_is_no_damage(
         assert check.problems() == []
 
 
+def test_a_checkpoint_that_cannot_be_read_leaves_a_rotation_to_be_finished_later(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(files, "replace_unsynced", Mock(side_effect=KeyboardInterrupt))
+        rotate(folder)
+    signed = (folder / "checkpoint").rename(folder / "signed")
+    (folder / "checkpoint").mkdir()
+    with pytest.raises(IsADirectoryError):
+        finish_rotation(folder)
+    assert (folder / "log.key.new").exists()
+    (folder / "checkpoint").rmdir()
+    signed.rename(folder / "checkpoint")
+    finish_rotation(folder)
+    audit(folder)
+
+
 def test_damage_to_the_notes_is_told(folder: Path) -> None:
     rotate(folder)
     path = folder / "log.successions"
