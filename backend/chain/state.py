@@ -72,8 +72,10 @@ class ChainState:
         accepted = [0, *(int(t or 0) for t in columns["timestamp"].values)]
         if accepted != sorted(accepted) or not _ascend(columns["timestamp"].codes):
             raise ValueError("the acceptance times go back, or are before 1970")
-        if foreseen is None or foreseen.first != self.transactions:
-            foreseen = foreseen_root(columns, self.transactions)
+        if foreseen is not None and foreseen.first == self.transactions:
+            root = foreseen.root
+        else:
+            root = transactions_root(columns, self.transactions)
         header = Header(
             version=FORMAT_VERSION,
             height=self.height + 1,
@@ -81,7 +83,7 @@ class ChainState:
             timestamp=max([timestamp, self.timestamp, *accepted]),
             first_transaction=self.transactions,
             transaction_count=columns.count,
-            transactions_root=foreseen.root.hex(),
+            transactions_root=root.hex(),
             body_hash=sha256_hex(content.body),
             summary_root=summary_root(content.cells).hex(),
             history_root=self.history.root().hex(),
@@ -121,8 +123,3 @@ def genesis(timestamp: int, difficulty_bits: int) -> Block:
 def transactions_root(columns: Columns, first_transaction: int) -> bytes:
     """Return the Merkle root of a block's transactions."""
     return merkle.root(merkle.leaf_hashes(transaction_bytes(columns, first_transaction)))
-
-
-def foreseen_root(columns: Columns, first: int) -> ForeseenRoot:
-    """Return the root of a block of `columns` whose first transaction gets the id `first`."""
-    return ForeseenRoot(first, transactions_root(columns, first))

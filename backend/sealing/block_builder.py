@@ -14,7 +14,7 @@ from backend.chain.block import MAX_TRANSACTIONS
 from backend.chain.block_content import content_of
 from backend.chain.columns import columns_from
 from backend.chain.fields import FIELD_NAMES
-from backend.chain.state import ForeseenRoot, foreseen_root
+from backend.chain.state import ForeseenRoot, transactions_root
 from backend.chain.summary import Cell
 from backend.index.queries import IndexReader
 from backend.sealing.child import Send
@@ -94,5 +94,6 @@ def _built(
     count = len(flights[0])
     columns = columns_from([*flights, [now_ms()] * count])
     content = content_of(columns)
-    compressed, foreseen = compress(content.body), foreseen_root(columns, first)
+    compressed = compress(content.body)
+    foreseen = ForeseenRoot(first, transactions_root(columns, first))
     return Built(count, content.body, compressed, content.cells, foreseen, comparison, fraction)
