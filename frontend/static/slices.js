@@ -111,7 +111,9 @@ export class Cutter {
   take() {
     const { line, lines, start } = this.current;
     const rows = joined(this.held);
-    this.lines += rows.filter((byte, at) => byte === RETURN && rows[at + 1] !== LINE_FEED).length; // end a line for the ledger
+    for (let at = rows.indexOf(RETURN); at >= 0; at = rows.indexOf(RETURN, at + 1)) {
+      if (rows[at + 1] !== LINE_FEED) this.lines += 1; // ends a line for the ledger
+    }
     const bytes = this.header ? joined([this.header, rows]) : rows;
     Object.assign(this, { held: [], isFull: false, count: this.count + 1 });
     this.current = { line: this.lines + 1, lines: 0, start: start + rows.length };
