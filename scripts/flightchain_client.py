@@ -70,7 +70,7 @@ ANY = "application/octet-stream"  # what the service reads, or says what to do w
 CONTENT_TYPES = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
 CUT = f"one table that can be cut ({', '.join(CONTENT_TYPES)}, also in a .gz or .zip)"
 NO_HEADER = re.compile(rb'(\xef\xbb\xbf)?("?sep=.)?[\s",;|]*', re.IGNORECASE)  # but above it
-_PACKED = rb"\x1f\x8b|\xfd7zXZ|BZh|\x28\xb5\x2f\xfd|PK\x03\x04|PAR1|ARROW1|\s*\["
+_PACKED = rb"\x1f\x8b|\xfd7zXZ|BZh|\x28\xb5\x2f\xfd|PK\x03\x04|PAR1|ARROW1|\s*\[(?!\s*\w+])"
 NO_LINES = {CSV: re.compile(_PACKED + rb"|\s*\{"), NDJSON: re.compile(_PACKED)}  # despite the name
 MOST_BYTES = 16 * 2**20  # of a file that is sent as it is
 BATCH_SIZE = 1000  # flights; as many as a block holds
@@ -455,7 +455,7 @@ def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
                 if len(tables) == 1 and others <= {".html", ".htm", ".md", ".pdf"}:
                     name, file = tables[0], stack.enter_context(archive.open(tables[0]))
             content_type = _content_type(name)
-            if content_type != ANY and NO_LINES[content_type].match(file.peek(6)):
+            if content_type != ANY and NO_LINES[content_type].match(file.peek(100)):
                 content_type = ANY
             if content_type == ANY and path.stat().st_size > MOST_BYTES:
                 reason = "is too long for one request; use python -m backend import"

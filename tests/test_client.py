@@ -419,6 +419,13 @@ def test_what_only_the_service_knows_is_sent_as_it_is(client: Client, tmp_path: 
         client.add_batch(packed(tmp_path / "letter.txt", "a letter"))
 
 
+@pytest.mark.parametrize("name", ["f.csv", "f.csv.gz", "f.zip"])
+def test_titles_in_brackets_are_those_of_a_table_that_is_cut(tmp_path: Path, name: str) -> None:
+    header, rows = csv_of(flights(25)).split("\n", 1)
+    table = f"[{header.replace(',', '],[')}]\n{rows}"
+    assert len(list(batches(packed(tmp_path / name, table), 10))) == 3
+
+
 @pytest.mark.parametrize("name", ["f.csv.gz", "f.zip"])
 def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
     whole = packed(tmp_path / name, "line\n" * 100_000).read_bytes()
