@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from backend.base import files
 from backend.base.errors import FlightchainError, InvalidInput
@@ -25,6 +24,7 @@ from backend.base.words import printable
 from backend.cluster import configuration
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
 from backend.cluster.engine_files import STATE_NAME
+from backend.cluster.membership import Json, object_of
 from backend.storage.layout import BLOCKS_FOLDER
 from backend.storage.receipt_store import FILE_NAME as RECEIPTS_NAME
 
@@ -34,8 +34,6 @@ STOP_WITHIN_S = 60.0
 ANSWER_WITHIN_S = 2.0
 LOG_TAIL_BYTES = 4096
 RESTARTED = b"; starting it again in"  # a line of the supervisor, after that which says why
-
-Json = dict[str, Any]
 
 
 def free_ports(count: int) -> list[int]:
@@ -216,11 +214,7 @@ class LocalCluster:
     def answer(self, host: Host, path: str = "/tip") -> Json:
         """Return the JSON that a node answers with, be it a problem. Raises NoAnswer."""
         body = ask(host.url + path, within_s=ANSWER_WITHIN_S).body
-        try:
-            answer = json.loads(body)
-        except ValueError:
-            answer = None
-        if not isinstance(answer, dict):
+        if (answer := object_of(body)) is None:
             raise NoAnswer(f"{host.url}{path} answers with no JSON object: {body[:80]!r}")
         return answer
 

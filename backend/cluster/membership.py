@@ -195,10 +195,15 @@ def json_in(path: Path, lost: str) -> Json:
         data = path.read_bytes()
     except OSError as error:
         raise FlightchainError(f"{path}: {error.strerror}; {lost}") from error
+    if (content := object_of(data)) is None:
+        raise FlightchainError(f"{path} is {'damaged' if data else 'empty'}; {lost}")
+    return content
+
+
+def object_of(data: bytes) -> Json | None:
+    """Return the JSON object that `data` is, or None if it is none."""
     try:
         content = json.loads(data)
     except ValueError:
-        content = None
-    if not isinstance(content, dict):
-        raise FlightchainError(f"{path} is {'damaged' if data else 'empty'}; {lost}")
-    return content
+        return None
+    return content if isinstance(content, dict) else None
