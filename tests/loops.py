@@ -63,7 +63,9 @@ class Small:
         )
         self.problems = Problems(lambda: None)
         self.table = Table(self._rows())
-        self.ledger = SimpleNamespace(stop_waiting=lambda: None, cached_blocks=SimpleNamespace())
+        self.ledger = SimpleNamespace(
+            submitter=SimpleNamespace(stop_waiting=lambda: None), cached_blocks=SimpleNamespace()
+        )
         self.flask: Any = Response(status=404)
 
     def _rows(self) -> Iterator[Row]:

@@ -25,7 +25,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.published import NETWORK, NETWORK_CACHE_BLOCKS, NETWORK_THINK_S
 from loadtests.models import bounds, mva
 from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
-from loadtests.models.laws import Station, total_demand_s
+from loadtests.models.laws import Station, service_demand_s, total_demand_s
 from loadtests.models.sample_statistics import mean_of, quantile, summary
 from loadtests.servers import network, study
 
@@ -104,7 +104,10 @@ def visits() -> dict[str, float]:
 
 def stations() -> list[Station]:
     """The stations of the study's network: D = V·S."""
-    return [Station(name, v * STATIONS[name].service_s) for name, v in visits().items()]
+    return [
+        Station(name, service_demand_s(visit_ratio, STATIONS[name].service_s))
+        for name, visit_ratio in visits().items()
+    ]
 
 
 def joined(of: Sequence[Station]) -> Station:
