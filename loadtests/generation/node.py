@@ -17,6 +17,7 @@ Clocks of several machines must agree (NTP), because the start is then taken fro
 import gc
 import json
 import logging
+import signal
 import time
 from argparse import Namespace
 from collections import deque
@@ -137,6 +138,16 @@ def _every(pause_s: float, act: Callable[[], None]) -> None:
         act()
 
 
+def _hear_ctrl_c() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt where Locust waits for the end of the run.
+
+    Else Python raises it in whatever greenlet runs, and those of Locust that print or keep
+    statistics drop it, so that the run goes on.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        gevent.signal_handler(signal.SIGINT, gevent.get_hub().parent.throw, KeyboardInterrupt)
+
+
 _workloads: list[str] = []  # run ids of the locustfiles of this process
 _nodes: list["Node"] = []
 
@@ -162,6 +173,7 @@ def register(
     _workloads.append(run_id)
 
     def begin(environment: Environment, **_event: object) -> None:
+        _hear_ctrl_c()
         beside = alone if is_beside() else None
         if beside:
             environment.user_classes.remove(user)

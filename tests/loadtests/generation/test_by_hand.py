@@ -47,23 +47,37 @@ class EverySecond(LoadTestShape):
         return None if is_over else (2 + int(self.get_run_time()), 50)
 """
 
+# Keeps Locust busy with printing its statistics, where it drops a KeyboardInterrupt.
+PRINTING = """
+from pathlib import Path
+from locust import stats
+
+def printing(found, current=True):
+    if Path("{0}.begin").exists():
+        Path("{0}.begun").touch()
+    while Path("{0}.begun").exists() and not Path("{0}.over").exists():
+        pass
+
+stats.print_stats, stats.CONSOLE_STATS_INTERVAL_SEC = printing, 0.1
+"""
+
 
 @pytest.mark.parametrize("ended_by", ["ctrl-c", in_the_long_run("shape")])
 def test_what_is_under_way_at_a_stop_is_a_row_but_no_failure_of_the_server(
     hand: Hand, threads: Service, tmp_path: Path, ended_by: str
 ) -> None:
-    raw, paths, shape = tmp_path / "raw.csv", tmp_path / "paths.csv", tmp_path / "shape.py"
+    raw, paths, ending = tmp_path / "raw.csv", tmp_path / "paths.csv", tmp_path / "ending.py"
     paths.write_text("kind,path\nshort,/?service_s=0.05\nlong,/?service_s=3\n")
-    shape.write_text(SHAPE)
+    ending.write_text(SHAPE if ended_by == "shape" else PRINTING.format(ending.with_suffix("")))
     asked = ("--rate", 20, "--law", "deterministic", "--duration", 600)
-    files = "open" if ended_by == "ctrl-c" else f"open,{shape}"
-    locust = hand.start(
-        files, "--headless", "--host", threads.url, "--paths", paths, "--raw", raw, *asked
-    )
+    service = ("--host", threads.url, "--paths", paths, "--raw", raw)
+    locust = hand.start(f"open,{ending}", "--headless", *service, *asked)
     until(lambda: len(rows_in(raw)) >= 5)
     if ended_by == "ctrl-c":
+        ending.with_suffix(".begin").touch()
+        until(ending.with_suffix(".begun").exists)
         locust.send_signal(signal.SIGINT)
-    shape.with_suffix(".over").touch()
+    ending.with_suffix(".over").touch()
     assert locust.wait(WITHIN_S) == 0, hand.said
     rows = rows_in(raw)
     assert sorted(row.index for row in rows) == list(range(len(rows)))
