@@ -120,8 +120,7 @@ class FlightFile(Source):
                 raise InvalidFlight("dates", day, doubt(day, "dates="), readings=days) from error
             if day is None and any(map(has_meaning, columns := file.columns_of_path())):
                 raise file.problem(_IN_FOLDERS.format(", ".join(columns))) from error
-            remedy = "; unpack it and import its files of flights alone" if file.part else ""
-            raise file.problem(f"{error}{remedy}") from error
+            raise file.problem(f"{error}{'' if day else file.or_leave_out}") from error
         dialect = STRICT if is_strict else _dialect(file, reading, first)
         deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
         known = self._described(file, reading, deriver, first)

@@ -30,13 +30,11 @@ ZSTD_PIECE = 1 << 10  # packed bytes that are unpacked at once; they may become 
 ZIP = b"PK\x03\x04"
 WORKBOOK = "is a workbook of a spreadsheet; open it there, and save its sheet as CSV UTF-8"
 _WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffice
-_TABLES = re.compile(
-    r".*\.(csv|tsv|json|ndjson|jsonl|parquet|arrow|feather|gz|xz|bz2|zst|zip)", re.IGNORECASE
-)
 _BESIDE_TABLES = re.compile(
     r"(.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|(started|committed)_\d+)|"
-    r"\.[^/.][^/]*(/.*)?|(readme|license)[^/]*|[^/]*\.(html?|pdf|md)|"
-    r"(airlines|airports|carriers|planes|plane-data|weather)\.csv)",
+    r"\.[^/.][^/]*(/.*)?|[^/]*(readme|license|manifest|dictionary|description)[^/]*|"
+    r"[^/]*\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha\d+|py|r|ipynb|ini)|thumbs\.db|"
+    r"(schema|load)\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\.csv)",
     re.IGNORECASE,
 )
 _LOG_OF_ROWS = re.compile(r"(.*/)?(_delta_log|\.hoodie)/.*")  # of Delta Lake and of Hudi
@@ -90,8 +88,9 @@ class PackedFile:
     """Reads the file at a path, or a member of the zip archive there.
 
     label: its name in messages. part: its name in the folder or archive that was given, or "".
-    is_posted: whether it is the body of a request. is_strict: whether it is JSON, an object
-    a line, under the rules of a single flight that is posted.
+    or_leave_out: the end of messages about a part, else "". is_posted: whether it is the body of a
+    request. is_strict: whether it is JSON, an object a line, under the rules of a single flight
+    that is posted.
     """
 
     is_posted = False
@@ -100,6 +99,7 @@ class PackedFile:
     def __init__(self, path: Path, member: str = "", whole: str = "", part: str = "") -> None:
         """whole: the name of the folder or archive, or what to call the file."""
         self.part = part
+        self.or_leave_out = ", or leave it out if it holds no flights" if part else ""
         self.label = f"{whole}/{part}" if part else whole or path.name or str(path)
         self._path = path
         self._member = member
@@ -112,8 +112,7 @@ class PackedFile:
 
     def without_rows(self, what: str) -> InvalidInput:
         """Return the error to raise when nothing is in the file. what: what is wrong with it."""
-        others = ", or leave it out if nothing belongs in it" if self.part else ""
-        return self.problem(f"{what}; download it again{others}")
+        return self.problem(f"{what}; download it again{self.or_leave_out}")
 
     def bad_row(
         self, number: int, field: str, value: object, reason: str, unit: str = "line"
@@ -297,10 +296,8 @@ def tables_among(names: Iterable[str]) -> list[str]:
     if log := next(filter(_LOG_OF_ROWS.fullmatch, names), None):
         reason = "belongs to a table whose files hold deleted rows, too; export it as CSV"
         raise InvalidInput("file", log, reason)
-    others = [name for name in names if not _BESIDE_TABLES.fullmatch(name)]
-    return sorted(
-        [name for name in others if _TABLES.fullmatch(name)] or others, key=_numeric_order
-    )
+    tables = (name for name in names if not _BESIDE_TABLES.fullmatch(name))
+    return sorted(tables, key=_numeric_order)
 
 
 def _numeric_order(name: str) -> list[tuple[str, int]]:

@@ -8,11 +8,11 @@ const IS_ENCRYPTED = 1;
 const GZIP = [0x1f, 0x8b], ZIP = [0x50, 0x4b, 3, 4];
 const WORKBOOKS = new Set(["[Content_Types].xml", "content.xml"]);
 // As in backend/sources/packed.py:
-const TABLES = /^.*\.(csv|tsv|json|ndjson|jsonl|parquet|arrow|feather|gz|xz|bz2|zst|zip)$/i;
 const BESIDE_TABLES = new RegExp(
   "^((.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|(started|committed)_[0-9]+)|" +
-    "\\.[^/.][^/]*(/.*)?|(readme|license)[^/]*|[^/]*\\.(html?|pdf|md)|" +
-    "(airlines|airports|carriers|planes|plane-data|weather)\\.csv))$", "i");
+    "\\.[^/.][^/]*(/.*)?|[^/]*(readme|license|manifest|dictionary|description)[^/]*|" +
+    "[^/]*\\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha[0-9]+|py|r|ipynb|ini)|thumbs\\.db|" +
+    "(schema|load)\\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\\.csv))$", "i");
 
 const GONE = "The file cannot be read any more: it was changed, moved or removed.";
 
@@ -22,9 +22,7 @@ export const startsWith = (bytes, start) => start.every((byte, at) => bytes[at] 
 
 // The names that may be those of tables, in numeric order: block9 before block10.
 export function tablesAmong(names) {
-  const others = names.filter((name) => !BESIDE_TABLES.test(name));
-  const tables = others.filter((name) => TABLES.test(name));
-  return (tables.length ? tables : others).sort(byNumbers);
+  return names.filter((name) => !BESIDE_TABLES.test(name)).sort(byNumbers);
 }
 
 function byNumbers(left, right) {

@@ -236,7 +236,7 @@ def test_folder_is_read_in_numeric_order(tmp_path: Path) -> None:
     written(tmp_path, block(), "block0.json")
     for number in (10, 9, 1, 100):
         written(tmp_path, block(numbered(number)), f"block{number}.json")
-    written(tmp_path, "not a block", "notes.txt")
+    written(tmp_path, "not a block", "notes.md")
     source = open_source(tmp_path)
     assert [flight[4] for flight in flights_of(source)] == [1, 9, 10, 100]
     assert source.progress() == 1

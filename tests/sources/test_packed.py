@@ -108,7 +108,8 @@ def test_tables_of_an_archive_or_a_folder_come_in_the_order_of_their_names(tmp_p
         "docs/README.md",
         "docs/page.html",
         ".DS_Store",
-        "a.txt",
+        "Data dictionary.txt",
+        "L_CARRIER_HISTORY.csv",
     ]
     packed = io.BytesIO(zipped(b"docs/2019_11.csv", "docs/2019_11.csv"))
     with zipfile.ZipFile(packed, "a") as archive:
@@ -123,7 +124,7 @@ def test_tables_of_an_archive_or_a_folder_come_in_the_order_of_their_names(tmp_p
     ]
     assert [read_all(file).decode() for file in files] == [file.part for file in files]
     written(tmp_path, "x", "all_9.csv")
-    written(tmp_path, "x", "notes.txt")
+    written(tmp_path, "x", "all_9.csv.sha256")
     parts = [file.part for file in files_of(tmp_path)]
     assert parts == [
         "all.zip/2019_9.CSV",
@@ -146,6 +147,14 @@ def test_the_tables_of_folders_in_a_folder_are_read(tmp_path: Path) -> None:
         written(tmp_path, name, name)
     files = files_of(tmp_path)
     assert [file.part for file in files] == [read_all(file).decode() for file in files] == names[:3]
+
+
+@pytest.mark.parametrize("name", ["feb.txt", "feb.tab", "feb", "feb.csv.1", "feb.xlsx", "feb.sql"])
+def test_no_table_is_left_out_in_silence_for_its_name(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path, zipped(b"x", name), "all.zip")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("jan.csv", "x")
+    assert {file.part for file in files_of(path)} == {name, "jan.csv"}
 
 
 def test_a_table_of_any_name_is_taken_where_it_is_alone(tmp_path: Path) -> None:
