@@ -100,11 +100,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         skips = ON_ERROR.of(given) == "skip"
         skips_known = DUPLICATES.of(given) == "skip"
         is_dry = DRY_RUN.of(given) == "true"
-        given_kind = mimetype(environ)
-        kind = KINDS.get(given_kind)
-        if kind is None:
-            reason = f"must be sent as Content-Type: {' or '.join(KINDS)}"
-            raise BadBody(415, given_kind, reason)
+        kind = _kind_of(environ)
         data = body(environ, most_bytes)
         key = idempotency_key(environ, data)
         stops = not (skips or is_dry)
@@ -116,19 +112,8 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         )
         if batch.errors and stops:
             raise _refusal(batch)
-        if len(batch.flights) > most_flights:
-            reason = f"are more than may be pending; at most {most_flights:,} may"
-            raise BadBody(413, f"{batch.rows_read:,} flights", reason)
-        if batch.rejected > most_flights:
-            reason = f"are too many; at most {most_flights:,} are left out of a batch"
-            raise BadBody(413, f"{batch.rejected:,} bad rows", reason)
-        read: Json = {
-            "rejected": batch.rejected,
-            "rejected_cancelled": batch.states[CANCELLED],
-            "rejected_not_arrived": batch.states[NOT_ARRIVED],
-            "errors": shown_errors(batch.errors),
-            "understood": _understood(batch, with_sample=is_dry),
-        }
+        _require_not_too_many(batch, most_flights)
+        read = _what_was_read(batch, with_sample=is_dry)
         if is_dry or not batch.flights:
             tried = ledger.submitter.try_batch(batch.flights, skips=skips_known)
             if batch.errors and not skips:
@@ -138,6 +123,33 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         return writing.answer(mode, add, **read)
 
     return [Row("POST", "/transactions/batch", ADD_BATCH, add_batch, writing.lane_of(Lane.BATCH))]
+
+
+def _kind_of(environ: Environ) -> str:
+    """Return how the body is written. Raises BadBody for a type that is not read."""
+    given = mimetype(environ)
+    if given not in KINDS:
+        raise BadBody(415, given, f"must be sent as Content-Type: {' or '.join(KINDS)}")
+    return KINDS[given]
+
+
+def _require_not_too_many(batch: Batch, most_flights: int) -> None:
+    if len(batch.flights) > most_flights:
+        reason = f"are more than may be pending; at most {most_flights:,} may"
+        raise BadBody(413, f"{batch.rows_read:,} flights", reason)
+    if batch.rejected > most_flights:
+        reason = f"are too many; at most {most_flights:,} are left out of a batch"
+        raise BadBody(413, f"{batch.rejected:,} bad rows", reason)
+
+
+def _what_was_read(batch: Batch, *, with_sample: bool) -> Json:
+    return {
+        "rejected": batch.rejected,
+        "rejected_cancelled": batch.states[CANCELLED],
+        "rejected_not_arrived": batch.states[NOT_ARRIVED],
+        "errors": shown_errors(batch.errors),
+        "understood": _understood(batch, with_sample=with_sample),
+    }
 
 
 def _understood(batch: Batch, *, with_sample: bool) -> Json:
