@@ -173,7 +173,8 @@ def register(
     _workloads.append(run_id)
 
     def begin(environment: Environment, **_event: object) -> None:
-        _hear_ctrl_c()
+        if not _nodes:
+            _hear_ctrl_c()
         beside = alone if is_beside() else None
         if beside:
             environment.user_classes.remove(user)
@@ -207,6 +208,7 @@ class Node:
         self.is_stopping = False
         self.appointments = Appointments()
         self._answers, self._answered = deque[_Answered](), Event()
+        self._lone: gevent.Greenlet | None = None  # works where another workload has the users
         self._run: _Run | None = None
         self._runs_started = 0
         keeps_rows = self._options.raw and not self._is_worker()
@@ -216,7 +218,7 @@ class Node:
         events = environment.events
         events.test_start.add_listener(self._on_test_start)
         events.test_stopping.add_listener(self._on_test_stopping)
-        events.test_stop.add_listener(self._note_all)
+        events.test_stop.add_listener(self._on_test_stop)
         events.quit.add_listener(self._on_quit)
         sleep_precisely()
         gevent.spawn(self._note_answers)
@@ -344,7 +346,7 @@ class Node:
         gc.collect()  # and what is there now is never collected, so that this never delays a run
         gc.freeze()
         if self._alone:
-            gevent.spawn(self._alone, self, part)
+            self._lone = gevent.spawn(self._alone, self, part)
 
     def record(
         self, part: Part, index: int, kind: str, due_s: float, answer: Answer, *, is_open: bool
@@ -419,6 +421,11 @@ class Node:
 
     def _on_test_stopping(self, **_event: object) -> None:
         self.is_stopping = True
+
+    def _on_test_stop(self, **_event: object) -> None:
+        if self._lone is not None:
+            self._lone.kill()
+        self._note_all()
 
     def _on_quit(self, **_event: object) -> None:
         self._note_all()

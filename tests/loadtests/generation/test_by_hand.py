@@ -71,7 +71,8 @@ def test_what_is_under_way_at_a_stop_is_a_row_but_no_failure_of_the_server(
     ending.write_text(SHAPE if ended_by == "shape" else PRINTING.format(ending.with_suffix("")))
     asked = ("--rate", 20, "--law", "deterministic", "--duration", 600)
     service = ("--host", threads.url, "--paths", paths, "--raw", raw)
-    locust = hand.start(f"open,{ending}", "--headless", *service, *asked)
+    workloads = "open" if ended_by == "shape" else "open,closed"  # who hears it twice dies of it
+    locust = hand.start(f"{workloads},{ending}", "--headless", *service, *asked)
     until(lambda: len(rows_in(raw)) >= 5)
     if ended_by == "ctrl-c":
         ending.with_suffix(".begin").touch()
@@ -79,7 +80,7 @@ def test_what_is_under_way_at_a_stop_is_a_row_but_no_failure_of_the_server(
         locust.send_signal(signal.SIGINT)
     ending.with_suffix(".over").touch()
     assert locust.wait(WITHIN_S) == 0, hand.said
-    rows = rows_in(raw)
+    rows = [row for row in rows_in(raw) if row.run == "open"]
     assert sorted(row.index for row in rows) == list(range(len(rows)))
     stopped = [row for row in rows if row.status == 0]
     assert stopped, "some were under way"
