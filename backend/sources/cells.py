@@ -27,7 +27,8 @@ _BLANK = "[ \u00a0\u202f]?"  # what browsers write before AM since 2023, or a us
 _TWELVE_HOURS = re.compile(
     rf"(0?\d|1[0-2]):([0-5]\d)(?::00)?{_BLANK}([aApP])\.?{_BLANK}[mM]\.?", re.ASCII
 )
-_DECIMAL_COMMA = re.compile(r"([+-]?\d+),0{1,2}", re.ASCII)
+_MINUS = re.compile(r"^[\u2212\u2013](.*)$|^\((\d.*)\)$")  # of people and accountants
+_DECIMAL_COMMA = re.compile(r"([+-]?\d+),(?:0{1,2}|0{4,})", re.ASCII)
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
 _POINTED_CLOCK = re.compile(r"\d{1,2}[.,]([0-5]?[1-9]|[1-5]0?)", re.ASCII)
 _THOUSANDS = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII)
@@ -48,11 +49,11 @@ def unless_empty(value: object) -> object:
 
 
 def number(value: object) -> object:
-    """Return `value` without a decimal comma, and with a hyphen for a minus sign."""
+    """Return `value` without a decimal comma, and with a hyphen for a minus sign or brackets."""
     if not isinstance(value, str):
         return value
-    text = value.replace("\u2212", "-")
-    match = _DECIMAL_COMMA.fullmatch(text.strip())
+    text = _MINUS.sub(r"-\1\2", value.strip())
+    match = _DECIMAL_COMMA.fullmatch(text)
     return match[1] if match else text
 
 
@@ -77,8 +78,9 @@ def flag(value: object) -> int | None:
 
 
 def state(value: object) -> object:
-    """Return the name of a state as BTS writes it, given its name in any case or abbreviated."""
-    return _STATE_OF.get(value.strip().casefold(), value) if isinstance(value, str) else value
+    """Return a name with usual blanks, that of a state in any case or abbreviated as BTS has it."""
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    return _STATE_OF.get(text.casefold(), text or value)
 
 
 def is_zero(value: object) -> bool:
@@ -108,7 +110,7 @@ def pointed_clock(times: Iterable[object]) -> object:
 
 
 def _meaning(field: Field) -> Callable[[object], object]:
-    if field.name.endswith("_STATE_NM"):
+    if field.kind == "text":
         return state
     usual = clock if field.kind == "time" else number
     return (lambda value: usual(unless_empty(value))) if field.nullable else usual
@@ -135,7 +137,7 @@ def _doubt(field: Field, text: str, dialect: str) -> str:
 def _parser(field: Field, dialect: str) -> Callable[[object], Value]:
     if dialect == STRICT or field.kind in {"code", "date"}:
         return field.parse
-    meaning = (lambda value: value) if field.name.endswith("_CITY_NAME") else _meaning(field)
+    meaning = _meaning(field)
 
     def parse(value: object) -> Value:
         if isinstance(value, str) and (reason := _doubt(field, value.strip(), dialect)):

@@ -99,7 +99,7 @@ def _column(file: PackedFile, batch: Any, position: int) -> Sequence[object]:
     column, kind = batch.column(position), batch.schema.types[position]
     with _translated(file):
         if arrow.types.is_timestamp(kind):
-            column = column.cast(arrow.timestamp("s"), safe=False)  # of nanoseconds none is needed
+            column = column.cast(arrow.timestamp("s", kind.tz), safe=False)  # without nanoseconds
         if arrow.types.is_duration(kind):  # its number counts seconds or less, and no minutes
             clocks = column.cast(arrow.duration("s"), safe=False).to_pylist()
             return [None if clock is None else str(clock) for clock in clocks]

@@ -24,13 +24,14 @@ _COUNTED = "counts from a day that the file does not name; write days as YYYY-MM
 _MONTHS = "january february march april may june july august september october november december"
 _MONTH_OF = {name[:size]: n for n, name in enumerate(_MONTHS.split(), 1) for size in (3, None)}
 _TRANSTATS_CLOCK = " 12:00:00 AM"
-_ZONE = r" ?(?:Z|UTC|[+-]\d\d(?::?\d\d)?)"  # midnight there, so the day is as it is written
+_ZONE = r" ?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)"  # midnight there, so the day is as it is written
 _MIDNIGHT = rf"(?:[ T]0?0:00(?::00(?:\.0+)?)?(?:{_ZONE})?| 12:00(?::00)? ?[aA][mM])?"
 _YEAR_FIRST = re.compile(
     rf"(\d{{4}})(?:([-/.])(\d{{1,2}})\2(\d{{1,2}}){_MIDNIGHT}|(\d\d)(\d\d)(?:\.0)?)", re.ASCII
 )
 _NAMED = re.compile(  # SAS adds a clock to 03JAN2008
-    rf"(?:(\d{{1,2}})([- ]?)([a-z]{{3,9}})\2|([a-z]{{3,9}}) (\d{{1,2}}), )(\d{{4}})"
+    r"(?:([a-z]{3,9}),? )?"  # its weekday
+    r"(?:(\d{1,2})([- ]?)([a-z]{3,9})\3|([a-z]{3,9}) {1,2}(\d{1,2}),? )(\d{4})"
     rf"(?::00:00:00|{_MIDNIGHT})",
     re.ASCII | re.IGNORECASE,
 )
@@ -43,13 +44,16 @@ Evidence = tuple[object, object, object, object]
 def readings(value: object) -> dict[str, date]:
     """Return the days that `value` may mean, by their order; none if it is no day."""
     text = str(value).strip() if isinstance(value, str | int | float) else ""
+    text = text.removesuffix(".").replace(". ", ".")  # 4. 3. 2019, and 2019. 03. 04.
     if match := _YEAR_FIRST.fullmatch(text):
         year, _, month, day, bare_month, bare_day = match.groups()
         return _calendar_days({YEAR_FIRST: (year, month or bare_month, day or bare_day)})
     if match := _NAMED.fullmatch(text):
-        day, _, name, other_name, other_day, year = match.groups()
+        weekday, day, _, name, other_name, other_day, year = match.groups("")
         month = _MONTH_OF.get((name or other_name).lower(), 0)
-        return _calendar_days({YEAR_FIRST: (year, month, day or other_day)})
+        days = _calendar_days({YEAR_FIRST: (year, month, day or other_day)})
+        start = weekday[:3].lower()
+        return {order: day for order, day in days.items() if f"{day:%A}".lower().startswith(start)}
     # The same digits in a table may be seconds or milliseconds since 1960, of SAS or Stata.
     match = _EPOCH.fullmatch(text)
     is_doubtful = isinstance(value, str) and match is not None and match[2] in {"", "000"}
@@ -86,8 +90,6 @@ def iso_day(value: object, order: str | None) -> object:
         if order in days:
             return days[order].isoformat()
         return Unusable(value, f"is no day if dates are written {WRITTEN[order]}")
-    if MONTH_FIRST in days and str(value).strip().endswith(_TRANSTATS_CLOCK):
-        return days[MONTH_FIRST].isoformat()
     if len(set(days.values())) == 1:
         return days.popitem()[1].isoformat()
     return Unusable(value, doubt(value))

@@ -45,6 +45,10 @@ WORDS = (
     ".",
     "-",
     "--",
+    "\u2013",
+    "#NV",
+    "#N/D",
+    "missing",
 )
 
 
@@ -95,11 +99,16 @@ def test_a_number_that_is_none_is_empty() -> None:
         ("DEP_DELAY", "-4,00", -4),
         ("DEP_DELAY", "+7,0", 7),
         ("DEP_DELAY", "\u22124", -4),
+        ("DEP_DELAY", "\u20134,0", -4),
+        ("DEP_DELAY", " (4) ", -4),
+        ("ARR_DELAY", "12,000000", 12),
         ("ORIGIN_AIRPORT_ID", "10397.0", 10397),
         ("ORIGIN_STATE_NM", "GA", "Georgia"),
         ("ORIGIN_STATE_NM", "georgia", "Georgia"),
         ("ORIGIN_STATE_NM", "U.S. Virgin Islands", "U.S. Virgin Islands"),
         ("DEST_STATE_NM", "Ontario", "Ontario"),
+        ("DEST_STATE_NM", "NEW\u00a0YORK", "New York"),
+        ("DEST_CITY_NAME", "Tampa,\u00a0 FL", "Tampa, FL"),
     ],
 )
 def test_a_cell_is_read_as_it_is_meant(field: str, value: object, meaning: Value) -> None:
@@ -123,6 +132,8 @@ def test_a_cell_is_read_as_it_is_meant(field: str, value: object, meaning: Value
         ("ARR_DELAY", 9999),
         ("DEST_CITY_NAME", "San Ju\ufffdn, PR"),
         ("DEP_DELAY", "4,5"),
+        ("DEP_DELAY", "()"),
+        ("DEP_DELAY", "(-4)"),
         ("DEP_DELAY", "1,000"),
         ("AIR_TIME", "-1329"),
     ],

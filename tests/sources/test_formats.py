@@ -8,7 +8,7 @@ import tarfile
 import time
 import zipfile
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -316,6 +316,16 @@ def test_durations_are_clocks_and_no_numbers_of_minutes(
     content = columnar_file(arrow, "parquet", arrow.table(columns | {"AIR_TIME": clock}))
     with pytest.raises(BadRow, match="AIR_TIME '0:24:00': must be a whole number"):
         flights_of(open_source(written(tmp_path, content)))
+
+
+def test_midnight_in_a_zone_is_the_day_there(tmp_path: Path, arrow: Any) -> None:
+    """As pandas has a day after tz_localize."""
+    columns = {name: arrow.array([value]) for name, value in FLOWN.items()}
+    midnight = arrow.array([datetime(2008, 1, 3, 5, tzinfo=UTC)])
+    kind = arrow.timestamp("us", "America/New_York")
+    columns["FL_DATE"] = midnight.cast(kind)
+    content = columnar_file(arrow, "parquet", arrow.table(columns))
+    assert flights_of(open_source(written(tmp_path, content))) == [flight_of(FLOWN)]
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
