@@ -170,7 +170,7 @@ class Deriver:
 
     def _clear_cancelled(self, columns: Mapping[str, list[object]], row: int) -> None:
         has_left, has_arrived = (
-            not all(_is_nothing(columns[name][row]) for name in names)
+            any(_zero(columns[name][row]) is False for name in names)
             for names in (_DEPARTURE, _ARRIVAL)
         )
         for name, column in columns.items():
@@ -185,13 +185,13 @@ class Deriver:
         """Empty what is no time in a flight with zeros; one that may have arrived is a bad row."""
         cells = {name: columns[name][row] for name in (*_ARRIVAL, *_DEPARTURE)}
         has_minutes = "AIR_TIME" in columns and is_zero(columns["AIR_TIME"][row])
-        if not _is_nothing(cells["ARR_DELAY"]):  # it arrived, and was in the air for a while
+        if _zero(cells["ARR_DELAY"]) is False:  # it arrived, and was in the air for a while
             if has_minutes:
                 self._empty("AIR_TIME", columns["AIR_TIME"], row)
             return
         doubtful = [name for name, cell in cells.items() if is_zero(cell)]
-        if not all(_is_nothing(cells[name]) for name in _DEPARTURE):
-            has_arrived = not (has_minutes and _is_nothing(cells["ARR_TIME"]))
+        if any(_zero(cells[name]) is False for name in _DEPARTURE):
+            has_arrived = not has_minutes or _zero(cells["ARR_TIME"]) is False
             doubtful = ["ARR_DELAY"] if has_arrived and "ARR_DELAY" in doubtful else []
         if doubtful:
             columns[doubtful[-1]][row] = Unusable(cells[doubtful[-1]], _DOUBTFUL_ZERO)
@@ -209,10 +209,6 @@ def _is_icao(code: object) -> bool:
     """Return whether a code is that which the ICAO has for an airport of BTS."""
     text = str(code).strip()
     return len(text) == 4 and text[0] in "KP" and airport_of(text[1:]) is not None
-
-
-def _is_nothing(value: object) -> bool:
-    return unless_empty(value) in _BLANK or is_zero(value)
 
 
 def _zero(value: object) -> bool | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from copy import copy
+from functools import cache
 from importlib.util import find_spec
 from itertools import chain, islice, repeat
 from itertools import count as counting
@@ -105,7 +106,8 @@ class FlightFile(Source):
         """Return what makes flights of the batches of a file, what makes these, and what it is."""
         try:
             reading = reading_of(records.titles)
-            first = [read() for read in islice(records.batches, 1)]
+            reads = [cache(read) for read in islice(records.batches, 1)]
+            first = [read() for read in reads]
             # Flights that are sent as a single one is, with the names of all fields:
             is_strict = file.is_strict and records.titles == FIELD_NAMES
             if file not in self._orders:
@@ -124,7 +126,7 @@ class FlightFile(Source):
         dialect = STRICT if is_strict else _dialect(file, reading, first)
         deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
         known = self._described(file, reading, deriver, first)
-        return deriver, chain(map(_made, first), records.batches), known
+        return deriver, chain(reads, records.batches), known
 
     def _order(self, file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
         with closing(self._evidence(file, reading)) as others:
@@ -168,10 +170,6 @@ class FlightFile(Source):
             )
         deriver.emptied = known.emptied
         return known
-
-
-def _made(batch: RecordBatch) -> Callable[[], RecordBatch]:
-    return lambda: batch
 
 
 def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from backend.sources.columnar import COLUMNAR, WITH_DUCKDB, read_columnar
 from backend.sources.json_records import read_json
 from backend.sources.kinds import NO_TEXT
-from backend.sources.packed import PACKED, WORKBOOK, PackedFile
+from backend.sources.packed import WORKBOOK, PackedFile
 from backend.sources.records import Records, from_utf16
 from backend.sources.table import read_table
 
@@ -52,7 +52,9 @@ def opened_records(file: PackedFile) -> Iterator[Records]:
             with read_columnar(file, start, all_blocks) as records:
                 yield records
             return
-        _refuse(file, start.removeprefix(BOM_UTF8))
+        bare = start.removeprefix(BOM_UTF8)
+        if reason := next((why for pattern, why in _PATTERNS if pattern.match(bare)), ""):
+            raise file.problem(reason)
         if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
             as_utf8 = from_utf16(file, all_blocks)
             start = next(as_utf8, b"")
@@ -62,11 +64,3 @@ def opened_records(file: PackedFile) -> Iterator[Records]:
             yield read_json(file, text, all_blocks)
         else:
             yield read_table(file, all_blocks)
-
-
-def _refuse(file: PackedFile, start: bytes) -> None:
-    if start.startswith(PACKED):
-        raise file.problem("is packed twice; unpack it once")
-    for pattern, reason in _PATTERNS:
-        if pattern.match(start):
-            raise file.problem(reason)

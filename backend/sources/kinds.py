@@ -103,7 +103,7 @@ KINDS = tuple(Kind(**row) for row in _TABLE["kind"])
 REFUSED: Mapping[str, str] = {row["marks"]: row["reason"] for row in _TABLE["refused"]}
 """Titles of files that are no flights, or not enough, and what to say of them."""
 
-_ONLY_OF_ITS_KIND = {"airline", "flight"}  # names, or codes with numbers, elsewhere
+_ONLY_OF_ITS_KIND = {"airline", "flight", "date"}  # a name, a code with a number, any day elsewhere
 _KNOWN = {
     title: meaning
     for kind in KINDS
@@ -231,16 +231,20 @@ def _places(kind: Kind, names: Sequence[str]) -> dict[str, int]:
 
 
 def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
-    if not reading.places:
+    numbers = sum(map(str.isdecimal, reading.titles))
+    if len(reading.places) <= numbers:
         titles = ", ".join(reading.titles)
         strange = titles.count(r"\udc")  # characters that are not UTF-8, of six letters each
         if 4 * strange >= len(titles) - 5 * strange:
             return NO_TEXT
-        what = f"does not have any column of a flight; its first line is {shown(titles)}"
-        if any(map(str.isdecimal, reading.titles)):
-            return f"{what}; write the titles of its columns above it"
-        remedy = "delete what is above its titles, and put commas, semicolons, tabs or bars between"
-        return f"{what}; {remedy}"
+        remedy = "delete what is above its titles, "
+        if numbers:
+            remedy = "write the titles of its columns above it"
+        elif len(reading.titles) == 1:
+            remedy += "and put commas, semicolons, tabs or bars between"
+        else:
+            remedy += f"or download {BTS_TABLE} from TranStats"
+        return f"does not have any column of a flight; its first line is {shown(titles)}; {remedy}"
     known = ", ".join(reading.titles[place] for place in sorted(reading.places.values()))
     what = f"lacks the columns {', '.join(missing)}, which are not guessed; it has {known}"
     if alike := [title for title in reading.not_used if reading.resembles(title, missing)]:

@@ -80,8 +80,6 @@ _UNPACKERS: dict[bytes, Callable[[IO[bytes]], object]] = {
     b"BZh": bz2.open,
     b"\x28\xb5\x2f\xfd": _ZstdFile,
 }
-PACKED = (*_UNPACKERS, ZIP)
-"""How files begin that can be unpacked here."""
 
 
 class PackedFile:

@@ -17,6 +17,7 @@ from functools import partial
 from itertools import chain, compress, islice
 
 from backend.base.errors import BadRow
+from backend.base.words import counted
 from backend.sources.packed import PackedFile
 from backend.sources.records import Lines, RecordBatch, Records, line_batches, text_of
 
@@ -227,9 +228,9 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
             cut.append(row)
             good.append(number)
         elif row:  # else it is blank, or a fault already
-            reason = f"has {len(row)} cells, but the header has {width}"
-            if len(row) > width:
-                reason += f"; write a cell that has {header.separator!r} in it in quotes"
+            quote = f"write a cell that has {header.separator!r} in it in quotes"
+            remedy = quote if len(row) > width else "delete the line if it is no flight"
+            reason = f"has {counted(len(row), 'cell')}, but the header has {width}; {remedy}"
             faults.append(header.file.bad_row(number, "line", line, reason))
     return cut, good, faults
 

@@ -106,6 +106,14 @@ REFUSED = {
         "any column of",
     ),
     "no titles": (TABLE.partition(b"\n")[2], "write the titles of its columns above it"),
+    "no titles, and a word": (
+        TABLE.partition(b"\n")[2].replace(b"IAD", b"DAY"),
+        "does not have any column of a flight.* write the titles of its columns above it",
+    ),
+    "other flights": (
+        b"ADEP,ADES,AC Operator\nLGRP,EDDF,AEE\n",
+        "or download Reporting",
+    ),
     "one column": (b"YEAR^ORIGIN\n2019^ATL\n", "put commas, semicolons, tabs or bars between"),
     "a letter": (b"a letter\nto somebody\n", "its first line is 'a letter'"),
     "a table of others": (b"name,age\nAda,36\n", "does not have any column of a flight"),

@@ -120,6 +120,15 @@ Flight_Number_Operating_Airline,ArrDelay
         ),
         flights("2011-06-14"),
     ),
+    "Flight Delay and Causes (2019)": (
+        """DayOfWeek,Date,DepTime,ArrTime,CRSArrTime,UniqueCarrier,Airline,FlightNum,AirTime,ArrDelay,\
+DepDelay,Origin,Org_Airport,Dest,Dest_Airport,Cancelled,CancellationCode,Diverted
+2,04-06-2019,559,752,805,MQ,Envoy Air,3184,88,-13,-6,SWF,Stewart,CVG,Northern,0,N,0
+2,04-06-2019,,,1200,MQ,Envoy Air,3185,,,,CVG,Northern,SWF,Stewart,1,B,0
+2,04-06-2019,2400,130,155,MQ,Envoy Air,3186,,,3,SWF,Stewart,CVG,Northern,0,N,1
+""",
+        flights("2019-06-04"),
+    ),
     "Airline Delay and Cancellation Data (2009 to 2018)": (
         """FL_DATE,OP_CARRIER,OP_CARRIER_FL_NUM,ORIGIN,DEST,CRS_DEP_TIME,DEP_TIME,DEP_DELAY,ARR_TIME,\
 ARR_DELAY,CANCELLED,DIVERTED,AIR_TIME,Unnamed: 27

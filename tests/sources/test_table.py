@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,14 @@ def test_what_is_not_utf8_is_named_where_it_is_used(tmp_path: Path, field: str, 
 def test_a_header_that_is_no_csv_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="has a first line that is not CSV"):
         read(tmp_path, '"YEAR,DAY_OF_WEEK\n')
+
+
+@pytest.mark.parametrize("footer", ["(3 rows)", "Total,3", "# made by hand", '2008,4,"2008-01-'])
+def test_a_line_with_few_cells_may_be_no_flight(tmp_path: Path, footer: str) -> None:
+    good, (problem,) = bad_rows(written(tmp_path, f"{TABLE}{footer}\n"))
+    assert good == 3
+    said = "has .* but the header has 19; delete the line if it is no flight|is not CSV"
+    assert re.search(said, problem)
 
 
 def test_long_lines_are_not_parsed_together(tmp_path: Path) -> None:
