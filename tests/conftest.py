@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
@@ -73,6 +75,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     A process that begins a long file when the others have nothing left keeps them waiting.
     """
+    if settings.get_current_profile_name() != EXPLORE:
+        # Else Hypothesis also draws what stands in the files of all modules that are imported by
+        # then: other examples in another order of files, and seconds to read them.
+        vars(providers).update(_get_local_constants=Constants)
     for item in items:
         if item.nodeid.startswith(SLOW_FOLDERS):
             item.add_marker("slow")
