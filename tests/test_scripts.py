@@ -4,6 +4,7 @@ The installing itself is tried with a stand-in for Python that writes down what 
 the running with the virtual environment that runs these tests.
 """
 
+import json
 import os
 import re
 import shutil
@@ -359,19 +360,23 @@ def test_long_tests_run_with_an_option_only(machine: Path) -> None:
     assert f"--numprocesses=4 {ORDER} -m  tests/api" in calls(machine.parent / "python")
 
 
-@each_of(
-    ("options", "file", "there_are_tests"),
-    [
-        ([], "api/test_fuzzing.py", False),  # it is marked as long
-        (["-m", ""], "api/test_fuzzing.py", True),
-        (QUICK, "faults/test_scenarios.py", False),  # its folder is slow
-        (QUICK, "test_tokens.py", True),
-    ],
-)
-def test_a_mark_leaves_tests_out(options: list[str], file: str, there_are_tests: bool) -> None:
-    collect = [sys.executable, "-m", "pytest", "-n0", "--collect-only", *options, f"tests/{file}"]
-    done = subprocess.run(collect, cwd=ROOT, capture_output=True, check=False)
-    assert done.returncode == (0 if there_are_tests else 5)
+COLLECT = """
+import json, sys, pytest
+for options in json.loads(sys.argv[1]):
+    print("chosen")
+    pytest.main(["-n0", "-q", "--collect-only", *options, *sys.argv[2:]])
+"""
+
+
+def test_a_mark_leaves_tests_out() -> None:
+    """The first file is marked as long, and the folder of the second is slow."""
+    names = ("api/test_fuzzing.py", "faults/test_kills.py", "test_tokens.py")
+    files = [f"tests/{name}" for name in names]
+    chosen = json.dumps([[], ["-m", ""], QUICK])
+    done = ran(sys.executable, "-c", COLLECT, chosen, *files, cwd=ROOT)
+    of_each = done.stdout.split("chosen\n")[1:]
+    found = [re.findall(r"^tests/.+(?=: \d)", text, re.MULTILINE) for text in of_each]
+    assert found == [files[1:], files, files[2:]]
 
 
 # --- types, which are checked beside the tests ----------------------------------------------------
