@@ -2,8 +2,9 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import cast
 
 from backend.base.errors import FlightchainError
 from backend.chain.canonical import canonical
@@ -11,8 +12,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.verify.audit import verify
-from tests.api.processes import Service, serving
-from tests.api.worlds import Json, averages_of
+from tests.api.worlds import Json, averages_of, client_of, settings_for
 from tests.faults.clients import Memory, Receipt
 from tests.faults.house import House
 from tests.faults.report import Outcome
@@ -28,17 +28,19 @@ def conclude(
     chance: random.Random,
     outcome: Outcome,
     imported: Sequence[Flight] = (),
-    **settings: object,
 ) -> None:
-    """End a running service, and hold its chain and answers against memories, as in `audit`.
-
-    settings: of the service that is asked.
-    """
+    """End a running service, and hold its chain and answers against memories, as in `audit`."""
     if house.stop() != 0 or not house.seal_the_rest():
         outcome.found("refused", f"the service does not end well\n{house.log()}")
     flights = audit(house.folder, memories, outcome, imported)
-    with serving(house.folder, **settings) as service:
-        compare_answers(service, flights, chance, outcome)
+    with client_of(settings_for(house.folder)) as client:
+
+        def ask(path: str) -> Json:
+            response = client.get(path)
+            assert response.status_code == 200, response.text
+            return cast("Json", response.json)
+
+        compare_answers(ask, flights, chance, outcome)
 
 
 def audit(
@@ -114,14 +116,20 @@ def _compare_rows(
 
 
 def compare_answers(
-    service: Service, flights: Sequence[Flight], chance: random.Random, outcome: Outcome
+    ask: Callable[[str], Json],
+    flights: Sequence[Flight],
+    chance: random.Random,
+    outcome: Outcome,
 ) -> None:
-    """Ask both engines the three questions and hold them against a plain loop over `flights`."""
+    """Ask both engines the three questions and hold them against a plain loop over `flights`.
+
+    ask: the answer at a path of the service.
+    """
     rows = [as_row(place, row) for place, row in enumerate(flights)]
     for engine in ("index", "scan"):
         for row in chance.sample(rows, min(QUESTIONS, len(rows))):
             for path, wanted in asked_about(row, rows):
-                got = service.json(f"{path}&engine={engine}")
+                got = ask(f"{path}&engine={engine}")
                 if wrong := differing(got, wanted):
                     outcome.found("wrong", f"{path}&engine={engine}: {wrong}")
 

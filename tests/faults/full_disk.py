@@ -42,7 +42,7 @@ def run(task: Task) -> Outcome:
                     time.sleep(ROOM_S)
                     outcome.done += 1
                 _wait_until_posts_go_on(remembered, outcome)
-            conclude(house, remembered, task.chance, outcome, FLIGHTCHAIN_MIN_FREE_BYTES=1)
+            conclude(house, remembered, task.chance, outcome)
         finally:
             house.kill_all()
     refused = sum(len(memory.refused) for memory in remembered)

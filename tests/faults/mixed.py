@@ -48,7 +48,7 @@ def run(task: Task) -> Outcome:
         outcome.found("refused", f"the miner does not end well\n{house.log()}")
     flights = audit(folder, remembered, outcome)
     with serving(folder) as service:
-        compare_answers(service, flights, task.chance, outcome)
+        compare_answers(service.json, flights, task.chance, outcome)
     return outcome
 
 

@@ -42,12 +42,12 @@ class Scenario(NamedTuple):
 
 
 SCENARIOS = (
-    Scenario("kills", kills.run, "kills", "processes to kill", 1000, 4),
+    Scenario("kills", kills.run, "kills", "processes to kill", 1000, 3),
     Scenario("fresh-workers", fresh_workers.run, "workers", "workers to start", 200, 60),
-    Scenario("failed-calls", calls.run, "calls", "system calls that fail", 1000, 2),
+    Scenario("failed-calls", calls.run, "calls", "system calls that fail", 1000, 1),
     Scenario("power-cuts", cuts.run, "cuts", "power cuts", 200, 1),
     Scenario("damaged-files", damage.run, "flips", "damages to files", 2000, 8),
-    Scenario("full-disk", full_disk.run, "full", "times the disk becomes full", 100, 2),
+    Scenario("full-disk", full_disk.run, "full", "times the disk becomes full", 100, 1),
     Scenario("clocks", clocks.run, "leaps", "leaps of the clock, each way", 10, 1),
     Scenario("fuzz", fuzz.run, "fuzz", "requests at both ports", 100_000, 2000),
     Scenario("evil-bodies", bodies.run, "bodies", "kilobytes of each body", 16_000, 200),
