@@ -13,9 +13,9 @@ import pytest
 
 from loadtests import machine_samples
 from loadtests.generation.calibration import WARM_UP
-from loadtests.generation.rows import closed_window, customer_of, number_of, read_rows
+from loadtests.generation.rows import Row, closed_window, customer_of, number_of, read_rows
 from loadtests.generation.rules import judge
-from loadtests.generation.run import Generator, append_verdict
+from loadtests.generation.run import Generator, RunRecord, append_verdict
 from loadtests.generation.schedule import (
     Arrival,
     Request,
@@ -146,12 +146,14 @@ def test_a_calibration_sees_more_than_the_handler(fcfs: Service, tmp_path: Path)
     assert len(read_rows(tmp_path / "requests.csv", "before")) == 20 + WARM_UP
 
 
-def test_a_calibration_of_failures_is_none(threads: Service, tmp_path: Path) -> None:
-    failing = {"known": [Request("known", "/?service_s=0&status=500")]}
+def test_a_calibration_of_failures_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = [Row("r", n, "k", 0.0, 0.0, None, 0.1, None, 500, "") for n in range(12)]
+    record = RunRecord("before", "closed", tuple(failed), (), None, 0.0)
+    monkeypatch.setattr(Generator, "closed", lambda *given, **named: record)
     with pytest.raises(
         ProgramFailed, match=r"12 of 12 requests .* the first of them was answered 500\."
     ):
-        Generator(tmp_path).calibrate(threads, failing, "before", requests=2)
+        Generator(tmp_path).calibrate(Site("http://x"), QUICK, "before", requests=2)
 
 
 INTERRUPTED = """

@@ -1,6 +1,6 @@
 """Schedules: when requests arrive and what they ask, from a seed and nothing else."""
 
-from itertools import islice, repeat
+from itertools import cycle, islice, repeat
 from math import sqrt
 from pathlib import Path
 from random import Random
@@ -109,7 +109,7 @@ class TestSchedules:
         body: str,
     ) -> None:
         file = tmp_path_factory.mktemp("schedule") / "schedule.csv"
-        requests = [Request(kind, f"/{kind}", demand, body) for kind in kinds * len(times_s)]
+        requests = (Request(kind, f"/{kind}", demand, body) for kind in cycle(kinds))
         schedule = arrivals(times_s, requests)
         save(file, schedule)
         assert load(file) == schedule
