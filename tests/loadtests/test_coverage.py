@@ -40,6 +40,7 @@ from loadtests.models.estimates import (
 )
 from loadtests.models.open_queue import ONE, mg1
 from loadtests.models.random_times import Gamma, poisson_times
+from tests.effort import tries
 from tests.loadtests.experiments.planted_servers import open_run
 
 pytestmark = pytest.mark.slow
@@ -103,7 +104,7 @@ class TestClosedRunsOfTheService:
 class TestOpenRuns:
     """Mean response time of M/G/1, cv 0.25, at a utilisation."""
 
-    TRIALS = 40
+    TRIALS = tries(20, exploring=40)
     SERVICE = Gamma(SERVICE_S, 0.25)
 
     def truth_s(self, rho: float) -> float:
@@ -170,7 +171,10 @@ class TestSharedCalibrations:
 
     @pytest.mark.parametrize(
         ("measured", "each", "loads"),
-        [(Calibrated(0.5, 170), 5, 40), (Calibrated(0.85, 600), 2, 20)],
+        [
+            (Calibrated(0.5, 170), 5, tries(20, exploring=40)),
+            (Calibrated(0.85, 600), 2, tries(10, exploring=20)),
+        ],
         ids=["half, two calibrations", "near saturation"],
     )
     def test_difference_from_the_forecast(
@@ -220,10 +224,11 @@ class PerfectServers:
 class TestPairedDifference:
     @pytest.mark.parametrize("chi", [0.5, 0.7])
     def test_one_run(self, chi: float) -> None:
-        assert PerfectServers(chi, 3).covered(40, runs=1) >= 0.82
+        assert PerfectServers(chi, 3).covered(tries(20, exploring=40), runs=1) >= 0.82
 
     def test_several_runs_near_saturation(self) -> None:
-        assert PerfectServers(0.9, 4).covered(20, LEAST_NEAR_SATURATION) >= 0.75
+        trials = tries(12, exploring=20)
+        assert PerfectServers(0.9, 4).covered(trials, LEAST_NEAR_SATURATION) >= 0.75
 
 
 class TestAlone:

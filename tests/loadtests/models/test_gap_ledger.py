@@ -129,9 +129,9 @@ def two_sizes(rng: Random, count: int) -> Times:
 def of_phases_s() -> float:
     """What the phases add to the mean response time, by a simulation of its own."""
     rng = Random(99)
-    arrivals_s = poisson_times(LOAD, rng, count=200_000)
-    services_s = [for_s + CONNECTING_S for for_s in in_phases(rng, 200_000)]
-    return sum(fcfs(arrivals_s, services_s)) / 200_000 + RECEIVING_S - formula_s(cv=PHASES_S)
+    arrivals_s = poisson_times(LOAD, rng, count=100_000)
+    services_s = [for_s + CONNECTING_S for for_s in in_phases(rng, 100_000)]
+    return sum(fcfs(arrivals_s, services_s)) / 100_000 + RECEIVING_S - formula_s(cv=PHASES_S)
 
 
 @cache

@@ -43,7 +43,7 @@ def served(rate: float, rng: Random) -> Recorded:
     return Recorded(arrivals_s, arrivals_s, done_s, services_s, SKIPPED, is_told=True)
 
 
-@pytest.mark.parametrize("load", [0.3, 0.8])
+@pytest.mark.parametrize("load", [pytest.param(0.3, marks=pytest.mark.long), 0.8])
 def test_all_intervals_hold_together_as_often_as_they_say(
     load: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

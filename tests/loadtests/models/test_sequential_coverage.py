@@ -15,10 +15,12 @@ from loadtests.models.estimates import Verdict, confidence_interval
 from loadtests.models.random_times import poisson_times
 from loadtests.models.replay import fcfs
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence, sequential_verdict
+from tests.effort import tries
 
 pytestmark = pytest.mark.slow
 
-EXPERIMENTS, VALUES = 1500, 60
+EXPERIMENTS, VALUES = tries(400, exploring=1500), 60
+PAIRS = tries(30, exploring=60)
 LOAD, ARRIVALS, SKIPPED = 0.85, 260, 200
 
 
@@ -76,8 +78,8 @@ def test_pairs_of_a_busy_queue_are_judged_rightly_however_often_one_looks() -> N
     predicted = 1 + LOAD * 1.01 / (2 * (1 - LOAD))
     wrong = 0
     for slower, impossible in ((1.0, Verdict.DISAGREES), (1.02, Verdict.AGREES)):
-        for _ in range(60):
+        for _ in range(PAIRS):
             values = [paired_difference(rng, slower) for _ in range(25)]
             said = [sequential_verdict(values[:number], predicted) for number in range(5, 26)]
             wrong += impossible in said
-    assert wrong / 120 <= 0.05 + 3 * sqrt(0.05 / 120)
+    assert wrong / (2 * PAIRS) <= 0.05 + 3 * sqrt(0.05 / (2 * PAIRS))
