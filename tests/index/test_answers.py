@@ -143,7 +143,7 @@ class Chain:
     turn=st.integers(0, 12),
     near_blocks=st.sampled_from((0, 2, NEAR_BLOCKS)),
 )
-@settings(max_examples=examples(8))
+@settings(max_examples=examples(6))
 def test_index_and_scan_equal_a_plain_loop_at_every_height(
     contents: list[list[Flight]],
     some: list[Any],
@@ -160,7 +160,7 @@ def test_index_and_scan_equal_a_plain_loop_at_every_height(
 
 
 @given(contents=chains.filter(any), data=st.data(), turn=st.integers(0, 12))
-@settings(max_examples=examples(8))
+@settings(max_examples=examples(6))
 def test_days_before_between_across_and_after_the_flights_of_the_ledger(
     contents: list[list[Flight]], data: st.DataObject, turn: int
 ) -> None:
@@ -210,7 +210,7 @@ def test_a_longer_chain_gives_the_same_answers_whatever_the_caches_hold(
     larger: Chain, cache_bytes: int, near_blocks: int
 ) -> None:
     chance = random.Random(cache_bytes + near_blocks)
-    about = questions_about(chance.sample(larger.rows, tries(2, exploring=6, quick=1)))
+    about = questions_about(chance.sample(larger.rows, tries(1, exploring=6)))
     with larger.ledger(cache_bytes, 5, near_blocks) as ledger:
         for question in about:
             height = chance.randrange(larger.tip + 1)

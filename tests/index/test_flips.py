@@ -54,7 +54,7 @@ FLIPS = tries(40, exploring=1000)
 # Asked after each flip. If readers believed an index whatever its writer noted, 43 of 300 flips
 # would give a wrong answer to one of 40; without checksums of pages, 3.
 QUESTIONS = tries(15, exploring=40)
-ASKED_ABOUT = 3  # of the newest flights every third
+ASKED_ABOUT = 6  # of the newest flights every sixth
 SETTLED_AT, TIP = 6, 22  # the heights of the file when the writer that is killed begins, and ends
 PAGE, CHECKSUM, WAL_HEAD, FRAME_HEAD = 4096, 8, 32, 24
 FRAME = FRAME_HEAD + PAGE

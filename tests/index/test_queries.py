@@ -262,7 +262,7 @@ def test_a_reader_answers_as_soon_as_there_is_an_index(tmp_path: Path) -> None:
 
 # --- beside a writer -------------------------------------------------------------------------
 
-GROWN = 60  # blocks
+GROWN = 40  # blocks
 A_BLOCK = 3  # flights
 
 

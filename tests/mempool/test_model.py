@@ -167,4 +167,4 @@ class Interleaved(RuleBasedStateMachine):
 
 
 TestInterleaved = Interleaved.TestCase
-TestInterleaved.settings = hypothesis_settings(max_examples=examples(20), stateful_step_count=40)
+TestInterleaved.settings = hypothesis_settings(max_examples=examples(14), stateful_step_count=40)

@@ -477,7 +477,7 @@ def test_the_command_says_what_it_did(tmp_path: Path, chosen: Settings) -> None:
 def test_ctrl_c_ends_with_130_and_running_it_again_completes(
     tmp_path: Path, chosen: Settings
 ) -> None:
-    rows = flights(5000)
+    rows = flights(3000)
     path = str(written(tmp_path, rows))
     with started(chosen, path, is_slow=True) as process:
         until(lambda: transactions_in(chosen.folder) > 0)

@@ -3,7 +3,6 @@
 import json
 import time
 import tracemalloc
-from collections.abc import Iterator
 
 import pytest
 
@@ -21,18 +20,24 @@ MOST_FLIGHTS = 5_000
 SLOWEST_S_PER_MB = 5.0  # several times what was measured, but nothing beside a square
 
 
-@pytest.fixture(autouse=True)
-def warm() -> Iterator[None]:
+@pytest.fixture(scope="module")
+def warm() -> None:
     """What is remembered of earlier batches does not count."""
     for kind, make in ((CSV, "short rows that are good"), (NDJSON, "numbers as long texts")):
         batch_of(EVIL[make](10_000), kind, MOST_FLIGHTS)
-    yield
-    tracemalloc.stop()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [NDJSON, ANY])  # ANY finds out what is CSV
-@pytest.mark.parametrize("name", EVIL)
+@pytest.mark.usefixtures("warm")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (name, kind)
+        for name, make in EVIL.items()
+        for kind in (ANY, NDJSON)  # ANY finds out what is CSV, and knows an object by its brace
+        if kind == ANY or make(1000)[:1] != b"{"
+    ],
+)
 def test_memory_and_time_are_bounded_by_the_body(name: str, kind: str) -> None:
     body = EVIL[name](BODY_BYTES)
     tracemalloc.start()
@@ -41,8 +46,10 @@ def test_memory_and_time_are_bounded_by_the_body(name: str, kind: str) -> None:
         batch: Batch | None = batch_of(body, kind, MOST_FLIGHTS, stops=False)
     except FlightchainError:
         batch = None
-    took_s = time.process_time() - started
-    _, peak = tracemalloc.get_traced_memory()
+    finally:
+        took_s = time.process_time() - started
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
     assert peak < MOST_TIMES * len(body) + ROOM_BYTES
     assert took_s < SLOWEST_S_PER_MB * len(body) / BODY_BYTES
     assert batch is None or len(batch.errors) <= MOST_ERRORS

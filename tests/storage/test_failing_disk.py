@@ -19,6 +19,7 @@ import pytest
 from backend.base.errors import WriteFailed
 from backend.chain.state import genesis
 from backend.storage.block_store import BlockStore
+from tests.effort import tries
 from tests.storage.chains import (
     GENESIS_MS,
     audited,
@@ -398,7 +399,7 @@ def killed_after(folder: Path, seconds: float) -> list[tuple[int, str]]:
 def test_a_writer_killed_at_any_moment_loses_nothing_that_it_committed(tmp_path: Path) -> None:
     moments = random.Random(20_080_103)
     committed: dict[int, str] = {}
-    for _ in range(6):
+    for _ in range(tries(4, exploring=40)):
         committed.update(killed_after(tmp_path, moments.uniform(0, 0.03)))
         state, _ = recovered(tmp_path, block_file_bytes=20_000)
         found = hashes(tmp_path)

@@ -43,7 +43,7 @@ from tests.verify.backup.house import (
 
 pytestmark = pytest.mark.slow
 
-MANY = 8_000
+MANY = 4_000
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -367,7 +367,7 @@ def test_a_later_backup_may_be_killed_anywhere_and_the_old_one_can_be_restored(
     after = everything_in(house.settings)
     saved = tmp_path / "saved"
     shutil.copytree(house.backup, saved)
-    for nth in range(1, 1000, tries(3, exploring=1)):
+    for nth in range(1, 1000, tries(4, exploring=1)):
         shutil.rmtree(house.backup)
         shutil.copytree(saved, house.backup)
         shutil.rmtree(house.restored, ignore_errors=True)

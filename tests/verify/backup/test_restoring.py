@@ -300,7 +300,7 @@ def test_a_full_disk_is_named_before_anything_is_copied(
 def test_a_restore_may_be_killed_anywhere(house: House) -> None:
     """There is the whole ledger or none; no miner begins another one; the next restore works."""
     before = everything_in(house.settings)
-    for nth in range(1, 1000, tries(3, exploring=1)):
+    for nth in range(1, 1000, tries(5, exploring=1)):
         shutil.rmtree(house.restored, ignore_errors=True)
         restored, calls = unless_killed_at(nth, house.restore)
         if restored is not None:
