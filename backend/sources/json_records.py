@@ -92,7 +92,8 @@ def _opening(text: str) -> str | None:
 def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
     first: Part = next(parts, ([], str))
     objects = [value for _, value in first[0] if not isinstance(value, BadRow)]
-    names = _names(file, objects, is_alone=unit != UNIT and len(objects) == 1)
+    is_alone = bool(first[0]) and len(objects) == (unit != UNIT)
+    names = _names(file, objects, is_alone=is_alone)
     batches = (partial(_batch, file, part, names, unit) for part in chain([first], parts))
     return Records(names.titles, batches, unit=unit)
 
@@ -100,13 +101,13 @@ def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
 def _names(file: PackedFile, objects: Sequence[Mapping[str, object]], *, is_alone: bool) -> _Names:
     """Return what members may be named, by the first objects. Raises InvalidInput.
 
-    is_alone: whether there is one, in no list, as in the answer of a service.
+    is_alone: whether there is one in no list, as in the answer of a service, or a list has none.
     """
     members = dict.fromkeys(chain.from_iterable(objects))
     own = LEDGERS_OWN.union(FIELD_NAMES)
     lacking = set(FIELD_NAMES) - members.keys()
     has_slips = len(members.keys() - own) < FOREIGN or (lacking and lacking <= set(_NULLABLE))
-    if not members or (file.is_strict and has_slips):
+    if not (members or is_alone) or (file.is_strict and has_slips):
         return _Names(FIELD_NAMES, own, None, NO_FIELD)
     pairs = chain.from_iterable(value.items() for value in objects)
     known = [(isinstance(value, list | dict), has_meaning(name)) for name, value in pairs]
