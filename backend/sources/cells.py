@@ -109,13 +109,6 @@ def pointed_clock(times: Iterable[object]) -> object:
     return next((time for time in times if _POINTED_CLOCK.fullmatch(str(time).strip())), None)
 
 
-def _meaning(field: Field) -> Callable[[object], object]:
-    if field.kind == "text":
-        return state
-    usual = clock if field.kind == "time" else number
-    return (lambda value: usual(unless_empty(value))) if field.nullable else usual
-
-
 def _doubt(field: Field, text: str, dialect: str) -> str:
     """Return why nobody knows what a cell means; "" if its form leaves no doubt."""
     if field.kind == "text" and _STRANGE.search(text):
@@ -137,12 +130,12 @@ def _doubt(field: Field, text: str, dialect: str) -> str:
 def _parser(field: Field, dialect: str) -> Callable[[object], Value]:
     if dialect == STRICT or field.kind in {"code", "date"}:
         return field.parse
-    meaning = _meaning(field)
+    meaning = {"text": state, "time": clock}.get(field.kind, number)
 
     def parse(value: object) -> Value:
         if isinstance(value, str) and (reason := _doubt(field, value.strip(), dialect)):
             raise InvalidFlight(field.name, value, reason)
-        parsed = field.parse(meaning(value))
+        parsed = field.parse(meaning(unless_empty(value) if field.nullable else value))
         if parsed in _NO_DELAY and field.name.endswith("_DELAY"):
             reason = "stands for nothing in some files, and is no delay; leave the cell empty"
             raise InvalidFlight(field.name, value, reason)

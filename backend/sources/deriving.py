@@ -79,7 +79,9 @@ class Deriver:
 
     def _derive(self, columns: dict[str, Column]) -> None:
         columns["FL_DATE"] = self._dates(columns)
-        self._add_calendar(columns)
+        for part, name in enumerate(("YEAR", "DAY_OF_WEEK")):
+            if name not in columns:
+                columns[name] = [self._calendar[day][part] for day in columns["FL_DATE"]]
         if self._sources["OP_CARRIER_AIRLINE_ID"]:
             pairs = zip(columns[CARRIER], columns["FL_DATE"], strict=True)
             columns["OP_CARRIER_AIRLINE_ID"] = [self._carriers[pair] for pair in pairs]
@@ -102,11 +104,6 @@ class Deriver:
         months, days_of_month = (columns.get(name, repeat(None)) for name in (MONTH, DAY))
         return list(map(self._beside.__getitem__, zip(days, months, days_of_month, strict=False)))
 
-    def _add_calendar(self, columns: dict[str, Column]) -> None:
-        for part, name in enumerate(("YEAR", "DAY_OF_WEEK")):
-            if name not in columns:
-                columns[name] = [self._calendar[day][part] for day in columns["FL_DATE"]]
-
     def _add_place(self, columns: dict[str, Column], end: str) -> None:
         """Add what a file lacks of code, city and state of an airport."""
         city, its_state, abbreviation = f"{end}_CITY_NAME", f"{end}_STATE_NM", f"{end}_STATE"
@@ -123,7 +120,10 @@ class Deriver:
         states: Column = known_states
         if city in columns:  # an airport that nobody knows is in the state of its city
             names = zip(known_states, columns[city], strict=True)
-            states = [s if isinstance(s, str) else _state_of_city(name, s) for s, name in names]
+            states = [
+                s if isinstance(s, str) else STATES.get(str(name).rpartition(", ")[2], s)
+                for s, name in names
+            ]
         columns |= {end: codes, city: columns.get(city, cities)}
         columns[its_state] = columns.get(its_state, states)
 
@@ -245,8 +245,3 @@ def _carrier(code_and_day: tuple[object, object]) -> object:
     found = carrier_number(str(code).strip().upper(), int(year)) if year.isdecimal() else None
     reason = f"is not known as the code of a carrier on {day}; write its DOT number in this column"
     return Unusable(code, reason) if found is None else found
-
-
-def _state_of_city(city: object, unknown: object) -> object:
-    """Return the state in a name such as "Islip, NY", or what to say if there is none."""
-    return STATES.get(str(city).rpartition(", ")[2], unknown)

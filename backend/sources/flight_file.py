@@ -128,10 +128,15 @@ class FlightFile(Source):
         known = self._described(file, reading, deriver, first)
         return deriver, chain(reads, records.batches), known
 
-    def _order(self, file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
-        with closing(self._evidence(file, reading)) as others:
-            own = (_evidence(reading, batch) for batch in first)
-            return order_of(chain(own, others))
+    @staticmethod
+    def _order(file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
+        def evidence() -> Generator[Iterator[Evidence], None, None]:
+            yield from (_evidence(reading, batch) for batch in first)
+            with opened_records(file) as records:
+                yield from (_evidence(reading, read()) for read in records.batches)
+
+        with closing(evidence()) as batches:
+            return order_of(batches)
 
     def _require_one_order(
         self, file: PackedFile, unit: str, deriver: Deriver, batch: RecordBatch
@@ -144,13 +149,6 @@ class FlightFile(Source):
             if reason := contradiction(row, order):
                 number = batch.numbers[rows.index(row)]
                 raise file.bad_row(number, "FL_DATE", row[0], reason, unit)
-
-    @staticmethod
-    def _evidence(file: PackedFile, reading: Reading) -> Generator[Iterator[Evidence], None, None]:
-        """Yield what all batches say of days."""
-        with opened_records(file) as records:
-            for read in records.batches:
-                yield _evidence(reading, read())
 
     def _described(
         self, file: PackedFile, reading: Reading, deriver: Deriver, first: list[RecordBatch]
