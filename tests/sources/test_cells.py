@@ -134,6 +134,7 @@ def test_a_cell_is_read_as_it_is_meant(field: str, value: object, meaning: Value
         ("DEST_CITY_NAME", 'Tampa, FL"'),
         ("DEST_CITY_NAME", "Tampa,&nbsp;FL"),
         ("DEST_STATE_NM", "FL|"),
+        ("DEST_STATE_NM", "12"),  # of another column
         ("DEP_DELAY", "4,5"),
         ("DEP_DELAY", "()"),
         ("DEP_DELAY", "(-4)"),
