@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from itertools import cycle
 from typing import Any
 from urllib.parse import unquote_plus, urlencode
 
@@ -20,8 +21,10 @@ from tests.api.processes import ROOT
 from tests.browser.sites import Site
 from tests.browser.visits import Visitor
 
-WIDE, NARROW = {"width": 1200, "height": 800}, {"width": 360, "height": 740}
-WAYS = [(WIDE, "light"), (NARROW, "dark")]
+WAYS = {
+    "wide": ({"width": 1200, "height": 800}, "light"),
+    "narrow": ({"width": 360, "height": 740}, "dark"),
+}
 MOST_STEPS = 2
 
 Step = Callable[[Page, dict[str, str]], None]
@@ -307,19 +310,30 @@ def ask(sites: dict[str, Site]) -> Asked:
     return asked
 
 
-@pytest.fixture(scope="module", params=WAYS, ids=["wide", "narrow"])
+@pytest.fixture(scope="module")
 def visitor(
     browser: Browser, sites: dict[str, Site], request: pytest.FixtureRequest
 ) -> Iterator[tuple[Visitor, Page]]:
-    """Somebody who does all tasks one after the other, and their page."""
-    size, scheme = request.param
+    """Somebody who does many tasks one after the other, and their page."""
+    size, scheme = WAYS[request.param]
     somebody = Visitor(browser, sites["many"], viewport=size, color_scheme=scheme)
     yield somebody, somebody.context.new_page()
     somebody.context.close()
     assert somebody.faults == []
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.question)
+@pytest.mark.parametrize(
+    ("visitor", "task"),
+    [
+        # Of two tasks one is done on a telephone, the other is not; and the other way round.
+        pytest.param(
+            way, task, id=f"{way}-{task.question}", marks=[pytest.mark.long] * (way != expected)
+        )
+        for way in WAYS
+        for task, expected in zip(TASKS, cycle(WAYS), strict=False)
+    ],
+    indirect=["visitor"],
+)
 def test_a_task_is_done_in_two_steps(visitor: tuple[Visitor, Page], ask: Asked, task: Task) -> None:
     somebody, tab = visitor
     page = somebody.open("/", page=tab)
