@@ -27,6 +27,10 @@ from tests.bts_server import Bts, bts_server
 from tests.effort import EXPLORE, QUICK
 
 BROWSER = "tests/browser/"
+# Files that need the whole chain of scripts/run: others would wait until one has imported it.
+IMPORTED = tuple(
+    f"tests/api/test_{name}.py" for name in ("documents", "export_recipes", "specification")
+)
 # Folders in which all need a browser, kill processes or measure; other files have the mark.
 SLOW_FOLDERS = (
     BROWSER,
@@ -94,17 +98,17 @@ def is_slow(item: pytest.Item) -> bool:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
     """Leave all files of tests/browser to one process: each would start a browser and six servers.
 
-    The other process has the rest to do meanwhile.
+    So with the files that are IMPORTED. The other processes have the rest to do meanwhile.
     """
-    return _FilesAndBrowser(config, log) if config.getoption("dist") == "loadfile" else None
+    return _FilesAndGroups(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-class _FilesAndBrowser(LoadFileScheduling):  # type: ignore[misc]
-    """Hands out one file after the other, and the files of tests/browser together."""
+class _FilesAndGroups(LoadFileScheduling):  # type: ignore[misc]
+    """Hands out one file after the other, and the files of a group together."""
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
-        return BROWSER if file.startswith(BROWSER) else file
+        return next((group[0] for group in ((BROWSER,), IMPORTED) if file.startswith(group)), file)
 
 
 @pytest.hookimpl(wrapper=True)
