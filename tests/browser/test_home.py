@@ -69,16 +69,17 @@ def after_a_while(page: Page, condition: Callable[[], bool]) -> None:
 def test_a_flight_shows_as_pending_and_then_in_a_block_without_reload(
     visit: Visit, own: Site, height: int
 ) -> None:
-    """In real time."""
-    page = visit(own).open("/")
+    page = at_home(visit(own))
     page.evaluate("window.isTheSamePage = true")
     assert (fact(page, "Newest block"), fact(page, "Pending")) == (str(height), "0")
     status = page.locator("[data-status]")
     assert own.service.post(GOOD).status_code == 202
+    page.clock.fast_forward(2 * STEP_MS)
     facts = page.locator(".standing dl")
     expect(facts).to_contain_text("Pending\n1", use_inner_text=True, timeout=12_000)
     assert status.text_content() == ""  # that is no news to be spoken
     mine(own)
+    page.clock.fast_forward(2 * STEP_MS)
     newest = page.locator(".standing tbody td").first
     expect(newest).to_have_text(str(height + 1), timeout=12_000)
     assert (fact(page, "Newest block"), fact(page, "Pending")) == (str(height + 1), "0")

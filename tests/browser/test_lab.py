@@ -1,11 +1,18 @@
 """The lab's pages in a browser: a report under its own policy, the calculator by keyboard."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from playwright.sync_api import expect
+from werkzeug.serving import make_server
 
+from frontend.app import create_app
+from frontend.settings import Settings
+from tests.api.processes import free_port
 from tests.browser.conftest import Visit
-from tests.browser.sites import RESULT, Site, lab_dir, make_ledger, site_over
+from tests.browser.sites import RESULT, Site
+from tests.frontend.lab.folders import make_result
+from tests.http_servers import running
 
 
 def test_a_report_shows_its_styles_and_drawings(visit: Visit, site: Site) -> None:
@@ -18,15 +25,15 @@ def test_a_report_shows_its_styles_and_drawings(visit: Visit, site: Site) -> Non
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgba(0, 0, 0, 0)"
 
 
-def test_no_script_of_a_report_runs(visit: Visit, tmp_path: Path) -> None:
-    folder = tmp_path / "chain"
-    make_ledger(folder, [3])
-    report = lab_dir(folder) / RESULT / "report.html"
+def test_no_script_of_a_report_runs(visit: Visit, site: Site, tmp_path: Path) -> None:
+    report = make_result(tmp_path / RESULT) / "report.html"
     text = report.read_text(encoding="utf-8")
     bad = "<script>document.title = 'changed'</script><img src=x onerror=alert(1)></body>"
     report.write_text(text.replace("</body>", bad), encoding="utf-8")
-    with site_over(folder) as site:
-        page = visit(site, "Content Security Policy").open("/lab/results/{result}/report")
+    pages = create_app(Settings(backend_url=site.service.url, lab_dirs=(tmp_path,)))
+    with running(make_server("127.0.0.1", free_port(), pages)) as url:
+        visitor = visit(replace(site, url=url), "Content Security Policy")
+        page = visitor.open("/lab/results/{result}/report")
         assert page.title() == "Open workload – Flightchain lab"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
@@ -23,7 +23,7 @@ from tests.flights import csv_of
 from tests.frontend.writing import FLIGHTS
 from tests.same_flights import changed
 
-ROWS = 12_000  # three slices of 5,000 lines or less
+LINES, ROWS = 50, 120  # of a short slice; of three of them
 SLICES = "**/upload.json*"
 MONTH = next(kind for kind in KINDS if kind.name == "ready-made month since 2018")
 HFLIGHTS = (
@@ -60,26 +60,56 @@ class Pages:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     folder = tmp_path_factory.mktemp("upload")
     seal(settings_for(folder), [FLIGHTS])
-    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=2) as service, shown(service) as url:
+    with serving(folder) as service, shown(service) as url:
         yield Pages(url, service)
 
 
+@pytest.fixture(scope="module")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    with browser.new_context() as found:
+        yield found
+
+
 @pytest.fixture
-def page(browser: Browser, pages: Pages) -> Iterator[Page]:
-    found = browser.new_page()
-    found.goto(f"{pages.url}/upload")
-    yield found
-    found.close()
+def tab(context: BrowserContext) -> Iterator[Page]:
+    with context.new_page() as found:
+        yield found
+
+
+@pytest.fixture
+def page(tab: Page, pages: Pages) -> Page:
+    tab.goto(f"{pages.url}/upload")
+    return tab
+
+
+@pytest.fixture
+def short(tab: Page, pages: Pages) -> Page:
+    """The page with slices of `LINES` lines instead of 5,000."""
+    shorten_slices(tab)
+    tab.goto(f"{pages.url}/upload")
+    return tab
+
+
+def shorten_slices(pages: Page | BrowserContext) -> None:
+    """Let pages that are opened from now on cut files into slices of `LINES` lines."""
+
+    def changed_script(route: Route) -> None:
+        answer = route.fetch()
+        text = answer.text().replace("MOST_LINES = 5000;", f"MOST_LINES = {LINES};")
+        assert str(LINES) in text
+        route.fulfill(response=answer, body=text)
+
+    pages.route("**/static/slices.js*", changed_script)
 
 
 @cache
-def flights() -> list[Flight]:
-    return generated(ROWS)
+def flights(count: int) -> list[Flight]:
+    return generated(count)
 
 
 def file_of(folder: Path, which: int, *spoilt: int) -> Path:
     """A file of `ROWS` flights of a carrier of its own, with bad rows on these lines."""
-    rows = [changed(flight, OP_CARRIER_AIRLINE_ID=90_000 + which) for flight in flights()]
+    rows = [changed(flight, OP_CARRIER_AIRLINE_ID=90_000 + which) for flight in flights(ROWS)]
     lines = csv_of(rows).splitlines()
     for number in spoilt:
         lines[number - 1] = "x" + lines[number - 1]
@@ -113,24 +143,24 @@ def result(page: Page) -> str:
     return page.inner_text("#result")
 
 
-def test_a_file_is_added_in_slices_and_only_once(page: Page, pages: Pages, tmp_path: Path) -> None:
+def test_a_file_is_added_in_slices_and_only_once(short: Page, pages: Pages, tmp_path: Path) -> None:
     requests: list[str] = []
-    page.on("request", lambda request: requests.append(request.url.rpartition("/")[2]))
+    short.on("request", lambda request: requests.append(request.url.rpartition("/")[2]))
     before = pages.settled()
     path = file_of(tmp_path, 0)
-    said = sent(page, path)
-    counts = page.text_content("#counts") or ""
-    assert counts.startswith("12,000 of 12,000 rows, ")  # the header is none
-    assert f"12,000 flights were accepted, as transactions {before} to {before + ROWS - 1}." in said
+    said = sent(short, path)
+    counts = short.text_content("#counts") or ""
+    assert counts.startswith("120 of 120 rows, ")  # the header is none
+    assert f"120 flights were accepted, as transactions {before} to {before + ROWS - 1}." in said
     assert [request for request in requests if request.startswith("upload")] == [
         *["upload.json?action=check&on_error=skip"] * 3,
         *["upload.json?action=add&on_error=reject"] * 3,
     ]
-    assert page.get_by_role("link", name="the last").get_attribute("href") == (
+    assert short.get_by_role("link", name="the last").get_attribute("href") == (
         f"/receipts/{before + ROWS - 1}"
     )
-    assert "12,000 of them are in the ledger already" in checked(page, path)
-    assert page.locator("#result").get_by_role("button").count() == 0
+    assert "120 of them are in the ledger already" in checked(short, path)
+    assert short.locator("#result").get_by_role("button").count() == 0
     pages.until_there_are(before + ROWS)
 
 
@@ -151,22 +181,24 @@ def test_what_contradicts_the_ledger_is_shown_and_left_out(
     pages.until_there_are(before + 1)
 
 
-def test_bad_rows_have_the_numbers_of_their_lines(page: Page, pages: Pages, tmp_path: Path) -> None:
+def test_bad_rows_have_the_numbers_of_their_lines(
+    short: Page, pages: Pages, tmp_path: Path
+) -> None:
     before = pages.settled()
-    path = file_of(tmp_path, 1, 3, 7001, 11_501)
-    text = checked(page, path)
+    path = file_of(tmp_path, 1, 3, 71, 116)
+    text = checked(short, path)
     assert "checked, nothing was added" in text
-    assert "11,997 rows are flights, 3 are not." in text
-    numbers = page.locator("#result td.n").all_inner_texts()
-    assert numbers == ["3", "7,001", "11,501"]
+    assert "117 rows are flights, 3 are not." in text
+    numbers = short.locator("#result td.n").all_inner_texts()
+    assert numbers == ["3", "71", "116"]
     pages.until_there_are(before)
-    page.get_by_role("button", name="Leave 3 rows out and add 11,997 flights").click()
-    assert "3 rows were left out" in result(page)
+    short.get_by_role("button", name="Leave 3 rows out and add 117 flights").click()
+    assert "3 rows were left out" in result(short)
     pages.until_there_are(before + ROWS - 3)
 
 
 def test_a_slice_whose_answer_is_lost_is_sent_again_and_added_once(
-    page: Page, pages: Pages, tmp_path: Path
+    short: Page, pages: Pages, tmp_path: Path
 ) -> None:
     before = pages.settled()
     lost: list[str] = []
@@ -180,13 +212,13 @@ def test_a_slice_whose_answer_is_lost_is_sent_again_and_added_once(
         else:
             route.continue_()
 
-    page.route(SLICES, lose_the_second)
-    assert "12,000 flights were accepted" in sent(page, file_of(tmp_path, 2))
+    short.route(SLICES, lose_the_second)
+    assert "120 flights were accepted" in sent(short, file_of(tmp_path, 2))
     assert len(lost) == 4
     pages.until_there_are(before + ROWS)
 
 
-def test_what_was_stopped_goes_on_where_it_was(page: Page, pages: Pages, tmp_path: Path) -> None:
+def test_what_was_stopped_goes_on_where_it_was(short: Page, pages: Pages, tmp_path: Path) -> None:
     before = pages.settled()
     path = file_of(tmp_path, 3)
     held: list[Route] = []
@@ -202,22 +234,22 @@ def test_what_was_stopped_goes_on_where_it_was(page: Page, pages: Pages, tmp_pat
         else:
             route.continue_()
 
-    page.route(SLICES, hold_the_third)
-    start(page, path)
-    page.locator("#counts", has_text="10,000 of").wait_for(timeout=60_000)
-    page.get_by_role("button", name="Stop").click()
-    text = result(page)
+    short.route(SLICES, hold_the_third)
+    start(short, path)
+    short.locator("#counts", has_text="100 of").wait_for(timeout=60_000)
+    short.get_by_role("button", name="Stop").click()
+    text = result(short)
     assert "stopped" in text
-    assert "10,000 flights were accepted" in text
+    assert "100 flights were accepted" in text
     assert "The rest was not added." in text
-    page.unroute(SLICES)
-    pages.until_there_are(before + 10_000)
-    assert "10,000 of them are in the ledger already" in checked(page, path)
-    page.wait_for_timeout(1500)  # receipts of an earlier time are told by the clock
-    page.get_by_role("button", name="Add 2,000 flights").click()
-    text = result(page)
-    assert "12,000 flights were accepted" in text
-    assert "10,000 of them were accepted when this file was first sent" in text
+    short.unroute(SLICES)
+    pages.until_there_are(before + 2 * LINES)
+    assert "100 of them are in the ledger already" in checked(short, path)
+    short.wait_for_timeout(1500)  # receipts of an earlier time are told by the clock
+    short.get_by_role("button", name="Add 20 flights").click()
+    text = result(short)
+    assert "120 flights were accepted" in text
+    assert "100 of them were accepted when this file was first sent" in text
     pages.until_there_are(before + ROWS)
 
 
@@ -237,9 +269,9 @@ def test_what_is_no_table_is_said_at_once(page: Page, tmp_path: Path) -> None:
         assert "Nothing was added." in text
 
 
-def of_new_carrier(rows: int = 6000) -> list[Flight]:
+def of_new_carrier(rows: int) -> list[Flight]:
     carrier = next(carriers)
-    return [changed(flight, OP_CARRIER_AIRLINE_ID=carrier) for flight in flights()[:rows]]
+    return [changed(flight, OP_CARRIER_AIRLINE_ID=carrier) for flight in flights(rows)]
 
 
 def month_of_bts(rows: list[Flight]) -> bytes:
@@ -259,22 +291,24 @@ def month_of_bts(rows: list[Flight]) -> bytes:
 
 
 def test_a_month_of_bts_is_added_as_it_was_downloaded(
-    page: Page, pages: Pages, tmp_path: Path
+    short: Page, pages: Pages, tmp_path: Path
 ) -> None:
-    before, rows = pages.settled(), of_new_carrier()
+    before, rows = pages.settled(), of_new_carrier(60)
     path = tmp_path / "On_Time_2015_1.zip"
     path.write_bytes(month_of_bts(rows))
-    text = checked(page, path)
-    assert "All 6,000 rows are flights." in text
+    text = checked(short, path)
+    assert "All 60 rows are flights." in text
     assert "The file was taken for: ready-made month since 2018 (TranStats" in text
     assert "Days are written year, month, day." in text
-    cells = page.locator("#result tr", has_text="OP_CARRIER_FL_NUM").locator("td").all_inner_texts()
+    cells = (
+        short.locator("#result tr", has_text="OP_CARRIER_FL_NUM").locator("td").all_inner_texts()
+    )
     numbers = [str(row[FIELD_NAMES.index("OP_CARRIER_FL_NUM")]) for row in rows[:3]]
     assert cells == ["Flight_Number_Reporting_Airline", *numbers]
-    page.get_by_role("button", name="Add 6,000 flights").click()
-    assert f"6,000 flights were accepted, as transactions {before} to " in result(page)
-    pages.until_there_are(before + 6000)
-    for place in (0, 5999):
+    short.get_by_role("button", name="Add 60 flights").click()
+    assert f"60 flights were accepted, as transactions {before} to " in result(short)
+    pages.until_there_are(before + 60)
+    for place in (0, 59):
         stored = pages.service.json(f"/transactions/{before + place}")["transaction"]
         assert tuple(stored[name] for name in FIELD_NAMES) == tuple(rows[place])
 
