@@ -4,10 +4,13 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from frontend.app import create_app
+from frontend.settings import Settings
 from tests.browser.conftest import Visit
-from tests.browser.sites import make_ledger, served, site_over
+from tests.browser.sites import Site, make_ledger, served
 from tests.browser.table import WITHOUT_BACKEND
 from tests.browser.test_home import after_a_while
+from tests.browser.test_proofs import served_in_a_thread
 from tests.browser.visits import Visitor
 
 EXPECTED = "status of 503"  # what a browser writes on the console then
@@ -29,7 +32,11 @@ def test_pages_say_that_it_is_away_and_come_back_by_themselves(
 ) -> None:
     folder = tmp_path / "chain"
     make_ledger(folder, [3])
-    with site_over(folder) as site:
+    with (
+        served(folder) as service,
+        served_in_a_thread(create_app(Settings(backend_url=service.url))) as url,
+    ):
+        site = Site(url, service, {})
         waiting, coming = visit(site, EXPECTED), visit(site, EXPECTED)
         for visitor in (waiting, coming):
             visitor.context.clock.install()

@@ -4,15 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from playwright.sync_api import expect
-from werkzeug.serving import make_server
 
 from frontend.app import create_app
 from frontend.settings import Settings
-from tests.api.processes import free_port
 from tests.browser.conftest import Visit
 from tests.browser.sites import RESULT, Site
+from tests.browser.test_proofs import served_in_a_thread
 from tests.frontend.lab.folders import make_result
-from tests.http_servers import running
 
 
 def test_a_report_shows_its_styles_and_drawings(visit: Visit, site: Site) -> None:
@@ -31,7 +29,7 @@ def test_no_script_of_a_report_runs(visit: Visit, site: Site, tmp_path: Path) ->
     bad = "<script>document.title = 'changed'</script><img src=x onerror=alert(1)></body>"
     report.write_text(text.replace("</body>", bad), encoding="utf-8")
     pages = create_app(Settings(backend_url=site.service.url, lab_dirs=(tmp_path,)))
-    with running(make_server("127.0.0.1", free_port(), pages)) as url:
+    with served_in_a_thread(pages) as url:
         visitor = visit(replace(site, url=url), "Content Security Policy")
         page = visitor.open("/lab/results/{result}/report")
         assert page.title() == "Open workload – Flightchain lab"
