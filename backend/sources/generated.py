@@ -9,6 +9,7 @@ the beginning of more, so that a longer run continues a shorter one. It needs me
 import math
 from collections.abc import Generator, Sequence
 from datetime import date, timedelta
+from functools import cache
 from random import Random
 
 from backend.base.errors import InvalidInput
@@ -96,12 +97,18 @@ class Generated(Source):
     def _days(self) -> Generator[list[list[object]], None, None]:
         """Yield the columns of one day's flights after the other's, without end."""
         every_day = schedule(self._random("schedule"), self._per_day)
-        count = int(self._per_day * SHARE_ON_SATURDAY)
-        saturday = by_departure(self._random("saturday").sample(every_day, count))
-        plans = {False: (every_day, _fixed(every_day)), True: (saturday, _fixed(saturday))}
+
+        @cache
+        def plan(is_saturday: bool) -> tuple[list[Leg], Columns]:
+            legs = every_day
+            if is_saturday:
+                count = int(self._per_day * SHARE_ON_SATURDAY)
+                legs = by_departure(self._random("saturday").sample(every_day, count))
+            return legs, _fixed(legs)
+
         day = self._first_day
         while True:
-            legs, fixed = plans[day.isoweekday() == SATURDAY]
+            legs, fixed = plan(day.isoweekday() == SATURDAY)
             columns = fixed | _flown(legs, day, self._random(day.isoformat()))
             yield [columns[name] for name in FIELD_NAMES]
             day += timedelta(days=1)

@@ -15,9 +15,9 @@ from backend.sources.airports import airport_of
 EARTH_RADIUS_MILES = 3959.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Airport:
-    """An airport.
+    """An airport. There is one object for each, so that comparing two takes no time.
 
     code, number, city, state: as BTS writes them. latitude, longitude: degrees. utc_offset_hours:
     the offset of standard time. departures: how many a day, which is its share of the traffic.
@@ -43,9 +43,9 @@ class Airport:
         return 2 * EARTH_RADIUS_MILES * math.asin(math.sqrt(half_chord))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Carrier:
-    """A carrier.
+    """A carrier, of which there is one object, too.
 
     number: its number at the DOT. share: its weight among all flights. lateness: minutes added to
     every arrival delay. hubs: every flight of the carrier starts from or goes to one of these.

@@ -1,8 +1,9 @@
 """Makes the schedule of the generated flights: each flight number has the same route every day."""
 
-from dataclasses import dataclass
-from itertools import pairwise
+from functools import cache
+from itertools import accumulate, pairwise
 from random import Random
+from typing import NamedTuple
 
 from backend.sources.network import AIRPORTS, CARRIERS, Airport, Carrier
 
@@ -15,12 +16,12 @@ _FIRST_DEPARTURE, _LAST_DEPARTURE = 5 * 60, 23 * 60
 _STOPS = (2, 2, 2, 3, 3, 4)
 
 _PLACES = tuple(AIRPORTS.values())
-_TRAFFIC = [airport.departures for airport in _PLACES]
-_SHARES = [carrier.share for carrier in CARRIERS]
+_TRAFFIC = [*accumulate(airport.departures for airport in _PLACES)]
+_SHARES = [*accumulate(carrier.share for carrier in CARRIERS)]
+_miles = cache(Airport.miles_to)
 
 
-@dataclass(frozen=True, slots=True)
-class Leg:
+class Leg(NamedTuple):
     """A scheduled flight. departure, arrival: local times, in minutes of the day, 0 to 1439."""
 
     carrier: Carrier
@@ -40,7 +41,7 @@ def schedule(random: Random, legs_a_day: int) -> list[Leg]:
     used = dict.fromkeys(CARRIERS, 0)
     legs: list[Leg] = []
     while len(legs) < legs_a_day:
-        carrier = random.choices(CARRIERS, _SHARES)[0]
+        carrier = random.choices(CARRIERS, cum_weights=_SHARES)[0]
         used[carrier] += 1
         legs += _journey(random, carrier, used[carrier])
     return by_departure(legs[:legs_a_day])
@@ -59,7 +60,7 @@ def _journey(random: Random, carrier: Carrier, flight_number: int) -> list[Leg]:
     for origin, destination in pairwise(stops):
         if clock > _LAST_DEPARTURE:
             break
-        air_minutes = _CLIMB_MINUTES + int(origin.miles_to(destination) / _MILES_PER_MINUTE)
+        air_minutes = _CLIMB_MINUTES + int(_miles(origin, destination) / _MILES_PER_MINUTE)
         shift = 60 * (destination.utc_offset_hours - origin.utc_offset_hours)
         arrival = clock + air_minutes + _TAXI_MINUTES + shift
         times = (clock, arrival % DAY_MINUTES, air_minutes)
@@ -73,8 +74,10 @@ def _stops(random: Random, carrier: Carrier) -> list[Airport]:
     count, at_hub = random.choice(_STOPS), random.random() < 0.5
     stops: list[Airport] = []
     while len(stops) < count:
-        airport = _hub(random, carrier) if at_hub else random.choices(_PLACES, _TRAFFIC)[0]
-        near = bool(stops) and airport.miles_to(stops[-1]) < _SHORTEST_MILES
+        airport = (
+            _hub(random, carrier) if at_hub else random.choices(_PLACES, cum_weights=_TRAFFIC)[0]
+        )
+        near = bool(stops) and _miles(airport, stops[-1]) < _SHORTEST_MILES
         if airport not in stops and not near:
             stops.append(airport)
             at_hub = not at_hub
