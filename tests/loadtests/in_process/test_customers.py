@@ -137,14 +137,14 @@ def test_the_program_leaves_rows_and_facts_of_a_ledger_that_is_mined(folder: Pat
 def test_sigterm_keeps_what_was_measured(folder: Path) -> None:
     world_in(folder)
     given, rows, facts = files(folder.parent)
-    save(given, [[Interaction("k", (ADD,))] * 30_000])
+    save(given, [[Interaction("k", (ADD,))] * 10_000])
     command = [sys.executable, "-m", CUSTOMERS, "r", *map(str, (given, rows, facts))]
     with serving(folder) as service:
         process = subprocess.Popen(command, cwd=ROOT, env=environment(folder))
         until(lambda: service.get("/tip").json()["pending"] >= 5)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
-    assert 5 < len(rows.read_text(encoding="utf-8").splitlines()) < 30_000
+    assert 5 < len(rows.read_text(encoding="utf-8").splitlines()) < 10_000
 
 
 def test_wrong_usage_is_named() -> None:

@@ -144,8 +144,8 @@ def test_an_emulated_disk_takes_its_time_and_is_told(folder: Path, tmp_path: Pat
 
 
 def test_one_request_is_answered_at_a_time(folder: Path, tmp_path: Path) -> None:
-    path = f"/flight_counter?{urlencode(COUNTER)}"  # 41 blocks of 28 ms
-    with study.running(folder, tmp_path / "log", emulated_disk=3) as server:
+    path = f"/flight_counter?{urlencode(COUNTER)}"  # 41 blocks of 8.5 ms
+    with study.running(folder, tmp_path / "log", emulated_disk=10) as server:
         assert is_answered_before_a_later_one(server, path)
         assert asked(server, "/flight_counter", **COUNTER)[1] == {"flight_counter": BLOCKS}
 
