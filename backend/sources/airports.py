@@ -44,5 +44,11 @@ def airport_of(key: str) -> Airport | None:
     return _airports().get(key) if key else None
 
 
+@cache
+def city_names() -> frozenset[str]:
+    """Return the cities of all airports of the table."""
+    return frozenset(airport.city for airport in _airports().values())
+
+
 def no_airport(_: str) -> None:
     """Find nothing, where there is no ledger."""

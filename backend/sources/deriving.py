@@ -11,6 +11,7 @@ that may be true, a cancelled flight that arrived, a clock beyond 2400 (ARR_TIME
 2004) and negative minutes in the air are bad rows, because nobody knows what was meant.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import compress, repeat
@@ -19,7 +20,7 @@ from backend.chain.fields import FIELD_NAMES, FIRST_YEAR, whole_number
 from backend.chain.flight import EMPTY_WHEN_CANCELLED, year_and_weekday
 from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import carrier_number
-from backend.sources.airports import Airport, Lookup, airport_of
+from backend.sources.airports import Airport, Lookup, airport_of, city_names
 from backend.sources.cells import LOOSE, STATES, STRICT, flag, is_zero, number, unless_empty
 from backend.sources.dates import beside, iso_day
 from backend.sources.kinds import CARRIER, DAY, MONTH, Reading
@@ -61,6 +62,7 @@ class Deriver:
         self._beside = ParseCache(beside)
         self._carriers = ParseCache[tuple[object, object], object](_carrier)
         self._airports = ParseCache[object, tuple[object, object, object]](self._airport)
+        self._cities = ParseCache[tuple[object, object], object](self._city)
         self._flags = ParseCache(_flag)
         self._zeros = ParseCache(_zero)
         self.emptied: Counter[str] = Counter()
@@ -110,6 +112,9 @@ class Deriver:
         if end in columns and not self.reading.kind.is_of_ledger:
             odd = {code: Unusable(code, _ICAO) for code in set(columns[end]) if _is_icao(code)}
             columns[end] = [odd.get(code, code) for code in columns[end]] if odd else columns[end]
+            if not city_names().issuperset(columns.get(city, ())):
+                pairs = zip(columns[end], columns[city], strict=True)
+                columns[city] = [self._cities[pair] for pair in pairs]
         if self._sources[its_state] == (abbreviation,):
             columns[its_state] = columns[abbreviation]
         if end in columns and city in columns and its_state in columns:
@@ -126,6 +131,14 @@ class Deriver:
             ]
         columns |= {end: codes, city: columns.get(city, cities)}
         columns[its_state] = columns.get(its_state, states)
+
+    def _city(self, code_and_city: tuple[object, object]) -> object:
+        """Return a city, as BTS spells it if only its state, case and blanks are otherwise."""
+        code, city = code_and_city
+        known = self._airports[code][1]
+        name, _, state = map(re.escape, str(known).partition(", "))
+        spelled = re.compile(rf"\s*{name}(?:[\s,]+{state})?\s*", re.IGNORECASE)
+        return known if spelled.fullmatch(str(city)) else city
 
     def _airport(self, key: object) -> tuple[object, object, object]:
         """Return code, city and state of an airport, given its code or DOT number."""

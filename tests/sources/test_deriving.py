@@ -125,6 +125,22 @@ def test_the_state_of_an_airport_that_nobody_knows_is_that_of_its_city() -> None
     assert "ORIGIN_STATE_NM 'QQQ': is an airport of which neither" in bad[0]
 
 
+@pytest.mark.parametrize("city", ["Tampa", "TAMPA, FL", "Tampa,FL", " tampa  fl ", "Tampa, Fl"])
+def test_a_city_in_another_spelling_is_the_same_city(city: str) -> None:
+    assert value("DEST_CITY_NAME", EXPO | {"DestCityName": city}) == "Tampa, FL"
+    assert value("DEST_CITY_NAME", EXPO | {"Dest": "XQX", "DestCityName": "nowhere"}) == (
+        "Nowhere, TX"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "city"), [("TPA", "Tampa Bay"), ("TPA", "Atlanta, GA"), ("QQQ", "Tampa, fl")]
+)
+def test_another_city_is_stored_as_the_file_has_it(code: str, city: str) -> None:
+    row = EXPO | {"Dest": code, "DestCityName": city, "DestStateName": "Florida"}
+    assert value("DEST_CITY_NAME", row) == city
+
+
 def test_a_day_that_no_calendar_has_is_a_bad_row() -> None:
     _, bad, _ = read(EXPO | {"Month": "2", "DayofMonth": "30"}, EXPO | {"Month": "May"})
     assert bad == [
