@@ -190,10 +190,8 @@ def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch])
 
 
 def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:
-    def cut(position: int) -> Sequence[object]:
-        return batch.column(position)[:SAMPLE_ROWS]
-
-    raw = deriver.raw_rows(RecordBatch(cut, batch.numbers[:SAMPLE_ROWS]))
+    first = RecordBatch(lambda at: batch.column(at)[:SAMPLE_ROWS], batch.numbers[:SAMPLE_ROWS])
+    raw = deriver.raw_rows(first)
     rows = ({n: raw.parsed(n, place) for n in FIELD_NAMES} for place in range(len(raw.lines)))
     return [
         {n: excerpt(v.value) if isinstance(v, Unusable) else v for n, v in row.items()}

@@ -24,13 +24,10 @@ _NOT_POSTED = (
     f"FILE on the ledger's machine, or make a CSV file of it{WITH_DUCKDB}"
 )
 _ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["refused"]
+_NO_TEXT = r"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|\xff\xfe\0\0|(?!\xff\xfe|\xfe\xff)[^\n]{,4000}\0"
 _REFUSED: Sequence[tuple[str, str]] = (
     *((row["start"], row["reason"]) for row in _ROWS),
-    (r"\xd0\xcf\x11\xe0", WORKBOOK),
-    (
-        r"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|\xff\xfe\0\0|(?!\xff\xfe|\xfe\xff)[^\n]{,4000}\0",
-        NO_TEXT,
-    ),
+    *((r"\xd0\xcf\x11\xe0", WORKBOOK), (_NO_TEXT, NO_TEXT)),
 )
 _is_json = re.compile(rb"\{|\[(?!\s*\w+])").match  # [YEAR],[MONTH] is a header of SQL Server
 _PATTERNS = [(re.compile(text.encode(), re.DOTALL | re.IGNORECASE), why) for text, why in _REFUSED]

@@ -169,12 +169,10 @@ class Reading:
         fields: dict[str, list[str]] = {}
         for field, source in self.sources.items():
             if source:
-                what = " and ".join(map(self._title, source)) + _HOW.get(source[0], "")
+                titles = (self.titles[p[m]] if m in (p := self.places) else m for m in source)
+                what = " and ".join(titles) + _HOW.get(source[0], "")
                 fields.setdefault(what, []).append(field)
         return {what: ", ".join(names) for what, names in fields.items()}
-
-    def _title(self, meaning: str) -> str:
-        return self.titles[self.places[meaning]] if meaning in self.places else meaning
 
     def _has(self, meaning: str) -> bool:
         sources = DERIVED.get(meaning, ())

@@ -18,7 +18,7 @@ from backend.chain.flight import MOST_ERRORS, Flight
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.flight_file import FlightFile
 from backend.sources.packed import SentFile
-from backend.sources.source import RawRows, Understanding, Validator, state_of
+from backend.sources.source import Understanding, Validator, state_of
 
 CSV, NDJSON, ANY = "csv", "ndjson", ""
 REMEMBERED_VALUES = 2000  # for each field, in every worker
@@ -74,18 +74,14 @@ def batch_of(
             if batch.is_longer_than(most_flights) or (stops and batch.rejected >= MOST_ERRORS):
                 batch.is_whole = False
                 break
-            _add(batch, raw)
+            columns, bad = _validator.judge(raw)
+            batch.flights.extend(zip(*columns, strict=True))
+            for error in bad[: MOST_ERRORS - len(batch.errors)]:
+                error.value = excerpt(error.value)  # a line may be long, what it holds still larger
+                batch.errors.append(error)
+            batch.states.update(state_of(raw, problem) for problem in bad)
+            batch.rejected += len(bad)
+            batch.rows_read += len(raw.faults) + len(raw.lines)
             pause()
     batch.understood = source.understood()
     return batch
-
-
-def _add(batch: Batch, raw: RawRows) -> None:
-    columns, bad = _validator.judge(raw)
-    batch.flights.extend(zip(*columns, strict=True))
-    for error in bad[: MOST_ERRORS - len(batch.errors)]:
-        error.value = excerpt(error.value)  # a line may be long, and what it holds still larger
-        batch.errors.append(error)
-    batch.states.update(state_of(raw, problem) for problem in bad)
-    batch.rejected += len(bad)
-    batch.rows_read += len(raw.faults) + len(raw.lines)
