@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.processes import Service, serving
+from tests.api.processes import Service, living
 from tests.api.worlds import GOOD, Json, World, averages_of, with_status
 from tests.go_programs import go, installed, ran
 
@@ -35,7 +35,7 @@ FIRST, LAST = date(2015, 1, 1), date(2015, 1, 31)
 
 @pytest.fixture(scope="module")
 def service(world: World) -> Iterator[Service]:
-    with serving(world.settings.folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as found:
+    with living(world.settings.folder, "--only-http") as found:
         yield found
 
 

@@ -17,7 +17,7 @@ from werkzeug.test import TestResponse, encode_multipart
 from frontend.app import create_app
 from frontend.bodies import ANY_FILE
 from frontend.settings import Settings
-from tests.api.processes import Service, serving, until
+from tests.api.processes import Service, living, serving, until
 from tests.api.worlds import generated, seal, settings_for
 
 FLIGHTS = generated(60)
@@ -126,10 +126,14 @@ def chosen(page: TestResponse, name: str) -> str:
 
 
 @contextmanager
-def visiting(folder: Path, **settings: Any) -> Iterator[Visitor]:
-    """A visitor of a ledger of its own, with `FLIGHTS` in it. settings: of the backend."""
+def visiting(folder: Path, *arguments: str, **settings: Any) -> Iterator[Visitor]:
+    """A visitor of a ledger of its own, with `FLIGHTS` in it. settings: of the backend.
+
+    arguments: of `serve`; with --only-http nothing is mined.
+    """
     seal(settings_for(folder), [FLIGHTS])
-    with serving(folder, **settings) as service:
+    started = living if arguments else serving
+    with started(folder, *arguments, **settings) as service:
         client = create_app(Settings(backend_url=service.url)).test_client()
         client.environ_base["HTTP_ORIGIN"] = "http://localhost"
         yield Visitor(service, client)

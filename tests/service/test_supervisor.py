@@ -102,25 +102,6 @@ def test_posts_from_many_threads_are_mined_exactly_once(service: Service) -> Non
     )
 
 
-def test_who_waits_for_a_block_keeps_nobody_from_asking(folder: Path) -> None:
-    slow = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600, "FLIGHTCHAIN_COMMIT_WAIT_S": 4}
-    # Room for all of them in one worker, because it may get more than its half.
-    room = {"FLIGHTCHAIN_THREADS": 4, "FLIGHTCHAIN_LANE_QUEUE": 16}
-    with serving(folder, **room, **slow) as service:
-        with ThreadPoolExecutor(16) as pool:
-            waiting = [pool.submit(service.post, GOOD, "commit") for _ in range(16)]
-            until(lambda: sum(one.done() for one in waiting) >= 12)  # 2 of 4 threads a worker wait
-            assert not all(one.done() for one in waiting)
-            for _ in range(10):
-                for path in ("/health/live", "/tip", QUESTION):
-                    assert service.get(path, timeout_s=1).status_code == 200
-            assert service.post().status_code == 202
-            assert not all(one.done() for one in waiting)
-            refused = [one.result().text for one in waiting if one.result().status_code != 202]
-            assert refused == []
-        assert service.json("/tip")["pending"] == 17
-
-
 # --- many at once --------------------------------------------------------------------------------
 
 

@@ -333,7 +333,7 @@ def test_a_full_mempool_is_said_in_words(tmp_path_factory: pytest.TempPathFactor
 
 @pytest.mark.slow
 def test_a_form_is_kept_when_the_backend_dies(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with visiting(tmp_path_factory.mktemp("dying")) as visitor:
+    with visiting(tmp_path_factory.mktemp("dying"), "--only-http") as visitor:
         form = {**GOOD_FORM, **visitor.hidden(), "step": "add"}
         visitor.service.stop()
         page = visitor.client.post("/add", data=form)

@@ -241,7 +241,7 @@ def test_what_is_typed_into_a_file_is_no_markup(visitor: Visitor) -> None:
 def test_a_file_beyond_the_limit_has_advice(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("limit")
     settings = {"FLIGHTCHAIN_MAX_BODY_BYTES": 2**16, "FLIGHTCHAIN_MEMPOOL_TRANSACTIONS": 40}
-    with visiting(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600, **settings) as visitor:
+    with visiting(folder, "--only-http", FLIGHTCHAIN_MINE_INTERVAL_S=3600, **settings) as visitor:
         for body in (csv_of(generated(1000)).encode(), csv_of(generated(50)).encode()):
             page = visitor.upload(body)
             assert page.status_code == 413
@@ -281,7 +281,7 @@ def test_a_file_needs_a_token(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.mark.slow
 def test_a_backend_that_died_is_said_to_have(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with visiting(tmp_path_factory.mktemp("dying")) as visitor:
+    with visiting(tmp_path_factory.mktemp("dying"), "--only-http") as visitor:
         visitor.service.stop()
         answer = visitor.slice(CSV)
     assert answer.status_code == 503
