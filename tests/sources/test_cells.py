@@ -109,6 +109,7 @@ def test_a_number_that_is_none_is_empty() -> None:
         ("DEST_STATE_NM", "Ontario", "Ontario"),
         ("DEST_STATE_NM", "NEW\u00a0YORK", "New York"),
         ("DEST_CITY_NAME", "Tampa,\u00a0 FL", "Tampa, FL"),
+        ("DEST_CITY_NAME", "100 Mile House, BC", "100 Mile House, BC"),
     ],
 )
 def test_a_cell_is_read_as_it_is_meant(field: str, value: object, meaning: Value) -> None:

@@ -189,7 +189,7 @@ def test_what_is_not_utf8_does_no_harm_where_it_is_not_used(tmp_path: Path) -> N
     [
         (
             "DEST_CITY_NAME",
-            "has a character that no city or state has; mend it, or save the file as UTF-8",
+            "is no name of a city or state; mend it, or save the file as UTF-8",
         ),
         ("DEST", "must"),
         ("OP_CARRIER_FL_NUM", "must"),
