@@ -10,7 +10,7 @@ from tests.faults.report import Task, details
 from tests.faults.scenarios import SCENARIOS, Scenario
 
 SEED = 13
-LONG = {"clocks", "damaged-files", "evil-bodies", "fresh-workers", "fuzz"}
+LONG = {"clocks", "damaged-files", "evil-bodies", "failed-calls", "fresh-workers", "fuzz"}
 SHORT = [
     pytest.param(one, id=one.name, marks=[pytest.mark.long] if one.name in LONG else [])
     for one in SCENARIOS

@@ -55,7 +55,7 @@ FLIPS = tries(40, exploring=1000)
 # would give a wrong answer to one of 40; without checksums of pages, 3.
 QUESTIONS = tries(15, exploring=40)
 ASKED_ABOUT = 6  # of the newest flights every sixth
-SETTLED_AT, TIP = 6, 22  # the heights of the file when the writer that is killed begins, and ends
+SETTLED_AT, TIP = 6, 16  # the heights of the file when the writer that is killed begins, and ends
 PAGE, CHECKSUM, WAL_HEAD, FRAME_HEAD = 4096, 8, 32, 24
 FRAME = FRAME_HEAD + PAGE
 
