@@ -949,7 +949,7 @@ def test_interrupted_it_tells_what_was_measured(guarded: tuple[Service, str]) ->
         ((), "--generate SEED"),
         (("f.csv", "--generate", "1"), "--generate SEED"),
         (("nothing.csv",), "nothing.csv"),
-        ((str(SCRIPTS / "lib.sh"),), "is not one table that can be cut (.csv"),
+        ((str(SCRIPTS / "lib.sh"),), "also in a .gz or .zip); use python -m backend import"),
         (("--generate", "1", "--batch", "-1"), "--batch"),
         (("--generate", "1", "--threads", "0"), "--threads"),
         (("--generate", "1"), "is the service running"),

@@ -15,6 +15,7 @@ from datetime import date, timedelta
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
 from backend.base.errors import shown
 from backend.sources.cells import unless_empty
+from backend.sources.kinds import UnknownKindError
 from backend.sources.source import Unusable
 
 _S_A_DAY = 86_400
@@ -110,7 +111,7 @@ def doubt(value: object, option: str = "--dates ") -> str:
     return f"may be {either} or {other}; say {option}{MONTH_FIRST} or {option}{DAY_FIRST}"
 
 
-class DoubtfulDatesError(ValueError):
+class DoubtfulDatesError(UnknownKindError):
     """The days of a file can be read in two ways, or in none; the message says what to do.
 
     day: that may be two days; None if some days are in one order and some in the other.

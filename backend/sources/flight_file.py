@@ -14,14 +14,7 @@ from backend.base.errors import InvalidFlight, InvalidInput, excerpt, shown
 from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.cells import STRICT, dialect_of, pointed_clock
-from backend.sources.dates import (
-    DoubtfulDatesError,
-    Evidence,
-    contradiction,
-    doubt,
-    order_of,
-    readings,
-)
+from backend.sources.dates import Evidence, contradiction, doubt, order_of, readings
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, has_meaning, reading_of
@@ -115,14 +108,13 @@ class FlightFile(Source):
                 given = self._dates or (YEAR_FIRST if is_strict else "")
                 order = (given or self._order(file, reading, first)) if has_days else None
                 self._orders[file] = order
-        except (UnknownKindError, DoubtfulDatesError) as error:
-            day = error.day if isinstance(error, DoubtfulDatesError) else None
-            if file.is_posted and day is not None:
+        except UnknownKindError as error:
+            if file.is_posted and (day := error.day) is not None:
                 days = {order: meant.isoformat() for order, meant in readings(day).items()}
                 raise InvalidFlight("dates", day, doubt(day, "dates="), readings=days) from error
-            if day is None and any(map(has_meaning, columns := file.columns_of_path())):
+            if error.day is None and any(map(has_meaning, columns := file.columns_of_path())):
                 raise file.problem(_IN_FOLDERS.format(", ".join(columns))) from error
-            raise file.problem(f"{error}{'' if day else file.or_leave_out}") from error
+            raise file.problem(f"{error}{'' if error.day else file.or_leave_out}") from error
         dialect = STRICT if is_strict else _dialect(file, reading, first)
         deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
         known = self._described(file, reading, deriver, first)

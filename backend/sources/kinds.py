@@ -189,13 +189,16 @@ class Reading:
 
 
 class UnknownKindError(ValueError):
-    """A file has not the columns of flights; the message says what is missing and what to do."""
+    """A file cannot be understood; the message says what is missing and what to do."""
+
+    day: object = None  # that may be two days
 
 
 @lru_cache(maxsize=8)  # small batches come with the same titles again and again
 def reading_of(titles: tuple[str, ...]) -> Reading:
     """Return what the columns of a file mean. Raises UnknownKindError if they are not enough."""
-    table = f"{''.join(titles[:1]).rpartition('.')[0]}."  # as in Hive: flights.origin
+    # As in Hive, flights.origin, or in DAX, Flights[origin]:
+    table = "".join(re.findall(r"^.*[.[]", "".join(titles[:1])))
     is_qualified = all(title.startswith(table) for title in titles)
     names = [plain(title.removeprefix(table) if is_qualified else title) for title in titles]
     there = set(names)
