@@ -34,11 +34,13 @@ _POINTED_CLOCK = re.compile(r"\d{1,2}[.,]([0-5]?[1-9]|[1-5]0?)", re.ASCII)
 _THOUSANDS = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII)
 _TIME_WITH_DECIMALS = re.compile(r"\d{3,4}([.,])0+", re.ASCII)
 _NO_DELAY = (9999, -9999)  # stand for nothing where a program knows no empty cell
-_NO_NAME = re.compile('[";|\ufffd\udc80-\udcff]|^[\\W\\d_]*$')  # \udc80 to \udcff: is not UTF-8
-STRICT, LOOSE, DECIMALS, COMMAS = DIALECTS = ("strict", "loose", ".", ",")
-"""How cells are written: as `chain` wants them; as people write them, so that in 1.000 a point may
-stand before thousands or before decimals; as they do where a point, or a comma, stands before
-decimals, and so not between hours and minutes."""
+_LOST = re.compile("[\ufffd\udc80-\udcff]")  # what stands for a character that is not UTF-8
+_NO_NAME = re.compile(rf'{_LOST.pattern}|[";|]|^[\W\d_]*$')
+STRICT, STORED, LOOSE, DECIMALS, COMMAS = DIALECTS = ("strict", "stored", "loose", ".", ",")
+"""How cells are written: as `chain` wants them; as an export of a ledger has them, whose names are
+right as they stand; as people write them, so that in 1.000 a point may stand before thousands or
+before decimals; as they do where a point, or a comma, stands before decimals, and so not between
+hours and minutes."""
 
 
 def unless_empty(value: object) -> object:
@@ -111,7 +113,7 @@ def pointed_clock(times: Iterable[object]) -> object:
 
 def _doubt(field: Field, text: str, dialect: str) -> str:
     """Return why nobody knows what a cell means; "" if its form leaves no doubt."""
-    if field.kind == "text" and _NO_NAME.search(text):
+    if field.kind == "text" and (_LOST if dialect == STORED else _NO_NAME).search(text):
         return "is no name of a city or state; mend it, or save the file as UTF-8"
     if field.name.endswith("_CITY_NAME") and text.upper() in STATES:
         return "is a state and no city; put cities that have a comma in quotes"

@@ -13,7 +13,7 @@ from backend.base.day_orders import YEAR_FIRST
 from backend.base.errors import InvalidFlight, InvalidInput, excerpt, shown
 from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
-from backend.sources.cells import STRICT, dialect_of, pointed_clock
+from backend.sources.cells import STORED, STRICT, dialect_of, pointed_clock
 from backend.sources.dates import Evidence, contradiction, doubt, order_of, readings
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
@@ -178,7 +178,7 @@ def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch])
     if time := pointed_clock(times):
         reason = f"has times such as {shown(time)}, in which a point is neither hhmm nor a colon"
         raise file.problem(f"{reason}; write them with a colon")
-    return dialect_of(delays, times)
+    return STORED if reading.kind.is_of_ledger else dialect_of(delays, times)
 
 
 def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:
