@@ -26,6 +26,10 @@ HEIGHT = 900
 MOST_HTML_BYTES, MOST_SCRIPT_BYTES, MOST_STYLE_BYTES = 50_000, 36_500, 15_000  # compressed
 
 AXE = Axe().axe_script
+# Axe is silent about what stands on a gradient, such as those at the sides of a wide table.
+WITHOUT_SHADES = """
+    document.querySelectorAll(".scroll").forEach((wide) => { wide.style.backgroundImage = "none"; })
+"""
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 CONTRAST = ["color-contrast"]
 NAMES = "landmark-unique"  # no rule of WCAG: parts of a page are told apart by their names
@@ -92,6 +96,7 @@ def violations(page: Page, rules: list[str], left_out: str = "") -> str:
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
+    page.evaluate(WITHOUT_SHADES)
     options = {
         "runOnly": rules,
         "rules": {NAMES: {"enabled": True}},
@@ -148,6 +153,10 @@ def test_axe_finds_what_is_wrong(visit: Visit, site: Site) -> None:
     assert "color-contrast" in report
     assert "html-has-lang" in report
     assert NAMES in report
+    page = visit(site).open("/rankings")
+    assert violations(page, CONTRAST, FURTHER_ROWS) == ""
+    page.evaluate("document.querySelector('.scroll td').style.color = '#e8e8e8'")
+    assert "color-contrast" in violations(page, CONTRAST, FURTHER_ROWS)
 
 
 @pytest.mark.parametrize("ledger", [SCRIPTLESS])
