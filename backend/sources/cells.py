@@ -132,7 +132,8 @@ def _doubt(field: Field, text: str, dialect: str) -> str:
 def _parser(field: Field, dialect: str) -> Callable[[object], Value]:
     if dialect == STRICT or field.kind in {"code", "date"}:
         return field.parse
-    meaning = {"text": state, "time": clock}.get(field.kind, number)
+    readers = {"text": str if dialect == STORED else state, "time": clock}
+    meaning = readers.get(field.kind, number)
 
     def parse(value: object) -> Value:
         if isinstance(value, str) and (reason := _doubt(field, value.strip(), dialect)):

@@ -290,7 +290,7 @@ STRANGE = [
     "＝wide",
     'Quo"ted, "XX"',
     "'s-Hertogenbosch",
-    "São Paulo",
+    "São  Paulo",
     "a;b\\n",
     ",",
 ]
