@@ -132,8 +132,8 @@ def _doubt(field: Field, text: str, dialect: str) -> str:
 def _parser(field: Field, dialect: str) -> Callable[[object], Value]:
     if dialect == STRICT or field.kind in {"code", "date"}:
         return field.parse
-    readers = {"text": str if dialect == STORED else state, "time": clock}
-    meaning = readers.get(field.kind, number)
+    names = state if dialect != STORED else lambda value: value
+    meaning = {"text": names, "time": clock}.get(field.kind, number)
 
     def parse(value: object) -> Value:
         if isinstance(value, str) and (reason := _doubt(field, value.strip(), dialect)):

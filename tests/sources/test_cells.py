@@ -10,6 +10,7 @@ from backend.sources.airports import airport_of
 from backend.sources.cells import (
     COMMAS,
     DECIMALS,
+    DIALECTS,
     LOOSE,
     PARSERS,
     STATES,
@@ -17,6 +18,7 @@ from backend.sources.cells import (
     flag,
     is_zero,
 )
+from backend.sources.source import Unusable
 
 
 def parsed(field: str, value: object, dialect: str = LOOSE) -> Value:
@@ -147,6 +149,13 @@ def test_what_nobody_can_mean_is_refused_as_it_stands(field: str, value: object)
     with pytest.raises(InvalidFlight) as caught:
         parsed(field, value)
     assert ascii(str(value))[1:-1].replace(":", "") in str(caught.value).replace(":", "")
+
+
+@pytest.mark.parametrize("value", [None, 5, ["x"], Unusable("x")])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_is_no_text_is_no_name(dialect: str, value: object) -> None:
+    with pytest.raises(InvalidFlight):
+        parsed("DEST_CITY_NAME", value, dialect)
 
 
 def test_what_is_no_time_is_told_how_to_write_one() -> None:
