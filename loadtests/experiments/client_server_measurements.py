@@ -38,7 +38,7 @@ Loads = Callable[[str, float, int], Iterable[tuple[str, float]]]
 
 @dataclass(frozen=True, slots=True)
 class PointLine(Line):
-    """A run: how many servers (m) got so many requests, and at which rate.
+    """Describes a run: how many servers (m) got so many requests, and at which rate.
 
     name: of the point that the run is a repetition of. rep: its number, from 1; each has
     calibrations and a run alone of its own, as what is common to the runs between two calibrations
@@ -61,7 +61,7 @@ class PointLine(Line):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many requests are made. calibration: by the closed customer, both before and after.
+    """Says how many requests are made. calibration: by the closed customer, both before and after.
 
     alone: in the run alone, fewer if they would take longer than alone_s, but at least `LEAST`; 0:
     there is no such run. load: in every other run.
@@ -82,33 +82,34 @@ class Measuring:
     counts: Sequence[int]
     loads: Loads
     rig: Rig
+    generator: Generator
     points: TableWriter
 
     def measure(self, system: str, start: Start, kinds: Iterable[str] = ()) -> None:
         """Measure these request types, or all, each in as many groups as --reps says."""
         reps = self.run.options.reps or 1
-        for kind, rep in product(kinds or SYSTEMS[system].asked, range(1, reps + 1)):
+        for kind, rep in product(kinds or SYSTEMS[system].templates, range(1, reps + 1)):
             self.run.say(f"{named(system, kind)}, {rep} of {reps}")
             Group(self, system, kind, rep).measure(start)
 
 
 @contextmanager
 def measuring(run: Run, plan: Plan, counts: Sequence[int], loads: Loads) -> Iterator[Measuring]:
-    """Make the flights, and keep the table of points open until the `with` block ends."""
+    """Check the load generator, and keep the table of points open until the `with` block ends."""
     generator_check.check(run)
-    rig = Rig(run)
+    generator = Generator(run.results.folder, run.options.seed, run.say)
     with run.results.table(POINTS, PointLine) as points:
-        yield Measuring(run, plan, counts, loads, rig, points)
+        yield Measuring(run, plan, counts, loads, Rig(run), generator, points)
 
 
 def already(target: Target) -> Start:
-    """The way to start what runs already."""
+    """Return the way to start what runs already."""
     return lambda _: nullcontext(target)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs of one request type on one system, between two calibrations. rep: see `PointLine`."""
+    """Makes the runs of a request type between two calibrations. rep: as in `PointLine`."""
 
     measuring: Measuring
     system: str
@@ -124,25 +125,25 @@ class Group:
         """
         run, counts = self.measuring.run, self.measuring.counts
         before = after = None
-        made: list[tuple[str, RunRecord]] = []
+        records: list[tuple[str, RunRecord]] = []
         try:
             for servers in counts:
                 with start(servers) as target:
-                    before = before or self._calibrated(target, "before")
-                    for line in self._lines(before, servers, is_first=not made):
-                        record = self._opened(target, line)
-                        made.append((line.role, record))
+                    before = before or self._calibrate(target, "before")
+                    for line in self._lines(before, servers, is_first=not records):
+                        record = self._open(target, line)
+                        records.append((line.role, record))
                     if servers == counts[-1] and not run.options.quick:
-                        after = self._calibrated(target, "after")
+                        after = self._calibrate(target, "after")
         finally:
-            for role, record in made:
+            for role, record in records:
                 facts = record.facts(before, after)
-                if role == ALONE:  # times count from sending there, so late sending is no matter
-                    facts = replace(facts, lag_p99_s=None)
+                if role == ALONE:  # its times count from sending, so late sending is no matter
+                    facts = replace(facts, lag_mean_s=None, lag_p99_s=None)
                 judge_run(run.results.folder, record, facts)
 
     def _lines(self, before: Calibration, servers: int, *, is_first: bool) -> list[PointLine]:
-        """The runs to be made. E[S] of the known server is what was asked for and its overhead."""
+        """Return the runs to be made. E[S] of the known server is its sleep and its overhead."""
         service_s, plan = before.mean_s, self.measuring.plan
         if self.system == KNOWN and before.overhead_s is not None:
             service_s = KNOWN_SERVICE_TIME_S + before.overhead_s
@@ -152,34 +153,33 @@ class Group:
             per_s = ALONE_UTILISATION * servers / service_s
             count = min(plan.alone, max(LEAST, int(plan.alone_s * per_s)))
             runs.insert(0, (ALONE, ALONE, per_s, count))
-        of = self.system, self.kind
+        group, rep = (self.system, self.kind), self.rep
         return [
-            PointLine(self._id(name), *of, role, servers, name, self.rep, per_s, service_s, count)
+            PointLine(self._id(name), *group, role, servers, name, rep, per_s, service_s, count)
             for role, name, per_s, count in runs
         ]
 
     def _id(self, name: str) -> str:
         return f"{self.system}-{self.kind}-{name}-rep{self.rep:02d}"
 
-    def _calibrated(self, target: Target, when: str) -> Calibration:
-        run, requests = self.measuring.run, self.measuring.plan.calibration
-        asked = {self.kind: list(islice(self._asked(self._id("calibration")), requests))}
-        generator = Generator(run.results.folder, run.options.seed, run.say)
-        return generator.calibrate(target, asked, self._id(when), requests=requests)
+    def _calibrate(self, target: Target, when: str) -> Calibration:
+        generator, count = self.measuring.generator, self.measuring.plan.calibration
+        choices = {self.kind: list(islice(self._requests(self._id("calibration")), count))}
+        return generator.calibrate(target, choices, self._id(when), requests=count)
 
-    def _opened(self, target: Target, line: PointLine) -> RunRecord:
-        run, count = self.measuring.run, line.arrivals
-        times_s = poisson_times(line.rate_per_s, run.random(f"{line.run} times"), count=count)
+    def _open(self, target: Target, line: PointLine) -> RunRecord:
+        random = self.measuring.run.random(f"{line.run} times")
+        times_s = poisson_times(line.rate_per_s, random, count=line.arrivals)
         self.measuring.points.add(line)
-        schedule = arrivals(times_s, self._asked(line.run))
-        return Generator(run.results.folder, say=run.say).open(target, schedule, line.run)
+        schedule = arrivals(times_s, self._requests(line.run))
+        return self.measuring.generator.open(target, schedule, line.run)
 
-    def _asked(self, purpose: str) -> Iterator[Request]:
-        """Endless requests. Each purpose has its own random numbers."""
+    def _requests(self, purpose: str) -> Iterator[Request]:
+        """Draw requests without end. Each purpose has its own random numbers."""
         run = self.measuring.run
         if self.system == KNOWN:
             random = run.random(f"{purpose} demands")
             return demanded(gamma_demands(KNOWN_SERVICE_TIME_S, 1, random))
-        random, text = run.random(f"{purpose} requests"), SYSTEMS[self.system].asked[self.kind]
-        flights = self.measuring.rig.flights
-        return (request(flights, self.kind, text, random) for _ in repeat(None))
+        random, flights = run.random(f"{purpose} requests"), self.measuring.rig.flights
+        template = SYSTEMS[self.system].templates[self.kind]
+        return (request(flights, self.kind, template, random) for _ in repeat(None))

@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
+from operator import attrgetter, sub
 from random import Random
 from statistics import fmean
 
@@ -48,7 +48,7 @@ from loadtests.models.estimates import (
 from loadtests.models.open_queue import Queue, Unstable
 from loadtests.models.sample_statistics import summary
 
-DRAWS = 10  # of the unexplained part of all service times of a run
+DRAWS = 10  # number of replays of a run, each with unexplained parts of its own
 NEAR_SATURATION = 0.8  # the utilisation from which only several runs count
 LEAST_NEAR_SATURATION = 4  # runs that decide there
 LEAST_R2 = 0.5  # a line that explains less is not used
@@ -57,12 +57,12 @@ LEAST_COMPUTED_S = 1e-6
 
 @dataclass(frozen=True)
 class Alone:
-    """The service times (s) of a system at so low a rate that customers hardly ever wait.
+    """Holds the service times (s) of a system at so low a rate that customers hardly ever wait.
 
-    line_s: coefficients of the line for the sizes of `systems.sizes`, and r2 the share of the
-    variance that it explains; none if there is no line. overhead_s: mean time that the known server
-    takes beyond the time it is told to sleep; None for other systems. left_s: each time less what
-    is computed for its request, 0 on average.
+    line_s: coefficients of the line for the sizes of `client_server_systems.sizes`, and r2 the
+    share of the variance that it explains; none if there is no line. overhead_s: mean time that the
+    known server takes beyond the time it is to sleep; None for other systems. left_s: each time
+    less what is computed for its request, 0 on average.
     """
 
     times_s: Sequence[float]
@@ -73,78 +73,68 @@ class Alone:
 
     @cached_property
     def mean_s(self) -> float:
-        """E[S]: measured, or for the known server the chosen mean plus the measured overhead."""
+        """Return E[S] in s: measured, or for the known server its mean sleep plus the overhead."""
         if self.overhead_s is not None:
             return KNOWN_SERVICE_TIME_S + self.overhead_s
         return fmean(self.times_s)
 
     @cached_property
     def cv(self) -> float:
-        """The coefficient of variation."""
+        """Return the coefficient of variation."""
         if self.overhead_s is not None:
             return KNOWN_SERVICE_TIME_S / self.mean_s
         return summary(self.times_s).cv
 
     @property
     def interval(self) -> Interval:
-        """The confidence interval of E[S]: for the known server, that of the overhead."""
-        own = self.times_s if self.overhead_s is None else self.left_s
-        return replace(confidence_interval(own), estimate=self.mean_s)
+        """Return the confidence interval of E[S]: for the known server, that of the overhead."""
+        values_s = self.times_s if self.overhead_s is None else self.left_s
+        return replace(confidence_interval(values_s), estimate=self.mean_s)
 
-    def of(self, arrival: Arrival) -> float:
-        """The time (s) that this request would have taken alone, on average."""
+    def expected_s(self, arrival: Arrival) -> float:
+        """Return the time (s) that this request would have taken alone, on average."""
         if arrival.demand_s is not None and self.overhead_s is not None:
             return max(LEAST_COMPUTED_S, arrival.demand_s + self.overhead_s)
         if self.line_s:
-            return max(LEAST_COMPUTED_S, _along(self.line_s, sizes(arrival.body)))
+            return max(LEAST_COMPUTED_S, float(np.dot(self.line_s, sizes(arrival.body))))
         return self.mean_s
 
-    def drawn(self, schedule: Sequence[Arrival], random: Random) -> list[float]:
-        """A service time for each request, with the unexplained part drawn from the run alone."""
-        return [
-            max(LEAST_COMPUTED_S, self.of(each) + random.choice(self.left_s)) for each in schedule
-        ]
+    def draw_s(self, schedule: Sequence[Arrival], random: Random) -> list[float]:
+        """Return a service time (s) for each request, its unexplained part drawn at random."""
+        times_s = (self.expected_s(arrival) + random.choice(self.left_s) for arrival in schedule)
+        return [max(LEAST_COMPUTED_S, time_s) for time_s in times_s]
 
 
-def alone(times_s: Sequence[float], schedule: Sequence[Arrival]) -> Alone:
-    """The service times of a run alone, in order of arrival."""
+def fit_alone(times_s: Sequence[float], schedule: Sequence[Arrival]) -> Alone:
+    """Return what is known of service times (s) from a run alone, in order of arrival."""
     overhead_s = None
     demands_s = [arrival.demand_s for arrival in schedule if arrival.demand_s is not None]
     if len(demands_s) == len(times_s):
         overhead_s = fmean(times_s) - fmean(demands_s)
-    line_s, r2 = line_through(times_s, [sizes(one.body) for one in schedule])
-    computed = Alone(times_s, line_s, r2, overhead_s)
-    left_s = [time_s - computed.of(one) for time_s, one in zip(times_s, schedule, strict=True)]
-    mean_s = fmean(left_s)
-    return replace(computed, left_s=[each_s - mean_s for each_s in left_s])
+    line_s, r2 = line_through(times_s, [sizes(arrival.body) for arrival in schedule])
+    alone = Alone(times_s, line_s, r2, overhead_s)
+    left_s = np.array(times_s) - [alone.expected_s(arrival) for arrival in schedule]
+    return replace(alone, left_s=(left_s - left_s.mean()).tolist())
 
 
 def line_through(
-    times_s: Sequence[float], asked: Sequence[Sequence[float]]
+    times_s: Sequence[float], known_sizes: Sequence[Sequence[float]]
 ) -> tuple[Sequence[float], float | None]:
-    """The line by least squares, and its r².
+    """Return the line by least squares, and its r².
 
     There is none if sizes do not vary independently, or if it explains less than LEAST_R2.
     """
-    found, _, rank, _ = np.linalg.lstsq(np.array(asked, dtype=float), np.array(times_s))
-    if rank < len(asked[0]):
+    matrix, times = np.array(known_sizes), np.array(times_s)
+    line, _, rank, _ = np.linalg.lstsq(matrix, times)
+    r2 = 1 - np.var(times - matrix @ line) / np.var(times) if np.var(times) else 0.0
+    if rank < matrix.shape[1] or r2 < LEAST_R2:
         return (), None
-    line_s = [float(value) for value in found]
-    missed = math.fsum(
-        (time_s - _along(line_s, of)) ** 2 for time_s, of in zip(times_s, asked, strict=True)
-    )
-    total = summary(times_s).squares
-    r2 = 1 - missed / total if total else 0.0
-    return (line_s, r2) if r2 >= LEAST_R2 else ((), None)
-
-
-def _along(line_s: Sequence[float], of: Sequence[float]) -> float:
-    return sum(b * x for b, x in zip(line_s, of, strict=True))
+    return line.tolist(), float(r2)
 
 
 @dataclass(frozen=True)
 class OneRun:
-    """A run with an answer to every arrival. alone: the service times of its system.
+    """Holds a run with an answer to every arrival. alone: the service times of its system.
 
     responses_s: in order of arrival, from the intended arrival on; of a run alone from sending on.
     """
@@ -156,27 +146,27 @@ class OneRun:
     alone: Alone
 
     def replayed(self, queue: Queue) -> tuple[list[float], float]:
-        """Each request's mean response time (s) in this queue; and what the error of E[S] is worth.
+        """Return each request's mean response time (s) in this queue, and an error (s) of the mean.
 
-        The latter is by how much their mean moves if E[S] lies at the ends of its interval.
+        The mean of all moves by this error if E[S] lies at the ends of its interval.
         """
         random = Random(self.line.run)  # noqa: S311  no secrets; the same report each time
         arrivals_s = [arrival.intended_s for arrival in self.schedule]
-        drawn_s = [self.alone.drawn(self.schedule, random) for _ in range(DRAWS)]
-        responses_s = [queue.replayed_s(arrivals_s, services_s) for services_s in drawn_s]
+        draws_s = [self.alone.draw_s(self.schedule, random) for _ in range(DRAWS)]
+        responses_s = [queue.replayed_s(arrivals_s, services_s) for services_s in draws_s]
         error = min(confidence_interval(self.alone.left_s).half_width / self.alone.mean_s, 0.5)
         low_s, high_s = (
-            fmean(queue.replayed_s(arrivals_s, [factor * s for s in drawn_s[0]]))
+            fmean(queue.replayed_s(arrivals_s, [factor * s for s in draws_s[0]]))
             for factor in (1 - error, 1 + error)
         )
-        return list(map(fmean, zip(*responses_s, strict=True))), abs(high_s - low_s) / 2
+        return np.mean(responses_s, axis=0).tolist(), abs(high_s - low_s) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The runs of a point replayed through a queue. mean_s: the mean response time there.
+    """Tells how the runs of a point went in a queue. mean_s: the mean response time there.
 
-    difference: measured − replayed. verdict: on the model; None for rejected runs.
+    difference: measured − replayed, in s. verdict: on the model; None for rejected runs.
     """
 
     mean_s: float
@@ -186,135 +176,130 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Point(Repeated[OneRun]):
-    """A system at one rate with m servers. cores: number of cores of the machine."""
+    """Holds the runs of a system at a rate with m servers. cores: their number in the machine."""
 
     cores: int
 
     @property
     def line(self) -> PointLine:
-        """Its first run's, which names the point."""
+        """Return the line of its first run, which names the point."""
         return self.runs[0].line
 
     @property
     def title(self) -> str:
-        """The title of its system in reports."""
+        """Return what reports call its system."""
         return SYSTEMS[self.line.system].title
 
     @property
     def name(self) -> str:
-        """Its name in reports: system and request type."""
+        """Return what reports call its system and request type."""
         return named(self.line.system, self.line.kind)
 
     @property
     def alone(self) -> Alone:
-        """The service times that its first run was compared with."""
+        """Return the service times that its first run was compared with."""
         return self.runs[0].alone
 
     @property
     def rate_per_s(self) -> float:
-        """λ. Runs have their own, by their own calibrations."""
-        return fmean(one.line.rate_per_s for one in self.runs)
+        """Return λ, the mean over runs, which have their own by their own calibrations."""
+        return fmean(run.line.rate_per_s for run in self.runs)
 
     @cached_property
     def service(self) -> Estimate:
-        """E[S]."""
+        """Estimate E[S] in s, over runs or from the run alone of a single one."""
         if len(self.runs) == 1:
             return estimated(self.alone.interval)
-        return self.over(lambda one: one.alone.mean_s)
+        return self.over(lambda run: run.alone.mean_s)
 
     @property
     def utilisation(self) -> float:
-        """χ = λ·E[S]/m."""
+        """Return χ = λ·E[S]/m."""
         return self.rate_per_s * self.service.value / self.line.servers
 
     @property
     def decides(self) -> bool:
-        """Whether its runs are enough for a verdict: near saturation it takes several."""
+        """Tell whether its runs are enough for a verdict: near saturation it takes several."""
         is_near = self.line.role != ALONE and self.utilisation >= NEAR_SATURATION
         return not is_near or len(self.runs) >= LEAST_NEAR_SATURATION
 
     @cached_property
     def response(self) -> Estimate:
-        """The mean response time, without an interval for a single run near saturation."""
+        """Estimate the mean response time in s; a single run near saturation has no interval."""
         if len(self.runs) == 1 and not self.decides:
             return Estimate(fmean(self.runs[0].responses_s))
-        return estimated(mean_over_runs([one.responses_s for one in self.runs]))
+        return estimated(mean_over_runs([run.responses_s for run in self.runs]))
 
     @property
     def mean_s(self) -> float:
-        """The mean response time over runs."""
+        """Return the mean response time over runs, in s."""
         return self.response.value
 
     def steady_s(self, cv: float = 1) -> float | None:
-        """The mean response time of M/M/m, or of M/G/m with this cv, in the long run.
-
-        None if it has no steady state.
-        """
-        of = self.rate_per_s, self.service.value, cv
+        """Return E[R] of M/M/m, or of M/G/m with this cv, in s; None without a steady state."""
+        queue = Queue(self.line.servers)
         try:
-            return Queue(self.line.servers).steady(*of).response_time_s
+            return queue.steady(self.rate_per_s, self.service.value, cv).response_time_s
         except Unstable:
             return None
 
     @cached_property
     def queued(self) -> Replayed:
-        """The runs replayed through m servers in order of arrival."""
+        """Replay the runs through m servers in order of arrival."""
         return self._replayed(Queue(self.line.servers))
 
     @cached_property
     def shared(self) -> Replayed | None:
-        """The runs replayed through the machine's shared cores; None for the server that sleeps."""
+        """Replay the runs through the machine's shared cores; None for the server that sleeps."""
         if self.line.system == KNOWN:
             return None
         return self._replayed(Queue(self.cores, is_shared=True))
 
     def _replayed(self, queue: Queue) -> Replayed:
-        replays = [one.replayed(queue) for one in self.runs]
+        replays_s, errors_s = zip(*(run.replayed(queue) for run in self.runs), strict=True)
+        measured_s = (run.responses_s for run in self.runs)
         difference = mean_over_runs(
-            [
-                [ours - theirs for ours, theirs in zip(one.responses_s, replayed_s, strict=True)]
-                for one, (replayed_s, _) in zip(self.runs, replays, strict=True)
-            ]
+            [list(map(sub, *pair)) for pair in zip(measured_s, replays_s, strict=True)]
         )
         if len(self.runs) == 1:
-            ((_, moved_s),) = replays
-            difference = replace(difference, half_width=math.hypot(difference.half_width, moved_s))
-        mean_s = fmean(fmean(replayed_s) for replayed_s, _ in replays)
-        found = verdict(difference, mean_s) if self.decides else Verdict.NOT_DECIDED
-        return Replayed(mean_s, difference, found if self.is_accepted else None)
+            half_width = math.hypot(difference.half_width, errors_s[0])
+            difference = replace(difference, half_width=half_width)
+        mean_s = fmean(map(fmean, replays_s))
+        decision = verdict(difference, mean_s) if self.decides else Verdict.NOT_DECIDED
+        return Replayed(mean_s, difference, decision if self.is_accepted else None)
 
 
 def whole_run(
     results: Results, run: str, rows: Sequence[Row]
 ) -> tuple[Sequence[Arrival], Sequence[Row]]:
-    """The schedule of an open run, and its rows in the same order; none if it was cut short."""
+    """Return the schedule of an open run, and its rows in this order; none if it was cut short."""
     path = results.folder / SCHEDULES / f"{run}.csv"
     schedule = load(path) if path.exists() else []
     answered = sorted(rows, key=lambda row: row.index)
-    is_whole = [row.index for row in answered] == [one.index for one in schedule]
+    is_whole = [row.index for row in answered] == [arrival.index for arrival in schedule]
     return schedule, answered if is_whole else []
 
 
 def points(results: Results) -> list[Point]:
-    """The points of points.csv that have a complete run, in order. Raises ResultsError.
+    """Return the points of points.csv that have a complete run, in order. Raises ResultsError.
 
     If a run alone was rejected, the runs that take their service times from it are rejected, too.
     """
     cores = int(results.manifest()["machine"]["cores"])
     rows, judged = rows_by_run(results), accepted_by_run(results)
-    found = dict[tuple[str, str, int], tuple[Alone, bool]]()
-    made = []
+    alone = dict[tuple[str, str, int], tuple[Alone, bool]]()
+    runs = []
     for line in results.lines(POINTS, PointLine):
         schedule, answered = whole_run(results, line.run, rows.get(line.run, ()))
         if not answered:
             continue
-        of, is_accepted = (line.system, line.kind, line.rep), judged.get(line.run, False)
+        group, is_accepted = (line.system, line.kind, line.rep), judged.get(line.run, False)
         measured = "closed_response_s" if line.role == ALONE else "open_response_s"
         responses_s = [*map(attrgetter(measured), answered)]
         if line.role == ALONE:
-            found[of] = alone(responses_s, schedule), is_accepted
-        if of in found:
-            own, counts = found[of]
-            made.append(OneRun(line, is_accepted and counts, schedule, responses_s, own))
-    of_point = attrgetter("line.system", "line.kind", "line.role", "line.servers", "line.name")
-    return [Point(that_count(of), len(of), cores) for of in grouped(made, of_point).values()]
+            alone[group] = fit_alone(responses_s, schedule), is_accepted
+        if group in alone:
+            service, counts = alone[group]
+            runs.append(OneRun(line, is_accepted and counts, schedule, responses_s, service))
+    point = attrgetter("line.system", "line.kind", "line.role", "line.servers", "line.name")
+    return [Point(that_count(made), len(made), cores) for made in grouped(runs, point).values()]

@@ -1,4 +1,4 @@
-"""Makes the parts that the three reports share: tables of runs, curves, sentences."""
+"""Makes what reports of client and server share: tables of points, curves, sentences."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,12 +10,10 @@ from loadtests.experiments.client_server_points import (
     Replayed,
 )
 from loadtests.lab.content import Cell, Column, Figure, Metric, Report, Section, Table, times
-from loadtests.lab.repeated import Estimate, accepted, crosses, measured
+from loadtests.lab.repeated import Estimate, accepted, lines
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.sentences import Sentences
 from loadtests.models.sample_statistics import quantile
-
-SERVERS = 3
 
 SENTENCES = Sentences("client_server")
 NONE_COUNTS = SENTENCES.one("none_counts")
@@ -23,51 +21,42 @@ NO_LOAD = "No load has been measured yet, so no model is judged."
 RESPONSE = Axis("response time (ms)", is_logarithmic=True)
 
 
-def report(
-    found: Sequence[Point],
-    findings: Sequence[str],
-    figures: Sequence[Section],
-    told: Sequence[str] = (),
-) -> Report:
-    """A report of the study. told: sentences beside what models predict."""
-    alone, loads = ([p for p in found if p.line.role == role] for role in (ALONE, LOAD))
-    nothing = NO_LOAD if accepted(found) else NONE_COUNTS
+def report(points: Sequence[Point], findings: Sequence[str], figures: Sequence[Section]) -> Report:
+    """Make a report of the study, in which these findings and figures come first."""
+    alone, loads = ([p for p in points if p.line.role == role] for role in (ALONE, LOAD))
+    nothing = NO_LOAD if accepted(points) else NONE_COUNTS
     verdicts = [verdict_table(loads)] if loads else []
     beginning = SENTENCES("beginning", made=loads or alone, loads=loads)
+    unstable = SENTENCES("unstable", points=[point for point in loads if point.utilisation >= 1])
     return Report(
         findings=[*beginning, *findings] or [nothing],
         sections=[
             *figures,
-            Section("Measured and predicted", told, [measured_table(found), *verdicts]),
+            Section("Measured and predicted", unstable, [measured_table(points), *verdicts]),
             Section("Service times", parts=[alone_table(alone)]),
             Section("What corresponds to what", SENTENCES("correspondence")),
         ],
-        metrics=metrics(found),
+        metrics=metrics(points),
         failure="" if accepted(loads or alone) else NONE_COUNTS,
     )
 
 
-def unstable_told(points: Sequence[Point]) -> list[str]:
-    """A sentence for the runs that have no steady state, if there are any."""
-    return SENTENCES("unstable", points=[point for point in points if point.utilisation >= 1])
-
-
 def ms(heading: str, time_s: Callable[[Point], float | None]) -> Column[Point]:
-    """A column of milliseconds."""
+    """Return a column of milliseconds."""
     return heading, lambda point: times(1e3, time_s(point))
 
 
-def interval_ms(heading: str, of: Callable[[Point], Estimate]) -> list[Column[Point]]:
-    """Three columns of milliseconds: a mean, and the ends of its interval."""
+def interval_ms(heading: str, estimate: Callable[[Point], Estimate]) -> list[Column[Point]]:
+    """Return three columns of milliseconds: a mean, and the ends of its interval."""
     return [
-        ms(heading, lambda point: of(point).value),
-        ms("low", lambda point: of(point).low),
-        ms("high", lambda point: of(point).high),
+        ms(heading, lambda point: estimate(point).value),
+        ms("low", lambda point: estimate(point).low),
+        ms("high", lambda point: estimate(point).high),
     ]
 
 
 def measured_table(points: Sequence[Point]) -> Table:
-    """A table with a row for each point: the measurements and the models' predictions."""
+    """Make a table with a row for each point: its measurements and the models' predictions."""
     return Table.of(
         "Measured and predicted",
         points,
@@ -79,7 +68,7 @@ def measured_table(points: Sequence[Point]) -> Table:
             ("χ", lambda point: point.utilisation),
             ("Runs", lambda p: f"{len(p.runs)} of {p.made}" if p.is_accepted else "rejected"),
             *interval_ms("R measured (ms)", lambda point: point.response),
-            ms("95 % of R", lambda p: quantile([t for of in p.runs for t in of.responses_s], 0.95)),
+            ms("95 % of R", lambda p: quantile([t for r in p.runs for t in r.responses_s], 0.95)),
             ms("M/M/m (ms)", lambda point: point.steady_s()),
             ms("M/G/m (ms)", lambda point: point.steady_s(point.alone.cv)),
         ],
@@ -88,30 +77,30 @@ def measured_table(points: Sequence[Point]) -> Table:
 
 
 def verdict_table(points: Sequence[Point]) -> Table:
-    """A table with a row for each point: measured − replayed, for both queues."""
+    """Make a table with a row for each point: measured − replayed, for both queues."""
     columns = ["Run", "χ"]
     for title, name in (("m servers", "m servers"), ("Shared cores", "shared cores")):
         columns += [f"Replayed: {name} (ms)", "Measured − replayed", "low", "high", title]
     rows = [
-        [point.line.run, point.utilisation, *_judged(point.queued), *_judged(point.shared)]
+        [point.line.run, point.utilisation, *_cells(point.queued), *_cells(point.shared)]
         for point in points
     ]
     note = SENTENCES.one("verdicts_note", near=NEAR_SATURATION, least=LEAST_NEAR_SATURATION)
     return Table("Verdicts", columns, rows, note)
 
 
-def _judged(found: Replayed | None) -> list[Cell]:
-    if found is None:
+def _cells(replayed: Replayed | None) -> list[Cell]:
+    if replayed is None:
         return [None] * 5
-    of = found.difference
-    times_s = found.mean_s, of.estimate, of.low, of.high
-    return [*(1e3 * time_s for time_s in times_s), found.verdict or "rejected"]
+    difference = replayed.difference
+    times_s = replayed.mean_s, difference.estimate, difference.low, difference.high
+    return [*(1e3 * time_s for time_s in times_s), replayed.verdict or "rejected"]
 
 
 def alone_table(alone: Sequence[Point]) -> Table:
-    """A table with a row for each system and request type: service times and their growth."""
+    """Make a table with a row for each system and request type: service times and their growth."""
 
-    def grown(heading: str, at: int) -> Column[Point]:
+    def coefficient(heading: str, at: int) -> Column[Point]:
         return ms(heading, lambda p: line[at] if at < len(line := p.alone.line_s) else None)
 
     return Table.of(
@@ -122,9 +111,9 @@ def alone_table(alone: Sequence[Point]) -> Table:
             ("Type", lambda point: point.line.kind),
             *interval_ms("E[S] (ms)", lambda point: point.service),
             ("cv", lambda point: point.alone.cv),
-            grown("Line at 0 (ms)", 0),
-            grown("+ ms/1000 rows", 1),
-            grown("+ ms/1000 rows skipped", 2),
+            coefficient("Line at 0 (ms)", 0),
+            coefficient("+ ms/1000 rows", 1),
+            coefficient("+ ms/1000 rows skipped", 2),
             ("Explained by the line", lambda point: point.alone.r2),
         ],
         SENTENCES.one("alone_note"),
@@ -134,20 +123,19 @@ def alone_table(alone: Sequence[Point]) -> Table:
 def points_figure(
     title: str, part: str, points: Sequence[Point], x: Axis, at: Callable[[Point], float]
 ) -> Figure:
-    """A figure of response times along `x`, where a point is `at`, with the table of its points.
+    """Draw response times along `x`, where a point is `at`, with the table of its points.
 
     part: of the sentences, about the curve of those that count.
     """
     counted = accepted(points)
-    told = SENTENCES.one(part, curves=[counted]) if counted else NONE_COUNTS
-    return figure(title, told, x, RESPONSE, curves(points, at), measured_table(points))
+    caption = SENTENCES.one(part, curves=[counted]) if counted else NONE_COUNTS
+    return figure(title, caption, x, RESPONSE, curves(points, at), measured_table(points))
 
 
 def curves(points: Sequence[Point], at: Callable[[Point], float]) -> list[Series]:
-    """Measurements, with rejected ones as crosses, models and replays (ms).
+    """Return what was measured, with rejected points as crosses, models and replays (ms).
 
-    There is a gap where a model has no result. Models use the service times of a run, so there are
-    none where every run was rejected.
+    Models use the service times of runs that count; there is a gap where one has no result.
     """
     models: Mapping[str, tuple[Source, Callable[[Point], float | None]]] = {
         "M/M/m, the study's model": ("model", lambda p: p.steady_s()),
@@ -155,28 +143,27 @@ def curves(points: Sequence[Point], at: Callable[[Point], float]) -> list[Series
         "replay, m servers": ("third", lambda p: p.queued.mean_s),
         "replay, shared cores": ("fourth", lambda p: p.shared.mean_s if p.shared else None),
     }
-    xs = [at(point) for point in points]
-    kept = [point.response if point.is_accepted else None for point in points]
-    found = [measured("measured", "ours", xs, kept, factor=1e3)] if any(kept) else []
-    found += crosses(points, at, lambda point: 1e3 * point.mean_s)
-    for name, (source, of) in models.items():
-        ys = [times(1e3, of(point)) if point.is_accepted else None for point in points]
+    series = lines({"measured": points}, {"measured": "ours"}, at, lambda p: p.response, 1e3)
+    counted = accepted(points)
+    for name, (source, time_s) in models.items():
+        ys = [times(1e3, time_s(point)) for point in counted]
         if any(ys):
-            found.append(Series(name, source, xs, ys))
-    return found
+            series.append(Series(name, source, list(map(at, counted)), ys))
+    return series
 
 
 def metrics(points: Sequence[Point]) -> list[Metric]:
-    """Results of every point that counts: E[S], R, and the paired difference of m servers."""
-    found = []
+    """Return the results of points that count: E[S], R, and the paired difference of m servers."""
+    results = []
     for point in accepted(points):
-        line, response, service = point.line, point.response, point.service
+        line = point.line
+        response = point.response.metric(f"response_time_mean[{line.run}]", "s")
         if line.role == ALONE:
             name = f"service_time_mean[{line.system},{line.kind}]"
-            found.append(Metric(name, service.value, "s", service.low, service.high))
-        found.append(response.metric(f"response_time_mean[{line.run}]", "s"))
-        if line.role != ALONE:
-            of = point.queued.difference
-            ends = (of.low, of.high) if point.decides else (None, None)
-            found.append(Metric(f"paired_difference[{line.run}]", of.estimate, "s", *ends))
-    return found
+            results += [point.service.metric(name, "s"), response]
+        else:
+            difference = point.queued.difference
+            ends = (difference.low, difference.high) if point.decides else (None, None)
+            name = f"paired_difference[{line.run}]"
+            results += [response, Metric(name, difference.estimate, "s", *ends)]
+    return results

@@ -1,8 +1,7 @@
-"""The systems that are measured: what they are asked, and code that starts each with its flights.
+"""Starts the systems that are measured, each with the same flights, and draws their requests.
 
 The flights are generated into a chain of the service, read from it over HTTP as CSV, and loaded
-into MariaDB, so that all systems have the same ones. Writes are equally durable: a system answers
-when the row is on the disk.
+into MariaDB. Writes are equally durable: a system answers when the row is on the disk.
 
 The study draws the number of rows of a query from an exponential distribution and the first row
 from a uniform one, to make the service time exponential, too. Here are two ways to choose rows:
@@ -59,13 +58,13 @@ _QUESTION = "OP_CARRIER_AIRLINE_ID={carrier}&INITIAL_DATE={initial}&FINAL_DATE={
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A system. title: in reports.
+    """Tells what reports call a system, and what it can be asked.
 
-    asked: request type -> statement, or path over HTTP, with places that `request` fills.
+    templates: request type -> statement, or path over HTTP, with places that `request` fills.
     """
 
     title: str
-    asked: Mapping[str, str]
+    templates: Mapping[str, str]
 
 
 KNOWN, POSITION, INDEXED = "known", "mariadb-position", "mariadb-indexed"
@@ -101,49 +100,47 @@ SYSTEMS = {
 
 
 def named(system: str, kind: str) -> str:
-    """Return what reports call a request type of a system; the known server has only one."""
+    """Return what reports call a request type of a system; the known server has a single type."""
     title = SYSTEMS[system].title
     return title if kind == KNOWN_KIND else f"{title}, {kind}"
 
 
 @dataclass(frozen=True, slots=True)
 class Flights:
-    """The flights that every system has. carriers: id -> number of flights. one: to be written."""
+    """Describes the flights of every system. carriers: id -> number of flights. new: is added."""
 
     count: int
     carriers: Mapping[int, int]
     first_day: date
     last_day: date
-    one: Mapping[str, Any]
+    new: Mapping[str, Any]
 
 
-def request(flights: Flights, kind: str, text: str, random: Random) -> Request:
-    """A request of this type, drawn at random. text: of `System.asked`."""
-    places: Mapping[str, object]
+def request(flights: Flights, kind: str, template: str, random: Random) -> Request:
+    """Draw a request of this type at random. template: of `System.templates`."""
+    is_path = template.startswith("/")
     if kind == WRITE:
-        given = {name: flights.one[name] for name in COLUMNS if name in flights.one}
-        values = ", ".join(map(_literal, given.values()))
-        places = {"columns": ", ".join(given), "values": values}
-    else:
-        places = (days_drawn if "{carrier}" in text else rows_drawn)(flights, kind, random)
-    filled = text.format(**places)
-    if text.startswith("/"):
-        return Request(kind, filled, body=json.dumps(dict(flights.one)) if kind == WRITE else "")
-    return Request(kind, PATH, body=filled)
+        if is_path:
+            return Request(kind, template, body=json.dumps(flights.new))
+        new = {name: flights.new[name] for name in COLUMNS if name in flights.new}
+        columns, values = ", ".join(new), ", ".join(map(_literal, new.values()))
+        return Request(kind, PATH, body=template.format(columns=columns, values=values))
+    places: Mapping[str, object] = (
+        draw_days(flights, random) if "{carrier}" in template else draw_rows(flights, kind, random)
+    )
+    text = template.format(**places)
+    return Request(kind, text) if is_path else Request(kind, PATH, body=text)
 
 
-def rows_drawn(flights: Flights, kind: str, random: Random) -> dict[str, int]:
-    """A number of rows, exponential and at most all, and the first one, from 0."""
+def draw_rows(flights: Flights, kind: str, random: Random) -> dict[str, int]:
+    """Draw a number of rows, exponential and at most all, and the first row, from 0."""
     mean = flights.count * MEAN_SHARE[kind]
     rows = min(flights.count, 1 + int(random.expovariate(1 / mean)))
     return {"rows": rows, "first": random.randint(0, flights.count - rows)}
 
 
-def days_drawn(flights: Flights, _kind: str, random: Random) -> dict[str, object]:
-    """A carrier, weighted by its flights, a uniform first day, and the last one.
-
-    The number of days between them is exponential.
-    """
+def draw_days(flights: Flights, random: Random) -> dict[str, object]:
+    """Draw a carrier, weighted by its flights, a uniform first day, and an exponential length."""
     days = (flights.last_day - flights.first_day).days + 1
     carrier = random.choices(list(flights.carriers), list(flights.carriers.values()))[0]
     initial = flights.first_day + timedelta(random.randrange(days))
@@ -157,19 +154,18 @@ def _literal(value: object) -> str:
 
 
 def sizes(statement: str) -> Sequence[float]:
-    """The sizes that the work of a statement may grow with: 1, its rows, the rows skipped before.
+    """Return what the work of a statement may grow with: 1, its rows, the rows skipped before.
 
     Rows are in thousands. A statement without numbers of rows, or a request over HTTP, has only 1.
     """
-    if by_position := re.search(r"LIMIT (\d+) OFFSET (\d+)", statement):
-        return 1.0, int(by_position[1]) / 1e3, int(by_position[2]) / 1e3
-    return (1.0,)
+    position = re.search(r"LIMIT (\d+) OFFSET (\d+)", statement)
+    return 1.0, *(int(rows) / 1e3 for rows in (position.groups() if position else ()))
 
 
 class Rig:
-    """The flights, as a chain and as a file, below the run's scratch folder.
+    """Starts the systems, on flights in the run's scratch folder.
 
-    They are made when they are first needed; then ProgramFailed may be raised.
+    The flights are made when they are first needed; then ProgramFailed may be raised.
     """
 
     def __init__(self, run: Run) -> None:
@@ -183,19 +179,19 @@ class Rig:
 
     @cached_property
     def flights(self) -> Flights:
-        """What requests are drawn from."""
+        """Write the flights into a file for MariaDB. Return what requests are drawn from."""
         with self.service() as service:
-            covered: dict[str, Any] = service.get("/coverage")
-            carriers = {of["OP_CARRIER_AIRLINE_ID"]: of["flights"] for of in covered["carriers"]}
-            first, last = (date.fromisoformat(covered[of]) for of in ("first_date", "last_date"))
-            one = as_sent(flights_of_block(service, 1)[0])
+            coverage: dict[str, Any] = service.get("/coverage")
+            first, last = (date.fromisoformat(coverage[f"{end}_date"]) for end in ("first", "last"))
+            new = as_sent(flights_of_block(service, 1)[0])
             path = f"/flights?format=csv&INITIAL_DATE={first}&FINAL_DATE={last}"
             with service.connection() as connection:
                 self._csv.write_bytes(exchanged(connection, path, status=200)[1])
-        return Flights(covered["flights"], carriers, first, last, one)
+        carriers = {row["OP_CARRIER_AIRLINE_ID"]: row["flights"] for row in coverage["carriers"]}
+        return Flights(coverage["flights"], carriers, first, last, new)
 
     def service(self, workers: int = 2, **settings: object) -> AbstractContextManager[Service]:
-        """Our service on the chain, with default settings except these.
+        """Start our service on the chain, with default settings except these.
 
         No request is refused because many wait: the models let every customer wait.
         """
@@ -204,15 +200,14 @@ class Rig:
 
     @contextmanager
     def database(self, workers: int) -> Iterator[Database]:
-        """A MariaDB with the flights and no index but the primary key."""
-        self._run.say("starting MariaDB and loading the flights")
-        folder = self._run.scratch / "mariadb"
+        """Start a MariaDB with the flights and no index but the primary key."""
         count = self.flights.count
-        with mariadb(folder, self._run.log, workers) as database:
+        self._run.say("starting MariaDB and loading the flights")
+        with mariadb(self._run.scratch / "mariadb", self._run.log, workers) as database:
             if (loaded := database.load(self._csv)) != count:
-                raise ProgramFailed(f"the chain has {count} flights, not {loaded}")
+                raise ProgramFailed(f"the chain has {count} flights, MariaDB loaded {loaded}")
             yield database
 
     def known(self, workers: int) -> AbstractContextManager[Service]:
-        """The server of known, exponential service time."""
+        """Start the server of known, exponential service time."""
         return known_server(Gunicorn(workers=workers), self._run.log)

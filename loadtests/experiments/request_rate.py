@@ -10,7 +10,6 @@ from functools import partial
 from loadtests.experiments import client_server_report as report
 from loadtests.experiments.client_server_measurements import ALONE, LOAD, Plan, already, measuring
 from loadtests.experiments.client_server_points import Point, points
-from loadtests.experiments.client_server_report import SERVERS
 from loadtests.experiments.client_server_systems import (
     AVERAGE,
     INDEXED,
@@ -33,6 +32,7 @@ from loadtests.lab.results import Results
 
 QUICK = Plan(calibration=6, alone=16, load=40, alone_s=2)
 FULL = Plan(calibration=100, alone=200, load=1000, alone_s=120)
+SERVERS = 3
 QUICK_SHARES, FULL_SHARES = (0.8,), (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 FIGURES = {
     AVERAGE: "Figure 2",
@@ -40,31 +40,31 @@ FIGURES = {
     WRITE: "Figure 4",
     KNOWN_KIND: "What the model describes",
 }
-QUICK_KINDS = {INDEXED: (AVERAGE,), SERVICE: (AVERAGE,)}
+QUICK_KINDS: tuple[str, ...] = (AVERAGE,)  # of systems that are asked all three in full
 
 
 def measure(run: Run) -> None:
     """Measure each system and type alone, and at shares of the capacity of servers or cores."""
     plan = run.choose(QUICK, FULL)
     loads = partial(rates, run.choose(QUICK_SHARES, FULL_SHARES), run.results)
-    kinds = run.choose(QUICK_KINDS, {})
-    with measuring(run, plan, [SERVERS], loads) as measure_each:
-        rig = measure_each.rig
-        measure_each.measure(KNOWN, rig.known)
+    kinds = run.choose(QUICK_KINDS, ())
+    with measuring(run, plan, [SERVERS], loads) as systems:
+        rig = systems.rig
+        systems.measure(KNOWN, rig.known)
         with rig.database(SERVERS) as database:
-            measure_each.measure(POSITION, already(database))
+            systems.measure(POSITION, already(database))
             database.create_indexes()
-            measure_each.measure(INDEXED, already(database), kinds.get(INDEXED, ()))
+            systems.measure(INDEXED, already(database), kinds)
         with rig.service(workers=SERVERS) as service:
-            measure_each.measure(SERVICE, already(service), kinds.get(SERVICE, ()))
+            systems.measure(SERVICE, already(service), kinds)
         if not run.options.quick:
-            measure_each.measure(SCAN, partial(rig.service, answer_cache_bytes=0))
+            systems.measure(SCAN, partial(rig.service, answer_cache_bytes=0))
 
 
 def rates(
     shares: Sequence[float], results: Results, system: str, service_s: float, servers: int
 ) -> list[tuple[str, float]]:
-    """Shares of the capacity of the servers, each with its rate (1/s).
+    """Return shares of the capacity of the servers, each with its rate (1/s).
 
     What needs a processor has no more servers than there are cores. If the highest rate is more
     than the generator was proven to send in this session, all are lowered in proportion.
@@ -80,27 +80,23 @@ def _proven_per_s(results: Results) -> float:
 
 def analyse(results: Results) -> Report:
     """Report the study's figures 1 to 4 for each system."""
-    found = points(results)
-    loads = [point for point in found if point.line.role == LOAD]
-    by_kind = {kind: _by_system(found, kind) for kind in FIGURES}
-    counted = [accepted(of) for systems in by_kind.values() for of in systems]
-    alone = [p for kind in KINDS for p in found if (p.line.role, p.line.kind) == (ALONE, kind)]
-    sections = [Section("Without waiting", parts=_by_type(alone))] + [
-        Section(
-            f"{number}: {kind}",
-            _capped(kind, loads, _proven_per_s(results)) if kind != KNOWN_KIND else [],
-            [_figure(number, of) for of in by_kind[kind]],
-        )
-        for kind, number in FIGURES.items()
-    ]
-    curves = [points for points in counted if len(points) > 1]
+    every = points(results)
+    loads = [point for point in every if point.line.role == LOAD]
+    alone = [p for kind in KINDS for p in every if (p.line.role, p.line.kind) == (ALONE, kind)]
+    sections, curves = [Section("Without waiting", parts=_by_type(alone))], []
+    for kind, number in FIGURES.items():
+        systems = _by_system(every, kind)
+        capped = _capped(kind, loads, _proven_per_s(results)) if kind != KNOWN_KIND else []
+        figures = [_figure(number, system) for system in systems]
+        sections.append(Section(f"{number}: {kind}", capped, figures))
+        curves += [counted for counted in map(accepted, systems) if len(counted) > 1]
     findings = report.SENTENCES("request_rate", curves=curves)
     findings += report.SENTENCES("query_type", kinds=KINDS, points=accepted(alone))
-    return report.report(found, findings, sections, report.unstable_told(loads))
+    return report.report(every, findings, sections)
 
 
 def _by_type(alone: Sequence[Point]) -> list[Figure]:
-    """Figure 1, if there is a run alone."""
+    """Return figure 1, if there is a run alone."""
     if not alone:
         return []
     names = [point.name for point in alone]
@@ -114,30 +110,32 @@ def _by_type(alone: Sequence[Point]) -> list[Figure]:
         measured("rejected", "bound", names, rejected, factor=1e3, shape="rows"),
         Series("M/M/3", "model", names, modelled, shape="rows"),
     ]
-    drawn, told = [one for one in series if any(one.ys)], report.SENTENCES.one("by_type")
-    table = report.measured_table(alone)
-    return [figure("Figure 1: each type of request", told, report.RESPONSE, Axis(""), drawn, table)]
+    drawn, caption = [bars for bars in series if any(bars.ys)], report.SENTENCES.one("by_type")
+    title, table = "Figure 1: each type of request", report.measured_table(alone)
+    return [figure(title, caption, report.RESPONSE, Axis(""), drawn, table)]
 
 
-def _by_system(found: Sequence[Point], kind: str) -> list[list[Point]]:
-    """The points of a type, one list for each system, by the time between arrivals."""
-    of_kind = [point for point in found if point.line.kind == kind]
+def _by_system(points: Sequence[Point], kind: str) -> list[list[Point]]:
+    """Return the points of a type, a list for each system, by the time between arrivals."""
+    of_kind = [point for point in points if point.line.kind == kind]
     by_system = grouped(of_kind, lambda point: point.line.system)
-    return [sorted(of, key=lambda point: -point.rate_per_s) for of in by_system.values()]
+    return [sorted(system, key=lambda point: -point.rate_per_s) for system in by_system.values()]
 
 
 def _capped(kind: str, loads: Sequence[Point], limit_per_s: float) -> list[str]:
-    of_kind = [point for point in loads if point.line.kind == kind]
-    busy = {point.line.system for point in of_kind if point.utilisation > 0.5}
-    idle = {point.line.system: point.title for point in of_kind if point.line.system not in busy}
-    titles = [idle[system] for system in sorted(idle)]
+    """Return a sentence about the systems that the generator cannot keep busy, if there are any."""
+    titles = [
+        points[0].title
+        for points in _by_system(loads, kind)
+        if all(point.utilisation <= 0.5 for point in points)
+    ]
     return report.SENTENCES("capped", titles=titles, limit_per_s=limit_per_s)
 
 
-def _figure(number: str, of: Sequence[Point]) -> Figure:
-    title = f"{number}: {of[0].name}"
+def _figure(number: str, system: Sequence[Point]) -> Figure:
+    title = f"{number}: {system[0].name}"
     x = Axis("mean time between arrivals (ms)", is_logarithmic=True)
-    return report.points_figure(title, "request_rate", of, x, lambda p: 1000 / p.rate_per_s)
+    return report.points_figure(title, "request_rate", system, x, lambda p: 1000 / p.rate_per_s)
 
 
 EXPERIMENT = Experiment(

@@ -1,4 +1,4 @@
-"""Selftest: checks that the known server behaves on this machine as theory says.
+"""Checks that the known server behaves on this machine as theory says.
 
 The known server sleeps for as long as it is told, one request at a time: an M/G/1 queue if requests
 arrive as a Poisson process. Half a minute of it at ρ = 0.5 must agree within 5 % with the same
@@ -15,7 +15,7 @@ from loadtests.experiments.client_server_report import measured_table, metrics, 
 from loadtests.experiments.client_server_systems import KNOWN, KNOWN_SERVICE_TIME_S
 from loadtests.generation.calibration import WARM_UP
 from loadtests.generation.rows import Row
-from loadtests.generation.schedule import KNOWN_KIND, Arrival
+from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.lab.content import Report, Section
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.repeated import reasons_by_run, rows_by_run, that_count
@@ -43,8 +43,8 @@ LIKELY = {
 def measure(run: Run) -> None:
     """Calibrate, measure for half a minute, and calibrate again; quick: half as long, once."""
     plan = run.choose(QUICK, FULL)
-    with measuring(run, plan, [1], lambda _, s, __: [("load", UTILISATION / s)]) as measured:
-        measured.measure(KNOWN, measured.rig.known)
+    with measuring(run, plan, [1], lambda _, s, __: [("load", UTILISATION / s)]) as systems:
+        systems.measure(KNOWN, systems.rig.known)
 
 
 def analyse(results: Results) -> Report:
@@ -52,66 +52,65 @@ def analyse(results: Results) -> Report:
 
     Raises ResultsError if there is no complete run.
     """
-    rows, why, made, reasons = rows_by_run(results), reasons_by_run(results), [], []
-    manifest = results.manifest()
+    rows, rejections, runs, reasons = rows_by_run(results), reasons_by_run(results), [], []
     lines = results.lines(POINTS, PointLine)
     for line in lines:
-        reasons += _broken_rules(why.get(line.run, ""))
+        reasons += _broken_rules(rejections.get(line.run, ""))
         schedule, answered = whole_run(results, line.run, rows[line.run])
-        if answered:
-            excess_s = _excess_s(schedule, answered)
-            alone = _alone(rows[f"{BEFORE}-rep{line.rep:02}"][WARM_UP:], excess_s)
-            responses_s = [row.open_response_s for row in answered]
-            made.append(OneRun(line, why.get(line.run) == "", schedule, responses_s, alone))
-            reasons += _overhead(schedule, excess_s)
-    if not made:
+        if not answered:
+            continue
+        demand_s = fmean(arrival.demand_s or 0.0 for arrival in schedule)
+        excess_s = fmean(row.service_s or 0.0 for row in answered) - demand_s
+        if excess_s > MOST_HANDLER_EXCESS * demand_s:
+            excess = f"service took {100 * excess_s / demand_s:.1f} % longer than demanded"
+            limit = f"limit {100 * MOST_HANDLER_EXCESS:g} %"
+            reasons.append(("service overhead", f"{excess}, {limit}"))
+        alone = _alone(rows[f"{BEFORE}-rep{line.rep:02}"][WARM_UP:], excess_s)
+        responses_s = [row.open_response_s for row in answered]
+        runs.append(OneRun(line, rejections.get(line.run) == "", schedule, responses_s, alone))
+    if not runs:
         raise ResultsError(f"{results.folder} has no complete run under load")
-    seen, sentences = Point(that_count(made), len(lines), cores=1), Sentences("selftest")
-    if seen.queued.verdict is not Verdict.AGREES and not reasons:
+    point, manifest = Point(that_count(runs), len(lines), cores=1), results.manifest()
+    verdict, sentences = point.queued.verdict, Sentences("selftest")
+    if verdict in {Verdict.DISAGREES, Verdict.NOT_DECIDED} and not reasons:
         advice = "run it again; if the result is the same, do not trust the lab on this machine"
-        found = "is not decided" if seen.queued.verdict is Verdict.NOT_DECIDED else "disagrees"
-        reasons.append((f"the queue {found}, and no rule gives a cause", advice))
-    share, wanted = seen.queued.difference.times(1 / seen.queued.mean_s), manifest.get("reps") or 1
+        outcome = "is not decided" if verdict is Verdict.NOT_DECIDED else "disagrees"
+        reasons.append((f"the queue {outcome}, and no rule gives a cause", advice))
     is_cut = manifest["state"] != "complete"
-    known = {"seen": seen, "share": share, "reasons": reasons}
-    findings = sentences("findings", **known, made=len(made), wanted=wanted, is_cut=is_cut)
-    failure = findings[0] if reasons or is_cut else ""
-    tables = [measured_table([seen]), verdict_table([seen])]
+    findings = sentences(
+        "findings",
+        verdict=verdict,
+        share=point.queued.difference.times(1 / point.queued.mean_s),
+        reasons=reasons,
+        made=len(runs),
+        wanted=manifest.get("reps") or 1,
+        is_cut=is_cut,
+        overhead_s=point.alone.overhead_s,
+    )
+    tables = [measured_table([point]), verdict_table([point])]
     return Report(
-        [*findings, *sentences("overhead", overhead_s=seen.alone.overhead_s)],
+        findings,
         [Section("Measured and modelled", sentences("method"), tables)],
-        metrics([seen]),
-        failure=failure,
+        metrics([point]),
+        failure=findings[0] if reasons or is_cut else "",
     )
 
 
-def _broken_rules(why: str) -> list[tuple[str, str]]:
-    """The likely cause and the words of each rule that rejects a run, unless it was interrupted."""
-    reasons = () if why.startswith("interrupted ") else filter(None, why.split("; "))
+def _broken_rules(rejection: str) -> list[tuple[str, str]]:
+    """Return the likely cause and the words of each rule that rejects a run, if it is whole."""
+    reasons = () if rejection.startswith("interrupted ") else filter(None, rejection.split("; "))
     return [(LIKELY.get(reason.split()[0], "rejected"), reason) for reason in reasons]
 
 
-def _excess_s(schedule: Sequence[Arrival], rows: Sequence[Row]) -> float:
-    """How much longer the server sleeps than it is asked to, on average."""
-    demand_s = fmean(arrival.demand_s or 0.0 for arrival in schedule)
-    return fmean(row.service_s or 0.0 for row in rows) - demand_s
-
-
 def _alone(rows: Sequence[Row], excess_s: float) -> Alone:
-    """What one customer tells: how much longer an answer takes than the server is to sleep."""
+    """Return the service times by the answers to a single customer.
+
+    excess_s: by how much the server sleeps longer under load than it is to, on average.
+    """
     times_s = [row.closed_response_s for row in rows]
-    more_s = [time_s - (row.service_s or 0.0) for time_s, row in zip(times_s, rows, strict=True)]
-    left_s = [each_s - fmean(more_s) for each_s in more_s]
-    return Alone(times_s, overhead_s=fmean(more_s) + excess_s, left_s=left_s)
-
-
-def _overhead(schedule: Sequence[Arrival], excess_s: float) -> list[tuple[str, str]]:
-    """That the server slept longer than it was asked to, if it did."""
-    excess = excess_s / fmean(arrival.demand_s or 0.0 for arrival in schedule)
-    if excess <= MOST_HANDLER_EXCESS:
-        return []
-    told = f"service took {excess * 100:.1f} % longer than demanded"
-    return [("service overhead", f"{told}, limit {MOST_HANDLER_EXCESS * 100:g} %")]
+    overhead_s = fmean(times_s) - fmean(row.service_s or 0.0 for row in rows)
+    left_s = [row.closed_response_s - (row.service_s or 0.0) - overhead_s for row in rows]
+    return Alone(times_s, overhead_s=overhead_s + excess_s, left_s=left_s)
 
 
 EXPERIMENT = Experiment(

@@ -27,12 +27,12 @@ CORES_SHARE = 0.65  # share of the cores; the rest is for the generator
 def measure(run: Run) -> None:
     """Measure three systems at the same rate for every m."""
     counts = run.choose(QUICK_SERVERS, FULL_SERVERS)
-    with measuring(run, run.choose(QUICK, FULL), counts, _load) as measured:
-        rig = measured.rig
-        measured.measure(KNOWN, rig.known)
+    with measuring(run, run.choose(QUICK, FULL), counts, _load) as systems:
+        rig = systems.rig
+        systems.measure(KNOWN, rig.known)
         with rig.database(counts[0]) as database:
-            measured.measure(POSITION, partial(_with_workers, database), [AVERAGE])
-        measured.measure(SCAN, partial(rig.service, answer_cache_bytes=0))
+            systems.measure(POSITION, partial(_with_workers, database), [AVERAGE])
+        systems.measure(SCAN, partial(rig.service, answer_cache_bytes=0))
 
 
 def _with_workers(database: Database, workers: int) -> "nullcontext[Database]":
@@ -41,7 +41,7 @@ def _with_workers(database: Database, workers: int) -> "nullcontext[Database]":
 
 
 def _load(system: str, service_s: float, servers: int) -> list[tuple[str, float]]:
-    """The one rate for every m, by the first calibration."""
+    """Return the rate (1/s) that is the same for every m, by the first calibration."""
     cores = len(os.sched_getaffinity(0))
     offered = KNOWN_OFFERED if system == KNOWN else CORES_SHARE * cores
     return [(f"m{servers}", offered / service_s)]
@@ -49,19 +49,19 @@ def _load(system: str, service_s: float, servers: int) -> list[tuple[str, float]
 
 def analyse(results: Results) -> Report:
     """Report the study's figure 5 for each system."""
-    found = points(results)
-    loads = [point for point in found if point.line.role == LOAD]
-    groups = grouped(loads, lambda point: point.line.system).values()
-    figures = Section("Figure 5", report.unstable_told(loads), [_figure(of) for of in groups])
-    curves = [counted for of in groups if (counted := accepted(of))]
+    every = points(results)
+    loads = [point for point in every if point.line.role == LOAD]
+    systems = grouped(loads, lambda point: point.line.system).values()
+    figures = Section("Figure 5", parts=list(map(_figure, systems)))
+    curves = list(filter(None, map(accepted, systems)))
     findings = report.SENTENCES("server_threads", curves=curves)
-    return report.report(found, findings, [figures])
+    return report.report(every, findings, [figures])
 
 
-def _figure(of: Sequence[Point]) -> Figure:
-    title = f"Figure 5: {of[0].title}, λ = {of[0].rate_per_s:.3g}/s"
+def _figure(system: Sequence[Point]) -> Figure:
+    title = f"Figure 5: {system[0].title}, λ = {system[0].rate_per_s:.3g}/s"
     x = Axis("servers m")
-    return report.points_figure(title, "server_threads", of, x, lambda p: p.line.servers)
+    return report.points_figure(title, "server_threads", system, x, lambda p: p.line.servers)
 
 
 EXPERIMENT = Experiment(

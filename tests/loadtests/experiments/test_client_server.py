@@ -1,4 +1,4 @@
-"""What the three experiments of the client-server study ask, predict and tell."""
+"""Tests what the experiments of the client-server study send, predict and report."""
 
 import json
 from collections.abc import Sequence
@@ -6,14 +6,19 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from random import Random
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loadtests.experiments import client_server_report as reports
-from loadtests.experiments.client_server_measurements import PointLine
+from loadtests.experiments.client_server_measurements import (
+    Plan,
+    PointLine,
+    already,
+    measuring,
+)
 from loadtests.experiments.client_server_points import (
     LEAST_NEAR_SATURATION,
     Alone,
@@ -32,41 +37,49 @@ from loadtests.experiments.client_server_systems import (
     SYSTEMS,
     WRITE,
     Flights,
+    draw_rows,
     request,
-    rows_drawn,
     sizes,
 )
 from loadtests.experiments.request_rate import FULL_SHARES, _figure, rates
+from loadtests.generation import rules
+from loadtests.generation import run as generation_run
+from loadtests.generation.calibration import Calibration
+from loadtests.generation.rows import Row
+from loadtests.generation.run import Generator, RunRecord, Target
 from loadtests.generation.schedule import Arrival, Request
+from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.generator_check import CHECK, CheckLine
 from loadtests.lab.results import Results
 from loadtests.models.estimates import Verdict, confidence_interval
 from loadtests.models.open_queue import ONE
+from loadtests.processes import Site
+from tests.loadtests.experiments.made_up import results_of
 
 FLIGHTS = Flights(
     count=10_000,
     carriers={19393: 700, 19790: 300},
     first_day=date(2015, 1, 1),
     last_day=date(2015, 1, 10),
-    one={"FL_DATE": "2015-01-01", "ORIGIN_CITY_NAME": "O'Hare \\", "DEP_DELAY": None},
+    new={"FL_DATE": "2015-01-01", "ORIGIN_CITY_NAME": "O'Hare \\", "DEP_DELAY": None},
 )
 
 
-def asked(system: str, kind: str, seed: int) -> Request:
-    return request(FLIGHTS, kind, SYSTEMS[system].asked[kind], Random(seed))
+def draw(system: str, kind: str, seed: int) -> Request:
+    return request(FLIGHTS, kind, SYSTEMS[system].templates[kind], Random(seed))
 
 
 @given(st.integers(0, 10_000), st.sampled_from([AVERAGE, SELECT]))
 def test_statements_stay_within_the_flights_and_say_what_they_work_on(seed: int, kind: str) -> None:
-    rows, first = rows_drawn(FLIGHTS, kind, Random(seed)).values()
+    rows, first = draw_rows(FLIGHTS, kind, Random(seed)).values()
     assert 1 <= rows <= FLIGHTS.count - first
     assert first >= 0
-    assert sizes(asked(POSITION, kind, seed).body) == (1.0, rows / 1e3, first / 1e3)
+    assert sizes(draw(POSITION, kind, seed).body) == (1.0, rows / 1e3, first / 1e3)
 
 
 def test_the_number_of_rows_is_exponential() -> None:
     random = Random(1)
-    drawn = [rows_drawn(FLIGHTS, SELECT, random)["rows"] for _ in range(20_000)]
+    drawn = [draw_rows(FLIGHTS, SELECT, random)["rows"] for _ in range(20_000)]
     mean = sum(drawn) / len(drawn)
     assert mean == pytest.approx(FLIGHTS.count / 20, rel=0.05)
     beyond = sum(rows > mean for rows in drawn) / len(drawn)
@@ -75,31 +88,29 @@ def test_the_number_of_rows_is_exponential() -> None:
 
 @given(st.integers(0, 10_000), st.sampled_from([AVERAGE, SELECT]))
 def test_sql_and_http_ask_for_the_same_days(seed: int, kind: str) -> None:
-    statement = asked(INDEXED, kind, seed).body
-    question = parse_qs(urlsplit(asked(SERVICE, kind, seed).path).query)
-    given_ = {name: values[0] for name, values in question.items()}
-    assert f"= {given_['OP_CARRIER_AIRLINE_ID']} " in statement
-    days = f"BETWEEN '{given_['INITIAL_DATE']}' AND '{given_['FINAL_DATE']}'"
-    assert days in statement
-    assert FLIGHTS.first_day.isoformat() <= given_["INITIAL_DATE"] <= given_["FINAL_DATE"]
-    assert given_["FINAL_DATE"] <= FLIGHTS.last_day.isoformat()
+    statement = draw(INDEXED, kind, seed).body
+    question = dict(parse_qsl(urlsplit(draw(SERVICE, kind, seed).path).query))
+    first, last = question["INITIAL_DATE"], question["FINAL_DATE"]
+    assert f"= {question['OP_CARRIER_AIRLINE_ID']} " in statement
+    assert f"BETWEEN '{first}' AND '{last}'" in statement
+    assert FLIGHTS.first_day.isoformat() <= first <= last <= FLIGHTS.last_day.isoformat()
 
 
 def test_a_flight_is_written_with_every_character_and_without_what_is_not_known() -> None:
-    assert asked(INDEXED, WRITE, 1).body == (
+    assert draw(INDEXED, WRITE, 1).body == (
         "INSERT INTO flights (FL_DATE, ORIGIN_CITY_NAME, DEP_DELAY) "
         "VALUES ('2015-01-01', 'O\\'Hare \\\\', NULL)"
     )
-    posted = asked(SERVICE, WRITE, 1)
+    posted = draw(SERVICE, WRITE, 1)
     assert posted.path == "/transactions"
-    assert json.loads(posted.body) == FLIGHTS.one
+    assert json.loads(posted.body) == FLIGHTS.new
 
 
 @given(st.floats(0.001, 1), st.floats(0.001, 1), st.floats(0.0001, 1))
 def test_a_line_through_exact_times_is_found_again(base: float, rows: float, passed: float) -> None:
-    places = [(1.0, float(n), float((7 * n) % 11)) for n in range(12)]
-    times_s = [base + rows * n + passed * k for _, n, k in places]
-    line_s, r2 = line_through(times_s, places)
+    known_sizes = [(1.0, float(n), float((7 * n) % 11)) for n in range(12)]
+    times_s = [base + rows * n + passed * k for _, n, k in known_sizes]
+    line_s, r2 = line_through(times_s, known_sizes)
     assert r2 == pytest.approx(1)
     assert line_s == pytest.approx((base, rows, passed), rel=1e-6)
 
@@ -114,18 +125,18 @@ def test_no_line_where_nothing_varies_or_little_is_explained() -> None:
 def test_a_request_alone_takes_what_its_line_says_or_what_was_asked_for() -> None:
     by_rows = Arrival(0, 0.0, AVERAGE, "/flights", body="SELECT * LIMIT 2000 OFFSET 10000")
     along = Alone((0.5,), line_s=(0.01, 0.001, 0.0001), r2=1.0)
-    assert along.of(by_rows) == pytest.approx(0.01 + 0.002 + 0.001)
+    assert along.expected_s(by_rows) == pytest.approx(0.01 + 0.002 + 0.001)
     asleep = Arrival(0, 0.0, "known", "/", 0.25)
-    assert Alone((0.5,), overhead_s=0.002).of(asleep) == pytest.approx(0.252)
+    assert Alone((0.5,), overhead_s=0.002).expected_s(asleep) == pytest.approx(0.252)
     write = Arrival(0, 0.0, WRITE, "/")
-    assert Alone((0.5, 0.7)).of(write) == pytest.approx(0.6)
+    assert Alone((0.5, 0.7)).expected_s(write) == pytest.approx(0.6)
 
 
 def test_what_the_line_leaves_unexplained_is_drawn_and_not_replaced_by_its_mean() -> None:
     alone = Alone((0.1, 0.3), left_s=(-0.1, 0.1))
-    drawn = alone.drawn([Arrival(0, 0.0, WRITE, "/")] * 1000, Random(1))
-    assert {round(each_s, 6) for each_s in drawn} == {0.1, 0.3}
-    assert sum(drawn) / 1000 == pytest.approx(0.2, abs=0.02)
+    drawn_s = alone.draw_s([Arrival(0, 0.0, WRITE, "/")] * 1000, Random(1))
+    assert {round(time_s, 6) for time_s in drawn_s} == {0.1, 0.3}
+    assert sum(drawn_s) / 1000 == pytest.approx(0.2, abs=0.02)
 
 
 def one_run(
@@ -166,19 +177,18 @@ def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> 
     assert "1 agree, 1 disagree" in slower.findings[0]
     assert reports.metrics([rejected]) == []
     assert (none.failure, some.failure) == (reports.NONE_COUNTS, "")
-    assert [one.name for one in reports.curves([rejected], lambda _: 1)] == ["rejected"]
-    drawn = {one.name: one for one in reports.curves([alone, rejected], lambda _: 1)}
-    assert drawn["measured"].ys == pytest.approx([100.0, None])
-    assert drawn["rejected"].ys == pytest.approx([100.0])
-    assert drawn["replay, m servers"].ys[1] is None
-    names = [one.name for one in reports.metrics([slow])]
+    assert [series.name for series in reports.curves([rejected], lambda _: 1)] == ["rejected"]
+    drawn = {series.name: series for series in reports.curves([alone, rejected], lambda _: 1)}
+    for name in ("measured", "rejected", "replay, m servers"):
+        assert drawn[name].ys == pytest.approx([100.0])
+    names = [metric.name for metric in reports.metrics([slow])]
     assert names == ["response_time_mean[r]", "paired_difference[r]"]
 
 
 def test_a_caption_says_each_time_once() -> None:
-    one, other = point([0.1] * 40, 5.0), point([0.1] * 40, 2.0)
-    assert ": 100 ms at λ = 5/s" in _figure("Figure 2", [one]).told
-    assert ": 100 ms alone, 100 ms at λ = 5/s" in _figure("Figure 2", [one, other]).told
+    busy, idle = point([0.1] * 40, 5.0), point([0.1] * 40, 2.0)
+    assert ": 100 ms at λ = 5/s" in _figure("Figure 2", [busy]).told
+    assert ": 100 ms alone, 100 ms at λ = 5/s" in _figure("Figure 2", [busy, idle]).told
 
 
 def test_near_saturation_one_run_decides_nothing() -> None:
@@ -196,15 +206,15 @@ def test_an_error_of_the_service_time_widens_the_interval_of_a_single_run() -> N
     assert sure.replayed(ONE)[1] == pytest.approx(0)
     error = confidence_interval(unsure.alone.left_s).half_width / unsure.alone.mean_s
     assert unsure.replayed(ONE)[1] == pytest.approx(error * 0.1, rel=0.3)
-    one, other = (Point([run], 1, cores=2).queued for run in (sure, unsure))
-    assert other.difference.half_width > one.difference.half_width
+    narrow, wide = (Point([run], 1, cores=2).queued.difference for run in (sure, unsure))
+    assert wide.half_width > narrow.half_width
 
 
 def test_more_work_than_servers_can_do_has_no_steady_state_and_is_told_in_words() -> None:
-    found = point([0.1] * 40, 30.0)
-    assert (found.steady_s(), found.steady_s(0.5)) == (None, None)
-    assert "No steady state" in reports.unstable_told([found])[0]
-    assert not reports.unstable_told([point([0.1] * 40, 5.0)])
+    busy, idle = point([0.1] * 40, 30.0), point([0.1] * 40, 5.0)
+    assert (busy.steady_s(), busy.steady_s(0.5)) == (None, None)
+    (sentence,) = reports.report([busy, idle], [], []).sections[0].paragraphs
+    assert sentence.startswith("No steady state: in r (χ = 1.20) more work arrives")
 
 
 def test_cores_are_no_model_of_a_server_that_sleeps() -> None:
@@ -220,8 +230,32 @@ def test_rates_keep_their_order_and_what_the_generator_was_proven_to_send(
     with Results(tmp_path).more(CHECK, CheckLine) as table:
         for rate_per_s, error_s in errors_s.items():
             table.add(CheckLine("generator-1", rate_per_s, 9, error_s, 0.0, 0.0, 0.0))
-    found = rates(FULL_SHARES, Results(tmp_path), KNOWN, service_s, 3)
-    per_s = [rate_per_s for _, rate_per_s in found]
-    assert [float(share) for share, _ in found] == list(FULL_SHARES)
-    assert per_s == sorted(set(per_s))
-    assert max(per_s) == pytest.approx(highest_per_s)
+    pairs = rates(FULL_SHARES, Results(tmp_path), KNOWN, service_s, 3)
+    shares, rates_per_s = zip(*pairs, strict=True)
+    assert [float(share) for share in shares] == list(FULL_SHARES)
+    assert list(rates_per_s) == sorted(set(rates_per_s))
+    assert max(rates_per_s) == pytest.approx(highest_per_s)
+
+
+def test_late_sending_rejects_a_load_and_not_a_run_whose_times_count_from_sending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(_: Generator, target: Target, schedule: Sequence[Arrival], run: str) -> RunRecord:
+        rows = [
+            Row(run, n, "known", 0.0, 0.01 * n, None, 0.01 * n + 0.04, None, 200, "")
+            for n in range(len(schedule))
+        ]
+        return RunRecord(run, "open", tuple(rows), (), len(rows), 0.0)
+
+    before = Calibration("before", 9, 0.04, 0.0, None, [0.04] * 9)
+    monkeypatch.setattr(Generator, "calibrate", lambda *_, **__: before)
+    monkeypatch.setattr(Generator, "open", late)
+    monkeypatch.setattr(generation_run, "judge", rules.judge)
+    results = results_of("request-rate", tmp_path)
+    run = Run(Options(Mode.REAL), results, tmp_path, lambda text: None)
+    plan = Plan(calibration=2, load=20, alone=20, alone_s=60)
+    with measuring(run, plan, [1], lambda *_: [("0.5", 12.5)]) as systems:
+        systems.measure(KNOWN, already(Site("http://nowhere")))
+    reasons = {line["run"].split("-")[2]: line["reasons"] for line in results.rows("runs")}
+    assert reasons["alone"] == ""
+    assert reasons["0.5"].startswith("dispatch_lag_mean ")

@@ -28,8 +28,8 @@ def only(monkeypatch: pytest.MonkeyPatch, kinds: Mapping[str, Sequence[str]]) ->
     """Let systems be asked for these types alone."""
     for name, chosen in kinds.items():
         system = SYSTEMS[name]
-        asked = {kind: system.asked[kind] for kind in chosen}
-        monkeypatch.setitem(SYSTEMS, name, replace(system, asked=asked))
+        templates = {kind: system.templates[kind] for kind in chosen}
+        monkeypatch.setitem(SYSTEMS, name, replace(system, templates=templates))
 
 
 def done(experiment: Experiment, folder: Path) -> tuple[Results, str]:
@@ -55,7 +55,7 @@ def succeeded(results: Results) -> bool:
 @pytest.mark.long
 def test_request_rate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small(monkeypatch, request_rate)
-    monkeypatch.setattr(request_rate, "QUICK_KINDS", {})
+    monkeypatch.setattr(request_rate, "QUICK_KINDS", ())
     only(monkeypatch, {POSITION: (SELECT,), INDEXED: (), SERVICE: ()})
     results, report = done(request_rate.EXPERIMENT, tmp_path / "one")
     assert succeeded(results)
@@ -63,9 +63,9 @@ def test_request_rate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert ("mariadb-position", "load", "24") in roles
     assert len(roles) == 4
     with (results.folder / "schedules" / "mariadb-position-select-0.8-rep01.csv").open() as file:
-        asked = [row["body"] for row in csv.DictReader(file)]
-    assert len(asked) == 24
-    assert all(statement.startswith("SELECT * FROM flights LIMIT ") for statement in asked)
+        statements = [row["body"] for row in csv.DictReader(file)]
+    assert len(statements) == 24
+    assert all(text.startswith("SELECT * FROM flights LIMIT ") for text in statements)
     assert "Figure 1: each type of request" in report
     assert "Figure 3: MariaDB, as in the study, select" in report
     by_servers = server_threads.analyse(results)

@@ -1,4 +1,4 @@
-"""The selftest: what it says of a queue that behaves, one that does not, and a noisy machine."""
+"""Tests what the selftest says of a queue that behaves, one that does not, and a noisy machine."""
 
 import signal
 import subprocess
@@ -18,7 +18,6 @@ from loadtests.generation.rows import Row
 from loadtests.generation.rules import Facts, judge
 from loadtests.generation.run import REQUESTS, SCHEDULES, RunRecord, append_verdict
 from loadtests.generation.schedule import arrivals, demanded, gamma_demands, save
-from loadtests.lab.content import Report
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.results import Results
 from loadtests.models import replay
@@ -42,15 +41,15 @@ QUIET = Facts(
 
 
 def made(folder: Path, *facts: Facts, slower: float = 1.0, later_s: float = 0.0) -> Results:
-    """A result of a perfect queue. slower: its handler, times; later_s: every answer.
+    """Make a result of a perfect queue. slower: its handler, times; later_s: every answer.
 
-    facts: of each repetition; none: there is one, on a quiet machine.
+    facts: of each repetition; none: there is a single one, on a quiet machine.
     """
     results = results_of("selftest", folder, cores=2)
     (folder / SCHEDULES).mkdir()
     with results.table("points", PointLine) as table:
-        for rep, of_rep in enumerate(facts or [QUIET], start=1):
-            table.add(repeated(results, rep, of_rep, slower, later_s))
+        for rep, facts_of_rep in enumerate(facts or [QUIET], start=1):
+            table.add(repeated(results, rep, facts_of_rep, slower, later_s))
     return results
 
 
@@ -58,46 +57,43 @@ def repeated(results: Results, rep: int, facts: Facts, slower: float, later_s: f
     """Make one repetition."""
     folder, load = results.folder, f"{LOAD}-rep{rep:02}"
     times_s = poisson_times(UTILISATION / SERVICE_S, Random(3), count=300)
-    asked = arrivals(times_s, demanded(gamma_demands(KNOWN_SERVICE_TIME_S, 1, Random(4))))
-    save(folder / SCHEDULES / f"{load}.csv", asked)
-    served_s = [(one.demand_s or 0) * slower for one in asked]
+    schedule = arrivals(times_s, demanded(gamma_demands(KNOWN_SERVICE_TIME_S, 1, Random(4))))
+    save(folder / SCHEDULES / f"{load}.csv", schedule)
+    served_s = [(arrival.demand_s or 0) * slower for arrival in schedule]
     took_s = replay.fcfs(times_s, [time_s + OVERHEAD_S for time_s in served_s])
     took_s = [time_s + later_s for time_s in took_s]
     alone = [0.04] * 20, [0.04 + OVERHEAD_S] * 20, [0.04] * 20
-    for run, of in ((f"{BEFORE}-rep{rep:02}", alone), (load, (times_s, took_s, served_s))):
+    for run, columns in ((f"{BEFORE}-rep{rep:02}", alone), (load, (times_s, took_s, served_s))):
+        answers = islice(zip(*columns, strict=True), facts.requests)
         keep(
             results,
             [
                 Row(run, n, "known", at_s, at_s, at_s, at_s + r_s, s, 200, "1")
-                for n, (at_s, r_s, s) in enumerate(islice(zip(*of, strict=True), facts.requests))
+                for n, (at_s, r_s, s) in enumerate(answers)
             ],
         )
     append_verdict(folder, RunRecord(load, "open", (), (), 300, 0.0), judge(facts))
-    of_run = load, KNOWN, "known", LOAD, 1, LOAD, rep
-    return PointLine(*of_run, UTILISATION / SERVICE_S, SERVICE_S, 300)
-
-
-def of(folder: Path, **changes: float) -> Report:
-    return analyse(made(folder, replace(QUIET, **changes)))  # type: ignore[arg-type]
+    point = load, KNOWN, "known", LOAD, 1, LOAD, rep
+    return PointLine(*point, UTILISATION / SERVICE_S, SERVICE_S, 300)
 
 
 def test_a_queue_that_behaves_passes(tmp_path: Path) -> None:
-    report = of(tmp_path)
+    report = analyse(made(tmp_path))
     assert report.failure == ""
     assert "is good for measurements" in report.findings[0]
-    told = "\n".join(report.findings)
-    assert "differs from that of the replay by " in told
-    assert "tolerance 5 %: agrees" in told
-    assert "add 1.50 ms to the time" in told
+    findings = "\n".join(report.findings)
+    assert "differs from that of the replay by " in findings
+    assert "tolerance 5 %: agrees" in findings
+    assert "add 1.50 ms to the time" in findings
 
 
 def test_each_repetition_has_its_own_reason(tmp_path: Path) -> None:
     busy, late = replace(QUIET, foreign_cpu=0.5), replace(QUIET, lag_p99_s=0.01)
     report = analyse(made(tmp_path / "two", busy, late))
     assert report.failure == "This machine is too noisy now: noisy neighbour, generator late."
-    seen = analyse(made(tmp_path / "last", QUIET, QUIET, late))
-    assert seen.failure == "This machine is too noisy now: generator late."
-    assert "2 of 3" in str(seen.sections[0].parts[0].rows)  # type: ignore[union-attr]
+    report = analyse(made(tmp_path / "last", QUIET, QUIET, late))
+    assert report.failure == "This machine is too noisy now: generator late."
+    assert "2 of 3" in str(report.sections[0].parts[0].rows)  # type: ignore[union-attr]
 
 
 def test_a_repetition_that_was_cut_short_is_a_reason_too(tmp_path: Path) -> None:
@@ -118,10 +114,18 @@ def test_one_that_was_interrupted_does_not_blame_the_machine(tmp_path: Path) -> 
         assert failure.startswith(f"{noisy}The selftest was interrupted after 1 of 3")
 
 
+def test_one_that_was_ended_when_all_was_answered_does_not_blame_the_machine(
+    tmp_path: Path,
+) -> None:
+    results = made(tmp_path, replace(QUIET, is_interrupted=True))
+    results.write_manifest(results.manifest() | {"state": "interrupted"})
+    assert analyse(results).failure.startswith("The selftest was interrupted after 1 of 1")
+
+
 def test_sleeps_that_end_late_are_in_the_replay_too(tmp_path: Path) -> None:
     report = analyse(made(tmp_path, slower=1.008))
-    found = {one.name.partition("[")[0]: one.value for one in report.metrics}
-    assert abs(found["paired_difference"]) < 0.008 * found["response_time_mean"]
+    values = {metric.name.partition("[")[0]: metric.value for metric in report.metrics}
+    assert abs(values["paired_difference"]) < 0.008 * values["response_time_mean"]
 
 
 def test_answers_that_come_later_than_the_queue_explains_fail(tmp_path: Path) -> None:
@@ -137,19 +141,19 @@ def test_a_server_that_serves_longer_than_asked_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "cause"),
+    ("facts", "cause"),
     [
-        ({"foreign_cpu": 0.5}, "noisy neighbour"),
-        ({"lag_p99_s": 0.01}, "generator late"),
-        ({"client_cpu": 0.9}, "generator late"),
-        ({"after_s": 0.03}, "calibration drift"),
-        ({"failed": 100}, "failed requests"),
+        (replace(QUIET, foreign_cpu=0.5), "noisy neighbour"),
+        (replace(QUIET, lag_p99_s=0.01), "generator late"),
+        (replace(QUIET, client_cpu=0.9), "generator late"),
+        (replace(QUIET, after_s=0.03), "calibration drift"),
+        (replace(QUIET, failed=100), "failed requests"),
     ],
 )
 def test_a_run_that_a_rule_rejects_fails_with_its_cause(
-    changes: dict[str, float], cause: str, tmp_path: Path
+    facts: Facts, cause: str, tmp_path: Path
 ) -> None:
-    report = of(tmp_path, **changes)
+    report = analyse(made(tmp_path, facts))
     assert report.failure == f"This machine is too noisy now: {cause}."
     assert any(finding.startswith(f"{cause.capitalize()}: ") for finding in report.findings)
 
@@ -173,22 +177,14 @@ def test_a_short_one_leaves_all_that_its_report_needs(
 
 @pytest.mark.long
 def test_a_lab_that_is_told_to_end_keeps_what_was_measured(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "loadtests",
-        "run",
-        "selftest",
-        "--quick",
-        "--out",
-        str(tmp_path),
-    ]
+    command = [sys.executable, "-m", "loadtests", "run", "selftest", "--quick", "--out"]
+    command.append(str(tmp_path))
     with subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True) as lab:
         until(lambda: any(tmp_path.glob(f"*/{REQUESTS}")), within_s=60)
         lab.send_signal(signal.SIGTERM)
-        _, said = lab.communicate(timeout=60)
+        _, output = lab.communicate(timeout=60)
     assert lab.returncode == 130
-    assert "interrupted; what was measured is kept" in said
+    assert "interrupted; what was measured is kept" in output
     (folder,) = tmp_path.iterdir()
     assert Results(folder).manifest()["state"] == "interrupted"
     assert Results(folder).manifest()["ended"]
