@@ -1,9 +1,10 @@
-"""The experiments of the lab. Each is a module that is found by its name and imported on demand.
+"""Names the experiments of the lab, and imports the module of one on demand.
 
 A module defines `EXPERIMENT`; what is too large for one has others beside it, whose names begin
-with its own. What reports say is in `sentences`, as templates (`loadtests.lab.sentences`). Code
-that several experiments need is in `loadtests.lab`, load generators are in `loadtests.generation`,
-measured servers in `loadtests.servers`, and predictions in `loadtests.models`.
+with its own. The sentences of reports are templates in `sentences` (`loadtests.lab.sentences`).
+Code that several experiments need is in `loadtests.lab`, load generators are in
+`loadtests.generation`, measured servers in `loadtests.servers`, and predictions in
+`loadtests.models`.
 """
 
 from importlib import import_module
@@ -24,18 +25,14 @@ NAMES: tuple[str, ...] = (
     "itinerary",
     "cluster",
 )
-
-OF_FILES = "tool-results"  # which measures nothing: its runs come from files
-
-
-ELSEWHERE: tuple[str, ...] = ("pi",)
-"""Those that have a command of their own, because they need to know where a service runs."""
+OF_FILES = "tool-results"  # measures nothing: its runs come from files
+PI = "pi"  # has a command of its own, because it must know where a service runs
 
 
 def experiment(name: str) -> Experiment:
-    """The experiment called `name`. Raises KeyError if there is none."""
-    if name not in {*NAMES, *ELSEWHERE, OF_FILES}:
+    """Return the experiment called `name`. Raises KeyError if there is none."""
+    if name not in {*NAMES, OF_FILES, PI}:
         raise KeyError(name)
     module = import_module(f"loadtests.experiments.{name.replace('-', '_')}")
-    found: Experiment = module.EXPERIMENT
-    return found
+    loaded: Experiment = module.EXPERIMENT
+    return loaded

@@ -34,7 +34,7 @@ _SOURCES: dict[str, Source] = {"async": "ours", "sync": "second", "commit": "thi
 
 @dataclass(frozen=True, slots=True)
 class PointLine(PostsLine):
-    """A line of `points.csv`."""
+    """Describes a run in `points.csv`."""
 
     repeat: int
 
@@ -59,44 +59,39 @@ def measure(run: Run) -> None:
 
 @dataclass(frozen=True)
 class Point(Posted[PointLine]):
-    """All runs of a mode with one number of threads."""
+    """Holds all runs of a mode with one number of threads."""
 
     def latency_s(self, p: float) -> float | None:
-        """The quantile p of the latencies by nearest rank; None if no answer kept the promise."""
+        """Return the quantile p of the latencies (s); None if no answer kept the promise."""
         return quantile(self.latencies_s, p) if self.latencies_s else None
 
     @property
     def less_share(self) -> float:
-        """The share of the good answers that promised less than the mode says."""
-        good = sum(len(one.window.rows) for one in self.runs)
+        """Return the share of the good answers that promised less than the mode says."""
+        good = sum(len(run.window.rows) for run in self.runs)
         return 1 - len(self.latencies_s) / good if good else 0.0
 
     @property
     def failed(self) -> int:
-        """The number of failed requests."""
-        return sum(not row.succeeded for one in self.runs for row in one.rows)
+        """Return the number of failed requests."""
+        return sum(not row.succeeded for run in self.runs for row in run.rows)
 
-    def cpu(self, of: Callable[[Sample], float | None]) -> float | None:
-        """The mean over runs of a processor time while all threads post; None if not known."""
-        return mean_of_known([mean_of_known(map(of, one.samples)) for one in self.runs])
-
-    @property
-    def client_cpu(self) -> float | None:
-        """Mean processor time of the program that posts, in cores; None if it is not known."""
-        return self.cpu(lambda sample: sample.client_cpu)
+    def cores(self, cpu: Callable[[Sample], float | None]) -> float | None:
+        """Return the mean over runs of how many cores were used while all posted, if known."""
+        return mean_of_known(mean_of_known(map(cpu, run.samples)) for run in self.runs)
 
     @property
-    def is_held_up_by_its_client(self) -> bool:
-        """Whether the program that posts was the limit."""
-        return (self.client_cpu or 0) > BUSY_CLIENT
+    def client_cores(self) -> float | None:
+        """Return how many cores the program that posts used; None if it is not known."""
+        return self.cores(lambda sample: sample.client_cpu)
 
 
 def analyse(results: Results) -> Report:
-    """Make the report. Raises ResultsError if all threads never posted at once."""
+    """Report throughput and latency. Raises ResultsError if all threads never posted at once."""
     runs, unfinished = posts(results, POINTS, PointLine)
     if not runs:
         raise ResultsError(f"{results.folder} has no run in which all threads were posting")
-    in_order = sorted(runs, key=lambda one: (MODES.index(one.line.mode), one.line.threads))
+    in_order = sorted(runs, key=lambda run: (MODES.index(run.line.mode), run.line.threads))
     points = Point.of_each(in_order, attrgetter("line.mode", "line.threads"))
     counted, sentences = accepted(points), Sentences("bulk_post")
     lengths = {"run_s": RUN_S, "quick_run_s": QUICK_RUN_S, "interval_s": MINE_INTERVAL_S}
@@ -107,22 +102,18 @@ def analyse(results: Results) -> Report:
             sentences("throughput", busy=BUSY_CLIENT, **lengths),
             [_throughput_figure(points)],
         ),
-        Section("Latency", [_LATENCY], [_latency_figure(counted)]),
+        Section("Latency", sentences("latency"), [_latency_figure(counted)]),
     ]
-    modes = [
-        (
-            mode,
-            max(of, key=lambda point: point.kept_per_s.value),
-            max(of, key=lambda point: point.less_share),
-        )
-        for mode, of in _by_mode(counted).items()
-    ]
-    seen = {"points": points, "counted": counted, "modes": modes, "busy": BUSY_CLIENT}
-    findings = [*sentences("findings", **seen), *rejected_told(points), *unfinished]
+    findings = sentences(
+        "findings",
+        points=points,
+        modes=_by_mode(counted),
+        counted=len(counted),
+        slow=sum((point.client_cores or 0) > BUSY_CLIENT for point in counted),
+        busy=BUSY_CLIENT,
+    )
+    findings += [*rejected_told(points), *unfinished]
     return Report(findings, sections, list(_metrics(counted)))
-
-
-_LATENCY = "The time from sending to the last byte of an answer that promises what the mode says."
 
 
 def _by_mode(points: Sequence[Point]) -> dict[str, list[Point]]:
@@ -134,15 +125,15 @@ def _throughput_figure(points: Sequence[Point]) -> Figure:
         "Throughput",
         points,
         [
-            ("Mode", lambda one: one.line.mode),
-            ("Threads", lambda one: one.line.threads),
-            ("Flights/s", lambda one: one.kept_per_s.value),
-            ("± (95 %)", lambda one: one.kept_per_s.half_width),
-            ("Promised less (%)", lambda one: 100 * one.less_share),
-            ("Failed", lambda one: one.failed),
-            ("Client (cores)", lambda one: one.client_cpu),
-            ("Server (cores)", lambda one: one.cpu(lambda sample: sample.server_cpu)),
-            ("Runs counted", lambda one: one.counted),
+            ("Mode", lambda point: point.line.mode),
+            ("Threads", lambda point: point.line.threads),
+            ("Flights/s", lambda point: point.kept_per_s.value),
+            ("± (95 %)", lambda point: point.kept_per_s.half_width),
+            ("Promised less (%)", lambda point: 100 * point.less_share),
+            ("Failed", lambda point: point.failed),
+            ("Client (cores)", lambda point: point.client_cores),
+            ("Server (cores)", lambda point: point.cores(lambda sample: sample.server_cpu)),
+            ("Runs counted", lambda point: point.counted),
         ],
         "± is the 95 % interval (Student's t) of the mean of the runs. If no run of a point was "
         "accepted, its rejected runs are shown and marked.",
@@ -159,9 +150,11 @@ def _throughput_figure(points: Sequence[Point]) -> Figure:
 
 def _latency_figure(points: Sequence[Point]) -> Figure:
     series: list[Series] = []
-    for mode, of in _by_mode(points).items():
-        threads, source = [point.line.threads for point in of], _SOURCES[mode]
-        medians, highest = ([times(1000, point.latency_s(p)) for point in of] for p in (0.5, 0.95))
+    for mode, of_mode in _by_mode(points).items():
+        threads, source = [point.line.threads for point in of_mode], _SOURCES[mode]
+        medians, highest = (
+            [times(1000, point.latency_s(p)) for point in of_mode] for p in (0.5, 0.95)
+        )
         series += [
             Series(f"{mode}, median", source, threads, medians),
             Series(f"{mode}, 95 %", source, threads, highest, shape="points"),
@@ -170,14 +163,14 @@ def _latency_figure(points: Sequence[Point]) -> Figure:
         "Latency in milliseconds",
         points,
         [
-            ("Mode", lambda one: one.line.mode),
-            ("Threads", lambda one: one.line.threads),
-            ("Requests", lambda one: len(one.latencies_s)),
-            ("50 %", lambda one: times(1000, one.latency_s(0.5))),
-            ("90 %", lambda one: times(1000, one.latency_s(0.9))),
-            ("95 %", lambda one: times(1000, one.latency_s(0.95))),
-            ("99 %", lambda one: times(1000, one.latency_s(0.99))),
-            ("Longest", lambda one: times(1000, max(one.latencies_s, default=None))),
+            ("Mode", lambda point: point.line.mode),
+            ("Threads", lambda point: point.line.threads),
+            ("Requests", lambda point: len(point.latencies_s)),
+            ("50 %", lambda point: times(1000, point.latency_s(0.5))),
+            ("90 %", lambda point: times(1000, point.latency_s(0.9))),
+            ("95 %", lambda point: times(1000, point.latency_s(0.95))),
+            ("99 %", lambda point: times(1000, point.latency_s(0.99))),
+            ("Longest", lambda point: times(1000, point.latency_s(1))),
         ],
         "Percentiles by nearest rank over all counted runs of a point.",
     )

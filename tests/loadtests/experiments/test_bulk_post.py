@@ -1,6 +1,7 @@
 """Experiment `bulk-post` from end to end, with a real service and the real program."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def test_the_report_has_figures_and_says_what_each_mode_promises(results: Result
     ):
         assert text in page
     findings = results.summary()["findings"]
-    assert [said.partition(":")[0] for said in findings[:2]] == ["mode=sync", "mode=commit"]
+    assert [text.partition(":")[0] for text in findings[:2]] == ["mode=sync", "mode=commit"]
 
 
 # --- what is made of rows --------------------------------------------------------------------
@@ -78,7 +79,7 @@ def made(
         for name in runs:
             mode, threads, repeat = name.split("-")
             table.add(bulk_post.PointLine(name, mode, int(threads), until_s, int(repeat)))
-    keep(results, [row for of in runs.values() for row in of])
+    keep(results, chain.from_iterable(runs.values()))
     judge(results, dict.fromkeys(runs, counts))
     for name in runs:
         append(folder / "samples.csv", name, [Sample(0.5, 0.8, 0.9, 0.0)])
@@ -93,12 +94,11 @@ def test_throughput_and_latency_are_those_of_the_rows(tmp_path: Path) -> None:
     results = made(tmp_path / "r", runs)
     analyse(results)
     metrics = {metric["name"]: metric for metric in results.summary()["metrics"]}
-    found = metrics["throughput[sync, 2 threads]"]
-    assert found["value"] == found["low"] == found["high"] == pytest.approx(20)  # 10 each in 1 s
+    throughput = metrics["throughput[sync, 2 threads]"]
+    assert [throughput[end] for end in ("value", "low", "high")] == [pytest.approx(20)] * 3
     assert metrics["latency_median[sync, 2 threads]"]["value"] == pytest.approx(0.1)
-    assert any(
-        "bulk_post itself needed more than 0.7 cores" in s for s in results.summary()["findings"]
-    )
+    (busy,) = (text for text in results.summary()["findings"] if "bulk_post itself" in text)
+    assert busy.startswith("At 1 of 1 points bulk_post itself needed more than 0.7 cores")
 
 
 def test_commit_counts_only_answers_from_a_block(tmp_path: Path) -> None:
@@ -148,8 +148,9 @@ def test_the_window_is_where_every_thread_posts() -> None:
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    with running(tmp_path / "chain", tmp_path / "log", settings={"mine_interval_s": 0.5}) as found:
-        yield found
+    settings = {"mine_interval_s": 0.5}
+    with running(tmp_path / "chain", tmp_path / "log", settings=settings) as service:
+        yield service
 
 
 @pytest.mark.long
@@ -166,9 +167,9 @@ def test_an_interrupted_run_is_kept_and_listed(
         generator = Generator(tmp_path, say=lambda text: None)
         posting.bulk_run(generator, service, Bulk("sync", 2), "sync-2-1", duration_s=60)
     assert len(read_rows(tmp_path / "requests.csv", "sync-2-1")) >= 3
-    (listed,) = Results(tmp_path).rows("runs")
-    assert (listed["run"], listed["accepted"]) == ("sync-2-1", "no")
-    assert RULES[0].reason in listed["reasons"]
+    (line,) = Results(tmp_path).rows("runs")
+    assert (line["run"], line["accepted"]) == ("sync-2-1", "no")
+    assert RULES[0].reason in line["reasons"]
 
 
 @pytest.mark.long
