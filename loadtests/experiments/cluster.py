@@ -1,6 +1,6 @@
-"""Compares four nodes that keep one ledger with a single one: what consensus costs, and gives.
+"""Reports what consensus costs, and gives: four nodes that keep one ledger beside a single one.
 
-`cluster_measurements` measures; here is the report.
+`cluster_measurements` measures.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -49,35 +49,35 @@ _SOURCES: dict[str, Source] = {NAMES[ONE]: "ours", NAMES[CLUSTER]: "second"}
 
 @dataclass(frozen=True)
 class Load(Posted[LoadLine]):
-    """All runs of one server with one load of posts."""
+    """Holds all runs of a server with a load of posts."""
 
     @cached_property
     def mined_per_s(self) -> Estimate:
-        """The rate from the first request until all flights were mined by all nodes."""
-        return self.over(lambda one: _flights(one) / one.line.mined_s)
+        """Estimate the rate (1/s) from the first request until all nodes had mined all flights."""
+        return self.over(lambda run: _flights(run) / run.line.mined_s)
 
     def cpu_ms(self, *, engine: bool) -> float:
-        """Milliseconds of processor time a flight, of the engines or of the services."""
-        used_s = sum(one.line.engine_cpu_s if engine else one.line.rest_cpu_s for one in self.runs)
+        """Return the processor time (ms) of the engines or of the services for a flight."""
+        used_s = sum(run.line.engine_cpu_s if engine else run.line.rest_cpu_s for run in self.runs)
         return 1000 * used_s / sum(map(_flights, self.runs))
 
     @property
     def consensus_share(self) -> float:
-        """The engines' part of the processor time."""
+        """Return the engines' part of the processor time."""
         engine_ms, rest_ms = self.cpu_ms(engine=True), self.cpu_ms(engine=False)
         return engine_ms / (engine_ms + rest_ms)
 
 
-def _flights(one: Posts[LoadLine]) -> int:
-    """How many flights the node has acknowledged."""
-    return sum(row.succeeded for row in one.rows)
+def _flights(run: Posts[LoadLine]) -> int:
+    """Return how many flights the node has acknowledged."""
+    return sum(row.succeeded for row in run.rows)
 
 
 def posted(results: Results) -> tuple[list[Load], list[str]]:
-    """What was measured of posts, and a sentence about each run that has no figures."""
+    """Return what was measured of posts, and a sentence about each run that has no figures."""
     runs, unfinished = posts(results, POSTS, LoadLine)
     unfinished += [
-        f"Run {one.line.run} has no figures: all posts failed." for one in runs if not _flights(one)
+        f"Run {run.line.run} has no figures: all posts failed." for run in runs if not _flights(run)
     ]
     key = attrgetter("line.server", "line.mode", "line.threads")
     return Load.of_each(filter(_flights, runs), key), unfinished
@@ -85,7 +85,7 @@ def posted(results: Results) -> tuple[list[Load], list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class CommitRun:
-    """A run of commits: those that were mined."""
+    """Holds the commits of a run that were mined."""
 
     lines: Sequence[CommitLine]
     is_accepted: bool
@@ -93,28 +93,28 @@ class CommitRun:
 
 @dataclass(frozen=True)
 class Committed(Repeated[CommitRun]):
-    """All runs of one server with one time between blocks."""
+    """Holds all runs of a server with a time between blocks."""
 
     @property
     def line(self) -> CommitLine:
-        """A line of one of the runs, which has server and time between blocks."""
+        """Return a line of its first run, which has server and time between blocks."""
         return self.runs[0].lines[0]
 
     def mean(self, value: Callable[[CommitLine], float]) -> Estimate:
-        """The mean of a value of commits over runs."""
+        """Estimate the mean of a value of commits over runs."""
         return self.over(lambda run: fmean(map(value, run.lines)))
 
     @cached_property
     def beyond_s(self) -> Estimate:
-        """From when a block is due until a flight in it is known to be mined."""
-        return self.mean(lambda one: one.beyond_s)
+        """Estimate the time (s) from when a block is due until a commit in it is answered."""
+        return self.mean(lambda line: line.beyond_s)
 
 
 def committed(results: Results) -> list[Committed]:
-    """What was measured of commits, without runs of which nothing was mined."""
+    """Return what was measured of commits, without runs of which nothing was mined."""
     judged = accepted_by_run(results)
-    mined = [one for one in results.lines(COMMITS, CommitLine) if one.status == MINED]
-    by_run = grouped(mined, lambda one: one.run)
+    mined = [line for line in results.lines(COMMITS, CommitLine) if line.status == MINED]
+    by_run = grouped(mined, lambda line: line.run)
     runs = [CommitRun(own, judged.get(run, False)) for run, own in by_run.items()]
     return Committed.of_each(runs, lambda run: (run.lines[0].server, run.lines[0].interval_s))
 
@@ -128,55 +128,44 @@ def analyse(results: Results) -> Report:
     runs, sentences = itinerary_runs(results), Sentences("cluster")
     if not loads:
         raise ResultsError(f"{results.folder} has no run in which all threads were posting")
-    travelled = {NAMES[of]: made for of in NAMES for made in itineraries_of(runs, of)}
-    sound, sound_commits = accepted(loads), accepted(commits)
-    seen = _seen(sound, sound_commits, accepted([*travelled.values()]))
-    findings = [
-        *rejected_told([*loads, *commits, *travelled.values()], "measurements"),
-        *unfinished,
-        *sentences("findings", **seen),
-    ]
+    travelled = {NAMES[server]: made for server in NAMES for made in itineraries_of(runs, server)}
+    counted, counted_commits = accepted(loads), accepted(commits)
+    facts = _facts(counted, counted_commits, accepted([*travelled.values()]))
+    phases, commit_times = phases_table(travelled), _commits_figure(commits)
     sections = [
-        Section("Posts", sentences("posts", busy=f"{BUSY_CLIENT:g}"), [_posts_table(loads)]),
-        Section(
-            "Transactions of nine requests", sentences("transactions"), [phases_table(travelled)]
-        ),
-        Section(
-            "Commits and the time between blocks", sentences("commits"), [_commits_figure(commits)]
-        ),
+        Section("Posts", sentences("posts", busy=BUSY_CLIENT), [_posts_table(loads)]),
+        Section("Transactions of nine requests", sentences("transactions"), [phases]),
+        Section("Commits and the time between blocks", sentences("commits"), [commit_times]),
     ]
-    metrics = list(_metrics(sound, sound_commits))
-    costs = sentences("costs", **seen)
+    rejected = rejected_told([*loads, *commits, *travelled.values()], "measurements")
     return Report(
-        findings,
+        [*rejected, *unfinished, *sentences("findings", **facts)],
         sections,
-        metrics,
-        conclusion=sentences.one("conclusion", costs=costs, names=seen["names"]),
+        list(_metrics(counted, counted_commits)),
+        conclusion=sentences.one("conclusion", costs=sentences("costs", **facts), **facts),
     )
 
 
-def _seen(
-    loads: Sequence[Load],
-    commits: Sequence[Committed],
-    travelled: Sequence[Itineraries],
+def _facts(
+    loads: Sequence[Load], commits: Sequence[Committed], travelled: Sequence[Itineraries]
 ) -> dict[str, Any]:
-    """What the sentences are about. All is of accepted runs."""
-    both = [of for of in travelled if of.transaction.is_finding]
+    """Return what the sentences are about. All is of accepted runs."""
+    both = [made for made in travelled if made.transaction.is_finding]
     both = both if len(both) == len(NAMES) else []
     most = max(  # mined by a cluster, so that idling counts least in shares of its time
-        (of for of in loads if of.line.server == CLUSTER),
-        key=lambda of: of.mined_per_s.value,
+        (load for load in loads if load.line.server == CLUSTER),
+        key=lambda load: load.mined_per_s.value,
         default=None,
     )
-    known = [of for of in commits if of.beyond_s.is_finding]
-    at = {(of.line.server, of.line.interval_s): of.beyond_s.value for of in known}
+    known = [commit for commit in commits if commit.beyond_s.is_finding]
+    at = {(c.line.server, c.line.interval_s): c.beyond_s.value for c in known}
     shortest_s = min((interval_s for server, interval_s in at if server == CLUSTER), default=0.0)
     is_known = (ONE, shortest_s) in at
     return {
-        "names": {"cluster": NAMES[CLUSTER]},
         "cluster": CLUSTER,
+        "name": NAMES[CLUSTER],
         "loads": loads,
-        "commits": grouped(known, lambda of: NAMES[of.line.server]),
+        "commits": grouped(known, lambda commit: NAMES[commit.line.server]),
         "both": both,
         "ratio": both[1].transaction.value / both[0].transaction.value if both else None,
         "later_s": at[CLUSTER, shortest_s] - at[ONE, shortest_s] if is_known else None,
@@ -189,19 +178,19 @@ def _posts_table(loads: Sequence[Load]) -> Table:
         "Posts",
         loads,
         [
-            ("Server", lambda of: NAMES[of.line.server]),
-            ("Mode", lambda of: of.line.mode),
-            ("Threads", lambda of: of.line.threads),
-            ("Acknowledged / 1/s", lambda of: of.kept_per_s.value),
-            ("95 %", lambda of: of.kept_per_s.give_or_take()),
-            ("Mined / 1/s", lambda of: of.mined_per_s.value),
-            ("95 %", lambda of: of.mined_per_s.give_or_take()),
-            ("Mean answer / ms", lambda of: times(1000, mean_of_known(of.latencies_s))),
-            ("Generator / cores", lambda of: fmean(one.line.client_cpu for one in of.runs)),
-            ("Services / ms a flight", lambda of: of.cpu_ms(engine=False)),
-            ("Consensus / ms a flight", lambda of: of.cpu_ms(engine=True) or None),
-            ("Share of consensus / %", lambda of: 100 * of.consensus_share or None),
-            ("Runs counted", lambda of: of.counted),
+            ("Server", lambda load: NAMES[load.line.server]),
+            ("Mode", lambda load: load.line.mode),
+            ("Threads", lambda load: load.line.threads),
+            ("Acknowledged / 1/s", lambda load: load.kept_per_s.value),
+            ("95 %", lambda load: load.kept_per_s.give_or_take()),
+            ("Mined / 1/s", lambda load: load.mined_per_s.value),
+            ("95 %", lambda load: load.mined_per_s.give_or_take()),
+            ("Mean answer / ms", lambda load: times(1000, mean_of_known(load.latencies_s))),
+            ("Generator / cores", lambda load: fmean(run.line.client_cpu for run in load.runs)),
+            ("Services / ms a flight", lambda load: load.cpu_ms(engine=False)),
+            ("Consensus / ms a flight", lambda load: load.cpu_ms(engine=True) or None),
+            ("Share of consensus / %", lambda load: 100 * load.consensus_share or None),
+            ("Runs counted", lambda load: load.counted),
         ],
         "Intervals are of the mean of runs (Student's t).",
     )
@@ -212,15 +201,15 @@ def _commits_figure(commits: Sequence[Committed]) -> Figure:
         "Commits",
         commits,
         [
-            ("Server", lambda of: NAMES[of.line.server]),
-            ("Time between blocks / s", lambda of: of.line.interval_s),
-            ("Mean commit / s", lambda of: of.mean(lambda one: one.response_s).value),
-            ("After it is due / ms", lambda of: 1000 * of.beyond_s.value),
-            ("95 %", lambda of: of.beyond_s.give_or_take(1000)),
-            ("Runs counted", lambda of: of.counted),
+            ("Server", lambda commit: NAMES[commit.line.server]),
+            ("Time between blocks / s", lambda commit: commit.line.interval_s),
+            ("Mean commit / s", lambda commit: commit.mean(lambda line: line.response_s).value),
+            ("After it is due / ms", lambda commit: 1000 * commit.beyond_s.value),
+            ("95 %", lambda commit: commit.beyond_s.give_or_take(1000)),
+            ("Runs counted", lambda commit: commit.counted),
         ],
     )
-    by_server = grouped(commits, lambda of: NAMES[of.line.server])
+    by_server = grouped(commits, lambda commit: NAMES[commit.line.server])
     series = lines(by_server, _SOURCES, lambda p: p.line.interval_s, lambda p: p.beyond_s, 1000)
     return figure(
         "The time of a commit",

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import product
+from operator import sub
 from random import Random
 from statistics import fmean
 from time import sleep, time
 
-from loadtests.experiments.itinerary import PLAN, RunLine, travelled
+from loadtests.experiments.itinerary import PLAN, RunLine, travel
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.rules import Facts
@@ -40,7 +41,7 @@ COMMIT_WITHIN_S = 100.0  # the service itself answers after 70 s at the latest
 
 @dataclass(frozen=True, slots=True)
 class LoadLine(PostsLine):
-    """A run of posts."""
+    """Describes a run of posts."""
 
     server: str
     mined_s: float  # from its first request until all nodes had mined it all
@@ -51,7 +52,7 @@ class LoadLine(PostsLine):
 
 @dataclass(frozen=True, slots=True)
 class CommitLine(Line):
-    """A commit."""
+    """Describes a commit."""
 
     run: str
     server: str
@@ -63,7 +64,7 @@ class CommitLine(Line):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is measured."""
+    """Says how much is measured."""
 
     repeats: int
     threads: tuple[int, ...]  # of posts
@@ -100,6 +101,8 @@ def measure(run: Run) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Measuring:
+    """Measures servers, each on a ledger of its own."""
+
     run: Run
     sizes: Sizes
     material: Material
@@ -113,14 +116,14 @@ class _Measuring:
                 return
             size = self.sizes.iterations, BLOCKS
             line = RunLine(f"itinerary-{server}-{repeat}", server, 1, 0.0, 0.0, *size)
-            travelled(self.run, self.tables[PLAN], self.material, line, cluster.service)
+            travel(self.run, self.tables[PLAN], self.material, line, cluster.service)
             cluster.wait_until_mined()
             for mode, threads in product(MODES, self.sizes.threads):
                 self._posts(cluster, server, Bulk(mode, threads), repeat)
 
     @contextmanager
     def _running(self, server: str, interval_s: float, name: str) -> Iterator[Cluster]:
-        """A server that begins with the same ledger, of which it has a copy."""
+        """Start a server that begins with the same ledger, of which it has a copy."""
         run, chain = self.run, self.material.chains[BLOCKS]
         assert chain is not None
         if server == ONE:
@@ -146,11 +149,11 @@ class _Measuring:
         record, until_s = bulk_run(
             generator, cluster.service, bulk, name, duration_s=self.sizes.posts_s, then=wait
         )
-        of_load = name, bulk.mode, bulk.threads, until_s, server
+        load = name, bulk.mode, bulk.threads, until_s, server
         mined_s = mined_unix_s[0] - record.begun_unix_s
-        engine_s, rest_s = (now - then for now, then in zip(cluster.cpu_s(), before, strict=True))
-        client_cpu = fmean([one.client_cpu for one in record.samples])
-        self.tables[POSTS].add(LoadLine(*of_load, mined_s, engine_s, rest_s, client_cpu))
+        engine_s, rest_s = map(sub, cluster.cpu_s(), before)
+        client_cpu = fmean(sample.client_cpu for sample in record.samples)
+        self.tables[POSTS].add(LoadLine(*load, mined_s, engine_s, rest_s, client_cpu))
 
     def _commits(self, cluster: Cluster, server: str, interval_s: float, repeat: int) -> None:
         """Post flights in mode commit, each at a random moment while no block is due soon."""
@@ -159,8 +162,8 @@ class _Measuring:
         chance, rows = self.run.random(name), list[Row]()
         begun_unix_s, before = time(), moment(cluster.service.pid)
         for number, new in enumerate(self.material.new[-self.sizes.commits :]):  # others are legs
-            due_s, sent_s = _next_due(cluster, interval_s, chance), time()
-            status, done_s = _committed(cluster, sent_form(new)), time()
+            due_s, sent_s = _wait_for_a_moment(cluster, interval_s, chance), time()
+            status, done_s = _commit(cluster, sent_form(new)), time()
             begun_s = sent_s - begun_unix_s
             times_s = begun_s, begun_s, None, done_s - begun_unix_s, None
             rows.append(Row(name, closed_index(0, number), "commit", *times_s, status, ""))
@@ -173,19 +176,18 @@ class _Measuring:
         judge_run(self.run.results.folder, record, facts)
 
 
-def _next_due(cluster: Cluster, interval_s: float, chance: Random) -> float:
-    """Wait for a random moment between two blocks. Returns when the next one is due, Unix time."""
+def _wait_for_a_moment(cluster: Cluster, interval_s: float, chance: Random) -> float:
+    """Wait for a random moment between two blocks. Returns the Unix time when the next is due."""
     while True:
-        told = cluster.service.get("/tip")["next_block_at"]
-        left_s = (told or 0) / 1000 - time()
-        if left_s > BEFORE_DUE[1] * interval_s:
+        due_s: float = (cluster.service.get("/tip")["next_block_at"] or 0) / 1000
+        if (left_s := due_s - time()) > BEFORE_DUE[1] * interval_s:
             break
         sleep(LOOK_EVERY_S)
     sleep(left_s - chance.uniform(*BEFORE_DUE) * interval_s)
-    return float(told) / 1000
+    return due_s
 
 
-def _committed(cluster: Cluster, flight: str) -> int:
+def _commit(cluster: Cluster, flight: str) -> int:
     """Post a flight, and wait until it is mined. Returns the status of the answer."""
     with cluster.service.connection(COMMIT_WITHIN_S) as connection:
         kind = {"Content-Type": "application/json"}

@@ -39,17 +39,17 @@ def test_a_cluster_is_measured_beside_a_single_node(
     results = Results(tmp_path / "r")
     posts, unfinished = posted(results)
     assert unfinished == []
-    assert {(of.line.server, of.line.mode) for of in posts} == {
+    assert {(load.line.server, load.line.mode) for load in posts} == {
         (server, mode) for server in (ONE, CLUSTER) for mode in ("async", "commit")
     }
-    for of in posts:
-        assert of.cpu_ms(engine=False) > 0
-        assert (of.cpu_ms(engine=True) > 0) == (of.line.server == CLUSTER)
-        assert of.mined_per_s.value > 0
+    for load in posts:
+        assert load.cpu_ms(engine=False) > 0
+        assert (load.cpu_ms(engine=True) > 0) == (load.line.server == CLUSTER)
+        assert load.mined_per_s.value > 0
     commits = committed(results)
-    assert [of.line.server for of in commits] == [ONE, CLUSTER]
-    for one in commits:
-        assert 0 < one.beyond_s.value < one.mean(lambda line: line.response_s).value
+    assert [commit.line.server for commit in commits] == [ONE, CLUSTER]
+    for commit in commits:
+        assert 0 < commit.beyond_s.value < commit.mean(lambda line: line.response_s).value
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     for text in ("Flightchain, 4 nodes", "Share of consensus", "after the block is due"):
         assert text in page
@@ -78,10 +78,6 @@ def rows_of(name: str, statuses: list[int]) -> list[Row]:
     ]
 
 
-def commit(name: str, status: int, beyond_s: float) -> CommitLine:
-    return CommitLine(name, name.partition("-at-")[2], 1.0, status, 0.5 + beyond_s, beyond_s)
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """The report of runs of each server, one of them rejected, and of commits."""
@@ -95,16 +91,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
         (LoadLine("late", "async", 1, 0.0, CLUSTER, 2.0, 1.0, 1.0, 0.5), sync),
     ]
     keep(results, [row for line, statuses in made for row in rows_of(line.run, statuses)])
-    commits = {f"a-at-{ONE}": 0.1, f"b-at-{CLUSTER}": 0.3}
+    commits = [
+        CommitLine(name, server, 1.0, status, 0.5 + beyond_s, beyond_s)
+        for name, server, first_s in (("a", ONE, 0.1), ("b", CLUSTER, 0.3))
+        for status, beyond_s in ((201, first_s), (201, first_s + 0.2), (202, 60.0))
+    ]
     _fill(results, POSTS, LoadLine, [line for line, _ in made])
     _fill(results, PLAN, RunLine, [])
-    of_commits = [
-        commit(name, *of)
-        for name, beyond_s in commits.items()
-        for of in ((201, beyond_s), (201, beyond_s + 0.2), (202, 60.0))
-    ]
-    _fill(results, COMMITS, CommitLine, of_commits)
-    counting = ["one", "four", "commit", "late", *commits]
+    _fill(results, COMMITS, CommitLine, commits)
+    counting = ["one", "four", "commit", "late", "a", "b"]
     judge(results, {"noisy": False} | dict.fromkeys(counting, True))
     analyse(results)
     return results
@@ -117,7 +112,7 @@ def _fill(results: Results, name: str, kind: type[Line], lines: Sequence[Line]) 
 
 
 def test_figures_are_those_of_the_rows_that_count(results: Results) -> None:
-    values = {one["name"]: one["value"] for one in results.summary()["metrics"]}
+    values = {metric["name"]: metric["value"] for metric in results.summary()["metrics"]}
     assert values == pytest.approx(
         {
             "acknowledged[one-node,sync,1]": 16 / 2.0,
@@ -130,7 +125,7 @@ def test_figures_are_those_of_the_rows_that_count(results: Results) -> None:
             "commit_after_due[4-nodes,1]": 0.4,
         }
     )
-    (alone,) = [of for of in posted(results)[0] if of.line.server == ONE]
+    (alone,) = [load for load in posted(results)[0] if load.line.server == ONE]
     assert alone.cpu_ms(engine=False) == pytest.approx(10)
 
 
@@ -142,7 +137,7 @@ def test_the_report_says_what_consensus_costs(results: Results) -> None:
         "mode=sync: 4 nodes acknowledge 8.00 flights a second",
         "Run late has no figures: ",
     ):
-        assert any(text in said for said in findings), text
+        assert any(text in finding for finding in findings), text
     conclusion = results.summary()["conclusion"]
     assert conclusion.startswith("4 nodes on this machine, beside one node: ")
     assert "a commit is answered 200 ms later; consensus takes 50 %" in conclusion

@@ -8,7 +8,6 @@ from loadtests.experiments import itinerary
 from loadtests.experiments.itinerary import (
     AT_RATE,
     EXPERIMENT,
-    FULL,
     PHASES,
     SINGLE,
     ItineraryRun,
@@ -16,6 +15,7 @@ from loadtests.experiments.itinerary import (
     RunLine,
     itineraries_of,
     itinerary_runs,
+    select_counted,
     transactions_of,
 )
 from loadtests.experiments.running import analyse, run
@@ -52,8 +52,7 @@ def a_run(interval_s: float, count: int = 100, clients: int = 1) -> ItineraryRun
             free_s = rows[-1].done_s
     part = AT_RATE if interval_s else SINGLE
     line = RunLine("r", part, clients, 1.0, interval_s, count, 10)
-    made = [one for one in transactions_of(rows) if one.counts(count)]
-    return ItineraryRun(line, made, is_accepted=True)
+    return ItineraryRun(line, select_counted(transactions_of(rows), count), is_accepted=True)
 
 
 class TestTransactions:
@@ -69,16 +68,17 @@ class TestTransactions:
             *transaction(1, 0.01, WHOLE_S),
             *transaction(2, 1.0, 1.0),
         ]
-        assert [one.is_late for one in transactions_of(rows)] == [False, True, False]
+        assert [made.is_late for made in transactions_of(rows)] == [False, True, False]
 
     def test_of_two_clients_are_not_mixed_up(self) -> None:
         rows = [*transaction(0, 0.0, 0.0, client=0), *transaction(0, 0.001, 0.001, client=1)]
-        assert [one.is_late for one in transactions_of(rows)] == [False, False]
+        assert [made.is_late for made in transactions_of(rows)] == [False, False]
 
     def test_one_that_failed_has_not_succeeded_and_one_cut_off_is_none(self) -> None:
         failed = transaction(0, 0.0, 0.0)[:3]
         failed[-1] = Row("r", failed[-1].index, "itinerary:query", 0, 0, None, 1, None, 503, "")
-        assert [one.succeeded for one in transactions_of(failed)] == [False]
+        assert [made.succeeded for made in transactions_of(failed)] == [False]
+        assert select_counted(transactions_of(failed), 0) == []
         assert transactions_of(transaction(0, 0.0, 0.0)[:3]) == []
 
     def test_the_last_four_fifths_count(self) -> None:
@@ -110,13 +110,6 @@ class TestComparing:
         assert point.achieved_per_s == pytest.approx(1 / WHOLE_S, rel=0.05)
 
 
-class TestPlan:
-    def test_of_a_full_run_has_the_clients_of_the_study(self) -> None:
-        assert FULL.iterations == 100
-        assert FULL.clients == (1, 2, 4, 6, 8)
-        assert max(FULL.fractions) > 1 > min(FULL.fractions)
-
-
 @pytest.mark.long
 def test_a_service_is_measured_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -126,8 +119,8 @@ def test_a_service_is_measured_and_reported(
     run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
     results = Results(tmp_path / "one")
     runs = itinerary_runs(results)
-    assert [len(one.transactions) for one in runs] == [8, 16]
-    assert all(one.unexplained_s > 0 for one in runs[0].transactions)
+    assert [len(made.transactions) for made in runs] == [8, 16]
+    assert all(transaction.unexplained_s > 0 for transaction in runs[0].transactions)
     failed = {row["failed_requests (% of the requests)"] for row in results.rows("runs")}
     assert failed == {"0"}
     before = (results.folder / "report.html").read_bytes()
