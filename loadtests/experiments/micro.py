@@ -11,7 +11,7 @@ Tables: `processes.csv` has a row for each process; `runs.csv`, whether the mach
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import product
 from pathlib import Path
@@ -24,13 +24,7 @@ from loadtests.grouping import grouped
 from loadtests.lab import published
 from loadtests.lab.content import Figure, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.repeated import (
-    Estimate,
-    Repeated,
-    accepted,
-    accepted_by_run,
-    rejected_told,
-)
+from loadtests.lab.repeated import Estimate, Repeated, accepted, accepted_by_run, rejected_told
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
@@ -49,27 +43,27 @@ _PROGRAM = "loadtests.in_process.repetition"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A way to do a task. told: its name in reports.
+    """Describes a way to do a task. title: its name in reports.
 
     quick_times: how often it does its task in a quick run, from which slow programs are
     extrapolated. files: its input, and what else it needs.
     """
 
     name: str
-    told: str
+    title: str
     task: str
     quick_times: int
     files: tuple[str, ...]
 
     @property
     def key(self) -> str:
-        """What it is called in the table: its task and name."""
+        """Return its name in the table of processes, with its task."""
         return f"{self.task} {self.name}"
 
     def command(self, folder: Path, times: int) -> list[str]:
-        """The command line that does the task so often, with files in `folder`."""
-        task, (file, *more) = self.task.replace(" ", "-"), (str(folder / one) for one in self.files)
-        return [sys.executable, "-m", _PROGRAM, task, self.name, file, str(times), *more]
+        """Return the command line that does the task so often, with files in `folder`."""
+        task, files = self.task.replace(" ", "-"), [str(folder / name) for name in self.files]
+        return [sys.executable, "-m", _PROGRAM, task, self.name, files[0], str(times), *files[1:]]
 
 
 PROGRAMS = (
@@ -82,7 +76,7 @@ PROGRAMS = (
 
 @dataclass(frozen=True, slots=True)
 class ProcessLine(Line):
-    """A process. program: its task and name. times: how often it did the task; 0: only started."""
+    """Describes a process. program: its task and name. times: how often it did the task, or 0."""
 
     run: str
     program: str
@@ -103,13 +97,13 @@ def measure(run: Run) -> None:
     repeats = run.options.reps or run.choose(QUICK_REPEATS, REPEATS)
     with run.results.table(PROCESSES, ProcessLine) as processes:
         for repeat, program in product(range(1, repeats + 1), PROGRAMS):
-            run.say(f"{program.task}, {program.told}: {repeat} of {repeats}")
+            run.say(f"{program.task}, {program.title}: {repeat} of {repeats}")
             for count in (0, run.choose(program.quick_times, TIMES)):
                 before = moment(None)
-                _, took = finished(program.command(folder, count), plain_environment(), log)
+                _, spent = finished(program.command(folder, count), plain_environment(), log)
                 foreign_cpu = before.until(moment(None)).foreign_cores
                 name = f"{program.task.replace(' ', '-')}-{program.name}-{count}-{repeat}"
-                processes.add(ProcessLine(name, program.key, count, repeat, *astuple(took)))
+                processes.add(ProcessLine(name, program.key, count, repeat, *astuple(spent)))
                 record = RunRecord(name, "process", (), (), None, 0.0)
                 judge_run(folder, record, Facts(requests=1, failed=0, foreign_cpu=foreign_cpu))
 
@@ -122,11 +116,11 @@ def make_inputs(folder: Path, chain: Path, seed: int, log: Path) -> None:
     """
     backend(chain, "import", "--generate", str(FLIGHTS), "--seed", str(seed), log=log)
     with running(chain, log) as service:
-        found = [flight for block in all_blocks(service) for flight in block]
+        flights = [flight for block in all_blocks(service) for flight in block]
         schema = service.get("/openapi.json")["components"]["schemas"]["Flight"]
     for name, records, is_sorted in (
-        (TRANSACTIONS, found, True),
-        (POSTED, map(as_sent, found), False),
+        (TRANSACTIONS, flights, True),
+        (POSTED, map(as_sent, flights), False),
     ):
         encoder = json.JSONEncoder(ensure_ascii=False, sort_keys=is_sorted, separators=(",", ":"))
         lines = "".join(f"{encoder.encode(record)}\n" for record in records)
@@ -138,10 +132,10 @@ def make_inputs(folder: Path, chain: Path, seed: int, log: Path) -> None:
 
 
 class Task(NamedTuple):
-    """How a task is reported. printed: seconds of whole programs by the study, its Python first."""
+    """Says how a task is reported. printed_s: times of the study's programs, its Python first."""
 
     title: str
-    printed: Mapping[str, float]
+    printed_s: Mapping[str, float]
     go_s: float  # of the study's Go, to compare with
 
 
@@ -167,7 +161,7 @@ TASKS = {
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that did its task. start_s: median wall time of the start of its program alone."""
+    """Holds a process that did its task. start_s: median wall time of starting its program."""
 
     line: ProcessLine
     start_s: float
@@ -175,7 +169,7 @@ class Process:
 
     @property
     def wall_s(self) -> float:
-        """The wall time for as many repetitions as in the study.
+        """Return the wall time (s) for as many repetitions as in the study.
 
         If there were fewer, the time beyond the start is extrapolated.
         """
@@ -187,149 +181,121 @@ class Process:
 
 @dataclass(frozen=True)
 class Timed(Repeated[Process]):
-    """The processes of a program."""
+    """Holds the processes of a program."""
 
     @property
     def program(self) -> Program:
-        """What they ran."""
-        return next(one for one in PROGRAMS if one.key == self.runs[0].line.program)
+        """Return the program that they ran."""
+        return next(program for program in PROGRAMS if program.key == self.runs[0].line.program)
 
     @property
     def times(self) -> int:
-        """How often each did its task."""
+        """Return how often each process did its task."""
         return self.runs[0].line.times
-
-    def median(self, value: Callable[[Process], float]) -> float:
-        """The median of a value of them."""
-        return median(map(value, self.runs))
 
     @property
     def median_s(self) -> float:
-        """The median of the wall times."""
-        return self.median(lambda one: one.wall_s)
+        """Return the median of the wall times, in s."""
+        return median(process.wall_s for process in self.runs)
 
     @property
     def processor_s(self) -> float:
-        """The median of the processor time."""
-        return self.median(lambda one: one.line.user_s + one.line.sys_s)
+        """Return the median of the processor times, in s."""
+        return median(process.line.user_s + process.line.sys_s for process in self.runs)
 
     @property
     def mean(self) -> Estimate:
-        """The mean of the wall times."""
-        return self.over(lambda one: one.wall_s)
+        """Estimate the mean of the wall times, in s."""
+        return self.over(lambda process: process.wall_s)
 
 
 def analyse(results: Results) -> Report:
-    """Make the report from `processes.csv` and `runs.csv`."""
-    sentences, every = Sentences("micro"), timed(results)
-    found = grouped(every, lambda one: one.program.task)
-    if missing := [task for task in TASKS if task not in found]:
+    """Report each task, and every process. Raises ResultsError if a task has no process."""
+    sentences, programs = Sentences("micro"), timed_programs(results)
+    by_task = grouped(programs, lambda timed: timed.program.task)
+    if missing := [task for task in TASKS if task not in by_task]:
         raise ResultsError(f"{results.folder} has no process that did {missing[0]}")
     sections = [
-        Section(TASKS[task].title, sentences(task.replace(" ", "_")), [_figure(task, some)])
-        for task, some in found.items()
+        Section(TASKS[task].title, sentences(task.replace(" ", "_")), [_figure(task, of_task)])
+        for task, of_task in by_task.items()
     ]
     note = sentences.one("processes")
-    sections.append(Section("Every process", parts=[_processes(every, note)]))
+    sections.append(Section("Every process", parts=[_processes(programs, note)]))
     metrics = [
-        one.mean.metric(f"wall_per_100000[{one.program.task}, {one.program.name}]", "s")
-        for one in accepted(every)
+        timed.mean.metric(f"wall_per_100000[{timed.program.task}, {timed.program.name}]", "s")
+        for timed in accepted(programs)
     ]
-    findings = sentences("findings", measured=found, tasks=TASKS)
-    return Report([*findings, *rejected_told(every, "programs")], sections, metrics)
+    findings = sentences("findings", measured=by_task, tasks=TASKS)
+    return Report([*findings, *rejected_told(programs, "programs")], sections, metrics)
 
 
-def timed(results: Results) -> list[Timed]:
-    """The programs that did their tasks, in their order."""
+def timed_programs(results: Results) -> list[Timed]:
+    """Return the programs that did their tasks, in the order of PROGRAMS."""
     is_accepted = accepted_by_run(results)
     lines = grouped(results.lines(PROCESSES, ProcessLine), lambda line: line.program)
-    made = []
+    processes = []
     for own in (lines.get(program.key, []) for program in PROGRAMS):
         start_s = median([line.wall_s for line in own if not line.times] or [0.0])
-        made += [Process(line, start_s, is_accepted[line.run]) for line in own if line.times]
-    return Timed.of_each(made, lambda one: one.line.program)
+        processes += [Process(line, start_s, is_accepted[line.run]) for line in own if line.times]
+    return Timed.of_each(processes, lambda process: process.line.program)
 
 
-class Compared(NamedTuple):
-    """A line of a comparison. source: where it is from; `bound` if its processes were rejected."""
-
-    name: str
-    seconds: float
-    processes: str
-    source: Source
+_SOURCES: Mapping[Source, str] = {
+    "ours": "measured here",
+    "study": "printed by the study",
+    "bound": "rejected",
+}
 
 
-def _compared(task: str, found: Sequence[Timed]) -> list[Compared]:
-    """What the study printed and what was measured here, the slowest first."""
-    compared = [
-        Compared(name, printed_s, "one, on the study's machine", "study")
-        for name, printed_s in TASKS[task].printed.items()
+def _figure(task: str, programs: Sequence[Timed]) -> Figure:
+    """Compare what the study printed with what was measured here, the slowest first."""
+    bars: list[tuple[float, str, str, Source]] = [
+        (printed_s, name, "one, on the study's machine", "study")
+        for name, printed_s in TASKS[task].printed_s.items()
     ]
-    for one in found:
-        source: Source = "ours" if one.is_accepted else "bound"
-        compared.append(Compared(one.program.told, one.median_s, one.counted, source))
-    return sorted(compared, key=lambda one: -one.seconds)
-
-
-def _table(task: str, found: Sequence[Timed]) -> Table:
     note = "Times are wall times of the whole process, including its start."
-    for one in found:
-        if one.times != TIMES:
-            note += f" {one.program.told}: measured with {one.times:,} and extrapolated."
-    return Table.of(
-        f"100,000 {task}",
-        _compared(task, found),
-        [
-            ("Program", lambda one: one.name),
-            ("s per 100,000", lambda one: one.seconds),
-            ("µs each", lambda one: one.seconds / TIMES * 1e6),
-            ("times the study's Go", lambda one: one.seconds / TASKS[task].go_s),
-            ("times ours", lambda one: one.seconds / found[0].median_s),
-            ("Processes", lambda one: one.processes),
-        ],
-        note,
+    for timed in programs:
+        source: Source = "ours" if timed.is_accepted else "bound"
+        bars.append((timed.median_s, timed.program.title, timed.counted, source))
+        if timed.times != TIMES:
+            note += f" {timed.program.title}: measured with {timed.times:,} and extrapolated."
+    bars.sort(reverse=True)
+    go_s, ours_s = TASKS[task].go_s, programs[0].median_s
+    columns = (
+        *("Program", "s per 100,000", "µs each"),
+        *("times the study's Go", "times ours", "Processes"),
     )
-
-
-def _figure(task: str, found: Sequence[Timed]) -> Figure:
-    compared = _compared(task, found)
-    names, seconds = [one.name for one in compared], [one.seconds for one in compared]
-    sources: dict[Source, str] = {
-        "ours": "measured here",
-        "study": "printed by the study",
-        "bound": "rejected",
-    }
-    series = [
-        Series(
-            name,
-            source,
-            names,
-            [one.seconds if one.source == source else None for one in compared],
-            shape="rows",
-        )
-        for source, name in sources.items()
-        if any(one.source == source for one in compared)
+    rows = [
+        (name, wall_s, wall_s / TIMES * 1e6, wall_s / go_s, wall_s / ours_s, processes)
+        for wall_s, name, processes, _ in bars
     ]
-    limits = (10.0 ** math.floor(math.log10(min(seconds))), 1.2 * max(seconds))
-    told = "The scale is logarithmic."
+    names = [name for _, name, *_ in bars]
+    series = [
+        Series(name, source, names, walls_s, shape="rows")
+        for source, name in _SOURCES.items()
+        if any(walls_s := [wall_s if kind == source else None for wall_s, *_, kind in bars])
+    ]
+    limits = (10.0 ** math.floor(math.log10(bars[-1][0])), 1.2 * bars[0][0])
     x = Axis("s per 100,000", is_logarithmic=True, limits=limits)
-    return figure(f"100,000 {task}", told, x, Axis(""), series, _table(task, found))
+    title = f"100,000 {task}"
+    table = Table(title, columns, rows, note)
+    return figure(title, "The scale is logarithmic.", x, Axis(""), series, table)
 
 
-def _processes(every: Sequence[Timed], note: str) -> Table:
+def _processes(programs: Sequence[Timed], note: str) -> Table:
     return Table.of(
         "Whole processes, timed as by `time`",
-        every,
+        programs,
         [
-            ("Program", lambda one: f"{one.program.task}, {one.program.told}"),
-            ("Times", lambda one: f"{one.times:,}"),
-            ("Counted", lambda one: one.counted),
-            ("Least wall (s)", lambda one: min(each.line.wall_s for each in one.runs)),
-            ("Median wall (s)", lambda one: one.median(lambda each: each.line.wall_s)),
-            ("± of the mean (s)", lambda one: one.mean.half_width),
-            ("User (s)", lambda one: one.median(lambda each: each.line.user_s)),
-            ("Sys (s)", lambda one: one.median(lambda each: each.line.sys_s)),
-            ("Start alone (s)", lambda one: one.runs[0].start_s),
+            ("Program", lambda timed: f"{timed.program.task}, {timed.program.title}"),
+            ("Times", lambda timed: f"{timed.times:,}"),
+            ("Counted", lambda timed: timed.counted),
+            ("Least wall (s)", lambda timed: min(run.line.wall_s for run in timed.runs)),
+            ("Median wall (s)", lambda timed: median(run.line.wall_s for run in timed.runs)),
+            ("± of the mean (s)", lambda timed: timed.mean.half_width),
+            ("User (s)", lambda timed: median(run.line.user_s for run in timed.runs)),
+            ("Sys (s)", lambda timed: median(run.line.sys_s for run in timed.runs)),
+            ("Start alone (s)", lambda timed: timed.runs[0].start_s),
         ],
         note,
     )

@@ -67,7 +67,7 @@ def test_all_go_through_the_same_flights_of_the_service(results: Results) -> Non
         name: [json.loads(line) for line in (results.folder / name).read_bytes().splitlines()]
         for name in ("transactions.ndjson", "flights.ndjson")
     }
-    assert [len(of) for of in lines.values()] == [1000, 1000]
+    assert list(map(len, lines.values())) == [1000, 1000]
     for whole, posted in zip(*lines.values(), strict=True):
         assert len(whole) == 21
         assert {**posted, "TRANSACTION_ID": 0, "timestamp": 0}.keys() == whole.keys()
@@ -91,7 +91,7 @@ def test_what_is_less_than_go_and_what_is_more_is_said_so(tmp_path: Path) -> Non
     assert "less than the 0.578 s" in less
     assert "100,000 validations" in validations
     assert "less than the 5.07 s" in validations  # of its text; 0.578 s is a copy error
-    assert any("take 1.1 s, 3.65 times our time" in said for said in others)
+    assert any("take 1.1 s, 3.65 times our time" in finding for finding in others)
     metrics = {metric["name"]: metric for metric in results.summary()["metrics"]}
     ours = metrics["wall_per_100000[round trips, ours]"]
     assert ours["value"] == pytest.approx(0.302)
@@ -100,13 +100,13 @@ def test_what_is_less_than_go_and_what_is_more_is_said_so(tmp_path: Path) -> Non
 
 def test_two_processes_decide_nothing(tmp_path: Path) -> None:
     findings = made_up(tmp_path, repeats=2).summary()["findings"]
-    assert all("it takes three processes" in said for said in findings[:2])
+    assert all("it takes three processes" in finding for finding in findings[:2])
 
 
 def test_a_busy_machine_decides_nothing(tmp_path: Path) -> None:
     results = made_up(tmp_path, "no")
     findings = results.summary()["findings"]
-    assert all("too busy to compare" in said for said in findings[:2])
+    assert all("too busy to compare" in finding for finding in findings[:2])
     assert findings[-1].startswith("Programs without an accepted run: 4 of 4")
     assert all(metric["low"] is None for metric in results.summary()["metrics"])
 
