@@ -34,7 +34,7 @@ PLAN = "plan"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Runs at every place, ledger and number of customers."""
+    """Says what is measured, at each place."""
 
     customers: Sequence[int]
     blocks: Sequence[int]  # lengths of the ledgers
@@ -57,7 +57,7 @@ FULL = Plan(
 
 @dataclass(frozen=True, slots=True)
 class PlanLine(Line):
-    """A run."""
+    """Describes a run in `plan.csv`."""
 
     run: str
     place: str
@@ -70,7 +70,7 @@ class PlanLine(Line):
 
 
 def measure(run: Run) -> None:
-    """Make all runs, with places in turns, so that a slow hour of the machine meets every place."""
+    """Measure places in turns, so that a slow hour of the machine meets all of them."""
     plan = run.choose(QUICK, FULL)
     runs = run.options.reps or plan.runs
     material = prepared(run, plan.blocks, plan.new_flights)
@@ -85,15 +85,14 @@ def measure(run: Run) -> None:
         for rep, blocks, customers in product(range(1, runs + 1), plan.blocks, plan.customers):
             run.say(f"blocks: {blocks}, customers: {customers}, {rep} of {runs}")
             for place, measured in ((LOCAL, _inside), (HTTP, _over_http)):
-                own = [one[: sum(plan.counts[place])] for one in sequences[:customers]]
+                own = [sequence[: sum(plan.counts[place])] for sequence in sequences[:customers]]
                 name = f"{place}-{blocks}-{customers}-{rep:02}"
-                record, cpu_used_s = measured(run, material.chains[blocks], own, name)
-                made = _judged(run, record, place)
-                counts = *plan.counts[place], made
-                table.add(PlanLine(name, place, blocks, customers, *counts, cpu_used_s))
+                record, spent_s = measured(run, material.chains[blocks], own, name)
+                counts = *plan.counts[place], _judge(run, record, place)
+                table.add(PlanLine(name, place, blocks, customers, *counts, spent_s))
 
 
-def _judged(run: Run, record: RunRecord, place: str) -> int:
+def _judge(run: Run, record: RunRecord, place: str) -> int:
     """Judge a run by its interactions. Returns how many there were."""
     interactions = whole(record.rows, STEPS)
     failed = sum(not row.succeeded for row in interactions)
@@ -105,7 +104,7 @@ def _judged(run: Run, record: RunRecord, place: str) -> int:
 
 
 def _over_http(run: Run, chain: Chain | None, own: Sequences, name: str) -> tuple[RunRecord, float]:
-    """A run over HTTP, and the processor time of the service during it."""
+    """Make a run over HTTP. Returns also the processor time (s) of the service during it."""
     with fresh_service(run, chain, name) as service:
         before = cpu_s(family(service.pid))
         record = run.generator.interactions(service, own, name)
@@ -113,26 +112,26 @@ def _over_http(run: Run, chain: Chain | None, own: Sequences, name: str) -> tupl
 
 
 def _inside(run: Run, chain: Chain | None, own: Sequences, name: str) -> tuple[RunRecord, float]:
-    """A run in the ledger's process, and the processor time of that and the miner during it.
+    """Make a run in the ledger's process. Raises ProgramFailed.
 
-    Raises ProgramFailed.
+    Returns also the processor time (s) of that process and of the miner during it.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(copied(chain, run.scratch / "fresh" / name))
         scratch = Path(stack.enter_context(TemporaryDirectory(dir=run.scratch)))
-        given, made, facts = (scratch / of for of in ("given.jsonl", "rows.csv", "facts.json"))
+        given, rows, facts = (scratch / file for file in ("given.jsonl", "rows.csv", "facts.json"))
         save(given, own)
         variables = environment(folder, {})
         miner = started([sys.executable, "-m", "backend", "mine"], run.log, variables)
         stack.callback(stop, miner)
         before = cpu_s(family(miner.pid))
-        command = [sys.executable, "-m", CUSTOMERS, name, *map(str, (given, made, facts))]
+        command = [sys.executable, "-m", CUSTOMERS, name, *map(str, (given, rows, facts))]
         program = started(command, run.log, variables)
         stack.callback(stop, program)
         samples = list(Sampler(program.pid, miner.pid).while_running(program, monotonic()))
         if program.returncode != 0:
             raise ProgramFailed(failure(command, program.returncode, run.log))
         mining_s = used_s(cpu_s(family(miner.pid)), before)
-        record, _ = keep(run.results.folder, name, LOCAL, read_rows(made), samples)
+        record, _ = keep(run.results.folder, name, LOCAL, read_rows(rows), samples)
         own_s: float = json.loads(facts.read_bytes())["cpu_s"]
         return record, own_s + mining_s

@@ -16,10 +16,8 @@ from loadtests.experiments.mixed_clients import (
     points_of,
 )
 from loadtests.experiments.mixed_clients_measurements import (
-    FULL,
     HTTP,
     LOCAL,
-    QUICK,
     Plan,
     PlanLine,
 )
@@ -69,7 +67,7 @@ class TestComparing:
     def test_the_bounds_meet_where_the_system_saturates(self) -> None:
         (curve,) = curves_of(a_closed_system())
         assert curve.demand_s == pytest.approx(0.02)
-        assert curve.gap_s == pytest.approx(0.005)
+        assert curve.bottleneck_s == pytest.approx(0.005)
         assert curve.crossing == pytest.approx(4)
         for point in curve.points:
             bound = curve.most_per_s(point.line.customers)
@@ -100,20 +98,9 @@ class TestComparing:
         (curve,) = curves_of(runs)
         assert [point.line.customers for point in curve.points] == [4]
         assert curve.demand_s is None, "nothing is known of one customer"
-        assert curve.most_per_s(1) == curve.most_per_s(60) == 1 / curve.gap_s
+        bounds_per_s = [curve.most_per_s(customers) for customers in (1, 60)]
+        assert bounds_per_s == pytest.approx([1 / curve.bottleneck_s] * 2)
         assert curves_of(runs[:1]) == []
-
-
-class TestPlan:
-    def test_of_a_full_run_is_that_of_the_study(self) -> None:
-        assert (FULL.customers[0], FULL.customers[-1]) == (1, 60)
-        assert FULL.blocks == (0, 100, 1000)
-        assert FULL.runs == 4
-        assert set(FULL.counts.values()) == {(100, 500)}
-
-    def test_of_a_quick_run_is_short(self) -> None:
-        over_http = sum(QUICK.counts[HTTP]) * sum(QUICK.customers) * len(QUICK.blocks)
-        assert over_http < 2000
 
 
 SECOND = "http-0-3-01"  # the run that is made second
@@ -135,31 +122,31 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """
     counts = {LOCAL: (5, 100), HTTP: (2, 20)}  # so many that a stall leaves a window
     tiny = Plan((3,), (0, 1), 1, counts, 200)
-    found = Made(tmp_path_factory.mktemp("mixed") / "one", [])
+    made = Made(tmp_path_factory.mktemp("mixed") / "one", [])
     foreign = iter([None, 1.0, None, None])
 
     def judged(facts: Facts) -> Verdict:
         return judge(replace(facts, foreign_cpu=next(foreign), client_cpu=None))
 
     def listed(folder: Path, record: RunRecord, verdict: Verdict) -> None:
-        found.records.append(record)
+        made.records.append(record)
         append_verdict(folder, record, verdict)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "QUICK", tiny)
         patch.setattr(generation_run, "judge", judged)
         patch.setattr(generation_run, "append_verdict", listed)
-        run(EXPERIMENT, Options(Mode.REAL, quick=True), found.folder, lambda text: None)
-    return found
+        run(EXPERIMENT, Options(Mode.REAL, quick=True), made.folder, lambda text: None)
+    return made
 
 
 @pytest.mark.long
 def test_both_places_are_measured_and_reported(made: Made) -> None:
     results = Results(made.folder)
     runs = mixed_runs(results)
-    found = {(one.line.place, one.line.blocks, one.line.customers) for one in runs}
-    assert found == {(place, blocks, 3) for place in (LOCAL, HTTP) for blocks in (0, 1)}
-    assert all(one.window.throughput_per_s > 0 < one.line.cpu_s for one in runs)
+    keys = {(made.line.place, made.line.blocks, made.line.customers) for made in runs}
+    assert keys == {(place, blocks, 3) for place in (LOCAL, HTTP) for blocks in (0, 1)}
+    assert all(made.window.throughput_per_s > 0 < made.line.cpu_s for made in runs)
     failed = {row["failed_requests (% of the requests)"] for row in results.rows("runs")}
     assert failed == {"0"}
     assert [row["run"] for row in results.rows("runs") if row["accepted"] == "no"] == [SECOND]
