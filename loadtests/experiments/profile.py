@@ -1,4 +1,4 @@
-"""Profiles a worker of the service while many threads post flights: shares and flame graphs.
+"""Profiles a worker of the service while many threads post flights.
 
 py-spy samples a live worker three times, one after the other, under the same load: the thread that
 holds Python's lock (what Python works on), all threads (what requests wait for), and once more for
@@ -49,7 +49,7 @@ _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model")
 
 @dataclass(frozen=True, slots=True)
 class RecordingLine(Line):
-    """A recording of a case. file: its stacks, or a flame graph. looks: attempts to sample."""
+    """Describes a recording. file: its stacks, or a flame graph. looks: attempts to sample."""
 
     run: str
     mode: str
@@ -67,14 +67,13 @@ class RecordingLine(Line):
 
 def measure(run: Run) -> None:
     """Load a service on a new chain for each case, and sample its busiest worker three times."""
-    cases = run.choose(QUICK_CASES, CASES)
+    settings = {"mine_interval_s": MINE_INTERVAL_S}
     with (
         run.results.table(RECORDINGS, RecordingLine) as recordings,
         run.results.table(ROLES, ("run", "role", "cpu_s", "wall_s")) as roles,
     ):
-        for bulk in cases:
+        for bulk in run.choose(QUICK_CASES, CASES):
             name = f"{bulk.mode}-{bulk.threads}"
-            settings = {"mine_interval_s": MINE_INTERVAL_S}
             with (
                 running(run.scratch / name, run.log, settings=settings) as service,
                 posting(service, bulk, run.options.seed, run.results.folder / LOG) as load,
@@ -84,7 +83,7 @@ def measure(run: Run) -> None:
                 for look in LOOKS:
                     load.require_alive()
                     run.say(f"{name}: sampling, {look}")
-                    recordings.add(_recorded(run, worker, bulk, name, look))
+                    recordings.add(_record(run, worker, bulk, name, look))
                 wall_s = monotonic() - start_s
                 for (role, pid), spent_s in _spent_s(service, before).items():
                     is_sampled = " (sampled)" * (pid == worker)
@@ -93,31 +92,31 @@ def measure(run: Run) -> None:
                 kept(load, bulk, name, run.results.folder)
 
 
-def _recorded(run: Run, worker: int, bulk: Bulk, name: str, look: str) -> RecordingLine:
+def _record(run: Run, worker: int, bulk: Bulk, name: str, look: str) -> RecordingLine:
     file = f"{name}-{look}.{'svg' if look == GRAPH else 'txt'}"
-    duration_s = run.choose(QUICK_LOOK_S, LOOK_S)
-    path = run.results.folder / file
-    found = stacks.record(worker, path, *LOOKS[look], rate_hz=RATE_HZ, duration_s=duration_s)
+    path, duration_s = run.results.folder / file, run.choose(QUICK_LOOK_S, LOOK_S)
+    counts = stacks.record(worker, path, *LOOKS[look], rate_hz=RATE_HZ, duration_s=duration_s)
     looks = RATE_HZ * round(duration_s)
-    return RecordingLine(name, bulk.mode, bulk.threads, look, file, RATE_HZ, looks, *found)
+    return RecordingLine(name, bulk.mode, bulk.threads, look, file, RATE_HZ, looks, *counts)
 
 
 Spent = Mapping[tuple[str, int], float]
 
 
 def _spent_s(service: Service, before: Spent | None = None) -> Spent:
-    """Processor seconds of each process of the service since `before`, by its role and id."""
+    """Return the processor seconds of each process since `before`, by its role and id."""
     members = service.memory()
     used_s = cpu_s(member.pid for member in members)
-    roles = [(one.role, one.pid) for one in members if one.pid in used_s]
-    return {of: used_s[of[1]] - (before or {}).get(of, 0.0) for of in roles}
+    processes = [(member.role, member.pid) for member in members if member.pid in used_s]
+    return {process: used_s[process[1]] - (before or {}).get(process, 0.0) for process in processes}
 
 
 def _busiest_worker(service: Service, settle_s: float) -> int:
+    """Return the id of the worker that uses the processor most for a time (s)."""
     before = _spent_s(service)
     sleep(settle_s)
     spent_s = _spent_s(service, before)
-    workers = {pid: of_pid_s for (role, pid), of_pid_s in spent_s.items() if role == "worker"}
+    workers = {pid: used_s for (role, pid), used_s in spent_s.items() if role == "worker"}
     if not workers:
         raise ProgramFailed("the service has no worker to sample")
     return max(workers, key=workers.__getitem__)
@@ -128,7 +127,7 @@ def _busiest_worker(service: Service, settle_s: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The shares of activities in one case."""
+    """Holds the shares of activities in a case."""
 
     mode: str
     threads: int
@@ -140,21 +139,21 @@ class Profile:
 
     @property
     def label(self) -> str:
-        """The name of the case in tables."""
+        """Return what tables call the case."""
         return f"{self.mode}, {self.threads}"
 
     @property
-    def told(self) -> str:
-        """The name of the case in sentences."""
+    def case(self) -> str:
+        """Return what sentences call the case."""
         return f"mode={self.mode}, {self.threads} threads"
 
     @property
     def largest(self) -> list[tuple[str, float]]:
-        """The three known activities with the largest shares."""
+        """Return the three known activities with the largest shares."""
         return [(name, share) for name, share in self.work.items() if name != stacks.OTHER][:3]
 
     def share(self, *activities: str) -> Estimate:
-        """The share of these activities together in the time in which Python works.
+        """Estimate the share of these activities together in the time in which Python works.
 
         Its interval is as if samples were independent.
         """
@@ -168,7 +167,7 @@ def analyse(results: Results) -> Report:
     if not profiles:
         raise ResultsError(f"{results.folder} has no case with stacks of both recordings")
     caption = "Shares of the time of all threads of the worker"
-    waits = _shares_table(caption, "Threads", profiles, [of.waits for of in profiles])
+    waits = _shares_table(caption, "Threads", profiles, [profile.waits for profile in profiles])
     roles = [
         (row["run"], row["role"], float(row["cpu_s"]) / float(row["wall_s"]))
         for row in results.rows(ROLES)
@@ -189,7 +188,7 @@ def analyse(results: Results) -> Report:
         Section(
             "Flame graphs",
             ["Open one in a browser: a click enlarges a frame. They load no other files."],
-            links=[(profile.graph, profile.told) for profile in profiles if profile.graph],
+            links=[(profile.graph, profile.case) for profile in profiles if profile.graph],
         ),
     ]
     findings = sentences(
@@ -204,22 +203,22 @@ def analyse(results: Results) -> Report:
 
 
 def _profiles(results: Results) -> Iterator[Profile]:
-    for made in grouped(results.lines(RECORDINGS, RecordingLine), lambda line: line.run).values():
-        of = {line.look: line for line in made}
-        if LOCK not in of or ALL not in of:
+    for lines in grouped(results.lines(RECORDINGS, RecordingLine), lambda line: line.run).values():
+        by_look = {line.look: line for line in lines}
+        if not {LOCK, ALL} <= by_look.keys():
             continue
-        held, threads = (_stacks(results.file(of[look].file)) for look in (LOCK, ALL))
+        held, threads = (_stacks(results.file(by_look[look].file)) for look in (LOCK, ALL))
         if not held:
             continue
-        waits = stacks.shares(threads, stacks.WAITS)
+        line, waits = by_look[LOCK], stacks.shares(threads, stacks.WAITS)
         yield Profile(
-            of[LOCK].mode,
-            of[LOCK].threads,
+            line.mode,
+            line.threads,
             stacks.shares(held, stacks.WORK),
             held.total(),
             {AT_WORK if name == stacks.OTHER else name: share for name, share in waits.items()},
-            held.total() / of[LOCK].looks,
-            of[GRAPH].file if GRAPH in of else None,
+            held.total() / line.looks,
+            by_look[GRAPH].file if GRAPH in by_look else None,
         )
 
 
@@ -232,32 +231,32 @@ def _stacks(path: Path) -> Counter[stacks.Frames]:
 
 def _work_figure(profiles: Sequence[Profile]) -> Figure:
     caption = "Shares of the time in which Python works"
-    table = _shares_table(caption, "Activity", profiles, [of.work for of in profiles])
+    table = _shares_table(caption, "Activity", profiles, [profile.work for profile in profiles])
     names = [str(name) for name, *_ in table.rows]
     series = [
-        measured(one.label, source, names, list(map(one.share, names)), factor=100, shape="rows")
-        for one, source in zip(profiles, _SOURCES, strict=False)
+        measured(p.label, source, names, list(map(p.share, names)), factor=100, shape="rows")
+        for p, source in zip(profiles, _SOURCES, strict=False)
     ]
     rows: list[Sequence[Cell]] = [
         *table.rows,
         ["samples", *(f"{profile.work_samples:,}" for profile in profiles)],
         ["samples with the lock held (%)", *(100 * profile.held for profile in profiles)],
     ]
-    told = (
+    caption = (
         f"Shares by mode and threads; the largest is {names[0]}. Lines are 95 % intervals, as if "
         "samples were independent, which they are not quite."
     )
     x, table = Axis("share / %"), replace(table, rows=rows)
-    return figure("What Python works on", told, x, Axis(""), series, table)
+    return figure("What Python works on", caption, x, Axis(""), series, table)
 
 
 def _shares_table(
-    caption: str, heading: str, profiles: Sequence[Profile], of: Sequence[Mapping[str, float]]
+    caption: str, heading: str, profiles: Sequence[Profile], shares: Sequence[Mapping[str, float]]
 ) -> Table:
-    """A row for each activity, those of large shares first, with its share in each case."""
-    total = {name: sum(each.get(name, 0.0) for each in of) for each in of for name in each}
+    """Make a table of the share of each activity in each case, those of large shares first."""
+    total = {name: sum(case.get(name, 0.0) for case in shares) for case in shares for name in case}
     names = sorted(total, key=lambda name: (name == stacks.OTHER, -total[name], name))
-    rows: list[list[Cell]] = [[name, *(100 * each.get(name, 0.0) for each in of)] for name in names]
+    rows: list[list[Cell]] = [[n, *(100 * case.get(n, 0.0) for case in shares)] for n in names]
     return Table(caption, (heading, *_labels(profiles)), rows)
 
 
@@ -278,9 +277,9 @@ _NEAREST: Mapping[str, tuple[str, Sequence[str]]] = {
 def _study_table(profiles: Sequence[Profile]) -> Table:
     rows: list[list[Cell]] = []
     for action, percent in published.ACTIVITIES.items():
-        told, activities = _NEAREST[action]
-        ours = [100 * of.share(*activities).value if activities else None for of in profiles]
-        rows.append([action, percent, told, *ours])
+        nearest, activities = _NEAREST[action]
+        ours = [100 * p.share(*activities).value if activities else None for p in profiles]
+        rows.append([action, percent, nearest, *ours])
     columns = ("The study's action", "Study (%)", "Nearest of ours", *_labels(profiles))
     note = "The study sampled BigchainDB 2.0.0a6 on Python 3.6 with Pyflame; ours is with py-spy."
     return Table("Shares of study 002 and of this service", columns, rows, note)

@@ -104,12 +104,11 @@ ALL = [(f"{THREAD};{ADD};{WAIT}", 50), (THREAD, 30), (f"{THREAD};{ADD}", 20)]
 def made(folder: Path, held: list[tuple[str, int]], threads: list[tuple[str, int]]) -> Results:
     results = results_of("profile", folder)
     with results.table("recordings", profile.RecordingLine) as table:
-        for look, of in (("lock", held), ("all", threads)):
-            text = "".join(f"{stack} {count}\n" for stack, count in of)
+        for look, stacks_seen in (("lock", held), ("all", threads)):
+            text = "".join(f"{stack} {count}\n" for stack, count in stacks_seen)
             (folder / f"{look}.txt").write_text(text, encoding="utf-8")
-            samples = sum(count for _, count in of)
-            of_file = look, f"{look}.txt", 50, 200, samples, 0
-            table.add(profile.RecordingLine("async-100", "async", 100, *of_file))
+            file = look, f"{look}.txt", 50, 200, sum(count for _, count in stacks_seen), 0
+            table.add(profile.RecordingLine("async-100", "async", 100, *file))
     with results.table("roles", ("run", "role", "cpu_s", "wall_s")) as table:
         table.write(run="async-100", role="miner", cpu_s=1.0, wall_s=4.0)
     return results
@@ -119,11 +118,9 @@ def test_shares_are_those_of_the_samples(tmp_path: Path) -> None:
     results = made(tmp_path / "r", HELD, ALL)
     analyse(results)
     metrics = {metric["name"]: metric for metric in results.summary()["metrics"]}
-    found = {
-        name: metrics[f"share[async, 100 threads, {name}]"]["value"]
-        for name in ("validation", "canonical bytes and hash", "other")
-    }
-    assert found == {"validation": 0.1, "canonical bytes and hash": 0.3, "other": 0.6}
+    shares = {"validation": 0.1, "canonical bytes and hash": 0.3, "other": 0.6}
+    for name, share in shares.items():
+        assert metrics[f"share[async, 100 threads, {name}]"]["value"] == share
     validation = metrics["share[async, 100 threads, validation]"]
     assert validation["low"] == pytest.approx(0.0552, abs=1e-4)  # Wilson, 10 of 100
     assert validation["high"] == pytest.approx(0.1744, abs=1e-4)
