@@ -129,23 +129,12 @@ def _busiest_worker(service: Service, settle_s: float) -> int:
 class Profile:
     """Holds the shares of activities in a case."""
 
-    mode: str
-    threads: int
+    case: str  # its mode and threads, in words
     work: Mapping[str, float]  # of the samples in which a thread held Python's lock
     work_samples: int
     waits: Mapping[str, float]  # of the samples of all threads
     held: float  # of the attempts to sample, those that found the lock held
     graph: str | None  # file of the flame graph
-
-    @property
-    def label(self) -> str:
-        """Return what tables call the case."""
-        return f"{self.mode}, {self.threads}"
-
-    @property
-    def case(self) -> str:
-        """Return what sentences call the case."""
-        return f"mode={self.mode}, {self.threads} threads"
 
     @property
     def largest(self) -> list[tuple[str, float]]:
@@ -212,8 +201,7 @@ def _profiles(results: Results) -> Iterator[Profile]:
             continue
         line, waits = by_look[LOCK], stacks.shares(threads, stacks.WAITS)
         yield Profile(
-            line.mode,
-            line.threads,
+            f"{line.mode}, {line.threads} threads",
             stacks.shares(held, stacks.WORK),
             held.total(),
             {AT_WORK if name == stacks.OTHER else name: share for name, share in waits.items()},
@@ -234,7 +222,7 @@ def _work_figure(profiles: Sequence[Profile]) -> Figure:
     table = _shares_table(caption, "Activity", profiles, [profile.work for profile in profiles])
     names = [str(name) for name, *_ in table.rows]
     series = [
-        measured(p.label, source, names, list(map(p.share, names)), factor=100, shape="rows")
+        measured(p.case, source, names, list(map(p.share, names)), factor=100, shape="rows")
         for p, source in zip(profiles, _SOURCES, strict=False)
     ]
     rows: list[Sequence[Cell]] = [
@@ -257,11 +245,7 @@ def _shares_table(
     total = {name: sum(case.get(name, 0.0) for case in shares) for case in shares for name in case}
     names = sorted(total, key=lambda name: (name == stacks.OTHER, -total[name], name))
     rows: list[list[Cell]] = [[n, *(100 * case.get(n, 0.0) for case in shares)] for n in names]
-    return Table(caption, (heading, *_labels(profiles)), rows)
-
-
-def _labels(profiles: Sequence[Profile]) -> list[str]:
-    return [f"{profile.label} (%)" for profile in profiles]
+    return Table(caption, (heading, *(f"{profile.case} (%)" for profile in profiles)), rows)
 
 
 _NEAREST: Mapping[str, tuple[str, Sequence[str]]] = {
@@ -280,7 +264,8 @@ def _study_table(profiles: Sequence[Profile]) -> Table:
         nearest, activities = _NEAREST[action]
         ours = [100 * p.share(*activities).value if activities else None for p in profiles]
         rows.append([action, percent, nearest, *ours])
-    columns = ("The study's action", "Study (%)", "Nearest of ours", *_labels(profiles))
+    cases = (f"{profile.case} (%)" for profile in profiles)
+    columns = ("The study's action", "Study (%)", "Nearest of ours", *cases)
     note = "The study sampled BigchainDB 2.0.0a6 on Python 3.6 with Pyflame; ours is with py-spy."
     return Table("Shares of study 002 and of this service", columns, rows, note)
 
@@ -288,7 +273,7 @@ def _study_table(profiles: Sequence[Profile]) -> Table:
 def _metrics(profiles: Sequence[Profile]) -> Iterator[Metric]:
     for profile in profiles:
         for name in (stacks.VALIDATION, stacks.HASHING, *stacks.MEMPOOL, stacks.OTHER):
-            yield profile.share(name).metric(f"share[{profile.label} threads, {name}]", "")
+            yield profile.share(name).metric(f"share[{profile.case}, {name}]", "")
 
 
 EXPERIMENT = Experiment(

@@ -278,7 +278,7 @@ class TestTurns:
         random, covered = Random(4), []
         for _ in range(self.TRIALS):
             work = {"index": sum(random.random() < p for _ in range(500)) / 500}
-            profile = Profile("async", 100, work, 500, {}, 1.0, None)
+            profile = Profile("async, 100 threads", work, 500, {}, 1.0, None)
             found = profile.share("index")
             covered.append((found.low or 0.0) <= p <= (found.high or 0.0))
         assert share(covered) >= 0.92
