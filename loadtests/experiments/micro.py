@@ -231,12 +231,13 @@ def analyse(results: Results) -> Report:
 
 def timed_programs(results: Results) -> list[Timed]:
     """Return the programs that did their tasks, in the order of PROGRAMS."""
-    is_accepted = accepted_by_run(results)
+    judged = accepted_by_run(results)
     lines = grouped(results.lines(PROCESSES, ProcessLine), lambda line: line.program)
     processes = []
     for own in (lines.get(program.key, []) for program in PROGRAMS):
         start_s = median([line.wall_s for line in own if not line.times] or [0.0])
-        processes += [Process(line, start_s, is_accepted[line.run]) for line in own if line.times]
+        done = (line for line in own if line.times)
+        processes += [Process(line, start_s, judged.get(line.run, False)) for line in done]
     return Timed.of_each(processes, lambda process: process.line.program)
 
 

@@ -111,6 +111,16 @@ def test_a_busy_machine_decides_nothing(tmp_path: Path) -> None:
     assert all(metric["low"] is None for metric in results.summary()["metrics"])
 
 
+def test_a_process_that_was_not_judged_does_not_count(tmp_path: Path) -> None:
+    results = made_up(tmp_path)
+    runs = results.folder / "runs.csv"
+    runs.write_text("".join(runs.read_text().splitlines(keepends=True)[:-1]))
+    analyse(results)
+    metrics = {metric["name"]: metric for metric in results.summary()["metrics"]}
+    last = metrics["wall_per_100000[validations, jsonschema]"]
+    assert last["value"] == pytest.approx(30.1015)  # the mean of the first two
+
+
 def test_without_work_there_is_nothing_to_report(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="has no process that did round trips"):
         made_up(tmp_path, repeats=0)
