@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -18,26 +19,33 @@ from loadtests.experiments.mixed_clients import (
 from loadtests.experiments.mixed_clients_measurements import HTTP, LOCAL, Plan, PlanLine
 from loadtests.experiments.running import analyse, run
 from loadtests.generation import run as generation_run
-from loadtests.generation.rows import Row, closed_index, closed_window
+from loadtests.generation.interactions import step_index, whole
+from loadtests.generation.rows import Row, closed_window
 from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.generation.run import RunRecord, append_verdict
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
+from loadtests.scenarios import STEPS
+from tests.loadtests.experiments.made_up import judge as judge_runs
+from tests.loadtests.experiments.made_up import keep, results_of
 
 CORES = 2
 SERVICE_S = 0.01
 
 
-def a_run(customers: int, response_s: float, *, counts: bool = True) -> MixedRun:
-    """Customers who are all answered after the same time."""
-    rows = [
-        Row("r", closed_index(customer, n), "k", at, at, None, at + response_s, None, 200, "")
-        for customer in range(customers)
-        for n in range(20)
+def steps(run: str, customers: int, response_s: float) -> list[Row]:
+    """The requests of customers who are all answered after the same time, 20 of each."""
+    return [
+        Row(run, step_index(customer, n, 0), "rare:5", at, at, None, at + response_s, None, 200, "")
+        for customer, n in product(range(customers), range(20))
         for at in [n * response_s]
     ]
+
+
+def a_run(customers: int, response_s: float, *, counts: bool = True) -> MixedRun:
     line = PlanLine("r", HTTP, 100, customers, 2, 18, 100, 100 * SERVICE_S)
-    return MixedRun(line, closed_window(rows, warm_up=2), None, counts)
+    window = closed_window(whole(steps("r", customers, response_s), STEPS), warm_up=2)
+    return MixedRun(line, window, None, counts)
 
 
 def curves_of(runs: list[MixedRun]) -> list[Curve]:
@@ -76,6 +84,29 @@ class TestComparing:
         bounds_per_s = [curve.most_per_s(customers) for customers in (1, 60)]
         assert bounds_per_s == pytest.approx([1 / curve.bottleneck_s] * 2)
         assert curves_of(runs[:1]) == []
+
+
+def test_findings_compare_places_and_lengths_of_the_ledger(tmp_path: Path) -> None:
+    results = results_of("mixed-clients", tmp_path, cores=CORES)
+    responses_s = {(LOCAL, 0): 0.01, (HTTP, 0): 0.03, (LOCAL, 100): 0.02, (HTTP, 100): 0.06}
+    lines = [
+        PlanLine(f"{place}-{blocks}-{customers}", place, blocks, customers, 2, 18, 20, 0.001)
+        for (place, blocks), customers in product(responses_s, (1, 2))
+    ]
+    with results.table("plan", PlanLine) as plan:
+        for line in lines:
+            plan.add(line)
+            response_s = responses_s[line.place, line.blocks]
+            keep(results, steps(line.run, line.customers, response_s))
+    judge_runs(results, {line.run: True for line in lines})
+    analyse(results)
+    findings = "\n".join(results.summary()["findings"])
+    for text in (
+        "0 blocks: latency over HTTP is that in process times 3 at N = 1, 3 at N = 2.",
+        "In process, N = 2: with 100 blocks latency is 2.00 times that with 0.",
+        "100 blocks, over HTTP: the highest throughput is 33/s, at N = 2 on 2 cores",
+    ):
+        assert text in findings
 
 
 SECOND = "http-0-3-01"  # the run that is made second
