@@ -10,14 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice, product, repeat
 
-from loadtests.experiments.client_server_systems import (
-    KNOWN,
-    KNOWN_SERVICE_TIME_S,
-    SYSTEMS,
-    Rig,
-    named,
-    request,
-)
+from loadtests.experiments import client_server_systems as systems
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.run import Generator, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request, arrivals, demanded, gamma_demands
@@ -81,15 +74,15 @@ class Measuring:
     plan: Plan
     counts: Sequence[int]
     loads: Loads
-    rig: Rig
+    rig: systems.Rig
     generator: Generator
     points: TableWriter
 
     def measure(self, system: str, start: Start, kinds: Iterable[str] = ()) -> None:
         """Measure these request types, or all, each in as many groups as --reps says."""
         reps = self.run.options.reps or 1
-        for kind, rep in product(kinds or SYSTEMS[system].templates, range(1, reps + 1)):
-            self.run.say(f"{named(system, kind)}, {rep} of {reps}")
+        for kind, rep in product(kinds or systems.SYSTEMS[system].templates, range(1, reps + 1)):
+            self.run.say(f"{systems.named(system, kind)}, {rep} of {reps}")
             Group(self, system, kind, rep).measure(start)
 
 
@@ -99,7 +92,7 @@ def measuring(run: Run, plan: Plan, counts: Sequence[int], loads: Loads) -> Iter
     generator_check.check(run)
     generator = Generator(run.results.folder, run.options.seed, run.say)
     with run.results.table(POINTS, PointLine) as points:
-        yield Measuring(run, plan, counts, loads, Rig(run), generator, points)
+        yield Measuring(run, plan, counts, loads, systems.Rig(run), generator, points)
 
 
 def already(target: Target) -> Start:
@@ -145,8 +138,8 @@ class Group:
     def _lines(self, before: Calibration, servers: int, *, is_first: bool) -> list[PointLine]:
         """Return the runs to be made. E[S] of the known server is its sleep and its overhead."""
         service_s, plan = before.mean_s, self.measuring.plan
-        if self.system == KNOWN and before.overhead_s is not None:
-            service_s = KNOWN_SERVICE_TIME_S + before.overhead_s
+        if self.system == systems.KNOWN and before.overhead_s is not None:
+            service_s = systems.KNOWN_SERVICE_TIME_S + before.overhead_s
         loads = self.measuring.loads(self.system, service_s, servers)
         runs = [(LOAD, name, rate_per_s, plan.load) for name, rate_per_s in loads]
         if is_first and plan.alone:
@@ -177,9 +170,9 @@ class Group:
     def _requests(self, purpose: str) -> Iterator[Request]:
         """Draw requests without end. Each purpose has its own random numbers."""
         run = self.measuring.run
-        if self.system == KNOWN:
+        if self.system == systems.KNOWN:
             random = run.random(f"{purpose} demands")
-            return demanded(gamma_demands(KNOWN_SERVICE_TIME_S, 1, random))
+            return demanded(gamma_demands(systems.KNOWN_SERVICE_TIME_S, 1, random))
         random, flights = run.random(f"{purpose} requests"), self.measuring.rig.flights
-        template = SYSTEMS[self.system].templates[self.kind]
-        return (request(flights, self.kind, template, random) for _ in repeat(None))
+        template = systems.SYSTEMS[self.system].templates[self.kind]
+        return (systems.request(flights, self.kind, template, random) for _ in repeat(None))

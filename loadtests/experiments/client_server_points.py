@@ -23,14 +23,8 @@ from statistics import fmean
 
 import numpy as np
 
+from loadtests.experiments import client_server_systems as systems
 from loadtests.experiments.client_server_measurements import ALONE, POINTS, PointLine
-from loadtests.experiments.client_server_systems import (
-    KNOWN,
-    KNOWN_SERVICE_TIME_S,
-    SYSTEMS,
-    named,
-    sizes,
-)
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import Arrival, load
@@ -75,14 +69,14 @@ class Alone:
     def mean_s(self) -> float:
         """Return E[S] in s: measured, or for the known server its mean sleep plus the overhead."""
         if self.overhead_s is not None:
-            return KNOWN_SERVICE_TIME_S + self.overhead_s
+            return systems.KNOWN_SERVICE_TIME_S + self.overhead_s
         return fmean(self.times_s)
 
     @cached_property
     def cv(self) -> float:
         """Return the coefficient of variation."""
         if self.overhead_s is not None:
-            return KNOWN_SERVICE_TIME_S / self.mean_s
+            return systems.KNOWN_SERVICE_TIME_S / self.mean_s
         return summary(self.times_s).cv
 
     @property
@@ -96,7 +90,7 @@ class Alone:
         if arrival.demand_s is not None and self.overhead_s is not None:
             return max(LEAST_COMPUTED_S, arrival.demand_s + self.overhead_s)
         if self.line_s:
-            return max(LEAST_COMPUTED_S, float(np.dot(self.line_s, sizes(arrival.body))))
+            return max(LEAST_COMPUTED_S, float(np.dot(self.line_s, systems.sizes(arrival.body))))
         return self.mean_s
 
     def draw_s(self, schedule: Sequence[Arrival], random: Random) -> list[float]:
@@ -111,7 +105,7 @@ def fit_alone(times_s: Sequence[float], schedule: Sequence[Arrival]) -> Alone:
     demands_s = [arrival.demand_s for arrival in schedule if arrival.demand_s is not None]
     if len(demands_s) == len(times_s):
         overhead_s = fmean(times_s) - fmean(demands_s)
-    line_s, r2 = line_through(times_s, [sizes(arrival.body) for arrival in schedule])
+    line_s, r2 = line_through(times_s, [systems.sizes(arrival.body) for arrival in schedule])
     alone = Alone(times_s, line_s, r2, overhead_s)
     left_s = np.array(times_s) - [alone.expected_s(arrival) for arrival in schedule]
     return replace(alone, left_s=(left_s - left_s.mean()).tolist())
@@ -188,12 +182,12 @@ class Point(Repeated[OneRun]):
     @property
     def title(self) -> str:
         """Return what reports call its system."""
-        return SYSTEMS[self.line.system].title
+        return systems.SYSTEMS[self.line.system].title
 
     @property
     def name(self) -> str:
         """Return what reports call its system and request type."""
-        return named(self.line.system, self.line.kind)
+        return systems.named(self.line.system, self.line.kind)
 
     @property
     def alone(self) -> Alone:
@@ -251,7 +245,7 @@ class Point(Repeated[OneRun]):
     @cached_property
     def shared(self) -> Replayed | None:
         """Replay the runs through the machine's shared cores; None for the server that sleeps."""
-        if self.line.system == KNOWN:
+        if self.line.system == systems.KNOWN:
             return None
         return self._replayed(Queue(self.cores, is_shared=True))
 

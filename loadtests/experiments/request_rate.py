@@ -8,19 +8,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from loadtests.experiments import client_server_report as report
+from loadtests.experiments import client_server_systems as systems
 from loadtests.experiments.client_server_measurements import ALONE, LOAD, Plan, already, measuring
 from loadtests.experiments.client_server_points import Point, points
-from loadtests.experiments.client_server_systems import (
-    AVERAGE,
-    INDEXED,
-    KINDS,
-    KNOWN,
-    POSITION,
-    SCAN,
-    SELECT,
-    SERVICE,
-    WRITE,
-)
 from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.grouping import grouped
 from loadtests.lab import generator_check
@@ -35,12 +25,12 @@ FULL = Plan(calibration=100, alone=200, load=1000, alone_s=120)
 SERVERS = 3
 QUICK_SHARES, FULL_SHARES = (0.8,), (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 FIGURES = {
-    AVERAGE: "Figure 2",
-    SELECT: "Figure 3",
-    WRITE: "Figure 4",
+    systems.AVERAGE: "Figure 2",
+    systems.SELECT: "Figure 3",
+    systems.WRITE: "Figure 4",
     KNOWN_KIND: "What the model describes",
 }
-QUICK_KINDS: tuple[str, ...] = (AVERAGE,)  # of systems that are asked all three in full
+QUICK_KINDS: tuple[str, ...] = (systems.AVERAGE,)  # of systems that are asked all three in full
 
 
 def measure(run: Run) -> None:
@@ -48,17 +38,17 @@ def measure(run: Run) -> None:
     plan = run.choose(QUICK, FULL)
     loads = partial(rates, run.choose(QUICK_SHARES, FULL_SHARES), run.results)
     kinds = run.choose(QUICK_KINDS, ())
-    with measuring(run, plan, [SERVERS], loads) as systems:
-        rig = systems.rig
-        systems.measure(KNOWN, rig.known)
+    with measuring(run, plan, [SERVERS], loads) as session:
+        rig = session.rig
+        session.measure(systems.KNOWN, rig.known)
         with rig.database(SERVERS) as database:
-            systems.measure(POSITION, already(database))
+            session.measure(systems.POSITION, already(database))
             database.create_indexes()
-            systems.measure(INDEXED, already(database), kinds)
+            session.measure(systems.INDEXED, already(database), kinds)
         with rig.service(workers=SERVERS) as service:
-            systems.measure(SERVICE, already(service), kinds)
+            session.measure(systems.SERVICE, already(service), kinds)
         if not run.options.quick:
-            systems.measure(SCAN, partial(rig.service, answer_cache_bytes=0))
+            session.measure(systems.SCAN, partial(rig.service, answer_cache_bytes=0))
 
 
 def rates(
@@ -69,7 +59,7 @@ def rates(
     What needs a processor has no more servers than there are cores. If the highest rate is more
     than the generator was proven to send in this session, all are lowered in proportion.
     """
-    busy = servers if system == KNOWN else min(servers, len(os.sched_getaffinity(0)))
+    busy = servers if system == systems.KNOWN else min(servers, len(os.sched_getaffinity(0)))
     capacity_per_s = min(busy / service_s, _proven_per_s(results) / max(shares))
     return [(f"{share:g}", share * capacity_per_s) for share in shares]
 
@@ -82,16 +72,18 @@ def analyse(results: Results) -> Report:
     """Report the study's figures 1 to 4 for each system."""
     every = points(results)
     loads = [point for point in every if point.line.role == LOAD]
-    alone = [p for kind in KINDS for p in every if (p.line.role, p.line.kind) == (ALONE, kind)]
+    alone = [
+        p for kind in systems.KINDS for p in every if (p.line.role, p.line.kind) == (ALONE, kind)
+    ]
     sections, curves = [Section("Without waiting", parts=_by_type(alone))], []
     for kind, number in FIGURES.items():
-        systems = _by_system(every, kind)
+        groups = _by_system(every, kind)
         capped = _capped(kind, loads, _proven_per_s(results)) if kind != KNOWN_KIND else []
-        figures = [_figure(number, system) for system in systems]
+        figures = [_figure(number, system) for system in groups]
         sections.append(Section(f"{number}: {kind}", capped, figures))
-        curves += [counted for counted in map(accepted, systems) if len(counted) > 1]
+        curves += [counted for counted in map(accepted, groups) if len(counted) > 1]
     findings = report.SENTENCES("request_rate", curves=curves)
-    findings += report.SENTENCES("query_type", kinds=KINDS, points=accepted(alone))
+    findings += report.SENTENCES("query_type", kinds=systems.KINDS, points=accepted(alone))
     return report.report(every, findings, sections)
 
 

@@ -43,8 +43,8 @@ LIKELY = {
 def measure(run: Run) -> None:
     """Calibrate, measure for half a minute, and calibrate again; quick: half as long, once."""
     plan = run.choose(QUICK, FULL)
-    with measuring(run, plan, [1], lambda _, s, __: [("load", UTILISATION / s)]) as systems:
-        systems.measure(KNOWN, systems.rig.known)
+    with measuring(run, plan, [1], lambda _, s, __: [("load", UTILISATION / s)]) as session:
+        session.measure(KNOWN, session.rig.known)
 
 
 def analyse(results: Results) -> Report:

@@ -27,12 +27,12 @@ CORES_SHARE = 0.65  # share of the cores; the rest is for the generator
 def measure(run: Run) -> None:
     """Measure three systems at the same rate for every m."""
     counts = run.choose(QUICK_SERVERS, FULL_SERVERS)
-    with measuring(run, run.choose(QUICK, FULL), counts, _load) as systems:
-        rig = systems.rig
-        systems.measure(KNOWN, rig.known)
+    with measuring(run, run.choose(QUICK, FULL), counts, _load) as session:
+        rig = session.rig
+        session.measure(KNOWN, rig.known)
         with rig.database(counts[0]) as database:
-            systems.measure(POSITION, partial(_with_workers, database), [AVERAGE])
-        systems.measure(SCAN, partial(rig.service, answer_cache_bytes=0))
+            session.measure(POSITION, partial(_with_workers, database), [AVERAGE])
+        session.measure(SCAN, partial(rig.service, answer_cache_bytes=0))
 
 
 def _with_workers(database: Database, workers: int) -> "nullcontext[Database]":
