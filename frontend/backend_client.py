@@ -92,7 +92,7 @@ class Backend:
         return self._object(self._first_answer(path, params=dict(parameters or {})))
 
     def answers_of_all(self, path: str) -> list[tuple[str, Json | None]]:
-        """The address of each backend with the JSON at `path`; None if it does not answer."""
+        """Return each backend's address with the JSON at `path`, None if it does not answer."""
         return [(url, self._answer_or_none(url, path)) for url in self.urls]
 
     def _answer_or_none(self, url: str, path: str) -> Json | None:
@@ -160,7 +160,10 @@ class Backend:
             raise BackendAway(self.url, f"the answer is not JSON ({error})") from error
 
     def _first_answer(self, path: str, **how: Any) -> requests.Response:
-        """The first good answer of a backend, or the first problem. Raises BackendAway, Refused."""
+        """Return the first good answer of a backend, or the first problem.
+
+        Raises BackendAway, Refused.
+        """
         problems: list[BackendAway | Refused] = []
         for url in self._in_turn():
             try:
@@ -178,7 +181,7 @@ class Backend:
         raise problems[0]
 
     def _in_turn(self) -> list[str]:
-        """All backends: that of this page first, and those that did not answer lately last."""
+        """Return all backends: that of this page first, and those without an answer lately last."""
         at, now_s = self._local.at, time.monotonic()
         urls = [*self.urls[at:], *self.urls[:at]]
         return sorted(urls, key=lambda url: self._away_until_s.get(url, 0.0) > now_s)
@@ -233,7 +236,7 @@ def _refused(answer: requests.Response) -> Refused:
 
 
 def _reason(error: requests.RequestException) -> str:
-    """The innermost error of a chain, which says what happened, without addresses in memory."""
+    """Return the innermost error of a chain, as it happened, without addresses in memory."""
     cause: BaseException = error
     while (deeper := cause.__cause__ or cause.__context__) is not None:
         cause = deeper

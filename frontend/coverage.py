@@ -60,7 +60,7 @@ class Coverage:
     airports: tuple[Airport, ...]
 
     def covers(self, day: str) -> bool:
-        """Whether `day` (YYYY-MM-DD) lies between the first and the last day with flights."""
+        """Return whether `day` (YYYY-MM-DD) lies between the first and last day with flights."""
         return bool(self.first_date and self.last_date and self.first_date <= day <= self.last_date)
 
     @cached_property
@@ -131,7 +131,7 @@ class CoverageKeeper:
         return up_to
 
     def last_known(self) -> Coverage:
-        """The coverage now; without an answer of the backend the last one, or an empty one."""
+        """Return the coverage now; without an answer the last one, or an empty one."""
         try:
             return self.now()
         except (BackendAway, Refused):

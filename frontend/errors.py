@@ -51,7 +51,7 @@ class Refused(FrontendError):
 
     @classmethod
     def parameter(cls, name: str, value: object, reason: str) -> "Refused":
-        """The refusal of a parameter of a page, in the form that the backend uses for its own."""
+        """Return the refusal of a page's parameter, in the form that the backend uses."""
         detail = f"{name} {value!r}: {reason}"
         return cls({"field": name, "value": value, "detail": detail}, 400)
 
@@ -62,7 +62,7 @@ class Refused(FrontendError):
         return list(dict.fromkeys(names)) or ([self.field] if self.field else [])
 
     def describe(self, field: str) -> str:
-        """What is wrong with `field`, with its name; what is wrong at all if it has no errors."""
+        """Return what is wrong with `field`, with its name; what is wrong at all without errors."""
         reason = self._errors_of(field)
         return f"{field} {reason}" if reason else self.detail
 

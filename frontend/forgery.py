@@ -23,7 +23,7 @@ class ForeignForm(Forbidden):
 
 
 def is_from_own_page(headers: Headers) -> bool:
-    """Whether a request comes from a page at the address that it is sent to, by its headers."""
+    """Return whether a request's headers say that it comes from a page at its own address."""
     if (site := headers.get("Sec-Fetch-Site")) is not None:
         return site in OWN_PAGES
     source = headers.get("Origin") or headers.get("Referer", "")

@@ -65,7 +65,10 @@ class FormRequest(Generic[Answer]):
 
 
 def filled_in(values: Values) -> dict[str, str]:
-    """The fields of a form that are not empty, without spaces around. Browsers send all fields."""
+    """Return the fields of a form that are not empty, without spaces around.
+
+    Browsers send all fields.
+    """
     return {name: text.strip() for name, text in values.items() if text.strip()}
 
 

@@ -54,7 +54,10 @@ def json_twin(answer: Any) -> Response:
 
 
 def _csv_twin(twin: Twin) -> Response:
-    """The rows as CSV with a header (RFC 4180). Spreadsheets take no text in it for a formula."""
+    """Return the rows as CSV with a header (RFC 4180).
+
+    Spreadsheets take no text in it for a formula.
+    """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(twin.columns)

@@ -421,7 +421,7 @@ def _date(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """A value in an address: a day as the service reads it, and true instead of True."""
+    """Return a value in an address: a day as the service reads it, and true instead of True."""
     if isinstance(value, date):
         return f"{value:%Y-%m-%d}"
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -580,7 +580,7 @@ class Client:
         return self._asked(Count, "/flight_counter", asked, options)
 
     def _asked(self, kind: type[Made], path: str, asked: Json, options: Any) -> Made:
-        """An answer, the block up to which it counts, and its groups."""
+        """Return an answer, the block up to which it counts, and its groups."""
         answer = self._get(path, {**asked, **options})
         as_of = _made(AsOf, _part(answer, "as_of", dict))
         groups = answer.get(f"by_{options.get('group_by')}", [])
@@ -591,7 +591,7 @@ class Client:
     def flights(
         self, first_day: Day, last_day: Day, carrier: int | None = None, **options: Unpack[Cities]
     ) -> Iterator[Json]:
-        """The mined flights between two dates, oldest id first, all as of one block."""
+        """Yield the mined flights between two dates, oldest id first, all as of one block."""
         cursor = 0
         asked = {"first_day": first_day, "last_day": last_day, "carrier": carrier, **options}
         asked |= {"format": "ndjson", "limit": FLIGHTS_PER_PAGE}
@@ -609,7 +609,7 @@ class Client:
         return _part(answer, "suggestions", list)
 
     def coverage(self) -> Json:
-        """The first and last day, the carriers, and the airports of the ledger."""
+        """Return the first and last day, the carriers, and the airports of the ledger."""
         answer = self._get("/coverage")
         _part(answer, "carriers", list)
         return answer
@@ -617,34 +617,34 @@ class Client:
     # --- proofs, as scripts/verify.py takes them from a file
 
     def transaction_proof(self, transaction_id: int) -> bytes:
-        """The proof that a transaction is in the ledger, at its place and with every value."""
+        """Return the proof that a transaction is in the ledger, at its place, with every value."""
         return self._content(f"/transactions/{transaction_id}/proof")
 
     def answer_proof(self, question: Question, **asked: object) -> bytes:
-        """The proof of an answer. asked: what is asked, as by the method for this question."""
+        """Return the proof of an answer to what is `asked`, as by the method for the question."""
         return self._content(f"/{question}/proof", asked)
 
     def growth_proof(self, older: int, newer: int | None = None) -> bytes:
-        """The proof that the log of `newer` blocks, or all, begins with that of `older` blocks."""
+        """Return the proof that the log of `newer` blocks, or all, begins with that of `older`."""
         return self._content("/proofs/consistency", {"from": older, "to": newer})
 
     def checkpoint(self) -> bytes:
-        """The signed root of the log; keep one, and later proofs can be compared with it."""
+        """Return the signed root of the log; keep one, and later proofs can be compared with it."""
         return self._content("/log/checkpoint")
 
     # --- the chain
 
     def tip(self) -> Tip:
-        """The state of the ledger: its newest block, and how many flights are pending."""
+        """Return the state of the ledger: its newest block, and how many flights are pending."""
         return _made(Tip, self._get("/tip"))
 
     def block(self, height: int) -> Block:
-        """The block at `height`."""
+        """Return the block at `height`."""
         block = _part(self._get(f"/blocks/{height}"), "block", dict)
         return _made(Block, block, header=_made(Header, block))
 
     def blocks(self, before: int | None = None) -> Iterator[Header]:
-        """The headers of all blocks, newest first. before: only blocks below this height.
+        """Yield the headers of all blocks, newest first. before: only blocks below this height.
 
         Raises Problem at a block that is damaged; to go on below it, ask anew with its height.
         """
@@ -660,7 +660,7 @@ class Client:
                 return
 
     def transaction(self, transaction_id: int | str) -> Entry:
-        """A transaction, pending or mined, by its id; in a cluster also by the path `receipt`."""
+        """Return a transaction, pending or mined, by its id, or in a cluster by its `receipt`."""
         is_id = isinstance(transaction_id, int)
         answer = self._get(f"/transactions/{transaction_id}" if is_id else str(transaction_id))
         is_mined = answer.get("block") is not None
@@ -765,7 +765,7 @@ class Client:
         return self._send(_Request(path, parameters or {})).content
 
     def _lines(self, path: str, parameters: Mapping[str, object]) -> list[Json]:
-        """The lines of an export, the last of which says that it is complete."""
+        """Return the lines of an export, the last of which says that it is complete."""
         try:
             rows = [json.loads(line) for line in self._content(path, parameters).splitlines()]
         except (ValueError, RecursionError):
@@ -849,7 +849,7 @@ def _translated(
 
 
 def _body(response: requests.Response) -> Json | None:
-    """The JSON object of an answer; None if it is none."""
+    """Return the JSON object of an answer; None if it is none."""
     try:
         body = response.json()
     except (ValueError, RecursionError):
@@ -858,7 +858,7 @@ def _body(response: requests.Response) -> Json | None:
 
 
 def _problem(response: requests.Response) -> Problem:
-    """What an answer says that is no good one."""
+    """Return what an answer says that is no good one."""
     body = _body(response)
     if body is None:
         detail = f"{response.url} did not answer with JSON; is the base_url that of Flightchain?"
@@ -869,7 +869,10 @@ def _problem(response: requests.Response) -> Problem:
 
 
 def _retry_after_s(text: str | None) -> float | None:
-    """The seconds to wait. The header holds a number of seconds or a date (RFC 9110, 10.2.3)."""
+    """Return the seconds to wait.
+
+    The header holds a number of seconds or a date (RFC 9110, 10.2.3).
+    """
     if text is not None and text.strip().isdecimal():
         return float(text)
     moment = parsedate_tz(text or "")
@@ -883,7 +886,7 @@ def _wait_s(error: Problem | Unreachable, attempt: int) -> float:
 
 
 def _faults(errors: object, offset: int = 0) -> list[Json]:
-    """What the errors in an answer say of rows, with their numbers among all flights."""
+    """Return what the errors in an answer say of rows, with their numbers among all flights."""
     known = errors if isinstance(errors, list) else []
     faults = [e for e in known if isinstance(e, dict) and type(e.get("row", 0)) is int]
     return [{**f, "row": f["row"] + offset} if "row" in f else f for f in faults]
@@ -896,7 +899,10 @@ def _printable(text: str) -> str:
 
 
 def _part(answer: object, name: str, kind: type[Made]) -> Made:
-    """A member of an answer. Raises FlightchainError unless it is there, and of this kind."""
+    """Return a member of an answer.
+
+    Raises FlightchainError unless it is there, and of this kind.
+    """
     known = answer if isinstance(answer, dict) else {}
     if name not in known:
         reason = "the service did what was asked, but is of another version than this client"
@@ -917,7 +923,7 @@ def _made(kind: type[Made], answer: Mapping[str, Any], **more: Any) -> Made:
 
 
 def _checked_as(hint: Any) -> Any:
-    """What `isinstance` takes for the type of a member: lists and objects as such, 7 as 7.0."""
+    """Return what `isinstance` takes for the type of a member: lists and objects, 7 as 7.0."""
     if isinstance(hint, UnionType):
         return tuple(map(_checked_as, hint.__args__))
     return (float, int) if hint is float else get_origin(hint) or hint

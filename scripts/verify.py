@@ -50,12 +50,12 @@ def require(is_right: object, reason: str) -> None:
 
 
 def sha256(*parts: bytes) -> bytes:
-    """The hash of parts, one after the other."""
+    """Return the hash of parts, one after the other."""
     return hashlib.sha256(b"".join(parts)).digest()
 
 
 def b64(text: str, size: int = 32) -> bytes:
-    """The bytes that are written so; `size` of them unless that is 0."""
+    """Return the bytes that are written so; `size` of them unless that is 0."""
     data = base64.b64decode(text, validate=True)
     is_right = base64.b64encode(data).decode() == text and size in {0, len(data)}
     require(is_right, f"{text[:50]!r} is not {size or 'some'} bytes in Base64")
@@ -63,7 +63,7 @@ def b64(text: str, size: int = 32) -> bytes:
 
 
 def read(data: bytes, what: str, depth: int, never: str = r"(?<![.\d])\d{16}|[tfNI]") -> Any:
-    """What JSON holds if it is neither large nor deep, and has nothing of `never` beside texts."""
+    """Return what JSON holds if it is neither large nor deep, and has nothing of `never`."""
     bare = TEXT.sub("", text := data.decode()) if len(data) <= MOST_BYTES else "["
     is_small = bare.count(",") < MOST_VALUES and not re.search(never, bare)
     for _ in range(depth):
@@ -73,14 +73,14 @@ def read(data: bytes, what: str, depth: int, never: str = r"(?<![.\d])\d{16}|[tf
 
 
 def parsed(text: str, what: str) -> Any:
-    """The object or array in canonical JSON (RFC 8785), of nothing but integers, texts and null."""
+    """Return what canonical JSON (RFC 8785) of integers, texts and null alone holds."""
     data = read(text.encode(), what, 1, r"\d{16}|[tfNI.e]")
     require(canonical(data) == text, f"{what} is not canonical")
     return data
 
 
 def grown(peaks: Roots, data: bytes) -> Roots:
-    """The roots of a tree's perfect subtrees, by their sizes, after one more leaf."""
+    """Return the roots of a tree's perfect subtrees, by their sizes, after one more leaf."""
     size, peak = 1, sha256(LEAF, data)
     while size in peaks:
         size, peak = 2 * size, sha256(NODE, peaks.pop(size), peak)
@@ -88,12 +88,12 @@ def grown(peaks: Roots, data: bytes) -> Roots:
 
 
 def root_of(peaks: Roots) -> bytes:
-    """The root of the tree that consists of perfect subtrees."""
+    """Return the root of the tree that consists of perfect subtrees."""
     return reduce(lambda b, a: sha256(NODE, a, b), [*peaks.values()][::-1] or [sha256()])
 
 
 def included(hashed: bytes, index: int, size: int, path: list[str]) -> bytes:
-    """The root of the tree of `size` leaves to which a path leads from the hash of leaf `index`."""
+    """Return the root of a tree of `size` leaves to which a path leads from leaf `index`."""
     require(0 <= index < size and (size == 1) == (path == []), "a path does not fit its tree")
     if size == 1:
         return hashed
@@ -104,7 +104,7 @@ def included(hashed: bytes, index: int, size: int, path: list[str]) -> bytes:
 
 
 def extended(old: int, size: int, old_root: bytes, path: list[str]) -> bytes:
-    """The root of the tree of `size` leaves, if a path shows that it begins with an older tree."""
+    """Return the root of the tree of `size` leaves if a path shows that an older one begins it."""
     hashes = [b64(text) for text in list.copy(path)]  # which fails for other kinds
 
     def walk(old: int, size: int, *, is_first: bool) -> tuple[bytes, bytes]:
@@ -123,7 +123,7 @@ def extended(old: int, size: int, old_root: bytes, path: list[str]) -> bytes:
 
 
 def spanned(first: int, leaves: list[str], size: int, beside: list[str]) -> bytes:
-    """The root of the tree of `size` leaves, from adjacent ones and the subtrees beside them."""
+    """Return the root of the tree of `size` leaves from adjacent ones and the subtrees beside."""
     stop, others, known = first + len(leaves), [b64(t) for t in list.copy(beside)], iter(leaves)
 
     def walk(low: int, high: int) -> bytes:
@@ -140,7 +140,10 @@ def spanned(first: int, leaves: list[str], size: int, beside: list[str]) -> byte
 
 
 def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether a key has signed a message (RFC 8032, 5.1.7). Points x/z, y/z are kept as x, y, z."""
+    """Return whether a key has signed a message (RFC 8032, 5.1.7).
+
+    Points x/z, y/z are kept as x, y, z.
+    """
     p, order = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
     d, base = -121665 * pow(121666, -1, p) % p, (4 * pow(5, -1, p) % p).to_bytes(32, "little")
 
@@ -192,14 +195,17 @@ def signed_at(key: str, note: str, kind: str = "log") -> datetime | None:
 
 
 def checkpoint_of(note: str) -> tuple[str, int, bytes]:
-    """The origin, size and root that a checkpoint names. It says nothing of its signatures."""
+    """Return the origin, size and root that a checkpoint names.
+
+    It says nothing of its signatures.
+    """
     origin, n, root = [*note.split("\n"), "", ""][:3]
     require(re.fullmatch("[1-9][0-9]{0,14}", n), f"no checkpoint, no number of blocks: {n[:20]!r}")
     return origin, int(n), b64(root)
 
 
 def header_of(text: str) -> tuple[Json, bytes]:
-    """A header, and its hash, which must show the proof of work."""
+    """Return a header, and its hash, which must show the proof of work."""
     header, hashed = parsed(text, "a header"), sha256(text.encode())
     is_known = header["version"] == 1 and header["transaction_count"] <= 1000 and "-" not in text
     require(is_known, "unknown version")
@@ -208,7 +214,7 @@ def header_of(text: str) -> tuple[Json, bytes]:
 
 
 def chained(lines: Iterator[Json], size: int, roots: Roots) -> Iterator[tuple[Json, Json]]:
-    """Each block with its header, from block 0 on. roots: takes those up to each of them."""
+    """Yield each block with its header, from block 0 on. roots: takes those up to each of them."""
     peaks, below, history, first, at = Roots(), "0" * 64, sha256(), 0, 0
     for block in lines:
         (header, hashed), place = header_of(block["header"]), f"block {len(roots)}"
@@ -224,7 +230,7 @@ def chained(lines: Iterator[Json], size: int, roots: Roots) -> Iterator[tuple[Js
 
 
 def opened(block: Json, header: Json) -> tuple[Json, list[Json]]:
-    """The columns and cells of a block, whose body must be what its header commits to."""
+    """Return the columns and cells of a block, whose body must be what its header commits to."""
     unzip, place = zlib.decompressobj(), f"block {header['height']}"
     first, count = header["first_transaction"], header["transaction_count"]
     body: Any = unzip.decompress(b64(block["body"], 0), 2**16 + 6000 * count) + unzip.unused_data
@@ -251,7 +257,7 @@ def opened(block: Json, header: Json) -> tuple[Json, list[Json]]:
 
 
 def cells_of(columns: Json) -> list[Json]:
-    """The sums of a block's flights, for each carrier and day."""
+    """Return the sums of a block's flights, for each carrier and day."""
     cells: dict[tuple[int, str], list[int]] = {}
     used = (columns[name] for name in (CARRIER, DAY, "CANCELLED", "ARR_DELAY", "DEP_DELAY"))
     for carrier, day, cancelled, late, left in zip(*used, strict=True):
@@ -276,7 +282,7 @@ def shown(block: Json, header: Json, low: Any, high: Any) -> tuple[Json, list[Js
 
 
 def answer_to(asked: Json, blocks: Iterator[tuple[Json, Json]], most: int = MOST_VALUES) -> Json:
-    """The answer to a question, from what blocks show. most: how many flights it has."""
+    """Return the answer to a question, from what blocks show. most: how many flights it has."""
     name, carrier, legs, t = asked["name"], asked.get(CARRIER), list[Json](), dict.fromkeys(SUMS, 0)
     kinds = {field: type(value) for field, value in asked.items() if field != "name"}
     require(kinds in PARAMETERS.get(name, []), f"{name!r} does not have these parameters")
@@ -304,7 +310,7 @@ def answer_to(asked: Json, blocks: Iterator[tuple[Json, Json]], most: int = MOST
 
 
 def proved(head: Json, lines: Iterator[Json], roots: Roots) -> str:
-    """What a proof shows of the blocks below some roots, which it adds to those."""
+    """Return what a proof shows of the blocks below some roots, which it adds to those."""
     kind, size, old = head["kind"], head["size"], head.get("from", 1)
     require(head["flightchain_proof"] == 1 and type(size) is type(old) is int, "an unknown form")
     blocks, below = chained(lines, size, roots), f"blocks 0 to {size - 1}"
@@ -332,7 +338,7 @@ def proved(head: Json, lines: Iterator[Json], roots: Roots) -> str:
 
 
 def checked(path: str, key: str, witnesses: list[str]) -> tuple[Json, Roots]:
-    """What a file proves, and the roots that the log's tree had."""
+    """Return what a file proves, and the roots that the log's tree had."""
     with Path(path).open("rb") as file:
         is_note = file.peek(1)[:1] != b"{"
         lines = (read(row, "a line", 4) for row in iter(lambda: file.readline(MOST_BYTES + 1), b""))

@@ -75,7 +75,10 @@ def decode_header(data: bytes) -> Header:
 
 
 def header_from(data: bytes) -> Header:
-    """The header in `data`. Raises HeaderError unless `data` is exactly its canonical bytes."""
+    """Return the header in `data`.
+
+    Raises HeaderError unless `data` is exactly its canonical bytes.
+    """
     header = decode_header(data)
     try:
         written = header.canonical()

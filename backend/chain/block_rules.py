@@ -141,7 +141,7 @@ def _is_canonical(body: bytes, columns: Columns) -> bool:
 
 
 def _is_in_order_of_appearance(column: Column) -> bool:
-    """Whether the dictionary has each value of the rows once, in order of first appearance."""
+    """Return whether the dictionary has each value of the rows once, in order of appearance."""
     distinct = len(column.values)
     appeared = list(dict.fromkeys(column.codes))
     return appeared == list(range(distinct)) and len(set(column.values)) == distinct

@@ -111,7 +111,7 @@ def columns_of(flights: Sequence[Flight], timestamps: Sequence[int]) -> Columns:
 
 
 def columns_from(rows: Sequence[Sequence[Value]]) -> Columns:
-    """The columns with these row values: a sequence for each of COLUMN_NAMES, in that order."""
+    """Return the columns with these row values: a sequence for each of COLUMN_NAMES, in order."""
     return Columns(len(rows[0]), dict(zip(COLUMN_NAMES, map(column_of, rows), strict=True)))
 
 

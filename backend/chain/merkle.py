@@ -69,7 +69,7 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
 
 
 def inclusion_path(index: int, size: int, root_of: RootOf) -> list[bytes]:
-    """The audit path of leaf `index` of a tree of `size` leaves, whose subtrees `root_of` knows.
+    """Return the audit path of leaf `index` of `size`, where `root_of` knows roots of subtrees.
 
     Raises IndexError if there is no such leaf.
     """
@@ -132,7 +132,7 @@ def _steps(node: int, last: int, siblings: Sequence[bytes]) -> Iterator[tuple[bo
 
 
 def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
-    """The proof that the tree of the first `old_size` leaves is a prefix (RFC 6962 section 2.1.2).
+    """Return the proof that the tree of `old_size` leaves is a prefix (RFC 6962 section 2.1.2).
 
     Raises ValueError unless 0 < old_size <= len(leaves).
     """

@@ -109,7 +109,10 @@ def _ascend(codes: Sequence[int]) -> bool:
 
 
 def empty_state(difficulty_bits: int) -> ChainState:
-    """The state before genesis. Raises ValueError for a difficulty that nobody could mine."""
+    """Return the state before genesis.
+
+    Raises ValueError for a difficulty that nobody could mine.
+    """
     if not 0 <= difficulty_bits <= MAX_DIFFICULTY_BITS:
         raise ValueError(f"difficulty_bits must be between 0 and {MAX_DIFFICULTY_BITS}")
     return ChainState(-1, NO_PREVIOUS, 0, 0, difficulty_bits, Frontier())

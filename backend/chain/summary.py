@@ -39,7 +39,7 @@ class Cell:
     sum_dep_delay: int
 
     def canonical(self) -> bytes:
-        """The bytes that `summary_root` commits to, which are those of `canonical.canonical`."""
+        """Return the bytes that `summary_root` commits to: those of `canonical.canonical`."""
         return _encode(self)
 
 

@@ -96,5 +96,8 @@ def _is_as_noted(connection: apsw.Connection, path: Path, note: Note) -> bool:
 
 
 def frames_in_log(connection: apsw.Connection) -> int:
-    """How many pages the log has that were found good when it was opened. Raises apsw.Error."""
+    """Return how many pages the log has that were found good when it was opened.
+
+    Raises apsw.Error.
+    """
     return connection.wal_checkpoint(mode=_NOOP)[0]

@@ -188,7 +188,10 @@ class Connections:
         return opened
 
     def _opened(self, path: Path) -> Opened:
-        """A connection to an index file that is trusted. Raises apsw.Error, OSError, TryLater."""
+        """Return a connection to an index file that is trusted.
+
+        Raises apsw.Error, OSError, TryLater.
+        """
         file, frozen = _file(path), _condition(path) if is_frozen(path) else None
         connection = open_to_read(path)
         try:
@@ -201,7 +204,10 @@ class Connections:
         return Opened(path, file, connection, frozen, {}, {})
 
     def _is_consistent(self, file: File) -> bool:
-        """Whether a frozen file, which no miner will check, is consistent. Takes seconds, once."""
+        """Return whether a frozen file, which no miner will check, is consistent.
+
+        Takes seconds, once.
+        """
         if self._consistent != file and not inconsistency(self._folder):
             self._consistent = file
         return self._consistent == file
@@ -224,7 +230,7 @@ class Connections:
         raise Wrong(difference)
 
     def _given_up(self, path: Path, file: File, error: Exception) -> TryLater:
-        """What to raise for an error met in the file at `path`, which is refused if it is wrong."""
+        """Return what to raise for an error in the file at `path`; a wrong one is refused."""
         self.look_again()
         if isinstance(error, apsw.Error) and not is_wrong(error):
             return TryLater(f"the index cannot be read ({error})", RETRY_AFTER_S)

@@ -185,7 +185,10 @@ def _counts_by(
     ranges: Sequence[Range],
     below: int | None,
 ) -> dict[Key, list[int]]:
-    """The counts of each group that has flights. group_by: as `totals`, but None is one group."""
+    """Return the counts of each group that has flights.
+
+    group_by: as `totals`, but None is one group.
+    """
     key_of = _keys(rows, group_by)
     counts_by_key: dict[Key, list[int]] = {}
     for periods in ranges:
@@ -355,7 +358,7 @@ def _named(rows: Rows, places: Sequence[int] | None) -> dict[int, tuple[str, str
 def _some(
     rows: Rows, select: str, column: str, values: Sequence[int] | None
 ) -> Iterator[tuple[int, Any]]:
-    """The first member and the other two of rows with one of `values` in a column, or of all."""
+    """Return the first members of rows with one of `values` in a column, and the other two."""
     among = "" if values is None else f"WHERE {column} IN (SELECT value FROM json_each(?))"  # noqa: S608
     for first, *others in rows(f"{select} {among}", () if values is None else (str(values),)):
         yield first, tuple(others)

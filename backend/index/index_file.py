@@ -80,7 +80,10 @@ def is_wrong(error: apsw.Error) -> bool:
 
 
 def open_to_read(path: Path) -> apsw.Connection:
-    """A connection that cannot write. Raises apsw.Error, for instance if there is no file."""
+    """Return a connection that cannot write.
+
+    Raises apsw.Error, for instance if there is no file.
+    """
     connection = _frozen_or_shared(path)
     try:
         connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
@@ -173,7 +176,7 @@ def position_in(connection: apsw.Connection) -> Position | None:
 
 
 def difference_from(store: BlockStore, position: Position | None) -> str | None:
-    """How an index that stands at `position` differs from the chain in `store`; None if it agrees.
+    """Return how an index at `position` differs from the chain in `store`; None if it agrees.
 
     An index may be behind the chain, but not ahead of it, nor on another branch. Raises Damage if
     the chain cannot be read there.
@@ -194,7 +197,7 @@ def difference_from(store: BlockStore, position: Position | None) -> str | None:
 
 
 def new_file(folder: Path) -> Path:
-    """A name for an index to be made in `folder` (the chain's) that no index ever had there."""
+    """Return a name for an index to be made in `folder` (the chain's) that none ever had there."""
     numbers = [
         int(path.stem.removeprefix("index-"))
         for path in (folder / FOLDER).glob("index-*.sqlite")

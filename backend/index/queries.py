@@ -136,12 +136,12 @@ class IndexReader:
         return position
 
     def look(self) -> Position:
-        """Where the index stands; looks at once whether another process has found it wrong."""
+        """Return where the index stands, after a look whether another process found it wrong."""
         self._connections.look_again()
         return self.position()
 
     def recent_state(self) -> State:
-        """The index's file and the block at which it stands, or stood at most `RECENT_S` ago.
+        """Return the index's file and the block where it stands, or stood `RECENT_S` ago at most.
 
         This is nearly free, while `position` costs a tenth of a request.
         """
@@ -248,7 +248,7 @@ class IndexReader:
         return self.snapshot(ask)
 
     def snapshot(self, ask: Callable[[Rows], Answer]) -> tuple[Answer, AsOf]:
-        """What `ask` finds with statements that all see the index as it stands at one block."""
+        """Return what `ask` finds with statements that all see the index at the same block."""
 
         def run(opened: Opened) -> tuple[Answer, AsOf]:
             def rows(sql: str, values: Sequence[object]) -> list[Any]:
@@ -261,7 +261,7 @@ class IndexReader:
         return self._agreeing(self._connections.ask(run))
 
     def _agreeing(self, answer: tuple[Answer, AsOf]) -> tuple[Answer, AsOf]:
-        """An answer of an index that agrees with the chain; seen again whenever it has moved."""
+        """Return an answer of an index that agrees with the chain, compared when it has moved."""
         if answer[1] != self._agreed:
             self.position()
         return answer
@@ -331,7 +331,7 @@ def _leg(opened: Opened, row: tuple[Any, ...], number: int) -> dict[str, Value]:
 
 
 def _ends(opened: Opened, route: int) -> tuple[Place, Place]:
-    """The airports of a route; those of one index file never change, so each is read once."""
+    """Return the airports of a route, which never change in an index file: each is read once."""
     places = opened.routes.get(route)
     if places is None:
         row: Any = opened.connection.execute(_ROUTE, (route,)).fetchone()

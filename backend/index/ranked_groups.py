@@ -47,7 +47,7 @@ def first_groups(
 
 
 def _statement(ranges: Sequence[Range], shown: Shown) -> str:
-    """How many groups there are, the figure by which they are sorted, the item, and the counts."""
+    """Select how many groups there are, the figure they are sorted by, the item, and its counts."""
     figure = _FIGURES.get(shown.sort or "", "cancelled" if shown.sort == "cancelled" else "flights")
     is_descending = shown.is_descending
     if shown.sort is None:

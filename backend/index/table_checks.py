@@ -201,7 +201,7 @@ class ExpectedFlights:
         return self.routes.get(places, -1)
 
     def sum(self, block: Block, columns: Columns) -> int:
-        """The sum of the hashes of these rows; 0 for a block that the index need not have yet."""
+        """Return the sum of the hashes of these rows; 0 for a block that the index may lack."""
         if block.header.height > self.height:
             return 0
         return _sum_of_hashes(chain(self.rows(block, columns), block_rows(block.header, columns)))
@@ -360,7 +360,7 @@ class IndexCheck:
 
 
 def inconsistency(folder: Path) -> str:
-    """What is wrong between the tables of the index of the chain in `folder`; "" if nothing is.
+    """Return what is wrong between the tables of the index of the chain in `folder`, or "".
 
     Reads the whole file, not the chain. Raises TryLater.
     """
@@ -372,7 +372,10 @@ def inconsistency(folder: Path) -> str:
 
 
 def _in_words(action: Callable[[], str]) -> str:
-    """What `action`, or SQLite during it, finds wrong. Raises TryLater if this is unknown now."""
+    """Return what `action`, or SQLite during it, finds wrong.
+
+    Raises TryLater if this is unknown now.
+    """
     try:
         return action()
     except UnicodeDecodeError as error:

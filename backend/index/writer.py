@@ -335,7 +335,10 @@ def flight_rows(
 
 
 def _routes(columns: Columns, route_of: Callable[[Airport, Airport], int]) -> Iterable[int]:
-    """The route of each row. Codes are compared, not texts: an import does this for each flight."""
+    """Return the route of each row.
+
+    Codes are compared, not texts: an import does this for each flight.
+    """
     told_by = [columns[name] for name in _ROUTE_COLUMNS]
     all_values = [column.values for column in told_by]
 

@@ -62,7 +62,7 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, checked_sqlite.Wr
 
 
 def damage_in(error: apsw.Error) -> str:
-    """What is wrong with the content, in words; "" if it only cannot be read or written now."""
+    """Return what is wrong with the content, or "" if it only cannot be read or written now."""
     code = getattr(error, "extendedresult", None)
     if code == apsw.SQLITE_IOERR_DATA:  # SQLite has no words for it
         return "a page does not agree with its checksum"
@@ -144,14 +144,14 @@ def require_ours(connection: apsw.Connection, path: Path, genesis: str) -> str:
 
 
 def _named_without_log(connection: apsw.Connection) -> list[str]:
-    """The names of ledgers in the file itself, which the log over it may say otherwise."""
+    """Return the names of ledgers in the file itself, which the log over it may say otherwise."""
     root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'ledger'").get
     _, page = connection.read("main", 0, (root - 1) * _PAGE_BYTES, _PAGE_BYTES)
     return [name.decode() for name in re.findall(rb"[0-9a-f]{64}", page)]
 
 
 def copy_name(data: bytes) -> str:
-    """The name of a copy with these bytes, while a backup is not complete."""
+    """Return the name of a copy with these bytes, while a backup is not complete."""
     return f"copy-{blake2b(data, digest_size=16).hexdigest()}.sqlite"
 
 
@@ -189,13 +189,13 @@ def write_file(
 
 
 def key_row(text: str, use: KeyUse) -> tuple[Any, ...]:
-    """The row of a key."""
+    """Return the row of a key."""
     values = (text, *astuple(use))
     return (*values, blake2b(repr(values).encode(), digest_size=16).digest())
 
 
 def keys_in(rows: Iterable[tuple[Any, ...]]) -> dict[str, KeyUse]:
-    """The keys in rows of the table. Raises Unsound if a digest is wrong."""
+    """Return the keys in rows of the table. Raises Unsound if a digest is wrong."""
     keys = {}
     for text, *values, digest in rows:
         keys[text] = KeyUse(*values)

@@ -34,7 +34,7 @@ class KeyUse:
         return self.first + self.count
 
     def counts_for(self, key: IdempotencyKey, now_ms: int) -> bool:
-        """Whether a request with `key` repeats this one, which was made in the last day.
+        """Return whether a request with `key` repeats this one, which was made in the last day.
 
         A use more than a day in the future does not count either: the clock had leapt then, and was
         put back. Raises KeyReused if the key comes with another body.

@@ -56,14 +56,14 @@ _decode = msgspec.json.Decoder(_Flights | _Keyed).decode
 
 
 def _segments_in(folder: Path) -> list[Path]:
-    """The segments that count, in order."""
+    """Return the segments that count, in order."""
     matches = (_SEGMENT.fullmatch(name) for name in lost_files.names_in(folder))
     segments = sorted((int(m[1]), int(m[2] or 0), m[0]) for m in matches if m)
     return [folder / name for name in {first: name for first, _, name in segments}.values()]
 
 
 def is_to_be_read(folder: Path) -> bool:
-    """Whether there is a mempool of the last release, and none of this one."""
+    """Return whether there is a mempool of the last release, and none of this one."""
     return bool(_names_in(folder)) and not (folder / FILE_NAME).exists()
 
 
@@ -150,7 +150,7 @@ def _part(content: bytes) -> tuple[list[Record], dict[str, KeyUse]]:
 
 
 def _keys_in(path: Path) -> tuple[dict[str, KeyUse], str]:
-    """The keys in the file of the last release, and what is wrong with it, in words, or ""."""
+    """Return the keys in the file of the last release, and what is wrong with it, or ""."""
     if not path.exists() or not path.stat().st_size:
         return {}, ""
     uri, flags = path.absolute().as_uri(), apsw.SQLITE_OPEN_READWRITE

@@ -40,7 +40,7 @@ class Lost(NamedTuple):
 
 
 def names_in(folder: Path) -> list[str]:
-    """The names of all files in `folder`, in order; none if it is not there."""
+    """Return the names of all files in `folder`, in order; none if it is not there."""
     try:
         return sorted(os.listdir(folder))  # noqa: PTH208  this is asked often
     except FileNotFoundError:
@@ -57,13 +57,13 @@ def aside_in(folder: Path) -> list[str]:
 
 
 def lost_in(folder: Path) -> list[Lost]:
-    """The files in `folder` that name lost flights, oldest ids first."""
+    """Return the files in `folder` that name lost flights, oldest ids first."""
     matches = ((_LOST.fullmatch(name), folder / name) for name in names_in(folder))
     return sorted(Lost(int(m[1]), int(m[2]), path) for m, path in matches if m)
 
 
 def free_name(folder: Path, ending: str) -> Path:
-    """A path for a damaged file, which nothing in `folder` has."""
+    """Return a path for a damaged file, which nothing in `folder` has."""
     names = (f"damaged-{number}{ending}" for number in count(1))
     taken = set(names_in(folder))
     return folder / next(n for n in names if not {n, f"{n}-wal"} & taken)

@@ -203,7 +203,7 @@ class Mempool:
         return Accepted(first, records[0].timestamp, flights, False, others, len(flights))
 
     def _key_use(self, key: IdempotencyKey | None, now_ms: int) -> KeyUse | None:
-        """What a key was used for in the last day; None if it was not. Raises KeyReused."""
+        """Return what a key was used for in the last day; None if it was not. Raises KeyReused."""
         use = self._store.key_use(key.text) if key else None
         return use if key and use and use.counts_for(key, self._key_time_ms(now_ms)) else None
 
@@ -322,7 +322,7 @@ class Mempool:
         self._watermark.note(Mark(self._store.next, self._chain_transactions()))
 
     def readable(self) -> list[Record]:
-        """All records that can be read, whatever blocks hold. Only inside `locked`."""
+        """Return all records that can be read, whatever blocks hold. Only inside `locked`."""
         with self._lock:
             finish_replacing(self._folder)
             return contents_of(self._store).records
@@ -345,7 +345,7 @@ class Mempool:
             self._store.empty_log()
 
     def _key_time_ms(self, now_ms: int) -> int:
-        """The time from which the age of keys is counted: `now_ms`, if it can be right at all.
+        """Return the time from which the age of keys is counted: `now_ms`, if it can be right.
 
         A machine without a battery for its clock may start in 1970; keys do not expire by that.
         """
@@ -416,11 +416,11 @@ class Mempool:
         return mined
 
     def mined(self) -> int:
-        """How many accepted transactions are in blocks, as `Offer.seen` counts them."""
+        """Return how many accepted transactions are in blocks, as `Offer.seen` counts them."""
         return self._chain_transactions()
 
     def pending_count(self) -> int:
-        """How many accepted transactions are in no block yet.
+        """Return how many accepted transactions are in no block yet.
 
         This, `oldest_pending_at` and `find` raise TryLater while the store needs a repair, and
         DamagedMempool if the chain has lost blocks.
@@ -428,7 +428,7 @@ class Mempool:
         return len(self.pending_ids())
 
     def pending_ids(self) -> range:
-        """The ids of the accepted transactions that are in no block yet. Raises as above."""
+        """Return the ids of the accepted transactions that are in no block yet. Raises as above."""
         with self._reading() as mined:
             return range(mined, max(mined, self._store.next))
 
@@ -439,12 +439,12 @@ class Mempool:
             return None if oldest is None else oldest[1]
 
     def find(self, transaction_id: int) -> tuple[Flight, int] | None:
-        """A pending transaction's flight and acceptance time; None if the store lacks it."""
+        """Return a pending transaction's flight and acceptance time; None if the store lacks it."""
         with self._reading():
             return self._store.flight_at(transaction_id)
 
     def pending(self, limit: int, first: int = 0) -> list[Accepted]:
-        """The oldest pending transactions, at most `limit`, in order of their ids, to be sealed.
+        """Return the oldest pending transactions, at most `limit`, in the order of their ids.
 
         first: leave out those with ids below. A damaged store is rebuilt first. Raises
         DamagedMempool if the chain has lost blocks.
@@ -457,7 +457,7 @@ class Mempool:
             return list(self._store.parts(start, limit))
 
     def snapshot(self) -> tuple[list[Record], dict[str, KeyUse]]:
-        """All records in order, and all keys, for a backup.
+        """Return all records in order, and all keys, for a backup.
 
         Raises NeedsRepair, and DamagedMempool if the chain has lost blocks.
         """
@@ -477,7 +477,7 @@ class Mempool:
         self._commit.sync(following)
 
     def not_ready(self) -> list[str]:
-        """The reasons why the service is not ready, as far as the mempool knows."""
+        """Return the reasons why the service is not ready, as far as the mempool knows."""
         reasons = [*map(str, lost_in(self._folder))]
         try:
             self.pending_count()

@@ -117,7 +117,7 @@ def contents_of(store: Store) -> Contents:
 
 
 def _void(ids: range, records: list[Record], mined: int) -> Record:
-    """The record of lost flights, as old as what is before: acceptance times never go back."""
+    """Return the record of lost flights, as old as the one before: times never go back."""
     times = [record.timestamp for record in records if record.first < ids[0]] or [
         record.timestamp for record in records[:1]
     ]
@@ -125,7 +125,7 @@ def _void(ids: range, records: list[Record], mined: int) -> Record:
 
 
 def _sound_keys(keys: dict[str, KeyUse], lost: list[range], end: int) -> dict[str, KeyUse]:
-    """The keys none of whose flights are lost, or have ids that will be given to others."""
+    """Return the keys none of whose flights are lost, or have ids that will be given to others."""
     return {
         text: use
         for text, use in keys.items()
@@ -143,7 +143,7 @@ def _named(folder: Path, problem: str, ids: range, mark: Mark | None) -> str:
 
 
 def _cost(lost: list[range], in_blocks: list[range], mark: Mark | None) -> str:
-    """What the damage costs, in words."""
+    """Return what the damage costs, in words."""
     if lost:
         return "acknowledged flights are lost"
     if in_blocks:

@@ -32,7 +32,10 @@ class PendingInRecovery:
             yield
 
     def holds(self, first: int, following: int) -> bool:
-        """Whether the mempool holds ids `first` to `following` (exclusive). Raises WriteFailed."""
+        """Return whether the mempool holds ids `first` to `following` (exclusive).
+
+        Raises WriteFailed.
+        """
         return len(self._held(first, following)) == following - first
 
     def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:

@@ -195,7 +195,7 @@ class Store:
                 yield from map(sound_record, cursor.execute(sql, values))
 
     def flight_at(self, transaction_id: int) -> tuple[Flight, int] | None:
-        """A transaction's flight and acceptance time; None if it is not here."""
+        """Return a transaction's flight and acceptance time; None if it is not here."""
         at = transaction_id - self._read.first_transaction
         if not 0 <= at < len(self._read.flights):  # else it is in the record that was read last
             with database.errors_of(self.path):
@@ -206,7 +206,7 @@ class Store:
         return (flights[0], self._read.timestamp) if flights else None
 
     def parts(self, start: int, limit: int) -> Iterator[Accepted]:
-        """The flights from id `start` on, at most `limit`, in the order of ids.
+        """Yield the flights from id `start` on, at most `limit`, in the order of ids.
 
         Raises NeedsRepair if an id is missing.
         """
@@ -226,7 +226,7 @@ class Store:
                 start, limit = record.next, limit - len(part.flights)
 
     def key_use(self, text: str) -> KeyUse | None:
-        """What a key was used for; None if it was not used. Raises NeedsRepair."""
+        """Return what a key was used for; None if it was not used. Raises NeedsRepair."""
         if self._connection is None:
             return None
         with database.errors_of(self.path):
@@ -235,7 +235,7 @@ class Store:
             )
 
     def everything(self) -> tuple[list[Record], dict[str, KeyUse]]:
-        """All records and keys, as at one moment."""
+        """Return all records and keys, as at one moment."""
         with database.errors_of(self.path):
             if self._connection is None:
                 return [], {}
@@ -247,7 +247,7 @@ class Store:
                     self._run("COMMIT")
 
     def readable(self) -> tuple[list[Record], dict[str, KeyUse]]:
-        """What can be read of a damaged file: rows before the first bad page that are sound."""
+        """Return what can be read of a damaged file: sound rows before the first bad page."""
         records: list[Record] = []
         keys: dict[str, KeyUse] = {}
         with suppress(NeedsRepair), database.errors_of(self.path):
@@ -395,7 +395,7 @@ class Store:
         return sync
 
     def log_is_due(self) -> bool:
-        """Whether the write-ahead log has to be emptied before this process writes.
+        """Return whether the write-ahead log has to be emptied before this process writes.
 
         It is when the log is long, and before the first write, which would write it anew.
         """

@@ -113,7 +113,7 @@ class Watermark:
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     def _packed(self, known: Mark, mark: Mark) -> bytes:
-        """The greater numbers of both, as bytes."""
+        """Return the greater numbers of both, as bytes."""
         genesis = bytes.fromhex(self._genesis() or known.genesis) or _NO_GENESIS
         numbers = (max(known.next, mark.next), max(known.mined, mark.mined))
         return _with_crc(_CONTENT.pack(_MAGIC, genesis, *numbers))

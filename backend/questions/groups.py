@@ -175,7 +175,7 @@ def _sorted(
     *,
     is_descending: bool,
 ) -> list[tuple[Key, Item]]:
-    """The groups by a figure; a sort of Python leaves equals in their order, in both directions."""
+    """Return the groups by a figure, where equals keep their order in both directions."""
     figures = [(figure(item, name), (key, item)) for key, item in groups]
     known: list[tuple[float, tuple[Key, Item]]] = [
         (value, group) for value, group in figures if value is not None

@@ -138,7 +138,7 @@ class OfField(Parameter[Value]):
             raise InvalidQuery(self.name, text, error.reason) from None
 
     def schema(self) -> Schema:
-        """The schema of the stored value; `parse` takes more spellings (`335.0`, `1/3/2008`)."""
+        """Return the schema of the stored value; `parse` takes more spellings, as `335.0`."""
         return stored(FIELD[self.field])
 
 

@@ -118,7 +118,7 @@ def delays(
     costs: Costs | None = None,
     first: int = 0,
 ) -> Delays:
-    """The counts and sums behind the averages over blocks `first` to `height`, as `options` say."""
+    """Return counts and sums for averages over blocks `first` to `height`, as `options` say."""
     conditions, group = _conditions(question), GROUPS.get(options.group_by or "")
     counted = ("CANCELLED", "ARR_DELAY", "DEP_DELAY")
     told_by = group.columns if group else ()
@@ -147,7 +147,7 @@ def flight_counts(
     costs: Costs | None = None,
     first: int = 0,
 ) -> FlightCounts:
-    """How many flights in blocks `first` to `height` the question counts, as `options` say."""
+    """Return how many flights in blocks `first` to `height` the question counts, with `options`."""
     conditions, group = _conditions(question), GROUPS.get(options.group_by or "")
     told_by = group.columns if group else ("FL_DATE",)
     flights_by_values: Counter[Key] = Counter()
@@ -174,7 +174,7 @@ def _known(groups: Mapping[Key, Counted]) -> dict[Key, Counted]:
 def flights(
     blocks: CachedBlocks, selection: Selection, height: int
 ) -> Iterator[tuple[Header, Columns, Sequence[int]]]:
-    """The blocks among 0 to `height` that hold selected flights: header, columns, and the rows."""
+    """Yield header, columns and rows of the blocks up to `height` that hold selected flights."""
     conditions, left, first = _conditions(selection), selection.limit, 0
     if selection.cursor:
         holder = blocks.where_transaction(selection.cursor)

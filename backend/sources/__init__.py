@@ -19,7 +19,7 @@ __all__ = ["FlightColumns", "RawRows", "Source", "open_source", "validated"]
 def open_source(
     path: str | Path, *, dates: str = "", label: str = "", ledger: Lookup = no_airport
 ) -> Source:
-    """The source in the file, archive or folder at `path`.
+    """Return the source in the file, archive or folder at `path`.
 
     The content decides what it is, not the name. dates, label, ledger: as in `FlightFile`.
     Raises InvalidInput if it holds no flights, or cannot be opened.

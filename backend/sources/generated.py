@@ -114,7 +114,7 @@ class Generated(Source):
             day += timedelta(days=1)
 
     def _random(self, purpose: str) -> Random:
-        """A generator that depends on the seed and the purpose, not on what was drawn before."""
+        """Return a generator that depends on seed and purpose, not on what was drawn before."""
         return Random(f"{self._seed} {purpose}")  # noqa: S311 - made-up flights, no secrets
 
 

@@ -190,7 +190,10 @@ class Validator:
         return columns, sorted(bad, key=lambda problem: problem.row)
 
     def _whole(self, raw: RawRows) -> FlightColumns:
-        """The batch as flights. Raises InvalidFlight, which names no row, if any row is bad."""
+        """Return the batch as flights.
+
+        Raises InvalidFlight, which names no row, if any row is bad.
+        """
         columns = [
             list(map(parser.__getitem__, column))
             for parser, column in zip(self._parsers[raw.dialect], raw.columns, strict=True)
@@ -215,7 +218,10 @@ class Validator:
         return [list(column) for column in zip(*good, strict=True)], bad
 
     def _flight_of(self, row: tuple[Any, ...], dialect: str) -> Flight:
-        """The flight of a row. Raises InvalidFlight for the first thing that is wrong with it."""
+        """Return the flight of a row.
+
+        Raises InvalidFlight for the first thing that is wrong with it.
+        """
         flight = tuple(map(getitem, self._parsers[dialect], row))
         if problem := disagreement(flight):
             raise problem

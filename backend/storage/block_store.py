@@ -69,7 +69,7 @@ class BlockStore:
         return self._seen()[1]
 
     def _seen(self) -> tuple[int, int]:
-        """The inode of the table of heights, and the height of the tip; -1 if there is no block."""
+        """Return the inode of the table of heights and the tip's height, -1 without a block."""
         try:
             status = self._table_path.stat()
         except FileNotFoundError:
@@ -147,7 +147,7 @@ class BlockStore:
         return frames
 
     def _read(self, first: int, run: list[Place]) -> list[tuple[Place, bytes]]:
-        """The frames of blocks `first` and after, which stand one behind the other in one file."""
+        """Return the frames of the blocks from `first` on, which follow each other in a file."""
         path = self._blocks / layout.block_file_name(run[0].file)
         start = run[0].offset
         try:
@@ -240,7 +240,10 @@ class BlockStore:
         return table
 
     def _file(self, path: Path, inode: int | None = None) -> _OpenFile:
-        """The file of that name, opened again if another one has it now. inode: if just seen."""
+        """Return the file of that name, opened again if another one has it now.
+
+        inode: if just seen.
+        """
         if inode is None:
             inode = path.stat().st_ino
         with self._lock:

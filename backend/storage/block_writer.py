@@ -175,7 +175,7 @@ class BlockWriter:
             raise
 
     def _file_for(self, height: int) -> _OpenFile:
-        """The file that block `height` goes into; a full one is synced before the next is made."""
+        """Return the file for block `height`; a full one is synced before the next is made."""
         full = self._file is not None and self._file.end >= self._settings.block_file_bytes
         if self._file is not None and full:
             files.sync(self._file.descriptor, self._file.path)

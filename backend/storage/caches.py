@@ -200,7 +200,7 @@ class CachedBlocks:
         return self._unpacked.statistics()
 
     def has(self, height: int) -> bool:
-        """Whether a block is ready: it can be had without waiting for the disk or for anybody.
+        """Return whether a block can be had without waiting for the disk or for anybody.
 
         The answer is False, too, for a block that is so large that unpacking it takes long, and
         while the caches do not know of the newest block. Nothing is counted.
@@ -255,7 +255,7 @@ class CachedBlocks:
         return None if holder is None else Where(holder[0], holder[1].hash.hex())
 
     def _is_recent(self) -> bool:
-        """Whether the newest block was looked for a moment ago: that costs a tenth of a request."""
+        """Return whether the newest block was looked for a moment ago, as a look takes time."""
         return time.monotonic() < self._is_recent_until
 
     def block(self, height: int, costs: Costs | None = None) -> Block:

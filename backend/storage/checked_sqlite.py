@@ -58,7 +58,7 @@ def connect_frozen(path: Path) -> apsw.Connection:
 
 
 def can_be_frozen(path: Path) -> bool:
-    """Whether a file can be read without locks: it has no log, or nobody can write where it is."""
+    """Return whether a file can be read without locks: it has no log, or nobody can write there."""
     medium = os.statvfs(path.resolve().parent)
     return not log_bytes(path) or bool(medium.f_flag & os.ST_RDONLY)
 

@@ -58,7 +58,7 @@ class DamageNotes:
             self._write({at: what for at, what in self._read().items() if at != height})
 
     def take(self) -> dict[int, str]:
-        """The notes, which are then no longer there; for whoever looks at those blocks itself."""
+        """Return the notes and remove them, for whoever looks at those blocks itself."""
         with self._lock:
             if taken := self._read():
                 self._write({})

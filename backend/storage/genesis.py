@@ -11,7 +11,7 @@ _MOST_BYTES = 2 * layout.MAX_HEADER_BYTES  # of block 0, which holds no flights
 
 
 def genesis_in(folder: Path) -> str:
-    """The hash of block 0 in hexadecimal; "" while there is none, or nothing says what it is.
+    """Return the hash of block 0 in hexadecimal; "" while there is none, or nobody knows it.
 
     The table of heights says it and the block file does. If one of them is damaged, the other is
     trusted; if they differ, then one is another ledger's, and neither is.

@@ -134,7 +134,7 @@ class Receipts:
             )
 
     def own_mined(self) -> int:
-        """How many flights that this node accepted are in blocks: the first pending number."""
+        """Return how many flights of this node are in blocks: the first pending number."""
         height = self._store.height()
         if self._mined[0] != height:
             own = self.own()
@@ -148,7 +148,7 @@ class Receipts:
         return 0 if row is None else row[0]
 
     def id_of(self, node: int, number: int) -> int | None:
-        """The id of the flight that a node accepted under a number; None if it is in no block."""
+        """Return the id of the flight that a node accepted as `number`; None if no block has it."""
         if not self.is_there():
             return None
         with self._usable() as run:

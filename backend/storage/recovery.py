@@ -170,7 +170,7 @@ def _require_all_named(places: list[Place], data: bytes) -> None:
 
 
 def _entries_written(data: bytes) -> int:
-    """How many entries were written to a table; sectors that never reached the disk are zeros."""
+    """Return how many entries a table has; sectors that never reached the disk are zeros."""
     return -(-len(data.rstrip(b"\0")) // ENTRY_BYTES)
 
 
@@ -201,7 +201,7 @@ def _is_of_another_ledger(blocks: Path, places: list[Place]) -> bool:
 
 
 def _is_wrong_about_the_tip(blocks: Path, places: list[Place]) -> bool:
-    """Whether a whole block stands at the tip's place, but not the one that the table describes."""
+    """Return whether a whole block stands at the tip's place, but not the one in the table."""
     tip = _frame_at(blocks, places[-1])
     if isinstance(tip, _Bad):
         return False
@@ -332,7 +332,7 @@ def _require_uncommitted(
 
 
 def _walk(path: Path, first: int, offset: int) -> Iterator[_Found | _Bad]:
-    """The frames of a file from `offset` on, up to its end or the first bad one (included)."""
+    """Yield the frames of a file from `offset` on, up to the first bad one (included)."""
     data = memoryview(_read_from(path, offset))
     at = 0
     while at < len(data):

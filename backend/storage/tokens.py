@@ -52,7 +52,7 @@ def are_needed(settings: Settings) -> bool:
 
 
 def reachable(settings: Settings) -> str:
-    """The setting that makes the service or the frontend public, and its value; "" if none does."""
+    """Return the setting that makes the service or the pages public, and its value; "" for none."""
     for name in ("host", "frontend_host"):
         host = getattr(settings, name)
         if not is_loopback(host):

@@ -149,7 +149,7 @@ def accepted_words(folder: Path, store: BlockStore) -> str:
 
 
 def _first_pending(store: BlockStore, receipts: Receipts) -> int:
-    """The first pending id; in a cluster the mempool numbers what this node accepted."""
+    """Return the first pending id; in a cluster the mempool numbers what this node accepted."""
     if receipts.is_there():
         return receipts.own_mined()
     return store.place(store.height()).next_transaction
@@ -160,7 +160,7 @@ def _raise(error: FlightchainError) -> Examined:
 
 
 def _examined(index: IndexCheck | None, store: BlockStore) -> Examined:
-    """What the index holds by itself; nothing if there is none, or it is ahead of the chain."""
+    """Return what the index holds by itself; nothing if it is missing or ahead of the chain."""
     position = index.position if index else None
     if index is None or position is None or position.height > store.height():
         return Examined()
@@ -170,7 +170,7 @@ def _examined(index: IndexCheck | None, store: BlockStore) -> Examined:
 def _index_problem(
     index: IndexCheck, store: BlockStore, expected_sum: int, examined: Examined
 ) -> str:
-    """What is wrong with the index of a sound chain, in words; "" if nothing is."""
+    """Return what is wrong with the index of a sound chain, in words; "" if nothing is."""
     if index.problem or index.position is None:
         return index.problem
     problem = ""
@@ -198,7 +198,7 @@ def wrong_part(store: BlockStore, index: IndexCheck, part: str) -> str:
 
 
 def _wrong_flight(index: IndexCheck, store: BlockStore) -> str:
-    """A message about the first flight that the index lacks or has otherwise; "" if none."""
+    """Return a message about the first flight that the index lacks or has otherwise; "" if none."""
     for at in range(index.expected.height + 1):
         block = store.block(at)
         columns = decode_body(block.body, block.header.transaction_count)

@@ -97,7 +97,7 @@ def stretches_of(store: BlockStore, height: int, first: int = 0) -> Iterator[Str
 
 
 def stretch_at(store: BlockStore, first: int, count: int) -> Stretch:
-    """The stretch of `count` blocks from height `first` on. Raises Damage or NotFound."""
+    """Return the stretch of `count` blocks from height `first` on. Raises Damage or NotFound."""
     if first == 0:
         return Stretch(0, count, None, (0, 0))
     places = store.places(0, first)
@@ -105,7 +105,7 @@ def stretch_at(store: BlockStore, first: int, count: int) -> Stretch:
 
 
 def _upon(store: BlockStore, history: Frontier, last: Place, count: int) -> Stretch:
-    """The stretch of `count` blocks after the block at place `last`.
+    """Return the stretch of `count` blocks after the block at place `last`.
 
     history: the Merkle tree of the hashes up to there.
     """
@@ -127,7 +127,7 @@ def _upon(store: BlockStore, history: Frontier, last: Place, count: int) -> Stre
 
 
 def nothing(block: Block, columns: Columns) -> int:  # noqa: ARG001
-    """A summand for checks that need no sum."""
+    """Return a summand for checks that need no sum."""
     return 0
 
 
@@ -155,7 +155,10 @@ def _before_genesis(genesis: Block) -> ChainState:
 
 
 def _blocks(store: BlockStore, stretch: Stretch) -> Iterator[tuple[Place, Block]]:
-    """Each block with its place. Raises Damage if frames do not follow each other without a gap."""
+    """Yield each block with its place.
+
+    Raises Damage if frames do not follow each other without a gap.
+    """
     at, end = stretch.first, stretch.end
     after = stretch.first + stretch.count
     while at < after:
@@ -185,7 +188,7 @@ def _require_adjacent(store: BlockStore, place: Place, height: int, end: End) ->
 
 
 def _whole(data: bytes, height: int) -> Block:
-    """The block in a frame, with its header in canonical form."""
+    """Return the block in a frame, with its header in canonical form."""
     frame, header = opened(data, height, header_from)
     body = sound_body(frame, height)
     return Block(header, frame.header_bytes, sha256_hex(frame.header_bytes), body)

@@ -51,7 +51,7 @@ def lost_part(folder: Path, tree: HistoryTree, store: BlockStore) -> str:
 
 
 def _indexed(folder: Path) -> Position | None:
-    """Where the index stands; None if there is none that can be read."""
+    """Return where the index stands; None if there is none that can be read."""
     path = index_path(folder)
     if not path.exists():
         return None
@@ -106,7 +106,7 @@ class FolderCheck:
         self._tree = tree
 
     def problems(self) -> list[str]:
-        """What is wrong now, with consequence and remedy."""
+        """Return what is wrong now, with consequence and remedy."""
         return [
             *self._read_only(),
             *unusable(self._folder),

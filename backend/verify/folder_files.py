@@ -120,7 +120,7 @@ KINDS = (
 
 
 def kind_of(name: str) -> FileKind | None:
-    """The kind of a file by its name below the folder; None if it is not one of ours.
+    """Return the kind of a file by its name below the folder; None if it is not one of ours.
 
     The files of the mempool have a table of their own.
     """
@@ -205,5 +205,5 @@ def _short(folder: Path, place: Place) -> str:
 
 
 def _may(path: Path, mode: int) -> bool:
-    """Whether this process may use a path so."""
+    """Return whether this process may use a path so."""
     return os.access(path, mode, effective_ids=True)

@@ -157,7 +157,7 @@ class Scrub:
         return height >= 0
 
     def _problem(self, kind: str, number: int) -> str:
-        """What is wrong with a piece, in words; "" if nothing is."""
+        """Return what is wrong with a piece, in words; "" if nothing is."""
         try:
             return self._wrong(kind, number)
         except (NotFound, Damage):  # the chain is shorter now, or its block is a problem already
@@ -246,7 +246,7 @@ class Scrub:
                 files.forget_cached(file.fileno())
 
     def _wrong_index(self, look: Callable[[IndexCheck], str]) -> str:
-        """What `look` finds wrong with the index; then the index is marked, to be made anew."""
+        """Return what `look` finds wrong with the index, which is then marked, to be rebuilt."""
         with IndexCheck(self._folder, self._rest) as index:
             problem = index.problem
             if not problem and index.position is not None:
@@ -310,7 +310,7 @@ class Scrub:
         self._save()
 
     def _is_passed_over(self, kind: str, number: int) -> bool:
-        """Whether a piece belongs to an index in which another piece was found to be wrong."""
+        """Return whether a piece belongs to an index in which another was found to be wrong."""
         of_index = {FLIGHTS, INDEX}
         known = [(p.kind, p.number) for p in self.state.problems if p.kind in of_index]
         return kind in of_index and known not in ([], [(kind, number)])
@@ -332,12 +332,12 @@ class Scrub:
 
 
 def _pieces(height: int) -> int:
-    """How many pieces a pass has if it begins when the tip is at `height`."""
+    """Return how many pieces a pass has if it begins when the tip is at `height`."""
     return 2 * (height + 1) + len(PARTS) + 1
 
 
 def _piece(state: ScrubState, number: int) -> tuple[str, int]:
-    """The kind of the pass's piece `number`, and its number among its kind."""
+    """Return the kind of the pass's piece `number`, and its number among its kind."""
     of_blocks = 2 * (state.height + 1)
     if number < of_blocks:
         return (BLOCK, FLIGHTS)[number % 2], number // 2
@@ -356,7 +356,7 @@ class _KeptOpen:
         self._descriptor: int | None = None
 
     def opened(self, path: Path) -> int:
-        """A descriptor to read `path`. Raises OSError."""
+        """Return a descriptor to read `path`. Raises OSError."""
         if self._descriptor is None or os.fstat(self._descriptor).st_ino != path.stat().st_ino:
             self.close()
             self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

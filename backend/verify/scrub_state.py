@@ -54,7 +54,7 @@ _decode = msgspec.json.Decoder(ScrubState).decode
 
 
 def read(folder: Path, report: Report = lambda line: None) -> ScrubState | None:
-    """The state of the scrub of the chain in `folder`; None if there is none or it is torn.
+    """Return the state of the scrub of the chain in `folder`; None if there is none or it is torn.
 
     report: takes a message if the file cannot be read.
     """
@@ -80,12 +80,12 @@ def remove(folder: Path) -> None:
 
 
 def damaged_blocks(state: ScrubState) -> list[int]:
-    """The heights of the blocks in which the scrub found something wrong."""
+    """Return the heights of the blocks in which the scrub found something wrong."""
     return [problem.number for problem in state.problems if problem.kind == BLOCK]
 
 
 def reasons(problems: Sequence[Problem]) -> list[str]:
-    """The reasons why a service is not ready: the first problems, and how many more there are."""
+    """Return why a service is not ready: the first problems, and how many more there are."""
     shown = [f"the scrub found that {problem.what}" for problem in problems[:MOST_SHOWN]]
     if more := len(problems) - len(shown):
         shown.append(

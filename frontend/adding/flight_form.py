@@ -84,7 +84,7 @@ def record_of(values: Values, known: Coverage) -> Record:
 
 
 def _number_and_carrier(values: Values, known: Coverage) -> dict[str, str]:
-    """The flight number alone and the carrier, which its code may name; "" where there is none.
+    """Return the number alone and the carrier that its code may name; "" where there is none.
 
     Raises Refused for a code that does not fit.
     """

@@ -91,7 +91,7 @@ def digest_of(body: IO[bytes]) -> str:
 
 
 def key_of(body: IO[bytes], on_error: str, dates: str) -> str:
-    """The Idempotency-Key of a file that is sent whole, which adds the same file once a day."""
+    """Return the Idempotency-Key of a file that is sent whole: it is added once a day."""
     return f"upload-{on_error}-{dates}-{digest_of(body)}"
 
 
@@ -150,7 +150,7 @@ def added(
 
 
 def _receipts(receipt: Json) -> tuple[str, str] | None:
-    """The addresses of the receipts of the first and the last flight; None if none was added.
+    """Return the addresses of the first and last flight's receipts; None if none was added.
 
     A node of a cluster names both; of one flight it names the first alone.
     """

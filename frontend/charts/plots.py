@@ -115,7 +115,7 @@ class Lines:
 
 
 def nice_step(span: float, most: int) -> float:
-    """The least of …, 0.5, 1, 2, 5, 10, 20, … that cuts `span` > 0 into at most `most` parts."""
+    """Return the least of …, 0.5, 1, 2, 5, 10, … that cuts `span` > 0 into at most `most` parts."""
     magnitude = 10.0 ** math.floor(math.log10(span / most))
     return next(
         factor * magnitude for factor in (1, 2, 5, 10, 20) if span / (factor * magnitude) <= most

@@ -47,7 +47,7 @@ class TimeAxis:
         return tuple(place for place, slot in enumerate(self.slots) if self._cut(slot))
 
     def _cut(self, slot: Slot) -> str:
-        """Which days of a month or year there are; "" if there are all."""
+        """Return which days of a month or year there are; "" if there are all."""
         day_before = slot.first - _DAY
         begins = day_before == _END[self.unit](day_before)
         ends = slot.last == _END[self.unit](slot.last)
@@ -77,7 +77,7 @@ _NAME: dict[str, Callable[[date], str]] = {
 
 
 def time_axis(first: date, last: date) -> TimeAxis:
-    """An axis of the days from `first` to `last`; of months or years above `MOST_SLOTS` days."""
+    """Return an axis of days from `first` to `last`; above `MOST_SLOTS`, of months or years."""
     for unit in ("day", "month"):
         pieces = tuple(islice(slots(first, last, unit), MOST_SLOTS + 1))
         if len(pieces) <= MOST_SLOTS:
@@ -90,7 +90,7 @@ def in_days(time: TimeAxis) -> TimeAxis:
 
 
 def slots(first: date, last: date, unit: str) -> Iterator[Slot]:
-    """The days, months or years from `first` to `last`; the first and last of them may be cut."""
+    """Return the days, months or years from `first` to `last`, which may cut the outer ones."""
     while first <= last:
         end = min(last, _END[unit](first))
         yield Slot(first, end)

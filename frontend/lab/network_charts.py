@@ -53,7 +53,7 @@ def _chart(
     in_words: Callable[[Solution], str],
     top: float | None = None,
 ) -> Chart:
-    """A chart that is as high as its exact curves if `top` is not given; bounds are cut off."""
+    """Return a chart as high as its exact curves if `top` is not given; bounds are cut off."""
     if top is None:
         exact = (curve for curve in curves if curve.number in {OURS, STUDY})
         top = ROOM * max(y for curve in exact for _, y in curve.points)

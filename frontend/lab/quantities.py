@@ -30,7 +30,7 @@ def significant(value: float | None, digits: int = DIGITS) -> str:
 
 
 def plain(value: float) -> str:
-    """A number for a field of a form, with no more digits than it needs. 31.778 -> "31.778"."""
+    """Return a number for a field of a form with as few digits as it needs: 31.778 -> "31.778"."""
     return f"{value:.7g}"
 
 

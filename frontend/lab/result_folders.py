@@ -209,7 +209,7 @@ class Listing:
 
 
 def listing(folders: Sequence[Path]) -> Listing:
-    """All results in `folders`. Of two with one name, the one in the earlier folder counts."""
+    """Return all results in `folders`; of two with one name, that in the earlier folder."""
     results: dict[str, Result] = {}
     left_out = []
     for place, folder in enumerate(folders):

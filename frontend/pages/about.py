@@ -36,14 +36,14 @@ def twin() -> Twin:
 
 
 def _api() -> dict[str, Any]:
-    """The address at which this visitor reaches the service, if at all, and whether by a proxy."""
+    """Return the address at which this visitor reaches the service, and whether by a proxy."""
     visited = urlsplit(f"//{request.host}").hostname or ""
     is_proxied = "X-Forwarded-For" in request.headers
     return {"api": api_for(settings, visited, is_proxied=is_proxied), "is_proxied": is_proxied}
 
 
 def api_for(settings: Settings, visited: str, *, is_proxied: bool) -> str | None:
-    """The address of the service for a visitor who reached this frontend at the host `visited`.
+    """Return the service's address for a visitor who reached this frontend at host `visited`.
 
     None if the service listens on its own machine only, and that is not where the visitor is.
     """

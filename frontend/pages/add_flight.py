@@ -60,7 +60,7 @@ def _form(form: SubmittedForm, key: str) -> Response:
 
 
 def _again(problem: BackendAway | Refused, values: Values) -> Response:
-    """The form as it was sent, with the problem; or the checked flight, if it lacks a token."""
+    """Show the form as it was sent, with the problem; or the checked flight, without a token."""
     if isinstance(problem, Refused) and problem.field == "Idempotency-Key":
         return _form(SubmittedForm(values, _other_flight(problem), status=422), _new_key())
     if isinstance(problem, Refused) and problem.errors:

@@ -80,7 +80,7 @@ def page(code: str) -> tuple[str, int]:
 
 @twins(routes, "/airports/<code>")
 def twin(code: str) -> Twin:
-    """The backend's answers about departures and arrivals; as CSV a line for each group."""
+    """Return the backend's answers about departures and arrivals; as CSV a line for each group."""
     delays = _delays(_airport(code), filled_in(request.args))
     both = {"leaving": delays.leaving, "arriving": delays.arriving}
     columns = ("group_by", "name", *FIGURES)

@@ -25,7 +25,7 @@ routes = Blueprint(NAME, __name__)
 
 @routes.get("/average_delays")
 def page() -> AnyResponse | tuple[str, int]:
-    """The delays of a carrier; at another address a comparison of several."""
+    """Return the delays of a carrier; at another address a comparison of several."""
     if len(carriers := values_of(CARRIER)) > 1:
         others = {n: text for n, text in filled_in(request.args).items() if n != CARRIER}
         compared = Question("compare", {"what": "carrier", ITEM: carriers, **others})
@@ -40,7 +40,7 @@ def _report(given: dict[str, str]) -> DelaysReport:
 
 @twins(routes, "/average_delays")
 def twin() -> Twin:
-    """The answers for each carrier, and incomplete periods; as CSV the delays by day."""
+    """Return the answers for each carrier, and incomplete periods; as CSV the delays by day."""
     given, carriers = filled_in(uncited(request.args)), values_of(CARRIER)
     if len(carriers) > MOST_ITEMS:
         detail = f"at most {MOST_ITEMS} carriers are taken, not {len(carriers)}"

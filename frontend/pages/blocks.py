@@ -42,7 +42,7 @@ def blocks() -> Answer:
 
 @twins(routes, "/blocks")
 def blocks_twin() -> Twin:
-    """The headers of a page, and the address of the next one; as CSV a row for each block."""
+    """Return the headers of a page, and the address of the next one; as CSV a row a block."""
     answer = _headers(filled_in(request.args))
     rows = by_height(answer)
     following = answer["next"] and f"/blocks.json?before={rows[-1]['height']}"
@@ -99,7 +99,7 @@ def _cosigned() -> Json:
 
 @routes.get("/blocks/<int:height>")
 def block(height: int) -> str | tuple[str, int]:
-    """The page of a block; of a damaged one, what is known of it."""
+    """Return the page of a block; of a damaged one, what is known of it."""
     try:
         return _whole_page(height)
     except Refused as error:
@@ -118,7 +118,7 @@ def block(height: int) -> str | tuple[str, int]:
 
 @twins(routes, "/blocks/<int:height>")
 def block_twin(height: int) -> Twin:
-    """The whole block; as CSV its transactions, in a form that can be imported."""
+    """Return the whole block; as CSV its transactions, in a form that can be imported."""
     whole = _block(height, filled_in(request.args))
     rows = ({**transaction, "BLOCK_HEIGHT": height} for transaction in whole["transactions"])
     return Twin({"block": whole}, TRANSACTION_COLUMNS, rows)

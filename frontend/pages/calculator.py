@@ -29,7 +29,7 @@ routes = Blueprint("calculator", __name__)
 
 @routes.get("/lab/calculator")
 def calculator() -> str:
-    """The page that leads to both halves of the calculator and to the presets."""
+    """Return the page that leads to both halves of the calculator and to the presets."""
     return render_template("lab/calculator.html", queues=presets.QUEUES, networks=presets.NETWORKS)
 
 
@@ -59,7 +59,7 @@ def open_page() -> tuple[str, int]:
 
 @twins(routes, "/lab/calculator/open")
 def open_twin() -> Twin:
-    """The results of the models; as CSV the curves."""
+    """Return the results of the models; as CSV the curves."""
     answer = open_queue_form.answer_to(filled_in(request.args))
     rows = open_queue_form.curve_rows(answer.queue)
     return Twin(answer.as_json(), tuple(rows[0]), rows)
@@ -67,7 +67,7 @@ def open_twin() -> Twin:
 
 @routes.get("/lab/calculator/closed")
 def closed_page() -> AnyResponse | tuple[str, int]:
-    """The form, and the answer if something is asked; at an address without empty fields."""
+    """Return the form, and the answer if something is asked; at an address without empty fields."""
     given = filled_in(request.args)
     wanted = closed_network_form.without_blanks(given)
     if len(wanted) < len(request.args) and not set(given) - set(closed_network_form.FIELDS):
@@ -90,7 +90,7 @@ def closed_page() -> AnyResponse | tuple[str, int]:
 
 @twins(routes, "/lab/calculator/closed")
 def closed_twin() -> Twin:
-    """The results of mean value analysis, and bounds; as CSV a row for each N of customers."""
+    """Return the results of mean value analysis, and bounds; as CSV a row for each N."""
     answer = closed_network_form.answer_to(filled_in(request.args))
     rows = answer.curve.rows()
     return Twin(answer.as_json(), tuple(rows[0]), rows)
@@ -103,7 +103,7 @@ def _page(
     first_chart: Chart | None,
     **more: Any,
 ) -> tuple[str, int]:
-    """A half. first_chart: may lack the study's curve, which does not fit into every chart."""
+    """Return a half. first_chart: may lack the study's curve, which does not fit into all."""
     is_compared = bool(form.answer and form.answer.before and first_chart)
     curves = first_chart.curves if first_chart else ()
     text = render_template(

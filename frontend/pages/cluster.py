@@ -24,7 +24,7 @@ def page() -> str:
 
 @routes.get("/cluster/state")
 def state() -> str:
-    """The part of the page that changes; `refresh.js` puts it in its place."""
+    """Return the part of the page that changes; `refresh.js` puts it in its place."""
     nodes = _nodes()
     if not nodes["cluster"]:
         abort(404)

@@ -34,7 +34,7 @@ def _comparison(given: dict[str, str]) -> Comparison:
 
 @twins(routes, PATH)
 def twin() -> Twin:
-    """What is compared, and the difference between the best and the worst."""
+    """Return what is compared, and the difference between the best and the worst."""
     compared = _comparison(filled_in(uncited(request.args)))
     rows = [row.as_json() for row in compared.rows]
     verdict, as_of = compared.verdict, compared.evidence[0].answer["as_of"]

@@ -34,7 +34,7 @@ def page() -> tuple[str, int]:
 
 @twins(routes, PATH)
 def twin() -> Twin:
-    """The service's answers; as CSV the flights of a day, or several days' numbers or hours."""
+    """Return the service's answers; as CSV a day's flights, or several days' numbers or hours."""
     board = departures(with_days(filled_in(request.args)))
     answer = board.answer
     if DAY in board.question.values:

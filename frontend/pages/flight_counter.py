@@ -25,7 +25,7 @@ def page() -> tuple[str, int]:
 
 @twins(routes, PATH)
 def twin() -> Twin:
-    """The backend's answers as one; as CSV the flights of each day."""
+    """Return the backend's answers as one; as CSV the flights of each day."""
     counts = _counts(filled_in(uncited(request.args)))
     return Twin(counts, ("FL_DATE", "count"), counts["by_day"], counts["as_of"])
 

@@ -34,7 +34,7 @@ for template_filter in (
 
 @routes.get(PATH)
 def page() -> AnyResponse | tuple[str, int]:
-    """The flights of a day; without a day, the report of the number."""
+    """Return the flights of a day; without a day, the report of the number."""
     given = filled_in(request.args)
     if NUMBER in given and not {DAY, DAYS[1]} & given.keys():
         return redirect(Question("report", uncited(given)).address())
@@ -43,7 +43,7 @@ def page() -> AnyResponse | tuple[str, int]:
 
 @twins(routes, PATH)
 def twin() -> Twin:
-    """The legs in order, and the days around."""
+    """Return the legs in order, and the days around."""
     status = _status(filled_in(uncited(request.args)))
     return Twin(as_json(status), COLUMNS, rows(status.carriers), status.answer["as_of"])
 

@@ -25,7 +25,7 @@ def twin() -> Twin:
 
 @routes.get("/standing")
 def fragment() -> str:
-    """The part of the home page that changes; `refresh.js` puts it in its place."""
+    """Return the part of the home page that changes; `refresh.js` puts it in its place."""
     return render_template("standing.html", **_standing())
 
 
@@ -45,7 +45,7 @@ def _damaged() -> list[int]:
 
 @routes.get("/strip")
 def strip() -> str:
-    """The newest blocks and the next one, as they fill; `refresh.js` puts them in their place."""
+    """Return the newest blocks and the next one, which `refresh.js` puts in their place."""
     return render_template("strip.html", **newest_blocks())
 
 

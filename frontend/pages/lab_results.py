@@ -59,7 +59,7 @@ def result_twin(name: str) -> Twin:
 
 @routes.get("/lab/results/<name>/figures/<int:number>.svg")
 def figure(name: str, number: int) -> Response:
-    """A drawing of the report, as a picture; they are counted from 1."""
+    """Return a drawing of the report, as a picture; they are counted from 1."""
     figures = _result(name).figures()
     if not 1 <= number <= len(figures):
         abort(404, f"{name} has no figure {number}.")
@@ -75,7 +75,7 @@ def report(name: str) -> Response:
 
 @routes.get("/lab/results/<name>/<file>")
 def file(name: str, file: str) -> Response:
-    """A file as the lab wrote it: its report, or another that reports may link to."""
+    """Return a file as the lab wrote it: its report, or another that reports may link to."""
     path = _result(name).file(file)
     if path is None:
         abort(404, f"{name} has no {file} to show.")

@@ -19,7 +19,7 @@ def proof_of_transaction(transaction_id: int) -> Response:
 
 @routes.get(f"/<any({','.join(KINDS)}):question>/proof")
 def proof_of_answer(question: str) -> Response:
-    """An answer, and what proves it; as a zip file also all that is needed to check it."""
+    """Return an answer, and what proves it; as a zip file also all that is needed to check it."""
     form = "zip" if request.args.get("format") == "zip" else "ndjson"
     return _passed_on(f"{question}.{form}")
 

@@ -98,7 +98,7 @@ def page() -> tuple[str, int]:
 
 @twins(routes, PATH)
 def twin() -> Twin:
-    """All groups, the ranked ones in order; those with few flights have no rank."""
+    """Return all groups, the ranked ones in order; those with few flights have no rank."""
     ranked = _ranking(filled_in(request.args))
     in_order = [row.as_json() for row in ranked.ranked]
     few = [row.as_json() for row in ranked.few]

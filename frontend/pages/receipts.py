@@ -34,13 +34,13 @@ def page(number: int) -> str:
 
 @twins(routes, "/receipts/<int:number>", JSON_ALONE)
 def twin(number: int) -> Twin:
-    """What the page shows, without the tip."""
+    """Return what the page shows, without the tip."""
     return Twin({name: value for name, value in _receipt(number).items() if name != "tip"})
 
 
 @routes.get("/receipts/<name>")
 def page_of_node(name: str) -> str | AnyResponse:
-    """The receipt of a node of a cluster; that of the transaction once it is mined."""
+    """Return the receipt of a node of a cluster; that of the transaction once it is mined."""
     accepted = _accepted(name)
     transaction = accepted["transaction"]
     duplicate_of = _duplicate_of(transaction)
@@ -52,7 +52,7 @@ def page_of_node(name: str) -> str | AnyResponse:
 
 @routes.get("/receipts/<name>/state")
 def state_of_node(name: str) -> str:
-    """The part of that page that changes; `refresh.js` puts it in its place."""
+    """Return the part of that page that changes; `refresh.js` puts it in its place."""
     return render_template("state_of_node.html", **_accepted(name))
 
 
@@ -74,7 +74,7 @@ def _accepted(name: str) -> Json:
 
 
 def _duplicate_of(transaction: Json) -> int | None:
-    """The id in this address if an earlier one of the same leg has it; else None: links may lie."""
+    """Return the id in this address if an earlier one of the leg has it: links may lie."""
     number = request.args.get("duplicate_of", "")
     if not (number.isascii() and number.isdigit()) or len(number) > 15:
         return None

@@ -44,7 +44,7 @@ class NumberReport(Answered):
 
 @routes.get(PATH)
 def page() -> tuple[str, int]:
-    """The form, and the report of the carrier that uses the number most, or of the one chosen."""
+    """Show the form, and the report of the carrier chosen, or that uses the number most."""
     return answer_page("report.html", _report, signs=SIGNS)
 
 

@@ -19,7 +19,7 @@ def page() -> tuple[str, int]:
 
 @twins(routes, "/route")
 def twin() -> Twin:
-    """The backend's answers, and that about the way back; as CSV a line for each group."""
+    """Return the backend's answers, and that about the way back; as CSV a line for each group."""
     route = route_delays(filled_in(request.args))
     answers = {**route.answers, "back": route.back}
     columns = ("group_by", "name", *FIGURES)

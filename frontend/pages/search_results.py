@@ -24,7 +24,7 @@ def search() -> str | AnyResponse:
 
 @twins(routes, "/search", JSON_ALONE)
 def search_twin() -> Twin:
-    """What the text may mean, without any redirect."""
+    """Return what the text may mean, without any redirect."""
     results = _results()
     for name in ("possibilities", "suggestions"):
         results[name] = [lead.as_json() for lead in results[name]]
@@ -33,7 +33,7 @@ def search_twin() -> Twin:
 
 @twins(routes, "/search/suggestions", JSON_ALONE)
 def suggestions_twin() -> Twin:
-    """What the text may become: `search.js` shows it while somebody types."""
+    """Return what the text may become: `search.js` shows it while somebody types."""
     typed = request.args.get("q", "").strip()
     completions = Finder(backend, coverage.now()).completions(typed) if typed else []
     return Twin({"query": typed, "suggestions": [lead.as_json() for lead in completions]})

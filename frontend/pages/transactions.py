@@ -24,13 +24,13 @@ def transaction(transaction_id: int) -> str:
 
 @routes.get("/transactions/<int:transaction_id>/state")
 def state(transaction_id: int) -> str:
-    """The part of the page that changes; `refresh.js` puts it in its place."""
+    """Return the part of the page that changes; `refresh.js` puts it in its place."""
     return render_template("state.html", **standing(transaction_id))
 
 
 @twins(routes, "/transactions/<int:transaction_id>")
 def twin(transaction_id: int) -> Twin:
-    """The backend's answer about a transaction; as CSV one row."""
+    """Return the backend's answer about a transaction; as CSV one row."""
     answer = backend.get(f"/transactions/{transaction_id}", filled_in(request.args))
     height = answer["block"] and answer["block"]["height"]
     row = {**answer["transaction"], "BLOCK_HEIGHT": height, "state": answer["state"]}

@@ -233,7 +233,7 @@ def _options(values: Mapping[str, str]) -> tuple[str, str]:
 @routes.get("/upload/sample.csv", defaults={"form": "csv"})
 @routes.get("/upload/sample.ndjson", defaults={"form": "ndjson"})
 def sample(form: str) -> Response:
-    """A file that shows the columns, and can be uploaded."""
+    """Return a file that shows the columns, and can be uploaded."""
     kind = "text/csv" if form == "csv" else "application/x-ndjson"
     content = sample_csv() if form == "csv" else sample_ndjson()
     response = Response(content, content_type=f"{kind}; charset=utf-8")

@@ -102,7 +102,7 @@ class DelaysReport(Answered):
         return bins
 
     def histogram(self) -> Bars:
-        """The share of the arrivals in each bin, in percent."""
+        """Return the share of the arrivals in each bin, in percent."""
         arrived, kinds = self.answer["arrived"], [bin_.kind for bin_ in self.bins]
         edges = [
             (place, number(low) + ("+" if high is None else ""))
@@ -118,7 +118,7 @@ class DelaysReport(Answered):
         return histogram(edges, shares, texts, kinds, divide)
 
     def line(self) -> Lines:
-        """The mean of each slot, and that of seven days."""
+        """Return the mean of each slot, and that of seven days."""
         return line_in_time(self.time, self.means, self.week_means, self._slot_texts())
 
     def beyond(self, chart: Lines) -> list[str]:
@@ -177,7 +177,7 @@ DAY_COLUMNS = (
 
 
 def day_rows(answers: Sequence[Json], days: TimeAxis) -> Iterator[dict[str, Any]]:
-    """The days of each answer, for the CSV twin: `DAY_COLUMNS`. days: the axis of all of them."""
+    """Return each answer's days for the CSV twin, as `DAY_COLUMNS`. days: the axis of all."""
     for answer in answers:
         carrier = answer["query"]["OP_CARRIER_AIRLINE_ID"]
         weeks = week_means(_cells(answer["by_day"], days), len(days.slots))

@@ -111,7 +111,7 @@ class Departures:
         return short_interval(*(self.answer["query"][name] for name in DAYS))
 
     def flights(self, *, are_timed: bool) -> list[Leg]:
-        """The flights of the day that have a scheduled time, or the others."""
+        """Return the flights of the day that have a scheduled time, or the others."""
         legs = self.answer["flights"]
         return [leg for leg in legs if bool(flights_of_day.scheduled(leg, "DEP")) == are_timed]
 

@@ -32,7 +32,7 @@ NO_FLIGHT = "No flight"
 
 
 def status_of(transaction: Leg) -> str:
-    """The outcome as the backend calls it: "cancelled", "no_arrival", "late" or "on_time"."""
+    """Return the backend's word for the outcome: cancelled, no_arrival, late or on_time."""
     if transaction["CANCELLED"]:
         return "cancelled"
     if transaction["ARR_DELAY"] is None:
@@ -52,7 +52,7 @@ def worst(legs: Iterable[Leg]) -> str:
 
 
 def outcome_of_all(legs: Sequence[Leg]) -> str:
-    """The outcomes together: "Late 42 min", "All 3 legs on time", "1 of 4 legs cancelled, …"."""
+    """Return the outcomes together: "Late 42 min", "1 of 4 legs cancelled, …"."""
     if len(legs) < 2:
         return outcome(legs[0]) if legs else NO_FLIGHT
     counts = Counter(map(status_of, legs))
@@ -72,13 +72,13 @@ def _minute(hhmm: str | None) -> int | None:
 
 
 def scheduled_departure(leg: Leg) -> int | None:
-    """The minute of FL_DATE at which a leg should leave; None if the ledger does not tell."""
+    """Return the minute of FL_DATE at which a leg should leave; None if it is not known."""
     minute = _minute(leg["DEP_TIME"])
     return None if minute is None else (minute - (leg["DEP_DELAY"] or 0)) % DAY_MINUTES
 
 
 def departure_day(leg: Leg) -> int:
-    """The day on which a leg left, counted from FL_DATE: 1 if its delay went past midnight."""
+    """Return the day on which a leg left, counted from FL_DATE: 1 if it left after midnight."""
     actual, scheduled, delay = _minute(leg["DEP_TIME"]), scheduled_departure(leg), leg["DEP_DELAY"]
     if actual is None or scheduled is None or not delay:
         return 0

@@ -153,7 +153,7 @@ def _by_carrier(flights: list[Leg], known: Coverage) -> list[CarrierFlights]:
 
 
 def rows(carriers: list[CarrierFlights]) -> list[Json]:
-    """Each leg with its carrier's name, its place among that carrier's legs, and its outcome."""
+    """Return each leg with its carrier's name, its place among the carrier's legs, its outcome."""
     legs: list[Json] = []
     for carrier in carriers:
         places: Counter[str] = Counter()

@@ -63,7 +63,7 @@ def similar(text: str, known: Coverage) -> Iterator[str]:
 
 
 def looser(reading: Reading, known: Coverage) -> Iterator[Reading]:
-    """What a reading says in the newest year, without its days, carrier or period, or back.
+    """Yield what a reading says in the newest year, without its days, carrier or period, or back.
 
     An hour alone is looked for at the largest airports.
     """
@@ -84,7 +84,7 @@ def looser(reading: Reading, known: Coverage) -> Iterator[Reading]:
 
 
 def written(thing: Thing) -> str:
-    """A name that the search understands, such as "United Airlines", "Chicago, IL" or "ORD"."""
+    """Return a name that the search understands: "United Airlines", "Chicago, IL" or "ORD"."""
     if isinstance(thing, Carrier):
         name = (thing.name or "").partition("(")[0].strip()
         return name or f"carrier {thing.number}"

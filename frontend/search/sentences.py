@@ -97,7 +97,7 @@ class Reading:
 
 
 def readings(text: str, known: Coverage) -> list[Reading]:
-    """What `text` may say about the ledger that `known` covers, the most likely reading first."""
+    """Return what `text` may say about the ledger that `known` covers, the most likely first."""
     if len(text) > MAX_CHARACTERS or known.last_date is None:
         return []
     newest = date.fromisoformat(known.last_date)
@@ -182,7 +182,7 @@ class _Scanner:
         return value, sum(token.start < end for token in self._tokens)
 
     def _name_at(self, at: int) -> Meanings:
-        """The longest name that begins at `at`: carriers and places are different meanings."""
+        """Return the longest name that begins at `at`, as a carrier and as a place."""
         for length in range(self._names.longest, 0, -1):
             words = self._words(at, length)
             things = self._names.named(words) if words else ()
@@ -245,7 +245,7 @@ _COMPARED = ((r".a+| {3,}", 1), (r".t(at)+|( t){2,}", 2))
 
 
 def _joins(named: list[tuple[Any, str]]) -> str:
-    """The first letters of the words in front of names; a space where there is none."""
+    """Return the first letters of the words in front of names; a space where there is none."""
     return "".join(word[:1] or " " for _, word in named)
 
 

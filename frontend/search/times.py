@@ -50,7 +50,10 @@ class Days:
         return f"from {self.name}" if " to " in self.name else f"in {self.name}"
 
     def in_year(self, year: int) -> "Days":
-        """The one day or month in `year`. Raises ValueError for others and where there is none."""
+        """Return the one day or month in `year`.
+
+        Raises ValueError for others and where there is none.
+        """
         if self.is_one:
             return replace(self, first=self.first.replace(year), last=self.last.replace(year))
         if self == month_of(self.first.year, self.first.month):
@@ -58,7 +61,7 @@ class Days:
         raise ValueError
 
     def within(self, first: date, last: date) -> "Days | None":
-        """The part that lies from `first` to `last`, both included; None if there is none."""
+        """Return the part from `first` to `last`, both included; None if there is none."""
         part = Days(max(self.first, first), min(self.last, last))
         return part if part.first <= part.last else None
 

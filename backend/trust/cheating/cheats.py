@@ -61,7 +61,7 @@ def try_all() -> Iterator[Outcome]:
 
 
 def _make_chain(folder: Path) -> None:
-    """A small chain in `folder`/chain, and a witness in `folder`/witness that has seen it."""
+    """Make a small chain in `folder`/chain, and a witness in `folder`/witness that has seen it."""
     settings = Settings(dir=str(folder / "chain"), clock_wait_s=0)
     flights = _flights(BLOCKS * FLIGHTS_A_BLOCK)
     with closing(Sealer(settings, lambda line: None)) as sealer, sealer.writing(wait=True):

@@ -24,7 +24,7 @@ Progress = Callable[[int, int], None]  # blocks done, blocks to do
 
 
 def agreeing_blocks(chain: Path, copy: Path, height: int) -> int:
-    """How many entries of the two tables of heights agree, from genesis on.
+    """Return how many entries of the two tables of heights agree, from genesis on.
 
     chain, copy: the folders. height: the block up to which the chain's table counts. Raises
     BackupRefused if the copy names a block that the chain does not have.
@@ -39,7 +39,7 @@ def agreeing_blocks(chain: Path, copy: Path, height: int) -> int:
 
 
 def not_ours(copy: Path, height: int, tip: int) -> BackupRefused:
-    """The error for a backup with a block `height` that the chain, which goes to `tip`, lacks."""
+    """Return the error for a backup with block `height` if the chain, up to `tip`, lacks it."""
     return BackupRefused(
         f"the backup in {copy} holds a block {height} that this chain does not have (it goes to "
         f"block {tip}): the chain has lost blocks, or its copy was continued elsewhere; keep that "
@@ -48,7 +48,7 @@ def not_ours(copy: Path, height: int, tip: int) -> BackupRefused:
 
 
 def _entries(folder: Path, count: int | None = None) -> list[bytes]:
-    """The whole entries of the table of heights in `folder`, at most `count`."""
+    """Return the whole entries of the table of heights in `folder`, at most `count`."""
     path = _table_path(folder)
     data = path.read_bytes() if path.exists() else b""
     whole = len(data) // ENTRY_BYTES if count is None else min(count, len(data) // ENTRY_BYTES)
@@ -60,7 +60,7 @@ def _table_path(folder: Path) -> Path:
 
 
 def bytes_of(store: BlockStore, first: int, height: int) -> int:
-    """How many bytes a copy of blocks `first` to `height` takes."""
+    """Return how many bytes a copy of blocks `first` to `height` takes."""
     places = store.places(first, height + 1 - first)
     return sum(place.length + ENTRY_BYTES for place in places)
 

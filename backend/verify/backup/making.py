@@ -110,7 +110,7 @@ def _require_backup_or_empty(folder: Path) -> None:
 
 
 def _begun(store: BlockStore, folder: Path) -> Manifest:
-    """The manifest of the backup in `folder`; one that is not complete is written if missing."""
+    """Return the manifest of the backup in `folder`; an incomplete one is written if missing."""
     genesis_hash = store.place(0).hash.hex()
     manifest = manifests.read(folder)
     if manifest is None:
@@ -237,7 +237,7 @@ class _Run:
         manifests.write(self._folder, left)
 
     def _first_bad(self, copy: BlockCopy, start: int, following: int) -> int:
-        """The height of the first bad block from `start` to `following` (exclusive) in the backup.
+        """Return the height of the first bad block from `start` to `following` (exclusive).
 
         It is `following` if all are good.
         """
