@@ -82,7 +82,7 @@ def markdown(measured: Mapping[str, Any]) -> Iterator[str]:
         cells = [_short(values[count]) if count in values else "" for count in flights]
         beyond = f"*{_short(extrapolated(xs, ys))}*" if len(xs) > 2 else ""
         yield f"| {curve.panel}: {curve.title} | {' | '.join(cells)} | {beyond} |"
-    machine = machine_words(measured["machine"] | {"noise": "which did much else"})
+    machine = machine_words(measured["machine"])
     yield from ("", f"{measured['date']}, commit {measured['commit']}, {machine}.")
 
 

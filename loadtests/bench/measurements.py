@@ -59,11 +59,11 @@ def measured(figures: Sequence[Figure], header: Mapping[str, Any]) -> list[Measu
 
 
 def machine_words(header: Mapping[str, Any]) -> str:
-    """Describe the machine of a run, and what else it did. header: of that run."""
+    """Describe the machine of a run, and what else it did if that is known. header: of the run."""
     kind = header["file_system"].partition(" on ")[0]
     gigabytes = f"{header['ram_mb'] / 1000:.0f} GB"
     facts = [header["cpu"], f"{header['cores']} cores", gigabytes, kind, header["kernel"]]
-    return ", ".join([*facts, f"Python {header['python']}", header["noise"]])
+    return ", ".join(filter(None, [*facts, f"Python {header['python']}", header.get("noise")]))
 
 
 def read(path: Path) -> list[Measurement]:
