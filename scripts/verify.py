@@ -140,10 +140,7 @@ def spanned(first: int, leaves: list[str], size: int, beside: list[str]) -> byte
 
 
 def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Return whether a key has signed a message (RFC 8032, 5.1.7).
-
-    Points x/z, y/z are kept as x, y, z.
-    """
+    """Return whether a key has signed a message (RFC 8032, 5.1.7); x/z, y/z stand as x, y, z."""
     p, order = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
     d, base = -121665 * pow(121666, -1, p) % p, (4 * pow(5, -1, p) % p).to_bytes(32, "little")
 
@@ -195,10 +192,7 @@ def signed_at(key: str, note: str, kind: str = "log") -> datetime | None:
 
 
 def checkpoint_of(note: str) -> tuple[str, int, bytes]:
-    """Return the origin, size and root that a checkpoint names.
-
-    It says nothing of its signatures.
-    """
+    """Return the origin, size and root that a checkpoint names, whoever may have signed it."""
     origin, n, root = [*note.split("\n"), "", ""][:3]
     require(re.fullmatch("[1-9][0-9]{0,14}", n), f"no checkpoint, no number of blocks: {n[:20]!r}")
     return origin, int(n), b64(root)
