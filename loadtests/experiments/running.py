@@ -4,7 +4,6 @@ If the measurement is interrupted, the manifest says so; what was measured is ke
 far as possible. Two results of one experiment are compared here, too.
 """
 
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
@@ -39,30 +38,33 @@ def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Rep
     """Measure and analyse `experiment`, leaving everything in `folder`, which must not exist.
 
     Returns None if too little was measured for a report. Raises ResultsError if the folder exists
-    or the experiment has no such mode, no such load or nothing to decide, and KeyboardInterrupt
-    after the measurements until then have been analysed.
+    or the experiment cannot do what the options ask for, and KeyboardInterrupt after the
+    measurements until then have been analysed.
     """
-    if options.mode not in experiment.modes:
-        modes = ", ".join(experiment.modes)
-        raise ResultsError(f"{experiment.name} has no mode {options.mode}; it has {modes}")
-    if options.until_decided and not experiment.can_decide:
-        raise ResultsError(f"{experiment.name} has nothing to decide")
-    for threshold in options.fail_if:
-        response_times.check_threshold(threshold)
-    if options.host and not (experiment.takes_host and options.mode is Mode.REAL):
-        told = f" in mode {options.mode}" if experiment.takes_host else ""
-        raise ResultsError(f"{experiment.name} cannot measure a service on another machine{told}")
-    if options.scale and options.mode is not Mode.EMULATED:
-        raise ResultsError(f"--scale divides what is emulated; mode {options.mode} has nothing")
-    known = experiment.loads(options)
-    if unknown := [f"{load:g}" for load in options.loads if load not in known]:
-        there_are = ", ".join(f"{load:g}" for load in known) or "none to choose"
-        raise ResultsError(f"{experiment.name} has no load {unknown[0]}; it has {there_are}")
+    _require_possible(experiment, options)
     results = _new(folder)
     if options.mode is Mode.EMULATED and experiment.scales and not options.scale:
         options = replace(options, scale=experiment.scales[options.quick])
     results.write_manifest(_manifest(experiment, options, folder))
     return _measured(experiment, options, results, say)
+
+
+def _require_possible(experiment: Experiment, options: Options) -> None:
+    """Raise ResultsError if the experiment cannot do what the options ask for."""
+    name, mode = experiment.name, options.mode
+    if mode not in experiment.modes:
+        raise ResultsError(f"{name} has no mode {mode}; it has {', '.join(experiment.modes)}")
+    if options.until_decided and not experiment.can_decide:
+        raise ResultsError(f"{name} has nothing to decide")
+    if options.host and not (experiment.takes_host and mode is Mode.REAL):
+        where = f" in mode {mode}" if experiment.takes_host else ""
+        raise ResultsError(f"{name} cannot measure a service on another machine{where}")
+    if options.scale and mode is not Mode.EMULATED:
+        raise ResultsError(f"--scale divides what is emulated; mode {mode} has nothing")
+    loads = experiment.loads(options)
+    if unknown := [load for load in options.loads if load not in loads]:
+        choices = ", ".join(f"{load:g}" for load in loads) or "none to choose"
+        raise ResultsError(f"{name} has no load {unknown[0]:g}; it has {choices}")
 
 
 def _new(folder: Path) -> Results:
@@ -78,14 +80,10 @@ def bring(files: Sequence[Path], folder: Path, workers: int) -> None:
 
     workers: of the server. Raises ResultsError.
     """
-    results = _new(folder)
+    runs, results = tool_results.read(files, workers), _new(folder)
     manifest = _manifest(tool_results.EXPERIMENT, Options(Mode.REAL), folder)
     manifest |= {"mode": "files", "machine": {"cpu": "not known, because the files were brought"}}
-    try:
-        tool_results.bring(files, results, workers)
-    except ResultsError:
-        shutil.rmtree(folder)
-        raise
+    tool_results.write(runs, results)
     results.write_manifest(manifest | {"state": "complete", "ended": _now()})
 
 
@@ -99,14 +97,14 @@ def resume(folder: Path, say: Say) -> Report | None:
     manifest, experiment = results.manifest(), experiment_of(results)
     if not experiment.can_resume:
         raise ResultsError(f"{folder} is a result of {experiment.name}, which cannot be resumed")
-    told = {one.name: manifest[one.name] for one in fields(Options) if one.name in manifest}
-    told |= {"mode": Mode(manifest["mode"])}
-    told |= {name: tuple(manifest.get(name, ())) for name in ("loads", "fail_if")}
+    names = {field.name for field in fields(Options)} & manifest.keys()
+    chosen = {name: manifest[name] for name in names} | {"mode": Mode(manifest["mode"])}
+    chosen |= {name: tuple(manifest.get(name, ())) for name in ("loads", "fail_if")}
     manifest["state"] = INTERRUPTED
     now = " at ".join(filter(None, (_now(), commit())))  # the commit may not be the first one
     manifest["resumed"] = [*manifest.get("resumed", []), now]
     results.write_manifest(manifest)
-    return _measured(experiment, Options(**told), results, say)
+    return _measured(experiment, Options(**chosen), results, say)
 
 
 def _measured(
@@ -173,43 +171,48 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     was rejected is a failure, and so is one of which a threshold is true. Raises ResultsError if
     it is not a folder of results or lacks a table that it needs.
     """
-    manifest, found, more = results.manifest(), experiment_of(results), []
-    report, runs = found.analyse(results), results.rows_if_any(RUNS.removesuffix(".csv"))
-    if runs:
-        made, rejected = len(runs), sum(row.get("accepted") == NO for row in runs)
-        told = f"Runs: {made}. Rejected by rule: {rejected}; these are kept, but count nowhere."
-        rows = [[_cell(text) for text in row.values()] for row in runs]
-        more = [Section("Runs", [told], [Table("All runs", list(runs[0]), rows, is_folded=True)])]
-        if rejected == made:
-            told = f"all runs ({made}) were rejected by rule, so nothing was measured that counts"
-            failure = report.failure or told
-            report = replace(report, failure=failure, conclusion=f"{capital(told)}.")
-    if groups := _groups(results):
-        more.insert(0, response_times.section(groups))
-        metrics = [*report.metrics, *response_times.metrics(groups)]
-        report = replace(report, metrics=metrics)
+    manifest, experiment = results.manifest(), experiment_of(results)
+    report, runs, groups = experiment.analyse(results), _runs(results), _groups(results)
+    if runs and all(run.get("accepted") == NO for run in runs):
+        why = f"all runs ({len(runs)}) were rejected by rule, so nothing was measured that counts"
+        report = replace(report, failure=report.failure or why, conclusion=f"{capital(why)}.")
     thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
     if thresholds and not groups and not any(map(response_times.is_of_load, runs)):
         report = replace(report, findings=[*report.findings, NO_LOAD])
-    failures = filter(None, (report.failure.rstrip("."), broken_thresholds(results, thresholds)))
-    report = replace(report, failure="; ".join(failures))
+    failures = report.failure.rstrip("."), broken_thresholds(results, thresholds)
+    metrics = [*report.metrics, *response_times.metrics(groups)]
+    report = replace(report, metrics=metrics, failure="; ".join(filter(None, failures)))
     if manifest.get("shared") and report.conclusion:
         report = replace(report, conclusion=f"On a shared machine: {report.conclusion}")
-    if generator := generator_section(results):
-        more.insert(0, generator)
-    if found.study:
-        more.append(errata_section(found.study))
-    results.write_analysis(summary(report), report_page(found, manifest, report, more))
+    more = [
+        generator_section(results),
+        response_times.section(groups) if groups else None,
+        _runs_section(runs) if runs else None,
+        errata_section(experiment.study) if experiment.study else None,
+    ]
+    page = report_page(experiment, manifest, report, [section for section in more if section])
+    results.write_analysis(summary(report), page)
     return report
 
 
+def _runs_section(runs: Sequence[Mapping[str, str]]) -> Section:
+    """Return the section with all runs of runs.csv, and how many of them were rejected."""
+    rejected = sum(run.get("accepted") == NO for run in runs)
+    words = f"Runs: {len(runs)}. Rejected by rule: {rejected}; these are kept, but count nowhere."
+    rows = [[_cell(text) for text in run.values()] for run in runs]
+    return Section("Runs", [words], [Table("All runs", list(runs[0]), rows, is_folded=True)])
+
+
 def broken_thresholds(results: Results, thresholds: Sequence[str]) -> str:
-    """Which of these thresholds are true of a load, or cannot be judged, in words; "" if none."""
+    """Describe which thresholds are true of a load, or cannot be judged; "" if none is."""
     groups = _groups(results) if thresholds else []
-    runs = results.rows_if_any(RUNS.removesuffix(".csv"))
-    if thresholds and not groups and any(response_times.is_of_load(run) for run in runs):
+    if thresholds and not groups and any(map(response_times.is_of_load, _runs(results))):
         return "no open or closed run counts, so no threshold can be judged"
     return "; ".join(response_times.broken(thresholds, groups))
+
+
+def _runs(results: Results) -> list[dict[str, str]]:
+    return results.rows_if_any(RUNS.removesuffix(".csv"))
 
 
 def _groups(results: Results) -> list[response_times.Group]:
@@ -218,14 +221,14 @@ def _groups(results: Results) -> list[response_times.Group]:
 
 
 def experiment_of(results: Results) -> Experiment:
-    """The experiment that made `results`. Raises ResultsError if its manifest does not tell."""
+    """Return the experiment that made `results`. Raises ResultsError if that is not known."""
     manifest = results.manifest()
-    name = manifest.get("experiment")
     if lacking := [field for field in _FIELDS if field not in manifest]:
-        told = "it was changed, or is of another program"
-        raise ResultsError(f"{results.folder / MANIFEST} lacks {lacking[0]}; {told}")
+        why = "it was changed, or is of another program"
+        raise ResultsError(f"{results.folder / MANIFEST} lacks {lacking[0]}; {why}")
+    name = str(manifest["experiment"])
     try:
-        return experiment(str(name))
+        return experiment(name)
     except KeyError:
         raise ResultsError(
             f"{results.folder} is a result of the experiment {name!r}, which is unknown"
@@ -249,64 +252,71 @@ Metric = Mapping[str, Any]  # as in a summary
 
 
 def comparison_page(before: Results, after: Results) -> str:
-    """A page with all results that both have, and a verdict on each.
+    """Return a page with all results that both have, and a verdict on each.
 
     Times that were divided by different K are not compared, only results without a unit. Raises
     ResultsError if the results are of different experiments or modes, or have nothing in common.
     """
     manifests = before.manifest(), after.manifest()
     for field in ("experiment", "mode"):
-        values = [manifest[field] for manifest in manifests]
-        if values[0] != values[1]:
+        first, second = (manifest[field] for manifest in manifests)
+        if first != second:
             raise ResultsError(
-                f"cannot compare: {field} is {values[0]} in the first and {values[1]} in the second"
+                f"cannot compare: {field} is {first} in the first and {second} in the second"
             )
-    metrics = [{of["name"]: of for of in one.summary()["metrics"]} for one in (before, after)]
-    names = [of.keys() for of in metrics]
-    alone = ("first", names[0] - names[1]), ("second", names[1] - names[0])
-    notes = [f"Only the {which} has: {_named(those)}." for which, those in alone if those]
-    in_both = [name for name in metrics[0] if name in metrics[1]]
-    scales = [manifest["scale"] for manifest in manifests]
-    if scales[0] != scales[1]:
+    old, new = (
+        {metric["name"]: metric for metric in results.summary()["metrics"]}
+        for results in (before, after)
+    )
+    alone = ("first", old.keys() - new.keys()), ("second", new.keys() - old.keys())
+    notes = [f"Only the {which} has: {_listed(names)}." for which, names in alone if names]
+    in_both = [name for name in old if name in new]
+    first, second = (manifest["scale"] for manifest in manifests)
+    if first != second:
         notes.append(
-            f"K is {scales[0]} in the first and {scales[1]} in the second: what does not divide by "
-            "K (HTTP, timers, the generator) differs, and only results without a unit are compared."
+            f"K is {first} in the first and {second} in the second: what does not divide by K "
+            "(HTTP, timers, the generator) differs, and only results without a unit are compared."
         )
-        in_both = [name for name in in_both if not metrics[0][name]["unit"]]
+        in_both = [name for name in in_both if not old[name]["unit"]]
     if not in_both:
         raise ResultsError(f"cannot compare: no result in common. {' '.join(notes)}".rstrip())
-    results = Table(
+    table = Table(
         "Before and after",
         ("Result", "Unit", "Before", "After", "After / before", "Verdict"),
-        [_compared(name, *(of[name] for of in metrics)) for name in in_both],
+        [_compared(old[name], new[name]) for name in in_both],
         "Intervals are 95 % confidence intervals. A result is more or less if the 95 % interval of "
         "the difference leaves out 0. Results without intervals are not decided.",
     )
-    verdicts = Counter(str(row[-1]) for row in results.rows).items()
-    counted = ", ".join(f"{verdict} {count}" for verdict, count in verdicts)
+    counts = Counter(str(row[-1]) for row in table.rows)
+    verdicts = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
     machine, later = (manifest["machine"] for manifest in manifests)
     rows = [[name, str(machine.get(name)), str(value)] for name, value in later.items()]
     machines = Table("The machines", ("", "Before", "After"), rows)
-    found = experiment_of(before)
-    sections = [Section("Results", notes, [results]), Section("Machines", parts=[machines])]
-    title, conclusion = f"{found.title}: two runs compared", f"{len(in_both)} results: {counted}."
-    return plain_page(title, [found.about], sections, conclusion=conclusion)
+    compared = experiment_of(before)
+    return plain_page(
+        f"{compared.title}: two runs compared",
+        [compared.about],
+        [Section("Results", notes, [table]), Section("Machines", parts=[machines])],
+        conclusion=f"{len(in_both)} results: {verdicts}.",
+    )
 
 
-def _named(names: Set[str]) -> str:
-    """The names in order; of many, how many more there are."""
+def _listed(names: Set[str]) -> str:
+    """Return the names in order; of many, the first and how many more there are."""
     first, more = sorted(names)[:MOST_NAMED], len(names) - MOST_NAMED
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
 
 
-def _compared(name: str, before: Metric, after: Metric) -> Sequence[Cell]:
+def _compared(before: Metric, after: Metric) -> Sequence[Cell]:
+    estimates = [
+        str(Estimate(metric["value"], metric["low"], metric["high"])) for metric in (before, after)
+    ]
     ratio = after["value"] / before["value"] if before["value"] else None
-    told = [str(Estimate(of["value"], of["low"], of["high"])) for of in (before, after)]
-    return name, after["unit"], *told, ratio, _verdict(before, after)
+    return after["name"], after["unit"], *estimates, ratio, _verdict(before, after)
 
 
 def _verdict(before: Metric, after: Metric) -> str:
-    """Whether after − before is decided, by the interval of a difference of independent values.
+    """Tell whether after − before is decided, by the interval of a difference of two means.
 
     Its ends are those of R. G. Newcombe, Statistics in Medicine 17 (1998), method 10: the distances
     to the ends of both intervals, added as squares.

@@ -15,14 +15,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapreplace
-from math import hypot, sqrt
+from math import hypot, inf, sqrt
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
 from loadtests.experiments.open_workload_comparison import FORECASTS, percent
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.run import REQUESTS
+from loadtests.grouping import grouped
 from loadtests.lab.content import Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.repeated import rows_by_run
@@ -45,7 +47,11 @@ FULL = 0.9  # customers who do not think are in the system for at least this sha
 
 @dataclass(frozen=True, slots=True)
 class RunLine(Line):
-    """A run. customers: of a closed one; 0: open; None: the file does not tell."""
+    """A run. customers: of a closed one; 0: it is open; None: the file does not say.
+
+    workers: of the server. duration_s: from the first start to the last answer. mean_s: the mean
+    response time of the requests that succeeded.
+    """
 
     run: str
     tool: str
@@ -66,33 +72,35 @@ class QuantileLine(Line):
     value_s: float
 
 
-def bring(files: Sequence[Path], results: Results, workers: int) -> None:
-    """Write what the files hold as tables. Raises ResultsError."""
-    runs = read_all(files)
+def read(files: Sequence[Path], workers: int) -> list[tuple[RunLine, ToolRun]]:
+    """Read the runs in files. workers: of the server. Raises ResultsError."""
+    return [(_line(run, workers), run) for run in read_all(files)]
+
+
+def _line(run: ToolRun, workers: int) -> RunLine:
+    sums = run.requests, run.failed, run.duration_s, run.mean_s
+    if run.rows:
+        times_s = [row.open_response_s for row in run.rows if row.succeeded]
+        if not times_s:
+            raise ResultsError(f"{run.name}: no request succeeded")
+        start_s = min(row.intended_s for row in run.rows)
+        duration_s = max(row.done_s for row in run.rows) - start_s
+        sums = len(run.rows), len(run.rows) - len(times_s), duration_s, fmean(times_s)
+    return RunLine(run.name, run.tool, workers, *sums, run.customers)
+
+
+def write(runs: Sequence[tuple[RunLine, ToolRun]], results: Results) -> None:
+    """Write runs that were read into the tables of `results`."""
     with (
         results.table(RUNS, RunLine) as table,
         results.table(QUANTILES, QuantileLine) as quantiles,
         closing(RowFile(results.folder / REQUESTS)) as file,
     ):
-        for run in runs:
-            table.add(_line(run, workers))
+        for line, run in runs:
+            table.add(line)
             file.write(run.rows)
             for share, value_s in run.quantiles:
                 quantiles.add(QuantileLine(run.name, share, value_s))
-
-
-def _line(run: ToolRun, workers: int) -> RunLine:
-    def line(requests: int, failed: int, duration_s: float, mean_s: float) -> RunLine:
-        sums = requests, failed, duration_s, mean_s
-        return RunLine(run.name, run.tool, workers, *sums, run.customers)
-
-    if not run.rows:
-        return line(run.requests, run.failed, run.duration_s, run.mean_s)
-    good = [row.open_response_s for row in run.rows if row.succeeded]
-    if not good:
-        raise ResultsError(f"{run.name}: no request succeeded")
-    duration_s = max(row.done_s for row in run.rows) - min(row.intended_s for row in run.rows)
-    return line(len(run.rows), len(run.rows) - len(good), duration_s, sum(good) / len(good))
 
 
 # --- runs ----------------------------------------------------------------------------------------
@@ -100,7 +108,10 @@ def _line(run: ToolRun, workers: int) -> RunLine:
 
 @dataclass(frozen=True)
 class Measured:
-    """A run, with its rows or its quantiles. starts_s, responses_s: of good requests, by start."""
+    """A run, with the rows of the requests that succeeded, by their start, or with quantiles.
+
+    quantiles: (share, seconds), from the least to the largest.
+    """
 
     line: RunLine
     rows: Sequence[Row]
@@ -108,25 +119,25 @@ class Measured:
 
     @cached_property
     def starts_s(self) -> Values:
-        """When requests began or should have begun, in order."""
+        """The times at which requests began or should have begun, in order."""
         return np.array([row.intended_s for row in self.rows])
 
     @cached_property
     def responses_s(self) -> Values:
-        """Their response times."""
+        """The response times of the rows."""
         return np.array([row.open_response_s for row in self.rows])
 
     @property
     def rate_per_s(self) -> float:
         """Arrivals a second."""
-        length_s = float(self.starts_s[-1] - self.starts_s[0]) if len(self.rows) else 0.0
+        length_s = float(self.starts_s[-1] - self.starts_s[0]) if self.rows else 0.0
         if length_s > 0:
             return (len(self.rows) - 1) / length_s
         return self.line.requests / self.line.duration_s  # all at once, or only summed up
 
     @property
     def times(self) -> Times:
-        """Its response times for percentiles."""
+        """The response times, for percentiles."""
         line = self.line
         sums = line.requests, line.failed, line.duration_s, line.mean_s
         return Times(*sums, self.starts_s, self.responses_s, self.quantiles)
@@ -134,7 +145,7 @@ class Measured:
     @cached_property
     def is_alone(self) -> bool:
         """Whether no request met another, so that response times are service times."""
-        if self.line.customers == 1 or self.customers == 1:
+        if self.customers == 1:
             return True
         if not self.rows:
             return self.customers == 0 and self.quantiles[-1][1] < 1 / self.rate_per_s
@@ -143,14 +154,14 @@ class Measured:
 
     @cached_property
     def customers(self) -> int:
-        """How many customers a closed run has; 0 of an open one.
+        """The number of customers of a closed run; 0 of an open one.
 
-        If the file does not tell, it is closed if as many are in the system nearly all the time
+        If the file does not say, it is closed if as many are in the system nearly all the time
         and requests do not begin at even intervals.
         """
-        inside = self.line.requests / self.line.duration_s * self.line.mean_s
         if self.line.customers is not None:
             return self.line.customers
+        inside = self.line.requests / self.line.duration_s * self.line.mean_s
         if not self.rows:
             whole = max(1, round(inside))
             return whole if abs(inside - whole) < WHOLE * inside else 0
@@ -161,7 +172,7 @@ class Measured:
 
     @property
     def gaps_cv(self) -> float:
-        """How much the times between arrivals vary; 0 if only one or two are known."""
+        """The coefficient of variation of the times between arrivals; 0 of fewer than three."""
         gaps_s = np.diff(self.starts_s)
         return float(gaps_s.std() / gaps_s.mean()) if gaps_s.any() else 0.0
 
@@ -172,38 +183,32 @@ class Measured:
         return max(0.0, self.customers / x - self.line.mean_s)
 
     def drawn_s(self, rng: np.random.Generator, count: int) -> Values:
-        """Response times drawn from this run's."""
+        """Draw response times from those of this run."""
         if len(self.responses_s):
             return rng.choice(self.responses_s, count)
-        shares, values_s = (np.array(part) for part in zip(*self.quantiles, strict=True))
-        drawn = np.interp(rng.random(count), shares, values_s)
-        return np.asarray(drawn * (self.line.mean_s / _mean_of(self.quantiles)), dtype=float)
+        shares, values_s = np.transpose(self.quantiles)
+        mean_s = float(np.trapezoid(values_s, shares) / (shares[-1] - shares[0]))
+        drawn_s = np.interp(rng.random(count), shares, values_s)
+        return np.asarray(drawn_s * (self.line.mean_s / mean_s), dtype=float)
 
     @property
     def busy_share(self) -> float:
-        """The part of a response time that the server reported as service; 1 if it reports none."""
-        reported_s = [row.service_s for row in self.rows if row.service_s is not None]
-        if not reported_s or len(reported_s) < len(self.rows):
+        """The share of response times that the server reported as service; 1 if it reports none."""
+        services_s = [row.service_s for row in self.rows if row.service_s is not None]
+        if not services_s or len(services_s) < len(self.rows):
             return 1.0
-        return min(1.0, sum(reported_s) / float(self.responses_s.sum()))
-
-
-def _mean_of(quantiles: Sequence[tuple[float, float]]) -> float:
-    shares, values_s = (np.array(part) for part in zip(*quantiles, strict=True))
-    return float(np.trapezoid(values_s, shares) / (shares[-1] - shares[0]))
+        return min(1.0, sum(services_s) / float(self.responses_s.sum()))
 
 
 def measured_runs(results: Results) -> list[Measured]:
-    """All runs, in their order."""
+    """Return all runs, in their order."""
     rows = rows_by_run(results)
-    quantiles: dict[str, list[tuple[float, float]]] = {}
-    for line in results.lines(QUANTILES, QuantileLine):
-        quantiles.setdefault(line.run, []).append((line.share, line.value_s))
+    quantiles = grouped(results.lines(QUANTILES, QuantileLine), lambda line: line.run)
     return [
         Measured(
             line,
             sorted((r for r in rows[line.run] if r.succeeded), key=lambda row: row.intended_s),
-            quantiles.get(line.run, []),
+            [(quantile.share, quantile.value_s) for quantile in quantiles.get(line.run, [])],
         )
         for line in results.lines(RUNS, RunLine)
     ]
@@ -214,7 +219,7 @@ def measured_runs(results: Results) -> list[Measured]:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """What runs of one customer tell."""
+    """The runs of one customer, which calibrate forecasts."""
 
     runs: Sequence[Measured]
 
@@ -226,68 +231,60 @@ class Calibrated:
     @property
     def mean_s(self) -> float:
         """E[S]."""
-        return float(np.mean(self.means_s))
+        return fmean(self.means_s)
 
     @property
     def cv(self) -> float:
         """The coefficient of variation of service times."""
-        drawn = self.drawn_s(np.random.default_rng(1), 4000)
-        return float(drawn.std() / drawn.mean())
-
-    @property
-    def busy_share(self) -> float:
-        """The part of E[S] that keeps a worker busy."""
-        return float(np.mean([run.busy_share for run in self.runs]))
+        drawn_s = self.drawn_s(np.random.default_rng(1), 4000)
+        return float(drawn_s.std() / drawn_s.mean())
 
     def drawn_s(self, rng: np.random.Generator, count: int) -> Values:
-        """Service times from calibrations chosen at random."""
-        parts = np.bincount(rng.integers(0, len(self.runs), count), minlength=len(self.runs))
-        pairs = zip(self.runs, parts, strict=True)
-        drawn = np.concatenate([run.drawn_s(rng, int(part)) for run, part in pairs])
-        return rng.permutation(drawn)
+        """Draw service times from calibrations chosen at random."""
+        counts = np.bincount(rng.integers(0, len(self.runs), count), minlength=len(self.runs))
+        pairs = zip(self.runs, counts.tolist(), strict=True)
+        return rng.permutation(np.concatenate([run.drawn_s(rng, own) for run, own in pairs]))
 
     def forecast_s(self, run: Measured, slower: float = 1.0) -> float:
-        """The mean response time of a run if E[S] is `slower` times as long, by simulation."""
-        rng, share = np.random.default_rng(run.line.requests), self.busy_share
-        means_s = []
+        """Simulate the mean response time of a run if E[S] is `slower` times as long."""
+        rng = np.random.default_rng(run.line.requests)
+        busy, means_s = fmean(alone.busy_share for alone in self.runs), []
         for _ in range(DRAWS):
             times_s = slower * self.drawn_s(rng, len(run.rows) or run.line.requests)
-            means_s.append(_simulated_s(run, share * times_s, rng))
-            means_s[-1] += (1 - share) * float(times_s.mean())
-        return float(np.mean(means_s))
+            queued_s = _simulated_s(run, busy * times_s, rng)
+            means_s.append(queued_s + (1 - busy) * float(times_s.mean()))
+        return fmean(means_s)
 
 
 def _simulated_s(run: Measured, services_s: Values, rng: np.random.Generator) -> float:
-    """The mean response time of a run with these service times, from an empty server."""
+    """Return the mean response time of a run with these service times, from an empty server."""
     workers = run.line.workers
     if run.customers:
-        thinks_s = rng.exponential(run.think_s, len(services_s)) if run.think_s else None
+        thinks_s = rng.exponential(run.think_s, len(services_s))
         return _closed_s(services_s, thinks_s, run.customers, workers)
-    starts_s = run.starts_s
-    if not len(starts_s):
-        starts_s = np.arange(len(services_s)) / run.rate_per_s
+    starts_s = run.starts_s if run.rows else np.arange(len(services_s)) / run.rate_per_s
     if workers > 1:
-        return float(np.mean(replay.multi_server(starts_s.tolist(), services_s.tolist(), workers)))
+        return fmean(replay.multi_server(starts_s.tolist(), services_s.tolist(), workers))
     done_s = np.cumsum(services_s)
     idle_s = np.maximum.accumulate(starts_s - done_s + services_s)
     return float(np.mean(idle_s + done_s - starts_s))
 
 
-def _closed_s(services_s: Values, thinks_s: Values | None, customers: int, workers: int) -> float:
+def _closed_s(services_s: Values, thinks_s: Values, customers: int, workers: int) -> float:
+    """Return the mean response time of customers who ask again after each of these think times."""
     ready_s, free_s, total_s = [0.0] * customers, [0.0] * workers, 0.0
-    for number, service_s in enumerate(services_s.tolist()):
-        asked_s = ready_s[0]
-        done_s = max(asked_s, free_s[0]) + service_s
+    for service_s, think_s in zip(services_s.tolist(), thinks_s.tolist(), strict=True):
+        start_s = ready_s[0]
+        done_s = max(start_s, free_s[0]) + service_s
         heapreplace(free_s, done_s)
-        think_s = 0.0 if thinks_s is None else float(thinks_s[number])
         heapreplace(ready_s, done_s + think_s)
-        total_s += done_s - asked_s
+        total_s += done_s - start_s
     return total_s / len(services_s)
 
 
 @dataclass(frozen=True)
 class Load:
-    """Runs of the same load, and what their calibrations forecast."""
+    """Runs of the same load, and the calibrations that forecast them."""
 
     name: str
     runs: Sequence[Measured]
@@ -296,7 +293,7 @@ class Load:
     @property
     def mean_s(self) -> float:
         """The mean response time as measured."""
-        return float(np.mean([run.line.mean_s for run in self.runs]))
+        return fmean(run.line.mean_s for run in self.runs)
 
     @cached_property
     def forecasts_s(self) -> list[float]:
@@ -305,8 +302,8 @@ class Load:
 
     @property
     def forecast_s(self) -> float:
-        """Their mean."""
-        return float(np.mean(self.forecasts_s))
+        """The mean of the forecasts."""
+        return fmean(self.forecasts_s)
 
     @cached_property
     def difference(self) -> Interval:
@@ -315,13 +312,13 @@ class Load:
         values = [run.line.mean_s - forecast_s for run, forecast_s in pairs]
         means_s = self.calibrated.means_s
         if min(len(values), len(means_s)) < 2:
-            return Interval(float(np.mean(values)), float("inf"), 1)
+            return Interval(fmean(values), inf, 1)
         over_runs = confidence_interval(values)
-        ends_s = [
-            np.mean([self.calibrated.forecast_s(run, 1 + step) for run in self.runs])
+        quicker_s, slower_s = (
+            fmean(self.calibrated.forecast_s(run, 1 + step) for run in self.runs)
             for step in (-STEP, STEP)
-        ]
-        slope = float(ends_s[1] - ends_s[0]) / (2 * STEP)
+        )
+        slope = (slower_s - quicker_s) / (2 * STEP)
         of_calibrations = slope * confidence_interval(means_s).half_width / self.calibrated.mean_s
         half = hypot(over_runs.half_width, of_calibrations)
         return Interval(over_runs.estimate, half, min(over_runs.values, len(means_s)))
@@ -340,30 +337,26 @@ class Load:
 
 
 def pooled(runs: Sequence[Measured]) -> Mapping[str, list[Measured]]:
-    """The runs of each load: closed ones by customers, open ones by rates that differ by chance."""
-    loads: dict[str, list[Measured]] = {}
-    for run in sorted((run for run in runs if run.customers), key=lambda run: run.customers):
-        loads.setdefault(f"N = {run.customers}", []).append(run)
+    """Return the runs of each load: closed by customers, open by rates that differ by chance."""
+    closed = sorted((run for run in runs if run.customers), key=lambda run: run.customers)
     groups: list[list[Measured]] = []
     for run in sorted((run for run in runs if not run.customers), key=lambda run: run.rate_per_s):
-        if groups and _is_same_rate(groups[-1], run):
-            groups[-1].append(run)
-        else:
-            groups.append([run])
-    for group in groups:
-        loads[f"{np.mean([run.rate_per_s for run in group]):.3g}/s"] = group
-    return loads
+        if not groups or not _is_same_rate(groups[-1], run):
+            groups.append([])
+        groups[-1].append(run)
+    return grouped(closed, lambda run: f"N = {run.customers}") | {
+        f"{fmean(run.rate_per_s for run in group):.3g}/s": group for group in groups
+    }
 
 
 def _is_same_rate(group: Sequence[Measured], run: Measured) -> bool:
-    mean = float(np.mean([other.rate_per_s for other in group]))
-    errors = [_rate_error(other) for other in group]
-    chance = hypot(_rate_error(run), sqrt(sum(error**2 for error in errors)) / len(errors))
+    mean = fmean(other.rate_per_s for other in group)
+    chance = hypot(_rate_error(run), hypot(*map(_rate_error, group)) / len(group))
     return run.rate_per_s - mean <= mean * (2 * chance + SAME_RATE)
 
 
 def _rate_error(run: Measured) -> float:
-    """The relative standard error of a rate, by how much the gaps between arrivals vary."""
+    """Return the relative standard error of a rate, by how much the gaps of arrivals vary."""
     return run.gaps_cv / sqrt(max(1, len(run.rows)))
 
 
@@ -396,14 +389,11 @@ def analyse(results: Results) -> Report:
 
 
 def groups(results: Results) -> list[Group]:
-    """The runs by load, for percentiles."""
+    """Return the runs by load, for percentiles."""
     runs = measured_runs(results)
-    alone = [run.times for run in runs if run.is_alone]
-    loads = pooled([run for run in runs if not run.is_alone])
-    named = ({"one customer": alone} if alone else {}) | {
-        name: [run.times for run in same] for name, same in loads.items()
-    }
-    return [Group(name, times) for name, times in named.items()]
+    loads = {"one customer": [run for run in runs if run.is_alone]}
+    loads |= pooled([run for run in runs if not run.is_alone])
+    return [Group(name, [run.times for run in same]) for name, same in loads.items() if same]
 
 
 def _table(loads: Sequence[Load]) -> Table:
