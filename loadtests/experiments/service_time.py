@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
+from operator import itemgetter
 from random import Random
 
 from loadtests.generation.schedule import Request
@@ -43,28 +45,26 @@ STUDY, SCAN, INDEX = "study", "scan", "index"
 WARM_UP = 1  # first requests of a run that do not count
 PLAN = "plan"
 ANSWER_DIGITS = 9  # a mean's last digits depend on the order of the summation
+SCANS, LOOKUPS = 4, 30  # requests of a run that count, if it scans the chain, and of any other
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured. blocks: length of the chain. rounds: number of turns through all.
+    """An amount to measure. blocks: length of the chain. rounds: number of turns through all.
 
-    run_blocks: blocks that our service reads at a miss. scans, lookups: number of requests that
-    count in a run that scans the chain and in any other run. least_s: least duration of a run, to
+    run_blocks: blocks that our service reads at a miss. least_s: least duration of a run, to
     measure the processor time of other programs.
     """
 
     blocks: int
     run_blocks: int
     rounds: int
-    scans: int
-    lookups: int
     least_s: float
 
 
 # takes 20 minutes on a PC, over an hour on a Pi
-FULL = Plan(study.BLOCKS, RUN_BLOCKS, rounds=6, scans=4, lookups=30, least_s=1.0)
-QUICK = Plan(blocks=60, run_blocks=4, rounds=1, scans=4, lookups=20, least_s=0.5)
+FULL = Plan(study.BLOCKS, RUN_BLOCKS, rounds=6, least_s=1.0)
+QUICK = Plan(blocks=60, run_blocks=4, rounds=1, least_s=0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +89,24 @@ def measure(run: Run) -> None:
     """
     plan = run.choose(QUICK, FULL)
     with (
-        ways(run, plan) as found,
+        running_ways(run, plan) as ways,
         run.results.table(PLAN, PlanLine) as table,
         one_customer(run.results) as customer,
     ):
-        require_same_answers(found)
-        for turn in range(1, (run.options.reps or plan.rounds) + 1):
-            for kind in KINDS:
-                run.say(f"turn {turn}: {kind}")
-                for way in found:
-                    name = f"{way.name}-{kind}-{turn:02}"
-                    table.add(PlanLine(name, way.name, kind, turn, plan.blocks, WARM_UP))
-                    is_scan = way.name != INDEX and kind in QUESTIONS
-                    customer.asks(
-                        way.service,
-                        name,
-                        way.requests(kind, run.random(f"{kind} {turn}")),  # the same for all ways
-                        warm_up=WARM_UP,
-                        least=plan.scans if is_scan else plan.lookups,
-                        least_s=plan.least_s,
-                    )
+        require_same_answers(ways)
+        for turn, kind in product(range(1, (run.options.reps or plan.rounds) + 1), KINDS):
+            run.say(f"turn {turn}: {kind}")
+            for way in ways:
+                name = f"{way.name}-{kind}-{turn:02}"
+                table.add(PlanLine(name, way.name, kind, turn, plan.blocks, WARM_UP))
+                customer.asks(
+                    way.service,
+                    name,
+                    way.requests(kind, run.random(f"{kind} {turn}")),  # the same for all ways
+                    warm_up=WARM_UP,
+                    least=SCANS if way.name != INDEX and kind in QUESTIONS else LOOKUPS,
+                    least_s=plan.least_s,
+                )
 
 
 # --- what is asked -------------------------------------------------------------------------------
@@ -116,7 +114,7 @@ def measure(run: Run) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A running server, and the questions to ask it. blocks, flights: number in its chain."""
+    """A running server, and the questions to ask it. blocks, flights: numbers in its chain."""
 
     name: str
     service: Service
@@ -125,12 +123,12 @@ class Way:
     flights: int
 
     def path(self, kind: str) -> str:
-        """The path of the question of this kind. Raises KeyError if there is none."""
-        asked = self.questions[kind]
-        return asked.scan_path if self.name == SCAN else asked.path
+        """Return the path of the question of this kind. Raises KeyError if there is none."""
+        question = self.questions[kind]
+        return question.scan_path if self.name == SCAN else question.path
 
     def requests(self, kind: str, random: Random) -> Iterator[Request]:
-        """Endless requests: the same question, or blocks or transactions at random."""
+        """Yield endless requests: the same question, or blocks or transactions at random."""
         block, first, transaction = _STUDYS if self.name == STUDY else _OURS
         while True:
             if kind in self.questions:
@@ -148,7 +146,7 @@ _OURS = "/blocks/", 1, "/transactions/"
 
 
 @contextmanager
-def ways(run: Run, plan: Plan) -> Iterator[list[Way]]:
+def running_ways(run: Run, plan: Plan) -> Iterator[list[Way]]:
     """Run all ways until the `with` block ends."""
     chains, settings = two_chains(run, plan.blocks), {"workers": 1, "answer_cache_bytes": 0}
     ours = chains.questions, plan.blocks, chains.flights
@@ -160,22 +158,22 @@ def ways(run: Run, plan: Plan) -> Iterator[list[Way]]:
         yield [Way(STUDY, stored, *ours), Way(SCAN, scan, *ours), Way(INDEX, index, *ours)]
 
 
-def require_same_answers(found: Sequence[Way]) -> None:
+def require_same_answers(ways: Sequence[Way]) -> None:
     """Raise ProgramFailed if two ways answer a question differently."""
     for kind in QUESTIONS:
-        answers = {way.name: _answer(way, kind) for way in found}
+        answers = {way.name: _answer(way, kind) for way in ways}
         if len(set(answers.values())) > 1:
             raise ProgramFailed(f"{kind} is answered differently: {answers}")
 
 
 def _answer(way: Way, kind: str) -> float | None:
-    """A way's answer to its question, as a number that must be the same for all ways."""
-    said = way.service.get(way.path(kind))
-    if kind in said:  # the study's server answers a number, or the flights themselves
-        found = len(said[kind]) if isinstance(said[kind], list) else said[kind]
-    else:
-        found = said["average_delay" if kind == "average_delays" else "count"]
-    return None if found is None else round(float(found), ANSWER_DIGITS)
+    """Return a way's answer to its question, as a number that must be the same for all ways."""
+    answer = way.service.get(way.path(kind))
+    ours = "average_delay" if kind == "average_delays" else "count"
+    number = answer[kind if kind in answer else ours]
+    if isinstance(number, list):  # the study's server answers a number, or the flights themselves
+        number = len(number)
+    return None if number is None else round(float(number), ANSWER_DIGITS)
 
 
 # --- what was measured ---------------------------------------------------------------------------
@@ -188,9 +186,9 @@ _COUNTED_AS = {STUDY: "disk_reads", SCAN: "file"}  # blocks read; our index does
 
 @dataclass(frozen=True)
 class Cell:
-    """A request by one way. turns: turn -> its accepted run. rejected: number of other runs.
+    """A kind of request, answered by one way. turns: turn -> its accepted run.
 
-    blocks: length of the chain.
+    blocks: length of the chain. rejected: number of other runs.
     """
 
     way: str
@@ -215,49 +213,50 @@ class Cell:
 
     @cached_property
     def mean_s(self) -> Interval:
-        """E[S]."""
+        """E[S] in s, with its interval over runs."""
         return mean_over_runs([run.times_s for run in self.turns.values()])
 
     @property
     def service(self) -> ServiceTime:
-        """E[S], and the variance of all requests."""
+        """E[S] in s, and the variance of all requests in s²."""
         return ServiceTime(self.mean_s.estimate, summary(self.times_s).variance)
 
     @cached_property
     def reads(self) -> float:
         """The mean number of blocks that a request reads from files; 0 if it is not counted."""
         name = _COUNTED_AS.get(self.way, "")
-        counts = [one.count(name) for run in self.turns.values() for one in run.asked]
+        counts = [asked.count(name) for run in self.turns.values() for asked in run.asked]
         return mean_of(counts) if counts else 0.0
 
 
 Cells = dict[tuple[str, str], Cell]  # (way, kind), in alphabetical order
 
 
-def cells(results: Results) -> Cells:
-    """The cells of all requests and ways that have a run. Raises ResultsError without a plan."""
+def cells_of(results: Results) -> Cells:
+    """Return the cells of requests and ways that have a run. Raises ResultsError without a plan."""
     lines = results.lines(PLAN, PlanLine)
     runs = recorded(results, {line.run: line.warm_up for line in lines})
     made = grouped([line for line in lines if line.run in runs], lambda line: (line.way, line.kind))
-    found = {}
-    for key, of in sorted(made.items(), key=lambda one: one[0]):
-        turns = {line.turn: runs[line.run] for line in of if runs[line.run].is_accepted}
-        found[key] = Cell(key[0], of[0].blocks, turns, len(of) - len(turns))
-    return found
+    cells = {}
+    for way, kind in sorted(made):
+        own = made[way, kind]
+        turns = {line.turn: runs[line.run] for line in own if runs[line.run].is_accepted}
+        cells[way, kind] = Cell(way, own[0].blocks, turns, len(own) - len(turns))
+    return cells
 
 
-def known(found: Cells, way: str, kind: str) -> Cell | None:
-    """The cell with a mean; None if there is none."""
-    cell = found.get((way, kind))
+def known(cells: Cells, way: str, kind: str) -> Cell | None:
+    """Return the cell, if it has a mean; else None."""
+    cell = cells.get((way, kind))
     return cell if cell and cell.is_known else None
 
 
-def times_faster(found: Cells, way: str, kind: str) -> Interval | None:
-    """How many times as fast a way is as the study's storage, from the turns that both have.
+def times_faster(cells: Cells, way: str, kind: str) -> Interval | None:
+    """Return how many times as fast a way is as the study's storage, over turns that both have.
 
-    None if it is not known.
+    None if fewer than two turns are known.
     """
-    study, ours = known(found, STUDY, kind), known(found, way, kind)
+    study, ours = known(cells, STUDY, kind), known(cells, way, kind)
     if study is None or ours is None:
         return None
     ratios = [
@@ -273,51 +272,48 @@ def times_faster(found: Cells, way: str, kind: str) -> Interval | None:
 
 def analyse(results: Results) -> Report:
     """Report the study's table with ours added. Raises ResultsError if there is no run."""
-    found, sentences = cells(results), Sentences("service_time")
-    if not found:
+    cells, sentences = cells_of(results), Sentences("service_time")
+    if not cells:
         raise ResultsError(f"{results.folder} has no run with a request")
-    told = sentences("told", cell=next(iter(found.values())), blocks=study.BLOCKS)
-    of_study = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
+    lead = sentences("lead", cell=next(iter(cells.values())), blocks=study.BLOCKS)
+    published_s = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
+    ways = [way for way in WAYS if any(key[0] == way for key in cells)]
     findings = sentences(
         "findings",
-        found=found,
+        cells=cells.values(),
         blocks=study.BLOCKS,
         ways=WAYS,
         published=SERVICE_TIMES,
-        scans={way: known(found, way, "flight_counter") for way in _ways(found)},
-        faster={way: ratios for way in (SCAN, INDEX) if (ratios := _faster(found, way))},
-        alike={way: means for way in _ways(found) if (means := _alike(found, way))},
-        grows=max(of_study) / min(of_study) - 1,
+        scans={way: known(cells, way, "flight_counter") for way in ways},
+        faster={way: ratios for way in (SCAN, INDEX) if (ratios := _faster(cells, way))},
+        alike={way: means for way in ways if (means := _alike(cells, way))},
+        grows=max(published_s) / min(published_s) - 1,
     )
-    figure_of_means = _figure(found, sentences.one("figure"))
+    parts = [_table(cells), _figure(cells, ways, sentences.one("figure"))]
     sections = [
-        Section("Service times", told, [_table(found), figure_of_means]),
-        Section("What a service time consists of", sentences("reads"), [_reads_table(found)]),
+        Section("Service times", lead, parts),
+        Section("What a service time consists of", sentences("reads"), [_reads_table(cells)]),
     ]
-    return Report(findings, sections, [*_metrics(found)])
+    return Report(findings, sections, [*_metrics(cells)])
 
 
-def _ways(found: Cells) -> list[str]:
-    return [way for way in WAYS if any(key[0] == way for key in found)]
+def _faster(cells: Cells, way: str) -> list[tuple[str, str]]:
+    """Return how many times as fast a way is, by kind of request, as far as it is known."""
+    ratios = {kind: times_faster(cells, way, kind) for kind in KINDS}
+    return [(kind, estimated(ratio).plus_minus()) for kind, ratio in ratios.items() if ratio]
 
 
-def _faster(found: Cells, way: str) -> list[tuple[str, str]]:
-    """How many times as fast a way is, by kind of request, as far as it is known."""
-    ratios = {kind: times_faster(found, way, kind) for kind in KINDS}
-    return [(kind, estimated(of).plus_minus()) for kind, of in ratios.items() if of]
+def _alike(cells: Cells, way: str) -> list[tuple[str, float]]:
+    """Return the means (s) of the questions about flights, quickest first; none if one lacks."""
+    means = {kind: cell.mean_s.estimate for kind in QUESTIONS if (cell := known(cells, way, kind))}
+    return sorted(means.items(), key=itemgetter(1)) if len(means) == len(QUESTIONS) else []
 
 
-def _alike(found: Cells, way: str) -> list[tuple[str, float]]:
-    """The means of the three questions about flights, the quickest first; none if one lacks."""
-    means = {kind: cell.mean_s.estimate for kind in QUESTIONS if (cell := known(found, way, kind))}
-    return sorted(means.items(), key=lambda one: one[1]) if len(means) == len(QUESTIONS) else []
-
-
-def _table(found: Cells) -> Table:
+def _table(cells: Cells) -> Table:
     rows: list[Sequence[content.Cell]] = []
     for kind in KINDS:
         rows.append((kind, PUBLISHED, None, *_moments(SERVICE_TIMES[kind], None), None))
-        rows += [_row(found, way, kind) for way in WAYS if (way, kind) in found]
+        rows += [_row(cells, way, kind) for way in WAYS if (way, kind) in cells]
     columns: Sequence[str] = (
         *("Request", "Answered by", "Requests", "E[S] / s", "95 %, ±"),
         *("Variance / s²", "cv", "L / 1/s", "Times as fast"),
@@ -329,53 +325,47 @@ def _table(found: Cells) -> Table:
     return Table("Service times", columns, rows, note, digits=4)
 
 
-def _row(found: Cells, way: str, kind: str) -> Sequence[content.Cell]:
-    cell = found[way, kind]
+def _row(cells: Cells, way: str, kind: str) -> Sequence[content.Cell]:
+    cell = cells[way, kind]
     first = (kind, WAYS[way], len(cell.times_s))
     if not cell.is_known:
         return (*first, *[None] * 6)
-    ratio = None if way == STUDY else times_faster(found, way, kind)
+    ratio = None if way == STUDY else times_faster(cells, way, kind)
     faster = estimated(ratio).plus_minus() if ratio else None
     return (*first, *_moments(cell.service, cell.mean_s.half_width), faster)
 
 
-def _moments(of: ServiceTime, half_width: float | None) -> Sequence[content.Cell]:
-    return (of.mean_s, half_width, of.variance_s2, of.variation, 1 / of.mean_s)
+def _moments(service: ServiceTime, half_width_s: float | None) -> Sequence[content.Cell]:
+    mean_s = service.mean_s
+    return (mean_s, half_width_s, service.variance_s2, service.variation, 1 / mean_s)
 
 
-def _figure(found: Cells, told: str) -> Figure:
-    """Bars on a logarithmic axis, because the ways differ by powers of ten."""
+def _figure(cells: Cells, ways: Sequence[str], caption: str) -> Figure:
+    """Draw bars on a logarithmic axis, because the ways differ by powers of ten."""
     names = [kind.replace("_", "\n", 1) for kind in KINDS]
-    published = [SERVICE_TIMES[kind].mean_s for kind in KINDS]
-    series = [Series(PUBLISHED, "study", names, published, shape="bars")]
-    for way in _ways(found):
-        of_way = [known(found, way, kind) for kind in KINDS]
-        means = [estimated(one.mean_s) if one else None for one in of_way]
+    published_s = [SERVICE_TIMES[kind].mean_s for kind in KINDS]
+    series = [Series(PUBLISHED, "study", names, published_s, shape="bars")]
+    for way in ways:
+        own = [known(cells, way, kind) for kind in KINDS]
+        means = [estimated(cell.mean_s) if cell else None for cell in own]
         series.append(measured(WAYS[way], _SOURCES[way], names, means, shape="bars"))
     x, y = Axis("request"), Axis("E[S] / s", is_logarithmic=True)
-    return figure("Mean service times", told, x, y, series)
+    return figure("Mean service times", caption, x, y, series)
 
 
-def _reads_table(found: Cells) -> Table:
-    means_ms = {
-        key: 1000 * cell.mean_s.estimate
-        for key, cell in found.items()
-        if cell.reads and cell.is_known
-    }
-    columns: Sequence[content.Column[tuple[str, str]]] = [
-        ("Request", lambda of: of[1]),
-        ("Answered by", lambda of: WAYS[of[0]]),
-        ("Blocks", lambda of: found[of].blocks),
-        ("Blocks read", lambda of: found[of].reads),
-        ("E[S] / ms", lambda of: means_ms[of]),
-        ("E[S] per read / ms", lambda of: means_ms[of] / found[of].reads),
+def _reads_table(cells: Cells) -> Table:
+    rows = [
+        (kind, WAYS[way], cell.blocks, cell.reads, mean_ms, mean_ms / cell.reads)
+        for (way, kind), cell in cells.items()
+        if cell.reads and cell.is_known and (mean_ms := 1000 * cell.mean_s.estimate)
     ]
+    columns = ("Request", "Answered by", "Blocks", "Blocks read", "E[S] / ms", "E[S] per read / ms")
     note = "By the study's profile reading a block took 46 ms and checking 39 ms; 503 of 522 read."
-    return Table.of("Blocks read", means_ms, columns, note)
+    return Table("Blocks read", columns, rows, note)
 
 
-def _metrics(found: Cells) -> Iterator[Metric]:
-    for (way, kind), cell in found.items():
+def _metrics(cells: Cells) -> Iterator[Metric]:
+    for (way, kind), cell in cells.items():
         if cell.is_known:
             yield estimated(cell.mean_s).metric(f"service_time[{way},{kind}]", "s")
             yield Metric(f"cv[{way},{kind}]", cell.service.variation)

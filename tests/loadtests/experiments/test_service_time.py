@@ -20,7 +20,7 @@ from loadtests.experiments.service_time import (
     Plan,
     PlanLine,
     Way,
-    cells,
+    cells_of,
     require_same_answers,
     times_faster,
 )
@@ -57,15 +57,15 @@ def made_up(
                 index = closed_index(0, number)
                 rows.append(Row(name, index, kind, 0, 0, None, time_s, None, 200, ""))
                 entry = "disk_reads" if way == STUDY else "file"
-                said = (reads or {}).get((way, kind), "")
-                parts.add(one_customer.PartLine(name, index, entry, None, said))
+                description = (reads or {}).get((way, kind), "")
+                parts.add(one_customer.PartLine(name, index, entry, None, description))
     keep(results, rows)
     judge(results, {"-".join(map(str, key)): key not in rejected for key in times})
     return results
 
 
-def found_in(folder: Path, times: Times, **more: object) -> Cells:
-    return cells(made_up(folder, times, **more))  # type: ignore[arg-type]
+def cells_in(folder: Path, times: Times, **more: object) -> Cells:
+    return cells_of(made_up(folder, times, **more))  # type: ignore[arg-type]
 
 
 class TestComparing:
@@ -75,7 +75,7 @@ class TestComparing:
             (STUDY, "get_block", 2): [3.0, 5.0],
             (STUDY, "get_block", 3): [70.0],
         }
-        cell = found_in(tmp_path / "r", times, rejected=[(STUDY, "get_block", 3)])[
+        cell = cells_in(tmp_path / "r", times, rejected=[(STUDY, "get_block", 3)])[
             STUDY, "get_block"
         ]
         assert cell.mean_s.estimate == 3
@@ -87,7 +87,7 @@ class TestComparing:
     def test_where_every_run_is_rejected_there_is_no_mean(self, tmp_path: Path) -> None:
         key = (STUDY, "get_block", 1)
         results = made_up(tmp_path / "r", {key: [1.0, 2.0]}, rejected=[key])
-        assert not cells(results)[STUDY, "get_block"].is_known
+        assert not cells_of(results)[STUDY, "get_block"].is_known
         assert "1 of 1 runs were rejected" in " ".join(report_of(results).findings)
 
     def test_ways_are_compared_turn_by_turn(self, tmp_path: Path) -> None:
@@ -99,10 +99,10 @@ class TestComparing:
             (SCAN, kind, 1): [1.0, 1.0],
             (SCAN, kind, 2): [2.0, 2.0],
         }
-        ratio = times_faster(found_in(tmp_path / "r", times), SCAN, kind)
+        ratio = times_faster(cells_in(tmp_path / "r", times), SCAN, kind)
         assert ratio is not None
         assert (ratio.estimate, ratio.half_width) == (10, 0)
-        assert times_faster(found_in(tmp_path / "s", times), INDEX, kind) is None
+        assert times_faster(cells_in(tmp_path / "s", times), INDEX, kind) is None
 
 
 def test_the_report_has_the_published_figures_beside_ours(tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_the_report_has_the_published_figures_beside_ours(tmp_path: Path) -> Non
     report = report_of(made_up(tmp_path / "r", times))
     table = report.sections[0].parts[0]
     assert len(table.rows) == 4 * len(KINDS)  # type: ignore[union-attr]
-    told = " ".join(report.findings)
-    assert "flight_counter 30" in told
-    assert "Published: 40.5 s, cv 0.029" in told
+    findings = " ".join(report.findings)
+    assert "flight_counter 30" in findings
+    assert "Published: 40.5 s, cv 0.029" in findings
     shorter = report_of(made_up(tmp_path / "s", times, blocks=60))
     assert "Published, over 522 blocks: 40.5 s" in shorter.findings[0]
     names = {metric.name for metric in report.metrics}
@@ -153,7 +153,7 @@ def test_a_scan_of_the_planned_chain_reads_blocks(plan: Plan) -> None:
     assert plan.blocks > 2 * 2 * plan.run_blocks
 
 
-TINY = Plan(blocks=SCANNED_BLOCKS, run_blocks=1, rounds=1, scans=2, lookups=2, least_s=0.0)
+TINY = Plan(blocks=SCANNED_BLOCKS, run_blocks=1, rounds=1, least_s=0.0)
 
 
 def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Options) -> Results:
@@ -167,9 +167,9 @@ def test_all_ways_are_measured_and_analysed_again_byte_for_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = made(tmp_path / "r", monkeypatch, TINY, Options(Mode.REAL, quick=True))
-    found = cells(results)
-    assert set(found) == {(way, kind) for way in (STUDY, SCAN, INDEX) for kind in KINDS}
-    assert len(results.rows("runs")) == len(found)
+    cells = cells_of(results)
+    assert set(cells) == {(way, kind) for way in (STUDY, SCAN, INDEX) for kind in KINDS}
+    assert len(results.rows("runs")) == len(cells)
     before = [(results.folder / name).read_bytes() for name in ("report.html", "summary.json")]
     analyse(results)
     after = [(results.folder / name).read_bytes() for name in ("report.html", "summary.json")]
