@@ -35,7 +35,7 @@ from loadtests.experiments.queueing_network_runs import (
     measure,
     pairs,
     plan_of,
-    points,
+    points_of,
 )
 from loadtests.grouping import grouped
 from loadtests.lab.content import Metric, Report, Section, Table, capital
@@ -54,22 +54,22 @@ def analyse(results: Results) -> Report:
     runs, expectations = closed_runs(results), expected(results)
     if not runs:
         raise ResultsError(f"{results.folder} has no closed run with a request")
-    found, sentences = points(runs, expectations), Sentences("queueing_network")
-    compared = pairs(found, expectations)
+    points, sentences = points_of(runs, expectations), Sentences("queueing_network")
+    compared = pairs(points, expectations)
     agreeing = [pair for pair in compared if pair.verdict is Verdict.AGREES]
     by_server = grouped(agreeing, lambda pair: pair.server.label)
     findings = [
-        *sentences("findings", models=MODELS, **_verdicts(found, compared)),
-        *rejected_told(found),
+        *sentences("findings", models=MODELS, **_verdicts(points, compared)),
+        *rejected_told(points),
     ]
     sections = [
-        *_of_the_network(results, sentences, found, expectations, compared),
-        *_of_servers(sentences, found, expectations),
+        *_of_the_network(results, sentences, points, expectations, compared),
+        *_of_servers(sentences, points, expectations),
     ]
     return Report(
         findings,
         [section for section in sections if section.parts],
-        [*_metrics(found)],
+        [*_metrics(points)],
         conclusion=sentences.one(
             "conclusion", compared=compared, agreeing=by_server, models=MODELS
         ),
@@ -79,49 +79,48 @@ def analyse(results: Results) -> Report:
 def _of_the_network(
     results: Results,
     sentences: Sentences,
-    found: Sequence[Point],
+    points: Sequence[Point],
     expectations: Expectations,
     compared: Sequence[Pair],
 ) -> Iterator[Section]:
     schema = figures.schema(sentences.one("figure_6"))
     yield Section("The model", sentences("model"), [schema, figures.parameters(), _model_table()])
-    told = sentences(
+    words = sentences(
         "measured",
         line=results.lines(PLAN, PlanLine)[0],
         think_s=NETWORK_THINK_S,
         regular_cv=REGULAR_CV,
     )
     caption = sentences.one("system", single=SINGLE)
-    of_system = figures.of_system(found, expectations, caption)
-    yield Section("Which model describes which server", told, [_pairs_table(compared), *of_system])
+    of_system = figures.of_system(points, expectations, caption)
+    yield Section("Which model describes which server", words, [_pairs_table(compared), *of_system])
 
 
 def _of_servers(
-    sentences: Sentences, found: Sequence[Point], expectations: Expectations
+    sentences: Sentences, points: Sequence[Point], expectations: Expectations
 ) -> Iterator[Section]:
     beside_mva = _beside_mva(expectations)
     for server in SERVERS:
-        told = sentences(server.name.replace("-", "_"), beside_mva=beside_mva)
+        words = sentences(server.name.replace("-", "_"), beside_mva=beside_mva)
         caption = sentences.one("stations", server=server)
-        of_stations = [*figures.of_stations(server, found, caption)]
-        yield Section(capital(server.label), told, of_stations)
-    table = _points_table(found, sentences.one("points_note"))
+        yield Section(capital(server.label), words, [*figures.of_stations(server, points, caption)])
+    table = _points_table(points, sentences.one("points_note"))
     yield Section("Closed runs", sentences("intervals", least=LEAST_REPEATED), [table])
 
 
 # --- what the sentences are about ----------------------------------------------------------------
 
 
-def _verdicts(found: Sequence[Point], compared: Sequence[Pair]) -> dict[str, object]:
-    """The verdicts on each server, the best first, and the limits of the study's network."""
+def _verdicts(points: Sequence[Point], compared: Sequence[Pair]) -> dict[str, object]:
+    """Return the verdicts on each server, best first, and the limits of the study's network."""
     best_first = sorted(compared, key=lambda pair: -WORST_FIRST.index(pair.verdict))
     by_server = grouped(best_first, lambda pair: pair.server)
     several, single = (
-        f"N_opt = {bounds.optimal_population(of, NETWORK_THINK_S):.3g} and X ≤ "
-        f"{bounds.maximum_throughput_per_s(of):.4f}"
-        for of in (stations(), [joined(stations())])
+        f"N_opt = {bounds.optimal_population(parts, NETWORK_THINK_S):.3g} and X ≤ "
+        f"{bounds.maximum_throughput_per_s(parts):.4f}"
+        for parts in (stations(), [joined(stations())])
     )
-    of_single = [one for one in accepted(found) if one.server is SINGLE]
+    of_single = [point for point in accepted(points) if point.server is SINGLE]
     return {
         "servers": {
             server.label: grouped(by_server.get(server, []), lambda pair: pair.verdict)
@@ -129,38 +128,35 @@ def _verdicts(found: Sequence[Point], compared: Sequence[Pair]) -> dict[str, obj
         },
         "several": several,
         "single": single,
-        "most": max(of_single, key=lambda one: one.customers, default=None),
+        "most": max(of_single, key=lambda point: point.customers, default=None),
     }
 
 
 def _beside_mva(expectations: Expectations) -> dict[int, Interval]:
-    """By what share X of simulated runs with exponential times differs from MVA at each N."""
-    found = {}
-    for (server, n), one in expectations.items():
+    """Return by what share X of simulated exponential runs differs from MVA at each N."""
+    shares = {}
+    for (server, n), cell in expectations.items():
         if server is EXPONENTIAL:
-            x, mva = one.throughput_per_s, by_formula(MVA, n).throughput_per_s
-            found[n] = Interval(x.mean / mva - 1, x.half_width / mva, x.runs)
-    return found
+            x, mva = cell.throughput_per_s, by_formula(MVA, n).throughput_per_s
+            shares[n] = Interval(x.mean / mva - 1, x.half_width / mva, x.runs)
+    return shares
 
 
 # --- tables and metrics --------------------------------------------------------------------------
 
 
 def _model_table() -> Table:
-    balanced = {n: bounds.balanced_job(stations(), n, NETWORK_THINK_S) for n in (1, 2, 5, 10)}
-    return Table.of(
-        "Bounds and mean value analysis",
-        balanced.items(),
-        [
-            ("N", lambda of: of[0]),
-            ("Asymptote of X / 1/s", lambda of: by_formula(ASYMPTOTES, of[0]).throughput_per_s),
-            ("Balanced jobs, low / 1/s", lambda of: of[1].throughput_low_per_s),
-            ("high / 1/s", lambda of: of[1].throughput_high_per_s),
-            ("MVA X / 1/s", lambda of: by_formula(MVA, of[0]).throughput_per_s),
-            ("MVA R / s", lambda of: by_formula(MVA, of[0]).response_s),
-        ],
-        digits=4,
+    rows = []
+    for n in (1, 2, 5, 10):
+        most, mva = by_formula(ASYMPTOTES, n).throughput_per_s, by_formula(MVA, n)
+        balanced = bounds.balanced_job(stations(), n, NETWORK_THINK_S)
+        low, high = balanced.throughput_low_per_s, balanced.throughput_high_per_s
+        rows.append((n, most, low, high, mva.throughput_per_s, mva.response_s))
+    columns = (
+        *("N", "Asymptote of X / 1/s", "Balanced jobs, low / 1/s", "high / 1/s"),
+        *("MVA X / 1/s", "MVA R / s"),
     )
+    return Table("Bounds and mean value analysis", columns, rows, digits=4)
 
 
 def _pairs_table(compared: Sequence[Pair]) -> Table:
@@ -178,40 +174,40 @@ def _pairs_table(compared: Sequence[Pair]) -> Table:
     )
 
 
-def _points_table(found: Sequence[Point], note: str) -> Table:
+def _points_table(points: Sequence[Point], note: str) -> Table:
     return Table.of(
         "Closed runs",
-        found,
+        points,
         [
-            ("Server", lambda one: one.server.label),
-            ("N", lambda one: one.customers),
-            ("Runs", lambda one: str(len(one.runs)) if one.is_accepted else "rejected"),
-            ("Interactions", lambda one: sum(len(run.responses_s) for run in one.runs)),
-            ("X / 1/s", lambda one: one.throughput_per_s.estimate),
-            ("±", lambda one: one.throughput_per_s.half_width),
-            ("R / s", lambda one: one.response_s.estimate),
-            ("±", lambda one: one.response_s.half_width),
-            ("X·(R + Z)/N", lambda one: one.little),
-            ("At no station", lambda one: one.outside),
+            ("Server", lambda point: point.server.label),
+            ("N", lambda point: point.customers),
+            ("Runs", lambda point: str(len(point.runs)) if point.is_accepted else "rejected"),
+            ("Interactions", lambda point: sum(len(run.responses_s) for run in point.runs)),
+            ("X / 1/s", lambda point: point.throughput_per_s.estimate),
+            ("±", lambda point: point.throughput_per_s.half_width),
+            ("R / s", lambda point: point.response_s.estimate),
+            ("±", lambda point: point.response_s.half_width),
+            ("X·(R + Z)/N", lambda point: point.little),
+            ("At no station", lambda point: point.outside),
         ],
         note,
     )
 
 
-def _metrics(found: Sequence[Point]) -> Iterator[Metric]:
-    """Throughput and response time in report seconds, and as shares of those without a queue.
+def _metrics(points: Sequence[Point]) -> Iterator[Metric]:
+    """Yield throughput and response time in report seconds, and as shares of those of one customer.
 
     The shares have no unit, so they can be compared between runs at different K.
     """
     alone = by_formula(ASYMPTOTES, 1)
-    for one in accepted(found):
-        at = f"[{one.server.name},{one.customers}]"
-        for name, of, unit, least in (
-            ("throughput", one.throughput_per_s, "1/s", alone.throughput_per_s),
-            ("response_time", one.response_s, "s", alone.response_s),
+    for point in accepted(points):
+        at = f"[{point.server.name},{point.customers}]"
+        for name, interval, unit, least in (
+            ("throughput", point.throughput_per_s, "1/s", alone.throughput_per_s),
+            ("response_time", point.response_s, "s", alone.response_s),
         ):
-            yield estimated(of).metric(f"{name}{at}", unit)
-            yield estimated(of.times(1 / least)).metric(f"{name}_ratio{at}", "")
+            yield estimated(interval).metric(f"{name}{at}", unit)
+            yield estimated(interval.times(1 / least)).metric(f"{name}_ratio{at}", "")
 
 
 EXPERIMENT = Experiment(

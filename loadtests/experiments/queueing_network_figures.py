@@ -38,22 +38,22 @@ _OF_SERVER: dict[Server, Source] = dict(zip(SERVERS, ("ours", "second", "third")
 
 def _over_n(
     title: str,
-    told: str,
+    caption: str,
     label: str,
     series: Sequence[Series],
     columns: Sequence[tuple[str, Sequence[Cell]]],
 ) -> Figure:
-    """A figure over N, with a table of the values at each N. columns: heading and values."""
+    """Draw a figure over N, with a table of the values at each N. columns: heading and values."""
     headings, values = zip(("N", NS), *columns, strict=True)
     table = Table(title, headings, list(zip(*values, strict=True)))
-    return figure(title, told, CUSTOMERS, Axis(label), series, table)
+    return figure(title, caption, CUSTOMERS, Axis(label), series, table)
 
 
 # --- figures 6 and 7: the network ----------------------------------------------------------------
 
 
 def parameters() -> Table:
-    """Figure 7: a table of the network's parameters."""
+    """Return figure 7, a table of the network's parameters."""
     ratios = visits()
     rows: list[Sequence[Cell]] = [("TERMINAL", 1, NETWORK_THINK_S, NETWORK_THINK_S, None)]
     rows += [
@@ -64,8 +64,8 @@ def parameters() -> Table:
     return Table("Figure 7 of the study: the parameters of its network", columns, rows, digits=5)
 
 
-def schema(told: str) -> Figure:
-    """Figure 6: the network with its routing."""
+def schema(caption: str) -> Figure:
+    """Draw figure 6, the network with its routing."""
     rows = [
         (origin.upper(), target.upper(), str(share), float(share))
         for origin, row in routing().items()
@@ -73,30 +73,30 @@ def schema(told: str) -> Figure:
     ]
     table = Table("The routing", ("From", "To", "Probability", ""), rows)
     svg = drawing("queueing_network", routing=routing(), stations=STATIONS, think_s=NETWORK_THINK_S)
-    return Figure("The network", svg, told, table)
+    return Figure("The network", svg, caption, table)
 
 
 # --- figures 8 and 9: the stations ---------------------------------------------------------------
 
 
 def _at_stations(x: float, customers: Sequence[float]) -> dict[str, AtStation]:
-    """The study's stations at a throughput of `x`, with so many customers at each."""
+    """Return the study's stations at a throughput of `x`, with so many customers at each."""
     return {
-        name: AtStation(x * station.visits * station.service_s, of_station, x * station.visits)
-        for (name, station), of_station in zip(STATIONS.items(), customers, strict=True)
+        name: AtStation(x * station.visits * station.service_s, own, x * station.visits)
+        for (name, station), own in zip(STATIONS.items(), customers, strict=True)
     }
 
 
-def of_stations(server: Server, points: Sequence[Point], told: str) -> Iterator[Figure]:
-    """Figures 8 and 9 of one server: utilisation, throughput and customers of each station."""
-    at_n = zip(NS, NETWORK_AT_N, strict=True)
-    of_study = {n: _at_stations(x, customers) for n, (x, _, customers) in at_n}
+def of_stations(server: Server, points: Sequence[Point], caption: str) -> Iterator[Figure]:
+    """Draw figures 8 and 9 of a server: utilisation, throughput and customers of each station."""
+    published = zip(NS, NETWORK_AT_N, strict=True)
+    of_study = {n: _at_stations(x, customers) for n, (x, _, customers) in published}
+    solutions = zip(NS, mva.solve(stations(), MOST, NETWORK_THINK_S), strict=True)
     by_mva = {
-        n: _at_stations(one.throughput_per_s, [one.at(name).customers for name in STATIONS])
-        for n, one in zip(NS, mva.solve(stations(), MOST, NETWORK_THINK_S), strict=True)
+        n: _at_stations(solution.throughput_per_s, [solution.at(s).customers for s in STATIONS])
+        for n, solution in solutions
     }
-    of_server = [one for one in accepted(points) if one.server is server]
-    ours = {one.customers: one.stations for one in of_server if one.stations}
+    ours = {p.customers: p.stations for p in accepted(points) if p.server is server and p.stations}
     for title, label, quantity in (
         ("Figure 8: utilisation", "utilisation", "utilisation"),
         ("Figure 9, left: throughput of the stations", "visits / 1/s", "visits_per_s"),
@@ -104,18 +104,20 @@ def of_stations(server: Server, points: Sequence[Point], told: str) -> Iterator[
     ):
         series: list[Series] = []
         columns: list[tuple[str, Sequence[Cell]]] = []
+        value = attrgetter(quantity)
         for name, colour in _OF_STATION.items():
-            theirs, model, found = (
-                [getattr(of[n][name], quantity) if n in of else None for n in NS]
-                for of in (of_study, by_mva, ours)
+            theirs, model, measured_ys = (
+                [value(at_n[n][name]) if n in at_n else None for n in NS]
+                for at_n in (of_study, by_mva, ours)
             )
             series += [
                 Series("" if series else "the study (JMVA)", "study", NS, theirs, shape="points"),
                 Series("", colour, NS, model, shape="curve"),
-                Series(name.upper(), colour, NS, found, shape="points"),
+                Series(name.upper(), colour, NS, measured_ys, shape="points"),
             ]
-            columns += [(f"{name.upper()}, the study", theirs), ("MVA", model), ("measured", found)]
-        yield _over_n(f"{title}, {server.label}", told, label, series, columns)
+            columns += [(f"{name.upper()}, the study", theirs), ("MVA", model)]
+            columns.append(("measured", measured_ys))
+        yield _over_n(f"{title}, {server.label}", caption, label, series, columns)
 
 
 # --- figures 10 and 11: the system ---------------------------------------------------------------
@@ -125,17 +127,17 @@ _STUDY = "study"
 _CURVES = {_STUDY: "the study", **MODELS}
 
 
-def of_system(points: Sequence[Point], expected: Expectations, told: str) -> Iterator[Figure]:
-    """Figures 10 and 11: the whole system with its asymptotes, all servers and models."""
-    at_n = zip(NS, NETWORK_AT_N, strict=True)
-    curves = {_STUDY: {n: Prediction(x, response_s) for n, (x, response_s, _) in at_n}}
+def of_system(points: Sequence[Point], expected: Expectations, caption: str) -> Iterator[Figure]:
+    """Draw figures 10 and 11: the whole system with its asymptotes, all servers and models."""
+    published = zip(NS, NETWORK_AT_N, strict=True)
+    curves = {_STUDY: {n: Prediction(x, response_s) for n, (x, response_s, _) in published}}
     for model in MODELS:
-        curves[model] = {n: one for n in NS if (one := predicted(model, n, expected))}
+        curves[model] = {n: known for n in NS if (known := predicted(model, n, expected))}
     for title, label, quantity in (
         ("Figure 10: throughput of the system", "throughput X / 1/s", "throughput_per_s"),
         ("Figure 11: response time of the system", "response time R / s", "response_s"),
     ):
-        yield _system_figure(points, expected, curves, title, label, quantity, told)
+        yield _system_figure(points, expected, curves, title, label, quantity, caption)
 
 
 def _system_figure(
@@ -145,14 +147,14 @@ def _system_figure(
     title: str,
     label: str,
     quantity: str,
-    told: str,
+    caption: str,
 ) -> Figure:
-    """quantity: the attribute that points, predictions and simulated runs have it in."""
+    """Draw one of them. quantity: an attribute of points, predictions and simulated runs."""
     value = attrgetter(quantity)
 
     def drawn(curve: str, name: str, source: Source, shape: Shape) -> Series:
-        of = curves[curve]
-        return Series(name, source, [*of], [value(one) for one in of.values()], shape=shape)
+        at_n = curves[curve]
+        return Series(name, source, [*at_n], [*map(value, at_n.values())], shape=shape)
 
     series = [
         drawn(MVA, "MVA", "model", "line"),
@@ -161,24 +163,23 @@ def _system_figure(
         *(drawn(model, "", _OF_SERVER[server], "curve") for model, server in SIMULATED.items()),
         drawn(ONE, "", _OF_SERVER[SINGLE], "curve"),
     ]
-    columns = [(capital(_CURVES[curve]), _at_ns(of, value)) for curve, of in curves.items()]
+    columns = [(capital(_CURVES[curve]), _at_ns(at_n, value)) for curve, at_n in curves.items()]
     for server in SERVERS:
-        of_server = [one for one in accepted(points) if one.server is server]
-        own = {one.customers: estimated(value(one)) for one in of_server}
-        runs = {n: value(one) for (of, n), one in expected.items() if of is server}
+        own = {p.customers: estimated(value(p)) for p in accepted(points) if p.server is server}
+        runs = {n: value(cell) for (other, n), cell in expected.items() if other is server}
         ys = [*own.values()]
         series.append(measured(server.label, _OF_SERVER[server], [*own], ys, shape="points"))
         columns += [
-            (f"Measured, {server.label}", _at_ns(own, lambda one: one.plus_minus())),
+            (f"Measured, {server.label}", _at_ns(own, lambda estimate: estimate.plus_minus())),
             (
                 "95 % of simulated runs",
-                _at_ns(runs, lambda one: f"{shown(one.low)} to {shown(one.high)}"),
+                _at_ns(runs, lambda spread: f"{shown(spread.low)} to {shown(spread.high)}"),
             ),
         ]
-    series += crosses(points, lambda one: one.customers, lambda one: value(one).estimate)
-    shown_series = [one for one in series if len(one.xs)]
-    return _over_n(title, told, f"{label}, report seconds", shown_series, columns)
+    series += crosses(points, lambda point: point.customers, lambda point: value(point).estimate)
+    series = [drawable for drawable in series if len(drawable.xs)]
+    return _over_n(title, caption, f"{label}, report seconds", series, columns)
 
 
-def _at_ns(of: Mapping[int, Item], told: Callable[[Item], Cell]) -> list[Cell]:
-    return [told(of[n]) if n in of else None for n in NS]
+def _at_ns(at_n: Mapping[int, Item], cell: Callable[[Item], Cell]) -> list[Cell]:
+    return [cell(at_n[n]) if n in at_n else None for n in NS]

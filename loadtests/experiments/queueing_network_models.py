@@ -12,9 +12,10 @@ simulated runs is known as well as one likes, and is used in their place.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from math import sqrt
 from statistics import NormalDist
 from typing import Any
@@ -31,12 +32,15 @@ from loadtests.servers import network, study
 
 REGULAR_CV = 0.2
 """The coefficient of variation of a visit's service time at regular stations. Reading a block of
-1000 flights varies less on a quiet machine; the report shows how much it varied here."""
+1000 flights varies less on a quiet machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server of the network. cv: that of service times. threads: customers inside at a time."""
+    """A server of the network.
+
+    cv: coefficient of variation of service times. threads: customers inside at a time.
+    """
 
     name: str
     label: str
@@ -77,9 +81,9 @@ Routing = dict[str, dict[str, Fraction]]
 
 
 def routing() -> Routing:
-    """The routing of figure 6: the CPU is visited once for each block, and once more at first."""
-    visits = study.BLOCKS + 1
-    home, refill = Fraction(1, visits), Fraction(REFILLS, visits)
+    """Return the routing of figure 6: the CPU is visited for each block, and once more at first."""
+    looks = study.BLOCKS + 1
+    home, refill = Fraction(1, looks), Fraction(REFILLS, looks)
     back = Fraction(1, NETWORK_CACHE_BLOCKS)
     return {
         "terminal": {"cpu": Fraction(1)},
@@ -90,7 +94,7 @@ def routing() -> Routing:
 
 
 def visits() -> dict[str, float]:
-    """How often a customer visits each station in a round.
+    """Return how often a customer visits each station in a round.
 
     These are the V of the traffic equations V_k = Σ_j V_j·p_jk, with V = 1 for the terminal.
     """
@@ -98,44 +102,31 @@ def visits() -> dict[str, float]:
         [[float(row.get(name, 0)) for name in STATIONS] for row in routing().values()]
     )
     from_terminal, between = shares[0], shares[1:]
-    found = np.linalg.solve(np.eye(len(STATIONS)) - between.T, from_terminal)
-    return dict(zip(STATIONS, found.tolist(), strict=True))
+    solution = np.linalg.solve(np.eye(len(STATIONS)) - between.T, from_terminal)
+    return dict(zip(STATIONS, solution.tolist(), strict=True))
 
 
 def stations() -> list[Station]:
-    """The stations of the study's network: D = V·S."""
+    """Return the stations of the study's network, with their demands D = V·S."""
     return [
         Station(name, service_demand_s(visit_ratio, STATIONS[name].service_s))
         for name, visit_ratio in visits().items()
     ]
 
 
-def joined(of: Sequence[Station]) -> Station:
-    """A single station with all demands, also those of delays."""
-    return Station("all", total_demand_s(of))
+def joined(parts: Sequence[Station]) -> Station:
+    """Return a single station with all demands, also those of delays."""
+    return Station("all", total_demand_s(parts))
 
 
 def by_formula(model: str, customers: int) -> Prediction:
-    """The prediction of MVA, ASYMPTOTES or ONE."""
-    return FORMULAS[model](stations(), customers, NETWORK_THINK_S)
-
-
-def _mva(of: Sequence[Station], customers: int, think_s: float) -> Prediction:
-    found = mva.solve(of, customers, think_s)[-1]
-    return Prediction(found.throughput_per_s, found.response_time_s)
-
-
-def _asymptotes(of: Sequence[Station], customers: int, think_s: float) -> Prediction:
-    found = bounds.asymptotic(of, customers, think_s)
-    return Prediction(found.throughput_high_per_s, found.response_low_s)
-
-
-FORMULAS: Mapping[str, Callable[[Sequence[Station], int, float], Prediction]] = {
-    MVA: _mva,
-    ASYMPTOTES: _asymptotes,
-    ONE: lambda of, customers, think_s: _asymptotes([joined(of)], customers, think_s),
-}
-"""Model -> the prediction for these stations, N customers and a think time (s)."""
+    """Return what MVA, ASYMPTOTES or ONE predict of the study's network with N customers."""
+    if model == MVA:
+        solution = mva.solve(stations(), customers, NETWORK_THINK_S)[-1]
+        return Prediction(solution.throughput_per_s, solution.response_time_s)
+    parts = [joined(stations())] if model == ONE else stations()
+    limits = bounds.asymptotic(parts, customers, NETWORK_THINK_S)
+    return Prediction(limits.throughput_high_per_s, limits.response_low_s)
 
 
 # --- what is expected of runs --------------------------------------------------------------------
@@ -148,7 +139,7 @@ Cell = tuple[Server, int]  # a server and its number of customers
 
 
 def counted(ends: Sequence[tuple[int, float]], warm_up: int) -> list[tuple[int, float]]:
-    """The interactions of a closed run that count: positions in `ends` and cycles in seconds.
+    """Return the interactions of a closed run that count: positions in `ends`, and cycles (s).
 
     ends: customer and end (s) of each interaction, in order of ends. A cycle is from the end of a
     customer's interaction to the end of the next one, so that X = N/mean cycle. (Counting ends
@@ -158,14 +149,14 @@ def counted(ends: Sequence[tuple[int, float]], warm_up: int) -> list[tuple[int, 
     """
     until_s = min(dict(ends).values(), default=0.0)
     before: dict[int, float] = {}
-    seen: Counter[int] = Counter()
-    found = []
+    numbers: Counter[int] = Counter()
+    cycles = []
     for at, (customer, end_s) in enumerate(ends):
-        if seen[customer] >= max(1, warm_up) and end_s <= until_s:
-            found.append((at, end_s - before[customer]))
-        seen[customer] += 1
+        if numbers[customer] >= max(1, warm_up) and end_s <= until_s:
+            cycles.append((at, end_s - before[customer]))
+        numbers[customer] += 1
         before[customer] = end_s
-    return found
+    return cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +175,7 @@ class Spread:
         return _Z * self.deviation / sqrt(self.runs)
 
     def interval(self, measured: Sequence[float]) -> Interval:
-        """The 95 % interval of the mean of what was measured in independent runs.
+        """Return the 95 % interval of the mean of what was measured in independent runs.
 
         Up to three runs vary as simulated ones do; from four on their own variation is taken.
         """
@@ -195,10 +186,10 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """The spread of at least two values."""
-    found, outside = summary(values), (1 - CONFIDENCE) / 2
+    """Return the spread of at least two values."""
+    of_values, outside = summary(values), (1 - CONFIDENCE) / 2
     ends = quantile(values, outside), quantile(values, 1 - outside)
-    return Spread(found.mean, found.standard_deviation, *ends, found.count)
+    return Spread(of_values.mean, of_values.standard_deviation, *ends, of_values.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,50 +204,51 @@ Expectations = Mapping[Cell, Expected]
 
 
 def expectations(results: Mapping[Cell, Sequence[Prediction]]) -> Expectations:
-    """What to expect by the results of simulated runs, at least two of each cell."""
+    """Return what to expect by the results of simulated runs, at least two of each cell."""
     return {
         cell: Expected(
-            spread([one.throughput_per_s for one in of]), spread([one.response_s for one in of])
+            spread([result.throughput_per_s for result in own]),
+            spread([result.response_s for result in own]),
         )
-        for cell, of in results.items()
+        for cell, own in results.items()
     }
 
 
-def predicted(model: str, customers: int, of: Expectations) -> Prediction | None:
-    """The prediction of one of MODELS; None if its runs were not simulated. Raises KeyError."""
+def predicted(model: str, customers: int, expected: Expectations) -> Prediction | None:
+    """Return the prediction of one of MODELS; None if its runs were not simulated."""
     if model not in SIMULATED:
         return by_formula(model, customers)
-    found = of.get((SIMULATED[model], customers))
-    return Prediction(found.throughput_per_s.mean, found.response_s.mean) if found else None
+    runs = expected.get((SIMULATED[model], customers))
+    return Prediction(runs.throughput_per_s.mean, runs.response_s.mean) if runs else None
 
 
 # --- simulated runs ------------------------------------------------------------------------------
 
-TIMES = (*STATIONS, *(f"{name}_queue" for name in STATIONS))
-"""What a server tells of an interaction: seconds in service and in the queue of each station."""
 _AT_ONCE = 256  # steps for which service times are drawn together
 
 Array = np.ndarray[Any, Any]
-
-_DOOR = len(STATIONS)  # the number of the station that serves whole requests, one at a time
-_DEMANDS_S = np.array([station.demand_s for station in stations()])
-_SERVICES = np.vstack([np.eye(_DOOR), _DEMANDS_S / _DEMANDS_S.sum()])
-"""How much of a service at a station (row) is told of each: at the door, by their demands."""
 
 
 def simulated_results(
     populations: Sequence[int], report_s: float, group: int, seed: str, runs: int
 ) -> dict[Cell, list[Prediction]]:
-    """The results of `simulated_rounds`; a run in which no round counts has none."""
-    made = simulated_rounds(populations, report_s, group, seed, runs)
-    return {
-        (server, n): [one for rounds in of if (one := _result(rounds, n))]
-        for (server, n), of in made.items()
-    }
+    """Simulate `runs` runs of every server with each number of customers.
+
+    report_s, group: the length of a run and the visits joined to one, as in the experiment's plan.
+    The same seed gives the same results. A run in which no round counts has none.
+    """
+    cells = [(server, n) for server in SERVERS for n in populations]
+    results: dict[Cell, list[Prediction]] = {}
+    for own in grouped(cells, lambda cell: cell[0].threads).values():
+        lanes = iter(_Lanes(own, group, runs, seed).run(report_s))
+        for server, n in own:
+            made = (_result(rounds, n) for rounds in islice(lanes, runs))
+            results[server, n] = [result for result in made if result]
+    return results
 
 
 def _result(rounds: Array, customers: int) -> Prediction | None:
-    customer, start_s, end_s = rounds[:, 1:4].T.tolist()
+    _, customer, start_s, end_s = rounds.T.tolist()
     cycles = counted(list(zip(customer, end_s, strict=True)), WARM_UP)
     if not cycles:
         return None
@@ -265,40 +257,22 @@ def _result(rounds: Array, customers: int) -> Prediction | None:
     return Prediction(customers / cycle_s, mean_of(stays_s))
 
 
-def simulated_rounds(
-    populations: Sequence[int], report_s: float, group: int, seed: str, runs: int = 1
-) -> dict[Cell, list[Array]]:
-    """The rounds of `runs` runs of every server with each number of customers: an array for a run.
-
-    Its rows are in the order of the ends; its columns are lane, customer, start, end, and TIMES.
-    report_s, group: the length of a run and the visits joined to one, as in the experiment's plan.
-    The same seed gives the same rounds.
-    """
-    cells = [(server, n) for server in SERVERS for n in populations]
-    found: dict[Cell, list[Array]] = {}
-    for of in grouped(cells, lambda cell: cell[0].threads).values():
-        lanes = _Lanes(of, group, runs, seed).run(report_s)
-        found |= {cell: lanes[at * runs : (at + 1) * runs] for at, cell in enumerate(of)}
-    return found
-
-
 class _Lanes:
     """The runs of cells of one number of threads. Each step serves the next arrival in every lane.
 
-    Rows of arrays are lanes; columns are customers, who are absent beyond N. For each of them
-    `_told_s` has the time in service and in the queue of each station in the present round.
+    Rows of arrays are lanes; columns are customers, who are absent beyond N.
     """
 
     def __init__(self, cells: Sequence[Cell], group: int, runs: int, seed: str) -> None:
         cpu, disk, delay = (network.Station(name) for name in STATIONS)
         steps = network.route(cpu, disk, delay, 1.0, group)
-        self._numbers = np.array([list(STATIONS).index(step.station.name) for step in steps])
+        self._stations = np.array([list(STATIONS).index(step.station.name) for step in steps])
         self._means_s = np.array([step.mean_s for step in steps])
         cvs = np.repeat([server.cv for server, _ in cells], runs)
         if cells[0][0].threads == 1:  # one service, with the mean and variance of the whole round
             total_s = self._means_s.sum()
             cvs *= sqrt((self._means_s**2).sum()) / total_s
-            self._numbers, self._means_s = np.array([_DOOR]), np.array([total_s])
+            self._stations, self._means_s = np.array([0]), np.array([total_s])
         self._shape = cvs**-2.0
         self._random = np.random.default_rng(list(seed.encode()))
         self._lane = np.arange(len(cells) * runs)
@@ -307,48 +281,43 @@ class _Lanes:
         self._next_s = np.where(is_absent, np.inf, 0.0)
         self._start_s = np.zeros_like(self._next_s)
         self._at = np.zeros(self._next_s.shape, int)
-        self._told_s = np.zeros((*self._next_s.shape, 2, _DOOR + 1))
-        self._free_s = np.zeros((len(customers), _DOOR + 1))
+        self._free_s = np.zeros((len(customers), len(STATIONS)))
 
     def run(self, until_s: float) -> list[Array]:
         """Let every customer go round until `until_s`, after which none begins.
 
-        Returns the rounds of each lane, in the order of their ends.
+        Returns the rounds of each lane in the order of their ends: lane, customer, start and end.
         """
         pieces: list[Array] = []
         count = len(self._lane)
-        with np.errstate(invalid="ignore"):  # who has finished arrives at ∞ and waits until then
-            while len(self._lane):
-                services = self._random.standard_gamma(self._shape, (_AT_ONCE, len(self._lane)))
-                pieces += [self._step(service, until_s) for service in services / self._shape]
-                going = np.isfinite(self._next_s).any(axis=1)
-                for name in ("_lane", "_shape", "_next_s", "_start_s", "_at", "_told_s", "_free_s"):
-                    setattr(self, name, getattr(self, name)[going])
+        while len(self._lane):
+            services = self._random.standard_gamma(self._shape, (_AT_ONCE, len(self._lane)))
+            pieces += [self._step(service, until_s) for service in services / self._shape]
+            going = np.isfinite(self._next_s).any(axis=1)
+            for name in ("_lane", "_shape", "_next_s", "_start_s", "_at", "_free_s"):
+                setattr(self, name, getattr(self, name)[going])
         rounds = np.concatenate(pieces)
         rounds = rounds[np.lexsort((rounds[:, 3], rounds[:, 0]))]
         return np.split(rounds, np.searchsorted(rounds[:, 0], np.arange(1, count)))
 
     def _step(self, service: Array, until_s: float) -> Array:
-        """Serve the next customer of each lane. Returns the rounds that end with it."""
+        """Serve the next customer of each lane. Returns the rounds that end with it.
+
+        Who has finished arrives at ∞ and waits until then.
+        """
         lanes = np.arange(len(self._lane))
         customer = self._next_s.argmin(axis=1)
-        now_s, at = self._next_s[lanes, customer], self._at[lanes, customer]
-        station, service_s = self._numbers[at], service * self._means_s[at]
-        begin_s = np.maximum(now_s, self._free_s[lanes, station])
-        end_s = begin_s + service_s
-        self._free_s[lanes, station] = end_s
-        self._told_s[lanes, customer, 0, station] += service_s
-        self._told_s[lanes, customer, 1, station] += begin_s - now_s
+        at = self._at[lanes, customer]
+        station = self._stations[at]
+        begin_s = np.maximum(self._next_s[lanes, customer], self._free_s[lanes, station])
+        end_s = begin_s + service * self._means_s[at]
+        self._free_s[lanes, station] = self._next_s[lanes, customer] = end_s
         self._at[lanes, customer] = (at + 1) % len(self._means_s)
-        self._next_s[lanes, customer] = end_s
         is_last = (at + 1 == len(self._means_s)) & np.isfinite(end_s)
         return self._ended(lanes[is_last], customer[is_last], end_s[is_last], until_s)
 
     def _ended(self, lanes: Array, customer: Array, end_s: Array, until_s: float) -> Array:
         start_s, again_s = self._start_s[lanes, customer], end_s + NETWORK_THINK_S
-        service_s, queue_s = self._told_s[lanes, customer].swapaxes(0, 1)
         self._start_s[lanes, customer] = again_s
         self._next_s[lanes, customer] = np.where(again_s < until_s, again_s, np.inf)
-        self._told_s[lanes, customer] = 0.0
-        times_s = service_s @ _SERVICES, queue_s[:, :_DOOR]
-        return np.column_stack([self._lane[lanes], customer, start_s, end_s, *times_s])
+        return np.column_stack([self._lane[lanes], customer, start_s, end_s])

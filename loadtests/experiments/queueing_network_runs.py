@@ -13,7 +13,6 @@ of X lies within the tolerance of its prediction; it disagrees if at some N the 
 outside.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -25,9 +24,7 @@ from loadtests.experiments.queueing_network_models import (
     MODELS,
     SERVERS,
     STATIONS,
-    TIMES,
     WARM_UP,
-    Cell,
     Expectations,
     Expected,
     Prediction,
@@ -37,13 +34,13 @@ from loadtests.experiments.queueing_network_models import (
     predicted,
     simulated_results,
 )
-from loadtests.generation.rows import customer_of
+from loadtests.generation.rows import Row, customer_of
 from loadtests.generation.run import Generator, judge_run
 from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Options, Run
 from loadtests.lab.published import NETWORK_THINK_S
-from loadtests.lab.repeated import Repeated, accepted, accepted_by_run, rows_by_run, that_count
+from loadtests.lab.repeated import Repeated, accepted, recorded_runs, that_count
 from loadtests.lab.results import Line, Results, TableWriter
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict, verdict
 from loadtests.models.sample_statistics import mean_of
@@ -51,30 +48,30 @@ from loadtests.processes import Service
 from loadtests.servers import network
 
 SCALE, QUICK_SCALE = 100.0, 400.0
+SIMULATED_RUNS = 200  # of each server and N, at the least
 RUNS_A_REPEAT = 100  # simulated for each run, at the least: their mean is known ten times as well
 KIND = "interaction"
 
-PLAN, TOLD = "plan", "told"
+PLAN = "plan"
 SIMULATED = "simulated"
 SIMULATED_COLUMNS = ("server", "customers", "throughput_per_s", "response_s")
-LATE = "late"
-TOLD_TIMES = (LATE, *TIMES)
-TOLD_COLUMNS = ("run", "number", *(f"{name}_s" for name in TOLD_TIMES))
+REPORTED = "told"  # times that a server reported of an interaction
+REPORTED_TIMES = ("late", *STATIONS, *(f"{name}_queue" for name in STATIONS))
+REPORTED_COLUMNS = ("run", "number", *(f"{name}_s" for name in REPORTED_TIMES))
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured. populations: values of N. report_s: length of a run in report seconds.
+    """An amount to measure. populations: values of N. report_s: length of a run in report seconds.
 
     group: visits joined to one (`servers.network`). most_attempts: the most attempts at a closed
-    run until one is accepted. simulated_runs: of each server and N.
+    run until one is accepted.
     """
 
     populations: tuple[int, ...]
     report_s: float
     group: int
     most_attempts: int = 1
-    simulated_runs: int = 200
 
 
 FULL = Plan(tuple(range(1, 11)), 4000, 1, most_attempts=2)
@@ -82,7 +79,7 @@ QUICK = Plan((1, 2, 5), 1200, network.FILLED_BLOCKS)
 
 
 def plan_of(options: Options) -> Plan:
-    """The plan for these options: about half an hour, or less than two minutes if quick."""
+    """Return the plan for these options: half an hour, or less than two minutes if quick."""
     plan = QUICK if options.quick else FULL
     chosen = tuple(n for n in plan.populations if n in options.loads)
     return replace(plan, populations=chosen) if options.loads else plan
@@ -104,38 +101,14 @@ class PlanLine(Line):
 
 
 def measure(run: Run) -> None:
-    """Measure by the quick or the full plan."""
-    plan = plan_of(run.options)
+    """Measure by the quick or the full plan, all servers in turns."""
+    plan, scale = plan_of(run.options), run.options.scale or 1.0
     _predict(run, plan)
     with (
         run.results.table(PLAN, PlanLine) as table,
-        run.results.table(TOLD, TOLD_COLUMNS) as told,
+        run.results.table(REPORTED, REPORTED_COLUMNS) as times,
+        ExitStack() as stack,
     ):
-        _measure_network(run, plan, table, told)
-
-
-def _predict(run: Run, plan: Plan) -> None:
-    """Simulate many runs of every server, to know what a single one should give."""
-    runs = max(plan.simulated_runs, RUNS_A_REPEAT * (run.options.reps or 1))
-    run.say(f"simulating {runs} runs of each server and N")
-    seed = f"{run.options.seed} simulated"
-    found = simulated_results(plan.populations, plan.report_s, plan.group, seed, runs)
-    with run.results.table(SIMULATED, SIMULATED_COLUMNS) as table:
-        for (server, customers), results in found.items():
-            for one in results:
-                table.write(server=server.name, customers=customers, **asdict(one))
-
-
-def _line(plan: Plan, scale: float, server: Server, customers: int, attempt: int = 0) -> PlanLine:
-    name = f"{server.name}-{customers:02}-{attempt + 1}"
-    how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, WARM_UP, plan.report_s
-    return PlanLine(name, server.name, customers, *how)
-
-
-def _measure_network(run: Run, plan: Plan, table: TableWriter, told: TableWriter) -> None:
-    """Make the closed runs of real servers, all servers in turns."""
-    options, scale = run.options, run.options.scale or 1.0
-    with ExitStack() as stack:
         services = {
             server: stack.enter_context(
                 network.running(
@@ -144,23 +117,41 @@ def _measure_network(run: Run, plan: Plan, table: TableWriter, told: TableWriter
                     cv=server.cv,
                     group=plan.group,
                     threads=server.threads,
-                    seed=options.seed,
+                    seed=run.options.seed,
                 )
             )
             for server in SERVERS
         }
         for customers, server in product(plan.populations, SERVERS):
             run.say(f"N = {customers}: {server.label}")
-            wanted, made = options.reps or 1, 0
+            wanted, counting = run.options.reps or 1, 0
             for attempt in range(wanted * plan.most_attempts):
                 line = _line(plan, scale, server, customers, attempt)
                 table.add(line)
-                made += _counts(run, services[server], line, options.seed + attempt, told)
-                if made == wanted:
+                counting += _counts(run, services[server], line, run.options.seed + attempt, times)
+                if counting == wanted:
                     break
 
 
-def _counts(run: Run, service: Service, line: PlanLine, seed: int, told: TableWriter) -> bool:
+def _predict(run: Run, plan: Plan) -> None:
+    """Simulate many runs of every server, to know what a single one should give."""
+    runs = max(SIMULATED_RUNS, RUNS_A_REPEAT * (run.options.reps or 1))
+    run.say(f"simulating {runs} runs of each server and N")
+    seed = f"{run.options.seed} simulated"
+    by_cell = simulated_results(plan.populations, plan.report_s, plan.group, seed, runs)
+    with run.results.table(SIMULATED, SIMULATED_COLUMNS) as table:
+        for (server, customers), results in by_cell.items():
+            for result in results:
+                table.write(server=server.name, customers=customers, **asdict(result))
+
+
+def _line(plan: Plan, scale: float, server: Server, customers: int, attempt: int) -> PlanLine:
+    name = f"{server.name}-{customers:02}-{attempt + 1}"
+    how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, WARM_UP, plan.report_s
+    return PlanLine(name, server.name, customers, *how)
+
+
+def _counts(run: Run, service: Service, line: PlanLine, seed: int, times: TableWriter) -> bool:
     """Make a closed run. Returns whether it counts."""
     record = Generator(run.results.folder, seed, run.say).closed(
         service,
@@ -170,15 +161,15 @@ def _counts(run: Run, service: Service, line: PlanLine, seed: int, told: TableWr
         think_s=line.think_s,
         duration_s=line.report_s / line.scale,
     )
-    for number, one in enumerate(service.get(network.TOLD)):
-        times_s = {f"{name}_s": one[name] for name in TOLD_TIMES}
-        told.write(run=line.run, number=number, **times_s)
+    for number, reported in enumerate(service.get(network.TOLD)):
+        times_s = {f"{name}_s": reported[name] for name in REPORTED_TIMES}
+        times.write(run=line.run, number=number, **times_s)
     return judge_run(run.results.folder, record)
 
 
 LEAST_INTERACTIONS = 8
 
-Told = Mapping[str, float]  # `cpu`, `cpu_queue` …, `late` -> report seconds
+Times = Mapping[str, float]  # `cpu`, `cpu_queue` …, `late` -> report seconds
 _NAMED = {server.name: server for server in SERVERS}
 
 
@@ -186,8 +177,8 @@ _NAMED = {server.name: server for server in SERVERS}
 class ClosedRun:
     """A run, with the interactions that count in the order of their ends.
 
-    cycles_s: from the end of a customer's interaction to the end of the next one. told: times that
-    the server reported; empty unless it reported all interactions.
+    cycles_s: from the end of a customer's interaction to the end of the next one. reported: times
+    that the server reported; empty unless it reported all interactions.
     """
 
     server: Server
@@ -195,42 +186,53 @@ class ClosedRun:
     is_accepted: bool
     cycles_s: Sequence[float]
     responses_s: Sequence[float]
-    told: Sequence[Told]
+    reported: Sequence[Times]
 
 
 def closed_runs(results: Results) -> list[ClosedRun]:
-    """All runs with rows, in the order of the plan. Raises ResultsError without a plan."""
-    rows, is_accepted = rows_by_run(results), accepted_by_run(results)
-    told = grouped(results.rows_if_any(TOLD), lambda row: row["run"])  # in the order of the ends
-    found = []
-    for line in results.lines(PLAN, PlanLine):
-        ended, scale = sorted(rows[line.run], key=lambda row: row.done_s), line.scale
-        if not ended:
-            continue
-        cycles = counted([(customer_of(row), row.done_s) for row in ended], line.warm_up)
-        of_run = told.get(line.run, [])
-        of_counted = [of_run[at] for at, _ in cycles] if len(of_run) == len(ended) else []
-        made = ClosedRun(
-            _NAMED[line.server],
-            line.customers,
-            not is_accepted or is_accepted.get(line.run, False),
-            cycles_s=[scale * cycle_s for _, cycle_s in cycles],
-            responses_s=[scale * ended[at].closed_response_s for at, _ in cycles],
-            told=[
-                {name: scale * float(row[f"{name}_s"]) for name in TOLD_TIMES} for row in of_counted
-            ],
-        )
-        found.append(made)
-    return found
+    """Return all runs with rows, in the order of the plan. Raises ResultsError without a plan."""
+    reported = grouped(results.rows_if_any(REPORTED), lambda row: row["run"])
+    return [
+        _closed_run(line, rows, reported.get(line.run, []), is_accepted=is_accepted)
+        for line, rows, is_accepted in recorded_runs(results, PLAN, PlanLine)
+        if rows
+    ]
+
+
+def _closed_run(
+    line: PlanLine,
+    rows: Sequence[Row],
+    reported: Sequence[Mapping[str, str]],
+    *,
+    is_accepted: bool,
+) -> ClosedRun:
+    """Return a run in report seconds. reported: its times as in the table, in order of ends."""
+    ended, scale = sorted(rows, key=lambda row: row.done_s), line.scale
+    cycles = counted([(customer_of(row), row.done_s) for row in ended], line.warm_up)
+    times = [reported[at] for at, _ in cycles] if len(reported) == len(ended) else []
+    return ClosedRun(
+        _NAMED[line.server],
+        line.customers,
+        is_accepted,
+        cycles_s=[scale * cycle_s for _, cycle_s in cycles],
+        responses_s=[scale * ended[at].closed_response_s for at, _ in cycles],
+        reported=[
+            {name: scale * float(row[f"{name}_s"]) for name in REPORTED_TIMES} for row in times
+        ],
+    )
 
 
 def expected(results: Results) -> Expectations:
-    """What the runs should give, by simulated runs like them. Raises ResultsError without any."""
-    found: dict[Cell, list[Prediction]] = defaultdict(list)
-    for row in results.rows(SIMULATED):
-        one = Prediction(float(row["throughput_per_s"]), float(row["response_s"]))
-        found[_NAMED[row["server"]], int(row["customers"])].append(one)
-    return expectations(found)
+    """Return what runs should give, by simulated runs. Raises ResultsError if there are none."""
+    by_cell = grouped(
+        results.rows(SIMULATED), lambda row: (_NAMED[row["server"]], int(row["customers"]))
+    )
+    return expectations(
+        {
+            cell: [Prediction(float(r["throughput_per_s"]), float(r["response_s"])) for r in rows]
+            for cell, rows in by_cell.items()
+        }
+    )
 
 
 # --- points --------------------------------------------------------------------------------------
@@ -255,34 +257,28 @@ class Point(Repeated[ClosedRun]):
 
     @cached_property
     def throughput_per_s(self) -> Interval:
-        """X."""
-        cycles_s = [mean_of(run.cycles_s) for run in self.runs]
-        xs = [self.customers / cycle_s for cycle_s in cycles_s]  # Little's law
+        """X in 1/s, by Little's law."""
+        xs = [self.customers / mean_of(run.cycles_s) for run in self.runs]
         return self.expected.throughput_per_s.interval(xs)
 
     @cached_property
     def response_s(self) -> Interval:
-        """R."""
+        """R in s."""
         return self.expected.response_s.interval([mean_of(run.responses_s) for run in self.runs])
 
     @cached_property
-    def told(self) -> Told:
-        """The means of the times that the server reported; empty unless it did so in each run."""
-        if not all(run.told for run in self.runs):
-            return {}
-        told = [one for run in self.runs for one in run.told]
-        return {name: fmean([one[name] for one in told]) for name in told[0]}
-
-    @cached_property
     def stations(self) -> Mapping[str, AtStation]:
-        """The stations by name, with the study's V; empty if the server did not report times."""
-        x, told = self.throughput_per_s.estimate, self.told
+        """The stations by name, with the study's V; empty unless each run has reported times."""
+        if not all(run.reported for run in self.runs):
+            return {}
+        times = [reported for run in self.runs for reported in run.reported]
+        mean_s = {name: fmean([reported[name] for reported in times]) for name in times[0]}
+        x = self.throughput_per_s.estimate
         return {
             name: AtStation(
-                x * told[name], x * (told[name] + told[f"{name}_queue"]), x * station.visits
+                x * mean_s[name], x * (mean_s[name] + mean_s[f"{name}_queue"]), x * station.visits
             )
             for name, station in STATIONS.items()
-            if name in told
         }
 
     @property
@@ -304,11 +300,11 @@ class Point(Repeated[ClosedRun]):
         return max(0.0, self.customers - thinking - inside)
 
 
-def points(runs: Sequence[ClosedRun], expected: Expectations) -> list[Point]:
-    """A point for each server and N with a run that is long enough, accepted or rejected."""
+def points_of(runs: Sequence[ClosedRun], expected: Expectations) -> list[Point]:
+    """Return a point for each server and N with a long enough run, accepted or rejected."""
     long_enough = [run for run in runs if len(run.responses_s) >= LEAST_INTERACTIONS]
     cells = grouped(long_enough, lambda run: (run.server, run.customers))
-    return [Point(that_count(of), len(of), *cell, expected[cell]) for cell, of in cells.items()]
+    return [Point(that_count(own), len(own), *cell, expected[cell]) for cell, own in cells.items()]
 
 
 # --- models against servers ----------------------------------------------------------------------
@@ -335,9 +331,9 @@ class Pair:
         return f"{100 * self.difference.estimate:+.1f} ± {100 * self.difference.half_width:.1f} %"
 
 
-def pairs(found: Sequence[Point], expected: Expectations) -> list[Pair]:
-    """The comparisons of all models with all servers that have an accepted point."""
-    by_server = grouped(accepted(found), lambda one: one.server)
+def pairs(points: Sequence[Point], expected: Expectations) -> list[Pair]:
+    """Compare all models with all servers that have an accepted point."""
+    by_server = grouped(accepted(points), lambda point: point.server)
     return [
         _pair(server, model, by_server[server], expected)
         for server in SERVERS
@@ -346,13 +342,13 @@ def pairs(found: Sequence[Point], expected: Expectations) -> list[Pair]:
     ]
 
 
-def _pair(server: Server, model: str, found: Sequence[Point], expected: Expectations) -> Pair:
-    off: dict[int, Interval] = {}
-    for one in found:
-        if prediction := predicted(model, one.customers, expected):
-            share = one.throughput_per_s.times(1 / prediction.throughput_per_s)
-            off[one.customers] = share.plus(-1)
-    verdicts = {verdict(difference, 1, TOLERANCE) for difference in off.values()}
-    farthest = max(off, key=lambda n: abs(off[n].estimate))
-    worst = next(each for each in WORST_FIRST if each in verdicts)
-    return Pair(server, model, len(off), farthest, off[farthest], worst)
+def _pair(server: Server, model: str, points: Sequence[Point], expected: Expectations) -> Pair:
+    differences: dict[int, Interval] = {}
+    for point in points:
+        if prediction := predicted(model, point.customers, expected):
+            ratio = point.throughput_per_s.times(1 / prediction.throughput_per_s)
+            differences[point.customers] = ratio.plus(-1)
+    verdicts = {verdict(difference, 1, TOLERANCE) for difference in differences.values()}
+    worst = next(worse for worse in WORST_FIRST if worse in verdicts)
+    farthest = max(differences, key=lambda n: abs(differences[n].estimate))
+    return Pair(server, model, len(differences), farthest, differences[farthest], worst)

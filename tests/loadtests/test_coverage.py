@@ -56,16 +56,18 @@ class TestClosedRuns:
     """Mean throughput of closed runs of the queueing network: `predicting.Spread.interval`."""
 
     def test_one_run_or_several(self) -> None:
-        of, found = (
+        expected, made = (
             simulated_results((2, 5), 1200, 19, seed, runs=320) for seed in ("of", "found")
         )
-        for cell in of:
-            xs = [one.throughput_per_s for one in found[cell]]
-            known = spread([one.throughput_per_s for one in of[cell]][:200])
-            truth = fmean(one.throughput_per_s for one in [*of[cell], *found[cell]])
+        for cell in expected:
+            known_xs, xs = (
+                [result.throughput_per_s for result in results[cell]]
+                for results in (expected, made)
+            )
+            known, truth = spread(known_xs[:200]), fmean([*known_xs, *xs])
             for runs in (1, 2, LEAST_REPEATED):
                 groups = list(zip(*[iter(xs)] * runs, strict=False))
-                assert share([known.interval(each).covers(truth) for each in groups]) > 0.85
+                assert share([known.interval(group).covers(truth) for group in groups]) > 0.85
 
 
 def queued(rho: float, of: Gamma, arrivals: int, random: Random) -> list[float]:

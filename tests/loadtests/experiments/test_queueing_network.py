@@ -32,7 +32,6 @@ from loadtests.experiments.queueing_network_models import (
     SERVERS,
     SINGLE,
     STATIONS,
-    TIMES,
     WARM_UP,
     Expectations,
     Prediction,
@@ -42,7 +41,6 @@ from loadtests.experiments.queueing_network_models import (
     expectations,
     predicted,
     simulated_results,
-    simulated_rounds,
     stations,
     visits,
 )
@@ -54,7 +52,7 @@ from loadtests.experiments.queueing_network_runs import (
     expected,
     pairs,
     plan_of,
-    points,
+    points_of,
 )
 from loadtests.experiments.running import analyse, run
 from loadtests.generation import run as generation_run
@@ -79,25 +77,25 @@ def simulated() -> Expectations:
 
 
 def prediction(model: str, customers: int) -> Prediction:
-    found = predicted(model, customers, simulated())
-    assert found is not None
-    return found
+    known = predicted(model, customers, simulated())
+    assert known is not None
+    return known
 
 
 def a_run(
-    server: Server, customers: int, x: float, *, counts: bool = True, told: bool = True
+    server: Server, customers: int, x: float, *, counts: bool = True, reports: bool = True
 ) -> ClosedRun:
     """A run with throughput `x`, nearly the same all the time."""
     cycle_s = customers / x
     cycles_s = [cycle_s * (1 + 0.001 * (-1) ** at) for at in range(80)]
-    one = dict.fromkeys(STATIONS, 1.0) | {f"{name}_queue": 2.0 for name in STATIONS}
+    times = dict.fromkeys(STATIONS, 1.0) | {f"{name}_queue": 2.0 for name in STATIONS}
     return ClosedRun(
         server=server,
         customers=customers,
         is_accepted=counts,
         cycles_s=cycles_s,
-        responses_s=[each - NETWORK_THINK_S for each in cycles_s],
-        told=[one] * 80 if told else [],
+        responses_s=[cycle_s - NETWORK_THINK_S for cycle_s in cycles_s],
+        reported=[times] * 80 if reports else [],
     )
 
 
@@ -143,11 +141,7 @@ def by_ciw(server: Server, customers: int, until_s: float, seed: int) -> float:
 
 
 def compared(runs: Sequence[ClosedRun]) -> Sequence[Pair]:
-    return pairs(points(runs, simulated()), simulated())
-
-
-def verdicts(found: Sequence[Pair]) -> dict[tuple[Server, str], Verdict]:
-    return {(pair.server, pair.model): pair.verdict for pair in found}
+    return pairs(points_of(runs, simulated()), simulated())
 
 
 class TestPredicting:
@@ -157,8 +151,8 @@ class TestPredicting:
         assert {s.name: s.demand_s for s in stations()} == pytest.approx(expected)
 
     def test_what_the_study_solved_is_what_mva_gives(self) -> None:
-        found = mva.solve(stations(), 30, NETWORK_THINK_S)
-        for solution, (x, response_s, customers) in zip(found, NETWORK_AT_N, strict=True):
+        solutions = mva.solve(stations(), 30, NETWORK_THINK_S)
+        for solution, (x, response_s, customers) in zip(solutions, NETWORK_AT_N, strict=True):
             assert solution.throughput_per_s == pytest.approx(x, rel=1e-9)
             assert solution.response_time_s == pytest.approx(response_s, rel=1e-9)
             at = [solution.at(name).customers for name in STATIONS]
@@ -168,9 +162,9 @@ class TestPredicting:
     def test_no_model_exceeds_the_asymptotes_by_much(self, customers: int) -> None:
         highest = by_formula(ASYMPTOTES, customers)
         for model in MODELS:
-            found = prediction(model, customers)
-            assert found.throughput_per_s <= highest.throughput_per_s * 1.02
-            assert found.response_s >= highest.response_s * 0.98
+            own = prediction(model, customers)
+            assert own.throughput_per_s <= highest.throughput_per_s * 1.02
+            assert own.response_s >= highest.response_s * 0.98
 
     def test_regular_times_lie_between_mva_and_the_asymptotes(self) -> None:
         by_mva, regular, most = (
@@ -192,34 +186,19 @@ class TestSimulating:
 
     def test_regular_stations_lie_in_the_interval_of_a_simulator_that_others_wrote(self) -> None:
         xs = [by_ciw(REGULAR, customers=3, until_s=2000, seed=seed) for seed in range(8)]
-        found = confidence_interval(xs, 0.999)
-        assert found.covers(simulated()[REGULAR, 3].throughput_per_s.mean)
-        assert found.relative_half_width < 0.03
+        interval = confidence_interval(xs, 0.999)
+        assert interval.covers(simulated()[REGULAR, 3].throughput_per_s.mean)
+        assert interval.relative_half_width < 0.03
 
     def test_one_at_a_time_is_one_station(self) -> None:
         for customers in (1, 2, 5):
             x = simulated()[SINGLE, customers].throughput_per_s.mean
             assert x == pytest.approx(by_formula(ONE, customers).throughput_per_s, rel=0.02)
 
-    @pytest.mark.parametrize("server", SERVERS)
-    def test_times_of_a_round_add_up(self, server: Server) -> None:
-        (rounds,) = simulated_rounds((3,), 600, GROUP, "1")[server, 3]
-        ends_s: dict[float, float] = {}
-        free_s = 0.0
-        for _, customer, start_s, end_s, *times_s in rounds.tolist():
-            assert len(times_s) == len(TIMES)
-            thought_s = NETWORK_THINK_S if customer in ends_s else 0.0
-            assert start_s == pytest.approx(ends_s.get(customer, 0.0) + thought_s)
-            begun_s = max(start_s, free_s) if server is SINGLE else start_s
-            assert end_s - begun_s == pytest.approx(sum(times_s))
-            ends_s[customer] = free_s = end_s
-        assert set(ends_s) == {0, 1, 2}
-        assert rounds[:, -len(STATIONS) :].any() == (server is not SINGLE)
-
     def test_a_prediction_is_known_better_than_what_it_is_compared_with(self) -> None:
-        of = simulated()[EXPONENTIAL, 2].throughput_per_s
-        assert of.half_width <= 0.1 * of.interval([0.03]).half_width * (1 + 1e-9)
-        assert of.low < of.mean < of.high
+        x = simulated()[EXPONENTIAL, 2].throughput_per_s
+        assert x.half_width <= 0.1 * x.interval([0.03]).half_width * (1 + 1e-9)
+        assert x.low < x.mean < x.high
 
     def test_what_was_not_simulated_is_not_predicted(self) -> None:
         assert predicted(LIKE_REGULAR, 9, simulated()) is None
@@ -237,9 +216,9 @@ class TestCounted:
             for number in range(1, rounds + 1)
             for customer in range(customers)
         ]
-        found = counted(ends, warm_up=1)
-        assert [each for _, each in found] == pytest.approx([cycle_s] * len(found))
-        assert all(ends[at][1] > cycle_s for at, _ in found)
+        cycles = counted(ends, warm_up=1)
+        assert [own_s for _, own_s in cycles] == pytest.approx([cycle_s] * len(cycles))
+        assert all(ends[at][1] > cycle_s for at, _ in cycles)
 
     def test_what_ends_after_the_first_has_finished_is_left_out(self) -> None:
         ends = [(0, 1.0), (1, 1.5), (0, 2.0), (1, 3.0), (1, 4.5)]
@@ -256,10 +235,10 @@ class TestComparing:
             for server, model in ((EXPONENTIAL, MVA), (REGULAR, LIKE_REGULAR), (SINGLE, ONE))
             for n in (1, 2, 5)
         ]
-        found = verdicts(compared(runs))
-        assert len(found) == 15
-        agreeing = {key for key, verdict in found.items() if verdict is Verdict.AGREES}
-        assert agreeing == {
+        compared_pairs = compared(runs)
+        assert len(compared_pairs) == 15
+        agreeing = [pair for pair in compared_pairs if pair.verdict is Verdict.AGREES]
+        assert {(pair.server, pair.model) for pair in agreeing} == {
             (EXPONENTIAL, MVA),
             (EXPONENTIAL, LIKE_EXPONENTIAL),
             (REGULAR, LIKE_REGULAR),
@@ -275,30 +254,30 @@ class TestComparing:
 
     def test_a_rejected_run_is_shown_as_such_and_compared_with_nothing(self) -> None:
         runs = [a_run(SINGLE, 1, 0.03, counts=False)]
-        (point,) = points(runs, simulated())
+        (point,) = points_of(runs, simulated())
         assert not point.is_accepted
         assert compared(runs) == []
-        (point,) = points([*runs, a_run(SINGLE, 1, 0.02)], simulated())
+        (point,) = points_of([*runs, a_run(SINGLE, 1, 0.02)], simulated())
         assert (point.is_accepted, len(point.runs)) == (True, 1)
         assert point.throughput_per_s.estimate == pytest.approx(0.02, rel=1e-3)
 
     def test_a_short_run_is_no_point(self) -> None:
         short = replace(a_run(SINGLE, 1, 0.02), responses_s=[1.0])
-        assert points([short], simulated()) == []
+        assert points_of([short], simulated()) == []
 
     def test_a_few_runs_vary_as_simulated_ones_and_many_by_themselves(self) -> None:
         same = [a_run(REGULAR, 2, 0.03)]
-        one, three, many = (
-            points(same * n, simulated())[0].throughput_per_s for n in (1, 3, LEAST_REPEATED)
+        single, three, many = (
+            points_of(same * n, simulated())[0].throughput_per_s for n in (1, 3, LEAST_REPEATED)
         )
-        assert one.half_width == pytest.approx(
+        assert single.half_width == pytest.approx(
             1.96 * simulated()[REGULAR, 2].throughput_per_s.deviation, rel=1e-3
         )
-        assert three.half_width == pytest.approx(one.half_width / 3**0.5)
+        assert three.half_width == pytest.approx(single.half_width / 3**0.5)
         assert many.half_width == pytest.approx(0, abs=1e-12)
 
     def test_a_point_keeps_the_laws(self) -> None:
-        (point,) = points([a_run(EXPONENTIAL, 3, 0.03)], simulated())
+        (point,) = points_of([a_run(EXPONENTIAL, 3, 0.03)], simulated())
         assert point.little == pytest.approx(1)
         disk = point.stations["disk"]
         assert disk.utilisation == pytest.approx(0.03, rel=1e-3)
@@ -306,8 +285,8 @@ class TestComparing:
         assert disk.visits_per_s == pytest.approx(0.03 * 513, rel=1e-3)
         assert point.outside == pytest.approx(3 - 0.15 - 0.27, rel=1e-3)
 
-    def test_what_was_not_told_is_not_made_up(self) -> None:
-        (point,) = points([a_run(EXPONENTIAL, 3, 0.03, told=False)], simulated())
+    def test_what_was_not_reported_is_not_made_up(self) -> None:
+        (point,) = points_of([a_run(EXPONENTIAL, 3, 0.03, reports=False)], simulated())
         assert (point.stations, point.outside) == ({}, None)
 
 
@@ -320,6 +299,7 @@ def test_the_schema_is_a_drawing_with_its_probabilities() -> None:
 
 def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Options) -> Results:
     monkeypatch.setattr(measuring, "plan_of", lambda options: plan)
+    monkeypatch.setattr(measuring, "SIMULATED_RUNS", 20)
     monkeypatch.setattr(measuring, "RUNS_A_REPEAT", 20)
     run(EXPERIMENT, options, folder, lambda text: None)
     return Results(folder)
@@ -330,15 +310,15 @@ def test_real_servers_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     failing, good = judge(Facts(requests=1, failed=1)), judge(Facts(requests=1, failed=0))
     judged = chain([failing], repeat(good))
     monkeypatch.setattr(generation_run, "judge", lambda facts: next(judged))
-    plan = Plan((2,), 1000, GROUP, most_attempts=2, simulated_runs=20)
+    plan = Plan((2,), 1000, GROUP, most_attempts=2)
     results = made(tmp_path / "r", monkeypatch, plan, Options(Mode.EMULATED, scale=700, quick=True))
     rejected, *runs = closed_runs(results)
     assert (rejected.server, rejected.is_accepted) == (SERVERS[0], False)
-    assert [found.server for found in runs if found.is_accepted] == list(SERVERS)
-    for found in runs:
-        assert found.cycles_s
-        assert len(found.told) == len(found.responses_s)
-        assert min(found.responses_s) > 30
+    assert [closed.server for closed in runs if closed.is_accepted] == list(SERVERS)
+    for closed in runs:
+        assert closed.cycles_s
+        assert len(closed.reported) == len(closed.responses_s)
+        assert min(closed.responses_s) > 30
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     assert "MVA</th>" in page
     x = expected(results)[EXPONENTIAL, 2].throughput_per_s.mean
@@ -355,16 +335,16 @@ def test_only_the_chosen_numbers_of_customers_are_measured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "told"),
+    ("verdicts", "message"),
     [
         (["disagrees", "disagrees"], "No model predicts the throughput of any"),
         (["disagrees", "not decided"], "No model is shown to predict the throughput of any"),
     ],
 )
-def test_what_is_not_decided_is_not_called_wrong(verdicts: list[str], told: str) -> None:
-    pairs = [Pair(EXPONENTIAL, MVA, 1, 1, Interval(0.0, 0.1, 9), Verdict(of)) for of in verdicts]
-    said = Sentences("queueing_network").one(
+def test_what_is_not_decided_is_not_called_wrong(verdicts: list[str], message: str) -> None:
+    pairs = [Pair(EXPONENTIAL, MVA, 1, 1, Interval(0.0, 0.1, 9), Verdict(v)) for v in verdicts]
+    conclusion = Sentences("queueing_network").one(
         "conclusion", compared=pairs, agreeing={}, models=MODELS
     )
-    assert said.startswith(told)
-    assert ("1 of 2 comparisons are not decided" in said) == ("not decided" in verdicts)
+    assert conclusion.startswith(message)
+    assert ("1 of 2 comparisons are not decided" in conclusion) == ("not decided" in verdicts)
