@@ -1,4 +1,4 @@
-"""Open workloads: Poisson arrivals at shares of the maximum rate L, as in study 000. The report.
+"""Reports open workloads: Poisson arrivals at shares of the maximum rate L, as in study 000.
 
 `open_workload_loads` defines how much is measured and reads what was, `…_servers` on which servers.
 `…_demands` finds out what the service can do, `…_measurements` measures, `…_comparison` compares
@@ -18,7 +18,12 @@ from loadtests.experiments.open_workload_comparison import (
     give_or_take,
     percent,
 )
-from loadtests.experiments.open_workload_demands import Closed, Demands, closed_points, demands
+from loadtests.experiments.open_workload_demands import (
+    Closed,
+    Demands,
+    closed_points,
+    demands_by_server,
+)
 from loadtests.experiments.open_workload_figures import (
     LOAD,
     REPORT_S,
@@ -61,11 +66,13 @@ def analyse(results: Results) -> Report:
     steady = comparing.steady_points(made, is_until_decided=until_decided)
     brief = [run for run in runs if run.part == loads.AS_THE_STUDY]
     short, closed = comparing.study_points(runs, manifest["seed"]), closed_points(results)
+    steady_words = SENTENCES("steady", until_decided=until_decided, **LIMITS)
+    gap_words = SENTENCES("gaps", **LIMITS)
     sections = [
         _section("Response time against load", "units", figures.response(steady, short)),
         _of_one_customer(results, closed),
-        _of_the_steady_state(steady, until_decided=until_decided),
-        figures.gap_section(steady, SENTENCES("gaps", **LIMITS)),
+        Section("Steady state", steady_words, _steady_tables(steady) if steady else []),
+        Section("Where the gaps come from", gap_words, [*map(figures.gap_figure, steady)]),
         _section(
             "As the study did it",
             "short",
@@ -78,7 +85,7 @@ def analyse(results: Results) -> Report:
         "findings",
         steady=steady,
         short=short,
-        closed=grouped([p for p in closed if p.customers > 1], lambda point: point.of.server),
+        closed=grouped([p for p in closed if p.customers > 1], lambda point: point.demands.server),
         refused=results.lines_if_any(loads.REFUSED, loads.RefusedLine),
         unstable=_unstable(runs, steady),
         rejected=_rejected(made, runs),
@@ -98,39 +105,37 @@ def analyse(results: Results) -> Report:
 
 
 def closed_table(closed: Sequence[Closed]) -> Table:
-    """The closed runs, beside what mean value analysis predicts."""
+    """Return a table of closed runs, beside what mean value analysis predicts."""
     return Table.of("Closed runs", closed, _OF_CLOSED, SENTENCES.one("closed"))
 
 
-def _section(title: str, told: str, *parts: Table | Figure | None) -> Section:
-    """A section with those parts that there are; a table without rows is none."""
-    there = [part for part in parts if isinstance(part, Figure) or (part and part.rows)]
-    return Section(title, SENTENCES(told), there)
+def _section(title: str, words: str, *parts: Table | Figure | None) -> Section:
+    """Return a section with those parts that there are; a table without rows is none."""
+    kept = [part for part in parts if isinstance(part, Figure) or (part and part.rows)]
+    return Section(title, SENTENCES(words), kept)
 
 
 def _of_one_customer(results: Results, closed: Sequence[Closed]) -> Section:
-    of_closed, front = closed_table(closed), SENTENCES.one("front")
+    demands, table = demands_by_server(results).values(), closed_table(closed)
     return _section(
         "Predicted from one customer",
         "demands",
-        Table.of("Demands of one request", demands(results).values(), _OF_DEMANDS, front),
-        of_closed,
-        figures.throughput(closed, of_closed) if closed else None,
+        Table.of("Demands of one request", demands, _OF_DEMANDS, SENTENCES.one("front")),
+        table,
+        figures.throughput(closed, table) if closed else None,
     )
 
 
-def _of_the_steady_state(steady: Sequence[Steady], *, until_decided: bool) -> Section:
+def _steady_tables(steady: Sequence[Steady]) -> list[Table]:
     rules = SENTENCES.one("rules", **LIMITS)
-    tables = [
+    return [
         Table.of("The forecast from one customer", steady, _OF_STEADY, rules),
         Table.of("The order of service", steady, _OF_ORDER),
     ]
-    told = SENTENCES("steady", until_decided=until_decided, **LIMITS)
-    return Section("Steady state", told, tables if steady else [])
 
 
 def _of_calibrations(runs: Sequence[OpenRun]) -> Section:
-    first_runs = [of_load[0] for of_load in grouped(runs, lambda run: run.key).values()]
+    first_runs = [own[0] for own in grouped(runs, lambda run: run.key).values()]
     table = Table.of("Calibrations", first_runs, _OF_CALIBRATIONS, digits=4)
     return _section("Calibration", "calibration", table)
 
@@ -139,7 +144,7 @@ def _of_calibrations(runs: Sequence[OpenRun]) -> Section:
 
 
 def _conclusion(steady: Sequence[Steady]) -> str:
-    """At how many loads the forecast from one customer holds, and whether service is in order."""
+    """Say at how many loads the forecast holds, and whether service is in order."""
     counts = Counter(point.forecast for point in steady)
     return SENTENCES.one(
         "conclusion",
@@ -149,42 +154,42 @@ def _conclusion(steady: Sequence[Steady]) -> str:
             for verdict, words in FORECASTS.items()
             if verdict is Verdict.AGREES or counts[verdict]
         ],
-        orders=Counter(point.order_told for point in steady).items(),
+        orders=Counter(point.order_label for point in steady).items(),
     )
 
 
 def _failure(steady: Sequence[Steady], *, is_quick: bool) -> str:
-    """Why the runs are a failure: none decides a forecast, as one of a quick run need not."""
+    """Say why the runs are a failure: none decides a forecast, as one of a quick run need not."""
     forecasts = {point.forecast for point in steady}
     return SENTENCES.one("undecided") if forecasts == {Verdict.NOT_DECIDED} and not is_quick else ""
 
 
 def _unstable(runs: Sequence[OpenRun], steady: Sequence[Steady]) -> list[tuple[LoadKey, str]]:
-    """The loads that have no steady state by their model, with that model's name."""
+    """Return the loads that have no steady state by their model, with that model's name."""
     over = {run.key: run.queue.name for run in runs if not run.is_stable}
     return sorted((key, over[key]) for key in over.keys() - {point.key for point in steady})
 
 
 def _rejected(made: Sequence[OpenRun], counted: Sequence[OpenRun]) -> list[LoadKey]:
-    """The loads of which no run counts."""
+    """Return the loads of which no run counts."""
     keys = {run.key for run in made} - {run.key for run in counted}
-    return sorted(keys, key=lambda one: (one.part, SERVERS[one.server], one.fraction))
+    return sorted(keys, key=lambda key: (key.part, SERVERS[key.server], key.fraction))
 
 
 def _metrics(
     runs: Sequence[OpenRun], steady: Sequence[Steady], closed: Sequence[Closed]
 ) -> Iterator[Metric]:
-    """E[S] of each server over its calibrations, response times, what is judged, throughputs."""
-    for server, of_server in grouped(runs, lambda run: run.server).items():
-        calibrated = {run.calibration: run.service_time_s for run in of_server}
+    """Yield E[S] of each server, response times, what is judged, and throughputs."""
+    for server, own in grouped(runs, lambda run: run.server).items():
+        calibrated = {run.calibration: run.service_time_s for run in own}
         yield estimate([*calibrated.values()]).metric(f"service_time[{server}]", "s")
     for point in steady:
         name = f"response_time[{point.key.server},{point.key.fraction:g}]"
         yield estimated(point.raw).metric(name, "")
     yield from (point.error for point in steady)
-    for one in closed:
-        name = f"throughput[{one.of.server},{one.customers}]"
-        yield estimated(one.throughput_per_s).metric(name, "1/s")
+    for closed_point in closed:
+        name = f"throughput[{closed_point.demands.server},{closed_point.customers}]"
+        yield estimated(closed_point.throughput_per_s).metric(name, "1/s")
 
 
 # --- sections ------------------------------------------------------------------------------------
@@ -205,7 +210,7 @@ _OF_ORDER: Sequence[Column[Steady]] = [
     ("Replay as served", lambda p: p.served if p.as_served else None),
     ("Difference", lambda p: percent(p.as_served, p.served) if p.as_served else None),
     ("Overtaken", lambda p: percent(p.overtaken, 1.0)[1:] if p.overtaken else None),
-    ("Served", lambda point: point.order_told),
+    ("Served", lambda point: point.order_label),
 ]
 _OF_SHORT: Sequence[Column[AsTheStudy]] = [
     ("Share of L", lambda point: f"{point.key.fraction:g}"),
@@ -219,18 +224,18 @@ _OF_SHORT: Sequence[Column[AsTheStudy]] = [
     ("The study's", lambda point: times(REPORT_S, point.published)),
 ]
 _OF_DEMANDS: Sequence[Column[Demands]] = [
-    ("Server", lambda one: SERVERS[one.server]),
-    ("Requests", lambda one: one.requests),
-    ("Index or scan / ms", lambda one: 1000 * one.engine_s),
-    ("Files / ms", lambda one: 1000 * one.files_s),
-    ("Rest of the handler / ms", lambda one: 1000 * one.rest_s),
-    ("Beside the handler / ms", lambda one: 1000 * one.front_s),
-    ("On the way / ms", lambda one: 1000 * one.network_s),
-    ("Worker busy / ms", lambda one: 1000 * one.busy_s),
-    ("Most / 1/s", lambda one: one.queue.servers / one.busy_s),
+    ("Server", lambda demands: SERVERS[demands.server]),
+    ("Requests", lambda demands: demands.requests),
+    ("Index or scan / ms", lambda demands: 1000 * demands.engine_s),
+    ("Files / ms", lambda demands: 1000 * demands.files_s),
+    ("Rest of the handler / ms", lambda demands: 1000 * demands.other_s),
+    ("Beside the handler / ms", lambda demands: 1000 * demands.front_s),
+    ("On the way / ms", lambda demands: 1000 * demands.network_s),
+    ("Worker busy / ms", lambda demands: 1000 * demands.busy_s),
+    ("Most / 1/s", lambda demands: demands.queue.servers / demands.busy_s),
 ]
 _OF_CLOSED: Sequence[Column[Closed]] = [
-    ("Server", lambda point: SERVERS[point.of.server]),
+    ("Server", lambda point: SERVERS[point.demands.server]),
     ("Customers", lambda point: point.customers),
     ("Predicted X / 1/s", lambda point: point.predicted.throughput_per_s),
     ("As served / 1/s", lambda point: point.served_per_s),

@@ -60,17 +60,13 @@ WAITED, HURRIED = (
 )
 SIMULATED_RUNS = 10_000
 REPLICATIONS_FROM = 0.8  # share of L from which intervals from batches of one run are too narrow
-PUBLISHED = {one.fraction: one.tested_s / UNROUNDED.mean_s for one in OPEN_WORKLOADS}
+PUBLISHED = {row.fraction: row.tested_s / UNROUNDED.mean_s for row in OPEN_WORKLOADS}
 """Share of L -> tested mean response time in service times, as the study printed it."""
 
 
 @dataclass(frozen=True)
 class AtLoad(Repeated[OpenRun]):
-    """The runs of a server at one share of L that count.
-
-    With its replay, each request takes the time that the server measured, and if the server did not
-    tell, one of the calibration's, drawn at random; never their mean.
-    """
+    """The runs of a server at one share of L that count. Times are in service times E[S]."""
 
     @property
     def key(self) -> LoadKey:
@@ -78,25 +74,15 @@ class AtLoad(Repeated[OpenRun]):
         return self.runs[0].key
 
     def means(self, values_s: Iterable[Sequence[float]]) -> list[float]:
-        """The mean of each run in service times, without its warm-up."""
-        both = zip(self.runs, values_s, strict=True)
-        return [fmean(of_run[run.warm_up :]) / run.service_time_s for run, of_run in both]
-
-    @property
-    def arrivals(self) -> int:
-        """How many count."""
-        return sum(len(run.rows) - run.warm_up for run in self.runs)
-
-    @property
-    def mean(self) -> float:
-        """The mean response time as measured."""
-        return fmean(self.means(run.responses_s for run in self.runs))
+        """Return the mean of each run's values (s) in service times, without its warm-up."""
+        pairs = zip(self.runs, values_s, strict=True)
+        return [fmean(values[run.warm_up :]) / run.service_time_s for run, values in pairs]
 
     @cached_property
     def served_s(self) -> list[list[float]]:
-        """The service times that the server measured, of each run; empty if it did not tell all."""
-        found = [of_run for run in self.runs if (of_run := run.served_s) is not None]
-        return found if len(found) == len(self.runs) else []
+        """The service times that the server measured, by run; empty if it did not tell all."""
+        served_s = [run.served_s for run in self.runs if run.served_s is not None]
+        return served_s if len(served_s) == len(self.runs) else []
 
     @property
     def cv(self) -> float:
@@ -109,20 +95,9 @@ class AtLoad(Repeated[OpenRun]):
         return self.predicted_at(self.key.fraction)
 
     def predicted_at(self, fraction: float) -> float:
-        """The mean response time by the formula at another share of L. Raises Unstable."""
-        busier = fraction / self.key.fraction
-        each_s = [run.predicted_s(self.cv, busier=busier) for run in self.runs]
-        return fmean([s / run.service_time_s for s, run in zip(each_s, self.runs, strict=True)])
-
-    @cached_property
-    def replayed(self) -> float:
-        """The mean response time of the same arrivals and service times in the queue of the model.
-
-        Times that the server did not tell are drawn from the calibration.
-        """
-        services_s = self.served_s or [next(run.drawn_s()) for run in self.runs]
-        both = zip(self.runs, services_s, strict=True)
-        return fmean(self.means(run.replayed_s(of_run) for run, of_run in both))
+        """Return the mean response time by the formula at a share of L. Raises Unstable."""
+        cv, busier = self.cv, fraction / self.key.fraction
+        return fmean(run.predicted_s(cv, busier=busier) / run.service_time_s for run in self.runs)
 
 
 @dataclass(frozen=True)
@@ -132,14 +107,14 @@ class Steady(AtLoad):
     is_until_decided: bool = False
 
     @property
-    def is_told(self) -> bool:
-        """Whether a server told how long requests took."""
-        return bool(self.served_s)
+    def arrivals(self) -> int:
+        """The number of arrivals that count."""
+        return sum(len(run.rows) - run.warm_up for run in self.runs)
 
     @cached_property
     def raw(self) -> Interval:
         """The mean response time as measured."""
-        return self._interval([run.responses_s for run in self.runs])
+        return self._interval(run.responses_s for run in self.runs)
 
     @cached_property
     def _differences_s(self) -> list[list[float]]:
@@ -167,9 +142,9 @@ class Steady(AtLoad):
     @property
     def by_calibration(self) -> list[float]:
         """The difference from the forecast, of the runs of each calibration."""
-        both = zip(self.runs, self.means(self._differences_s), strict=True)
-        by_unit = grouped(both, lambda pair: pair[0].unit).values()
-        return [fmean([mean for _, mean in of_unit]) for of_unit in by_unit]
+        pairs = zip(self.runs, self.means(self._differences_s), strict=True)
+        by_calibration = grouped(pairs, lambda pair: pair[0].calibration).values()
+        return [fmean([mean for _, mean in own]) for own in by_calibration]
 
     @property
     def forecast(self) -> Verdict:
@@ -187,10 +162,10 @@ class Steady(AtLoad):
 
         So only the order of service is left. None if the server did not tell.
         """
-        if not self.is_told:
+        if not self.served_s:
             return None
-        both = zip(self.runs, self.served_s, strict=True)
-        return self._interval([run.more_than_served_s(of_run) for run, of_run in both])
+        pairs = zip(self.runs, self.served_s, strict=True)
+        return self._interval(run.more_than_served_s(served_s) for run, served_s in pairs)
 
     @cached_property
     def served(self) -> float:
@@ -201,31 +176,33 @@ class Steady(AtLoad):
     @cached_property
     def overtaken(self) -> Interval | None:
         """The share of requests that a later one overtook; None if the server told no times."""
-        if not self.is_told:
+        if not self.served_s:
             return None
-        of_runs = [
-            [run.service_time_s * is_so for is_so in run.overtaken(of_run)]
-            for run, of_run in zip(self.runs, self.served_s, strict=True)
-        ]
-        return self._interval(of_runs)
+        return self._interval(
+            [run.service_time_s * is_overtaken for is_overtaken in run.overtaken(served_s)]
+            for run, served_s in zip(self.runs, self.served_s, strict=True)
+        )
 
     @property
     def order(self) -> Verdict | None:
         """Whether service is in order of arrival; None if the server told no times."""
         if self.as_served is None or self.overtaken is None:
             return None
-        found = {self._verdict(self.as_served, self.served), self._verdict(self.overtaken, 1.0)}
-        by_severity = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)
-        return next(verdict for verdict in by_severity if verdict in found)
+        verdicts = self._verdict(self.as_served, self.served), self._verdict(self.overtaken, 1.0)
+        worst_first = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)
+        return min(verdicts, key=worst_first.index)
 
     @property
-    def order_told(self) -> str:
-        """How requests were served, in words; it may be neither in order nor by overtaking."""
-        if self.as_served is None or self.overtaken is None or self.order is not Verdict.DISAGREES:
-            return ORDERS[self.order]
-        if self._verdict(self.overtaken, 1.0) is not Verdict.AGREES:
-            return ORDERS[self.order]
-        return WAITED if self.as_served.estimate > 0 else HURRIED
+    def order_label(self) -> str:
+        """The order of service in words; it may be neither that of arrival nor by overtaking."""
+        if (
+            self.order is Verdict.DISAGREES
+            and self.as_served
+            and self.overtaken
+            and self._verdict(self.overtaken, 1.0) is Verdict.AGREES
+        ):
+            return WAITED if self.as_served.estimate > 0 else HURRIED
+        return ORDERS[self.order]
 
     def _verdict(self, difference: Interval, mean: float) -> Verdict:
         least = REPLICATIONS if self.key.fraction >= REPLICATIONS_FROM else 0
@@ -233,50 +210,66 @@ class Steady(AtLoad):
             return Verdict.NOT_DECIDED
         return estimates.verdict(difference, mean)
 
-    def _interval(self, values_s: Sequence[Sequence[float]]) -> Interval:
-        """The interval of the mean in service times, over calibrations.
+    def _interval(self, values_s: Iterable[Sequence[float]]) -> Interval:
+        """Return the interval of the mean in service times, over calibrations.
 
         A single calibration does not tell how much it is wrong itself, so the interval is
         infinitely wide.
         """
-        means, units = self.means(values_s), [run.unit for run in self.runs]
-        if len(set(units)) > 1:
-            return estimates.clustered_interval(means, units)
+        means, calibrations = self.means(values_s), [run.calibration for run in self.runs]
+        if len(set(calibrations)) > 1:
+            return estimates.clustered_interval(means, calibrations)
         return Interval(fmean(means), inf, 1)
 
 
 def steady_points(runs: Sequence[OpenRun], *, is_until_decided: bool = False) -> list[Steady]:
-    """A point for each server and share of L with a long enough run, in the plan's order.
+    """Return a point for each server and share of L with a long enough run, in the plan's order.
 
     It has none if no run counts or the queue has no steady state.
     """
-    of_part = [run for run in runs if run.part == loads.STEADY and run.is_long_enough]
+    long_enough = [run for run in runs if run.part == loads.STEADY and run.is_long_enough]
     return [
         Steady(counted, len(made), is_until_decided)
-        for made in grouped(of_part, lambda run: run.key).values()
+        for made in grouped(long_enough, lambda run: run.key).values()
         if (counted := accepted(made)) and all(run.is_stable for run in counted)
     ]
 
 
 @dataclass(frozen=True)
 class AsTheStudy(AtLoad):
-    """The study's protocol at a share of L. seed: of simulations."""
+    """Short runs from empty, as in the study, at one share of L. seed: of simulations."""
 
     seed: int
 
     @property
+    def mean(self) -> float:
+        """The mean response time as measured."""
+        return fmean(self.means(run.responses_s for run in self.runs))
+
+    @cached_property
+    def replayed(self) -> float:
+        """The mean response time of the same arrivals in the queue of the model.
+
+        There each takes the time that the server measured; if it did not tell, one of the
+        calibration's, drawn at random, never their mean.
+        """
+        services_s = self.served_s or [next(run.drawn_s()) for run in self.runs]
+        pairs = zip(self.runs, services_s, strict=True)
+        return fmean(self.means(run.replayed_s(times_s) for run, times_s in pairs))
+
+    @property
     def published(self) -> float | None:
-        """What the study printed; None if it did not measure there."""
+        """The mean that the study printed; None if it did not measure there."""
         return PUBLISHED.get(self.key.fraction)
 
     @cached_property
     def expected(self) -> Expectation:
-        """What as many runs as ours are expected to show."""
+        """The results to expect of as many runs as ours."""
         return self._expected(len(self.runs), self.cv)
 
     @cached_property
     def of_study(self) -> Expectation | None:
-        """What the study's own 15 runs were expected to show."""
+        """The results that were to be expected of the study's own 15 runs."""
         return None if self.published is None else self._expected(OPEN_RUNS, UNROUNDED.variation)
 
     def _expected(self, runs: int, cv: float) -> Expectation:
@@ -287,19 +280,19 @@ class AsTheStudy(AtLoad):
 
 
 def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:
-    """A point for each share of L that was measured as in the study, from the runs that count."""
-    of_part = [run for run in accepted(runs) if run.part == loads.AS_THE_STUDY]
-    by_load = grouped(of_part, lambda run: run.key).values()
-    return [AsTheStudy(of_load, len(of_load), seed) for of_load in by_load]
+    """Return a point for each share of L with runs as in the study that count."""
+    brief = [run for run in accepted(runs) if run.part == loads.AS_THE_STUDY]
+    by_load = grouped(brief, lambda run: run.key).values()
+    return [AsTheStudy(own, len(own), seed) for own in by_load]
 
 
 # --- while it is measured ------------------------------------------------------------------------
 
 
-def progress(results: Results, key: LoadKey, each_s: float) -> tuple[bool, str]:
-    """Whether a load is decided until now, and a line on what is known and what is missing.
+def progress(results: Results, key: LoadKey, turn_s: float) -> tuple[bool, str]:
+    """Tell whether a load is decided until now, and describe what is known and what is missing.
 
-    each_s: how long a calibration and its runs take.
+    turn_s: how long (s) a calibration and its runs take.
     """
     runs = [run for run in loads.open_runs(results) if run.key == key]
     points = steady_points(runs, is_until_decided=True)
@@ -315,17 +308,18 @@ def progress(results: Results, key: LoadKey, each_s: float) -> tuple[bool, str]:
     more = values_needed(point.by_calibration, point.predicted)
     if more is None:
         return False, f"{known}: it cannot be said yet when this is decided"
-    minutes = max(1, ceil(more * each_s / 60))
+    minutes = max(1, ceil(more * turn_s / 60))
     return False, f"{known}; {more} more would decide it, in about {minutes} min"
 
 
-def percent(difference: Interval, of: float) -> str:
-    """A difference with its interval, if it has one, in per cent of `of`."""
-    size = "" if difference.ends == (None, None) else f" ± {100 * difference.half_width / of:.1f}"
-    return f"{100 * difference.estimate / of:+.1f}{size} %"
+def percent(difference: Interval, whole: float) -> str:
+    """Format a difference with its interval, if it has one, in per cent of `whole`."""
+    half = 100 * difference.half_width / whole
+    size = "" if difference.ends == (None, None) else f" ± {half:.1f}"
+    return f"{100 * difference.estimate / whole:+.1f}{size} %"
 
 
-def give_or_take(found: Interval) -> str:
-    """A mean and half the width of its interval, if it has one."""
-    size = "" if found.ends == (None, None) else f" ± {found.half_width:.2g}"
-    return f"{found.estimate:.3g}{size}"
+def give_or_take(interval: Interval) -> str:
+    """Format a mean and half the width of its interval, if it has one."""
+    size = "" if interval.ends == (None, None) else f" ± {interval.half_width:.2g}"
+    return f"{interval.estimate:.3g}{size}"

@@ -24,7 +24,7 @@ from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.generation.run import judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
-from loadtests.lab.repeated import accepted_by_run, rows_by_run, unused_name
+from loadtests.lab.repeated import recorded_runs, unused_name
 from loadtests.lab.results import Line, Results
 from loadtests.machine import moment
 from loadtests.models import mva
@@ -71,14 +71,14 @@ class ClosedLine(Line):
 class Demands:
     """The mean demands of `requests` on a server, in seconds, and how one of its workers serves.
 
-    engine_s: of the index or the scan. files_s: of files. rest_s: of the rest of the handler.
+    engine_s: of the index or the scan. files_s: of files. other_s: of all else in the handler.
     front_s: of the worker's processor beside the handler. network_s: all else, as a client sees it,
     which keeps no worker busy.
     """
 
     engine_s: float
     files_s: float
-    rest_s: float
+    other_s: float
     front_s: float
     network_s: float
     server: str
@@ -87,8 +87,8 @@ class Demands:
 
     @property
     def handler_s(self) -> float:
-        """The time in the handler, which the server tells."""
-        return self.engine_s + self.files_s + self.rest_s
+        """The time in the handler, which the server reports."""
+        return self.engine_s + self.files_s + self.other_s
 
     @property
     def busy_s(self) -> float:
@@ -96,16 +96,16 @@ class Demands:
         return self.handler_s + self.front_s
 
     def as_served(self, rows: Sequence[Row]) -> "Demands":
-        """The demands with the time in the handler, and the turnaround, of these requests."""
-        told_s = [row.service_s for row in rows if row.service_s is not None]
-        rest_s = self.rest_s + (fmean(told_s) - self.handler_s if told_s else 0.0)
+        """Return the demands with the time in the handler and the turnaround of these requests."""
+        times_s = [row.service_s for row in rows if row.service_s is not None]
+        other_s = self.other_s + (fmean(times_s) - self.handler_s if times_s else 0.0)
         turn_s = turnaround_s(rows, self.front_s + self.network_s)
         front_s = self.front_s if turn_s is None else turn_s
         network_s = max(0.0, self.network_s + self.front_s - front_s)
-        return replace(self, rest_s=rest_s, front_s=front_s, network_s=network_s)
+        return replace(self, other_s=other_s, front_s=front_s, network_s=network_s)
 
     def solved(self, customers: int) -> mva.Solution:
-        """Mean value analysis of the workers, and the way to them and back."""
+        """Solve the network of the workers and the way to them by mean value analysis."""
         network = Station("network", self.network_s, DELAY)
         workers = Station("workers", self.busy_s, self.queue.servers)
         return mva.solve([workers, network], customers)[-1]
@@ -115,7 +115,7 @@ class Demands:
 class Closed:
     """Customers who ask again at once: the demands of their requests, and what was measured."""
 
-    of: Demands
+    demands: Demands
     customers: int
     window: Window
     throughput_per_s: Interval
@@ -123,12 +123,12 @@ class Closed:
     @property
     def predicted(self) -> mva.Solution:
         """The prediction by mean value analysis from one customer."""
-        return self.of.solved(self.customers)
+        return self.demands.solved(self.customers)
 
     @property
     def served_per_s(self) -> float:
         """The throughput by mean value analysis as served."""
-        return self.of.as_served(self.window.rows).solved(self.customers).throughput_per_s
+        return self.demands.as_served(self.window.rows).solved(self.customers).throughput_per_s
 
     @property
     def difference(self) -> Interval:
@@ -144,8 +144,8 @@ class Closed:
 # --- what was learnt -----------------------------------------------------------------------------
 
 
-def demands(results: Results) -> dict[str, Demands]:
-    """The demands by server, from its last run that counts; none if no service was measured."""
+def demands_by_server(results: Results) -> dict[str, Demands]:
+    """Return the demands on each server, from its last run that counts."""
     lines = results.lines_if_any(DEMANDS, DemandsLine)
     runs = recorded(results, {line.run: line.warm_up for line in lines})
     known = [line for line in lines if line.run in runs and runs[line.run].is_accepted]
@@ -154,30 +154,32 @@ def demands(results: Results) -> dict[str, Demands]:
 
 def _demands(line: DemandsLine, run: Recorded) -> Demands:
     def mean_s(names: Sequence[str]) -> float:
-        return fmean([sum(map(one.duration_s, names)) for one in run.asked])
+        return fmean([sum(map(request.duration_s, names)) for request in run.asked])
 
     response_s = fmean(run.times_s)
     total_s = mean_s(["total"]) or response_s  # of a server that does not tell, all keeps it busy
     engine_s, files_s = mean_s(ENGINE), mean_s(FILES)
     front_s = min(max(0.0, (line.server_cpu_s or 0.0) - total_s), response_s - total_s)
-    rest_s, network_s = max(0.0, total_s - engine_s - files_s), response_s - total_s - front_s
+    other_s, network_s = max(0.0, total_s - engine_s - files_s), response_s - total_s - front_s
     queue, requests = Queue(line.servers), len(run.asked)
-    return Demands(engine_s, files_s, rest_s, front_s, network_s, line.server, queue, requests)
+    return Demands(engine_s, files_s, other_s, front_s, network_s, line.server, queue, requests)
 
 
 def closed_points(results: Results) -> list[Closed]:
-    """The accepted closed runs that are long enough, each with the demands of its server."""
-    rows, accepted, known = rows_by_run(results), accepted_by_run(results), demands(results)
+    """Return the accepted closed runs that are long enough, with the demands of their servers."""
+    if not results.has(CLOSED):
+        return []
+    demands = demands_by_server(results)
     return [
-        Closed(known[line.server], line.customers, closed_window(rows[line.run]), x)
-        for line in results.lines_if_any(CLOSED, ClosedLine)
-        if accepted.get(line.run, False) and line.server in known
-        if (x := throughput_per_s(rows[line.run])) is not None
+        Closed(demands[line.server], line.customers, closed_window(rows), x)
+        for line, rows, is_accepted in recorded_runs(results, CLOSED, ClosedLine)
+        if is_accepted and line.server in demands
+        if (x := throughput_per_s(rows)) is not None
     ]
 
 
 def throughput_per_s(rows: Sequence[Row]) -> Interval | None:
-    """X of a closed run, by batches of the times between answers; None for too few of them."""
+    """Return X of a closed run, by batches of times between answers; None for too few of them."""
     done_s = [row.done_s for row in closed_window(rows).rows] if len(rows) > LEAST_ANSWERS else []
     if len(done_s) <= LEAST_ANSWERS:
         return None
@@ -201,72 +203,72 @@ class Rated:
     busy_workers: float = 1.0
     front_s: float = inf
 
-    def delay_s(self, found: Calibration) -> float:
-        """The part of E[S] that keeps no worker from serving others."""
-        return max(0.0, (found.overhead_s or 0.0) - self.front_s)
+    def delay_s(self, calibration: Calibration) -> float:
+        """Return the part of E[S] that keeps no worker from serving others, in s."""
+        return max(0.0, (calibration.overhead_s or 0.0) - self.front_s)
 
 
-def explored(run: Run, found: Measured, server: str, before: Calibration) -> Rated:
-    """Make the closed runs and learn the demands, as far as the results lack them."""
+def explore(run: Run, subject: Measured, server: str, before: Calibration) -> Rated:
+    """Make the closed runs and learn the demands, as far as the results lack them.
+
+    before: the calibration from which their lengths come.
+    """
     results = run.results
-    made = {(line.server, line.customers) for line in results.lines_if_any(CLOSED, ClosedLine)}
-    chosen, requests = amounts(run, before)
-    for customers in chosen:
-        if (server, customers) not in made:
-            _closed(run, found, server, customers, before)
-    rows = rows_by_run(results)
+    lines = results.lines_if_any(CLOSED, ClosedLine)
+    made = {line.customers for line in lines if line.server == server}
+    customer_counts, requests = amounts(run, before)
+    for customers in customer_counts:
+        if customers not in made:
+            _measure_closed(run, subject, server, customers, before)
     xs_per_s = [  # of rejected runs, too: they only choose the rates
         x.estimate
-        for line in results.lines_if_any(CLOSED, ClosedLine)
-        if line.server == server and (x := throughput_per_s(rows[line.run])) is not None
+        for line, rows, _ in recorded_runs(results, CLOSED, ClosedLine)
+        if line.server == server and (x := throughput_per_s(rows)) is not None
     ]
     highest_per_s = max(xs_per_s, default=1 / before.mean_s)
     for attempt in range(1, TRIES + 1):
-        if server not in demands(results):
+        if server not in demands_by_server(results):
             run.say(f"{SERVERS[server]}: what one request demands, attempt {attempt} of {TRIES}")
-            _learn(run, found, server, requests)
-    of = demands(results).get(server)
-    return Rated(found.queue, highest_per_s * before.mean_s, of.front_s if of else 0.0)
+            _learn_demands(run, subject, server, requests)
+    demands = demands_by_server(results).get(server)
+    front_s = demands.front_s if demands else 0.0
+    return Rated(subject.queue, highest_per_s * before.mean_s, front_s)
 
 
 def amounts(run: Run, before: Calibration) -> tuple[Sequence[int], int]:
-    """The numbers of customers of closed runs, and of requests from which demands are learnt."""
+    """Return numbers of customers of closed runs, and of requests that demands are learnt from."""
     is_short_of_time = run.options.minutes is not None and before.mean_s > SLOW_S
     if run.options.quick or is_short_of_time:
         return QUICK_CUSTOMERS, QUICK_REQUESTS
     return CUSTOMERS, REQUESTS
 
 
-def _closed(run: Run, found: Measured, server: str, customers: int, before: Calibration) -> None:
+def _measure_closed(
+    run: Run, subject: Measured, server: str, customers: int, before: Calibration
+) -> None:
     name = f"closed-{server}-{customers}-1"
     run.say(f"{SERVERS[server]}, closed, customers: {customers}")
-    at_once = min(customers, found.queue.servers)
+    at_once = min(customers, subject.queue.servers)
     is_brief = run.options.quick or run.options.minutes is not None
     length_s = QUICK_CLOSED_S if is_brief else CLOSED_S
     enough = 2 * LEAST_ANSWERS / customers  # as those at the beginning and the end do not count
     requests = ceil(max(enough, length_s * at_once / before.mean_s / customers))
-    asked = found.choices(run.random(name), customers * requests)
-    given = found.target, asked, name
+    choices = subject.choices(run.random(name), customers * requests)
+    given = subject.target, choices, name
     record = run.generator.closed(*given, customers=customers, requests=requests, each_once=True)
     judge_run(run.results.folder, record, record.facts(before))
     with run.results.more(CLOSED, ClosedLine) as table:
         table.add(ClosedLine(name, server, customers))
 
 
-def _learn(run: Run, found: Measured, server: str, requests: int) -> None:
+def _learn_demands(run: Run, subject: Measured, server: str, requests: int) -> None:
     """Let one customer ask, and note the processor time of the service for each request."""
-    target = found.target
-    name = unused_name(run.results, f"demands-{server}")
+    target, name = subject.target, unused_name(run.results, f"demands-{server}")
     begun = moment(target.pid)
     with one_customer(run.results) as customer:
-        made = customer.asks(
-            target,
-            name,
-            found.requests(run.random(name)),
-            warm_up=WARM_UP,
-            least=requests,
-        )
+        questions = subject.requests(run.random(name))
+        rows = customer.asks(target, name, questions, warm_up=WARM_UP, least=requests)
     used = begun.until(moment(target.pid))
-    cpu_s = None if target.pid is None else used.server_s / len(made)
+    cpu_s = None if target.pid is None else used.server_s / len(rows)
     with run.results.more(DEMANDS, DemandsLine) as table:
-        table.add(DemandsLine(name, server, WARM_UP, found.queue.servers, cpu_s))
+        table.add(DemandsLine(name, server, WARM_UP, subject.queue.servers, cpu_s))

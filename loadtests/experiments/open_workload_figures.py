@@ -14,7 +14,7 @@ from loadtests.experiments.open_workload_comparison import PUBLISHED, AsTheStudy
 from loadtests.experiments.open_workload_demands import Closed
 from loadtests.experiments.open_workload_loads import SERVERS, OpenRun
 from loadtests.grouping import grouped
-from loadtests.lab.content import Cell, Column, Figure, Section, Table, times
+from loadtests.lab.content import Cell, Column, Figure, Table, times
 from loadtests.lab.gaps import waterfall
 from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import measured
@@ -39,50 +39,55 @@ LOAD: Sequence[Column[AtLoad]] = [
 
 
 def response(points: Sequence[Steady], short: Sequence[AsTheStudy]) -> Figure:
-    """Figure 2: response times against load, with all layers. short: by the study's protocol."""
+    """Draw figure 2, response times against load with all layers.
+
+    short: runs as in the study.
+    """
     shared = [mg1_ps(x, 1.0).response_time_s for x in CURVE]
     paired = [estimated(point.paired) for point in points]
     beside = [point.key.fraction + ASIDE for point in points]
-    xs, expected = [one.key.fraction for one in short], [one.expected for one in short]
-    formula, *seen = layers(points, "M/G/1, FCFS")
+    xs, expected = [brief.key.fraction for brief in short], [brief.expected for brief in short]
+    formula, *measurements = layers(points, "M/G/1, FCFS")
     series = [
         formula,
         Series("M/G/1, PS", "bound", CURVE, shared),
-        *seen,
+        *measurements,
         measured("paired estimate", "bound", beside, paired, shape="points"),
-        Series("ours, as the study did", "second", xs, [one.mean for one in short], shape="points"),
+        Series(
+            "ours, as the study did", "second", xs, [brief.mean for brief in short], shape="points"
+        ),
         Series(
             "M/G/1, as the study did",
             "model",
             [x - ASIDE for x in xs],
-            [one.mean_s for one in expected],
-            [one.low_s for one in expected],
-            [one.high_s for one in expected],
+            [results.mean_s for results in expected],
+            [results.low_s for results in expected],
+            [results.high_s for results in expected],
             shape="points",
         ),
     ]
-    table = _response_table(points, {one.key.fraction: one for one in short})
+    table = _response_table(points, {brief.key.fraction: brief for brief in short})
     return against_load(SENTENCES.one("response"), series, table)
 
 
-def against_load(words: str, series: Sequence[Series], table: Table = NO_TABLE) -> Figure:
-    """A figure of response times against load, of those series that have points."""
+def against_load(caption: str, series: Sequence[Series], table: Table = NO_TABLE) -> Figure:
+    """Draw response times against load, of those series that have points."""
     x = Axis("arrival rate as a share of L")
     y = Axis("mean response time / E[S]", limits=(0, 12))
-    there = [one for one in series if len(one.xs)]
-    return figure("Response time against load", words, x, y, there, table)
+    drawable = [layer for layer in series if len(layer.xs)]
+    return figure("Response time against load", caption, x, y, drawable, table)
 
 
 def layers(points: Sequence[Steady], name: str) -> list[Series]:
-    """The formula of one worker under this name, what the study printed, and what was measured.
+    """Return the formula of one worker under this name, the study's results, and measured ones.
 
     Of a server that is not M/G/1 there is what its model predicts, too.
     """
     fcfs = [ONE.steady(x, 1.0, UNROUNDED.variation).response_time_s for x in CURVE]
-    theirs = [*PUBLISHED], [*PUBLISHED.values()]
+    published = [*PUBLISHED], [*PUBLISHED.values()]
     series = [
         Series(name, "model", CURVE, fcfs),
-        Series("the study, published", "study", *theirs, shape="points"),
+        Series("the study, published", "study", *published, shape="points"),
     ]
     by_server = grouped(points, lambda point: point.key.server)
     for (server, own), source in zip(by_server.items(), SOURCES, strict=False):
@@ -91,9 +96,8 @@ def layers(points: Sequence[Steady], name: str) -> list[Series]:
         series.append(measured(SERVERS[server], source, xs, raw, shape="points"))
         if own[0].runs[0].queue != ONE:  # whose line is that of M/G/1
             grid = [max(xs) * step / 40 for step in range(1, 41)]
-            series.append(
-                Series("", source, grid, [*map(own[-1].predicted_at, grid)], shape="curve")
-            )
+            ys = [*map(own[-1].predicted_at, grid)]
+            series.append(Series("", source, grid, ys, shape="curve"))
     return series
 
 
@@ -106,28 +110,33 @@ def _response_table(points: Sequence[Steady], short: Mapping[float, AsTheStudy])
         points,
         [
             *LOAD,
-            ("Model / s", lambda point: point.predicted * REPORT_S),
-            ("Ours, steady / s", lambda point: point.raw.estimate * REPORT_S),
-            ("Paired estimate / s", lambda point: point.paired.estimate * REPORT_S),
-            ("Ours, as the study did / s", of_short(lambda one: one.mean * REPORT_S)),
-            ("M/G/1, as the study did / s", of_short(lambda one: one.expected.mean_s * REPORT_S)),
-            ("95 % range / s", of_short(lambda one: range_s(one.expected))),
-            ("The study's / s", lambda point: times(REPORT_S, PUBLISHED.get(point.key.fraction))),
+            ("Model / s", lambda p: p.predicted * REPORT_S),
+            ("Ours, steady / s", lambda p: p.raw.estimate * REPORT_S),
+            ("Paired estimate / s", lambda p: p.paired.estimate * REPORT_S),
+            ("Ours, as the study did / s", of_short(lambda brief: brief.mean * REPORT_S)),
+            (
+                "M/G/1, as the study did / s",
+                of_short(lambda brief: brief.expected.mean_s * REPORT_S),
+            ),
+            ("95 % range / s", of_short(lambda brief: range_s(brief.expected))),
+            ("The study's / s", lambda p: times(REPORT_S, PUBLISHED.get(p.key.fraction))),
         ],
         REPORT_SECONDS,
         digits=4,
     )
 
 
-def range_s(of: Expectation | None) -> str | None:
-    """The range of an expected result in report seconds."""
-    return f"{of.low_s * REPORT_S:.1f} to {of.high_s * REPORT_S:.1f}" if of else None
+def range_s(expected: Expectation | None) -> str | None:
+    """Format the range of an expected result in report seconds."""
+    if expected is None:
+        return None
+    return f"{expected.low_s * REPORT_S:.1f} to {expected.high_s * REPORT_S:.1f}"
 
 
 def throughput(points: Sequence[Closed], table: Table) -> Figure:
-    """Throughput of closed runs against the number of customers, beside what MVA predicts."""
+    """Draw throughput of closed runs against customers, beside what MVA predicts."""
     series = []
-    by_server = grouped(points, lambda point: point.of.server)
+    by_server = grouped(points, lambda point: point.demands.server)
     for (server, own), source in zip(by_server.items(), SOURCES, strict=False):
         xs = [float(point.customers) for point in own]
         x = [estimated(point.throughput_per_s) for point in own]
@@ -136,13 +145,13 @@ def throughput(points: Sequence[Closed], table: Table) -> Figure:
         name = "" if series[1:] else "mean value analysis"
         series.append(Series(name, source, xs, predicted, shape="curve"))
     x_axis, y_axis = Axis("customers N"), Axis("throughput X / 1/s", limits=(0, None))
-    told = SENTENCES.one("throughput")
-    return figure("Throughput against customers", told, x_axis, y_axis, series, table)
+    caption = SENTENCES.one("throughput")
+    return figure("Throughput against customers", caption, x_axis, y_axis, series, table)
 
 
 # --- over the time of a run ----------------------------------------------------------------------
 
-_STUDY = {one.fraction: one for one in OPEN_WORKLOADS}
+_STUDY = {row.fraction: row for row in OPEN_WORKLOADS}
 _FOUR: tuple[Source, ...] = ("ours", "third", "second", "fourth")
 Line = list[tuple[float, float]]  # times and values
 
@@ -158,35 +167,34 @@ class _Course:
         return f"{self.run.fraction:g} of L"
 
     def printed(self, name: str) -> float | None:
-        """What the study printed of the load; None if it did not."""
-        found: float | None = getattr(_STUDY.get(self.run.fraction), name, None)
-        return found
+        """Return a value that the study printed of the load; None if it did not."""
+        value: float | None = getattr(_STUDY.get(self.run.fraction), name, None)
+        return value
 
     @property
     def duration_s(self) -> float:
-        """Its length, without what is answered later."""
+        """The length of the run, without what is answered later."""
         return REPORT_S / self.run.service_time_s * self.run.duration_s
 
     @cached_property
     def stays_s(self) -> Line:
-        """When each request arrives, and when it has its answer."""
+        """The times at which each request arrives, and has its answer."""
         factor = REPORT_S / self.run.service_time_s
         return [(factor * row.intended_s, factor * row.done_s) for row in self.run.rows]
 
     @property
     def responses_s(self) -> Line:
-        """When each request has its answer, and how long it took."""
+        """The times at which each request has its answer, and its response time."""
         return [(end_s, end_s - at_s) for at_s, end_s in self.stays_s]
 
     @cached_property
     def steps(self) -> list[recorded.Step]:
         """The requests in the system."""
-        arrivals_s, ends_s = zip(*self.stays_s, strict=True)
-        return recorded.customers_over_time(arrivals_s, ends_s)
+        return recorded.customers_over_time(*zip(*self.stays_s, strict=True))
 
     @property
     def mean_customers(self) -> float:
-        """Their mean over the time until the last answer."""
+        """The mean number of requests in the system until the last answer."""
         until_s = max(self.duration_s, *(end_s for _, end_s in self.stays_s))
         return recorded.mean_customers(self.steps, 0.0, until_s)
 
@@ -197,24 +205,24 @@ class _Course:
 
 
 def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
-    """Figures 3, 4 and 5. Figures 3 and 4 have the lowest load and the highest.
+    """Draw figures 3 and 4, of the lowest load and the highest, and figure 5.
 
     Figure 5 is computed: as the load average would have been on the study's Pi.
     """
     by_load = grouped(sorted(runs, key=lambda run: run.fraction), lambda run: run.fraction)
-    loads = [_Course(of[0]) for of in by_load.values()]
-    ends = loads[:1] + loads[1:][-1:]
+    courses = [_Course(own[0]) for own in by_load.values()]
+    ends = courses[:1] + courses[1:][-1:]
     return [
         _over_time(
             "Response times over a run",
             "durations",
             "response time / report seconds",
             ends,
-            ("points", lambda one: one.responses_s),
+            ("points", lambda course: course.responses_s),
             [
-                ("Requests", lambda one: len(one.stays_s)),
-                ("Longest / report s", lambda one: max(s for _, s in one.responses_s)),
-                ("The study's longest / s", lambda one: one.printed("longest_s")),
+                ("Requests", lambda course: len(course.stays_s)),
+                ("Longest / report s", lambda course: max(s for _, s in course.responses_s)),
+                ("The study's longest / s", lambda course: course.printed("longest_s")),
             ],
             ("the study's longest", "longest_s"),
         ),
@@ -223,15 +231,12 @@ def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
             "customers",
             "requests in the system",
             ends,
-            (
-                "steps",
-                lambda one: [(0.0, 0.0), *((s.time_s, float(s.customers)) for s in one.steps)],
-            ),
+            ("steps", lambda course: [(0.0, 0.0), *((at_s, float(n)) for at_s, n in course.steps)]),
             [
-                ("At most", lambda one: recorded.peak_customers(one.steps)),
-                ("Mean over time", lambda one: one.mean_customers),
-                ("The study's most", lambda one: one.printed("most_customers")),
-                ("The study's mean", lambda one: one.printed("mean_customers")),
+                ("At most", lambda course: recorded.peak_customers(course.steps)),
+                ("Mean over time", lambda course: course.mean_customers),
+                ("The study's most", lambda course: course.printed("most_customers")),
+                ("The study's mean", lambda course: course.printed("mean_customers")),
             ],
             ("the study's peak", "most_customers"),
         ),
@@ -239,13 +244,13 @@ def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
             "Load average over a run",
             "load_computed",
             "load average, 1 minute",
-            loads,
-            ("steps", lambda one: one.load_average),
+            courses,
+            ("steps", lambda course: course.load_average),
             [
-                ("Mean over the run", lambda one: fmean(y for _, y in one.load_average)),
-                ("Highest", lambda one: max(y for _, y in one.load_average)),
-                ("In the long run", lambda one: one.run.fraction),
-                ("The study's mean", lambda one: one.printed("load_average")),
+                ("Mean over the run", lambda course: fmean(y for _, y in course.load_average)),
+                ("Highest", lambda course: max(y for _, y in course.load_average)),
+                ("In the long run", lambda course: course.run.fraction),
+                ("The study's mean", lambda course: course.printed("load_average")),
             ],
         ),
     ]
@@ -255,39 +260,35 @@ def _over_time(
     title: str,
     part: str,
     y: str,
-    loads: Sequence[_Course],
+    courses: Sequence[_Course],
     drawn: tuple[Shape, Callable[[_Course], Line]],
     columns: Sequence[Column[_Course]],
     printed: tuple[str, str] = ("", ""),
 ) -> Figure:
-    """A figure with a line for each load, and a row in its table.
+    """Draw a line for each load, with a row in the figure's table.
 
-    part: of the sentences. drawn: the shape of lines, and what they have of each load. printed: the
-    name of level lines at what the study printed, and the column that has it.
+    part: of the sentences. drawn: the shape of lines, and their points. printed: the name of level
+    lines at what the study printed, and the column that has it.
     """
-    (shape, of), (name, column) = drawn, printed
+    (shape, points_of), (name, column) = drawn, printed
     series = []
-    for load, source in zip(loads, _FOUR, strict=False):
-        xs, ys = ([pair[at] for pair in of(load)] for at in (0, 1))
-        series.append(Series(load.name, source, xs, ys, shape=shape))
-    end_s = max(load.duration_s for load in loads)
-    for level in [level for load in loads if (level := load.printed(column)) is not None]:
+    for course, source in zip(courses, _FOUR, strict=False):
+        xs, ys = zip(*points_of(course), strict=True)
+        series.append(Series(course.name, source, xs, ys, shape=shape))
+    end_s = max(course.duration_s for course in courses)
+    for level in [level for course in courses if (level := course.printed(column)) is not None]:
         series.append(Series(name, "study", [0.0, end_s], [level, level], shape="steps"))
         name = ""
-    table = Table.of(title, loads, [("Load", lambda load: load.name), *columns])
-    words = SENTENCES.one(part, server=SERVERS[loads[0].run.server])
-    return figure(title, words, Axis("time / report seconds"), Axis(y), series, table)
+    table = Table.of(title, courses, [("Load", lambda course: course.name), *columns])
+    caption = SENTENCES.one(part, server=SERVERS[courses[0].run.server])
+    return figure(title, caption, Axis("time / report seconds"), Axis(y), series, table)
 
 
 # --- gaps ----------------------------------------------------------------------------------------
 
 
-def gap_section(points: Sequence[Steady], told: Sequence[str]) -> Section:
-    """A waterfall for each load of the steady state."""
-    return Section("Where the gaps come from", told, [_gap_figure(point) for point in points])
-
-
-def _gap_figure(point: Steady) -> Figure:
+def gap_figure(point: Steady) -> Figure:
+    """Draw the waterfall from the predicted to the measured mean at a load."""
     accounts, predicted_s = [], []
     for run in point.runs:
         known = _calibrated(run, point.cv)
@@ -295,12 +296,12 @@ def _gap_figure(point: Steady) -> Figure:
         model = Model(run.rate_per_s, predicted_s[-1], run.queue.replayed_s, run.servers)
         random = Random(run.run)  # noqa: S311  no secrets
         accounts.append(account(_recorded(run, known), known, model, random))
-    found = ledger(accounts, [run.unit for run in point.runs])
-    return waterfall(f"Gap at {point.key.told}", found, fmean(predicted_s))
+    entries = ledger(accounts, [run.calibration for run in point.runs])
+    return waterfall(f"Gap at {point.key.label}", entries, fmean(predicted_s))
 
 
 def _recorded(run: OpenRun, known: Calibrated) -> Recorded:
-    """The run, with the server's own times if it told them, else with those of the calibration."""
+    """Return the run with the times (s) that the server reported, else those of the calibration."""
     own_s = run.served_s
     return Recorded(
         [row.intended_s for row in run.rows],

@@ -5,16 +5,16 @@ since the run's start: `intended_s`, when it was to arrive; `sent_s`; `server_st
 server shares the generator's clock; `done_s`; and `service_s`, the time that the server measured.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import islice
 from math import inf
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loadtests.generation.calibration import WARM_UP as CALIBRATION_WARM_UP
 from loadtests.generation.calibration import turnaround_s
@@ -27,7 +27,7 @@ from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.models.estimates import BATCHES, REPLICATIONS, WARM_UP_ARRIVALS, warm_up_of
 from loadtests.models.open_queue import Queue
 
-STUDY_FRACTIONS = (0.3, 0.5, 0.8, 0.85)
+STUDY_FRACTIONS: Sequence[float] = (0.3, 0.5, 0.8, 0.85)
 STUDY_SERVICES = OPEN_RUN_S / UNROUNDED.mean_s
 """The length of a run of the study in service times: 44."""
 
@@ -56,32 +56,36 @@ _OF_MODE: Mapping[Mode, Sequence[str]] = {
 }
 _BRIEFLY = (SCAN, SERVICE_WORKERS, SERVICE_SCANS)
 ARRIVALS: Mapping[float, int] = {0.3: 120, 0.5: 170, 0.8: 500, 0.85: 600}
+QUICK_FRACTIONS: Sequence[float] = (0.3, 0.85)
+QUICK_ARRIVALS: Mapping[float, int] = {0.5: 150, 0.85: 300}
 
 BRIEF_WARM_UP, WARM_UP = 50, WARM_UP_ARRIVALS
 BRIEF_UP_TO = 0.5
-MOST_UNTOLD = 0.01  # share of the requests without a service time; those get the mean
+MOST_UNREPORTED = 0.01  # share of the requests without a service time; those get the mean
 DRAWS = 8  # of service times, to forecast with
 SMALL = 1e-4  # relative step of a derivative
 PLAN, REFUSED, CALIBRATION = "plan", "refused", "calibration-"
 DEMANDS, CLOSED = "demands", "closed"
 SERVICE_FACTS = "service"
 
+Array = NDArray[Any]
+
 
 class LoadKey(NamedTuple):
-    """What a load is called in tables. fraction: the share of L."""
+    """A load, as tables name it. fraction: the share of L."""
 
     server: str
     part: str
     fraction: float
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The load in words."""
         return f"{self.fraction:.2g} of L, {SERVERS[self.server]}"
 
 
 class _Keyed:
-    """What has a load's server, part and fraction."""
+    """Anything with the server, part and fraction of a load."""
 
     __slots__ = ()
     server: str
@@ -110,41 +114,35 @@ class Load(_Keyed):
     services: float = 0.0
 
     def name(self, number: int) -> str:
-        """The name of its run of this number, from 1."""
+        """Return the name of its run of this number, from 1."""
         return f"{self.server}-{self.part}-{self.fraction:g}-{number:02}"
 
 
 def planned(options: Options) -> Sequence[Load]:
-    """All loads, or those that were chosen, in the order in which they are measured."""
+    """Return all loads, or those that were chosen, in the order in which they are measured."""
     servers = (ELSEWHERE,) if options.host else _OF_MODE[options.mode]
-    made = _quick if options.quick else _full
-    found = [load for server in servers for load in made(server, options.reps)]
-    return [load for load in found if not options.loads or load.fraction in options.loads]
+    loads = [load for server in servers for load in _loads_of(server, options)]
+    return [load for load in loads if not options.loads or load.fraction in options.loads]
 
 
 def fractions(options: Options) -> Sequence[float]:
-    """The shares of L from which one may choose."""
+    """Return the shares of L from which one may choose."""
     return sorted({load.fraction for load in planned(replace(options, loads=()))})
 
 
-def _full(server: str, reps: int | None) -> Sequence[Load]:
-    """The study's way and the service with one worker at all loads, the others at two."""
-    of_study = [
-        Load(server, AS_THE_STUDY, fraction, OPEN_RUNS, services=STUDY_SERVICES)
-        for fraction in STUDY_FRACTIONS
-    ]
-    chosen = (0.5, 0.85) if server in _BRIEFLY else ARRIVALS
-    steady = [Load(server, STEADY, f, reps or REPLICATIONS, arrivals=ARRIVALS[f]) for f in chosen]
-    return [*of_study, *steady] if server == STUDY else steady
-
-
-def _quick(server: str, reps: int | None) -> Sequence[Load]:
-    """Both servers with emulated storage, or all of the service, within two minutes."""
-    steady = [Load(server, STEADY, f, reps or 1, arrivals=n) for f, n in ((0.5, 150), (0.85, 300))]
-    if server != STUDY:
-        return steady[:1]
-    of_study = [Load(server, AS_THE_STUDY, f, 2, services=STUDY_SERVICES) for f in (0.3, 0.85)]
-    return [*of_study, *steady]
+def _loads_of(server: str, options: Options) -> Sequence[Load]:
+    """Return the loads of a server. Those of a quick run take two minutes for all servers."""
+    if options.quick:
+        fractions, brief_runs, steady_runs = QUICK_FRACTIONS, 2, 1
+        arrivals = QUICK_ARRIVALS if server == STUDY else {0.5: QUICK_ARRIVALS[0.5]}
+    else:
+        fractions, brief_runs, steady_runs = STUDY_FRACTIONS, OPEN_RUNS, REPLICATIONS
+        chosen = (0.5, 0.85) if server in _BRIEFLY else ARRIVALS
+        arrivals = {fraction: ARRIVALS[fraction] for fraction in chosen}
+    brief = [Load(server, AS_THE_STUDY, f, brief_runs, services=STUDY_SERVICES) for f in fractions]
+    runs = options.reps or steady_runs
+    steady = [Load(server, STEADY, f, runs, arrivals=count) for f, count in arrivals.items()]
+    return [*brief, *steady] if server == STUDY else steady
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +156,10 @@ class RefusedLine(_Keyed, Line):
     limit_per_s: float
 
     @property
-    def told(self) -> str:
-        """Why it was not measured, in a sentence."""
+    def message(self) -> str:
+        """The reason why it was not measured, in a sentence."""
         return (
-            f"{self.key.told}: not measured, because it would be {self.rate_per_s:.3g} requests a "
+            f"{self.key.label}: not measured, because it would be {self.rate_per_s:.3g} requests a "
             f"second, and this load generator is proven up to {self.limit_per_s:g}; ask questions "
             "that take longer, as scans do."
         )
@@ -205,11 +203,6 @@ class OpenRun(RunLine):
     rows: Sequence[Row]
     before: Sequence[Row] = ()
     after: Sequence[Row] = ()
-
-    @property
-    def unit(self) -> str:
-        """The replication to which it belongs: runs that share a calibration share its error."""
-        return self.calibration
 
     @property
     def queue(self) -> Queue:
@@ -261,23 +254,22 @@ class OpenRun(RunLine):
 
     @cached_property
     def served_s(self) -> list[float] | None:
-        """How long each request kept the server, as it measured that; None if it did not tell."""
-        told = [row.service_s for row in self.rows]
-        untold = sum(time_s is None for time_s in told)
-        if self.overhead_s is None or untold > MOST_UNTOLD * len(told):
+        """The time (s) for which each request kept the server; None if it did not report that."""
+        times_s = [row.service_s for row in self.rows]
+        if self.overhead_s is None or times_s.count(None) > MOST_UNREPORTED * len(times_s):
             return None
         more_s = self.overhead_s - self.delay_s
-        return [self.busy_s if time_s is None else time_s + more_s for time_s in told]
+        return [self.busy_s if time_s is None else time_s + more_s for time_s in times_s]
 
     def drawn_s(self) -> Iterator[list[float]]:
-        """Endless draws of a time from the calibration for each request, the same for a run."""
+        """Yield endlessly a time (s) from the calibration for each request, the same for a run."""
         times_s = [max(0.0, row.closed_response_s - self.delay_s) for row in self.before]
         random = Random(self.run)  # noqa: S311  no secrets
         while True:
             yield random.choices(times_s or [self.busy_s], k=len(self.rows))
 
     def more_than_forecast_s(self) -> list[float]:
-        """By how much each request took longer than it does in the queue of the model on average.
+        """Return by how much (s) each request took longer than in the model's queue on average.
 
         There its service time is drawn from the calibration, again and again.
         """
@@ -286,52 +278,51 @@ class OpenRun(RunLine):
         return more_s
 
     def overtaken(self, served_s: Sequence[float]) -> list[bool]:
-        """Whether a later request overtook each: it was sent later, and served sooner.
+        """Tell of each request whether a later one overtook it: sent later, and served sooner.
 
         Both by more than the time around a service, which varies. served_s: service times.
         """
         margin_s = self.overhead_s or 0.0
-        both = zip(self.rows, served_s, strict=True)
-        begun_s = [row.done_s - time_s for row, time_s in both]
-        order = sorted(range(len(self.rows)), key=lambda n: self.rows[n].sent_s)
-        sent_s = [self.rows[n].sent_s for n in order]
-        soonest_s = [inf, *accumulate((begun_s[n] for n in reversed(order)), min)][::-1]
-        found = [False] * len(order)
-        for n, at_s in zip(order, sent_s, strict=True):
-            later = bisect_right(sent_s, at_s + margin_s)
-            found[n] = soonest_s[later] < begun_s[n] - margin_s
-        return found
+        begun_s = np.array([row.done_s for row in self.rows]) - served_s
+        order, sent_s = self._by_sending
+        soonest_s = np.append(np.minimum.accumulate(begun_s[order][::-1])[::-1], inf)
+        later = np.searchsorted(sent_s[order], sent_s + margin_s, side="right")
+        overtaken: list[bool] = (soonest_s[later] < begun_s - margin_s).tolist()
+        return overtaken
+
+    @cached_property
+    def _by_sending(self) -> tuple[Array, Array]:
+        """The order in which requests were sent, and when (s) each was."""
+        sent_s = np.array([row.sent_s for row in self.rows])
+        return np.argsort(sent_s, kind="stable"), sent_s
 
     def replayed_s(self, services_s: Sequence[float]) -> list[float]:
-        """Response times of the same arrivals in the queue of the model."""
+        """Return the response times (s) of the same arrivals in the queue of the model."""
         times_s = self.queue.replayed_s([row.intended_s for row in self.rows], services_s)
         return [time_s + self.delay_s for time_s in times_s]
 
     def predicted_s(self, cv: float, *, busier: float = 1.0) -> float:
-        """E[R] in the long run; Unstable is raised if there is none. cv: of the service times.
+        """Return E[R] in the long run, in s. Raises Unstable if there is none.
 
-        busier: how many times the rate is as high.
+        cv: of the service times. busier: how many times the rate is as high.
         """
         steady = self.queue.steady(busier * self.rate_per_s, self.busy_s, cv)
         return steady.response_time_s + self.delay_s
 
     def more_than_served_s(self, served_s: Sequence[float]) -> list[float]:
-        """By how much each request took longer, from sending on, than in the queue as served.
+        """Return by how much (s) each request took longer, from sending on, than as served.
 
-        There it keeps a server for the time that was told and the turnaround, if that is known.
+        There, in the queue of the model, it keeps a server for the time that was reported and the
+        turnaround, if that is known.
         """
         overhead_s = self.overhead_s or 0.0
         turn_s = turnaround_s(self.rows, overhead_s)
         delay_s = self.delay_s if turn_s is None else overhead_s - turn_s
-        order = sorted(range(len(self.rows)), key=lambda n: self.rows[n].sent_s)
-        replayed_s = self.queue.replayed_s(
-            [self.rows[n].sent_s for n in order],
-            [served_s[n] + self.delay_s - delay_s for n in order],
-        )
-        found = [row.closed_response_s - delay_s for row in self.rows]
-        for n, time_s in zip(order, replayed_s, strict=True):
-            found[n] -= time_s
-        return found
+        order, sent_s = self._by_sending
+        services_s = np.array(served_s)[order] + self.delay_s - delay_s
+        more_s = np.array([row.closed_response_s for row in self.rows]) - delay_s
+        more_s[order] -= self.queue.replayed_s(sent_s[order].tolist(), services_s.tolist())
+        return [*map(float, more_s)]
 
 
 def require_known(results: Results) -> None:
@@ -339,12 +330,14 @@ def require_known(results: Results) -> None:
     for table in (PLAN, REFUSED, DEMANDS, CLOSED):
         for line in results.rows_if_any(table):
             if line["server"] not in SERVERS:
-                told = f"was measured by another version of the lab (it names {line['server']!r})"
-                raise ResultsError(f"{results.folder} {told}; measure again")
+                raise ResultsError(
+                    f"{results.folder} was measured by another version of the lab (it names "
+                    f"{line['server']!r}); measure again"
+                )
 
 
 def open_runs(results: Results) -> list[OpenRun]:
-    """All runs with rows, accepted or rejected, by load as in the plan, even if one was resumed.
+    """Return all runs with rows, accepted or rejected, by load as in the plan, even if resumed.
 
     The calibration after a run is the first after its rows.
     """
@@ -361,7 +354,7 @@ def open_runs(results: Results) -> list[OpenRun]:
             before=rows[line.calibration][CALIBRATION_WARM_UP:],
             after=rows[after[line.run]][CALIBRATION_WARM_UP:],
         )
-        for of_load in grouped(results.lines(PLAN, RunLine), lambda line: line.key).values()
-        for line in of_load
+        for lines in grouped(results.lines(PLAN, RunLine), lambda line: line.key).values()
+        for line in lines
         if rows[line.run]
     ]

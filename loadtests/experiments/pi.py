@@ -4,7 +4,7 @@
 report is one page: a sentence, the study's tables beside its own, figures.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from loadtests.experiments import open_workload_comparison as comparing
@@ -22,6 +22,7 @@ from loadtests.experiments.pi_measurements import (
     INDEX,
     MACHINE,
     SCAN,
+    SENTENCES,
     MachineLine,
     alone,
     left_out,
@@ -37,49 +38,43 @@ from loadtests.lab.published import SERVICE_TIMES
 from loadtests.lab.repeated import accepted
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.sentences import Sentences
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.models.estimates import Verdict
 from loadtests.models.sample_statistics import mean_of, summary
 from loadtests.questions import KINDS
 
 COUNTER = "flight_counter"
-SENTENCES = Sentences("pi")
+
+Alone = Mapping[tuple[str, str], Recorded]
+"""Kind and engine -> the run of one customer."""
 
 
 def analyse(results: Results) -> Report:
     """Report what was measured. Raises ResultsError if no customer asked yet."""
     loads.require_known(results)
-    found = alone(results)
-    if not all((kind, engine) in found for kind in KINDS for engine in (INDEX, SCAN)):
+    runs = alone(results)
+    if not all((kind, engine) in runs for kind in KINDS for engine in (INDEX, SCAN)):
         raise ResultsError(f"{results.folder} lacks the service times of one customer")
     manifest, machine = results.manifest(), results.lines_if_any(MACHINE, MachineLine)
     made = loads.open_runs(results) if results.has(loads.PLAN) else []
     steady = comparing.steady_points(made)
     closed, facts = closed_points(results), results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1]
     refused = results.lines_if_any(loads.REFUSED, loads.RefusedLine)
-    looked_at = [*(run.key for run in made), *(line.key for line in refused)]
+    keys = [*(run.key for run in made), *(line.key for line in refused)]
     is_over = manifest["state"] == "complete"  # else what is missing was not reached yet
     is_decided = any(point.forecast is not Verdict.NOT_DECIDED for point in steady)
-    under_load: list[Table | Figure] = []
-    if steady:
-        series = figures.layers(steady, "formula of one worker")
-        words = SENTENCES.one("response")
-        under_load = [_open_table(steady), figures.against_load(words, series)]
+    closed_parts = [figures.throughput(closed, closed_table(closed))] if closed else []
     sections = [
-        Section("One customer", SENTENCES("alone"), [_service_times(found)]),
-        Section("Under load", SENTENCES("load", keys=looked_at), under_load),
-        Section(
-            "Customers who ask again at once",
-            parts=[figures.throughput(closed, closed_table(closed))] if closed else [],
-        ),
+        Section("One customer", SENTENCES("alone"), [_service_times(runs)]),
+        Section("Under load", SENTENCES("load", keys=keys), _under_load(steady) if steady else []),
+        Section("Customers who ask again at once", parts=closed_parts),
         Section("The Pi meanwhile", [], _over_time(machine)),
     ]
     findings = SENTENCES(
         "findings",
         facts=facts,
         steady=steady,
-        left_out=left_out(looked_at, manifest.get("loads", ())) if is_over else (),
+        left_out=left_out(keys, manifest.get("loads", ())) if is_over else (),
         refused=refused,
         forecasts=FORECASTS,
         percent=percent,
@@ -87,21 +82,21 @@ def analyse(results: Results) -> Report:
     return Report(
         findings,
         [section for section in sections if section.parts],
-        [*_metrics(found, steady)],
+        [*_metrics(runs, steady)],
         failure="" if manifest["quick"] or is_decided else SENTENCES.one("failure"),
-        conclusion=_conclusion(facts, found, made, steady, machine),
+        conclusion=_conclusion(facts, runs, made, steady, machine),
     )
 
 
 def _conclusion(
     facts: ServiceFacts,
-    found: dict[tuple[str, str], Recorded],
+    runs: Alone,
     made: Sequence[loads.OpenRun],
     steady: Sequence[Steady],
     machine: Sequence[MachineLine],
 ) -> str:
-    index_s, scan_s = (mean_of(found[COUNTER, engine].times_s) for engine in (INDEX, SCAN))
-    shares = grouped(steady, lambda point: point.forecast)
+    index_s, scan_s = (mean_of(runs[COUNTER, engine].times_s) for engine in (INDEX, SCAN))
+    points = grouped(steady, lambda point: point.forecast)
     by_server = grouped(accepted(made), lambda run: run.server).items()
     heat = [line.temperature_celsius for line in machine if line.temperature_celsius is not None]
     return SENTENCES.one(
@@ -110,26 +105,26 @@ def _conclusion(
         index_s=index_s,
         scan_s=scan_s,
         theirs_s=SERVICE_TIMES[COUNTER].mean_s,
-        asked=[
+        subjects=[
             (
                 loads.SERVERS[server],
-                mean_of([run.service_time_s for run in runs]),
-                mean_of([run.rate_per_s / run.fraction for run in runs]),
+                mean_of([run.service_time_s for run in own]),
+                mean_of([run.rate_per_s / run.fraction for run in own]),
             )
-            for server, runs in by_server
+            for server, own in by_server
         ],
         forecasts=[
-            (words, _where(shares[verdict]))
+            (words, _describe_loads(points[verdict]))
             for verdict, words in FORECASTS.items()
-            if verdict in shares
+            if verdict in points
         ],
         heat=max(heat, default=None),
         was_throttled=any(line.throttled for line in machine),
     )
 
 
-def _where(points: Sequence[Steady]) -> str:
-    """At which shares of L of which questions these points are, in words."""
+def _describe_loads(points: Sequence[Steady]) -> str:
+    """Say at which shares of L of which questions these points are."""
     by_server = grouped([point.key for point in points], lambda key: key.server).items()
     return listed(
         [
@@ -139,42 +134,33 @@ def _where(points: Sequence[Steady]) -> str:
     )
 
 
-def _service_times(found: dict[tuple[str, str], Recorded]) -> Table:
-    rows = []
-    for kind in KINDS:
-        index, scan = (found[kind, engine].times_s for engine in (INDEX, SCAN))
-        theirs = SERVICE_TIMES[kind]
-        rows.append(
-            (
-                kind,
-                theirs.mean_s,
-                theirs.variation,
-                mean_of(scan),
-                summary(scan).cv if len(scan) > 1 else None,
-                1000 * mean_of(index),
-                summary(index).cv if len(index) > 1 else None,
-                theirs.mean_s / mean_of(scan),
-            )
-        )
-    return Table(
+def _service_times(runs: Alone) -> Table:
+    def cv(kind: str, engine: str) -> float | None:
+        times_s = runs[kind, engine].times_s
+        return summary(times_s).cv if len(times_s) > 1 else None
+
+    return Table.of(
         "Service times, study 000 and this Pi",
-        (
-            "Question",
-            "Study 000 / s",
-            "its cv",
-            "Scan / s",
-            "cv",
-            "Index / ms",
-            "cv",
-            "The study's over our scan's",
-        ),
-        rows,
+        KINDS,
+        [
+            ("Question", str),
+            ("Study 000 / s", lambda kind: SERVICE_TIMES[kind].mean_s),
+            ("its cv", lambda kind: SERVICE_TIMES[kind].variation),
+            ("Scan / s", lambda kind: mean_of(runs[kind, SCAN].times_s)),
+            ("cv", lambda kind: cv(kind, SCAN)),
+            ("Index / ms", lambda kind: 1000 * mean_of(runs[kind, INDEX].times_s)),
+            ("cv", lambda kind: cv(kind, INDEX)),
+            (
+                "The study's over our scan's",
+                lambda kind: SERVICE_TIMES[kind].mean_s / mean_of(runs[kind, SCAN].times_s),
+            ),
+        ],
         "The study's chain had 522 blocks on a hard disk; this one is as long as its ledger.",
     )
 
 
-def _open_table(steady: Sequence[Steady]) -> Table:
-    return Table.of(
+def _under_load(steady: Sequence[Steady]) -> list[Table | Figure]:
+    table = Table.of(
         "Response times under load, study 000 and this Pi",
         steady,
         [
@@ -189,23 +175,21 @@ def _open_table(steady: Sequence[Steady]) -> Table:
             ("The forecast", lambda point: FORECASTS[point.forecast]),
         ],
     )
+    series = figures.layers(steady, "formula of one worker")
+    return [table, figures.against_load(SENTENCES.one("response"), series)]
 
 
 def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
-    """How busy processor and disk were between two looks, and how warm it was."""
+    """Show how busy processor and disk were between two looks, and how warm it was."""
     if len(machine) < 2:
         return []
     looks = list(pairwise(machine))
     minutes = [(later.at_s - machine[0].at_s) / 60 for _, later in looks]
-    busy = [_share(looks_at, "cpu_seconds_total") for looks_at in looks]
-    disk = [_share(looks_at, "disk_busy_seconds_total") for looks_at in looks]
-    processor = [
-        None if share is None else 100 * share / (later.cores or 1)
-        for share, (_, later) in zip(busy, looks, strict=True)
-    ]
     lines = {
-        "processor / %": processor,
-        "disk / %": [times(100, share) for share in disk],
+        "processor / %": [
+            times(100 / (look[1].cores or 1), _busy(look, "cpu_seconds_total")) for look in looks
+        ],
+        "disk / %": [times(100, _busy(look, "disk_busy_seconds_total")) for look in looks],
         "temperature / °C": [later.temperature_celsius for _, later in looks],
         "memory in use / %": [_memory_used(later) for _, later in looks],
     }
@@ -220,22 +204,21 @@ def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
         for name, ys in known.items()
         if (values := [y for y in ys if y is not None])
     ]
-    is_told = any(line.throttled is not None for line in machine)
-    slowed = sum(bool(later.throttled) for _, later in looks) if is_told else None
+    reports_throttling = any(line.throttled is not None for line in machine)
+    slowed = sum(bool(later.throttled) for _, later in looks) if reports_throttling else None
     note = SENTENCES.one("slowed", looks=len(looks), slowed=slowed)
     table = Table("The machine", ("", "least", "mean", "most"), rows, note)
-    told = SENTENCES.one("machine")
-    return [figure("The Pi meanwhile", told, Axis("time / min"), Axis(""), series, table)]
+    caption = SENTENCES.one("machine")
+    return [figure("The Pi meanwhile", caption, Axis("time / min"), Axis(""), series, table)]
 
 
-def _share(looks: tuple[MachineLine, MachineLine], name: str) -> float | None:
-    """The increase of a total between two looks, for each second."""
-    before, later = looks
-    values = getattr(before, name), getattr(later, name)
-    if None in values or later.at_s <= before.at_s:
+def _busy(look: tuple[MachineLine, MachineLine], name: str) -> float | None:
+    """Return the increase of a total from one look to the next, for each second."""
+    before, later = look
+    first, last = getattr(before, name), getattr(later, name)
+    if first is None or last is None or later.at_s <= before.at_s:
         return None
-    share: float = (values[1] - values[0]) / (later.at_s - before.at_s)
-    return max(0.0, share)
+    return max(0.0, float(last - first) / (later.at_s - before.at_s))
 
 
 def _memory_used(line: MachineLine) -> float | None:
@@ -244,8 +227,8 @@ def _memory_used(line: MachineLine) -> float | None:
     return 100 * (1 - line.memory_available_bytes / line.memory_bytes)
 
 
-def _metrics(found: dict[tuple[str, str], Recorded], steady: Sequence[Steady]) -> Iterator[Metric]:
-    for (kind, engine), run in found.items():
+def _metrics(runs: Alone, steady: Sequence[Steady]) -> Iterator[Metric]:
+    for (kind, engine), run in runs.items():
         yield Metric(f"service_time[{kind},{engine}]", mean_of(run.times_s), "s")
     yield from (point.error for point in steady)
 

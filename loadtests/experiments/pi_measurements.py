@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from http.client import HTTPException
+from itertools import product
+from random import Random
 
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as measuring
@@ -34,11 +36,7 @@ from loadtests.experiments.open_workload_loads import (
     Load,
     LoadKey,
 )
-from loadtests.experiments.open_workload_servers import (
-    Requests,
-    each_once,
-    rankings,
-)
+from loadtests.experiments.open_workload_servers import Requests, each_once, rankings
 from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
 from loadtests.lab import generator_check
@@ -54,6 +52,7 @@ from loadtests.models.sequential import LEAST_VALUES
 from loadtests.processes import LOOK_EVERY_S, ProgramFailed, Site, wait_for
 from loadtests.questions import FEW_BLOCKS, KINDS, Question, drawn, sample
 
+SENTENCES = Sentences("pi")
 WANTED = {"FLIGHTCHAIN_WORKERS": "1", "FLIGHTCHAIN_ANSWER_CACHE_BYTES": "0"}
 ENVIRONMENT = "/etc/flightchain.env"
 UNIT = "flightchain-backend"
@@ -97,8 +96,8 @@ def set_up(ssh: str) -> None:
     except subprocess.TimeoutExpired:
         raise ProgramFailed(f"ssh {ssh} took more than {SSH_WITHIN_S} s") from None
     if done.returncode:
-        told = done.stderr.strip()[-300:] or f"status {done.returncode}"
-        raise ProgramFailed(f"ssh {ssh} could not set the service up: {told}")
+        why = done.stderr.strip()[-300:] or f"status {done.returncode}"
+        raise ProgramFailed(f"ssh {ssh} could not set the service up: {why}")
 
 
 def _settings() -> list[str]:
@@ -124,7 +123,7 @@ SAMPLE_EVERY_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ServiceTimeLine(Line):
-    """A run of one customer. run: its rows. warm_up: its first requests, which do not count."""
+    """A run of one customer. warm_up: its first requests, which do not count."""
 
     run: str
     kind: str
@@ -134,7 +133,7 @@ class ServiceTimeLine(Line):
 
 @dataclass(frozen=True, slots=True)
 class MachineLine(Line):
-    """What the machine told. at_s: seconds since 1970. None: it does not tell."""
+    """A look at the machine. at_s: seconds since 1970. None: it does not tell."""
 
     at_s: float
     cores: float | None
@@ -157,15 +156,15 @@ def measure(run: Run) -> None:
         generator_check.check(run)
         ask_alone(run, site)
         plan = planned(run)
-        for told in left_out((load.key for load in plan), run.options.loads):
-            run.say(told)
+        for message in left_out((load.key for load in plan), run.options.loads):
+            run.say(message)
         missing = measuring.missing(run, list(plan))
         later_s = sum(map(partial(_takes_s, plan), missing))
-        for of_server in grouped(missing, lambda one: one.load.server).values():
-            later_s -= sum(map(partial(_takes_s, plan), of_server))
+        for own in grouped(missing, lambda lack: lack.load.server).values():
+            later_s -= sum(map(partial(_takes_s, plan), own))
             until_s = time.monotonic() + LATEST * _load_s(run)
             in_time = replace(run, until_s=until_s, later_s=later_s)
-            measuring.measure_loads(in_time, [one.load for one in of_server])
+            measuring.measure_loads(in_time, [lack.load for lack in own])
 
 
 # --- one customer ----------------------------------------------------------------------------
@@ -175,23 +174,24 @@ def ask_alone(run: Run, site: Site) -> None:
     """Let one customer ask each question by each engine, as far as the results lack it."""
     lines = run.results.lines_if_any(SERVICE_TIMES, ServiceTimeLine)
     done = {(line.kind, line.engine) for line in lines}
-    wanted = [(RANKING, INDEX), *((kind, engine) for engine in ENGINES for kind in KINDS)]
-    missing = [pair for pair in wanted if pair not in done]
+    missing = [pair for pair in ((RANKING, INDEX), *product(KINDS, ENGINES)) if pair not in done]
     if not missing:
         return
     seconds = 60 * (run.options.minutes or MINUTES) * ASKED_SHARE
     run.say(f"service times: about {len(missing) * seconds / 60:.1f} min")
     seed = f"{run.results.folder.name} {len(done)}"  # questions that no session asked before
     random, flights = run.random(seed), sample(site, FEW_BLOCKS)
-    asked = drawn(flights, DRAWN, random.getrandbits(32))
+    questions = drawn(flights, DRAWN, random.getrandbits(32))
     for kind, engine in missing:
         name = unused_name(run.results, f"alone-{engine}-{kind}")
-        requests = rankings(flights) if kind == RANKING else _always(asked[kind], engine)
+        source: Requests = partial(rankings, flights)
+        if kind != RANKING:
+            source = partial(_requests, questions[kind], engine)
         with one_customer(run.results) as customer:
             customer.asks(
                 site,
                 name,
-                each_once(requests, run.asked)(random),
+                each_once(source, run.asked, random),
                 warm_up=WARM_UP,
                 least=LEAST[engine],
                 least_s=seconds,
@@ -201,14 +201,15 @@ def ask_alone(run: Run, site: Site) -> None:
             table.add(ServiceTimeLine(name, kind, engine, WARM_UP))
 
 
-def _always(questions: Sequence[Question], engine: str) -> Requests:
-    """Requests for these questions, whatever the random numbers."""
-    paths = [one.path if engine == INDEX else one.scan_path for one in questions]
-    return lambda _: (Request(questions[0].kind, path) for path in paths)
+def _requests(questions: Sequence[Question], engine: str, _: Random) -> Iterator[Request]:
+    """Yield a request for each question, whatever the random numbers."""
+    for question in questions:
+        path = question.path if engine == INDEX else question.scan_path
+        yield Request(question.kind, path)
 
 
 def alone(results: Results) -> dict[tuple[str, str], Recorded]:
-    """The runs of one customer, by kind and engine, whether the rules accept them or not."""
+    """Return the runs of one customer by kind and engine, accepted by the rules or not."""
     lines = results.lines_if_any(SERVICE_TIMES, ServiceTimeLine)
     runs = recorded(results, {line.run: line.warm_up for line in lines})
     return {(line.kind, line.engine): runs[line.run] for line in lines if line.run in runs}
@@ -218,12 +219,12 @@ def alone(results: Results) -> dict[tuple[str, str], Recorded]:
 
 
 def planned(run: Run) -> dict[Load, float]:
-    """The open runs that fit into the time, and their seconds, by what one customer was told."""
-    found, options = alone(run.results), run.options
+    """Return the open runs that fit into the time, by what one customer saw, and their seconds."""
+    runs, options = alone(run.results), run.options
     workers = run.results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1].workers
-    ranking_s = mean_of(found[RANKING, INDEX].times_s)
+    ranking_s = mean_of(runs[RANKING, INDEX].times_s)
     index_s, scan_s = (
-        mean_of([mean_of(found[kind, engine].times_s) for kind in KINDS]) for engine in ENGINES
+        mean_of([mean_of(runs[kind, engine].times_s) for kind in KINDS]) for engine in ENGINES
     )
     limit_per_s = generator_check.limit_per_s(generator_check.last_check(run.results))
     are_slow = index_s >= SHORTEST_S and max(ARRIVALS) * workers / index_s <= limit_per_s
@@ -233,41 +234,41 @@ def planned(run: Run) -> dict[Load, float]:
     return fitting(*index, _load_s(run), options.loads, workers) | of_scans
 
 
-def _takes_s(plan: Mapping[Load, float], missing: measuring.Missing) -> float:
-    """How long the runs take that a load lacks, and their calibrations."""
-    return plan[missing.load] * missing.lacking / missing.load.runs
+def _takes_s(plan: Mapping[Load, float], lack: measuring.Missing) -> float:
+    """Return how long (s) the runs take that a load lacks, and their calibrations."""
+    return plan[lack.load] * lack.lacking / lack.load.runs
 
 
 def _variety(site: Site) -> float:
-    """The share of different ones among many questions of the kind that repeats itself most."""
-    found = drawn(sample(site, FEW_BLOCKS), DRAWN, seed=1)
-    return min(len({one.path for one in asked}) for asked in found.values()) / DRAWN
+    """Return the share of different ones among many questions, of the kind with the fewest."""
+    questions = drawn(sample(site, FEW_BLOCKS), DRAWN, seed=1)
+    return min(len({question.path for question in own}) for own in questions.values()) / DRAWN
 
 
 def _load_s(run: Run) -> float:
-    """How long the open runs of a server and their calibrations are to take."""
+    """Return how long (s) the open runs of a server and their calibrations are to take."""
     return 60 * (run.options.minutes or MINUTES) * LOAD_SHARE
 
 
 def fitting(
-    server: str, each_s: float, seconds: float, chosen: Sequence[float] = (), workers: int = 1
+    server: str, mean_s: float, seconds: float, chosen: Sequence[float] = (), workers: int = 1
 ) -> dict[Load, float]:
-    """Ten runs at as many shares of L as fit into the time, the lowest first, and their seconds.
+    """Return ten runs at as many shares of L as fit into `seconds`, lowest first, and their time.
 
-    There is at least one share, unless its calibrations alone take all the time. each_s: E[S], as
+    There is at least one share, unless its calibrations alone take all the time. mean_s: E[S], as
     one customer sees it. chosen: from these shares; none: all.
     """
     wanted = sorted(chosen or ARRIVALS)
-    calibrating_s = (LEAST_VALUES + 1) * measuring.CALIBRATION_REQUESTS * each_s
+    calibrating_s = (LEAST_VALUES + 1) * measuring.CALIBRATION_REQUESTS * mean_s
     if calibrating_s > seconds:
         return {}
     for count in range(len(wanted), 0, -1):
         usual_s = {
-            share: REPLICATIONS * ARRIVALS[share] / share * each_s / workers
+            share: REPLICATIONS * ARRIVALS[share] / share * mean_s / workers
             for share in wanted[:count]
         }
         factor = (seconds - count * calibrating_s) / sum(usual_s.values())
-        if factor >= LEAST_FACTOR or count == 1:
+        if factor >= LEAST_FACTOR:
             break
     factor = min(MOST_FACTOR, max(LEAST_FACTOR, factor))
     return {
@@ -279,27 +280,28 @@ def fitting(
 
 
 def left_out(made: Iterable[LoadKey], chosen: Sequence[float]) -> list[str]:
-    """A sentence for each engine whose higher loads did not fit into the time.
+    """Return a sentence for each engine whose higher loads did not fit into the time.
 
     chosen: the shares of L that were to be measured; none: all.
     """
-    told, wanted = [], sorted(chosen or ARRIVALS)
     by_server = grouped(made, lambda key: key.server)
     index = ELSEWHERE_QUESTIONS if ELSEWHERE_QUESTIONS in by_server else ELSEWHERE
+    sentences = []
     for server in (index, ELSEWHERE_SCANS):
         highest = max((key.fraction for key in by_server.get(server, ())), default=0.0)
-        if others := [share for share in wanted if share > highest]:
-            told += Sentences("pi")("left_out", of=loads.SERVERS[server], shares=of_l(others))
-    return told
+        if others := [share for share in chosen or ARRIVALS if share > highest]:
+            words = loads.SERVERS[server]
+            sentences += SENTENCES("left_out", questions=words, shares=of_l(others))
+    return sentences
 
 
 def of_l(shares: Iterable[float]) -> str:
-    """Return some shares of L in words, the lowest first."""
+    """Format some shares of L, the lowest first."""
     return f"{listed([f'{share:g}' for share in sorted(shares)])} of L"
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return words as one list."""
+    """Format words as one list."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
@@ -329,7 +331,6 @@ def _watched(results: Results, site: Site) -> Iterator[None]:
 
 
 def _machine_now(site: Site) -> MachineLine:
-    told = numbers(site)
+    metrics = numbers(site)
     names = MachineLine.columns()[1:]
-    values = [told.get(f"flightchain_machine_{name}") for name in names]
-    return MachineLine(time.time(), *values)
+    return MachineLine(time.time(), *(metrics.get(f"flightchain_machine_{n}") for n in names))

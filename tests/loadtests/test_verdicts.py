@@ -20,4 +20,4 @@ def test_both_verdicts_are_right(name: str) -> None:
     planted = PLANTED[name]
     (point,) = steady_points(planted.runs(Random(f"{name} 1")))
     assert (point.forecast, point.order) == (planted.forecast, planted.order)
-    assert point.order_told == WORDS.get(name, ORDERS[planted.order])
+    assert point.order_label == WORDS.get(name, ORDERS[planted.order])

