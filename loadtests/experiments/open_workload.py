@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from loadtests.experiments import open_workload_comparison as comparing
+from loadtests.experiments import open_workload_demands as learning
 from loadtests.experiments import open_workload_figures as figures
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments.open_workload_comparison import (
@@ -18,19 +19,8 @@ from loadtests.experiments.open_workload_comparison import (
     give_or_take,
     percent,
 )
-from loadtests.experiments.open_workload_demands import (
-    Closed,
-    Demands,
-    closed_points,
-    demands_by_server,
-)
-from loadtests.experiments.open_workload_figures import (
-    LOAD,
-    REPORT_S,
-    REPORT_SECONDS,
-    SENTENCES,
-    range_s,
-)
+from loadtests.experiments.open_workload_demands import Closed, Demands
+from loadtests.experiments.open_workload_figures import LOAD, REPORT_S, SENTENCES
 from loadtests.experiments.open_workload_loads import SERVERS, LoadKey, OpenRun, fractions
 from loadtests.experiments.open_workload_measurements import measure
 from loadtests.experiments.open_workload_servers import SCALE
@@ -65,7 +55,7 @@ def analyse(results: Results) -> Report:
     runs, until_decided = accepted(made), manifest.get("until_decided", False)
     steady = comparing.steady_points(made, is_until_decided=until_decided)
     brief = [run for run in runs if run.part == loads.AS_THE_STUDY]
-    short, closed = comparing.study_points(runs, manifest["seed"]), closed_points(results)
+    short, closed = comparing.study_points(runs, manifest["seed"]), learning.closed_points(results)
     steady_words = SENTENCES("steady", until_decided=until_decided, **LIMITS)
     gap_words = SENTENCES("gaps", **LIMITS)
     sections = [
@@ -76,7 +66,7 @@ def analyse(results: Results) -> Report:
         _section(
             "As the study did it",
             "short",
-            Table.of("As the study measured", short, _OF_SHORT, REPORT_SECONDS, digits=4),
+            Table.of("As the study measured", short, _OF_SHORT, figures.REPORT_SECONDS, digits=4),
         ),
         Section("Over the time of a run", parts=figures.over_time(brief) if brief else []),
         _of_calibrations(runs),
@@ -116,7 +106,7 @@ def _section(title: str, words: str, *parts: Table | Figure | None) -> Section:
 
 
 def _of_one_customer(results: Results, closed: Sequence[Closed]) -> Section:
-    demands, table = demands_by_server(results).values(), closed_table(closed)
+    demands, table = learning.demands_by_server(results).values(), closed_table(closed)
     return _section(
         "Predicted from one customer",
         "demands",
@@ -217,10 +207,10 @@ _OF_SHORT: Sequence[Column[AsTheStudy]] = [
     ("Runs", lambda point: len(point.runs)),
     ("M/G/1, steady", lambda point: point.predicted * REPORT_S),
     ("Expected", lambda point: point.expected.mean_s * REPORT_S),
-    ("95 % range of ours", lambda point: range_s(point.expected)),
+    ("95 % range of ours", lambda point: figures.range_s(point.expected)),
     ("Ours", lambda point: point.mean * REPORT_S),
     ("Same arrivals, replayed", lambda point: point.replayed * REPORT_S),
-    ("95 % range of 15 runs", lambda point: range_s(point.of_study)),
+    ("95 % range of 15 runs", lambda point: figures.range_s(point.of_study)),
     ("The study's", lambda point: times(REPORT_S, point.published)),
 ]
 _OF_DEMANDS: Sequence[Column[Demands]] = [

@@ -32,16 +32,11 @@ from loadtests.lab.content import Metric
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import Repeated, accepted, reasons_by_run
 from loadtests.lab.results import Results
-from loadtests.models import estimates
+from loadtests.models import estimates, sequential
 from loadtests.models.estimates import REPLICATIONS, Interval, Verdict
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.random_times import Gamma
-from loadtests.models.sequential import (
-    LEAST_VALUES,
-    confidence_sequence,
-    sequential_verdict,
-    values_needed,
-)
+from loadtests.models.sequential import LEAST_VALUES
 
 FORECASTS: Mapping[Verdict, str] = {
     Verdict.AGREES: "holds",
@@ -124,7 +119,7 @@ class Steady(AtLoad):
     def difference(self) -> Interval:
         """The measured mean less the forecast, paired by the arrivals."""
         if self.is_until_decided:
-            return confidence_sequence(self.by_calibration)
+            return sequential.confidence_sequence(self.by_calibration)
         return self._interval(self._differences_s)
 
     @property
@@ -153,7 +148,7 @@ class Steady(AtLoad):
         Too few values decide nothing. A confidence sequence needs no ten runs.
         """
         if self.is_until_decided:
-            return sequential_verdict(self.by_calibration, self.predicted)
+            return sequential.sequential_verdict(self.by_calibration, self.predicted)
         return self._verdict(self.difference, self.predicted)
 
     @cached_property
@@ -305,7 +300,7 @@ def progress(results: Results, key: LoadKey, turn_s: float) -> tuple[bool, str]:
     known += f"calibrations: {point.difference.values}"
     if point.forecast is not Verdict.NOT_DECIDED:
         return True, f"{known}: the forecast {FORECASTS[point.forecast]}"
-    more = values_needed(point.by_calibration, point.predicted)
+    more = sequential.values_needed(point.by_calibration, point.predicted)
     if more is None:
         return False, f"{known}: it cannot be said yet when this is decided"
     minutes = max(1, ceil(more * turn_s / 60))

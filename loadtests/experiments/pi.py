@@ -10,26 +10,11 @@ from itertools import pairwise
 from loadtests.experiments import open_workload_comparison as comparing
 from loadtests.experiments import open_workload_figures as figures
 from loadtests.experiments import open_workload_loads as loads
+from loadtests.experiments import pi_measurements as measuring
 from loadtests.experiments.open_workload import closed_table
-from loadtests.experiments.open_workload_comparison import (
-    FORECASTS,
-    Steady,
-    give_or_take,
-    percent,
-)
+from loadtests.experiments.open_workload_comparison import FORECASTS, Steady, give_or_take, percent
 from loadtests.experiments.open_workload_demands import closed_points
-from loadtests.experiments.pi_measurements import (
-    INDEX,
-    MACHINE,
-    SCAN,
-    SENTENCES,
-    MachineLine,
-    alone,
-    left_out,
-    listed,
-    measure,
-    of_l,
-)
+from loadtests.experiments.pi_measurements import INDEX, SCAN, SENTENCES, MachineLine
 from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
@@ -52,10 +37,10 @@ Alone = Mapping[tuple[str, str], Recorded]
 def analyse(results: Results) -> Report:
     """Report what was measured. Raises ResultsError if no customer asked yet."""
     loads.require_known(results)
-    runs = alone(results)
+    runs = measuring.alone(results)
     if not all((kind, engine) in runs for kind in KINDS for engine in (INDEX, SCAN)):
         raise ResultsError(f"{results.folder} lacks the service times of one customer")
-    manifest, machine = results.manifest(), results.lines_if_any(MACHINE, MachineLine)
+    manifest, machine = results.manifest(), results.lines_if_any(measuring.MACHINE, MachineLine)
     made = loads.open_runs(results) if results.has(loads.PLAN) else []
     steady = comparing.steady_points(made)
     closed, facts = closed_points(results), results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1]
@@ -74,7 +59,7 @@ def analyse(results: Results) -> Report:
         "findings",
         facts=facts,
         steady=steady,
-        left_out=left_out(keys, manifest.get("loads", ())) if is_over else (),
+        left_out=measuring.left_out(keys, manifest.get("loads", ())) if is_over else (),
         refused=refused,
         forecasts=FORECASTS,
         percent=percent,
@@ -126,9 +111,9 @@ def _conclusion(
 def _describe_loads(points: Sequence[Steady]) -> str:
     """Say at which shares of L of which questions these points are."""
     by_server = grouped([point.key for point in points], lambda key: key.server).items()
-    return listed(
+    return measuring.listed(
         [
-            f"for {loads.SERVERS[server]} at {of_l(key.fraction for key in keys)}"
+            f"for {loads.SERVERS[server]} at {measuring.of_l(key.fraction for key in keys)}"
             for server, keys in by_server
         ]
     )
@@ -243,7 +228,7 @@ EXPERIMENT = Experiment(
         "a Poisson process at shares of the highest rate L, and customers ask again at once. What "
         "is asked is asked once, so that no answer is a kept one. The generator is not on the Pi."
     ),
-    measure=measure,
+    measure=measuring.measure,
     analyse=analyse,
     can_resume=True,
     loads=lambda _: loads.STUDY_FRACTIONS,

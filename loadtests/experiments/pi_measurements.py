@@ -27,15 +27,7 @@ from random import Random
 
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as measuring
-from loadtests.experiments.open_workload_loads import (
-    ARRIVALS,
-    ELSEWHERE,
-    ELSEWHERE_QUESTIONS,
-    ELSEWHERE_SCANS,
-    STEADY,
-    Load,
-    LoadKey,
-)
+from loadtests.experiments.open_workload_loads import ARRIVALS, Load, LoadKey
 from loadtests.experiments.open_workload_servers import Requests, each_once, rankings
 from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
@@ -229,8 +221,8 @@ def planned(run: Run) -> dict[Load, float]:
     limit_per_s = generator_check.limit_per_s(generator_check.last_check(run.results))
     are_slow = index_s >= SHORTEST_S and max(ARRIVALS) * workers / index_s <= limit_per_s
     are_many = are_slow and _variety(Site(options.host)) >= LEAST_VARIETY
-    index = (ELSEWHERE_QUESTIONS, index_s) if are_many else (ELSEWHERE, ranking_s)
-    of_scans = fitting(ELSEWHERE_SCANS, scan_s, _load_s(run), options.loads, workers)
+    index = (loads.ELSEWHERE_QUESTIONS, index_s) if are_many else (loads.ELSEWHERE, ranking_s)
+    of_scans = fitting(loads.ELSEWHERE_SCANS, scan_s, _load_s(run), options.loads, workers)
     return fitting(*index, _load_s(run), options.loads, workers) | of_scans
 
 
@@ -272,7 +264,7 @@ def fitting(
             break
     factor = min(MOST_FACTOR, max(LEAST_FACTOR, factor))
     return {
-        Load(server, STEADY, share, REPLICATIONS, arrivals=round(factor * ARRIVALS[share])): (
+        Load(server, loads.STEADY, share, REPLICATIONS, arrivals=round(factor * ARRIVALS[share])): (
             calibrating_s + factor * runs_s
         )
         for share, runs_s in usual_s.items()
@@ -285,9 +277,9 @@ def left_out(made: Iterable[LoadKey], chosen: Sequence[float]) -> list[str]:
     chosen: the shares of L that were to be measured; none: all.
     """
     by_server = grouped(made, lambda key: key.server)
-    index = ELSEWHERE_QUESTIONS if ELSEWHERE_QUESTIONS in by_server else ELSEWHERE
+    index = loads.ELSEWHERE_QUESTIONS if loads.ELSEWHERE_QUESTIONS in by_server else loads.ELSEWHERE
     sentences = []
-    for server in (index, ELSEWHERE_SCANS):
+    for server in (index, loads.ELSEWHERE_SCANS):
         highest = max((key.fraction for key in by_server.get(server, ())), default=0.0)
         if others := [share for share in chosen or ARRIVALS if share > highest]:
             words = loads.SERVERS[server]

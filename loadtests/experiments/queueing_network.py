@@ -8,35 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from loadtests.experiments import queueing_network_figures as figures
-from loadtests.experiments.queueing_network_models import (
-    ASYMPTOTES,
-    EXPONENTIAL,
-    LEAST_REPEATED,
-    MODELS,
-    MVA,
-    REGULAR_CV,
-    SERVERS,
-    SINGLE,
-    Expectations,
-    by_formula,
-    joined,
-    stations,
-)
-from loadtests.experiments.queueing_network_runs import (
-    PLAN,
-    QUICK_SCALE,
-    SCALE,
-    WORST_FIRST,
-    Pair,
-    PlanLine,
-    Point,
-    closed_runs,
-    expected,
-    measure,
-    pairs,
-    plan_of,
-    points_of,
-)
+from loadtests.experiments import queueing_network_models as models
+from loadtests.experiments import queueing_network_runs as measuring
+from loadtests.experiments.queueing_network_runs import Pair, Point
 from loadtests.grouping import grouped
 from loadtests.lab.content import Metric, Report, Section, Table, capital
 from loadtests.lab.experiment import Experiment, Mode
@@ -51,61 +25,50 @@ from loadtests.models.estimates import Interval, Verdict
 
 def analyse(results: Results) -> Report:
     """Report models and servers. Raises ResultsError if there is no closed run."""
-    runs, expectations = closed_runs(results), expected(results)
+    runs, expectations = measuring.closed_runs(results), measuring.expected(results)
     if not runs:
         raise ResultsError(f"{results.folder} has no closed run with a request")
-    points, sentences = points_of(runs, expectations), Sentences("queueing_network")
-    compared = pairs(points, expectations)
+    points, sentences = measuring.points_of(runs, expectations), Sentences("queueing_network")
+    compared = measuring.pairs(points, expectations)
     agreeing = [pair for pair in compared if pair.verdict is Verdict.AGREES]
     by_server = grouped(agreeing, lambda pair: pair.server.label)
     findings = [
-        *sentences("findings", models=MODELS, **_verdicts(points, compared)),
+        *sentences("findings", models=models.MODELS, **_verdicts(points, compared)),
         *rejected_told(points),
     ]
-    sections = [
-        *_of_the_network(results, sentences, points, expectations, compared),
-        *_of_servers(sentences, points, expectations),
-    ]
+    line = results.lines(measuring.PLAN, measuring.PlanLine)[0]
+    sections = _sections(sentences, line, points, expectations, compared)
     return Report(
         findings,
         [section for section in sections if section.parts],
         [*_metrics(points)],
         conclusion=sentences.one(
-            "conclusion", compared=compared, agreeing=by_server, models=MODELS
+            "conclusion", compared=compared, agreeing=by_server, models=models.MODELS
         ),
     )
 
 
-def _of_the_network(
-    results: Results,
+def _sections(
     sentences: Sentences,
+    line: measuring.PlanLine,
     points: Sequence[Point],
-    expectations: Expectations,
+    expectations: models.Expectations,
     compared: Sequence[Pair],
 ) -> Iterator[Section]:
     schema = figures.schema(sentences.one("figure_6"))
     yield Section("The model", sentences("model"), [schema, figures.parameters(), _model_table()])
-    words = sentences(
-        "measured",
-        line=results.lines(PLAN, PlanLine)[0],
-        think_s=NETWORK_THINK_S,
-        regular_cv=REGULAR_CV,
-    )
-    caption = sentences.one("system", single=SINGLE)
+    words = sentences("measured", line=line, think_s=NETWORK_THINK_S, regular_cv=models.REGULAR_CV)
+    caption = sentences.one("system", single=models.SINGLE)
     of_system = figures.of_system(points, expectations, caption)
     yield Section("Which model describes which server", words, [_pairs_table(compared), *of_system])
-
-
-def _of_servers(
-    sentences: Sentences, points: Sequence[Point], expectations: Expectations
-) -> Iterator[Section]:
     beside_mva = _beside_mva(expectations)
-    for server in SERVERS:
+    for server in models.SERVERS:
         words = sentences(server.name.replace("-", "_"), beside_mva=beside_mva)
         caption = sentences.one("stations", server=server)
-        yield Section(capital(server.label), words, [*figures.of_stations(server, points, caption)])
+        of_stations = figures.of_stations(server, points, caption)
+        yield Section(capital(server.label), words, [*of_stations])
     table = _points_table(points, sentences.one("points_note"))
-    yield Section("Closed runs", sentences("intervals", least=LEAST_REPEATED), [table])
+    yield Section("Closed runs", sentences("intervals", least=models.LEAST_REPEATED), [table])
 
 
 # --- what the sentences are about ----------------------------------------------------------------
@@ -113,18 +76,18 @@ def _of_servers(
 
 def _verdicts(points: Sequence[Point], compared: Sequence[Pair]) -> dict[str, object]:
     """Return the verdicts on each server, best first, and the limits of the study's network."""
-    best_first = sorted(compared, key=lambda pair: -WORST_FIRST.index(pair.verdict))
+    best_first = sorted(compared, key=lambda pair: -measuring.WORST_FIRST.index(pair.verdict))
     by_server = grouped(best_first, lambda pair: pair.server)
     several, single = (
         f"N_opt = {bounds.optimal_population(parts, NETWORK_THINK_S):.3g} and X ≤ "
         f"{bounds.maximum_throughput_per_s(parts):.4f}"
-        for parts in (stations(), [joined(stations())])
+        for parts in (models.stations(), [models.joined(models.stations())])
     )
-    of_single = [point for point in accepted(points) if point.server is SINGLE]
+    of_single = [point for point in accepted(points) if point.server is models.SINGLE]
     return {
         "servers": {
             server.label: grouped(by_server.get(server, []), lambda pair: pair.verdict)
-            for server in SERVERS
+            for server in models.SERVERS
         },
         "several": several,
         "single": single,
@@ -132,12 +95,12 @@ def _verdicts(points: Sequence[Point], compared: Sequence[Pair]) -> dict[str, ob
     }
 
 
-def _beside_mva(expectations: Expectations) -> dict[int, Interval]:
+def _beside_mva(expectations: models.Expectations) -> dict[int, Interval]:
     """Return by what share X of simulated exponential runs differs from MVA at each N."""
     shares = {}
     for (server, n), cell in expectations.items():
-        if server is EXPONENTIAL:
-            x, mva = cell.throughput_per_s, by_formula(MVA, n).throughput_per_s
+        if server is models.EXPONENTIAL:
+            x, mva = cell.throughput_per_s, models.by_formula(models.MVA, n).throughput_per_s
             shares[n] = Interval(x.mean / mva - 1, x.half_width / mva, x.runs)
     return shares
 
@@ -148,10 +111,10 @@ def _beside_mva(expectations: Expectations) -> dict[int, Interval]:
 def _model_table() -> Table:
     rows = []
     for n in (1, 2, 5, 10):
-        most, mva = by_formula(ASYMPTOTES, n).throughput_per_s, by_formula(MVA, n)
-        balanced = bounds.balanced_job(stations(), n, NETWORK_THINK_S)
+        most, mva = (models.by_formula(model, n) for model in (models.ASYMPTOTES, models.MVA))
+        balanced = bounds.balanced_job(models.stations(), n, NETWORK_THINK_S)
         low, high = balanced.throughput_low_per_s, balanced.throughput_high_per_s
-        rows.append((n, most, low, high, mva.throughput_per_s, mva.response_s))
+        rows.append((n, most.throughput_per_s, low, high, mva.throughput_per_s, mva.response_s))
     columns = (
         *("N", "Asymptote of X / 1/s", "Balanced jobs, low / 1/s", "high / 1/s"),
         *("MVA X / 1/s", "MVA R / s"),
@@ -165,7 +128,7 @@ def _pairs_table(compared: Sequence[Pair]) -> Table:
         compared,
         [
             ("Server", lambda pair: pair.server.label),
-            ("Model", lambda pair: MODELS[pair.model]),
+            ("Model", lambda pair: models.MODELS[pair.model]),
             ("N measured", lambda pair: pair.populations),
             ("Verdict", lambda pair: str(pair.verdict)),
             ("Largest difference", str),
@@ -199,7 +162,7 @@ def _metrics(points: Sequence[Point]) -> Iterator[Metric]:
 
     The shares have no unit, so they can be compared between runs at different K.
     """
-    alone = by_formula(ASYMPTOTES, 1)
+    alone = models.by_formula(models.ASYMPTOTES, 1)
     for point in accepted(points):
         at = f"[{point.server.name},{point.customers}]"
         for name, interval, unit, least in (
@@ -223,10 +186,10 @@ EXPERIMENT = Experiment(
         "each model."
     ),
     modes=(Mode.EMULATED,),
-    measure=measure,
+    measure=measuring.measure,
     analyse=analyse,
-    scales=(SCALE, QUICK_SCALE),
-    loads=lambda options: plan_of(replace(options, loads=())).populations,
+    scales=(measuring.SCALE, measuring.QUICK_SCALE),
+    loads=lambda options: measuring.plan_of(replace(options, loads=())).populations,
     report_seconds="K times the measured ones",
     emulated_so=(
         "No block was read here: a visit to DISK or DELAY is a wait, drawn with these times as "

@@ -237,7 +237,7 @@ class TestReport:
         with results.table("plan", RunLine):
             pass
         alone = {(kind, engine): _run(0.02) for kind in KINDS for engine in ("index", "scan")}
-        monkeypatch.setattr(pi, "alone", lambda results: alone)
+        monkeypatch.setattr(measuring, "alone", lambda results: alone)
         monkeypatch.setattr(loads, "open_runs", lambda results: runs)
         return pi.analyse(results)
 
