@@ -61,11 +61,11 @@ PUBLISHED = {row.fraction: row.tested_s / UNROUNDED.mean_s for row in OPEN_WORKL
 
 @dataclass(frozen=True)
 class AtLoad(Repeated[OpenRun]):
-    """The runs of a server at one share of L that count. Times are in service times E[S]."""
+    """Holds the runs of a server at one share of L that count. Times are in E[S]."""
 
     @property
     def key(self) -> LoadKey:
-        """The load."""
+        """Return the load."""
         return self.runs[0].key
 
     def means(self, values_s: Iterable[Sequence[float]]) -> list[float]:
@@ -75,18 +75,18 @@ class AtLoad(Repeated[OpenRun]):
 
     @cached_property
     def served_s(self) -> list[list[float]]:
-        """The service times that the server measured, by run; empty if it did not tell all."""
+        """Return the measured service times (s) by run; none if a server did not tell all."""
         served_s = [run.served_s for run in self.runs if run.served_s is not None]
         return served_s if len(served_s) == len(self.runs) else []
 
     @property
     def cv(self) -> float:
-        """The coefficient of variation of service times by the calibrations."""
+        """Return the coefficient of variation of service times, by the calibrations."""
         return sqrt(fmean([run.cv**2 for run in self.runs]))
 
     @cached_property
     def predicted(self) -> float:
-        """The forecast: the mean response time by the formula."""
+        """Return the forecast: the mean response time by the formula."""
         return self.predicted_at(self.key.fraction)
 
     def predicted_at(self, fraction: float) -> float:
@@ -97,18 +97,18 @@ class AtLoad(Repeated[OpenRun]):
 
 @dataclass(frozen=True)
 class Steady(AtLoad):
-    """The steady state at a share of L. is_until_decided: it was measured until it is decided."""
+    """Compares the steady state at a share of L with its forecast, and judges its order."""
 
-    is_until_decided: bool = False
+    is_until_decided: bool = False  # whether it was measured until it is decided
 
     @property
     def arrivals(self) -> int:
-        """The number of arrivals that count."""
+        """Return the number of arrivals that count."""
         return sum(len(run.rows) - run.warm_up for run in self.runs)
 
     @cached_property
     def raw(self) -> Interval:
-        """The mean response time as measured."""
+        """Return the mean response time as measured."""
         return self._interval(run.responses_s for run in self.runs)
 
     @cached_property
@@ -117,33 +117,33 @@ class Steady(AtLoad):
 
     @cached_property
     def difference(self) -> Interval:
-        """The measured mean less the forecast, paired by the arrivals."""
+        """Return the measured mean less the forecast, paired by the arrivals."""
         if self.is_until_decided:
             return sequential.confidence_sequence(self.by_calibration)
         return self._interval(self._differences_s)
 
     @property
     def paired(self) -> Interval:
-        """The measured mean, without the chance of its arrivals."""
+        """Return the measured mean, without the chance of its arrivals."""
         return self.difference.plus(self.predicted)
 
     @property
     def error(self) -> Metric:
-        """The difference as a share of the forecast."""
+        """Return the difference as a share of the forecast."""
         share = self.difference.times(1 / self.predicted)
         name = f"forecast_error[{self.key.server},{self.key.fraction:g}]"
         return Metric(name, share.estimate, "", *share.ends)
 
     @property
     def by_calibration(self) -> list[float]:
-        """The difference from the forecast, of the runs of each calibration."""
+        """Return the difference from the forecast for the runs of each calibration."""
         pairs = zip(self.runs, self.means(self._differences_s), strict=True)
         by_calibration = grouped(pairs, lambda pair: pair[0].calibration).values()
         return [fmean([mean for _, mean in own]) for own in by_calibration]
 
     @property
     def forecast(self) -> Verdict:
-        """Whether the forecast from one customer holds.
+        """Tell whether the forecast from one customer holds.
 
         Too few values decide nothing. A confidence sequence needs no ten runs.
         """
@@ -153,7 +153,7 @@ class Steady(AtLoad):
 
     @cached_property
     def as_served(self) -> Interval | None:
-        """Measured less replayed from sending on, with the service times that the server measured.
+        """Return measured less replayed from sending on, with the server's own service times.
 
         So only the order of service is left. None if the server did not tell.
         """
@@ -164,13 +164,13 @@ class Steady(AtLoad):
 
     @cached_property
     def served(self) -> float:
-        """The mean of the replay with which `as_served` compares."""
+        """Return the mean of the replay with which `as_served` compares."""
         sent_s = [[row.closed_response_s for row in run.rows] for run in self.runs]
         return fmean(self.means(sent_s)) - (self.as_served.estimate if self.as_served else 0.0)
 
     @cached_property
     def overtaken(self) -> Interval | None:
-        """The share of requests that a later one overtook; None if the server told no times."""
+        """Return the share of requests that a later one overtook; None without service times."""
         if not self.served_s:
             return None
         return self._interval(
@@ -180,7 +180,7 @@ class Steady(AtLoad):
 
     @property
     def order(self) -> Verdict | None:
-        """Whether service is in order of arrival; None if the server told no times."""
+        """Tell whether service is in order of arrival; None without service times."""
         if self.as_served is None or self.overtaken is None:
             return None
         verdicts = self._verdict(self.as_served, self.served), self._verdict(self.overtaken, 1.0)
@@ -189,7 +189,7 @@ class Steady(AtLoad):
 
     @property
     def order_label(self) -> str:
-        """The order of service in words; it may be neither that of arrival nor by overtaking."""
+        """Say how requests were served; it may be neither in order nor by overtaking."""
         if (
             self.order is Verdict.DISAGREES
             and self.as_served
@@ -232,18 +232,18 @@ def steady_points(runs: Sequence[OpenRun], *, is_until_decided: bool = False) ->
 
 @dataclass(frozen=True)
 class AsTheStudy(AtLoad):
-    """Short runs from empty, as in the study, at one share of L. seed: of simulations."""
+    """Compares short runs from empty, as in the study, at one share of L."""
 
-    seed: int
+    seed: int  # of simulations
 
     @property
     def mean(self) -> float:
-        """The mean response time as measured."""
+        """Return the mean response time as measured."""
         return fmean(self.means(run.responses_s for run in self.runs))
 
     @cached_property
     def replayed(self) -> float:
-        """The mean response time of the same arrivals in the queue of the model.
+        """Return the mean response time of the same arrivals in the queue of the model.
 
         There each takes the time that the server measured; if it did not tell, one of the
         calibration's, drawn at random, never their mean.
@@ -254,17 +254,17 @@ class AsTheStudy(AtLoad):
 
     @property
     def published(self) -> float | None:
-        """The mean that the study printed; None if it did not measure there."""
+        """Return the mean that the study printed; None if it did not measure there."""
         return PUBLISHED.get(self.key.fraction)
 
     @cached_property
     def expected(self) -> Expectation:
-        """The results to expect of as many runs as ours."""
+        """Return the results to expect of as many runs as ours."""
         return self._expected(len(self.runs), self.cv)
 
     @cached_property
     def of_study(self) -> Expectation | None:
-        """The results that were to be expected of the study's own 15 runs."""
+        """Return the results that were to be expected of the study's own 15 runs."""
         return None if self.published is None else self._expected(OPEN_RUNS, UNROUNDED.variation)
 
     def _expected(self, runs: int, cv: float) -> Expectation:

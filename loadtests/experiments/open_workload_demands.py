@@ -45,7 +45,7 @@ SLOW_S = 0.1  # E[S] from which as little is explored within given minutes as in
 
 @dataclass(frozen=True, slots=True)
 class DemandsLine(Line):
-    """A run of one customer. warm_up: its first requests, which do not count.
+    """Lists a run of one customer. warm_up: its first requests, which do not count.
 
     servers: how many workers it has, by the model. server_cpu_s: processor time of the service for
     each request; None if it is on another machine.
@@ -60,7 +60,7 @@ class DemandsLine(Line):
 
 @dataclass(frozen=True, slots=True)
 class ClosedLine(Line):
-    """A run of customers who ask again at once."""
+    """Lists a run of customers who ask again at once."""
 
     run: str
     server: str
@@ -69,7 +69,7 @@ class ClosedLine(Line):
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """The mean demands of `requests` on a server, in seconds, and how one of its workers serves.
+    """Holds the mean demands of `requests` on a server, in s, and how its workers serve.
 
     engine_s: of the index or the scan. files_s: of files. other_s: of all else in the handler.
     front_s: of the worker's processor beside the handler. network_s: all else, as a client sees it,
@@ -87,12 +87,12 @@ class Demands:
 
     @property
     def handler_s(self) -> float:
-        """The time in the handler, which the server reports."""
+        """Return the time in the handler, which the server reports."""
         return self.engine_s + self.files_s + self.other_s
 
     @property
     def busy_s(self) -> float:
-        """The time for which a request keeps a worker busy."""
+        """Return the time for which a request keeps a worker busy."""
         return self.handler_s + self.front_s
 
     def as_served(self, rows: Sequence[Row]) -> "Demands":
@@ -113,7 +113,7 @@ class Demands:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Customers who ask again at once: the demands of their requests, and what was measured."""
+    """Compares a run of customers who ask again at once with what their demands predict."""
 
     demands: Demands
     customers: int
@@ -122,22 +122,22 @@ class Closed:
 
     @property
     def predicted(self) -> mva.Solution:
-        """The prediction by mean value analysis from one customer."""
+        """Return the prediction by mean value analysis from one customer."""
         return self.demands.solved(self.customers)
 
     @property
     def served_per_s(self) -> float:
-        """The throughput by mean value analysis as served."""
+        """Return the throughput by mean value analysis as served, in 1/s."""
         return self.demands.as_served(self.window.rows).solved(self.customers).throughput_per_s
 
     @property
     def difference(self) -> Interval:
-        """The measured throughput less that as served."""
+        """Return the measured throughput less that as served."""
         return self.throughput_per_s.plus(-self.served_per_s)
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the throughput is as by mean value analysis as served, within the tolerance."""
+        """Tell whether the throughput is that as served, within the tolerance."""
         return verdict(self.difference, self.served_per_s)
 
 
@@ -193,7 +193,7 @@ def throughput_per_s(rows: Sequence[Row]) -> Interval | None:
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """A server whose queue and L are known.
+    """Describes a server whose queue and L are known.
 
     busy_workers: L·E[S], how many requests are served at once when all workers are busy. front_s:
     how much of E[S] may keep a worker busy although the server does not report it.

@@ -158,7 +158,7 @@ Line = list[tuple[float, float]]  # times and values
 
 @dataclass(frozen=True)
 class _Course:
-    """The first run of the study's length at a load, in report seconds."""
+    """Holds the first run of the study's length at a load, in report seconds."""
 
     run: OpenRun
 
@@ -173,34 +173,34 @@ class _Course:
 
     @property
     def duration_s(self) -> float:
-        """The length of the run, without what is answered later."""
+        """Return the length of the run, without what is answered later."""
         return REPORT_S / self.run.service_time_s * self.run.duration_s
 
     @cached_property
     def stays_s(self) -> Line:
-        """The times at which each request arrives, and has its answer."""
+        """Return when each request arrives, and when it has its answer."""
         factor = REPORT_S / self.run.service_time_s
         return [(factor * row.intended_s, factor * row.done_s) for row in self.run.rows]
 
     @property
     def responses_s(self) -> Line:
-        """The times at which each request has its answer, and its response time."""
+        """Return when each request has its answer, and its response time."""
         return [(end_s, end_s - at_s) for at_s, end_s in self.stays_s]
 
     @cached_property
     def steps(self) -> list[recorded.Step]:
-        """The requests in the system."""
+        """Return the number of requests in the system, step by step."""
         return recorded.customers_over_time(*zip(*self.stays_s, strict=True))
 
     @property
     def mean_customers(self) -> float:
-        """The mean number of requests in the system until the last answer."""
+        """Return the mean number of requests in the system until the last answer."""
         until_s = max(self.duration_s, *(end_s for _, end_s in self.stays_s))
         return recorded.mean_customers(self.steps, 0.0, until_s)
 
     @cached_property
     def load_average(self) -> Line:
-        """The load average if requests in service were all that runs."""
+        """Return the load average if requests in service were all that runs."""
         return recorded.load_average(self.steps, self.duration_s, self.run.servers)
 
 

@@ -72,7 +72,7 @@ Array = NDArray[Any]
 
 
 class LoadKey(NamedTuple):
-    """A load, as tables name it. fraction: the share of L."""
+    """Names a load, as tables do. fraction: the share of L."""
 
     server: str
     part: str
@@ -80,12 +80,12 @@ class LoadKey(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The load in words."""
+        """Return the load in words."""
         return f"{self.fraction:.2g} of L, {SERVERS[self.server]}"
 
 
 class _Keyed:
-    """Anything with the server, part and fraction of a load."""
+    """Adds the key of a load to what has its server, part and fraction."""
 
     __slots__ = ()
     server: str
@@ -94,13 +94,13 @@ class _Keyed:
 
     @property
     def key(self) -> LoadKey:
-        """The load."""
+        """Return the load."""
         return LoadKey(self.server, self.part, self.fraction)
 
 
 @dataclass(frozen=True, slots=True)
 class Load(_Keyed):
-    """Runs of a server at one share of L.
+    """Defines runs of a server at one share of L.
 
     part: AS_THE_STUDY (each run lasts `services` service times, from empty) or STEADY (each has
     `arrivals` arrivals).
@@ -147,7 +147,7 @@ def _loads_of(server: str, options: Options) -> Sequence[Load]:
 
 @dataclass(frozen=True, slots=True)
 class RefusedLine(_Keyed, Line):
-    """A load that was not measured, because its rate is beyond the limit of the load generator."""
+    """Lists a load that was not measured, because the load generator cannot send so much."""
 
     server: str
     part: str
@@ -157,7 +157,7 @@ class RefusedLine(_Keyed, Line):
 
     @property
     def message(self) -> str:
-        """The reason why it was not measured, in a sentence."""
+        """Say why it was not measured."""
         return (
             f"{self.key.label}: not measured, because it would be {self.rate_per_s:.3g} requests a "
             f"second, and this load generator is proven up to {self.limit_per_s:g}; ask questions "
@@ -170,7 +170,7 @@ class RefusedLine(_Keyed, Line):
 
 @dataclass(frozen=True, slots=True)
 class RunLine(_Keyed, Line):
-    """A line of the plan: an open run, and what was calibrated just before it.
+    """Lists an open run in the plan, and what was calibrated just before it.
 
     calibration: the run of one customer. service_time_s, service_variance_s2: E[S] and its
     variance, as one customer saw them. overhead_s: the part of E[S] that the server did not report,
@@ -194,7 +194,7 @@ class RunLine(_Keyed, Line):
 
 @dataclass(frozen=True)
 class OpenRun(RunLine):
-    """A run with its rows in order of arrival.
+    """Holds a run with its rows in order of arrival.
 
     before, after: the rows of the calibrations around it that count, if there are any.
     """
@@ -206,37 +206,37 @@ class OpenRun(RunLine):
 
     @property
     def queue(self) -> Queue:
-        """The model of the server."""
+        """Return the model of the server."""
         return Queue(self.servers)
 
     @property
     def busy_s(self) -> float:
-        """The part of E[S] during which the server cannot serve others."""
+        """Return the part of E[S] (s) during which the server cannot serve others."""
         return self.service_time_s - self.delay_s
 
     @property
     def utilisation(self) -> float:
-        """ρ by the model; it may be above 1, which a server that does more at once can bear."""
+        """Return ρ by the model; above 1 if the server does more at once than that says."""
         return self.rate_per_s * self.busy_s / self.servers
 
     @property
     def is_stable(self) -> bool:
-        """Whether the model has a steady state, also if service takes a little longer."""
+        """Tell whether the model has a steady state, also if service takes a little longer."""
         return (1 + SMALL) * self.utilisation < 1
 
     @property
     def cv(self) -> float:
-        """The coefficient of variation of the time in the server, as it was calibrated."""
+        """Return the coefficient of variation of the time in the server, as calibrated."""
         return float(self.service_variance_s2**0.5 / self.busy_s)
 
     @property
     def responses_s(self) -> list[float]:
-        """Response times, from the intended arrival."""
+        """Return response times (s), from the intended arrival."""
         return [row.open_response_s for row in self.rows]
 
     @property
     def warm_up(self) -> int:
-        """The number of its first arrivals that do not count; the study left out none.
+        """Return how many of its first arrivals do not count; the study left out none.
 
         By simulation, R of a queue that began empty is within 0.5 % of the steady state after 20
         arrivals at half of L, and within 1 % after 200 at 0.85; above that far more are needed.
@@ -249,12 +249,12 @@ class OpenRun(RunLine):
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether enough requests are left without the warm-up, one for each batch."""
+        """Tell whether enough requests are left without the warm-up, one for each batch."""
         return len(self.rows) >= self.warm_up + BATCHES
 
     @cached_property
     def served_s(self) -> list[float] | None:
-        """The time (s) for which each request kept the server; None if it did not report that."""
+        """Return how long (s) each request kept the server; None if it did not report that."""
         times_s = [row.service_s for row in self.rows]
         if self.overhead_s is None or times_s.count(None) > MOST_UNREPORTED * len(times_s):
             return None
@@ -292,7 +292,7 @@ class OpenRun(RunLine):
 
     @cached_property
     def _by_sending(self) -> tuple[Array, Array]:
-        """The order in which requests were sent, and when (s) each was."""
+        """Return the order in which requests were sent, and when (s) each was."""
         sent_s = np.array([row.sent_s for row in self.rows])
         return np.argsort(sent_s, kind="stable"), sent_s
 

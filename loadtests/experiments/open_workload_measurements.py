@@ -58,7 +58,7 @@ AT_MOST_TIMES = 3  # as many runs as planned, if they do not decide
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A load without enough accepted runs. made: runs so far; lacking: those that are to count."""
+    """Says that a load lacks accepted runs. made: runs so far; lacking: how many it lacks."""
 
     load: Load
     made: int
@@ -110,12 +110,12 @@ def _label(load: Load) -> str:
 
 
 class _UnderTest:
-    """A server that is ready for open runs, with its latest calibration."""
+    """Measures a server that is ready for open runs, and keeps its latest calibration."""
 
     def __init__(
         self, run: Run, table: TableWriter, server: str, subject: Measured, shares: Sequence[float]
     ) -> None:
-        """shares: of L, that are to be measured."""
+        """Calibrate the server and find out its L. shares: of L, that are to be measured."""
         self._run, self._table, self._subject = run, table, subject
         self._calibrations = f"{loads.CALIBRATION}{server}"
         more = VARIED_TIMES if subject.is_service and run.options.minutes is None else 1

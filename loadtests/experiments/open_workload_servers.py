@@ -52,7 +52,7 @@ Kind = Callable[[Sequence[Flight], Random], Iterator[Request]]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A running server, and the requests to it.
+    """Holds a running server, and makes the requests to it.
 
     queue: its model. is_service: its demands are learnt from one customer, and closed runs are
     made, too.

@@ -115,7 +115,7 @@ SAMPLE_EVERY_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ServiceTimeLine(Line):
-    """A run of one customer. warm_up: its first requests, which do not count."""
+    """Lists a run of one customer. warm_up: its first requests, which do not count."""
 
     run: str
     kind: str
@@ -125,7 +125,7 @@ class ServiceTimeLine(Line):
 
 @dataclass(frozen=True, slots=True)
 class MachineLine(Line):
-    """A look at the machine. at_s: seconds since 1970. None: it does not tell."""
+    """Records a look at the machine. at_s: seconds since 1970. None: it does not tell."""
 
     at_s: float
     cores: float | None

@@ -37,7 +37,7 @@ REGULAR_CV = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server of the network.
+    """Describes a server of the network.
 
     cv: coefficient of variation of service times. threads: customers inside at a time.
     """
@@ -66,7 +66,7 @@ MODELS = {
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Throughput in 1/s and response time in s of N customers."""
+    """Holds the throughput in 1/s and the response time in s of N customers."""
 
     throughput_per_s: float
     response_s: float
@@ -161,7 +161,7 @@ def counted(ends: Sequence[tuple[int, float]], warm_up: int) -> list[tuple[int, 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The values of simulated runs. low, high: 95 % of single runs lie between these."""
+    """Sums up the values of simulated runs. low, high: 95 % of single runs lie between."""
 
     mean: float
     deviation: float
@@ -171,7 +171,7 @@ class Spread:
 
     @property
     def half_width(self) -> float:
-        """Half the width of the 95 % interval of the mean: for 200 runs, a 14th of a run's."""
+        """Return half the 95 % interval of the mean: for 200 runs, a 14th of a run's."""
         return _Z * self.deviation / sqrt(self.runs)
 
     def interval(self, measured: Sequence[float]) -> Interval:
@@ -194,7 +194,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What runs of a server with N customers should give: the means are predictions."""
+    """Says what runs of a server with N customers should give: the means are predictions."""
 
     throughput_per_s: Spread
     response_s: Spread
@@ -258,7 +258,7 @@ def _result(rounds: Array, customers: int) -> Prediction | None:
 
 
 class _Lanes:
-    """The runs of cells of one number of threads. Each step serves the next arrival in every lane.
+    """Simulates the runs of cells of one number of threads, a visit in every lane at a time.
 
     Rows of arrays are lanes; columns are customers, who are absent beyond N.
     """

@@ -62,7 +62,7 @@ REPORTED_COLUMNS = ("run", "number", *(f"{name}_s" for name in REPORTED_TIMES))
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An amount to measure. populations: values of N. report_s: length of a run in report seconds.
+    """Says how much is measured. populations: values of N. report_s: length of a run (report s).
 
     group: visits joined to one (`servers.network`). most_attempts: the most attempts at a closed
     run until one is accepted.
@@ -87,7 +87,7 @@ def plan_of(options: Options) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class PlanLine(Line):
-    """A closed run. group, report_s: as in `Plan`. warm_up: first requests that do not count."""
+    """Lists a closed run. group, report_s: as in `Plan`. warm_up: first requests left out."""
 
     run: str
     server: str
@@ -175,7 +175,7 @@ _NAMED = {server.name: server for server in SERVERS}
 
 @dataclass(frozen=True, slots=True)
 class ClosedRun:
-    """A run, with the interactions that count in the order of their ends.
+    """Holds a run, with the interactions that count in the order of their ends.
 
     cycles_s: from the end of a customer's interaction to the end of the next one. reported: times
     that the server reported; empty unless it reported all interactions.
@@ -240,7 +240,7 @@ def expected(results: Results) -> Expectations:
 
 @dataclass(frozen=True, slots=True)
 class AtStation:
-    """A station. utilisation: U = X·D. customers: Q = X·(D + waiting). visits_per_s: X·V."""
+    """Says how busy a station is: utilisation U = X·D, customers Q, and visits_per_s X·V."""
 
     utilisation: float
     customers: float
@@ -249,7 +249,7 @@ class AtStation:
 
 @dataclass(frozen=True)
 class Point(Repeated[ClosedRun]):
-    """A server with N customers. expected: of simulated runs like its own."""
+    """Sums up the runs of a server with N customers. expected: of simulated runs like them."""
 
     server: Server
     customers: int
@@ -257,18 +257,18 @@ class Point(Repeated[ClosedRun]):
 
     @cached_property
     def throughput_per_s(self) -> Interval:
-        """X in 1/s, by Little's law."""
+        """Return X in 1/s, by Little's law."""
         xs = [self.customers / mean_of(run.cycles_s) for run in self.runs]
         return self.expected.throughput_per_s.interval(xs)
 
     @cached_property
     def response_s(self) -> Interval:
-        """R in s."""
+        """Return R in s."""
         return self.expected.response_s.interval([mean_of(run.responses_s) for run in self.runs])
 
     @cached_property
     def stations(self) -> Mapping[str, AtStation]:
-        """The stations by name, with the study's V; empty unless each run has reported times."""
+        """Return the stations by name, with the study's V; none unless each run reports times."""
         if not all(run.reported for run in self.runs):
             return {}
         times = [reported for run in self.runs for reported in run.reported]
@@ -283,13 +283,13 @@ class Point(Repeated[ClosedRun]):
 
     @property
     def little(self) -> float:
-        """X·(R + Z)/N, which is 1 if customers do nothing but ask and think for Z."""
+        """Return X·(R + Z)/N, which is 1 if customers do nothing but ask and think for Z."""
         cycle_s = self.response_s.estimate + NETWORK_THINK_S
         return self.throughput_per_s.estimate * cycle_s / self.customers
 
     @property
     def outside(self) -> float | None:
-        """The mean number of customers who are at no station and do not think.
+        """Return the mean number of customers who are at no station and do not think.
 
         They wait at the door, or their requests are on the way. None without stations.
         """
@@ -314,7 +314,7 @@ WORST_FIRST = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A model compared with a server. farthest: the N with the largest difference of throughput.
+    """Compares a model with a server. farthest: the N with the largest difference.
 
     difference: measured − predicted there, as a share of the prediction. populations: the number of
     measured N.

@@ -125,7 +125,7 @@ def _measured(
 
 
 def _analysed(results: Results, say: Say) -> Report | None:
-    """Analyse. Returns None, with a message, if an interrupted run has too little for a report."""
+    """Analyse. Returns None, with a message, if an interrupted run has too little."""
     try:
         report = analyse(results)
     except Exception as problem:

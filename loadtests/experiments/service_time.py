@@ -50,7 +50,7 @@ SCANS, LOOKUPS = 4, 30  # requests of a run that count, if it scans the chain, a
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An amount to measure. blocks: length of the chain. rounds: number of turns through all.
+    """Says how much is measured. blocks: length of the chain. rounds: turns through all.
 
     run_blocks: blocks that our service reads at a miss. least_s: least duration of a run, to
     measure the processor time of other programs.
@@ -69,7 +69,7 @@ QUICK = Plan(blocks=60, run_blocks=4, rounds=1, least_s=0.5)
 
 @dataclass(frozen=True, slots=True)
 class PlanLine(Line):
-    """A run: a way and kind of request. blocks: length of the chain.
+    """Lists a run: a way and kind of request. blocks: length of the chain.
 
     warm_up: number of first requests that do not count.
     """
@@ -114,7 +114,7 @@ def measure(run: Run) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A running server, and the questions to ask it. blocks, flights: numbers in its chain."""
+    """Holds a running server, and makes requests to it. blocks, flights: in its chain."""
 
     name: str
     service: Service
@@ -186,7 +186,7 @@ _COUNTED_AS = {STUDY: "disk_reads", SCAN: "file"}  # blocks read; our index does
 
 @dataclass(frozen=True)
 class Cell:
-    """A kind of request, answered by one way. turns: turn -> its accepted run.
+    """Sums up a kind of request, answered by one way. turns: turn -> its accepted run.
 
     blocks: length of the chain. rejected: number of other runs.
     """
@@ -198,32 +198,32 @@ class Cell:
 
     @cached_property
     def times_s(self) -> list[float]:
-        """The service times of all requests that count."""
+        """Return the service times (s) of all requests that count."""
         return [time_s for run in self.turns.values() for time_s in run.times_s]
 
     @property
     def made(self) -> int:
-        """The number of all its runs."""
+        """Return the number of all its runs."""
         return len(self.turns) + self.rejected
 
     @property
     def is_known(self) -> bool:
-        """Whether there are enough requests, two, for a mean and a variance."""
+        """Tell whether there are enough requests, two, for a mean and a variance."""
         return len(self.times_s) > 1
 
     @cached_property
     def mean_s(self) -> Interval:
-        """E[S] in s, with its interval over runs."""
+        """Return E[S] in s, with its interval over runs."""
         return mean_over_runs([run.times_s for run in self.turns.values()])
 
     @property
     def service(self) -> ServiceTime:
-        """E[S] in s, and the variance of all requests in s²."""
+        """Return E[S] in s, and the variance of all requests in s²."""
         return ServiceTime(self.mean_s.estimate, summary(self.times_s).variance)
 
     @cached_property
     def reads(self) -> float:
-        """The mean number of blocks that a request reads from files; 0 if it is not counted."""
+        """Return how many blocks a request reads from files on average; 0 if not counted."""
         name = _COUNTED_AS.get(self.way, "")
         counts = [asked.count(name) for run in self.turns.values() for asked in run.asked]
         return mean_of(counts) if counts else 0.0

@@ -47,7 +47,7 @@ FULL = 0.9  # customers who do not think are in the system for at least this sha
 
 @dataclass(frozen=True, slots=True)
 class RunLine(Line):
-    """A run. customers: of a closed one; 0: it is open; None: the file does not say.
+    """Sums up a run. customers: of a closed one; 0: it is open; None: the file does not say.
 
     workers: of the server. duration_s: from the first start to the last answer. mean_s: the mean
     response time of the requests that succeeded.
@@ -65,7 +65,7 @@ class RunLine(Line):
 
 @dataclass(frozen=True, slots=True)
 class QuantileLine(Line):
-    """A quantile of a run whose file only sums up."""
+    """Lists a quantile of a run whose file only sums up."""
 
     run: str
     share: float
@@ -108,7 +108,7 @@ def write(runs: Sequence[tuple[RunLine, ToolRun]], results: Results) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """A run, with the rows of the requests that succeeded, by their start, or with quantiles.
+    """Holds a run: rows of the requests that succeeded, by their start, or quantiles.
 
     quantiles: (share, seconds), from the least to the largest.
     """
@@ -119,17 +119,17 @@ class Measured:
 
     @cached_property
     def starts_s(self) -> Values:
-        """The times at which requests began or should have begun, in order."""
+        """Return when requests began or should have begun, in order."""
         return np.array([row.intended_s for row in self.rows])
 
     @cached_property
     def responses_s(self) -> Values:
-        """The response times of the rows."""
+        """Return the response times of the rows."""
         return np.array([row.open_response_s for row in self.rows])
 
     @property
     def rate_per_s(self) -> float:
-        """Arrivals a second."""
+        """Return the number of arrivals a second."""
         length_s = float(self.starts_s[-1] - self.starts_s[0]) if self.rows else 0.0
         if length_s > 0:
             return (len(self.rows) - 1) / length_s
@@ -137,14 +137,14 @@ class Measured:
 
     @property
     def times(self) -> Times:
-        """The response times, for percentiles."""
+        """Return the response times, for percentiles."""
         line = self.line
         sums = line.requests, line.failed, line.duration_s, line.mean_s
         return Times(*sums, self.starts_s, self.responses_s, self.quantiles)
 
     @cached_property
     def is_alone(self) -> bool:
-        """Whether no request met another, so that response times are service times."""
+        """Tell whether no request met another, so that response times are service times."""
         if self.customers == 1:
             return True
         if not self.rows:
@@ -154,7 +154,7 @@ class Measured:
 
     @cached_property
     def customers(self) -> int:
-        """The number of customers of a closed run; 0 of an open one.
+        """Return the number of customers of a closed run; 0 of an open one.
 
         If the file does not say, it is closed if as many are in the system nearly all the time
         and requests do not begin at even intervals.
@@ -172,13 +172,13 @@ class Measured:
 
     @property
     def gaps_cv(self) -> float:
-        """The coefficient of variation of the times between arrivals; 0 of fewer than three."""
+        """Return the coefficient of variation of times between arrivals; 0 of fewer than three."""
         gaps_s = np.diff(self.starts_s)
         return float(gaps_s.std() / gaps_s.mean()) if gaps_s.any() else 0.0
 
     @property
     def think_s(self) -> float:
-        """Z of closed customers, by Little's law: N = X·(R + Z)."""
+        """Return Z of closed customers, by Little's law: N = X·(R + Z)."""
         x = (self.line.requests - self.line.failed) / self.line.duration_s
         return max(0.0, self.customers / x - self.line.mean_s)
 
@@ -193,7 +193,7 @@ class Measured:
 
     @property
     def busy_share(self) -> float:
-        """The share of response times that the server reported as service; 1 if it reports none."""
+        """Return the share of response times that is service; 1 if the server reports none."""
         services_s = [row.service_s for row in self.rows if row.service_s is not None]
         if not services_s or len(services_s) < len(self.rows):
             return 1.0
@@ -219,23 +219,23 @@ def measured_runs(results: Results) -> list[Measured]:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The runs of one customer, which calibrate forecasts."""
+    """Forecasts runs from those of one customer."""
 
     runs: Sequence[Measured]
 
     @property
     def means_s(self) -> list[float]:
-        """E[S] of each calibration."""
+        """Return E[S] of each calibration."""
         return [run.line.mean_s for run in self.runs]
 
     @property
     def mean_s(self) -> float:
-        """E[S]."""
+        """Return E[S]."""
         return fmean(self.means_s)
 
     @property
     def cv(self) -> float:
-        """The coefficient of variation of service times."""
+        """Return the coefficient of variation of service times."""
         drawn_s = self.drawn_s(np.random.default_rng(1), 4000)
         return float(drawn_s.std() / drawn_s.mean())
 
@@ -284,7 +284,7 @@ def _closed_s(services_s: Values, thinks_s: Values, customers: int, workers: int
 
 @dataclass(frozen=True)
 class Load:
-    """Runs of the same load, and the calibrations that forecast them."""
+    """Compares runs of the same load with what the calibrations forecast."""
 
     name: str
     runs: Sequence[Measured]
@@ -292,22 +292,22 @@ class Load:
 
     @property
     def mean_s(self) -> float:
-        """The mean response time as measured."""
+        """Return the mean response time as measured."""
         return fmean(run.line.mean_s for run in self.runs)
 
     @cached_property
     def forecasts_s(self) -> list[float]:
-        """The forecast of each run."""
+        """Return the forecast of each run."""
         return [self.calibrated.forecast_s(run) for run in self.runs]
 
     @property
     def forecast_s(self) -> float:
-        """The mean of the forecasts."""
+        """Return the mean of the forecasts."""
         return fmean(self.forecasts_s)
 
     @cached_property
     def difference(self) -> Interval:
-        """Measured less forecast; infinitely wide with a single run or calibration."""
+        """Return measured less forecast; infinitely wide with a single run or calibration."""
         pairs = zip(self.runs, self.forecasts_s, strict=True)
         values = [run.line.mean_s - forecast_s for run, forecast_s in pairs]
         means_s = self.calibrated.means_s
@@ -325,12 +325,12 @@ class Load:
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are runs and calibrations enough for a verdict."""
+        """Tell whether there are runs and calibrations enough for a verdict."""
         return min(len(self.runs), len(self.calibrated.runs)) >= LEAST_VALUES
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the forecast holds within the tolerance."""
+        """Tell whether the forecast holds within the tolerance."""
         if not self.is_enough:
             return Verdict.NOT_DECIDED
         return estimates.verdict(self.difference, self.forecast_s)
