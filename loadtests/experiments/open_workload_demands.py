@@ -14,7 +14,7 @@ come: with several workers it is not 1/E[S], and not known to be that times thei
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import ceil, inf
+from math import ceil
 from statistics import fmean
 
 from loadtests.experiments.open_workload_loads import CLOSED, DEMANDS, SERVERS
@@ -30,7 +30,7 @@ from loadtests.machine import moment
 from loadtests.models import mva
 from loadtests.models.estimates import BATCHES, Interval, Verdict, batch_means, verdict
 from loadtests.models.laws import DELAY, Station
-from loadtests.models.open_queue import ONE, Queue
+from loadtests.models.open_queue import Queue
 
 ENGINE = ("index", "decompress", "hash", "decode", "filter")  # the index, or stages of a scan
 FILES = ("file", "emulated")
@@ -191,27 +191,12 @@ def throughput_per_s(rows: Sequence[Row]) -> Interval | None:
 # --- learning ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Rated:
-    """Describes a server whose queue and L are known.
-
-    busy_workers: L·E[S], how many requests are served at once when all workers are busy. front_s:
-    how much of E[S] may keep a worker busy although the server does not report it.
-    """
-
-    queue: Queue = ONE
-    busy_workers: float = 1.0
-    front_s: float = inf
-
-    def delay_s(self, calibration: Calibration) -> float:
-        """Return the part of E[S] that keeps no worker from serving others, in s."""
-        return max(0.0, (calibration.overhead_s or 0.0) - self.front_s)
-
-
-def explore(run: Run, subject: Measured, server: str, before: Calibration) -> Rated:
+def explore(run: Run, subject: Measured, server: str, before: Calibration) -> tuple[float, float]:
     """Make the closed runs and learn the demands, as far as the results lack them.
 
-    before: the calibration from which their lengths come.
+    before: the calibration from which their lengths come. Returns L·E[S], how many requests are
+    served at once when all workers are busy; and how much of E[S] (s) may keep a worker busy
+    although the server does not report it.
     """
     results = run.results
     lines = results.lines_if_any(CLOSED, ClosedLine)
@@ -231,8 +216,7 @@ def explore(run: Run, subject: Measured, server: str, before: Calibration) -> Ra
             run.say(f"{SERVERS[server]}: what one request demands, attempt {attempt} of {TRIES}")
             _learn_demands(run, subject, server, requests)
     demands = demands_by_server(results).get(server)
-    front_s = demands.front_s if demands else 0.0
-    return Rated(subject.queue, highest_per_s * before.mean_s, front_s)
+    return highest_per_s * before.mean_s, demands.front_s if demands else 0.0
 
 
 def amounts(run: Run, before: Calibration) -> tuple[Sequence[int], int]:

@@ -22,13 +22,13 @@ Beside the raw rows this writes `plan.csv`, a line for each open run (`loads.Run
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, hypot
+from math import ceil, hypot, inf
 from statistics import fmean
 from time import monotonic
 
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments.open_workload_comparison import progress
-from loadtests.experiments.open_workload_demands import Rated, explore
+from loadtests.experiments.open_workload_demands import explore
 from loadtests.experiments.open_workload_loads import STEADY, Load, RunLine
 from loadtests.experiments.open_workload_servers import STARTS, Measured
 from loadtests.generation.calibration import WARM_UP, Calibration
@@ -121,11 +121,12 @@ class _UnderTest:
         more = VARIED_TIMES if subject.is_service and run.options.minutes is None else 1
         self._requests = more * run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS)
         self._before = self._calibrated()
-        self._rated = Rated()
+        self._busy_workers, self._front_s = 1.0, inf
         if warning := describe_changes(self._before, subject.queue, shares):
             run.say(warning)
         if subject.is_service:
-            self._rated = explore(run, subject, server, self._before)
+            explored = explore(run, subject, server, self._before)
+            self._busy_workers, self._front_s = explored
 
     def _calibrated(self) -> Calibration:
         generator = replace(self._run.generator, say=self._run.say)
@@ -199,11 +200,11 @@ class _UnderTest:
         return max(1, min(at_most, int(CALIBRATED_EVERY_S / self._duration_s(load))))
 
     def _rate_per_s(self, load: Load) -> float:
-        return load.fraction * self._rated.busy_workers / self._before.mean_s
+        return load.fraction * self._busy_workers / self._before.mean_s
 
     def _duration_s(self, load: Load) -> float:
         """Return the duration of a run, in s."""
-        services = load.services or load.arrivals / load.fraction / self._rated.busy_workers
+        services = load.services or load.arrivals / load.fraction / self._busy_workers
         return services * self._before.mean_s
 
     def _accepted(self, load: Load, numbers: range) -> int:
@@ -231,8 +232,8 @@ class _UnderTest:
             service_time_s=before.mean_s,
             service_variance_s2=before.variance_s2,
             overhead_s=before.overhead_s,
-            delay_s=self._rated.delay_s(before),
-            servers=self._rated.queue.servers,
+            delay_s=max(0.0, (before.overhead_s or 0.0) - self._front_s),
+            servers=self._subject.queue.servers,
         )
         if load.arrivals:
             times_s = poisson_times(line.rate_per_s, random, count=load.arrivals)
