@@ -125,7 +125,7 @@ def _steady_tables(steady: Sequence[Steady]) -> list[Table]:
 
 
 def _of_calibrations(runs: Sequence[OpenRun]) -> Section:
-    first_runs = [own[0] for own in grouped(runs, lambda run: run.key).values()]
+    first_runs = [alike[0] for alike in grouped(runs, lambda run: run.key).values()]
     table = Table.of("Calibrations", first_runs, _OF_CALIBRATIONS, digits=4)
     return _section("Calibration", "calibration", table)
 
@@ -170,8 +170,8 @@ def _metrics(
     runs: Sequence[OpenRun], steady: Sequence[Steady], closed: Sequence[Closed]
 ) -> Iterator[Metric]:
     """Yield E[S] of each server, response times, what is judged, and throughputs."""
-    for server, own in grouped(runs, lambda run: run.server).items():
-        calibrated = {run.calibration: run.service_time_s for run in own}
+    for server, its_runs in grouped(runs, lambda run: run.server).items():
+        calibrated = {run.calibration: run.service_time_s for run in its_runs}
         yield estimate([*calibrated.values()]).metric(f"service_time[{server}]", "s")
     for point in steady:
         name = f"response_time[{point.key.server},{point.key.fraction:g}]"

@@ -139,7 +139,7 @@ class Steady(AtLoad):
         """Return the difference from the forecast for the runs of each calibration."""
         pairs = zip(self.runs, self.means(self._differences_s), strict=True)
         by_calibration = grouped(pairs, lambda pair: pair[0].calibration).values()
-        return [fmean([mean for _, mean in own]) for own in by_calibration]
+        return [fmean([mean for _, mean in its_pairs]) for its_pairs in by_calibration]
 
     @property
     def forecast(self) -> Verdict:
@@ -278,7 +278,7 @@ def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:
     """Return a point for each share of L with runs as in the study that count."""
     brief = [run for run in accepted(runs) if run.part == loads.AS_THE_STUDY]
     by_load = grouped(brief, lambda run: run.key).values()
-    return [AsTheStudy(own, len(own), seed) for own in by_load]
+    return [AsTheStudy(alike, len(alike), seed) for alike in by_load]
 
 
 # --- while it is measured ------------------------------------------------------------------------

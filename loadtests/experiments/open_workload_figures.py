@@ -90,13 +90,13 @@ def layers(points: Sequence[Steady], name: str) -> list[Series]:
         Series("the study, published", "study", *published, shape="points"),
     ]
     by_server = grouped(points, lambda point: point.key.server)
-    for (server, own), source in zip(by_server.items(), SOURCES, strict=False):
-        xs = [point.key.fraction for point in own]
-        raw = [estimated(point.raw) for point in own]
+    for (server, its_points), source in zip(by_server.items(), SOURCES, strict=False):
+        xs = [point.key.fraction for point in its_points]
+        raw = [estimated(point.raw) for point in its_points]
         series.append(measured(SERVERS[server], source, xs, raw, shape="points"))
-        if own[0].runs[0].queue != ONE:  # whose line is that of M/G/1
+        if its_points[0].runs[0].queue != ONE:  # whose line is that of M/G/1
             grid = [max(xs) * step / 40 for step in range(1, 41)]
-            ys = [*map(own[-1].predicted_at, grid)]
+            ys = [*map(its_points[-1].predicted_at, grid)]
             series.append(Series("", source, grid, ys, shape="curve"))
     return series
 
@@ -137,10 +137,10 @@ def throughput(points: Sequence[Closed], table: Table) -> Figure:
     """Draw throughput of closed runs against customers, beside what MVA predicts."""
     series = []
     by_server = grouped(points, lambda point: point.demands.server)
-    for (server, own), source in zip(by_server.items(), SOURCES, strict=False):
-        xs = [float(point.customers) for point in own]
-        x = [estimated(point.throughput_per_s) for point in own]
-        predicted = [point.predicted.throughput_per_s for point in own]
+    for (server, its_points), source in zip(by_server.items(), SOURCES, strict=False):
+        xs = [float(point.customers) for point in its_points]
+        x = [estimated(point.throughput_per_s) for point in its_points]
+        predicted = [point.predicted.throughput_per_s for point in its_points]
         series.append(measured(SERVERS[server], source, xs, x, shape="points"))
         name = "" if series[1:] else "mean value analysis"
         series.append(Series(name, source, xs, predicted, shape="curve"))
@@ -210,7 +210,7 @@ def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
     Figure 5 is computed: as the load average would have been on the study's Pi.
     """
     by_load = grouped(sorted(runs, key=lambda run: run.fraction), lambda run: run.fraction)
-    courses = [_Course(own[0]) for own in by_load.values()]
+    courses = [_Course(alike[0]) for alike in by_load.values()]
     ends = courses[:1] + courses[1:][-1:]
     return [
         _over_time(

@@ -57,8 +57,8 @@ AT_MOST_TIMES = 3  # as many runs as planned, if they do not decide
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """Says that a load lacks accepted runs. made: runs so far; lacking: how many it lacks."""
+class Shortfall:
+    """Says that a load lacks accepted runs. made: runs so far; lacking: those that are to count."""
 
     load: Load
     made: int
@@ -76,22 +76,22 @@ def measure(run: Run) -> None:
 def measure_loads(run: Run, plan: Sequence[Load]) -> None:
     """Make the runs of these loads that the results lack, in order."""
     loads.require_known(run.results)
-    left = missing(run, plan)
+    left = shortfalls(run, plan)
     with run.results.more(loads.PLAN, RunLine) as table:
-        for server, own in grouped(left, lambda lack: lack.load.server).items():
+        for server, first in grouped(left, lambda shortfall: shortfall.load.server).items():
             with STARTS[server](run) as subject:
-                shares = sorted({lack.load.fraction for lack in own})
+                shares = sorted({shortfall.load.fraction for shortfall in first})
                 under_test = _UnderTest(run, table, server, subject, shares)
-                for n in range(len(own)):
+                for n in range(len(first)):
                     under_test.make(left[n:])
-            left = left[len(own) :]
+            left = left[len(first) :]
 
 
-def missing(run: Run, plan: Sequence[Load]) -> list[Missing]:
+def shortfalls(run: Run, plan: Sequence[Load]) -> list[Shortfall]:
     """Return the loads of which the results lack runs, without those that cannot be sent."""
     verdicts = accepted_by_run(run.results)
     refused = {line.key for line in run.results.lines_if_any(loads.REFUSED, loads.RefusedLine)}
-    lines, lacks = run.results.lines_if_any(loads.PLAN, RunLine), []
+    lines, short = run.results.lines_if_any(loads.PLAN, RunLine), []
     made = Counter(line.key for line in lines)
     accepted = Counter(line.key for line in lines if verdicts.get(line.run, False))
     for planned in plan:
@@ -101,8 +101,8 @@ def missing(run: Run, plan: Sequence[Load]) -> list[Missing]:
             if made[load.key] and progress(run.results, load.key, 0.0)[0]:
                 continue
         if accepted[load.key] < load.runs and load.key not in refused:
-            lacks.append(Missing(load, made[load.key], load.runs - accepted[load.key]))
-    return lacks
+            short.append(Shortfall(load, made[load.key], load.runs - accepted[load.key]))
+    return short
 
 
 def _label(load: Load) -> str:
@@ -135,7 +135,7 @@ class _UnderTest:
         given = self._subject.target, choices, name
         return generator.calibrate(*given, requests=self._requests, each_once=True)
 
-    def make(self, left: Sequence[Missing]) -> None:
+    def make(self, left: Sequence[Shortfall]) -> None:
         """Make the runs that the first of these loads lacks."""
         run, load, made, lacking = self._run, left[0].load, left[0].made, left[0].lacking
         if self._is_refused(load):
@@ -170,7 +170,7 @@ class _UnderTest:
             table.add(line)
         return True
 
-    def _progress(self, left: Sequence[Missing]) -> str:
+    def _progress(self, left: Sequence[Shortfall]) -> str:
         """Say which load comes now, and how long it and all that is left take.
 
         The time is known for this server; other servers are taken to be as fast. Rejected runs are
@@ -178,18 +178,18 @@ class _UnderTest:
         time is over, no new run is begun.
         """
         most_s = max(0.0, self._run.until_s - monotonic())
-        times_s = [self._takes_s(lack) for lack in left]
-        own, total = (min(most_s, time_s) / 60 for time_s in (times_s[0], sum(times_s)))
+        times_s = [self._takes_s(shortfall) for shortfall in left]
+        first, total = (min(most_s, time_s) / 60 for time_s in (times_s[0], sum(times_s)))
         about = "at most" if self._run.options.until_decided else "about"
         return (
-            f"{_label(left[0].load)}, runs: {left[0].lacking}, {about} {own:.1f} min of {about} "
+            f"{_label(left[0].load)}, runs: {left[0].lacking}, {about} {first:.1f} min of {about} "
             f"{total + self._run.later_s / 60:.1f} min left in all"
         )
 
-    def _takes_s(self, lack: Missing) -> float:
+    def _takes_s(self, shortfall: Shortfall) -> float:
         """Return how long (s) this load takes, with a calibration after each few runs."""
-        calibrations = ceil(lack.lacking / self._together(lack.load))
-        runs_s = lack.lacking * self._duration_s(lack.load)
+        calibrations = ceil(shortfall.lacking / self._together(shortfall.load))
+        runs_s = shortfall.lacking * self._duration_s(shortfall.load)
         return runs_s + calibrations * self._requests * self._before.mean_s
 
     def _together(self, load: Load) -> int:

@@ -93,10 +93,10 @@ def _conclusion(
         subjects=[
             (
                 loads.SERVERS[server],
-                mean_of([run.service_time_s for run in own]),
-                mean_of([run.rate_per_s / run.fraction for run in own]),
+                mean_of([run.service_time_s for run in open_runs]),
+                mean_of([run.rate_per_s / run.fraction for run in open_runs]),
             )
-            for server, own in by_server
+            for server, open_runs in by_server
         ],
         forecasts=[
             (words, _describe_loads(points[verdict]))

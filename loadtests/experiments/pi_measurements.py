@@ -150,13 +150,13 @@ def measure(run: Run) -> None:
         plan = planned(run)
         for message in left_out((load.key for load in plan), run.options.loads):
             run.say(message)
-        missing = measuring.missing(run, list(plan))
+        missing = measuring.shortfalls(run, list(plan))
         later_s = sum(map(partial(_takes_s, plan), missing))
-        for own in grouped(missing, lambda lack: lack.load.server).values():
-            later_s -= sum(map(partial(_takes_s, plan), own))
+        for group in grouped(missing, lambda shortfall: shortfall.load.server).values():
+            later_s -= sum(map(partial(_takes_s, plan), group))
             until_s = time.monotonic() + LATEST * _load_s(run)
             in_time = replace(run, until_s=until_s, later_s=later_s)
-            measuring.measure_loads(in_time, [lack.load for lack in own])
+            measuring.measure_loads(in_time, [shortfall.load for shortfall in group])
 
 
 # --- one customer ----------------------------------------------------------------------------
@@ -226,15 +226,15 @@ def planned(run: Run) -> dict[Load, float]:
     return fitting(*index, _load_s(run), options.loads, workers) | of_scans
 
 
-def _takes_s(plan: Mapping[Load, float], lack: measuring.Missing) -> float:
+def _takes_s(plan: Mapping[Load, float], shortfall: measuring.Shortfall) -> float:
     """Return how long (s) the runs take that a load lacks, and their calibrations."""
-    return plan[lack.load] * lack.lacking / lack.load.runs
+    return plan[shortfall.load] * shortfall.lacking / shortfall.load.runs
 
 
 def _variety(site: Site) -> float:
     """Return the share of different ones among many questions, of the kind with the fewest."""
     questions = drawn(sample(site, FEW_BLOCKS), DRAWN, seed=1)
-    return min(len({question.path for question in own}) for own in questions.values()) / DRAWN
+    return min(len({q.path for q in alike}) for alike in questions.values()) / DRAWN
 
 
 def _load_s(run: Run) -> float:

@@ -82,8 +82,8 @@ def schema(caption: str) -> Figure:
 def _at_stations(x: float, customers: Sequence[float]) -> dict[str, AtStation]:
     """Return the study's stations at a throughput of `x`, with so many customers at each."""
     return {
-        name: AtStation(x * station.visits * station.service_s, own, x * station.visits)
-        for (name, station), own in zip(STATIONS.items(), customers, strict=True)
+        name: AtStation(x * station.visits * station.service_s, present, x * station.visits)
+        for (name, station), present in zip(STATIONS.items(), customers, strict=True)
     }
 
 
@@ -165,12 +165,12 @@ def _system_figure(
     ]
     columns = [(capital(_CURVES[curve]), _at_ns(at_n, value)) for curve, at_n in curves.items()]
     for server in SERVERS:
-        own = {p.customers: estimated(value(p)) for p in accepted(points) if p.server is server}
+        at_n = {p.customers: estimated(value(p)) for p in accepted(points) if p.server is server}
         runs = {n: value(cell) for (other, n), cell in expected.items() if other is server}
-        ys = [*own.values()]
-        series.append(measured(server.label, _OF_SERVER[server], [*own], ys, shape="points"))
+        ys = [*at_n.values()]
+        series.append(measured(server.label, _OF_SERVER[server], [*at_n], ys, shape="points"))
         columns += [
-            (f"Measured, {server.label}", _at_ns(own, lambda estimate: estimate.plus_minus())),
+            (f"Measured, {server.label}", _at_ns(at_n, lambda estimate: estimate.plus_minus())),
             (
                 "95 % of simulated runs",
                 _at_ns(runs, lambda spread: f"{shown(spread.low)} to {shown(spread.high)}"),

@@ -207,10 +207,10 @@ def expectations(results: Mapping[Cell, Sequence[Prediction]]) -> Expectations:
     """Return what to expect by the results of simulated runs, at least two of each cell."""
     return {
         cell: Expected(
-            spread([result.throughput_per_s for result in own]),
-            spread([result.response_s for result in own]),
+            spread([run.throughput_per_s for run in runs]),
+            spread([run.response_s for run in runs]),
         )
-        for cell, own in results.items()
+        for cell, runs in results.items()
     }
 
 
@@ -239,9 +239,9 @@ def simulated_results(
     """
     cells = [(server, n) for server in SERVERS for n in populations]
     results: dict[Cell, list[Prediction]] = {}
-    for own in grouped(cells, lambda cell: cell[0].threads).values():
-        lanes = iter(_Lanes(own, group, runs, seed).run(report_s))
-        for server, n in own:
+    for alike in grouped(cells, lambda cell: cell[0].threads).values():
+        lanes = iter(_Lanes(alike, group, runs, seed).run(report_s))
+        for server, n in alike:
             made = (_result(rounds, n) for rounds in islice(lanes, runs))
             results[server, n] = [result for result in made if result]
     return results

@@ -304,7 +304,9 @@ def points_of(runs: Sequence[ClosedRun], expected: Expectations) -> list[Point]:
     """Return a point for each server and N with a long enough run, accepted or rejected."""
     long_enough = [run for run in runs if len(run.responses_s) >= LEAST_INTERACTIONS]
     cells = grouped(long_enough, lambda run: (run.server, run.customers))
-    return [Point(that_count(own), len(own), *cell, expected[cell]) for cell, own in cells.items()]
+    return [
+        Point(that_count(made), len(made), *cell, expected[cell]) for cell, made in cells.items()
+    ]
 
 
 # --- models against servers ----------------------------------------------------------------------

@@ -239,9 +239,9 @@ def cells_of(results: Results) -> Cells:
     made = grouped([line for line in lines if line.run in runs], lambda line: (line.way, line.kind))
     cells = {}
     for way, kind in sorted(made):
-        own = made[way, kind]
-        turns = {line.turn: runs[line.run] for line in own if runs[line.run].is_accepted}
-        cells[way, kind] = Cell(way, own[0].blocks, turns, len(own) - len(turns))
+        lines = made[way, kind]
+        turns = {line.turn: runs[line.run] for line in lines if runs[line.run].is_accepted}
+        cells[way, kind] = Cell(way, lines[0].blocks, turns, len(lines) - len(turns))
     return cells
 
 
@@ -346,8 +346,8 @@ def _figure(cells: Cells, ways: Sequence[str], caption: str) -> Figure:
     published_s = [SERVICE_TIMES[kind].mean_s for kind in KINDS]
     series = [Series(PUBLISHED, "study", names, published_s, shape="bars")]
     for way in ways:
-        own = [known(cells, way, kind) for kind in KINDS]
-        means = [estimated(cell.mean_s) if cell else None for cell in own]
+        known_cells = [known(cells, way, kind) for kind in KINDS]
+        means = [estimated(cell.mean_s) if cell else None for cell in known_cells]
         series.append(measured(WAYS[way], _SOURCES[way], names, means, shape="bars"))
     x, y = Axis("request"), Axis("E[S] / s", is_logarithmic=True)
     return figure("Mean service times", caption, x, y, series)

@@ -243,7 +243,7 @@ class Calibrated:
         """Draw service times from calibrations chosen at random."""
         counts = np.bincount(rng.integers(0, len(self.runs), count), minlength=len(self.runs))
         pairs = zip(self.runs, counts.tolist(), strict=True)
-        return rng.permutation(np.concatenate([run.drawn_s(rng, own) for run, own in pairs]))
+        return rng.permutation(np.concatenate([run.drawn_s(rng, part) for run, part in pairs]))
 
     def forecast_s(self, run: Measured, slower: float = 1.0) -> float:
         """Simulate the mean response time of a run if E[S] is `slower` times as long."""
