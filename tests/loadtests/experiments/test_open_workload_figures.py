@@ -4,42 +4,16 @@ import pytest
 
 from loadtests.experiments.open_workload_comparison import steady_points, study_points
 from loadtests.experiments.open_workload_figures import REPORT_S, over_time, response
-from loadtests.experiments.open_workload_loads import AS_THE_STUDY, STEADY, STUDY, OpenRun
-from loadtests.generation.rows import Row
-
-SERVICE_S = 0.1
+from loadtests.experiments.open_workload_loads import AS_THE_STUDY, OpenRun
+from tests.loadtests.experiments.made_up import a_run
 
 
-def a_run(
-    fraction: float, number: int = 1, part: str = AS_THE_STUDY, arrivals: int = 40
-) -> OpenRun:
-    """Requests at equal gaps, each answered after one service time."""
-    gap_s = SERVICE_S / fraction
-    times_s = [gap_s * (index + 1) for index in range(arrivals)]
-    rows = [
-        Row("r", index, "k", at_s, at_s, None, at_s + SERVICE_S, SERVICE_S, 200, "")
-        for index, at_s in enumerate(times_s)
-    ]
-    return OpenRun(
-        run=f"{fraction}-{number}",
-        server=STUDY,
-        part=part,
-        fraction=fraction,
-        rate_per_s=1 / gap_s,
-        duration_s=gap_s * arrivals,
-        calibration="c",
-        service_time_s=SERVICE_S,
-        service_variance_s2=0.0,
-        overhead_s=0.0,
-        delay_s=0.0,
-        servers=1,
-        is_accepted=True,
-        rows=rows,
-    )
+def brief(fraction: float, seed: int = 1) -> OpenRun:
+    return a_run(fraction, seed=seed, arrivals=40, part=AS_THE_STUDY)
 
 
 def test_figure_2_has_the_range_of_the_protocol_and_the_paired_estimate() -> None:
-    runs = [a_run(0.5, part=STEADY, arrivals=200), a_run(0.5)]
+    runs = [a_run(0.5, arrivals=200), brief(0.5)]
     points, short = steady_points(runs), study_points(runs, seed=1)
     figure = response(points, short)
     assert ">paired estimate<" in figure.svg
@@ -52,23 +26,23 @@ def test_figure_2_has_the_range_of_the_protocol_and_the_paired_estimate() -> Non
 
 
 def test_figures_3_and_4_show_what_is_known_of_the_studys_curves() -> None:
-    durations, customers, _ = over_time([a_run(0.3), a_run(0.5), a_run(0.85)])
+    durations, customers, _ = over_time([brief(0.3), brief(0.5), brief(0.85)])
     assert [row[-1] for row in durations.table.rows] == [73.75, 223.94]
     assert [[*row[-2:]] for row in customers.table.rows] == [[2, 0.29], [6, 1.92]]
     assert durations.svg.count(">the study's longest<") == 1
     assert customers.svg.count(">the study's peak<") == 1
-    elsewhere, *_ = over_time([a_run(0.6)])
+    elsewhere, *_ = over_time([brief(0.6)])
     assert "longest" not in elsewhere.svg
     assert [row[-1] for row in elsewhere.table.rows] == [None]
 
 
 def test_the_captions_of_figures_3_to_5_name_the_server() -> None:
-    for figure in over_time([a_run(0.3), a_run(0.85)]):
+    for figure in over_time([brief(0.3), brief(0.85)]):
         assert figure.told.endswith("Server: the study's way.")
 
 
 def test_the_computed_load_average_stands_beside_the_studys() -> None:
-    *_, figure = over_time([a_run(0.85), a_run(0.3), a_run(0.3, 2)])
+    *_, figure = over_time([brief(0.85), brief(0.3), brief(0.3, 2)])
     rows = figure.table.rows
     assert [(row[0], row[-1]) for row in rows] == [("0.3 of L", 0.50), ("0.85 of L", 1.07)]
     means = [row[1] for row in rows]

@@ -297,21 +297,17 @@ def test_the_schema_is_a_drawing_with_its_probabilities() -> None:
     assert {"1/523", "495/523", "27/523", "18/19", "1/19", "0.8 ms", "DISK", "5 s"} <= words
 
 
-def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Options) -> Results:
-    monkeypatch.setattr(measuring, "plan_of", lambda options: plan)
-    monkeypatch.setattr(measuring, "SIMULATED_RUNS", 20)
-    monkeypatch.setattr(measuring, "RUNS_A_REPEAT", 20)
-    run(EXPERIMENT, options, folder, lambda text: None)
-    return Results(folder)
-
-
 @pytest.mark.long
 def test_real_servers_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing, good = judge(Facts(requests=1, failed=1)), judge(Facts(requests=1, failed=0))
     judged = chain([failing], repeat(good))
     monkeypatch.setattr(generation_run, "judge", lambda facts: next(judged))
-    plan = Plan((2,), 1000, GROUP, most_attempts=2)
-    results = made(tmp_path / "r", monkeypatch, plan, Options(Mode.EMULATED, scale=700, quick=True))
+    plan, options = Plan((2,), 1000, GROUP, most_attempts=2), Options(Mode.EMULATED, scale=700)
+    monkeypatch.setattr(measuring, "plan_of", lambda options: plan)
+    monkeypatch.setattr(measuring, "SIMULATED_RUNS", 20)
+    monkeypatch.setattr(measuring, "RUNS_A_REPEAT", 20)
+    results = Results(tmp_path / "r")
+    run(EXPERIMENT, replace(options, quick=True), results.folder, lambda text: None)
     rejected, *runs = closed_runs(results)
     assert (rejected.server, rejected.is_accepted) == (SERVERS[0], False)
     assert [closed.server for closed in runs if closed.is_accepted] == list(SERVERS)

@@ -156,17 +156,13 @@ def test_a_scan_of_the_planned_chain_reads_blocks(plan: Plan) -> None:
 TINY = Plan(blocks=SCANNED_BLOCKS, run_blocks=1, rounds=1, least_s=0.0)
 
 
-def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Options) -> Results:
-    monkeypatch.setattr(measuring, "QUICK", plan)
-    run(EXPERIMENT, options, folder, lambda text: None)
-    return Results(folder)
-
-
 @pytest.mark.long
 def test_all_ways_are_measured_and_analysed_again_byte_for_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    results = made(tmp_path / "r", monkeypatch, TINY, Options(Mode.REAL, quick=True))
+    monkeypatch.setattr(measuring, "QUICK", TINY)
+    results = Results(tmp_path / "r")
+    run(EXPERIMENT, Options(Mode.REAL, quick=True), results.folder, lambda text: None)
     cells = cells_of(results)
     assert set(cells) == {(way, kind) for way in (STUDY, SCAN, INDEX) for kind in KINDS}
     assert len(results.rows("runs")) == len(cells)
