@@ -94,11 +94,6 @@ def analyse(results: Results) -> Report:
     )
 
 
-def closed_table(closed: Sequence[Closed]) -> Table:
-    """Return a table of closed runs, beside what mean value analysis predicts."""
-    return Table.of("Closed runs", closed, _OF_CLOSED, SENTENCES.one("closed"))
-
-
 def _section(title: str, words: str, *parts: Table | Figure | None) -> Section:
     """Return a section with those parts that there are; a table without rows is none."""
     kept = [part for part in parts if isinstance(part, Figure) or (part and part.rows)]
@@ -106,13 +101,12 @@ def _section(title: str, words: str, *parts: Table | Figure | None) -> Section:
 
 
 def _of_one_customer(results: Results, closed: Sequence[Closed]) -> Section:
-    demands, table = learning.demands_by_server(results).values(), closed_table(closed)
+    demands, note = learning.demands_by_server(results).values(), SENTENCES.one("front")
     return _section(
         "Predicted from one customer",
         "demands",
-        Table.of("Demands of one request", demands, _OF_DEMANDS, SENTENCES.one("front")),
-        table,
-        figures.throughput(closed, table) if closed else None,
+        Table.of("Demands of one request", demands, _OF_DEMANDS, note),
+        figures.throughput(closed) if closed else None,
     )
 
 
@@ -223,16 +217,6 @@ _OF_DEMANDS: Sequence[Column[Demands]] = [
     ("On the way / ms", lambda demands: 1000 * demands.network_s),
     ("Worker busy / ms", lambda demands: 1000 * demands.busy_s),
     ("Most / 1/s", lambda demands: demands.queue.servers / demands.busy_s),
-]
-_OF_CLOSED: Sequence[Column[Closed]] = [
-    ("Server", lambda point: SERVERS[point.demands.server]),
-    ("Customers", lambda point: point.customers),
-    ("Predicted X / 1/s", lambda point: point.predicted.throughput_per_s),
-    ("As served / 1/s", lambda point: point.served_per_s),
-    ("Measured X / 1/s", lambda point: give_or_take(point.throughput_per_s)),
-    ("Predicted R / ms", lambda point: 1000 * point.predicted.response_time_s),
-    ("Measured R / ms", lambda point: 1000 * point.window.mean_response_s),
-    ("The forecast", lambda point: FORECASTS[point.verdict]),
 ]
 _OF_CALIBRATIONS: Sequence[Column[OpenRun]] = [
     ("Server", lambda run: SERVERS[run.server]),

@@ -10,7 +10,14 @@ from functools import cached_property
 from random import Random
 from statistics import fmean
 
-from loadtests.experiments.open_workload_comparison import PUBLISHED, AsTheStudy, AtLoad, Steady
+from loadtests.experiments.open_workload_comparison import (
+    FORECASTS,
+    PUBLISHED,
+    AsTheStudy,
+    AtLoad,
+    Steady,
+    give_or_take,
+)
 from loadtests.experiments.open_workload_demands import Closed
 from loadtests.experiments.open_workload_loads import SERVERS, OpenRun
 from loadtests.grouping import grouped
@@ -133,7 +140,19 @@ def range_s(expected: Expectation | None) -> str | None:
     return f"{expected.low_s * REPORT_S:.1f} to {expected.high_s * REPORT_S:.1f}"
 
 
-def throughput(points: Sequence[Closed], table: Table) -> Figure:
+_CLOSED: Sequence[Column[Closed]] = [
+    ("Server", lambda point: SERVERS[point.demands.server]),
+    ("Customers", lambda point: point.customers),
+    ("Predicted X / 1/s", lambda point: point.predicted.throughput_per_s),
+    ("As served / 1/s", lambda point: point.served_per_s),
+    ("Measured X / 1/s", lambda point: give_or_take(point.throughput_per_s)),
+    ("Predicted R / ms", lambda point: 1000 * point.predicted.response_time_s),
+    ("Measured R / ms", lambda point: 1000 * point.window.mean_response_s),
+    ("The forecast", lambda point: FORECASTS[point.verdict]),
+]
+
+
+def throughput(points: Sequence[Closed]) -> Figure:
     """Draw throughput of closed runs against customers, beside what MVA predicts."""
     series = []
     by_server = grouped(points, lambda point: point.demands.server)
@@ -145,6 +164,7 @@ def throughput(points: Sequence[Closed], table: Table) -> Figure:
         name = "" if series[1:] else "mean value analysis"
         series.append(Series(name, source, xs, predicted, shape="curve"))
     x_axis, y_axis = Axis("customers N"), Axis("throughput X / 1/s", limits=(0, None))
+    table = Table.of("Closed runs", points, _CLOSED, SENTENCES.one("closed"))
     caption = SENTENCES.one("throughput")
     return figure("Throughput against customers", caption, x_axis, y_axis, series, table)
 

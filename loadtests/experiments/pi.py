@@ -11,7 +11,6 @@ from loadtests.experiments import open_workload_comparison as comparing
 from loadtests.experiments import open_workload_figures as figures
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import pi_measurements as measuring
-from loadtests.experiments.open_workload import closed_table
 from loadtests.experiments.open_workload_comparison import FORECASTS, Steady, give_or_take, percent
 from loadtests.experiments.open_workload_demands import closed_points
 from loadtests.experiments.pi_measurements import INDEX, SCAN, SENTENCES, MachineLine
@@ -48,7 +47,7 @@ def analyse(results: Results) -> Report:
     keys = [*(run.key for run in made), *(line.key for line in refused)]
     is_over = manifest["state"] == "complete"  # else what is missing was not reached yet
     is_decided = any(point.forecast is not Verdict.NOT_DECIDED for point in steady)
-    closed_parts = [figures.throughput(closed, closed_table(closed))] if closed else []
+    closed_parts = [figures.throughput(closed)] if closed else []
     sections = [
         Section("One customer", SENTENCES("alone"), [_service_times(runs)]),
         Section("Under load", SENTENCES("load", keys=keys), _under_load(steady) if steady else []),
