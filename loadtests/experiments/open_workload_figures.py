@@ -73,8 +73,8 @@ def response(points: Sequence[Steady], short: Sequence[AsTheStudy]) -> Figure:
             shape="points",
         ),
     ]
-    table = _response_table(points, {brief.key.fraction: brief for brief in short})
-    return against_load(SENTENCES.one("response"), series, table)
+    by_load = {(brief.key.server, brief.key.fraction): brief for brief in short}
+    return against_load(SENTENCES.one("response"), series, _response_table(points, by_load))
 
 
 def against_load(caption: str, series: Sequence[Series], table: Table = NO_TABLE) -> Figure:
@@ -108,9 +108,11 @@ def layers(points: Sequence[Steady], name: str) -> list[Series]:
     return series
 
 
-def _response_table(points: Sequence[Steady], short: Mapping[float, AsTheStudy]) -> Table:
+def _response_table(
+    points: Sequence[Steady], short: Mapping[tuple[str, float], AsTheStudy]
+) -> Table:
     def of_short(cell: Callable[[AsTheStudy], Cell]) -> Callable[[Steady], Cell]:
-        return lambda p: cell(short[p.key.fraction]) if p.key.fraction in short else None
+        return lambda p: cell(short[k]) if (k := (p.key.server, p.key.fraction)) in short else None
 
     return Table.of(
         "Mean response time",

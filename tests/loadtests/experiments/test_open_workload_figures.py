@@ -4,7 +4,7 @@ import pytest
 
 from loadtests.experiments.open_workload_comparison import steady_points, study_points
 from loadtests.experiments.open_workload_figures import REPORT_S, over_time, response
-from loadtests.experiments.open_workload_loads import AS_THE_STUDY, OpenRun
+from loadtests.experiments.open_workload_loads import AS_THE_STUDY, SCAN, OpenRun
 from tests.loadtests.experiments.made_up import a_run
 
 
@@ -23,6 +23,14 @@ def test_figure_2_has_the_range_of_the_protocol_and_the_paired_estimate() -> Non
     assert row["M/G/1, as the study did / s"] == short[0].expected.mean_s * REPORT_S
     low_s, high_s = short[0].expected.low_s * REPORT_S, short[0].expected.high_s * REPORT_S
     assert row["95 % range / s"] == f"{low_s:.1f} to {high_s:.1f}"
+
+
+def test_short_runs_stand_beside_the_steady_state_of_their_own_server() -> None:
+    runs = [a_run(0.5, arrivals=200, server=SCAN), brief(0.5)]
+    figure = response(steady_points(runs), study_points(runs, seed=1))
+    (row,) = (dict(zip(figure.table.columns, cells, strict=True)) for cells in figure.table.rows)
+    assert row["Server"] == "our scan"
+    assert row["Ours, as the study did / s"] is row["95 % range / s"] is None
 
 
 def test_figures_3_and_4_show_what_is_known_of_the_studys_curves() -> None:
