@@ -289,9 +289,9 @@ def analyse(results: Results) -> Report:
         alike={way: means for way in ways if (means := _alike(cells, way))},
         grows=max(published_s) / min(published_s) - 1,
     )
-    parts = [_table(cells), _figure(cells, ways, sentences.one("figure"))]
+    drawing = _figure(cells, ways, sentences.one("figure"))
     sections = [
-        Section("Service times", lead, parts),
+        Section("Service times", lead, [_table(cells), drawing]),
         Section("What a service time consists of", sentences("reads"), [_reads_table(cells)]),
     ]
     return Report(findings, sections, [*_metrics(cells)])
