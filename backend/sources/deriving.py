@@ -21,7 +21,7 @@ from backend.chain.flight import EMPTY_WHEN_CANCELLED, year_and_weekday
 from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import carrier_number
 from backend.sources.airports import Airport, Lookup, airport_of, city_names
-from backend.sources.cells import LOOSE, STATES, STRICT, flag, is_zero, number, unless_empty
+from backend.sources.cells import LOOSE, STATES, STORED, STRICT, flag, is_zero, number, unless_empty
 from backend.sources.dates import beside, iso_day
 from backend.sources.kinds import CARRIER, DAY, MONTH, Reading
 from backend.sources.records import RecordBatch
@@ -93,7 +93,7 @@ class Deriver:
             departures = map(unless_empty, columns["DEP_TIME"])
             columns["CANCELLED"] = [int(time in _BLANK) for time in departures]
         columns["CANCELLED"] = list(map(self._flags.__getitem__, columns["CANCELLED"]))
-        if not self.reading.kind.is_of_ledger:
+        if self._dialect != STORED:
             self._clear_times(columns)
 
     def _dates(self, columns: dict[str, Column]) -> Column:
@@ -109,7 +109,7 @@ class Deriver:
     def _add_place(self, columns: dict[str, Column], end: str) -> None:
         """Add what a file lacks of code, city and state of an airport."""
         city, its_state, abbreviation = f"{end}_CITY_NAME", f"{end}_STATE_NM", f"{end}_STATE"
-        if end in columns and not self.reading.kind.is_of_ledger:
+        if end in columns and self._dialect != STORED:
             odd = {code: Unusable(code, _ICAO) for code in set(columns[end]) if _is_icao(code)}
             columns[end] = [odd.get(code, code) for code in columns[end]] if odd else columns[end]
             if not city_names().issuperset(columns.get(city, ())):

@@ -6,6 +6,7 @@ import pytest
 
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.sources.airports import Airport
+from backend.sources.cells import LOOSE, STORED
 from backend.sources.deriving import Deriver
 from backend.sources.kinds import reading_of
 from backend.sources.records import RecordBatch
@@ -39,7 +40,9 @@ class Derived(Source):
     def __init__(self, *rows: Mapping[str, object], order: str | None = None) -> None:
         self._rows = rows
         self._titles = tuple(rows[0])
-        self.deriver = Deriver(reading_of(self._titles), order, self._ledger)
+        reading = reading_of(self._titles)
+        dialect = STORED if reading.kind.is_of_ledger else LOOSE
+        self.deriver = Deriver(reading, order, self._ledger, dialect)
 
     @staticmethod
     def _ledger(code: str) -> Airport | None:
