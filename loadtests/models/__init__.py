@@ -1,10 +1,10 @@
-"""The performance lab's models: queueing formulas, networks, replays, simulations, statistics.
+"""Computes what the lab predicts: queueing formulas, networks, replays, simulations, statistics.
 
-They are pure: without files, clock, threads or network, which `tests/test_imports.py` checks. Where
-chance is needed, a `random.Random` is an argument, so that the same seed gives the same numbers.
-Arguments outside the domain, as too few values, are a ValueError, unless a docstring says that they
-are not checked.
-The frontend, which shows the models on a page, may import nothing else of `loadtests`.
+The models are pure: without files, clock, threads or network, which `tests/test_imports.py` checks.
+Where chance is needed, a `random.Random` is an argument, so that the same seed gives the same
+numbers. Arguments outside the domain, as too few values, are a ValueError, unless a docstring says
+that they are not checked. The frontend, which shows the models on a page, may import nothing else
+of `loadtests`.
 
     open_queue         M/G/1, M/M/m, M/G/m: means by formula, and each with its replay
     laws               the stations of closed networks, and their demands

@@ -1,4 +1,4 @@
-"""Bounds on throughput X and response time R of N customers in a closed network.
+"""Computes bounds on throughput X and response time R of N customers in a closed network.
 
 R counts the time at all stations, delays among them, but not the think time Z. Domain: N ≥ 1,
 Z ≥ 0, at least one station with a queue and a demand. Sources: P. J. Denning and J. P. Buzen, ACM
@@ -16,7 +16,7 @@ from loadtests.models.laws import Station, bottleneck, total_demand_s
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounds of X (1/s) and R (s) of `customers` customers."""
+    """Holds the bounds of X (1/s) and R (s) of `customers` customers."""
 
     customers: int
     throughput_low_per_s: float
@@ -26,18 +26,18 @@ class Bounds:
 
 
 def maximum_throughput_per_s(stations: Sequence[Station]) -> float:
-    """1/max(D/m), the throughput in 1/s that no number of customers can exceed."""
+    """Return 1/max(D/m), the throughput in 1/s that no number of customers can exceed."""
     return 1 / bottleneck(stations).least_gap_s
 
 
 def optimal_population(stations: Sequence[Station], think_time_s: float = 0.0) -> float:
-    """N_opt = (D + Z)/max(D/m), where the asymptotes cross: more customers than that must queue."""
+    """Return N_opt = (D + Z)/max(D/m), where the asymptotes cross: more customers must queue."""
     not_negative("think_time_s", think_time_s)
     return (total_demand_s(stations) + think_time_s) / bottleneck(stations).least_gap_s
 
 
 def asymptotic(stations: Sequence[Station], customers: int, think_time_s: float = 0.0) -> Bounds:
-    """X ≤ min(N/(D + Z), 1/max(D/m)) and R ≥ max(D, N·max(D/m) − Z).
+    """Return the bounds X ≤ min(N/(D + Z), 1/max(D/m)) and R ≥ max(D, N·max(D/m) − Z).
 
     These are the best case: nobody waits, or the bottleneck is always busy. The other bounds are
     the worst case: each customer waits for all others at every queue.
@@ -52,7 +52,7 @@ def asymptotic(stations: Sequence[Station], customers: int, think_time_s: float 
 
 
 def balanced_job(stations: Sequence[Station], customers: int, think_time_s: float = 0.0) -> Bounds:
-    """Balanced-job bounds, which are tighter than the asymptotic ones.
+    """Return balanced-job bounds, which are tighter than the asymptotic ones.
 
     They are the results of two networks: one whose demands are all average and one whose demands
     are all the largest. They hold where MVA does (exponential service in order of arrival, or
@@ -78,7 +78,7 @@ def balanced_job(stations: Sequence[Station], customers: int, think_time_s: floa
 def _bounds(
     customers: int, best_s: float, worst_s: float, gap_s: float, away_s: float, delay_s: float = 0.0
 ) -> Bounds:
-    """The bounds from those of R without delays, and from the gap between customers."""
+    """Return the bounds from those of R without delays, and from the gap between customers."""
     return Bounds(
         customers,
         throughput_low_per_s=customers / (worst_s + away_s),

@@ -50,5 +50,5 @@ def recorded_times(
             raise ValueError(f"{name} must be finite, but that of customer {at} is {times_s[at]}")
     if not all(map(le, arrivals_s, islice(arrivals_s, 1, None))):
         at = next(at for at, (a, b) in enumerate(pairwise(arrivals_s), start=1) if a > b)
-        told = f"customer {at} arrives at {arrivals_s[at]} after one at {arrivals_s[at - 1]}"
-        raise ValueError(f"arrivals_s must be in order, but {told}")
+        order = f"customer {at} arrives at {arrivals_s[at]} after one at {arrivals_s[at - 1]}"
+        raise ValueError(f"arrivals_s must be in order, but {order}")

@@ -1,4 +1,4 @@
-"""Confidence intervals, and the verdict on a model.
+"""Computes confidence intervals, and the verdict on a model.
 
 Response times that follow each other in a run are correlated, so an interval for independent values
 would be far too narrow. There are two honest ways (A. M. Law, Simulation Modeling and Analysis,
@@ -29,7 +29,7 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean estimated from `values` independent values, plus or minus `half_width`."""
+    """Holds a mean estimated from `values` independent values, plus or minus `half_width`."""
 
     estimate: float
     half_width: float
@@ -37,51 +37,51 @@ class Interval:
 
     @property
     def low(self) -> float:
-        """The lower end."""
+        """Return the lower end."""
         return self.estimate - self.half_width
 
     @property
     def high(self) -> float:
-        """The upper end."""
+        """Return the upper end."""
         return self.estimate + self.half_width
 
     @property
     def relative_half_width(self) -> float:
-        """The half-width as a share of the estimate. Raises ValueError for an estimate of 0."""
+        """Return the half-width as a share of the estimate. Raises ValueError if that is 0."""
         if self.estimate == 0:
             raise ValueError("an estimate of 0 has no relative half-width")
         return self.half_width / abs(self.estimate)
 
     @property
     def ends(self) -> tuple[float, float] | tuple[None, None]:
-        """The lower and the upper end; None for both if too few values make it infinitely wide."""
+        """Return the lower and the upper end; None for both if it is infinitely wide."""
         return (self.low, self.high) if math.isfinite(self.half_width) else (None, None)
 
     def covers(self, value: float) -> bool:
-        """Whether `value` lies in the interval, ends included."""
+        """Return whether `value` lies in the interval, ends included."""
         return self.low <= value <= self.high
 
     def times(self, factor: float) -> "Interval":
-        """The interval of `factor` times the mean."""
+        """Return the interval of `factor` times the mean."""
         return replace(self, estimate=factor * self.estimate, half_width=factor * self.half_width)
 
     def plus(self, value: float) -> "Interval":
-        """The interval, moved by `value`."""
+        """Return the interval, moved by `value`."""
         return replace(self, estimate=self.estimate + value)
 
 
 def confidence_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """The interval (Student's t) of the mean of two independent values or more."""
-    of = summary(values)
-    deviation = of.standard_deviation
-    t = student_t.quantile((1 + share("confidence", confidence)) / 2, of.count - 1)
-    return Interval(of.mean, t * deviation / math.sqrt(of.count), of.count)
+    """Return the interval (Student's t) of the mean of two independent values or more."""
+    sample = summary(values)
+    error = sample.standard_deviation / math.sqrt(sample.count)
+    t = student_t.quantile((1 + share("confidence", confidence)) / 2, sample.count - 1)
+    return Interval(sample.mean, t * error, sample.count)
 
 
 def clustered_interval(
     values: Sequence[float], clusters: Sequence[Hashable], confidence: float = CONFIDENCE
 ) -> Interval:
-    """The interval of the mean of values that are independent only if their clusters differ.
+    """Return the interval of the mean of values that are independent only between clusters.
 
     Each value has the same weight; with clusters of one size it is the interval of their means.
     Source: K.-Y. Liang and S. L. Zeger, Biometrika 73 (1986), with t for clusters − 1 degrees of
@@ -98,7 +98,7 @@ def clustered_interval(
 
 
 def batch_means(values: Sequence[float], batches: int = BATCHES) -> Interval:
-    """The interval of the mean of one run, from the means of `batches` equal parts of it.
+    """Return the interval of the mean of a run, from the means of `batches` equal parts of it.
 
     The remainder of the division is left out at the beginning, where a run is least settled.
     """
@@ -112,7 +112,7 @@ def batch_means(values: Sequence[float], batches: int = BATCHES) -> Interval:
 
 
 def mean_over_runs(runs: Sequence[Sequence[float]], batches: int = BATCHES) -> Interval:
-    """The interval of the mean of values of runs: over the runs, or from batches of a single one.
+    """Return the interval of the mean over runs, or from batches of a single run.
 
     Each run has the same weight. A single run of fewer values than `batches` has as many batches.
     """
@@ -123,21 +123,21 @@ def mean_over_runs(runs: Sequence[Sequence[float]], batches: int = BATCHES) -> I
 
 
 def warm_up_of(arrivals: int, least: int = WARM_UP_ARRIVALS) -> int:
-    """How many of the first arrivals of a run do not count: max(`least`, 10 %)."""
+    """Return how many of the first arrivals of a run do not count: max(`least`, 10 %)."""
     return max(least, math.ceil(arrivals / WARM_UP_SHARE))
 
 
-def wilson(held: float, of: int) -> tuple[float, float]:
-    """The 95 % interval of a share: `held` of so many (E. B. Wilson, 1927)."""
+def wilson(held: float, total: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share: `held` of `total` (E. B. Wilson, 1927)."""
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-    part, shrink = held / of, 1 + z * z / of
-    middle = (part + z * z / (2 * of)) / shrink
-    half = z * math.sqrt(part * (1 - part) / of + z * z / (4 * of * of)) / shrink
+    part, shrink = held / total, 1 + z * z / total
+    middle = (part + z * z / (2 * total)) / shrink
+    half = z * math.sqrt(part * (1 - part) / total + z * z / (4 * total * total)) / shrink
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
 class Verdict(StrEnum):
-    """What a measurement says about a model."""
+    """Names what a measurement says about a model."""
 
     AGREES = "agrees"
     DISAGREES = "disagrees"
@@ -145,7 +145,7 @@ class Verdict(StrEnum):
 
 
 def verdict(difference: Interval, predicted: float, tolerance: float = TOLERANCE) -> Verdict:
-    """Whether the interval of measured − predicted is small compared with `predicted`.
+    """Return whether the interval of measured − predicted is small compared with `predicted`.
 
     It agrees if it lies wholly within ±tolerance·predicted, and disagrees if wholly outside. The
     tolerance is fixed before the run.

@@ -19,8 +19,8 @@ real servers with intervals one saw the first and none the second.
 
 What the server does beside its services is one entry, AROUND: of 14 ledgers of real servers none
 could tell order, connecting and receiving apart, and whether service is in order is a verdict of
-its own. If it told nothing, or shares itself among requests, then what differs in its services is
-in that entry, too: SERVER.
+its own. If it reports no times, or shares itself among requests, then what differs in its services
+is in that entry, too: SERVER.
 """
 
 from collections import defaultdict
@@ -46,7 +46,7 @@ HISTORY = 1500  # arrivals before the run, from which several servers become as 
 
 
 class Cause(StrEnum):
-    """A cause of a gap, in the order of replacement, and by what it is replaced."""
+    """Names the causes of a gap, in the order of replacement, and by what they are replaced."""
 
     SERVER = "the server, not split"
     AROUND = "order, connecting, receiving"  # in order of arrival, with the times of each request
@@ -60,11 +60,11 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What was recorded of a run: one value for each request, in order of the intended arrival.
+    """Holds what was recorded of a run: a value for each request, by the intended arrival.
 
     services_s: how long it kept the server, with all that comes on top of the server's own time.
-    is_told: they are from its own times, not from those it was asked for. skipped: requests at the
-    beginning that do not count.
+    is_reported: they are from times that the server reported, not from those it was asked for.
+    skipped: requests at the beginning that do not count.
     """
 
     intended_s: Sequence[float]
@@ -72,7 +72,7 @@ class Recorded:
     done_s: Sequence[float]
     services_s: Sequence[float]
     skipped: int = 0
-    is_told: bool = False
+    is_reported: bool = False
 
     def __post_init__(self) -> None:
         known = self.intended_s, self.sent_s, self.done_s, self.services_s
@@ -83,7 +83,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """What calibrations with one customer say about a request.
+    """Holds what calibrations with one customer say about a request.
 
     mean_s, variance_s2: of the response time. drift: mean of services_s (see `Recorded`) by the
     calibration after the run over that by the one before it, less 1; None if it is not known.
@@ -101,7 +101,7 @@ class Calibrated:
 
     @property
     def busy_s(self) -> float:
-        """The mean time for which a request keeps the server."""
+        """Return the mean time in s for which a request keeps the server."""
         return self.mean_s - self.delay_s
 
 
@@ -110,7 +110,7 @@ Account = Mapping[Cause, float]  # entries in s, without causes that cannot be t
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The queue of the prediction. predicted_s: the mean response time by its formula."""
+    """Describes the queue of the prediction. predicted_s: its mean response time by the formula."""
 
     rate_per_s: float
     predicted_s: float
@@ -119,18 +119,18 @@ class Model:
 
 
 def account(run: Recorded, calibrated: Calibrated, model: Model, rng: Random) -> Account:
-    """The entries of a run, which sum to its measured mean less the predicted one."""
+    """Return the entries (s) of a run, which sum to its measured mean less the predicted one."""
     replays = _Replays(run, calibrated, model, rng)
     levels = [*replays.of_server(), *replays.of_services(), (Cause.SAMPLING, model.predicted_s)]
-    found = defaultdict[Cause, float](float)
+    entries_s = defaultdict[Cause, float](float)
     for (cause, mean_s), (_, following_s) in pairwise(levels):
-        found[cause] += mean_s - following_s
-    return {cause: found[cause] for cause in Cause if cause in found}
+        entries_s[cause] += mean_s - following_s
+    return {cause: entries_s[cause] for cause in Cause if cause in entries_s}
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The entries over runs (s), and the interval of the gap that they sum to.
+    """Holds the entries over runs (s), and the interval of the gap that they sum to.
 
     runs, calibrations: how many. intervals: all hold together with CONFIDENCE, the gap's with
     CONFIDENCE alone; there are none if there are too few calibrations.
@@ -144,7 +144,7 @@ class Ledger:
 
 
 def ledger(accounts: Sequence[Account], calibrations: Sequence[Hashable]) -> Ledger:
-    """The means of the entries of runs at one load, each with the same weight.
+    """Return the means of the entries of runs at one load, each with the same weight.
 
     calibrations: of each run, what names the calibration before it. Runs that share one are not
     independent, so the unit of replication is the calibration, and of fewer than LEAST_VALUES there
@@ -153,22 +153,25 @@ def ledger(accounts: Sequence[Account], calibrations: Sequence[Hashable]) -> Led
     CONFIDENCE (C. E. Bonferroni, 1936), however entries depend on each other.
     """
     runs, units = count("the number of runs", len(accounts)), len(set(calibrations))
-    causes = [cause for cause in Cause if any(cause in of for of in accounts)]
-    values = {cause: [of.get(cause, 0.0) for of in accounts] for cause in causes}
-    entries_s = {cause: mean_of(of) for cause, of in values.items()}
+    causes = [cause for cause in Cause if any(cause in entries_s for entries_s in accounts)]
+    by_cause = {cause: [run_s.get(cause, 0.0) for run_s in accounts] for cause in causes}
+    means_s = {cause: mean_of(values_s) for cause, values_s in by_cause.items()}
     if units < LEAST_VALUES:
-        return Ledger(runs, units, entries_s)
-    gap = clustered_interval([sum(of.values()) for of in accounts], calibrations)
-    each = 1 - (1 - CONFIDENCE) / len(causes)
-    joint = {cause: clustered_interval(of, calibrations, each) for cause, of in values.items()}
-    return Ledger(runs, units, entries_s, gap, joint)
+        return Ledger(runs, units, means_s)
+    gap = clustered_interval([sum(run_s.values()) for run_s in accounts], calibrations)
+    joint = 1 - (1 - CONFIDENCE) / len(causes)
+    intervals = {
+        cause: clustered_interval(values_s, calibrations, joint)
+        for cause, values_s in by_cause.items()
+    }
+    return Ledger(runs, units, means_s, gap, intervals)
 
 
 _Levels = Iterator[tuple[Cause, float]]  # what is replaced next, and the mean response before it
 
 
 class _Replays:
-    """The replays of a run. services_s: those that are left of the server, after `of_server`."""
+    """Replays a run. services_s: those that are left of the server, after `of_server`."""
 
     def __init__(self, run: Recorded, calibrated: Calibrated, model: Model, rng: Random) -> None:
         self._run, self._calibrated, self._model, self._rng = run, calibrated, model, rng
@@ -180,16 +183,16 @@ class _Replays:
         self._services_s = [time_s / slower for time_s in run.services_s]
 
     def of_server(self) -> _Levels:
-        """The means before each of the server's own causes is replaced."""
+        """Yield the means (s) before each of the server's own causes is replaced."""
         run = self._run
         measured_s = mean_of(list(map(sub, run.done_s, run.intended_s))[run.skipped :])
-        yield Cause.AROUND if run.is_told else Cause.SERVER, measured_s
+        yield Cause.AROUND if run.is_reported else Cause.SERVER, measured_s
         yield Cause.DISPATCH, self._replayed_s(run.sent_s, run.services_s)
         if self._calibrated.drift is not None:
             yield Cause.DRIFT, self._replayed_s(run.intended_s, run.services_s)
 
     def of_services(self) -> _Levels:
-        """The means before services are replaced by those of the formula, and then arrivals."""
+        """Yield the means (s) before the services, and then the arrivals, are replaced."""
         known, arrivals_s = self._calibrated, self._run.intended_s
         yield Cause.SERVICE_MEAN, self._replayed_s(arrivals_s, self._services_s)
         scale = known.busy_s / mean_of(self._services_s)
@@ -213,7 +216,7 @@ class _Replays:
         services_s: Sequence[float],
         past: Sequence[tuple[float, float]] = (),
     ) -> float:
-        """The mean response time of a replay, from the intended arrival.
+        """Return the mean response time (s) of a replay, from the intended arrival.
 
         past: arrival and service time of customers before these.
         """
@@ -221,13 +224,13 @@ class _Replays:
         times_s = [at_s for at_s, _ in past] + [arrivals_s[n] for n in order]
         needs_s = [for_s for _, for_s in past] + [services_s[n] for n in order]
         responses_s = self._model.discipline(times_s, needs_s)[len(past) :]
-        found = [self._calibrated.delay_s] * len(order)
+        totals_s = [self._calibrated.delay_s] * len(order)
         for n, response_s in zip(order, responses_s, strict=True):
-            found[n] += arrivals_s[n] - self._run.intended_s[n] + response_s
-        return mean_of(found[self._run.skipped :])
+            totals_s[n] += arrivals_s[n] - self._run.intended_s[n] + response_s
+        return mean_of(totals_s[self._run.skipped :])
 
     def _past(self, services_s: Sequence[float]) -> list[tuple[float, float]]:
-        """The customers of a queue that has run forever when the run begins.
+        """Draw the customers of a queue that has run forever when the run begins.
 
         It begins with its first arrival, and arrivals see what an observer at any time sees
         (R. W. Wolff, 1982). The work before a single server is then that of n residual services
@@ -247,10 +250,10 @@ class _Replays:
 
 
 def _stretched(times_s: Sequence[float], deviation_s: float) -> list[float]:
-    """Times of the same mean and this standard deviation; times that are all alike alternate."""
-    found = summary(times_s)
-    present_s = sqrt(found.squares / found.count)
-    if present_s <= _ALIKE * found.mean:
-        return [max(0.0, found.mean + (-1) ** n * deviation_s) for n in range(len(times_s))]
-    by = deviation_s / present_s
-    return [max(0.0, found.mean + by * (time_s - found.mean)) for time_s in times_s]
+    """Return times of the same mean and this standard deviation; times all alike alternate."""
+    sample = summary(times_s)
+    present_s = sqrt(sample.squares / sample.count)
+    if present_s <= _ALIKE * sample.mean:
+        return [max(0.0, sample.mean + (-1) ** n * deviation_s) for n in range(len(times_s))]
+    factor = deviation_s / present_s
+    return [max(0.0, sample.mean + factor * (time_s - sample.mean)) for time_s in times_s]

@@ -1,4 +1,4 @@
-"""Exact mean value analysis of a closed network with one class of customers.
+"""Analyses the mean values of a closed network with one class of customers, exactly.
 
 It is the solver of `networks` for one class, and says for which service that is exact. With less
 variable service in order of arrival, networks do better.
@@ -20,7 +20,7 @@ BALANCED = (
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The means of a closed network with `customers` customers.
+    """Holds the means of a closed network with `customers` customers.
 
     throughput_per_s: X, rounds per second. response_time_s: R, the time at all stations in one
     round, without think time. thinking: X·Z, the mean number of customers who think.
@@ -33,14 +33,14 @@ class Solution:
     stations: tuple[AtStation, ...]
 
     def at(self, name: str) -> AtStation:
-        """The station called `name`. Raises KeyError if there is none."""
+        """Return the station called `name`. Raises KeyError if there is none."""
         return {station.name: station for station in self.stations}[name]
 
 
 def solve(
     stations: Sequence[Station], most_customers: int, think_time_s: float = 0.0
 ) -> tuple[Solution, ...]:
-    """The solutions for 1, 2 … `most_customers` customers who think for `think_time_s` (Z ≥ 0)."""
+    """Return the solutions for 1 to `most_customers` customers who think for Z = `think_time_s`."""
     count("most_customers", most_customers)
     not_negative("think_time_s", think_time_s)
     names = [station.name for station in stations]
@@ -70,7 +70,7 @@ def _solution(stations: Sequence[Station], state: networks.State, think_time_s: 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A closed network with 1, 2 … N customers, and its bounds.
+    """Holds the solutions of a closed network with 1, 2 … N customers, and its bounds.
 
     balanced: empty if a station has several servers.
     """
@@ -83,27 +83,27 @@ class Curve:
 
     @property
     def last(self) -> Solution:
-        """The solution for the most customers."""
+        """Return the solution for the most customers."""
         return self.solutions[-1]
 
     @property
     def bottleneck(self) -> Station:
-        """The station that limits the throughput."""
+        """Return the station that limits the throughput."""
         return bottleneck(self.stations)
 
     @property
     def demand_s(self) -> float:
-        """The service time of a round at all stations."""
+        """Return the service time in s of a round at all stations."""
         return total_demand_s(self.stations)
 
     @property
     def most_throughput_per_s(self) -> float:
-        """The throughput that no number of customers can exceed."""
+        """Return the throughput that no number of customers can exceed."""
         return bounds.maximum_throughput_per_s(self.stations)
 
     @property
     def optimal_population(self) -> float:
-        """N_opt: more customers than that must queue."""
+        """Return N_opt: more customers than that must queue."""
         return bounds.optimal_population(self.stations, self.think_time_s)
 
     def rows(self) -> list[dict[str, float]]:
@@ -125,7 +125,7 @@ class Curve:
 
 
 def curve(stations: Sequence[Station], most_customers: int, think_time_s: float = 0.0) -> Curve:
-    """The network with 1, 2 … `most_customers` customers. Raises ValueError if nothing limits X."""
+    """Return the curve up to `most_customers` customers. Raises ValueError if nothing limits X."""
     populations = range(1, most_customers + 1)
     is_single = not any(station.is_multi for station in stations)
     return Curve(

@@ -43,7 +43,7 @@ Rates = tuple[float, ...] | None  # α(1), α(2) … of a station, the last for 
 
 @dataclass(frozen=True, slots=True)
 class CustomerClass:
-    """A class of customers: closed, with a number and a think time, or open, with an arrival rate.
+    """Describes customers of a closed class (a number, a think time) or an open one (a rate).
 
     customers: N of a closed class, 0 of an open one. think_time_s: Z. rate_per_s: λ.
     """
@@ -63,13 +63,13 @@ class CustomerClass:
 
     @property
     def is_open(self) -> bool:
-        """Whether its customers come from outside and leave again."""
+        """Return whether its customers come from outside and leave again."""
         return self.customers == 0
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceStation:
-    """A station, with the demand D = V·S in seconds of each class, in the order of the classes.
+    """Describes a station by the demand D = V·S in s of each class, in the order of the classes.
 
     rates: how many times as fast as with one customer it works with 1, 2 … of them; the last holds
     for all more. None is a delay, where nobody waits.
@@ -89,7 +89,7 @@ class ServiceStation:
 
 
 def of_servers(servers: int) -> tuple[float, ...]:
-    """The rates of `servers` equal servers with one queue."""
+    """Return the rates of `servers` equal servers with one queue."""
     return tuple(float(n) for n in range(1, count("servers", servers) + 1))
 
 
@@ -98,7 +98,7 @@ def of_servers(servers: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The means of closed classes with so many customers each.
+    """Holds the means of closed classes with so many customers each.
 
     throughputs_per_s: X of each class. residences_s: R of each station, of each class.
     queues: mean customers of each station. idle: p(0), p(1) … of the stations that need it.
@@ -117,7 +117,7 @@ _Without = dict[frozenset[int], list[tuple[float, ...]]]  # stations left out ->
 def closed_states(
     stations: Sequence[ServiceStation], thinks_s: Sequence[float], customers: Sequence[int]
 ) -> Iterator[State]:
-    """The states of all populations up to `customers` in each class, that one last.
+    """Return the states of all populations up to `customers` in each class, that one last.
 
     Raises ValueError if it takes too many steps, or a class has a round that takes no time.
     """
@@ -145,7 +145,7 @@ def _states(
     left_out: frozenset[int],
     known: _Without,
 ) -> Iterator[State]:
-    """The states without the stations of the numbers `left_out`, which have no customers."""
+    """Yield the states without the stations of the numbers `left_out`, which have no customers."""
     there = [at for at in range(len(stations)) if at not in left_out]
     dependent = [at for at in there if _depends(stations[at])]
     for names in (left_out | {at} for at in dependent):
@@ -187,7 +187,7 @@ def _states(
 
 
 def _residence_s(station: ServiceStation, r: int, queue: float, idle: Sequence[float]) -> float:
-    """R_r of a station with this queue and these probabilities, as an arriving customer meets."""
+    """Return R_r of a station whose queue and probabilities an arriving customer meets."""
     demand_s, rates = station.demands_s[r], station.rates
     if rates is None:
         return demand_s
@@ -206,7 +206,7 @@ def _idle(
     x: Sequence[float],
     x_without: Sequence[float],
 ) -> tuple[float, ...]:
-    """p(j) of a station for j below its number of rates. before: the states without one customer.
+    """Return p(j) of a station for j below its number of rates. before: a customer less.
 
     A class that passes no other station in any time (X infinite) changes nothing here.
     """
@@ -230,7 +230,7 @@ def _idle(
 
 @dataclass(frozen=True, slots=True)
 class AtStation:
-    """The means of a class at a station. residence_time_s: R of all its visits. customers: Q = X·R.
+    """Holds the means of a class at a station. residence_time_s: R of all visits. customers: X·R.
 
     utilisation: X·D over the highest rate, its share of all servers; of a delay X·D, those in it.
     """
@@ -243,7 +243,7 @@ class AtStation:
 
 @dataclass(frozen=True, slots=True)
 class ClassMeans:
-    """The means of a class. response_time_s: R, at all stations, without the think time."""
+    """Holds the means of a class. response_time_s: R, at all stations, without the think time."""
 
     name: str
     throughput_per_s: float
@@ -255,7 +255,7 @@ class ClassMeans:
 def solve(
     classes: Sequence[CustomerClass], stations: Sequence[ServiceStation]
 ) -> tuple[ClassMeans, ...]:
-    """The means of all classes, in their order.
+    """Return the means of all classes, in their order.
 
     Raises ValueError if open classes bring more work than a station can do, or as `closed_states`.
     """
@@ -274,8 +274,8 @@ def solve(
         rows = []
         for k, station in enumerate(stations):
             if group.is_open:
-                each = beside[k].open_customers(last.queues[k], last.idle[k])
-                stay_s = station.demands_s[at] * each
+                per_demand = beside[k].open_customers(last.queues[k], last.idle[k])
+                stay_s = station.demands_s[at] * per_demand
             else:
                 stay_s = last.residences_s[k][closed.index(at)]
             used = x * station.demands_s[at] / max(station.rates or (1.0,))
@@ -286,7 +286,7 @@ def solve(
 
 
 def _open_shares(classes: Sequence[CustomerClass], station: ServiceStation) -> list[float]:
-    """λ·D of each open class at a station."""
+    """Return λ·D of each open class at a station."""
     both = zip(classes, station.demands_s, strict=True)
     shares = [group.rate_per_s * demand_s for group, demand_s in both if group.is_open]
     if station.rates and sum(shares) > MOST_LOAD * station.rates[-1]:
@@ -298,7 +298,7 @@ def _open_shares(classes: Sequence[CustomerClass], station: ServiceStation) -> l
 
 
 class _Beside:
-    """A station as closed customers see it beside open ones that bring `load` = Σ λ·D.
+    """Shows a station as closed customers see it beside open ones that bring `load` = Σ λ·D.
 
     rates: α'. The last of them holds for all more, as the station's own do.
     """
@@ -313,7 +313,7 @@ class _Beside:
             self.rates = (*(rate * a / b for rate, (a, b) in pairs), self._own[-1] - load)
 
     def _sums(self, n: int) -> tuple[float, float]:
-        """S(n), and the mean number of open customers over the load."""
+        """Return S(n), and the mean number of open customers over the load."""
         term, total, first, i = 1.0, 1.0, 0.0, 0
         while term > _LEAST_TERM * total or n + i < len(self._own):
             i += 1
@@ -323,7 +323,7 @@ class _Beside:
         return total, first / total / self._load
 
     def open_customers(self, queue: float, idle: Sequence[float]) -> float:
-        """Q/(λ·D) of any open class, beside closed ones with this mean and these probabilities.
+        """Return Q/(λ·D) of open classes beside closed ones with this mean and probabilities.
 
         Beside n closed ones it is (n + 1)/(α − Σ λ·D), if α is the last rate from n + 1 on.
         """

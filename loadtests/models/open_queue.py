@@ -1,4 +1,4 @@
-"""Open queues with Poisson arrivals: their means by formula, and each with its replay.
+"""Computes the means of open queues with Poisson arrivals by formula, and replays them.
 
 M/G/1 in order of arrival or with processor sharing, M/M/m, and approximately M/G/m. Domain: λ ≥ 0,
 E[S] > 0, σ² ≥ 0, m ≥ 1 and ρ = λ·E[S]/m < 1; for ρ ≥ 1 the ValueError is Unstable. Customers are
@@ -21,7 +21,7 @@ _ROUNDING = 1e-12
 
 
 class Unstable(ValueError):
-    """More work arrives than the servers can do, so the queue grows without end."""
+    """Says that more work arrives than the servers can do, so the queue grows without end."""
 
     def __init__(self, arrival_rate_per_s: float, service_time_s: float, servers: int) -> None:
         several = "one server" if servers == 1 else f"{servers} servers"
@@ -35,7 +35,7 @@ class Unstable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SteadyState:
-    """The means of an open queue in the long run.
+    """Holds the means of an open queue in the long run.
 
     arrival_rate_per_s: λ. service_time_s: E[S]. servers: m. utilisation: ρ, of each server.
     waiting_time_s: E[W], without service.
@@ -49,22 +49,22 @@ class SteadyState:
 
     @property
     def response_time_s(self) -> float:
-        """E[R] = E[W] + E[S], in seconds."""
+        """Return E[R] = E[W] + E[S], in seconds."""
         return self.waiting_time_s + self.service_time_s
 
     @property
     def customers(self) -> float:
-        """E[N] = λ·E[R], the customers that wait or are in service (Little's law)."""
+        """Return E[N] = λ·E[R], the customers that wait or are in service (Little's law)."""
         return self.arrival_rate_per_s * self.response_time_s
 
     @property
     def customers_waiting(self) -> float:
-        """E[Nq] = λ·E[W], the customers that wait (Little's law)."""
+        """Return E[Nq] = λ·E[W], the customers that wait (Little's law)."""
         return self.arrival_rate_per_s * self.waiting_time_s
 
 
 def utilisation(arrival_rate_per_s: float, service_time_s: float, servers: int = 1) -> float:
-    """ρ = λ·E[S]/m of a stable queue; Unstable also if it is below 1 by rounding alone, 1e-12."""
+    """Return ρ = λ·E[S]/m. Raises Unstable if it is not below 1 by more than rounding, 1e-12."""
     not_negative("arrival_rate_per_s", arrival_rate_per_s)
     positive("service_time_s", service_time_s)
     count("servers", servers)
@@ -75,19 +75,19 @@ def utilisation(arrival_rate_per_s: float, service_time_s: float, servers: int =
 
 
 def maximum_rate_per_s(service_time_s: float) -> float:
-    """L = 1/E[S], the rate (1/s) that one server cannot exceed; the study's loads are shares."""
+    """Return L = 1/E[S], the rate (1/s) that one server cannot exceed."""
     return 1 / positive("service_time_s", service_time_s)
 
 
 def variance_s2(service_time_s: float, cv: float) -> float:
-    """σ² = (cv·E[S])², in s², of service times with this coefficient of variation."""
+    """Return σ² = (cv·E[S])², in s², of service times with this coefficient of variation."""
     return (not_negative("cv", cv) * positive("service_time_s", service_time_s)) ** 2
 
 
 def mg1(
     arrival_rate_per_s: float, service_time_s: float, service_variance_s2: float
 ) -> SteadyState:
-    """M/G/1, FCFS: E[W] = λ·E[S²]/(2(1−ρ)) with E[S²] = σ² + E[S]² (Pollaczek and Khinchine).
+    """Solve M/G/1, FCFS: E[W] = λ·E[S²]/(2(1−ρ)), E[S²] = σ² + E[S]² (Pollaczek and Khinchine).
 
     The study prints (ρ + λμσ²)/(2(μ−λ)), which is the same with μ = 1/E[S].
     """
@@ -99,7 +99,7 @@ def mg1(
 
 
 def mg1_ps(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
-    """M/G/1 with processor sharing: E[R] = E[S]/(1−ρ), whatever the distribution of service.
+    """Solve M/G/1 with processor sharing: E[R] = E[S]/(1−ρ), whatever the law of service.
 
     There is no queue: W is R − S, how much longer a customer stays than it would alone, and Nq the
     customers that this adds. The means are those of M/M/1, where E[R] = 1/(μ−λ) (insensitivity).
@@ -111,13 +111,13 @@ def mg1_ps(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
 
 @dataclass(frozen=True, slots=True)
 class MultiServer(SteadyState):
-    """The steady state of M/M/m. p_wait: the probability that a customer must wait, Erlang's C."""
+    """Holds the steady state of M/M/m. p_wait: the probability to have to wait, Erlang's C."""
 
     p_wait: float
 
 
 def mmm(arrival_rate_per_s: float, service_time_s: float, servers: int) -> MultiServer:
-    """M/M/m: E[W] = C·E[S]/(m(1−ρ)), with Erlang's C and a = λ·E[S] customers in service.
+    """Solve M/M/m: E[W] = C·E[S]/(m(1−ρ)), with Erlang's C and a = λ·E[S] customers in service.
 
     The report on MariaDB prints this with (1−ρ)^{2m!} in place of (1−ρ)²·m! by mistake.
     """
@@ -140,15 +140,16 @@ def mmm(arrival_rate_per_s: float, service_time_s: float, servers: int) -> Multi
 def mgm_allen_cunneen(
     arrival_rate_per_s: float, service_time_s: float, cv: float, servers: int
 ) -> SteadyState:
-    """M/G/m by Allen and Cunneen: E[W] of M/M/m times (1 + cv²)/2; exact for m = 1 and cv = 1."""
-    of = mmm(arrival_rate_per_s, service_time_s, servers)
-    waiting_time_s = of.waiting_time_s * (1 + not_negative("cv", cv) ** 2) / 2
-    return SteadyState(arrival_rate_per_s, service_time_s, servers, of.utilisation, waiting_time_s)
+    """Solve M/G/m by Allen and Cunneen: E[W] of M/M/m times (1 + cv²)/2, exact if m or cv is 1."""
+    exponential = mmm(arrival_rate_per_s, service_time_s, servers)
+    waiting_time_s = exponential.waiting_time_s * (1 + not_negative("cv", cv) ** 2) / 2
+    rho = exponential.utilisation
+    return SteadyState(arrival_rate_per_s, service_time_s, servers, rho, waiting_time_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """`servers` servers. is_shared: all customers share them, none waits; else order of arrival."""
+    """Serves with `servers` servers, in order of arrival or, if is_shared, all at once."""
 
     servers: int = 1
     is_shared: bool = False
@@ -158,11 +159,11 @@ class Queue:
 
     @property
     def name(self) -> str:
-        """Its name in Kendall's notation."""
+        """Return its name in Kendall's notation."""
         return f"M/G/{self.servers}{'-PS' if self.is_shared else ''}"
 
     def steady(self, arrival_rate_per_s: float, service_time_s: float, cv: float) -> SteadyState:
-        """Its means in the long run, with Poisson arrivals. cv: that of the service times.
+        """Return its means in the long run, with Poisson arrivals. cv: of the service times.
 
         Exact, but for several servers in order of arrival (Allen and Cunneen). With sharing, the
         means are those of exponential times (insensitivity).
@@ -174,7 +175,7 @@ class Queue:
         return mgm_allen_cunneen(arrival_rate_per_s, service_time_s, cv, self.servers)
 
     def replayed_s(self, arrivals_s: Sequence[float], services_s: Sequence[float]) -> list[float]:
-        """The response times of these arrivals, see `replay`."""
+        """Return the response times (s) of these arrivals, as `replay` computes them."""
         if self.is_shared:
             return replay.processor_sharing(arrivals_s, services_s, self.servers)
         return replay.multi_server(arrivals_s, services_s, self.servers)

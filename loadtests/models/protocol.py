@@ -22,7 +22,7 @@ from loadtests.models.sample_statistics import summary
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """`runs` runs of `duration_s` seconds, each from an empty system."""
+    """Describes `runs` runs of `duration_s` seconds, each from an empty system."""
 
     duration_s: float
     runs: int
@@ -33,7 +33,7 @@ class Protocol:
 
 
 class Run(NamedTuple):
-    """The results of a run: arrivals, and their mean response time."""
+    """Holds the results of a run: arrivals, and their mean response time."""
 
     arrivals: int
     mean_s: float
@@ -41,11 +41,11 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The results to expect of experiments by a protocol.
+    """Holds the results to expect of experiments by a protocol.
 
     arrivals: mean number per run. pooled_s: mean over all requests. mean_s: mean of the run means;
     standard_error_s: its standard error. low_s, high_s: an experiment's result lies between these
-    with the probability that was asked for.
+    with the confidence of `expectation`.
     """
 
     arrivals: float
@@ -56,7 +56,7 @@ class Expectation:
     high_s: float
 
     def covers(self, measured_s: float) -> bool:
-        """Whether an experiment's result lies in the expected range."""
+        """Return whether an experiment's result lies in the expected range."""
         return self.low_s <= measured_s <= self.high_s
 
 

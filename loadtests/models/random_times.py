@@ -1,4 +1,4 @@
-"""Random times, drawn with the `random.Random` of the caller: arrivals, and services.
+"""Draws random times, arrivals and services, with the `random.Random` of the caller.
 
 Arrivals of an open workload are a Poisson process, or at equal gaps: either so many, or all before
 a time. A distribution of service times has a mean in seconds, a coefficient of variation cv
@@ -17,7 +17,7 @@ from loadtests.models.domain import not_negative, positive
 def poisson_times(
     rate_per_s: float, rng: Random, *, count: int | None = None, until_s: float | None = None
 ) -> list[float]:
-    """Arrival times of a Poisson process: independent exponential gaps of mean 1/rate."""
+    """Return arrival times of a Poisson process: independent exponential gaps of mean 1/rate."""
     rate = positive("rate_per_s", rate_per_s)
     return _until((rng.expovariate(rate) for _ in repeat(None)), count, until_s)
 
@@ -25,7 +25,7 @@ def poisson_times(
 def deterministic_times(
     rate_per_s: float, *, count: int | None = None, until_s: float | None = None
 ) -> list[float]:
-    """Arrival times at equal gaps of 1/rate, the first one gap after the start."""
+    """Return arrival times at equal gaps of 1/rate, the first one gap after the start."""
     gap_s = 1 / positive("rate_per_s", rate_per_s)
     return _until(repeat(gap_s), count, until_s)
 
@@ -40,7 +40,7 @@ def _until(gaps_s: Iterator[float], count: int | None, until_s: float | None) ->
 
 
 def gamma_time_s(mean_s: float, cv: float, rng: Random) -> float:
-    """A gamma distributed time: shape 1/cv², scale E[S]·cv². The mean and cv are not checked."""
+    """Draw a gamma distributed time: shape 1/cv², scale E[S]·cv². Mean and cv are not checked."""
     if cv == 0:
         return mean_s
     if cv == 1:
@@ -50,10 +50,7 @@ def gamma_time_s(mean_s: float, cv: float, rng: Random) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Gamma:
-    """Gamma distributed, as mean and cv alone do not determine the shape.
-
-    At cv = 0 it is always the same time, at cv = 1 exponential.
-    """
+    """Draws gamma distributed times: always the same at cv = 0, exponential ones at cv = 1."""
 
     mean_s: float
     cv: float
@@ -63,5 +60,5 @@ class Gamma:
         not_negative("cv", self.cv)
 
     def draw(self, rng: Random) -> float:
-        """One service time in seconds."""
+        """Draw a service time in seconds."""
         return gamma_time_s(self.mean_s, self.cv, rng)

@@ -19,14 +19,14 @@ LOAD_TIME_CONSTANT_S = 60.0  # that of the first of Linux's three load averages
 
 
 class Step(NamedTuple):
-    """The number of customers in the system from `time_s` until the next step."""
+    """Holds the number of customers in the system from `time_s` until the next step."""
 
     time_s: float
     customers: int
 
 
 def customers_over_time(arrivals_s: Sequence[float], departures_s: Sequence[float]) -> list[Step]:
-    """The steps of N(t), the first at the first arrival; before it, and after the last, N is 0."""
+    """Return the steps of N(t), the first at the first arrival; before and after them N is 0."""
     recorded_times(arrivals_s, departures_s, "departures_s")
     for customer, (arrival_s, departure_s) in enumerate(zip(arrivals_s, departures_s, strict=True)):
         if departure_s < arrival_s:
@@ -40,18 +40,18 @@ def customers_over_time(arrivals_s: Sequence[float], departures_s: Sequence[floa
 
 
 def customers_at(steps: Sequence[Step], time_s: float) -> int:
-    """N at `time_s`."""
+    """Return N at `time_s`."""
     after = bisect_right(steps, time_s, key=lambda step: step.time_s)
     return steps[after - 1].customers if after else 0
 
 
 def peak_customers(steps: Sequence[Step]) -> int:
-    """The most customers at once; 0 if there never was one."""
+    """Return the most customers at once; 0 if there never was any."""
     return max((step.customers for step in steps), default=0)
 
 
 def mean_customers(steps: Sequence[Step], from_s: float, until_s: float) -> float:
-    """The time average of N from `from_s` to `until_s`."""
+    """Return the time average of N from `from_s` to `until_s`."""
     if not from_s < until_s:
         raise ValueError(f"the window from {from_s} s to {until_s} s is empty")
     areas = (
@@ -64,7 +64,7 @@ def mean_customers(steps: Sequence[Step], from_s: float, until_s: float) -> floa
 def load_average(
     steps: Sequence[Step], duration_s: float, servers: int = 1
 ) -> list[tuple[float, float]]:
-    """The load average of a machine on which only the customers in service run: times and values.
+    """Return times (s) and load averages of a machine where only customers in service run.
 
     Every LOAD_SAMPLE_S the average moves towards the number in service by the share
     1 − exp(−sample/time constant), as in Linux; it starts at 0. The time constant is fixed, so

@@ -19,7 +19,7 @@ Discipline = Callable[[Sequence[float], Sequence[float]], list[float]]  # such a
 def _both(
     arrivals_s: Sequence[float], services_s: Sequence[float], servers: int = 1
 ) -> Iterator[tuple[float, float]]:
-    """Arrival and service time of each customer, after all have been checked."""
+    """Return arrival and service time of each customer, after all have been checked."""
     recorded_times(arrivals_s, services_s)
     count("servers", servers)
     not_negative("the least of services_s", min(services_s, default=0.0))
@@ -27,7 +27,7 @@ def _both(
 
 
 def fcfs(arrivals_s: Sequence[float], services_s: Sequence[float]) -> list[float]:
-    """One server, first come, first served (D. V. Lindley's recursion, 1952)."""
+    """Serve by one server, first come, first served (D. V. Lindley's recursion, 1952)."""
     responses_s, free_s = [], -inf
     for arrival_s, service_s in _both(arrivals_s, services_s):
         begun_s = arrival_s if arrival_s > free_s else free_s  # noqa: FURB136  max() is slow
@@ -39,9 +39,10 @@ def fcfs(arrivals_s: Sequence[float], services_s: Sequence[float]) -> list[float
 def multi_server(
     arrivals_s: Sequence[float], services_s: Sequence[float], servers: int
 ) -> list[float]:
-    """`servers` servers, one queue, first come, first served: the first free server takes the next.
+    """Serve by several servers from one queue, first come, first served.
 
-    Source: J. Kiefer and J. Wolfowitz (1955). A heap has the times at which servers become free.
+    The first free server takes the next customer; a heap has the times at which servers become
+    free. Source: J. Kiefer and J. Wolfowitz (1955).
     """
     both = _both(arrivals_s, services_s, servers)
     responses_s, free_s = [], [-inf] * servers
@@ -55,7 +56,7 @@ def multi_server(
 def processor_sharing(
     arrivals_s: Sequence[float], services_s: Sequence[float], servers: int = 1
 ) -> list[float]:
-    """All customers are served at once and share `servers` processors equally.
+    """Serve all customers at once, who share `servers` processors equally.
 
     With n customers each is served at the rate min(1, m/n). Virtual time is the service that a
     customer present since the start would have received: it grows at that rate, and a customer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary of `count` values: their mean and squares = Σ (value − mean)²."""
+    """Sums up `count` values: their mean and squares = Σ (value − mean)²."""
 
     count: int
     mean: float
@@ -15,33 +15,33 @@ class Summary:
 
     @property
     def variance(self) -> float:
-        """The unbiased variance, squares/(count − 1). Raises ValueError for a single value."""
+        """Return the unbiased variance, squares/(count − 1). Raises ValueError for one value."""
         if self.count < 2:
             raise ValueError("a variance needs at least two values, there is one")
         return self.squares / (self.count - 1)
 
     @property
     def standard_deviation(self) -> float:
-        """The root of the variance."""
+        """Return the root of the variance."""
         return math.sqrt(self.variance)
 
     @property
     def cv(self) -> float:
-        """Standard deviation over mean. Raises ValueError for a mean of 0."""
+        """Return standard deviation over mean. Raises ValueError for a mean of 0."""
         if self.mean == 0:
             raise ValueError("values with a mean of 0 have no coefficient of variation")
         return self.standard_deviation / self.mean
 
 
 def summary(values: Sequence[float]) -> Summary:
-    """The summary of `values`. Raises ValueError if there are none or one is not finite."""
+    """Return the summary of `values`. Raises ValueError if there are none or one is not finite."""
     mean = mean_of(values)
     squares = math.fsum([(value - mean) ** 2 for value in values])
     return Summary(len(values), mean, squares)
 
 
 def mean_of(values: Sequence[float]) -> float:
-    """The mean of `values` alone, in a third of the time. Raises ValueError as `summary` does."""
+    """Return the mean of `values`. Raises ValueError if there are none or one is not finite."""
     if not values:
         raise ValueError("a mean needs at least one value")
     if not all(map(math.isfinite, values)):
@@ -51,13 +51,13 @@ def mean_of(values: Sequence[float]) -> float:
 
 
 def mean_of_known(values: Iterable[float | None]) -> float | None:
-    """The mean of the values that are known; None if none is."""
+    """Return the mean of the values that are known; None if none is."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
 
 def quantile(values: Sequence[float], p: float) -> float:
-    """The smallest value that at least the share `p` of the values does not exceed.
+    """Return the smallest value that at least the share `p` of the values does not exceed.
 
     There is no interpolation, so it is always one of the values. 0 < p ≤ 1.
     """

@@ -1,4 +1,4 @@
-"""Intervals that hold at every number of values at once, so that one may look and stop at any time.
+"""Computes intervals that hold at every number of values, so one may look and stop at any time.
 
 An interval covers the mean in 95 of 100 experiments if one looks once. Who looks after each value
 and stops when the answer pleases is wrong far more often. A confidence sequence covers the mean at
@@ -33,25 +33,25 @@ MOST_VALUES = 1000
 
 
 def confidence_sequence(values: Sequence[float]) -> Interval:
-    """The element of the sequence after these values; infinitely wide after few."""
+    """Return the element of the sequence after these values; infinitely wide after few."""
     return _expected(summary(values), len(values))
 
 
-def _expected(of: Summary, values: int) -> Interval:
-    """The element after so many values of this mean and deviation: it ends where Mₙ is 1/α."""
+def _expected(sample: Summary, values: int) -> Interval:
+    """Return the element after so many values like this sample: it ends where Mₙ is 1/α."""
     spread = 1 + values * EFFECTS
     power = (math.sqrt(spread) / (1 - CONFIDENCE)) ** (2 / values)
-    if of.count < 2 or power >= spread:
-        return Interval(of.mean, math.inf, values)
-    error = of.standard_deviation / math.sqrt(values)
+    if sample.count < 2 or power >= spread:
+        return Interval(sample.mean, math.inf, values)
+    error = sample.standard_deviation / math.sqrt(values)
     widening = math.sqrt((values - 1) * (power - 1) * spread / (spread - power))
-    return Interval(of.mean, error * widening, values)
+    return Interval(sample.mean, error * widening, values)
 
 
 def sequential_verdict(values: Sequence[float], predicted: float) -> Verdict:
-    """The verdict on a model after these differences, measured − predicted.
+    """Return the verdict on a model after these differences, measured − predicted.
 
-    It may be asked after every value, and the experiment stopped as soon as it decides: the
+    It may be asked for after every value, and the experiment stopped as soon as it decides: the
     probability that it ever decides wrongly is 5 % at most.
     """
     if len(values) < LEAST_VALUES:
@@ -60,15 +60,15 @@ def sequential_verdict(values: Sequence[float], predicted: float) -> Verdict:
 
 
 def values_needed(values: Sequence[float], predicted: float) -> int | None:
-    """How many more values decide, if mean and deviation stay as they are.
+    """Return how many more values decide, if mean and deviation stay as they are.
 
     None if there are fewer than two values, or more than `MOST_VALUES` would be needed.
     """
     if len(values) < 2:
         return None
-    found = summary(values)
+    sample = summary(values)
     for number in range(max(len(values), LEAST_VALUES), MOST_VALUES + 1):
-        expected = _expected(found, number)
+        expected = _expected(sample, number)
         if verdict(expected, predicted) is not Verdict.NOT_DECIDED:
             return number - len(values)
         if expected.half_width < 1e-9 * predicted:  # the mean is at the edge, for ever

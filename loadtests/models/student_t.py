@@ -17,7 +17,7 @@ MANY = 1000
 
 @lru_cache(maxsize=1024)  # intervals with equal numbers of values need the same quantile
 def quantile(p: float, degrees_of_freedom: int) -> float:
-    """The t that a variable does not exceed with probability `p`."""
+    """Return the t that a variable does not exceed with probability `p`."""
     count("degrees_of_freedom", degrees_of_freedom)
     if share("p", p) < 0.5:
         return -quantile(1 - p, degrees_of_freedom)
@@ -37,7 +37,7 @@ def quantile(p: float, degrees_of_freedom: int) -> float:
 
 
 def _within(t: float, degrees_of_freedom: int) -> float:
-    """The probability of −t to t."""
+    """Return the probability of −t to t."""
     angle, is_odd = atan2(t, sqrt(degrees_of_freedom)), degrees_of_freedom % 2
     term = sin(angle) * cos(angle) ** is_odd
     total = 0.0

@@ -31,9 +31,10 @@ def _weights(station: Station, most: int) -> list[Fraction]:
     return weights
 
 
-def _together(one: Sequence[Fraction], other: Sequence[Fraction]) -> list[Fraction]:
+def _together(first: Sequence[Fraction], second: Sequence[Fraction]) -> list[Fraction]:
     return [
-        sum((one[k] * other[n - k] for k in range(n + 1)), Fraction(0)) for n in range(len(one))
+        sum((first[k] * second[n - k] for k in range(n + 1)), Fraction(0))
+        for n in range(len(first))
     ]
 
 
@@ -46,17 +47,17 @@ def product_form(
     """
     think = [Fraction(think_time_s) ** k / factorial(k) for k in range(customers + 1)]
 
-    def constants(of: Sequence[Station]) -> list[Fraction]:
+    def constants(present: Sequence[Station]) -> list[Fraction]:
         total = think
-        for station in of:
+        for station in present:
             total = _together(total, _weights(station, customers))
         return total
 
     g = constants(stations)
     numbers = {}
     for station in stations:
-        rest = constants([other for other in stations if other is not station])
+        without = constants([other for other in stations if other is not station])
         weights = _weights(station, customers)
-        mean = sum(k * weights[k] * rest[customers - k] for k in range(customers + 1))
+        mean = sum(k * weights[k] * without[customers - k] for k in range(customers + 1))
         numbers[station.name] = float(mean / g[customers])
     return float(g[customers - 1] / g[customers]), numbers

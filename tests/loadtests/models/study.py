@@ -21,10 +21,10 @@ THINK_TIME_S: float = STUDY["network"]["think_time_s"]
 
 def network() -> list[Station]:
     """CPU, disk and delay station of the study's network."""
-    found = STUDY["network"]
-    return [Station(n, d) for n, d in zip(found["stations"], found["demands_s"], strict=True)]
+    printed = STUDY["network"]
+    return [Station(n, d) for n, d in zip(printed["stations"], printed["demands_s"], strict=True)]
 
 
-def same(one: float, other: float) -> bool:
+def same(value: float, expected: float) -> bool:
     """Whether two numbers are equal to nine digits."""
-    return isclose(one, other, rel_tol=1e-9)
+    return isclose(value, expected, rel_tol=1e-9)

@@ -88,9 +88,9 @@ def test_the_formulas_lie_in_the_interval_of_the_simulator(
         responses(arrivals, services, servers, 2000, is_shared=is_shared, seed=seed)
         for seed in range(SIMULATIONS)
     ]
-    found = confidence_interval([fmean(run[warm_up_of(len(run)) :]) for run in runs], CONFIDENCE)
-    assert found.covers(expected_s)
-    assert found.relative_half_width < 0.15
+    interval = confidence_interval([fmean(run[warm_up_of(len(run)) :]) for run in runs], CONFIDENCE)
+    assert interval.covers(expected_s)
+    assert interval.relative_half_width < 0.15
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_mean_value_analysis_lies_in_the_interval_of_the_simulator(
     stations: Sequence[Station], customers: int
 ) -> None:
     expected = solve(stations, customers, think_time_s=1.0)[-1]
-    found = confidence_interval(
+    interval = confidence_interval(
         [throughput(stations, customers, seed) for seed in range(SIMULATIONS)], CONFIDENCE
     )
-    assert found.covers(expected.throughput_per_s)
-    assert found.relative_half_width < 0.06
+    assert interval.covers(expected.throughput_per_s)
+    assert interval.relative_half_width < 0.06
 
 
 def throughput(stations: Sequence[Station], customers: int, seed: int) -> float:

@@ -23,10 +23,10 @@ SHAPES: list[tuple[Gamma, float]] = [
 def test_draws_have_the_mean_cv_and_shape(service: Gamma, above: float) -> None:
     rng = Random(7)
     drawn = [service.draw(rng) for _ in range(DRAWS)]
-    found = summary(drawn)
+    sample = summary(drawn)
     deviation = service.cv * service.mean_s
-    assert isclose(found.mean, service.mean_s, abs_tol=4 * deviation / sqrt(DRAWS) + 1e-12)
-    assert isclose(found.cv, service.cv, rel_tol=0.05, abs_tol=1e-12)
+    assert isclose(sample.mean, service.mean_s, abs_tol=4 * deviation / sqrt(DRAWS) + 1e-12)
+    assert isclose(sample.cv, service.cv, rel_tol=0.05, abs_tol=1e-12)
     share = sum(time_s > service.mean_s for time_s in drawn) / DRAWS
     assert isclose(share, above, abs_tol=4 * sqrt(above * (1 - above) / DRAWS) + 1e-12)
     assert min(drawn) >= 0
@@ -51,9 +51,9 @@ def test_poisson_arrivals_have_gaps_without_memory() -> None:
 def test_the_number_of_poisson_arrivals_has_its_mean_for_variance() -> None:
     rng = Random(6)
     runs = [poisson_times(0.5, rng, until_s=20.0) for _ in range(4000)]
-    found = summary([len(times_s) for times_s in runs])
-    assert isclose(found.mean, 10, abs_tol=4 * sqrt(10 / 4000))
-    assert isclose(found.variance, 10, rel_tol=0.1)
+    sample = summary([len(times_s) for times_s in runs])
+    assert isclose(sample.mean, 10, abs_tol=4 * sqrt(10 / 4000))
+    assert isclose(sample.variance, 10, rel_tol=0.1)
     assert all(0 <= time_s < 20 for times_s in runs for time_s in times_s)
 
 

@@ -25,14 +25,14 @@ from loadtests.models.replay import fcfs
 
 
 def test_the_interval_of_five_values_by_hand() -> None:
-    found = confidence_interval([1.0, 2.0, 3.0, 4.0, 5.0])
-    assert found.estimate == 3
-    assert isclose(found.half_width, 2.776 * sqrt(2.5 / 5), rel_tol=1e-3)
-    assert isclose(found.relative_half_width, found.half_width / 3)
-    assert found.covers(3 + 1.96)
-    assert not found.covers(3 + 1.97)
-    assert found.plus(10).low == 10 + found.low
-    assert found.ends == (found.low, found.high)
+    interval = confidence_interval([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert interval.estimate == 3
+    assert isclose(interval.half_width, 2.776 * sqrt(2.5 / 5), rel_tol=1e-3)
+    assert isclose(interval.relative_half_width, interval.half_width / 3)
+    assert interval.covers(3 + 1.96)
+    assert not interval.covers(3 + 1.97)
+    assert interval.plus(10).low == 10 + interval.low
+    assert interval.ends == (interval.low, interval.high)
     assert Interval(3.0, inf, 1).ends == (None, None)
 
 
@@ -63,10 +63,10 @@ def test_runs_have_the_same_weight_and_a_single_one_is_cut_into_batches() -> Non
 
 def test_clusters_of_one_size_are_like_their_means() -> None:
     values = [1.0, 2.0, 4.0, 6.0, 3.0, 5.0]
-    found = clustered_interval(values, "aabbcc")
+    interval = clustered_interval(values, "aabbcc")
     means = confidence_interval([1.5, 5.0, 4.0])
-    assert found.estimate == pytest.approx(means.estimate)
-    assert found.half_width == pytest.approx(means.half_width)
+    assert interval.estimate == pytest.approx(means.estimate)
+    assert interval.half_width == pytest.approx(means.half_width)
     with pytest.raises(ValueError, match="clusters"):
         clustered_interval(values, "aaaaaa")
 
@@ -83,9 +83,9 @@ def test_the_warm_up_is_200_arrivals_or_a_tenth(arrivals: int, left: int) -> Non
 
 def test_replications_come_to_the_formula_and_each_counts_once() -> None:
     runs = [responses(0.5, 2000, seed=seed) for seed in range(12)]
-    found = confidence_interval([fmean(run[warm_up_of(len(run)) :]) for run in runs], 0.999)
-    assert found.values == 12
-    assert found.covers(mg1(0.5, 1.0, 0.09).response_time_s)
+    interval = confidence_interval([fmean(run[warm_up_of(len(run)) :]) for run in runs], 0.999)
+    assert interval.values == 12
+    assert interval.covers(mg1(0.5, 1.0, 0.09).response_time_s)
 
 
 @pytest.mark.parametrize(

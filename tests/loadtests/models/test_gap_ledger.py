@@ -71,7 +71,7 @@ class Server:
             for at_s, for_s in zip(starts_s, services_s, strict=True)
         ]
         kept_s = [for_s + CONNECTING_S for for_s in services_s]
-        return Recorded(intended_s, sent_s, done_s, kept_s, self.skipped, is_told=True)
+        return Recorded(intended_s, sent_s, done_s, kept_s, self.skipped, is_reported=True)
 
     def _services(self, rng: Random) -> Times:
         if self.services_s:
@@ -113,12 +113,12 @@ def spread(cv: float) -> Callable[[Random, int], Times]:
 
 def in_phases(rng: Random, count: int) -> Times:
     """Slow and fast ones by turns."""
-    found, slow = list[float](), rng.random() < 0.5
-    while len(found) < count:
+    drawn, slow = list[float](), rng.random() < 0.5
+    while len(drawn) < count:
         slow = not slow
         here_s = BUSY_S - CONNECTING_S + (PHASES_S if slow else -PHASES_S)
-        found += [here_s] * (1 + int(rng.expovariate(1 / 20)))
-    return found[:count]
+        drawn += [here_s] * (1 + int(rng.expovariate(1 / 20)))
+    return drawn[:count]
 
 
 def two_sizes(rng: Random, count: int) -> Times:
@@ -220,13 +220,13 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.cause.name.lower())
 def test_a_cause_is_found_with_its_size_and_nothing_else_is(case: Case) -> None:
     accounts = accounts_of(case.server, case.runs, case.calibrated)
-    found = ledger(accounts, range(case.runs))
+    whole = ledger(accounts, range(case.runs))
     size_s = case.size_s()
-    interval = found.intervals[case.cause]
+    interval = whole.intervals[case.cause]
     room_s = interval.half_width + case.room * abs(size_s) + 1e-9
     assert abs(interval.estimate - size_s) <= room_s
     assert not interval.covers(0)
-    for cause, other in found.intervals.items():
+    for cause, other in whole.intervals.items():
         if cause is not case.cause:
             assert other.low - 1e-9 <= 0 <= other.high + 1e-9, (cause, other)
 
@@ -240,21 +240,21 @@ def test_entries_sum_to_the_gap_whatever_is_wrong() -> None:
     server = Server(0.03, 0.07, 1.05, 0.05, spread(0.7), shortest_first=True, arrivals=300)
     rng = Random(2)
     run = server.run(rng)
-    found = account(run, replace(CALIBRATED, drift=0.03), Model(LOAD, 3.0), rng)
-    assert list(found) == [cause for cause in Cause if cause is not Cause.SERVER]
-    assert sum(found.values()) == pytest.approx(mean_s(run) - 3.0, abs=1e-9)
+    entries_s = account(run, replace(CALIBRATED, drift=0.03), Model(LOAD, 3.0), rng)
+    assert list(entries_s) == [cause for cause in Cause if cause is not Cause.SERVER]
+    assert sum(entries_s.values()) == pytest.approx(mean_s(run) - 3.0, abs=1e-9)
 
 
 def test_a_server_that_tells_no_times_is_one_entry() -> None:
     rng = Random(3)
     run = Server(lag_s=0.05, slower=1.05, arrivals=400).run(rng)
     asked_s = [for_s / 1.05 for for_s in run.services_s]
-    untold = replace(run, services_s=asked_s, is_told=False)
-    found = account(untold, CALIBRATED, Model(LOAD, 3.0), rng)
-    assert set(found) == {Cause.SERVER, Cause.DISPATCH, *OF_SERVICES}
-    assert found[Cause.DISPATCH] == pytest.approx(0.05)
-    assert found[Cause.SERVER] > 0.1
-    assert sum(found.values()) == pytest.approx(mean_s(run) - 3.0, abs=1e-9)
+    untold = replace(run, services_s=asked_s, is_reported=False)
+    entries_s = account(untold, CALIBRATED, Model(LOAD, 3.0), rng)
+    assert set(entries_s) == {Cause.SERVER, Cause.DISPATCH, *OF_SERVICES}
+    assert entries_s[Cause.DISPATCH] == pytest.approx(0.05)
+    assert entries_s[Cause.SERVER] > 0.1
+    assert sum(entries_s.values()) == pytest.approx(mean_s(run) - 3.0, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -281,9 +281,9 @@ def test_other_queues_have_nothing_left_to_explain(
         done_s = [at_s + for_s for at_s, for_s in zip(times_s, responses_s, strict=True)]
         run = Recorded(times_s, times_s, done_s, services_s)
         accounts.append(account(run, known, model, rng))
-    found = ledger(accounts, range(RUNS))
-    assert found.entries_s[Cause.EMPTY] < 0
-    for cause, interval in found.intervals.items():
+    whole = ledger(accounts, range(RUNS))
+    assert whole.entries_s[Cause.EMPTY] < 0
+    for cause, interval in whole.intervals.items():
         if cause is not Cause.EMPTY:
             assert interval.low - 1e-9 <= 0 <= interval.high + 1e-9, (cause, interval)
 
@@ -315,7 +315,7 @@ def test_few_calibrations_give_entries_without_intervals(calibrations: str) -> N
 
 def test_joint_intervals_are_wider_than_each_alone() -> None:
     accounts = accounts_of(Server(arrivals=60, skipped=10), runs=6)
-    found = ledger(accounts, range(6))
+    whole = ledger(accounts, range(6))
     sampling = [entries[Cause.SAMPLING] for entries in accounts]
     alone = confidence_interval(sampling)
-    assert found.intervals[Cause.SAMPLING].half_width > 1.5 * alone.half_width
+    assert whole.intervals[Cause.SAMPLING].half_width > 1.5 * alone.half_width

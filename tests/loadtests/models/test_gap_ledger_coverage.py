@@ -26,11 +26,11 @@ LAW = Gamma(1.0, 0.1)
 
 def accounts_after_a_calibration(load: float, rng: Random) -> list[Account]:
     """Runs whose rate and prediction come from a calibration that itself is an estimate."""
-    asked = summary([LAW.draw(rng) for _ in range(ASKED)])
-    rate = load / asked.mean
-    model = Model(rate, mg1(rate, asked.mean, asked.variance).response_time_s)
+    alone = summary([LAW.draw(rng) for _ in range(ASKED)])
+    rate = load / alone.mean
+    model = Model(rate, mg1(rate, alone.mean, alone.variance).response_time_s)
     return [
-        account(served(rate, rng), Calibrated(asked.mean, asked.variance), model, rng)
+        account(served(rate, rng), Calibrated(alone.mean, alone.variance), model, rng)
         for _ in range(RUNS_EACH)
     ]
 
@@ -40,7 +40,7 @@ def served(rate: float, rng: Random) -> Recorded:
     services_s = [LAW.draw(rng) for _ in arrivals_s]
     responses_s = fcfs(arrivals_s, services_s)
     done_s = [at_s + for_s for at_s, for_s in zip(arrivals_s, responses_s, strict=True)]
-    return Recorded(arrivals_s, arrivals_s, done_s, services_s, SKIPPED, is_told=True)
+    return Recorded(arrivals_s, arrivals_s, done_s, services_s, SKIPPED, is_reported=True)
 
 
 @pytest.mark.parametrize("load", [pytest.param(0.3, marks=pytest.mark.long), 0.8])
@@ -50,14 +50,14 @@ def test_all_intervals_hold_together_as_often_as_they_say(
     monkeypatch.setattr(gap_ledger, "DRAWS", 4)
     rng, held, gaps_held = Random(1), 0, 0
     for _ in range(LEDGERS):
-        each = [accounts_after_a_calibration(load, rng) for _ in range(CALIBRATIONS)]
-        names = [number for number, of in enumerate(each) for _ in of]
-        found = ledger([one for of in each for one in of], names)
-        assert found.gap is not None
-        gaps_held += found.gap.covers(0)
+        groups = [accounts_after_a_calibration(load, rng) for _ in range(CALIBRATIONS)]
+        names = [number for number, group in enumerate(groups) for _ in group]
+        whole = ledger([entries_s for group in groups for entries_s in group], names)
+        assert whole.gap is not None
+        gaps_held += whole.gap.covers(0)
         held += all(
             interval.low - 1e-9 <= 0 <= interval.high + 1e-9
-            for cause, interval in found.intervals.items()
+            for cause, interval in whole.intervals.items()
             if cause is not Cause.EMPTY
         )
     room = 3 * sqrt(0.95 * 0.05 / LEDGERS)

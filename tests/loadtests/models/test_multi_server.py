@@ -19,9 +19,9 @@ SERVERS = st.integers(1, 200)
 
 @pytest.mark.parametrize("row", STUDY["mmm"], ids=str)
 def test_the_reports_stations_to_nine_digits(row: dict[str, Any]) -> None:
-    found = mmm(row["arrival_rate_per_s"], 1 / row["service_rate_per_s"], row["servers"])
-    assert same(found.p_wait, row["p_wait"])
-    assert same(found.response_time_s, row["response_time_s"])
+    queue = mmm(row["arrival_rate_per_s"], 1 / row["service_rate_per_s"], row["servers"])
+    assert same(queue.p_wait, row["p_wait"])
+    assert same(queue.response_time_s, row["response_time_s"])
 
 
 @given(st.integers(1, 60), st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100))
@@ -29,22 +29,22 @@ def test_the_definition_in_exact_fractions(servers: int, rho: Fraction) -> None:
     a = rho * servers
     all_busy = a**servers / factorial(servers) / (1 - rho)
     total = sum(a**k / factorial(k) for k in range(servers)) + all_busy
-    found = mmm(float(a), 1.0, servers)
-    assert isclose(found.p_wait, all_busy / total, rel_tol=1e-9)
+    queue = mmm(float(a), 1.0, servers)
+    assert isclose(queue.p_wait, all_busy / total, rel_tol=1e-9)
 
 
 @given(RHO, st.floats(1e-6, 1e6))
 def test_one_server_is_mm1(rho: float, s: float) -> None:
-    many, one = mmm(rho / s, s, 1), mg1_ps(rho / s, s)
-    assert same(many.response_time_s, one.response_time_s)
+    many, shared = mmm(rho / s, s, 1), mg1_ps(rho / s, s)
+    assert same(many.response_time_s, shared.response_time_s)
     assert isclose(many.p_wait, rho, rel_tol=1e-9, abs_tol=1e-300)
 
 
 @given(RHO, SERVERS)
 def test_littles_law_and_the_range_of_probabilities(rho: float, servers: int) -> None:
-    found = mmm(rho * servers, 1.0, servers)
-    assert 0 <= found.p_wait <= 1
-    assert isclose(found.customers - found.customers_waiting, rho * servers, abs_tol=1e-7)
+    queue = mmm(rho * servers, 1.0, servers)
+    assert 0 <= queue.p_wait <= 1
+    assert isclose(queue.customers - queue.customers_waiting, rho * servers, abs_tol=1e-7)
 
 
 @pytest.mark.parametrize("servers", [1000, 100_000])
@@ -52,8 +52,8 @@ def test_very_many_servers_come_near_the_limit_of_halfin_and_whitt(servers: int)
     normal, beta = NormalDist(), 0.5
     rho = 1 - beta / sqrt(servers)
     limit = 1 / (1 + beta * normal.cdf(beta) / normal.pdf(beta))
-    found = mmm(rho * servers, 1.0, servers)
-    assert isclose(found.p_wait, limit, rel_tol=0.5 / sqrt(servers))
+    queue = mmm(rho * servers, 1.0, servers)
+    assert isclose(queue.p_wait, limit, rel_tol=0.5 / sqrt(servers))
 
 
 def test_more_work_than_all_servers_can_do_is_unstable() -> None:
@@ -72,8 +72,8 @@ def test_general_service_waits_as_allen_and_cunneen_say(rho: float, m: int, cv: 
 
 @given(RHO, st.floats(0, 5))
 def test_it_is_exact_for_one_server_and_for_exponential_service(rho: float, cv: float) -> None:
-    one = mgm_allen_cunneen(rho, 1.0, cv, 1)
-    assert same(one.waiting_time_s, mg1(rho, 1.0, variance_s2(1.0, cv)).waiting_time_s)
+    single = mgm_allen_cunneen(rho, 1.0, cv, 1)
+    assert same(single.waiting_time_s, mg1(rho, 1.0, variance_s2(1.0, cv)).waiting_time_s)
     assert same(
         mgm_allen_cunneen(3 * rho, 1.0, 1.0, 3).waiting_time_s, mmm(3 * rho, 1.0, 3).waiting_time_s
     )

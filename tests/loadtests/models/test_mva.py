@@ -20,12 +20,12 @@ Network = tuple[list[Station], float]
 
 @pytest.mark.parametrize("row", STUDY["mva"], ids=lambda row: row["customers"])
 def test_the_studys_network_to_nine_digits(row: dict[str, Any]) -> None:
-    found = solve(network(), 30, THINK_TIME_S)[row["customers"] - 1]
-    assert found.customers == row["customers"]
-    assert same(found.throughput_per_s, row["throughput_per_s"])
-    assert same(found.response_time_s, row["response_time_s"])
+    solution = solve(network(), 30, THINK_TIME_S)[row["customers"] - 1]
+    assert solution.customers == row["customers"]
+    assert same(solution.throughput_per_s, row["throughput_per_s"])
+    assert same(solution.response_time_s, row["response_time_s"])
     for station, busy, queue in zip(
-        found.stations, row["utilisations"], row["queue_lengths"], strict=True
+        solution.stations, row["utilisations"], row["queue_lengths"], strict=True
     ):
         assert same(station.utilisation, busy)
         assert same(station.customers, queue)
@@ -35,10 +35,10 @@ def test_the_studys_network_to_nine_digits(row: dict[str, Any]) -> None:
 @given(networks(), st.integers(1, 9))
 def test_the_product_form_in_exact_fractions(network: Network, customers: int) -> None:
     stations, think_s = network
-    found = solve(stations, customers, think_s)[-1]
+    solution = solve(stations, customers, think_s)[-1]
     throughput, numbers = product_form(stations, think_s, customers)
-    assert isclose(found.throughput_per_s, throughput, rel_tol=1e-10)
-    for station in found.stations:
+    assert isclose(solution.throughput_per_s, throughput, rel_tol=1e-10)
+    for station in solution.stations:
         assert isclose(station.customers, numbers[station.name], rel_tol=1e-9)
 
 
@@ -48,22 +48,24 @@ def test_the_product_form_in_exact_fractions(network: Network, customers: int) -
 def test_utilisation_is_the_busy_share_of_all_servers(
     servers: int, customers: int, busy: float
 ) -> None:
-    found = solve([Station("workers", 0.3, servers)], customers)[-1]
-    assert isclose(found.at("workers").utilisation, busy)
+    solution = solve([Station("workers", 0.3, servers)], customers)[-1]
+    assert isclose(solution.at("workers").utilisation, busy)
 
 
 @given(networks(), st.integers(1, 25))
 def test_the_laws_hold_at_every_population(network: Network, most: int) -> None:
     stations, think_s = network
     before = 0.0
-    for n, found in enumerate(solve(stations, most, think_s), start=1):
-        x = found.throughput_per_s
-        assert found.customers == n
-        assert isclose(x * (found.response_time_s + think_s), n, rel_tol=1e-9)
-        assert isclose(sum(s.customers for s in found.stations) + found.thinking, n, rel_tol=1e-9)
+    for n, solution in enumerate(solve(stations, most, think_s), start=1):
+        x = solution.throughput_per_s
+        assert solution.customers == n
+        assert isclose(x * (solution.response_time_s + think_s), n, rel_tol=1e-9)
+        assert isclose(
+            sum(s.customers for s in solution.stations) + solution.thinking, n, rel_tol=1e-9
+        )
         assert x >= before * (1 - 1e-12)
-        _check_bounds(found, bounds.asymptotic(stations, n, think_s))
-        for station, given_station in zip(found.stations, stations, strict=True):
+        _check_bounds(solution, bounds.asymptotic(stations, n, think_s))
+        for station, given_station in zip(solution.stations, stations, strict=True):
             assert station.residence_time_s >= given_station.demand_s * (1 - 1e-9)
             assert given_station.is_delay or station.utilisation <= 1 + 1e-9
         before = x
@@ -72,28 +74,28 @@ def test_the_laws_hold_at_every_population(network: Network, most: int) -> None:
 @given(networks(only_single=True), st.integers(1, 25))
 def test_balanced_job_bounds_hold_and_are_tighter(network: Network, customers: int) -> None:
     stations, think_s = network
-    found = solve(stations, customers, think_s)[-1]
+    solution = solve(stations, customers, think_s)[-1]
     balanced = bounds.balanced_job(stations, customers, think_s)
     wide = bounds.asymptotic(stations, customers, think_s)
-    _check_bounds(found, balanced)
+    _check_bounds(solution, balanced)
     assert wide.throughput_low_per_s <= balanced.throughput_low_per_s * (1 + 1e-9)
     assert balanced.throughput_high_per_s <= wide.throughput_high_per_s * (1 + 1e-9)
 
 
-def _check_bounds(found: Solution, of: bounds.Bounds) -> None:
+def _check_bounds(solution: Solution, limits: bounds.Bounds) -> None:
     room = 1 + 1e-9
-    assert of.throughput_low_per_s <= found.throughput_per_s * room
-    assert found.throughput_per_s <= of.throughput_high_per_s * room
-    assert of.response_low_s <= found.response_time_s * room
-    assert found.response_time_s <= of.response_high_s * room
+    assert limits.throughput_low_per_s <= solution.throughput_per_s * room
+    assert solution.throughput_per_s <= limits.throughput_high_per_s * room
+    assert limits.response_low_s <= solution.response_time_s * room
+    assert solution.response_time_s <= limits.response_high_s * room
 
 
 def test_a_saturated_multi_server_station_keeps_its_digits() -> None:
     stations = [Station("workers", 4.0, 8), Station("disk", 0.45)]
-    found = solve(stations, 80, 1.0)[-1]
+    solution = solve(stations, 80, 1.0)[-1]
     throughput, numbers = product_form(stations, 1.0, 80)
-    assert isclose(found.throughput_per_s, throughput, rel_tol=1e-12)
-    assert all(isclose(s.customers, numbers[s.name], rel_tol=1e-10) for s in found.stations)
+    assert isclose(solution.throughput_per_s, throughput, rel_tol=1e-12)
+    assert all(isclose(s.customers, numbers[s.name], rel_tol=1e-10) for s in solution.stations)
     # why the longer way is taken: by the textbook's, this throughput is negative
     assert _textbook_throughput(4.0, 8, 0.45, 1.0, 80) < 0
 

@@ -118,20 +118,20 @@ PUBLISHED: dict[str, tuple[Network, Sequence[float] | None, Sequence[Sequence[fl
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_published_network_has_its_published_means(name: str) -> None:
     (classes, at), throughputs, customers, tolerance = PUBLISHED[name]
-    found = solve(classes, at)
+    all_means = solve(classes, at)
     if throughputs:
-        per_s = [means.throughput_per_s for means in found]
+        per_s = [means.throughput_per_s for means in all_means]
         assert per_s == pytest.approx(throughputs, abs=tolerance)
-    for means, expected in zip(found, customers, strict=False):
+    for means, expected in zip(all_means, customers, strict=False):
         if expected:
-            assert [one.customers for one in means.at] == pytest.approx(expected, abs=tolerance)
+            assert [row.customers for row in means.at] == pytest.approx(expected, abs=tolerance)
 
 
 def test_open_classes_alone_make_m_m_m() -> None:
     from loadtests.models.open_queue import mmm
 
-    (found,) = solve(opened(2.9), stations([(1.0,)], [of_servers(3)]))
-    assert found.response_time_s == pytest.approx(mmm(2.9, 1.0, 3).response_time_s)
+    (means,) = solve(opened(2.9), stations([(1.0,)], [of_servers(3)]))
+    assert means.response_time_s == pytest.approx(mmm(2.9, 1.0, 3).response_time_s)
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_open_classes_alone_make_m_m_m() -> None:
 def test_utilisation_is_the_busy_share_of_all_servers_or_of_the_highest_rate(
     rates: tuple[float, ...], customers: int, think_s: float, utilisation: float
 ) -> None:
-    (found,) = solve(closed([customers], [think_s]), stations([(1.0,)], [rates]))
-    assert found.at[0].utilisation == pytest.approx(utilisation)
+    (means,) = solve(closed([customers], [think_s]), stations([(1.0,)], [rates]))
+    assert means.at[0].utilisation == pytest.approx(utilisation)
 
 
 # --- all states of the product form --------------------------------------------------------------
@@ -173,8 +173,8 @@ def splits(number: int, places: int) -> Iterator[tuple[int, ...]]:
         yield (number,)
         return
     for first in range(number + 1):
-        for rest in splits(number - first, places - 1):
-            yield first, *rest
+        for others in splits(number - first, places - 1):
+            yield first, *others
 
 
 def weight(station: ServiceStation, numbers: Sequence[int]) -> float:
@@ -194,14 +194,14 @@ def customers_by_states(network: Network, most_open: int) -> list[list[float]]:
     classes, at = network
     carried = [
         ServiceStation(
-            one.name,
+            station.name,
             tuple(
                 d * (c.rate_per_s if c.is_open else 1)
-                for c, d in zip(classes, one.demands_s, strict=True)
+                for c, d in zip(classes, station.demands_s, strict=True)
             ),
-            one.rates,
+            station.rates,
         )
-        for one in at
+        for station in at
     ]
     ways = [
         [(0.0, way) for way in product(range(most_open), repeat=len(at))]
@@ -227,9 +227,9 @@ def is_small(network: Network) -> bool:
     """Whether open customers are few, so that states with many of them can be left out."""
     classes, at = network
     loads = [
-        sum(c.rate_per_s * d for c, d in zip(classes, one.demands_s, strict=True))
-        / (min(one.rates) if one.rates else inf)
-        for one in at
+        sum(c.rate_per_s * d for c, d in zip(classes, station.demands_s, strict=True))
+        / (min(station.rates) if station.rates else inf)
+        for station in at
     ]
     return max(loads) < 0.2
 
@@ -237,20 +237,20 @@ def is_small(network: Network) -> bool:
 @settings(max_examples=60, deadline=None)
 @given(drawn().filter(is_small))
 def test_means_are_those_of_all_states_together(network: Network) -> None:
-    found = solve(*network)
-    is_open = any(one.is_open for one in network[0])
+    solution = solve(*network)
+    is_open = any(group.is_open for group in network[0])
     expected = customers_by_states(network, 12 if len(network[1]) < 3 else 7)
-    for means, row in zip(found, expected, strict=True):
-        ours = [one.customers for one in means.at]
+    for means, row in zip(solution, expected, strict=True):
+        ours = [at.customers for at in means.at]
         assert ours == pytest.approx(row, rel=1e-4 if is_open else 1e-9, abs=2e-4 * is_open + 1e-12)
 
 
 @given(drawn().filter(is_small))
 def test_customers_are_where_they_can_be(network: Network) -> None:
-    for of, means in zip(network[0], solve(*network), strict=True):
-        if not of.is_open:
-            everywhere = means.customers + means.throughput_per_s * of.think_time_s
-            assert isclose(everywhere, of.customers, rel_tol=1e-9)
+    for group, means in zip(network[0], solve(*network), strict=True):
+        if not group.is_open:
+            everywhere = means.customers + means.throughput_per_s * group.think_time_s
+            assert isclose(everywhere, group.customers, rel_tol=1e-9)
 
 
 # --- Ciw -----------------------------------------------------------------------------------------
@@ -289,9 +289,9 @@ def simulated(means: Sequence[ClassMeans], seed: int) -> list[float]:
 
 def test_a_simulator_has_the_same_throughputs() -> None:
     classes = [*closed([3, 2], [1.0, 4.0]), *opened(0.4)]
-    found = solve(classes, stations([(1.0, 1.0, 1.0)], [of_servers(2)]))
-    runs = [simulated(found, seed) for seed in range(8)]
-    for means, values in zip(found, zip(*runs, strict=True), strict=True):
+    expected_means = solve(classes, stations([(1.0, 1.0, 1.0)], [of_servers(2)]))
+    runs = [simulated(expected_means, seed) for seed in range(8)]
+    for means, values in zip(expected_means, zip(*runs, strict=True), strict=True):
         interval = confidence_interval(values, 0.999)
         assert interval.covers(means.throughput_per_s), means.name
         assert interval.relative_half_width < 0.12

@@ -20,17 +20,19 @@ STUDYS = Protocol(duration_s=1800.0, runs=15)
 @pytest.mark.parametrize("row", STUDY["protocol"], ids=lambda row: row["fraction"])
 def test_the_studys_runs_as_an_independent_simulation_has_them(row: dict[str, Any]) -> None:
     rate = row["fraction"] / SERVICE_TIME_S
-    found = expectation(STUDYS, rate, SERVICE, Random(1), simulated_runs=4000)
-    room_s = 4 * found.standard_error_s
-    assert isclose(found.mean_s, row["mean_s"], abs_tol=room_s + 0.05)
-    assert isclose(found.arrivals, row["arrivals"], abs_tol=0.05 + 4 * (rate * 1800 / 4000) ** 0.5)
+    expected = expectation(STUDYS, rate, SERVICE, Random(1), simulated_runs=4000)
+    room_s = 4 * expected.standard_error_s
+    assert isclose(expected.mean_s, row["mean_s"], abs_tol=room_s + 0.05)
+    assert isclose(
+        expected.arrivals, row["arrivals"], abs_tol=0.05 + 4 * (rate * 1800 / 4000) ** 0.5
+    )
     # 4000 runs are 266 experiments of 15: their 2.5 % quantile has a standard error of 0.04 widths,
     # that of the 20 000 runs of the table 0.02; this allows for three of both together
-    end_room_s = 0.14 * (found.high_s - found.low_s)
-    assert isclose(found.low_s, row["low_s"], abs_tol=end_room_s)
-    assert isclose(found.high_s, row["high_s"], abs_tol=end_room_s)
+    end_room_s = 0.14 * (expected.high_s - expected.low_s)
+    assert isclose(expected.low_s, row["low_s"], abs_tol=end_room_s)
+    assert isclose(expected.high_s, row["high_s"], abs_tol=end_room_s)
     # and what the study published lies in it
-    assert found.covers(row["measured_s"])
+    assert expected.covers(row["measured_s"])
 
 
 @pytest.mark.parametrize(
@@ -45,46 +47,46 @@ def test_long_runs_come_to_the_steady_state(
     discipline: replay.Discipline, expected_s: float
 ) -> None:
     long = Protocol(duration_s=4000.0, runs=5)
-    found = expectation(
+    expected = expectation(
         long, 0.5, Gamma(1.0, 1), Random(3), simulated_runs=60, discipline=discipline
     )
-    assert isclose(found.mean_s, expected_s, abs_tol=4 * found.standard_error_s)
+    assert isclose(expected.mean_s, expected_s, abs_tol=4 * expected.standard_error_s)
 
 
 def test_short_runs_stay_below_the_steady_state() -> None:
     rate = 0.85 / SERVICE_TIME_S
-    found = expectation(STUDYS, rate, SERVICE, Random(2), simulated_runs=500)
+    expected = expectation(STUDYS, rate, SERVICE, Random(2), simulated_runs=500)
     steady_s = mg1(rate, SERVICE_TIME_S, SERVICE_VARIANCE_S2).response_time_s
-    assert found.mean_s + 4 * found.standard_error_s < steady_s
+    assert expected.mean_s + 4 * expected.standard_error_s < steady_s
 
 
 def test_everybody_who_arrives_counts_and_is_served_to_the_end() -> None:
     """All arrive within 1 s at a server that takes 10 s for each."""
-    found = simulate_run(1.0, 5.0, Gamma(10.0, 0.0), Random(4), replay.fcfs)
-    assert found is not None
-    assert found.arrivals > 1
-    middle = 10 * (found.arrivals + 1) / 2
-    assert middle - 1 < found.mean_s <= middle
+    run = simulate_run(1.0, 5.0, Gamma(10.0, 0.0), Random(4), replay.fcfs)
+    assert run is not None
+    assert run.arrivals > 1
+    middle = 10 * (run.arrivals + 1) / 2
+    assert middle - 1 < run.mean_s <= middle
 
 
 def test_more_runs_narrow_the_range_and_the_same_seed_repeats_it() -> None:
-    def found(runs: int) -> tuple[float, float]:
-        of = expectation(Protocol(60.0, runs), 0.5, SERVICE, Random(9), simulated_runs=400)
-        return of.low_s, of.high_s
+    def range_s(runs: int) -> tuple[float, float]:
+        expected = expectation(Protocol(60.0, runs), 0.5, SERVICE, Random(9), simulated_runs=400)
+        return expected.low_s, expected.high_s
 
-    assert found(15) == found(15)
-    assert found(1)[0] < found(15)[0] < found(15)[1] < found(1)[1]
+    assert range_s(15) == range_s(15)
+    assert range_s(1)[0] < range_s(15)[0] < range_s(15)[1] < range_s(1)[1]
 
 
 def test_runs_without_a_customer_are_left_out() -> None:
-    found = expectation(Protocol(10.0, 2), 0.1, Gamma(0.01, 1), Random(5), simulated_runs=1000)
-    assert isclose(found.arrivals, 1, abs_tol=0.13)
-    assert found.mean_s < 0.02
+    expected = expectation(Protocol(10.0, 2), 0.1, Gamma(0.01, 1), Random(5), simulated_runs=1000)
+    assert isclose(expected.arrivals, 1, abs_tol=0.13)
+    assert expected.mean_s < 0.02
 
 
 def test_requests_of_runs_with_many_wait_longer_than_the_mean_of_runs_says() -> None:
-    found = expectation(STUDYS, 0.85 / SERVICE_TIME_S, SERVICE, Random(6), simulated_runs=500)
-    assert found.pooled_s > found.mean_s
+    expected = expectation(STUDYS, 0.85 / SERVICE_TIME_S, SERVICE, Random(6), simulated_runs=500)
+    assert expected.pooled_s > expected.mean_s
 
 
 @pytest.mark.parametrize(

@@ -72,9 +72,9 @@ def test_an_empty_window_is_refused() -> None:
 
 def test_figure_5_rises_and_falls_with_a_minutes_time_constant() -> None:
     busy = customers_over_time([0.0, 0.0], [300.0, 300.0])
-    found = dict(recorded.load_average(busy, 600.0))
-    assert isclose(found[55.0], 1 - exp(-1))
-    assert isclose(found[295.0], 1 - exp(-5))
-    assert isclose(found[355.0], found[295.0] * exp(-1))
+    load = dict(recorded.load_average(busy, 600.0))
+    assert isclose(load[55.0], 1 - exp(-1))
+    assert isclose(load[295.0], 1 - exp(-5))
+    assert isclose(load[355.0], load[295.0] * exp(-1))
     both = recorded.load_average(busy, 600.0, servers=2)
-    assert all(isclose(value, 2 * found[at_s]) for at_s, value in both)
+    assert all(isclose(value, 2 * load[at_s]) for at_s, value in both)

@@ -62,8 +62,8 @@ def shared_exactly(
 
 @given(recordings(), servers)
 def test_processor_sharing_is_that_of_exact_fractions(run: Recording, m: int) -> None:
-    found, exact = replay.processor_sharing(*run, m), shared_exactly(*run, m)
-    assert all(isclose(a, b, abs_tol=1e-9) for a, b in zip(found, exact, strict=True))
+    shared, exact = replay.processor_sharing(*run, m), shared_exactly(*run, m)
+    assert all(isclose(a, b, abs_tol=1e-9) for a, b in zip(shared, exact, strict=True))
 
 
 @given(recordings())

@@ -13,10 +13,10 @@ VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40)
 
 @given(VALUES)
 def test_mean_and_variance_are_those_of_the_standard_library(values: list[float]) -> None:
-    found = summary(values)
-    assert found.mean == pytest.approx(statistics.fmean(values), rel=1e-12, abs=1e-9)
-    assert found.variance == pytest.approx(statistics.variance(values), rel=1e-9, abs=1e-9)
-    assert found.count == len(values)
+    sample = summary(values)
+    assert sample.mean == pytest.approx(statistics.fmean(values), rel=1e-12, abs=1e-9)
+    assert sample.variance == pytest.approx(statistics.variance(values), rel=1e-9, abs=1e-9)
+    assert sample.count == len(values)
 
 
 def test_the_cv_is_the_deviation_over_the_mean() -> None:
@@ -27,10 +27,10 @@ def test_the_cv_is_the_deviation_over_the_mean() -> None:
 def test_a_quantile_is_the_least_value_that_enough_values_do_not_exceed(
     values: list[float], p: float
 ) -> None:
-    found = quantile(values, p)
-    assert found in values
-    assert sum(value <= found for value in values) >= p * len(values)
-    assert sum(value < found for value in values) < p * len(values)
+    least = quantile(values, p)
+    assert least in values
+    assert sum(value <= least for value in values) >= p * len(values)
+    assert sum(value < least for value in values) < p * len(values)
 
 
 def test_what_has_no_summary_is_refused() -> None:

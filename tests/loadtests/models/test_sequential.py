@@ -31,10 +31,10 @@ def martingale(values: list[float], mean: float) -> float:
 
 @given(VALUES)
 def test_its_ends_are_where_the_martingale_reaches_its_level(values: list[float]) -> None:
-    found = confidence_sequence(values)
-    for end in (found.low, found.high):
+    interval = confidence_sequence(values)
+    for end in (interval.low, interval.high):
         assert martingale(values, end) == pytest.approx(1 / (1 - CONFIDENCE), rel=1e-6)
-    assert martingale(values, found.estimate) < 1
+    assert martingale(values, interval.estimate) < 1
 
 
 def test_it_is_wider_than_an_interval_for_one_look_but_not_much() -> None:

@@ -80,6 +80,6 @@ def test_pairs_of_a_busy_queue_are_judged_rightly_however_often_one_looks() -> N
     for slower, impossible in ((1.0, Verdict.DISAGREES), (1.02, Verdict.AGREES)):
         for _ in range(PAIRS):
             values = [paired_difference(rng, slower) for _ in range(25)]
-            said = [sequential_verdict(values[:number], predicted) for number in range(5, 26)]
-            wrong += impossible in said
+            verdicts = [sequential_verdict(values[:number], predicted) for number in range(5, 26)]
+            wrong += impossible in verdicts
     assert wrong / (2 * PAIRS) <= 0.05 + 3 * sqrt(0.05 / (2 * PAIRS))

@@ -46,8 +46,8 @@ def test_the_studys_other_endpoints(row: dict[str, Any]) -> None:
     maximum = open_queue.maximum_rate_per_s(row["service_time_s"])
     assert same(maximum, row["maximum_rate_per_s"])
     for fraction, response_s in row["fcfs_s"]:
-        found = mg1(fraction * maximum, row["service_time_s"], row["service_variance_s2"])
-        assert same(found.response_time_s, response_s)
+        queue = mg1(fraction * maximum, row["service_time_s"], row["service_variance_s2"])
+        assert same(queue.response_time_s, response_s)
 
 
 @given(RHO, TIME_S, CV)
@@ -75,9 +75,9 @@ def test_processor_sharing_is_blind_to_variance_and_fcfs_is_not(rho: float, s: f
 
 @given(RHO, TIME_S, CV)
 def test_littles_law_and_the_parts_of_the_mean(rho: float, s: float, cv: float) -> None:
-    found = mg1(rho / s, s, variance_s2(s, cv))
-    assert found.response_time_s == found.waiting_time_s + s
-    assert isclose(found.customers, found.customers_waiting + found.utilisation, rel_tol=1e-9)
+    queue = mg1(rho / s, s, variance_s2(s, cv))
+    assert queue.response_time_s == queue.waiting_time_s + s
+    assert isclose(queue.customers, queue.customers_waiting + queue.utilisation, rel_tol=1e-9)
 
 
 @given(TIME_S, st.floats(1, 100))
