@@ -1,1 +1,1 @@
-"""The benchmark behind `scripts/bench`: it measures what the project promises, as ratios."""
+"""Measures what the project promises, as ratios: the benchmark behind `scripts/bench`."""

@@ -1,11 +1,11 @@
-"""How long single answers take: scans (row 3), pages (11), proofs (14) and answers by groups (15).
+"""Measures how long answers take: scans (row 3), pages (11), proofs (14), answers by groups (15).
 
 Row 3 is our scan against the study's way of scanning, with the same flights on the same machine.
 Our scan reads and checks every block for every question: its caches have no bytes, and the bytes
 that the service reads are counted. The study's scan is `baseline.StudyLedger`, in this process.
 Both find their files in the page cache, and both must give the same answers.
 
-The others are told by Server-Timing: row 11 is the time in which the frontend makes a page, beyond
+The others come from Server-Timing: row 11 is the time in which the frontend makes a page, beyond
 its wait for the backend; row 14 is the service that makes proofs, `scripts/verify.py`, and the size
 of proofs; row 15 is what the index takes for answers by groups, about the days of one month or most
 of them, against what could be asked before there were any. Of row 15 each is the least of several,
@@ -49,7 +49,7 @@ TIMES = 20  # requests of each page and of each question by groups
 
 
 def scan_against_study(bench: Bench) -> Iterator[Figure]:
-    """Our scan against the study's, by one worker, so that all questions meet the same caches."""
+    """Compare our scan with the study's, by one worker, so that all meet the same caches."""
     chain = bench.month()
     only_http = ("serve", "--only-http")
     with (
@@ -102,18 +102,18 @@ def _scanned(
     what = f"{kind} by scan, times faster than the study's way"
     figure = ratio(3, what, study_s, cold_s, at_least(15), raw)
     if facts["bytes_read_per_scan"] < 0.9 * facts["block_bytes"]:
-        told = f"{figure.measured}, but NOT every block was read"
-        figure = replace(figure, measured=told, reached=False)
+        incomplete = f"{figure.measured}, but NOT every block was read"
+        figure = replace(figure, measured=incomplete, reached=False)
     yield figure
-    what, told = f"{kind} by scan, caches warm", f"{spread(warm_s)} s"
-    yield Figure(3, what, told, raw={"ours_cached_s": warm_s})
+    warm = {"ours_cached_s": warm_s}
+    yield Figure(3, f"{kind} by scan, caches warm", f"{spread(warm_s)} s", raw=warm)
 
 
 def _require_same(question: Question, ours: dict[str, Any], studys: Any) -> None:
     expected = len(studys) if isinstance(studys, list) else studys
-    found = ours["average_delay"] if question.kind == "average_delays" else ours["count"]
-    if found != expected:
-        raise ProgramFailed(f"{question.scan_path}: our scan says {found}, the study's {expected}")
+    value = ours["average_delay"] if question.kind == "average_delays" else ours["count"]
+    if value != expected:
+        raise ProgramFailed(f"{question.scan_path}: our scan says {value}, the study's {expected}")
 
 
 # --- pages ---------------------------------------------------------------------------------------
@@ -122,32 +122,32 @@ ALWAYS = ("/", "/blocks", "/blocks/1", "/blocks/1?check=transactions", "/transac
 
 
 def pages(bench: Bench) -> Iterator[Figure]:
-    """The median for each kind of page, and for the slowest kind."""
+    """Measure the median for each kind of page, and for the slowest kind."""
     chain, port = bench.month(), free_port()
     site = Site(f"http://{HOST}:{port}")
     with bench.service(chain, ("serve", "--frontend"), frontend_port=port) as service:
-        asked = {address: [address] * TIMES for address in ALWAYS}
-        for kind, of_kind in paths(bench.questions(chain, service)).items():
-            asked[kind] = of_kind[:TIMES]
+        addresses = {address: [address] * TIMES for address in ALWAYS}
+        for kind, own_paths in paths(bench.questions(chain, service)).items():
+            addresses[kind] = own_paths[:TIMES]
         bench.say("making pages")
         problem = f"the frontend did not answer within {READY_WITHIN_S} s"
         wait_for(lambda: site.answers("/health/live"), READY_WITHIN_S, problem)
         with site.connection() as connection:
-            _made_ms(connection, asked)  # not counted, so that everything is loaded
-            medians_ms = _made_ms(connection, asked)
+            _made_ms(connection, addresses)  # not counted, so that everything is loaded
+            medians_ms = _made_ms(connection, addresses)
     slowest = max(medians_ms, key=lambda name: medians_ms[name])
     what = f"a page, beyond the backend's answers, slowest kind ({slowest}), ms"
     raw = {"median_ms": medians_ms, "load": load_now()}
-    yield Figure.of(11, what, medians_ms[slowest], at_most(30), raw)
+    yield Figure.judged(11, what, medians_ms[slowest], at_most(30), raw)
 
 
 def _made_ms(connection: HTTPConnection, addresses: dict[str, list[str]]) -> dict[str, float]:
-    """Medians of the times in which pages of each kind were made, in ms. Raises ProgramFailed."""
-    found = {}
-    for name, asked in addresses.items():
-        timings = [got(connection, path, "total", "backend").timing_ms for path in asked]
-        found[name] = median(timing["total"] - timing["backend"] for timing in timings)
-    return found
+    """Return median times in ms in which pages of each kind were made. Raises ProgramFailed."""
+    medians_ms = {}
+    for name, own_paths in addresses.items():
+        timings = [got(connection, path, "total", "backend").timing_ms for path in own_paths]
+        medians_ms[name] = median(timing["total"] - timing["backend"] for timing in timings)
+    return medians_ms
 
 
 # --- proofs --------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ YEAR = {"OP_CARRIER_AIRLINE_ID": 20366, "INITIAL_DATE": "2013-01-01", "FINAL_DAT
 
 
 def proofs(bench: Bench) -> Iterator[Figure]:
-    """Time and size of each kind of proof, of the month and of a year of one airline."""
+    """Measure time and size of each kind of proof, of the month and of a year of an airline."""
     chain, files = bench.month(), bench.scratch
     with bench.service(chain) as service, service.connection() as connection:
         (files / "log.vkey").write_bytes(got(connection, "/log/key").body)
@@ -183,17 +183,19 @@ def proofs(bench: Bench) -> Iterator[Figure]:
 def _transactions(bench: Bench, connection: HTTPConnection, service: Service) -> Iterator[Figure]:
     bench.say("proving transactions")
     count, chance = service.get("/tip")["transactions"], random.Random(SEED)  # noqa: S311
-    ids = [chance.randrange(count) for _ in range(TRANSACTIONS)]
-    found = [got(connection, f"/transactions/{one}/proof", "total") for one in ids]
-    times_ms = [one.timing_ms["total"] for one in found]
+    answers = [
+        got(connection, f"/transactions/{chance.randrange(count)}/proof", "total")
+        for _ in range(TRANSACTIONS)
+    ]
+    times_ms = [answer.timing_ms["total"] for answer in answers]
     what = "proof of a transaction, ms on the service"
     yield _proof(what, median(times_ms), at_most(5), service_ms=times_ms)
-    largest = max(len(one.body) for one in found)
+    largest = max(len(answer.body) for answer in answers)
     yield _proof("proof of a transaction, largest, bytes", largest, at_most(4000))
 
 
 def _year(bench: Bench) -> Iterator[Figure]:
-    """The proof of an average over a year of New York's flights, or of a few in a quick run."""
+    """Measure the proof of an average over a year of New York's flights; over few if quick."""
     is_whole, chain = bench.plan.flights >= FLIGHTS, bench.month()
     if is_whole:
         chain = imported(NEW_YORK, bench.empty_folder(), bench.log)
@@ -204,20 +206,20 @@ def _year(bench: Bench) -> Iterator[Figure]:
         if not is_whole:
             path = bench.questions(chain, service)["average_delays"][0].path
         path = path.replace("?", "/proof?", 1)
-        found = [got(connection, path, headers={"Accept-Encoding": "gzip"}) for _ in range(3)]
-    took_s, size = min(one.took_s for one in found), found[0].sent_bytes
-    (bench.scratch / "year.ndjson").write_bytes(found[0].body)
+        answers = [got(connection, path, headers={"Accept-Encoding": "gzip"}) for _ in range(3)]
+    took_s, size = min(answer.took_s for answer in answers), answers[0].sent_bytes
+    (bench.scratch / "year.ndjson").write_bytes(answers[0].body)
     yield _proof("average of a year, proved, s", took_s, at_most(1))
     yield _proof("average of a year, its proof, bytes compressed", size, at_most(300_000))
     yield _proof("verify.py, average of a year, s", _verified_s(bench.scratch, "year.ndjson"), None)
 
 
 def _proof(what: str, value: float, target: Target, **raw: Any) -> Figure:
-    return Figure.of(14, what, value, target, {**load_now(), **raw})
+    return Figure.judged(14, what, value, target, {**load_now(), **raw})
 
 
 def _verified_s(folder: Path, name: str) -> float:
-    """How long `verify.py` takes. Raises ProgramFailed unless it verifies the file."""
+    """Return how long `verify.py` takes, in s. Raises ProgramFailed unless it verifies the file."""
     command = [sys.executable, str(VERIFY), name, "--key", "log.vkey", "--json"]
     run = partial(subprocess.run, command, cwd=folder, capture_output=True, text=True, check=False)
     done, took_s = timed(run)
@@ -235,7 +237,7 @@ WORST = {"sort": "average_delay", "order": "descending", "least_flights": 100, "
 
 
 def breakdowns(bench: Bench) -> Iterator[Figure]:
-    """Each kind of question, and how many times the time of `BEFORE` it takes."""
+    """Measure how many times the time of `BEFORE` each kind of question takes."""
     chain = bench.month()
     with bench.service(chain, answer_cache_bytes=0) as service, service.connection() as connection:
         bench.say(f"asking by groups of {chain.label}")
@@ -245,27 +247,27 @@ def breakdowns(bench: Bench) -> Iterator[Figure]:
         }
     before_ms = times_ms[BEFORE]
     raw: dict[str, Any] = {"index_ms": times_ms, "load": load_now()}
-    yield Figure.of(15, f"index: {BEFORE}, ms", before_ms, None, raw)
+    yield Figure.judged(15, f"index: {BEFORE}, ms", before_ms, None, raw)
     for what, took_ms in times_ms.items():
         if what != BEFORE:
             times, title = took_ms / before_ms, f"index: {what}, times as long"
-            told, raw = f"{short(times)} ({short(took_ms)} ms)", {"index_ms": took_ms}
-            yield Figure.of(15, title, times, at_most(2), raw, measured=told)
+            shown, raw = f"{short(times)} ({short(took_ms)} ms)", {"index_ms": took_ms}
+            yield Figure.judged(15, title, times, at_most(2), raw, measured=shown)
 
 
 def _by_groups(service: Service) -> dict[str, str]:
-    """What is asked -> its address, about the flight in the middle of the ledger and its month."""
+    """Return addresses by what they ask, about the flight amid the ledger and its month."""
     tip = service.get("/tip")["height"]
     flight = flights_of_block(service, (tip + 1) // 2)[0]
     first = date.fromisoformat(flight["FL_DATE"]).replace(day=1)
     last = first.replace(day=monthrange(first.year, first.month)[1])
-    third, last_of_some = first.replace(day=3), first.replace(day=2 + SOME_DAYS)
     days = {"INITIAL_DATE": first, "FINAL_DATE": last}
+    third, last_of_some = first.replace(day=3), first.replace(day=2 + SOME_DAYS)
     some_days = {"INITIAL_DATE": third, "FINAL_DATE": last_of_some}
     carrier = {"OP_CARRIER_AIRLINE_ID": flight["OP_CARRIER_AIRLINE_ID"]}
     origin = {"ORIGIN": flight["ORIGIN"]}
     route = {**origin, "DEST": flight["DEST"]}
-    asked: dict[str, dict[str, object]] = {
+    parameters: dict[str, dict[str, object]] = {
         BEFORE: {**carrier, "group_by": "day", "distribution": "true"},
         **{f"all flights by {by}": {"group_by": by} for by in ("carrier", "hour")},
         "a carrier by hour": {**carrier, "group_by": "hour"},
@@ -279,8 +281,8 @@ def _by_groups(service: Service) -> dict[str, str]:
         f"a carrier by hour, {SOME_DAYS} days": {**carrier, "group_by": "hour", **some_days},
         f"a route by hour, {SOME_DAYS} days": {**route, "group_by": "hour", **some_days},
     }
-    found = {what: f"/average_delays?{urlencode(days | more)}" for what, more in asked.items()}
-    number = {"OP_CARRIER_FL_NUM": flight["OP_CARRIER_FL_NUM"]}
-    of_number = number | {"FL_DATE": first, "FINAL_DATE": last}
-    found["a flight number"] = f"/filter_transactions?{urlencode(of_number)}"
-    return found
+    number = {"OP_CARRIER_FL_NUM": flight["OP_CARRIER_FL_NUM"], "FL_DATE": first}
+    return {
+        **{what: f"/average_delays?{urlencode(days | own)}" for what, own in parameters.items()},
+        "a flight number": f"/filter_transactions?{urlencode(number | {'FINAL_DATE': last})}",
+    }

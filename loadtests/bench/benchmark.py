@@ -1,4 +1,4 @@
-"""The project's own benchmark: what it promises, measured on this machine, as a table.
+"""Measures what the project promises on this machine, and shows it as a table.
 
     scripts/bench                     about half an hour on a small PC
     scripts/bench --quick             every code path in a few minutes; the numbers mean nothing
@@ -52,7 +52,7 @@ DISK_BYTES_A_FLIGHT = 60
 
 
 class Row(NamedTuple):
-    """How a row of the table is measured, in so many seconds as a guess, and more with --full."""
+    """Says how a row is measured, in how many seconds as a guess, and more with --full."""
 
     measure: Callable[[Bench], Iterator[Figure]]
     guess_s: float
@@ -81,7 +81,7 @@ ASK_THE_MONTH = {3, 7, 11, 13}  # which must know the known answers
 
 
 class Progress:
-    """Tells on standard error what is being done, and roughly for how much longer."""
+    """Says on standard error what is being done, and roughly for how much longer."""
 
     def __init__(self, guesses_s: Mapping[int, float]) -> None:
         self._to_come_s, self._where, self._row_s = dict(guesses_s), "", 0.0
@@ -93,10 +93,10 @@ class Progress:
         self._row_start_s = monotonic()
 
     def say(self, text: str) -> None:
-        """One line."""
+        """Print a line of progress."""
         now_s = monotonic()
-        of_row_s = max(0.0, self._row_start_s + self._row_s - now_s)
-        left_s = of_row_s + sum(self._to_come_s.values())
+        row_left_s = max(0.0, self._row_start_s + self._row_s - now_s)
+        left_s = row_left_s + sum(self._to_come_s.values())
         elapsed = f"{now_s - self._start_s:.0f} s, about {left_s:.0f} s left"
         print(f"[{elapsed}] {self._where}{text}", file=sys.stderr, flush=True)
 
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ProgramFailed, WrkFailed, OSError) as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
-    print(text_of(header, figures, answers_told(wrong)))
+    print(text_of(header, figures, describe_answers(wrong)))
     failed = {figure.row for figure in figures if figure.measured == FAILED}
     if options.json is not None and not wrong:
         whole = [figure for figure in figures if figure.row not in failed]
@@ -188,7 +188,7 @@ def _require_json(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 
 def plan_from(options: argparse.Namespace) -> Plan:
-    """The plan for these options."""
+    """Return the plan for these options."""
     return replace(
         QUICK if options.quick else Plan(),
         rows=frozenset(options.only or ROWS),
@@ -196,8 +196,8 @@ def plan_from(options: argparse.Namespace) -> Plan:
     )
 
 
-def answers_told(wrong_answers: Sequence[str] | None) -> str:
-    """What became of the known answers; None: they were not asked for."""
+def describe_answers(wrong_answers: Sequence[str] | None) -> str:
+    """Return what became of the known answers; None: they were not asked for."""
     if wrong_answers is None:
         return "known answers: not asked for; they belong to another month or to rows left out"
     if wrong_answers:
@@ -206,7 +206,7 @@ def answers_told(wrong_answers: Sequence[str] | None) -> str:
 
 
 def text_of(header: Mapping[str, Any], figures: Sequence[Figure], answers: str) -> str:
-    """The whole report for people."""
+    """Return the whole report for people."""
     parts = [
         "\n".join(f"{name}: {value}" for name, value in header.items()),
         table(figures, is_meaningless=header["quick"]),
@@ -262,7 +262,7 @@ def _measured(
 
 
 def month_from(options: argparse.Namespace, say: Callable[[str], None]) -> Source:
-    """The source of the month. say: is told if it is not real."""
+    """Return the source of the month. say: gets a sentence if it is not real."""
     if options.quick:
         return generated(QUICK.flights)
     file = options.month or (DEFAULT_MONTH if DEFAULT_MONTH.is_file() else None)

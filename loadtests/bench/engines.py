@@ -29,8 +29,8 @@ Answer = tuple[Any, ...]
 Facts = Mapping[str, str]  # of a flight, by the names of fields, and of days around it
 
 
-class Asked(NamedTuple):
-    """A question. path: asks the service, which cannot answer without. pick: takes its answer."""
+class Question(NamedTuple):
+    """Asks all engines. path: for the service, which cannot be asked without. pick: its answer."""
 
     what: str
     sql: str
@@ -38,49 +38,51 @@ class Asked(NamedTuple):
     pick: Callable[[Any], Answer] = tuple
 
 
-Ask = Callable[[Asked, Facts], Answer]
+Ask = Callable[[Question, Facts], Answer]
 
-ASKED = (
-    Asked(
+QUESTIONS = (
+    Question(
         "what happened to a flight",
         "SELECT count(*) FROM flights WHERE OP_CARRIER_FL_NUM = {OP_CARRIER_FL_NUM} "
         "AND FL_DATE = DATE '{FL_DATE}'",
         "/filter_transactions?OP_CARRIER_FL_NUM={OP_CARRIER_FL_NUM}&FL_DATE={FL_DATE}",
-        lambda found: (found["count"],),
+        lambda content: (content["count"],),
     ),
-    Asked(
+    Question(
         "how late a carrier was, in days of a month",
         "SELECT count(*), avg(ARR_DELAY) FROM flights "
         "WHERE OP_CARRIER_AIRLINE_ID = {OP_CARRIER_AIRLINE_ID} AND {THESE_DAYS}",
         "/average_delays?OP_CARRIER_AIRLINE_ID={OP_CARRIER_AIRLINE_ID}&INITIAL_DATE={INITIAL_DATE}"
         "&FINAL_DATE={FINAL_DATE}",
-        lambda found: (found["flights"], found["average_delay"]),
+        lambda content: (content["flights"], content["average_delay"]),
     ),
-    Asked(
+    Question(
         "how many flights a route had, in days of a month",
         "SELECT count(*) FROM flights WHERE ORIGIN_CITY_NAME = '{ORIGIN_CITY_NAME}' "
         "AND DEST_CITY_NAME = '{DEST_CITY_NAME}' AND {THESE_DAYS}",
         "/flight_counter?ORIGIN_CITY_NAME={ORIGIN_CITY_NAME}&DEST_CITY_NAME={DEST_CITY_NAME}"
         "&INITIAL_DATE={INITIAL_DATE}&FINAL_DATE={FINAL_DATE}",
-        lambda found: (found["count"],),
+        lambda content: (content["count"],),
     ),
-    Asked(
+    Question(
         "the airport with the worst delays, in a year",
         "SELECT count(*), avg(ARR_DELAY) AS late FROM flights WHERE {THIS_YEAR} "
         "GROUP BY ORIGIN HAVING count(*) >= 1000 ORDER BY late DESC LIMIT 1",
         "/average_delays?INITIAL_DATE={YEAR}-01-01&FINAL_DATE={YEAR}-12-31&group_by=origin"
         "&least_flights=1000&sort=average_delay&order=descending&limit=1",
-        lambda found: (found["by_origin"][0]["flights"], found["by_origin"][0]["average_delay"]),
+        lambda content: tuple(
+            content["by_origin"][0][name] for name in ("flights", "average_delay")
+        ),
     ),
-    Asked(
+    Question(
         "the distribution of a carrier's delays, in a year",
         "SELECT count(ARR_DELAY), percentile_disc(0.9) WITHIN GROUP (ORDER BY ARR_DELAY) "
         "FROM flights WHERE OP_CARRIER_AIRLINE_ID = {OP_CARRIER_AIRLINE_ID} AND {THIS_YEAR}",
         "/average_delays?OP_CARRIER_AIRLINE_ID={OP_CARRIER_AIRLINE_ID}&INITIAL_DATE={YEAR}-01-01"
         "&FINAL_DATE={YEAR}-12-31&distribution=true",
-        lambda found: (found["arrived"], found["distribution"]["p90"]),
+        lambda content: (content["arrived"], content["distribution"]["p90"]),
     ),
-    Asked(
+    Question(
         "which carrier makes up time on its way most often, in all years",
         "SELECT OP_CARRIER_AIRLINE_ID, avg(CASE WHEN ARR_DELAY < DEP_DELAY THEN 1 ELSE 0 END) "
         "AS share FROM flights GROUP BY OP_CARRIER_AIRLINE_ID ORDER BY share DESC LIMIT 1",
@@ -94,8 +96,8 @@ def duckdb_asker(export: Path) -> Ask:
     files = duck.read_parquet(f"{export}/flights/**/*.parquet", hive_partitioning=True)
     files.create_view("flights")
 
-    def ask(asked: Asked, facts: Facts) -> Answer:
-        rows: list[Answer] = duck.sql(asked.sql.format(**facts)).fetchall()
+    def ask(question: Question, facts: Facts) -> Answer:
+        rows: list[Answer] = duck.sql(question.sql.format(**facts)).fetchall()
         return rows[0]
 
     return ask
@@ -107,7 +109,7 @@ def spark_asker(export: Path) -> Ask:
 
     spark = SparkSession.builder.master("local[*]").getOrCreate()
     spark.read.parquet(f"{export}/flights").createOrReplaceTempView("flights")
-    return lambda asked, facts: tuple(spark.sql(asked.sql.format(**facts)).first())
+    return lambda question, facts: tuple(spark.sql(question.sql.format(**facts)).first())
 
 
 def comparison(ledger: Path, export: Path, log: Path) -> list[str]:
@@ -118,32 +120,32 @@ def comparison(ledger: Path, export: Path, log: Path) -> list[str]:
     settings = {"answer_cache_bytes": 0}
     with running(ledger, log, settings=settings) as service, service.connection() as connection:
 
-        def by_service(asked: Asked, facts: Facts) -> Answer:
+        def by_service(question: Question, facts: Facts) -> Answer:
             quoted = {name: quote(value) for name, value in facts.items()}
-            return asked.pick(answer(connection, asked.path.format(**quoted)))
+            return question.pick(answer(connection, question.path.format(**quoted)))
 
         askers = {"service": by_service, "DuckDB": duckdb_asker(export)}
         if find_spec("pyspark"):
             askers["Spark"] = spark_asker(export)
         flights = _flights(service)
-        rows = [[asked.what, *_times(asked, flights, askers)] for asked in ASKED]
+        rows = [[question.what, *_times(question, flights, askers)] for question in QUESTIONS]
     title = ["Question, ms", *askers]
     return [f"| {' | '.join(cells)} |" for cells in (title, ["---"] * len(title), *rows)]
 
 
-def _times(asked: Asked, flights: Sequence[Facts], askers: Mapping[str, Ask]) -> list[str]:
+def _times(question: Question, flights: Sequence[Facts], askers: Mapping[str, Ask]) -> list[str]:
     cells: list[str] = []
     expected: list[Answer] = []
     for name, ask in askers.items():
-        if name == "service" and not asked.path:
+        if name == "service" and not question.path:
             cells.append("cannot be asked")
             continue
-        given = [timed(partial(ask, asked, facts)) for facts in flights]
-        for (values, _), others in zip(given, expected, strict=False):
+        answers = [timed(partial(ask, question, facts)) for facts in flights]
+        for (values, _), others in zip(answers, expected, strict=False):
             if not _agree(values, others):
-                raise ProgramFailed(f"{asked.what}: {name} says {values}, another {others}")
-        expected = expected or [values for values, _ in given]
-        cells.append(f"{1000 * median(took_s for _, took_s in given):,.3g}")
+                raise ProgramFailed(f"{question.what}: {name} says {values}, another {others}")
+        expected = expected or [values for values, _ in answers]
+        cells.append(f"{1000 * median(took_s for _, took_s in answers):,.3g}")
     return cells
 
 
@@ -154,10 +156,10 @@ def _agree(values: Answer, others: Answer) -> bool:
 
 def _flights(service: Service) -> list[Facts]:
     """Return the facts of some flights, as questions about them have them."""
-    each = zip(*drawn(sample(service), FLIGHTS, SEED).values(), strict=True)
+    by_flight = zip(*drawn(sample(service), FLIGHTS, SEED).values(), strict=True)
     return [
-        _with_days({k: v for one in questions for k, v in one.parameters.items()})
-        for questions in each
+        _with_days({k: v for question in questions for k, v in question.parameters.items()})
+        for questions in by_flight
     ]
 
 

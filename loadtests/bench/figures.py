@@ -1,4 +1,4 @@
-"""Figures: measurements compared with their targets, as a table for people and as JSON.
+"""Compares measurements with their targets, and shows them as a table.
 
 Ratios are taken pair by pair, of measurements made one right after the other, because a machine
 that others use is sometimes faster and sometimes slower. The figure is the median over the pairs; a
@@ -25,7 +25,7 @@ _REACHED = {"at least": operator.ge, "at most": operator.le, "under": operator.l
 
 
 class Bound(NamedTuple):
-    """What the median of some measurements has to reach. words: `at least`, `at most`, `under`."""
+    """Says what a median has to reach. words: `at least`, `at most`, `under`."""
 
     words: str
     value: float
@@ -36,23 +36,23 @@ Target = Bound | None
 
 
 def spread(values: Numbers) -> str:
-    """The median of measurements of the same thing, with the lowest and the highest."""
+    """Return the median of measurements of the same thing, with the lowest and the highest."""
     return f"{short(median(values))} ({short(min(values))} to {short(max(values))})"
 
 
 def and_best(values: Numbers) -> str:
-    """The median of measurements of the same thing, and the highest."""
+    """Return the median of measurements of the same thing, and the highest."""
     return f"{short(median(values))}, best {short(max(values))}"
 
 
 def is_noisy(values: Numbers) -> bool:
-    """Whether the measurements lie so wide apart that the median says little."""
+    """Return whether the measurements lie so wide apart that the median says little."""
     return max(values) - min(values) > NOISY_SHARE * median(values)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A line of the table, with the names that it has in JSON.
+    """Holds a line of the table, with the names that it has in JSON.
 
     row: its number in the list of targets. reached: None if there is no target. raw: the numbers
     that the figure was made from, by names that carry their units.
@@ -67,7 +67,7 @@ class Figure:
     raw: Raw = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def judged(
         cls,
         row: int,
         what: str,
@@ -79,22 +79,22 @@ class Figure:
         measured: str = "",
         failed: int = 0,
     ) -> "Figure":
-        """The figure of a value, or of several of the same thing, whose median has a target.
+        """Return the figure of a value, or of several of a thing, whose median has a target.
 
         measured: shown in place of the value or the spread. unit: of the target and the value.
         failed: requests that failed; then the target is not reached.
         """
-        if isinstance(values, Sequence):
-            several, told = values, spread(values)
-        else:
-            several, told = [values], short(values)
-        middle, told = median(several), measured or told + unit
+        several = values if isinstance(values, Sequence) else [values]
+        shown = measured or (short(*several) if len(several) == 1 else spread(several)) + unit
+        is_reached: bool | None = None
+        if target:
+            is_reached = not failed and _REACHED[target.words](median(several), target.value)
         return cls(
             row,
             what,
-            f"{told}, {failed} FAILED" if failed else told,
+            f"{shown}, {failed} FAILED" if failed else shown,
             f"{target.words} {target.value:,g}{unit}" if target else "",
-            _REACHED[target.words](middle, target.value) and not failed if target else None,
+            is_reached,
             is_noisy(several),
             raw,
         )
@@ -103,34 +103,34 @@ class Figure:
 def ratio(
     row: int, what: str, above: Numbers, below: Numbers, target: Target, raw: Raw, failed: int = 0
 ) -> Figure:
-    """The ratios of values measured in pairs. Raises ValueError for unequal numbers of them."""
+    """Return the figure of ratios of values measured in pairs. Raises ValueError without pairs."""
     ratios = [a / b for a, b in zip(above, below, strict=True)]
-    return Figure.of(row, what, ratios, target, {"ratios": ratios, **raw}, failed=failed)
+    return Figure.judged(row, what, ratios, target, {"ratios": ratios, **raw}, failed=failed)
 
 
 def rate_ratio(row: int, what: str, above: Loads, below: Loads, target: Target, raw: Raw) -> Figure:
-    """Requests per second of a load relative to those of another, round by round."""
+    """Return the figure of a load's requests per second over those of another, round by round."""
     failed = failures([*above, *below])
     return ratio(row, what, rates(above), rates(below), target, raw, failed)
 
 
 def rates(loads: Loads) -> list[float]:
-    """Requests per second of each round of a load."""
+    """Return the requests per second of each round of a load."""
     return [load.requests_per_s for load in loads]
 
 
 def failures(loads: Loads) -> int:
-    """How many requests failed in all rounds of a load."""
+    """Return how many requests failed in all rounds of a load."""
     return sum(load.failed for load in loads)
 
 
 def short(value: float) -> str:
-    """A number for people: three significant digits, thousands separated."""
+    """Return a number for people: three significant digits, thousands separated."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def table(figures: Sequence[Figure], *, is_meaningless: bool = False) -> str:
-    """The figures in columns. is_meaningless: whether the run is too small to tell anything."""
+    """Return the figures in columns. is_meaningless: whether the run is too small for a target."""
     rows = [_HEADINGS, *(_cells(figure, is_meaningless) for figure in figures)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rows.insert(1, tuple("-" * width for width in widths))
@@ -146,7 +146,7 @@ def _cells(figure: Figure, is_meaningless: bool) -> tuple[str, ...]:
 
 
 def details(figures: Iterable[Figure]) -> str:
-    """The raw numbers, below the name of the figure that was made from them."""
+    """Return the raw numbers, below the name of the figure that was made from them."""
     lines: list[str] = []
     for figure in figures:
         lines.append(f"row {figure.row}: {figure.what}")
@@ -158,7 +158,7 @@ def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.5g}"
     if isinstance(value, list | tuple):
-        return " ".join(_shown(one) for one in value)
+        return " ".join(map(_shown, value))
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_shown(one)}" for name, one in value.items())
+        return ", ".join(f"{name} {_shown(inner)}" for name, inner in value.items())
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,6 +1,6 @@
-"""What the service needs: disk (row 5), start (6), memory (7), verify (12), export (17).
+"""Measures what the service needs: disk (row 5), start (6), memory (7), verify (12), export (17).
 
-Memory is told as proportional set sizes: after questions and scans, and after an hour's requests of
+Memory is the proportional set size: after questions and scans, and after an hour's requests of
 many users, sent as fast as the service answers. The second shows memory that grows with the number
 of requests: the service is measured after a tenth of the hour, too.
 """
@@ -18,14 +18,14 @@ from loadtests.bench.session import LONGEST_FACTOR, PAGE, SEED, Bench, load_now
 from loadtests.chains import Chain, copy_served
 from loadtests.machine import at_most_cores
 from loadtests.processes import Memory, ProgramFailed, Service, Spent, backend, exchanged, running
-from loadtests.questions import KINDS, Questions, drawn, flights_of_block, paths
+from loadtests.questions import KINDS, Questions, drawn, flights_of_block, in_turns, paths
 from loadtests.scenarios import sent_form
 
 CORES = 2  # of an import, and of verify
 
 
 def verifies(bench: Bench) -> Iterator[Figure]:
-    """How long `verify` takes for the month and its index, and when nothing has changed.
+    """Measure how long `verify` takes for the month and its index, and when nothing has changed.
 
     The latter is `verify --since last`, right after the former, and a share of it.
     """
@@ -35,22 +35,16 @@ def verifies(bench: Bench) -> Iterator[Figure]:
         with at_most_cores(CORES):
             for spent, options in ((first, ()), (again, ("--since", "last"))):
                 spent.append(backend(chain.folder, "verify", *options, log=bench.log)[1])
-    walls_s, again_s = ([of.wall_s for of in spent] for spent in (first, again))
-    raw = spent_on(chain.flights, walls_s, [of.cpu_s for of in first])
+    walls_s, again_s = ([run.wall_s for run in runs] for runs in (first, again))
+    raw = spent_on(chain.flights, walls_s, [run.cpu_s for run in first])
     what = f"verify of {chain.label}"
-    yield Figure.of(12, f"{what} with its index", walls_s, at_most(15), raw, unit=" s")
-    yield ratio(
-        12,
-        f"{what}, then --since last / at first",
-        again_s,
-        walls_s,
-        at_most(0.1),
-        {"again_s": again_s},
-    )
+    yield Figure.judged(12, f"{what} with its index", walls_s, at_most(15), raw, unit=" s")
+    title, raw = f"{what}, then --since last / at first", {"again_s": again_s}
+    yield ratio(12, title, again_s, walls_s, at_most(0.1), raw)
 
 
 def exports(bench: Bench) -> Iterator[Figure]:
-    """Flights per second of an export to Parquet, and the bytes that a flight takes there."""
+    """Measure flights per second of an export to Parquet, and the bytes of a flight there."""
     chain, folder, walls_s, cpus_s = bench.month(), bench.scratch / "export", [], []
     for _ in bench.repeats(f"exporting {chain.label}"):
         shutil.rmtree(folder, ignore_errors=True)
@@ -60,10 +54,10 @@ def exports(bench: Bench) -> Iterator[Figure]:
         cpus_s.append(spent.cpu_s)
     what, raw = f"export of {chain.label} to Parquet", spent_on(chain.flights, walls_s, cpus_s)
     per_s = [chain.flights / wall_s for wall_s in walls_s]
-    yield Figure.of(17, f"{what}, flights per second", per_s, at_least(200_000), raw)
+    yield Figure.judged(17, f"{what}, flights per second", per_s, at_least(200_000), raw)
     exported = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
-    raw = {"flights": chain.flights, "parquet_bytes": exported}
-    yield Figure.of(17, f"{what}, bytes a flight", exported / chain.flights, at_most(12), raw)
+    size, raw = exported / chain.flights, {"flights": chain.flights, "parquet_bytes": exported}
+    yield Figure.judged(17, f"{what}, bytes a flight", size, at_most(12), raw)
 
 
 def spent_on(flights: int, walls_s: Sequence[float], cpus_s: Sequence[float]) -> dict[str, Any]:
@@ -73,17 +67,17 @@ def spent_on(flights: int, walls_s: Sequence[float], cpus_s: Sequence[float]) ->
 
 
 def bytes_on_disk(bench: Bench) -> Iterator[Figure]:
-    """Bytes on disk per flight."""
+    """Measure the bytes on disk of a flight."""
     chain = bench.month()
     per_flight = chain.block_bytes / chain.flights
     raw: dict[str, Any] = {"flights": chain.flights, "block_bytes": chain.block_bytes}
-    yield Figure.of(5, "chain on disk, bytes a flight", per_flight, at_most(20), raw)
+    yield Figure.judged(5, "chain on disk, bytes a flight", per_flight, at_most(20), raw)
     index = f"{short(chain.index_bytes / chain.flights)} ({chain.index_bytes / 1e6:.1f} MB)"
     yield Figure(5, "index on disk, bytes a flight", index, raw={"index_bytes": chain.index_bytes})
 
 
 def starts(bench: Bench) -> Iterator[Figure]:
-    """Seconds from the start of a service to its first answer to a question, chains in turns."""
+    """Measure the seconds from the start of a service to its first answer, chains in turns."""
     factors = [*bench.plan.factors]
     if LONGEST_FACTOR not in factors and bench.has_generated(LONGEST_FACTOR):
         factors.append(LONGEST_FACTOR)
@@ -100,7 +94,7 @@ def starts(bench: Bench) -> Iterator[Figure]:
     for chain, times_s in zip(chains, zip(*rounds, strict=True), strict=True):
         raw = {"first_answer_s": times_s, **load_now()}
         what = f"start to first answer, {chain.label}"
-        yield Figure.of(6, what, times_s, Bound("under", 1), raw, unit=" s")
+        yield Figure.judged(6, what, times_s, Bound("under", 1), raw, unit=" s")
 
 
 def _start_s(bench: Bench, chain: Chain, path: str) -> float:
@@ -120,12 +114,12 @@ POSTED = {"Content-Type": "application/json"}
 
 
 def memory(bench: Bench) -> Iterator[Figure]:
-    """The service's memory after every question and some scans, and after an hour's requests."""
+    """Measure the memory after every question and some scans, and after an hour's requests."""
     service = bench.month_service()
     questions = bench.questions(bench.month(), service)
     bench.say("memory: every question, and scans at the same time")
-    for asked in paths(questions).values():
-        bench.load(service, bench.script(asked))
+    for own_paths in paths(questions).values():
+        bench.load(service, bench.script(own_paths))
     scans = [questions[kind][0].scan_path for kind in KINDS] * SCANS_AT_ONCE
     with ThreadPoolExecutor(SCANS_AT_ONCE) as pool:
         list(pool.map(service.get, scans))
@@ -134,29 +128,30 @@ def memory(bench: Bench) -> Iterator[Figure]:
     yield from _after_an_hour(bench)
 
 
-def _used(when: str, found: Sequence[Memory], **more: Any) -> Iterator[Figure]:
-    raw = {"pss_mb": _megabytes(found), **more, **load_now()}
+def _used(when: str, memories: Sequence[Memory], **more: Any) -> Iterator[Figure]:
+    raw = {"pss_mb": _megabytes(memories), **more, **load_now()}
     for what, pss_bytes, most_mb in (
-        ("largest worker", _largest_worker(found), at_most(80)),
-        ("all processes", sum(one.pss_bytes for one in found), at_most(256)),
+        ("largest worker", _largest_worker(memories), at_most(80)),
+        ("all processes", sum(process.pss_bytes for process in memories), at_most(256)),
     ):
         title, used_mb = f"memory, {what}{when} (proportional set size)", pss_bytes / 1e6
-        yield Figure.of(7, title, used_mb, most_mb, raw, unit=" MB", measured=f"{used_mb:.1f} MB")
+        shown = f"{used_mb:.1f} MB"
+        yield Figure.judged(7, title, used_mb, most_mb, raw, unit=" MB", measured=shown)
 
 
-def _megabytes(found: Sequence[Memory]) -> list[str]:
-    return [f"{one.role} {one.pss_bytes / 1e6:.1f}" for one in found]
+def _megabytes(memories: Sequence[Memory]) -> list[str]:
+    return [f"{process.role} {process.pss_bytes / 1e6:.1f}" for process in memories]
 
 
-def _largest_worker(found: Sequence[Memory]) -> int:
-    largest = max((one.pss_bytes for one in found if one.role == "worker"), default=0)
-    if not largest:
-        raise ProgramFailed(f"no worker found among the processes of the service: {found}")
-    return largest
+def _largest_worker(memories: Sequence[Memory]) -> int:
+    workers = [process.pss_bytes for process in memories if process.role == "worker"]
+    if not workers:
+        raise ProgramFailed(f"no worker found among the processes of the service: {memories}")
+    return max(workers)
 
 
 def _after_an_hour(bench: Bench) -> Iterator[Figure]:
-    """The memory after an hour's requests, on a copy of the month, to which flights are posted."""
+    """Measure the memory after an hour's requests, on a copy of the month, which posts change."""
     month, share = bench.month(), bench.plan.hours
     with copy_served(month, bench.empty_folder() / "chain", bench.log) as service:
         questions = bench.questions(month, service)
@@ -164,10 +159,10 @@ def _after_an_hour(bench: Bench) -> Iterator[Figure]:
         _put_through(bench, service, month, questions, share * BEGINNING)
         before = service.memory()
         _put_through(bench, service, month, questions, share * (1 - BEGINNING))
-        found = service.memory()
-    growth = (_largest_worker(found) - _largest_worker(before)) / 1e6
+        after = service.memory()
+    growth = (_largest_worker(after) - _largest_worker(before)) / 1e6
     grown = {"after_a_tenth_pss_mb": _megabytes(before), "largest_worker_grew_mb": growth}
-    yield from _used(" after an hour's requests", found, **grown)
+    yield from _used(" after an hour's requests", after, **grown)
 
 
 def _put_through(
@@ -177,9 +172,10 @@ def _put_through(
     requests, posts, exports, scans = (
         max(1, round(share * count)) for count in (REQUESTS, POSTS, EXPORTS, SCANS)
     )
-    counters = [asked.path for asked in questions["flight_counter"]]
+    counters = [question.path for question in questions["flight_counter"]]
     exported = [f"{path.replace('/flight_counter?', '/flights?')}&format=csv" for path in counters]
-    scanned = [one.scan_path for each in zip(*questions.values(), strict=True) for one in each]
+    by_flight = zip(*questions.values(), strict=True)
+    scanned = [question.scan_path for group in by_flight for question in group]
     with ThreadPoolExecutor(3) as pool:
         doing = [
             pool.submit(_post, service, posts),
@@ -192,22 +188,22 @@ def _put_through(
             if load.failed:
                 raise ProgramFailed(f"{load.failed} of {load.requests} mixed requests failed")
             requests -= load.requests
-        for each in doing:
-            each.result()
+        for task in doing:
+            task.result()
 
 
 def _mixed(service: Service, chain: Chain, questions: Questions) -> list[str]:
-    """Paths in the proportions of `MIX`, from the whole chain, in random order."""
+    """Return paths in the proportions of `MIX`, from the whole chain, in random order."""
     random = Random(SEED)  # noqa: S311 - a load, no secrets
-    asked = [path for of_kind in paths(questions).values() for path in of_kind]
+    question_paths = in_turns(questions)
     height = service.get("/tip")["height"]
     draw = {
-        "questions": lambda: random.choice(asked),
+        "questions": lambda: random.choice(question_paths),
         "transactions": lambda: f"/transactions/{random.randrange(chain.flights)}",
         "pages": lambda: f"/blocks/{random.randint(1, height)}?limit={PAGE}",
         "whole blocks": lambda: f"/blocks/{random.randint(1, height)}",
     }
-    kinds = random.choices(list(MIX), list(MIX.values()), k=len(asked))
+    kinds = random.choices(list(MIX), list(MIX.values()), k=len(question_paths))
     return [draw[kind]() for kind in kinds]
 
 

@@ -24,7 +24,7 @@ SOURCES: tuple[Source, ...] = ("ours", "study", "second", "third")
 
 
 class Curve(NamedTuple):
-    """A quantity that is measured at each size. panel: what it is drawn with."""
+    """Names a quantity that is measured at each size. panel: what it is drawn with."""
 
     name: str
     title: str

@@ -7,8 +7,7 @@ itself, so what checking adds is measured in the same run. Made-up flights are n
 import csv
 import lzma
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,46 +37,23 @@ DERIVED_KIND = {
 DECIMAL = {"DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME"}
 
 
-@dataclass(frozen=True, slots=True)
-class Imports:
-    """Imports of the same source. checks_s: how long each checked it."""
-
-    chains: list[Chain]
-    checks_s: list[float]
-
-    def per_s(self, *, with_check: bool) -> list[float]:
-        """Return the flights per second of each."""
-        return [
-            chain.flights / (chain.import_wall_s - (0 if with_check else check_s))
-            for chain, check_s in self._pairs()
-        ]
-
-    def shares_added(self) -> list[float]:
-        """Return how many percent longer each took because it checked."""
-        return [100 * check / (chain.import_wall_s - check) for chain, check in self._pairs()]
-
-    def raw(self) -> dict[str, Any]:
-        """Return the numbers that the figures are made from."""
-        walls_s = [chain.import_wall_s for chain in self.chains]
-        cpus_s = [chain.import_cpu_s for chain in self.chains]
-        return {**spent_on(self.chains[0].flights, walls_s, cpus_s), "check_s": self.checks_s}
-
-    def _pairs(self) -> Iterable[tuple[Chain, float]]:
-        return zip(self.chains, self.checks_s, strict=True)
+Imports = list[tuple[Chain, float]]  # of one source, and for how many seconds each was checked
 
 
 def imports(bench: Bench) -> Iterator[Figure]:
-    """Flights per second of an import into an empty folder, with everything indexed."""
+    """Measure the flights per second of an import into an empty folder, with all indexed."""
     source = bench.month_source
     month = _imported(bench, source)
-    what, per_s, raw = f"import of {source.label}", month.per_s(with_check=True), month.raw()
-    if any(month.checks_s):
+    what, raw = f"import of {source.label}", _raw(month)
+    per_s = _per_s(month)
+    if any(check_s for _, check_s in month):
         yield Figure(4, f"{what} with its check, flights per second", and_best(per_s), raw=raw)
-        shares = month.shares_added()
-        yield Figure.of(4, f"{what}, what checking adds", shares, at_most(33), raw, unit=" %")
-        what, per_s = f"{what} without its check", month.per_s(with_check=False)
-    target, told = at_least(100_000), and_best(per_s)
-    yield Figure.of(4, f"{what}, flights per second", per_s, target, raw, measured=told)
+        added = [100 * check_s / (chain.import_wall_s - check_s) for chain, check_s in month]
+        yield Figure.judged(4, f"{what}, what checking adds", added, at_most(33), raw, unit=" %")
+        what += " without its check"
+        per_s = [chain.flights / (chain.import_wall_s - check_s) for chain, check_s in month]
+    title, target, shown = f"{what}, flights per second", at_least(100_000), and_best(per_s)
+    yield Figure.judged(4, title, per_s, target, raw, measured=shown)
     if source.is_known_month:
         yield _derived_kind(bench, Path(source.arguments[0]))
 
@@ -87,22 +63,33 @@ def _derived_kind(bench: Bench, month: Path) -> Figure:
     write_derived(month, file)
     done = _imported(bench, Source("the month as a file of Kaggle", (str(file),)))
     file.unlink()
-    per_s = done.per_s(with_check=True)
+    per_s, target = _per_s(done), at_least(50_000)
     what = "import of the same flights as a file of Kaggle, with its check, flights per second"
-    return Figure.of(4, what, per_s, at_least(50_000), done.raw(), measured=and_best(per_s))
+    return Figure.judged(4, what, per_s, target, _raw(done), measured=and_best(per_s))
 
 
 def _imported(bench: Bench, source: Source) -> Imports:
-    log, done = bench.scratch / "import.log", Imports([], [])
+    log, done = bench.scratch / "import.log", Imports()
     with at_most_cores(CORES):
         for _ in bench.repeats(f"importing {source.label}"):
             log.unlink(missing_ok=True)
-            done.chains.append(imported(source, bench.empty_folder(), log))
-            done.checks_s.append(check_s(log.read_text(encoding="utf-8")))
+            chain = imported(source, bench.empty_folder(), log)
+            done.append((chain, seconds_checked(log.read_text(encoding="utf-8"))))
     return done
 
 
-def check_s(log: str) -> float:
+def _per_s(done: Imports) -> list[float]:
+    return [chain.flights / chain.import_wall_s for chain, _ in done]
+
+
+def _raw(done: Imports) -> dict[str, Any]:
+    walls_s = [chain.import_wall_s for chain, _ in done]
+    cpus_s = [chain.import_cpu_s for chain, _ in done]
+    checks_s = [check_s for _, check_s in done]
+    return {**spent_on(done[0][0].flights, walls_s, cpus_s), "check_s": checks_s}
+
+
+def seconds_checked(log: str) -> float:
     """Return the seconds that an import checked, by what it has written; 0 if it did not check."""
     match = CHECKED.search(log)
     return int(match[1].replace(",", "")) / int(match[2].replace(",", "")) if match else 0.0

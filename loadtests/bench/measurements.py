@@ -1,4 +1,4 @@
-"""Measurements: what was measured, and on which machine, day and commit, kept in a file.
+"""Keeps in a file what was measured, and on which machine, day and commit.
 
 `docs/performance.json` has the numbers that the documents show. `scripts/bench --json` writes it,
 and `python -m tests.reference` makes the tables from it. When a row of the benchmark is measured
@@ -19,7 +19,7 @@ from loadtests.processes import ProgramFailed
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A figure with its origin. number: the row of `scripts/bench`. flights: those asked about.
+    """Holds a figure and its origin. number: the row of `scripts/bench`. flights: asked about.
 
     target: empty if there is none; then `reached` is None. commit: the commit of the code.
     """
@@ -36,12 +36,12 @@ class Measurement:
 
     @property
     def origin(self) -> str:
-        """When, where and of what it was measured."""
+        """Return when, where and of what it was measured."""
         return f"{self.date}, commit {self.commit}, {self.flights}, {self.machine}"
 
 
 def measured(figures: Sequence[Figure], header: Mapping[str, Any]) -> list[Measurement]:
-    """The figures of a run as measurements. header: of that run."""
+    """Return the figures of a run as measurements. header: of that run."""
     return [
         Measurement(
             figure.row,
@@ -67,7 +67,7 @@ def machine_words(header: Mapping[str, Any]) -> str:
 
 
 def read(path: Path) -> list[Measurement]:
-    """The measurements in the file, none without a file. Raises ProgramFailed for another file."""
+    """Return the measurements in a file, none without it. Raises ProgramFailed for another file."""
     try:
         rows = json.loads(path.read_text("utf-8"))
         return [Measurement(**row) for row in rows]
@@ -88,7 +88,7 @@ def write(path: Path, measurements: Sequence[Measurement]) -> None:
 
 
 def markdown(measurements: Sequence[Measurement]) -> Iterator[str]:
-    """Lines of a table of the measurements, and below it where they come from."""
+    """Yield the lines of a table of the measurements, and below it where they come from."""
     yield from ("| Row | What | Measured | To reach |", "|---|---|---|---|")
     for row in measurements:
         target = f"{row.target}: missed" if row.reached is False else row.target

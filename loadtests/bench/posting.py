@@ -1,4 +1,4 @@
-"""How fast flights are accepted over HTTP, each answered when it is on the disk (rows 9 and 16).
+"""Measures how fast flights are accepted, each answered when it is on the disk (rows 9 and 16).
 
 Row 9: real flights are read from the month's service and posted to new chains: first in batches by
 one client; then one by one, by one client and by eight, whose posts share the syncs of the disk.
@@ -47,7 +47,7 @@ SYNC_MS = 10
 
 
 def posts(bench: Bench) -> Iterator[Figure]:
-    """Posts batches, then single flights by one and by eight clients."""
+    """Measure posts of batches, then of single flights by one and by eight clients."""
     service = bench.month_service()
     height: int = service.get("/tip")["height"]
     blocks = [bodies_of_block(service, 1 + i % height) for i in range(BATCHES * BATCH_BLOCKS)]
@@ -57,12 +57,12 @@ def posts(bench: Bench) -> Iterator[Figure]:
 
 
 def bodies_of_block(service: Service, height: int) -> list[bytes]:
-    """The flights of a block, each as JSON in ASCII."""
+    """Return the flights of a block, each as JSON in ASCII."""
     return [sent_form(flight).encode() for flight in flights_of_block(service, height)]
 
 
 def _batch(blocks: Iterable[Sequence[bytes]]) -> bytes:
-    """The flights of some blocks as JSON lines."""
+    """Return the flights of some blocks as JSON lines."""
     return b"\n".join(chain.from_iterable(blocks))
 
 
@@ -76,8 +76,8 @@ def _batches(bench: Bench, blocks: Sequence[Sequence[bytes]]) -> Figure:
             _, took_s = timed(partial(_send, service, batches))
         per_s.append(sum(map(len, blocks)) / took_s)
     what = f"flights per second, in batches of {BATCH_BLOCKS * len(blocks[0]):,}, one client"
-    raw, told = {"flights_per_s": per_s, **load_now()}, and_best(per_s)
-    return Figure.of(9, what, per_s, at_least(20_000), raw, measured=told)
+    raw, shown = {"flights_per_s": per_s, **load_now()}, and_best(per_s)
+    return Figure.judged(9, what, per_s, at_least(20_000), raw, measured=shown)
 
 
 def _send(site: Site, batches: Iterable[bytes], within_s: float = 0) -> None:
@@ -87,13 +87,13 @@ def _send(site: Site, batches: Iterable[bytes], within_s: float = 0) -> None:
         for batch in batches:
             until_s = perf_counter() + within_s
             while True:
-                response, said = exchanged(connection, BATCH_PATH, batch, kind)
+                response, content = exchanged(connection, BATCH_PATH, batch, kind)
                 if response.status != 503 or perf_counter() > until_s:
                     break
                 sleep(float(response.headers.get("Retry-After", 1)))
             if response.status != 202:
-                told = f"{response.status}: {said[:300]!r}"
-                raise ProgramFailed(f"POST {BATCH_PATH} was answered {told}")
+                answer = f"{response.status}: {content[:300]!r}"
+                raise ProgramFailed(f"POST {BATCH_PATH} was answered {answer}")
 
 
 def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
@@ -116,8 +116,8 @@ def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
             f"posting one by one, 1 client and {CLIENTS} in turns, {' and '.join(disks)}",
             *((service, script, clients) for service in services for clients in (1, CLIENTS)),
         )
-    found = zip(disks.items(), loads[::2], loads[1::2], strict=True)
-    for (name, (least, _)), alone, together in found:
+    pairs = zip(disks.items(), loads[::2], loads[1::2], strict=True)
+    for (name, (least, _)), alone, together in pairs:
         raw = {
             "one_per_s": rates(alone),
             "eight_per_s": rates(together),
@@ -130,7 +130,7 @@ def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
 
 
 def slowed(sync_ms: int, strace: str = "strace") -> list[str]:
-    """A prefix for a command that makes its syncs so much longer; it keeps the process id.
+    """Return a prefix for a command that makes its syncs so much longer; it keeps the process id.
 
     On a disk that syncs in a fraction of a millisecond, the processor decides how fast flights are
     accepted. The disk of a Pi takes 5 to 20 ms, and then sharing syncs decides. strace halts a
@@ -146,7 +146,7 @@ def slowed(sync_ms: int, strace: str = "strace") -> list[str]:
 
 
 def obstacle(prefix: Sequence[str]) -> str | None:
-    """Why commands cannot be run with `prefix` here; None if they can."""
+    """Return why commands cannot be run with `prefix` here; None if they can."""
     if shutil.which(prefix[0]) is None:
         return f"{prefix[0]} is missing; on Debian: sudo apt install strace"
     tried = subprocess.run(  # noqa: S603  our own command
@@ -181,16 +181,20 @@ def clusters(bench: Bench) -> Iterator[Figure]:
         sizes = [Path(f"/proc/{pid}/statm").read_text("utf-8") for pid in cluster.engines()]
         engines_mb = [int(text.split()[1]) * getpagesize() / 1e6 for text in sizes]
         largest_mb, raw = max(engines_mb), {"engines_mb": engines_mb, **load_now()}
-        what = "memory of an idle node besides the service: its consensus engine"
-        what, told = f"{what} (resident set size)", f"{largest_mb:.1f} MB"
-        yield Figure.of(CLUSTER, what, largest_mb, at_most(130), raw, unit=" MB", measured=told)
+        what = (
+            "memory of an idle node besides the service: its consensus engine (resident set size)"
+        )
+        shown = f"{largest_mb:.1f} MB"
+        yield Figure.judged(
+            CLUSTER, what, largest_mb, at_most(130), raw, measured=shown, unit=" MB"
+        )
         yield from _posted_to(bench, cluster, singles)
         yield from _batched_to(bench, cluster, batches)
         yield _new_node(bench, cluster, folder)
 
 
 def _written(bench: Bench, service: Service) -> Iterator[Path]:
-    """The month as files, each a batch of JSON lines."""
+    """Write the month as files, each a batch of JSON lines, and yield their paths."""
     height: int = service.get("/tip")["height"]
     folder = bench.empty_folder()
     for first in range(1, height + 1, BATCH_BLOCKS):
@@ -240,8 +244,7 @@ def _rates(
         ("until all are mined by all", mined, None),
     ):
         raw = {"per_s": per_s, **load_now()}
-        values = per_s if len(per_s) > 1 else per_s[0]
-        yield Figure.of(CLUSTER, f"{what}, {how}", values, target, raw)
+        yield Figure.judged(CLUSTER, f"{what}, {how}", per_s, target, raw)
 
 
 def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
@@ -258,13 +261,12 @@ def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
     )
     took_s = perf_counter() - start_s
     what = f"a new node starts and fetches {wanted['transactions']:,} flights"
-    told = f"{took_s:.0f} s"
-    raw = {"took_s": took_s, "blocks": wanted["height"], **load_now()}
-    return Figure.of(CLUSTER, what, took_s, at_most(300), raw, unit=" s", measured=told)
+    raw, shown = {"took_s": took_s, "blocks": wanted["height"], **load_now()}, f"{took_s:.0f} s"
+    return Figure.judged(CLUSTER, what, took_s, at_most(300), raw, unit=" s", measured=shown)
 
 
 def _hash(site: Site) -> str:
-    """The hash of a node's newest block; "" if the node does not answer."""
+    """Return the hash of a node's newest block; "" if the node does not answer."""
     try:
         return str(site.get("/tip")["hash"])
     except (OSError, ProgramFailed):

@@ -1,4 +1,4 @@
-"""The parts that all measurements of a benchmark run share: the plan, and the services.
+"""Holds what all measurements of a benchmark run share: the plan, and the services.
 
 Things that are compared are measured in turns, and nothing else is measured meanwhile. Files are
 warm in the page cache unless they do not fit into it.
@@ -31,12 +31,12 @@ RECENT_BLOCKS = 20
 PAGE = 20
 
 Result = TypeVar("Result")
-Asked = tuple[Service, Path] | tuple[Service, Path, int]  # as `Bench.load` takes them
+Round = tuple[Service, Path] | tuple[Service, Path, int]  # as `Bench.load` takes it
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured. factors: of the long chains. hours: of requests, for row 7."""
+    """Says how much is measured. factors: of the long chains. hours: of requests, for row 7."""
 
     rows: frozenset[int] = frozenset()
     flights: int = FLIGHTS
@@ -56,7 +56,7 @@ QUICK = Plan(
 
 @dataclass
 class Bench:
-    """What the measurements of a run share.
+    """Holds what the measurements of a run share.
 
     month_source: the source of the month. folder: of the chains. scratch: a folder for files that
     are not kept. import_log: takes the progress of imports; None shows it.
@@ -74,15 +74,15 @@ class Bench:
     _open: ExitStack = field(default_factory=ExitStack)
 
     def month(self) -> Chain:
-        """The chain of the month."""
+        """Return the chain of the month."""
         return self._chain(self.month_source)
 
     def generated(self, factor: int) -> Chain:
-        """A generated chain `factor` times as long as the shortest."""
+        """Return a generated chain `factor` times as long as the shortest."""
         return self._chain(generated(factor * self.plan.flights))
 
     def has_generated(self, factor: int) -> bool:
-        """Whether an earlier run has kept that chain."""
+        """Return whether an earlier run has kept that chain."""
         return is_imported(self._home(generated(factor * self.plan.flights)))
 
     def _chain(self, source: Source) -> Chain:
@@ -113,11 +113,11 @@ class Bench:
     def service(
         self, chain: Chain, arguments: Sequence[str] = ("serve",), **settings: object
     ) -> AbstractContextManager[Service]:
-        """A service on `chain`, with these settings and defaults for the others."""
+        """Run a service on `chain`, with these settings and defaults for the others."""
         return running(chain.folder, self.log, arguments, settings=settings)
 
     def month_service(self) -> Service:
-        """The service on the month, with default settings. It runs until `close`."""
+        """Return the service on the month, with default settings. It runs until `close`."""
         if self._month is None:
             self._month = self._open.enter_context(self.service(self.month()))
         return self._month
@@ -128,18 +128,18 @@ class Bench:
         self._open.close()
 
     def questions(self, chain: Chain, service: Service) -> Questions:
-        """Questions about `chain`, which `service` holds; drawn and tried out once per run."""
+        """Return questions about `chain`, which `service` holds; drawn and tried out once."""
         if chain.folder not in self._drawn:
             self.say(f"drawing questions about {chain.label}, and asking each once")
             self._drawn[chain.folder] = tried_out(service, self.plan.questions_per_kind, SEED)
         return self._drawn[chain.folder]
 
     def script(self, paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
-        """A script for wrk that asks for `paths`. etags: those that the client has of them."""
+        """Write a script for wrk that asks for `paths`. etags: those that the client has."""
         return wrk.write_script(self.empty_folder() / "get.lua", paths, etags)
 
     def posting_script(self, flights: Sequence[bytes]) -> Path:
-        """A script for wrk that posts single flights."""
+        """Write a script for wrk that posts single flights."""
         return wrk.write_posting_script(self.empty_folder() / "post.lua", "/transactions", flights)
 
     def load(self, service: Service, script: Path, connections: int = wrk.CONNECTIONS) -> wrk.Load:
@@ -147,33 +147,33 @@ class Bench:
         round_s = self.plan.round_s
         return wrk.load(service.url, script, round_s, connections, service.pid)
 
-    def in_turns(self, what: str, *asked: Asked) -> list[list[wrk.Load]]:
-        """All rounds of each load in `asked`, in its order; a round sends each of them once."""
+    def in_turns(self, what: str, *loads: Round) -> list[list[wrk.Load]]:
+        """Send each load once in every round. Returns the rounds of each, in their order."""
         rounds = []
         for number in range(1, self.plan.rounds + 1):
             self.say(f"{what}, round {number} of {self.plan.rounds}")
-            rounds.append([self.load(*one) for one in asked])
-        return [list(of_one) for of_one in zip(*rounds, strict=True)]
+            rounds.append([self.load(*load) for load in loads])
+        return list(map(list, zip(*rounds, strict=True)))
 
     def repeats(self, what: str) -> Iterator[int]:
-        """The numbers of the times that something is repeated, each told before it begins."""
+        """Yield the numbers of the times that something is repeated, each said as it begins."""
         for number in range(1, self.plan.repeats + 1):
             self.say(f"{what}, {number} of {self.plan.repeats}")
             yield number
 
     def empty_folder(self) -> Path:
-        """A folder for a new chain, on the disk of the others."""
+        """Return a folder for a new chain, on the disk of the others."""
         return Path(mkdtemp(dir=self.scratch))
 
 
 def timed(call: Callable[[], Result]) -> tuple[Result, float]:
-    """What a call returns, and the seconds that it takes."""
+    """Return what a call returns, and the seconds that it takes."""
     start_s = perf_counter()
     return call(), perf_counter() - start_s
 
 
 class Got(NamedTuple):
-    """An answer. sent_bytes: as it came, perhaps compressed. timing_ms: from Server-Timing."""
+    """Holds an answer. sent_bytes: as it came, perhaps compressed. timing_ms: Server-Timing's."""
 
     body: bytes
     sent_bytes: int
@@ -197,7 +197,7 @@ def got(
 
 
 def newest_blocks(service: Service) -> tuple[range, range]:
-    """The heights of the newest RECENT_BLOCKS blocks, and the numbers of their transactions."""
+    """Return the heights of the newest RECENT_BLOCKS blocks, and their transactions' numbers."""
     tip = service.get("/tip")
     heights = range(max(1, tip["height"] + 1 - RECENT_BLOCKS), tip["height"] + 1)
     block = service.get(f"/blocks/{heights.start}?limit=1")["block"]
@@ -205,5 +205,5 @@ def newest_blocks(service: Service) -> tuple[range, range]:
 
 
 def load_now() -> dict[str, Any]:
-    """The load averages, to show what else may have run; they include our own load."""
+    """Return the load average, to show what else may have run; it includes our own load."""
     return {"load_average_1min": os.getloadavg()[0]}

@@ -1,6 +1,6 @@
-"""Throughput of answers: each ratio compares two loads that wrk sends in turns on the same cores.
+"""Measures throughput as ratios of two loads that wrk sends in turns on the same cores.
 
-Row 2 compares short with long chains, and row 13 (the front) tells how much of its server's speed
+Row 2 compares short with long chains, and row 13 (the front) says how much of its server's speed
 the service keeps, and what a plain Flask service would do. There all loads are sent once in each
 round: to an empty application on the same server (the limit), to a bare Flask view on gunicorn's
 `gthread` worker, and to the service as it is shipped: questions, transactions, pages of blocks, the
@@ -31,7 +31,7 @@ from loadtests.bench.figures import (
     short,
 )
 from loadtests.bench.posting import CLIENTS, bodies_of_block
-from loadtests.bench.session import PAGE, SEED, Asked, Bench, load_now, newest_blocks
+from loadtests.bench.session import PAGE, SEED, Bench, Round, load_now, newest_blocks
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import KINDS, in_turns, paths
 from loadtests.servers.gunicorn import FLASK_THREADS, WORKERS, empty_asgi, flask_view
@@ -39,13 +39,13 @@ from loadtests.wrk import Load
 
 
 def etags(service: Service, paths: Sequence[str]) -> list[str]:
-    """The ETag of each path, as `service` answers it now."""
+    """Return the ETag of each path, as `service` answers it now."""
     with service.connection() as connection:
         return [exchanged(connection, path)[0].headers["ETag"] for path in paths]
 
 
 def _summary(name: str, loads: Sequence[Load]) -> dict[str, Any]:
-    """What wrk saw over all rounds; percentiles are medians of the rounds' percentiles."""
+    """Return what wrk saw over all rounds; percentiles are medians of the rounds' percentiles."""
     return {
         f"{name}_requests_per_s": rates(loads),
         f"{name}_p50_ms": median(load.p50_ms for load in loads),
@@ -56,20 +56,22 @@ def _summary(name: str, loads: Sequence[Load]) -> dict[str, Any]:
 
 
 def short_against_long(bench: Bench) -> Iterator[Figure]:
-    """Throughput on a short chain against long ones, without kept answers: they cost the same."""
+    """Compare the throughput of a short chain with long ones, without kept answers."""
     chain = bench.generated(1)
     for factor in bench.plan.factors:
         bench.require_room(factor)
         longer = bench.generated(factor)
-        services = [bench.service(each, answer_cache_bytes=0) for each in (chain, longer)]
-        with services[0] as few, services[1] as many:
-            asked_few = paths(bench.questions(chain, few))
-            asked_many = paths(bench.questions(longer, many))
+        with (
+            bench.service(chain, answer_cache_bytes=0) as few,
+            bench.service(longer, answer_cache_bytes=0) as many,
+        ):
+            few_paths = paths(bench.questions(chain, few))
+            many_paths = paths(bench.questions(longer, many))
             for kind in KINDS:
                 on_few, on_many = bench.in_turns(
                     f"{kind} in turns on {chain.flights:,} and {longer.flights:,} flights",
-                    (few, bench.script(asked_few[kind])),
-                    (many, bench.script(asked_many[kind])),
+                    (few, bench.script(few_paths[kind])),
+                    (many, bench.script(many_paths[kind])),
                 )
                 raw = {**_summary("short", on_few), **_summary("long", on_many), **load_now()}
                 what = f"{kind}, times slower with {factor} times the blocks"
@@ -102,20 +104,20 @@ LEAST_PER_S = {POSTS: at_least(3000)}  # requests per second
 
 
 def front(bench: Bench) -> Iterator[Figure]:
-    """Requests per second and 99th percentile of each load, against the limit and bare Flask."""
+    """Measure requests per second and p99 of each load, against the limit and bare Flask."""
     with ExitStack() as stack:
         loads = _sent(bench, stack)
         bench.say("asking everything once, not counted, so that every worker has been asked")
         for load in loads.values():
             bench.load(*load)
         rounds = bench.in_turns("everything in turns", *loads.values())
-    found = dict(zip(loads, rounds, strict=True))
+    by_load = dict(zip(loads, rounds, strict=True))
     for what in loads:
-        yield from figures_of(what, found)
+        yield from figures_of(what, by_load)
 
 
-def _sent(bench: Bench, stack: ExitStack) -> dict[str, Asked]:
-    """Each load: what is sent, and to which service, which `stack` ends."""
+def _sent(bench: Bench, stack: ExitStack) -> dict[str, Round]:
+    """Return what is sent by each load, and to which service, which `stack` ends."""
     month, open_until_end = bench.month(), stack.enter_context
     service = open_until_end(bench.service(month))
     forgetful = open_until_end(bench.service(month, answer_cache_bytes=0))
@@ -128,8 +130,8 @@ def _sent(bench: Bench, stack: ExitStack) -> dict[str, Asked]:
     count = bench.plan.questions_per_kind
     ids = Random(SEED).choices(newest, k=count)  # noqa: S311 - a load, no secrets
 
-    def read(of: Service, paths: Sequence[str], known: Sequence[str] = ()) -> Asked:
-        return of, bench.script(paths, known), CONNECTIONS
+    def read(server: Service, paths: Sequence[str], known: Sequence[str] = ()) -> Round:
+        return server, bench.script(paths, known), CONNECTIONS
 
     posts = bench.posting_script(bodies_of_block(service, POSTED_BLOCK))
     return {
@@ -145,54 +147,56 @@ def _sent(bench: Bench, stack: ExitStack) -> dict[str, Asked]:
     }
 
 
-def figures_of(what: str, found: Mapping[str, Sequence[Load]]) -> Iterator[Figure]:
-    """The figure of a load, and, unless it is a yardstick itself, each of its ratios."""
-    asked, least = found[what], LEAST.get(what, {})
-    p99s_ms, cost_us, per_s = _p99s_ms(asked), 1e6 * _cost_s(asked), rates(asked)
-    told = f"{median(per_s):,.0f} requests/s, p99 {short(median(p99s_ms))} ms"
+def figures_of(what: str, by_load: Mapping[str, Sequence[Load]]) -> Iterator[Figure]:
+    """Yield the figure of a load, and, unless it is a yardstick itself, each of its ratios."""
+    rounds, least, failed = by_load[what], LEAST.get(what, {}), failures(by_load[what])
+    p99s_ms, cost_us, per_s = _p99s_ms(rounds), 1e6 * _cost_s(rounds), rates(rounds)
+    shown = (
+        f"{median(per_s):,.0f} requests/s, p99 {short(median(p99s_ms))} ms, "
+        f"{cost_us:,.0f} us of processor time"
+    )
     raw = {
         "requests_per_s": per_s,
         "p99_ms": p99s_ms,
         "processor_us_per_request": cost_us,
-        "foreign_cores": [load.usage.foreign_cores for load in asked if load.usage],
-        "requests": sum(load.requests for load in asked),
-        "failed": failures(asked),
+        "foreign_cores": [load.usage.foreign_cores for load in rounds if load.usage],
+        "requests": sum(load.requests for load in rounds),
+        "failed": failed,
         "connections": CLIENTS if what == POSTS else CONNECTIONS,
         **load_now(),
     }
-    least_per_s, told = LEAST_PER_S.get(what), f"{told}, {cost_us:,.0f} us of processor time"
-    unit, failed = " requests/s", failures(asked)
-    yield Figure.of(13, what, per_s, least_per_s, raw, unit=unit, measured=told, failed=failed)
+    target, unit = LEAST_PER_S.get(what), " requests/s"
+    yield Figure.judged(13, what, per_s, target, raw, unit=unit, measured=shown, failed=failed)
     if what in YARDSTICKS:
         return
     for other, name in {**YARDSTICKS, KEPT: KEPT}.items():
         if other in YARDSTICKS or other in least:
-            below = found[other]
+            below = by_load[other]
             raw = {
                 "ratio_of_the_best": max(per_s) / max(rates(below)),
-                "ratio_per_processor_time": _cost_s(below) / _cost_s(asked),
+                "ratio_per_processor_time": _cost_s(below) / _cost_s(rounds),
             }
             title = f"{what} / {name}, requests per second"
-            yield rate_ratio(13, title, asked, below, least.get(other), raw)
+            yield rate_ratio(13, title, rounds, below, least.get(other), raw)
     if what in MOST_P99:
-        limits = found[LIMIT]
-        limits_ms, failed = _p99s_ms(limits), failures([*asked, *limits])
+        limits = by_load[LIMIT]
+        limits_ms, failed = _p99s_ms(limits), failures([*rounds, *limits])
         raw = {"ratio_of_the_best": min(p99s_ms) / min(limits_ms)}
         title = f"{what} / the limit, 99th percentile of latency"
         yield ratio(13, title, p99s_ms, limits_ms, MOST_P99[what], raw, failed)
 
 
 def _p99s_ms(rounds: Sequence[Load]) -> list[float]:
-    """The 99th percentiles without wrk's additions. Raises ProgramFailed without any answer."""
-    found = [load.recorded.percentile_s(99) for load in rounds if load.recorded]
-    known = [1000 * p99_s for p99_s in found if p99_s is not None]
-    if len(known) < len(rounds):
+    """Return the 99th percentiles in ms without wrk's additions. Raises ProgramFailed."""
+    p99s_s = [load.recorded.percentile_s(99) for load in rounds if load.recorded]
+    known_ms = [1000 * p99_s for p99_s in p99s_s if p99_s is not None]
+    if len(known_ms) < len(rounds):
         raise ProgramFailed("wrk told no latencies, or not as the known version (4.1) does")
-    return known
+    return known_ms
 
 
 def _cost_s(rounds: Sequence[Load]) -> float:
-    """Processor time of the server per request, over all rounds. Raises ProgramFailed."""
+    """Return the server's processor time in s per request of all rounds. Raises ProgramFailed."""
     used_s = sum(load.usage.server_s for load in rounds if load.usage)
     requests = sum(load.requests for load in rounds)
     if not requests or used_s <= 0:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from loadtests.bench import benchmark
-from loadtests.bench.benchmark import ROWS, Row, answers_told, options_from, plan_from, text_of
+from loadtests.bench.benchmark import ROWS, Row, describe_answers, options_from, plan_from, text_of
 from loadtests.bench.figures import (
     Bound,
     Figure,
@@ -122,7 +122,7 @@ def test_ratios_are_taken_pair_by_pair() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "told", "reached"),
+    ("target", "words", "reached"),
     [
         (at_least(2), "at least 2 s", True),
         (at_least(2.1), "at least 2.1 s", False),
@@ -133,15 +133,17 @@ def test_ratios_are_taken_pair_by_pair() -> None:
         (None, "", None),
     ],
 )
-def test_a_target_is_reached_by_the_median(target: Target, told: str, reached: bool | None) -> None:
-    figure = Figure.of(6, "start", [1.9, 2.0, 2.1], target, {}, unit=" s")
-    assert (figure.measured, figure.target) == ("2 (1.9 to 2.1) s", told)
+def test_a_target_is_reached_by_the_median(
+    target: Target, words: str, reached: bool | None
+) -> None:
+    figure = Figure.judged(6, "start", [1.9, 2.0, 2.1], target, {}, unit=" s")
+    assert (figure.measured, figure.target) == ("2 (1.9 to 2.1) s", words)
     assert figure.reached is reached
-    assert Figure.of(6, "start", 2, target, {}, unit=" s").measured == "2 s"
+    assert Figure.judged(6, "start", 2, target, {}, unit=" s").measured == "2 s"
 
 
 def test_who_failed_has_reached_nothing() -> None:
-    figure = Figure.of(1, "questions", 2.0, at_least(1), {}, failed=3)
+    figure = Figure.judged(1, "questions", 2.0, at_least(1), {}, failed=3)
     assert (figure.measured, figure.reached) == ("2, 3 FAILED", False)
 
 
@@ -203,11 +205,11 @@ def test_the_details_name_every_raw_number() -> None:
 
 
 def test_a_report_says_what_became_of_the_known_answers() -> None:
-    assert "not asked" in answers_told(None)
-    assert "from both engines" in answers_told([])
-    told = answers_told(["GET /x: 1, not 2"])
-    assert told == "WRONG ANSWERS:\nGET /x: 1, not 2"
-    assert told in text_of({"quick": False}, FIGURES, told)
+    assert "not asked" in describe_answers(None)
+    assert "from both engines" in describe_answers([])
+    answers = describe_answers(["GET /x: 1, not 2"])
+    assert answers == "WRONG ANSWERS:\nGET /x: 1, not 2"
+    assert answers in text_of({"quick": False}, FIGURES, answers)
 
 
 def test_a_row_that_fails_loses_no_other(
@@ -224,9 +226,9 @@ def test_a_row_that_fails_loses_no_other(
     monkeypatch.setattr(benchmark, "ROWS", rows)
     monkeypatch.setattr("signal.signal", lambda *given: None)
     assert benchmark.main(["--quick"]) == 1
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for text in ("first", "second", "NOT measured to its end", "why: it broke"):
-        assert text in said
+        assert text in output
 
 
 # --- options, questions, machine -------------------------------------------------------------
@@ -253,13 +255,13 @@ def test_wrong_options_are_refused(wrong: list[str]) -> None:
 def test_without_a_file_generated_flights_take_the_months_place_and_this_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     monkeypatch.setattr(benchmark, "DEFAULT_MONTH", tmp_path / KNOWN_MONTH)
-    source = benchmark.month_from(options_from([]), said.append)
+    source = benchmark.month_from(options_from([]), messages.append)
     assert source.arguments == ("--generate", "605765")
     assert not source.is_known_month
-    assert len(said) == 1
-    assert "605,765 generated flights take its place" in said[0]
+    assert len(messages) == 1
+    assert "605,765 generated flights take its place" in messages[0]
 
 
 def test_answers_are_known_for_the_file_of_that_name_alone(tmp_path: Path) -> None:
@@ -292,7 +294,7 @@ def test_the_same_seed_draws_the_same_questions() -> None:
 
 def test_every_interval_holds_its_flight_and_lies_within_the_month_and_the_flights() -> None:
     questions = drawn(ASKED_ABOUT, 200, seed=1)
-    assert {kind: len(asked) for kind, asked in questions.items()} == dict.fromkeys(KINDS, 200)
+    assert {kind: len(group) for kind, group in questions.items()} == dict.fromkeys(KINDS, 200)
     day_of = {str(flight["OP_CARRIER_AIRLINE_ID"]): flight["FL_DATE"] for flight in ASKED_ABOUT}
     intervals = set()
     for question in questions["average_delays"]:
@@ -407,11 +409,11 @@ with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         time.sleep(0.005)
     time.sleep(0.06)
     process.send_signal(signal.SIGINT)
-    said = process.stdout.read()
-answered = re.search(r" (\\d+) requests in ", said)
+    output = process.stdout.read()
+answered = re.search(r" (\\d+) requests in ", output)
 if not answered or int(answered[1]) < 24:
     os.execv(command[0], command)
-print(said, end="")
+print(output, end="")
 sys.exit(process.returncode)
 """
 

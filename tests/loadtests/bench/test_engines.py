@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.bench.engines import ASKED, comparison
+from loadtests.bench.engines import QUESTIONS, comparison
 from loadtests.processes import ProgramFailed
 from tests.api.processes import backend
 from tests.flights import csv_of, flights
@@ -27,7 +27,7 @@ def test_all_answer_alike_and_an_export_of_fewer_flights_is_an_error(tmp_path: P
             done("export", "parquet", str(export))
             title, _, *rows = comparison(chain, export, tmp_path / "log")
     assert title.startswith("| Question, ms | service | DuckDB |")
-    assert [row.split(" | ")[0] for row in rows] == [f"| {asked.what}" for asked in ASKED]
+    assert [row.split(" | ")[0] for row in rows] == [f"| {question.what}" for question in QUESTIONS]
     assert rows[-1].split(" | ")[1] == "cannot be asked"
     with pytest.raises(ProgramFailed, match="DuckDB says"):
         comparison(chain, export, tmp_path / "log")

@@ -17,15 +17,15 @@ def a_load(per_s: float, p99_ms: float = 1.0, failed: int = 0, cost_us: float = 
 
 
 def figures(
-    what: str, asked: Load, limit: Load, flask: Load, kept: Load | None = None
+    what: str, load: Load, limit: Load, flask: Load, kept: Load | None = None
 ) -> dict[str, Figure]:
     """What is said of `what` after one round, by the words that tell the figures apart."""
-    loads = {LIMIT: [limit], FLASK: [flask], KEPT: [kept or asked], what: [asked]}
+    loads = {LIMIT: [limit], FLASK: [flask], KEPT: [kept or load], what: [load]}
     return {figure.what.removeprefix(what): figure for figure in figures_of(what, loads)}
 
 
-def reached(found: dict[str, Figure]) -> dict[str, bool | None]:
-    return {what: figure.reached for what, figure in found.items()}
+def reached(by_title: dict[str, Figure]) -> dict[str, bool | None]:
+    return {what: figure.reached for what, figure in by_title.items()}
 
 
 SHARE = " / the limit, requests per second"
@@ -35,16 +35,16 @@ P99 = " / the limit, 99th percentile of latency"
 
 def test_a_thing_is_held_against_the_limit_and_the_flask_view_of_its_own_round() -> None:
     limit, flask = a_load(10_000, p99_ms=1.0), a_load(2000)
-    found = figures(KEPT, a_load(6500, p99_ms=1.4), limit, flask)
-    assert found[""].measured == "6,500 requests/s, p99 1.4 ms, 100 us of processor time"
-    assert found[SHARE].raw["ratios"] == [0.65]
-    assert found[TIMES].raw["ratios"] == [3.25]
-    assert found[P99].raw["ratios"] == [pytest.approx(1.4)]
-    assert reached(found) == {"": None, SHARE: True, TIMES: True, P99: True}
+    by_title = figures(KEPT, a_load(6500, p99_ms=1.4), limit, flask)
+    assert by_title[""].measured == "6,500 requests/s, p99 1.4 ms, 100 us of processor time"
+    assert by_title[SHARE].raw["ratios"] == [0.65]
+    assert by_title[TIMES].raw["ratios"] == [3.25]
+    assert by_title[P99].raw["ratios"] == [pytest.approx(1.4)]
+    assert reached(by_title) == {"": None, SHARE: True, TIMES: True, P99: True}
 
 
 @pytest.mark.parametrize(
-    ("asked", "missed"),
+    ("load", "missed"),
     [
         (a_load(5900, p99_ms=1.4), {SHARE, TIMES}),
         (a_load(9000, p99_ms=1.6), {P99}),
@@ -52,11 +52,11 @@ def test_a_thing_is_held_against_the_limit_and_the_flask_view_of_its_own_round()
     ],
 )
 def test_what_is_slower_than_its_target_or_failed_has_missed_it(
-    asked: Load, missed: set[str]
+    load: Load, missed: set[str]
 ) -> None:
-    found = figures(KEPT, asked, limit=a_load(10_000), flask=a_load(2000))
-    assert {what for what, is_reached in reached(found).items() if is_reached is False} == missed
-    assert all("FAILED" in found[what].measured for what in missed if asked.failed)
+    by_title = figures(KEPT, load, limit=a_load(10_000), flask=a_load(2000))
+    assert {what for what, is_reached in reached(by_title).items() if is_reached is False} == missed
+    assert all("FAILED" in by_title[what].measured for what in missed if load.failed)
 
 
 def test_the_ratio_of_the_best_rounds_is_among_the_details() -> None:
@@ -71,32 +71,32 @@ def test_the_ratio_of_the_best_rounds_is_among_the_details() -> None:
 
 
 def test_what_a_request_costs_is_compared_whatever_others_do_meanwhile() -> None:
-    asked, limit, flask = a_load(500, cost_us=80), a_load(900, cost_us=40), a_load(800, cost_us=400)
-    found = figures(KEPT, asked, limit, flask)
-    assert found[""].raw["processor_us_per_request"] == pytest.approx(80)
-    assert found[SHARE].raw["ratio_per_processor_time"] == pytest.approx(0.5)
-    assert found[TIMES].raw["ratio_per_processor_time"] == pytest.approx(5.0)
+    load, limit, flask = a_load(500, cost_us=80), a_load(900, cost_us=40), a_load(800, cost_us=400)
+    by_title = figures(KEPT, load, limit, flask)
+    assert by_title[""].raw["processor_us_per_request"] == pytest.approx(80)
+    assert by_title[SHARE].raw["ratio_per_processor_time"] == pytest.approx(0.5)
+    assert by_title[TIMES].raw["ratio_per_processor_time"] == pytest.approx(5.0)
 
 
 def test_what_has_no_target_is_measured_all_the_same() -> None:
-    found = figures("/tip", a_load(100), limit=a_load(1000), flask=a_load(200))
-    assert reached(found) == {"": None, SHARE: None, TIMES: None}
-    assert found[SHARE].raw["ratios"] == [0.1]
+    by_title = figures("/tip", a_load(100), limit=a_load(1000), flask=a_load(200))
+    assert reached(by_title) == {"": None, SHARE: None, TIMES: None}
+    assert by_title[SHARE].raw["ratios"] == [0.1]
 
 
 def test_unchanged_answers_are_held_against_kept_ones() -> None:
     kept = a_load(700)
     of_kept = f" / {KEPT}, requests per second"
     for per_s, is_reached in ((710, True), (690, False)):
-        found = figures(UNCHANGED, a_load(per_s), a_load(1000), a_load(200), kept)
-        assert found[of_kept].reached is is_reached
+        by_title = figures(UNCHANGED, a_load(per_s), a_load(1000), a_load(200), kept)
+        assert by_title[of_kept].reached is is_reached
 
 
 def test_posts_have_to_reach_so_many_a_second() -> None:
     for per_s, is_reached in ((3000, True), (2999, False)):
-        found = figures(POSTS, a_load(per_s), a_load(1), a_load(1))
-        assert found[""].reached is is_reached
-        assert found[""].target == "at least 3,000 requests/s"
+        by_title = figures(POSTS, a_load(per_s), a_load(1), a_load(1))
+        assert by_title[""].reached is is_reached
+        assert by_title[""].target == "at least 3,000 requests/s"
 
 
 def test_the_yardsticks_are_not_held_against_themselves() -> None:

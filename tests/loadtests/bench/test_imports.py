@@ -3,7 +3,7 @@
 import lzma
 from pathlib import Path
 
-from loadtests.bench.imports import check_s, write_derived
+from loadtests.bench.imports import seconds_checked, write_derived
 from tests.api.processes import backend
 from tests.flights import csv_of, flights, transactions_in
 
@@ -12,9 +12,9 @@ def test_an_import_says_how_long_it_checked(tmp_path: Path) -> None:
     file = tmp_path / "some.csv"
     file.write_text(csv_of(flights(3000)), encoding="utf-8")
     done = backend(tmp_path / "chain", "import", str(file))
-    assert 0 < check_s(done.stderr) < 60
+    assert 0 < seconds_checked(done.stderr) < 60
     made_up = backend(tmp_path / "other", "import", "--generate", "10")
-    assert check_s(made_up.stderr) == 0
+    assert seconds_checked(made_up.stderr) == 0
 
 
 def test_the_file_that_needs_deriving_can_be_imported(tmp_path: Path) -> None:
