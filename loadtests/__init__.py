@@ -1,4 +1,4 @@
-"""Load tests and the performance lab: scenarios, models, a baseline, experiments and reports.
+"""Measures the service under load: scenarios, models, a baseline, experiments and reports.
 
 This package imports nothing of the backend or the frontend. It talks to them over HTTP, like any
 other client, so that it can measure a service on another machine and cannot be part of what it

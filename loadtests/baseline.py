@@ -1,4 +1,4 @@
-"""The study's way of keeping and scanning blocks: the baseline that our scan is measured against.
+"""Keeps and scans blocks as the study did: the baseline that our scan is measured against.
 
 A block is a JSON file `HEIGHT.json`: an object with `height`, `previous_hash`, `timestamp`, `hash`
 and `transactions`, which are objects of a flight's 19 fields, TRANSACTION_ID and `timestamp`. All
@@ -46,7 +46,7 @@ NO_PREVIOUS = "0"
 
 
 class BlockMismatch(Exception):
-    """A block file is not the block on record. Attribute: `height`."""
+    """Says that the block file of `height` is not the block on record."""
 
     def __init__(self, height: int, reason: str) -> None:
         super().__init__(f"block {height}: {reason}; restore {height}.json or write the chain anew")
@@ -54,7 +54,7 @@ class BlockMismatch(Exception):
 
 
 class Transaction:
-    """One flight record. Its attributes are the keys of its JSON object, all strings."""
+    """Holds a flight record. Its attributes are the keys of its JSON object, all strings."""
 
     FL_DATE: str
     OP_CARRIER_AIRLINE_ID: str
@@ -69,7 +69,7 @@ class Transaction:
 
 @dataclass
 class Block:
-    """The hashed content of a block: everything in its file but the hash."""
+    """Holds the hashed content of a block: everything in its file but the hash."""
 
     height: int
     previous_hash: str
@@ -77,13 +77,13 @@ class Block:
     transactions: list[Transaction]
 
     def encoded(self) -> str:
-        """The text whose SHA-256 is the block's hash."""
+        """Return the text whose SHA-256 is the block's hash."""
         return json.dumps(self, default=vars, sort_keys=True)
 
 
 @dataclass
 class Costs:
-    """What reading has cost so far.
+    """Counts what reading has cost so far.
 
     disk_reads: blocks read from disk. cache_hits: blocks asked for that were in a cache; the
     others made `random` refill.
@@ -118,12 +118,12 @@ def write_chain(folder: Path, blocks: Iterable[Sequence[Mapping[str, object]]]) 
 
 
 def block_path(folder: Path, height: int) -> Path:
-    """The file of block `height` in the chain's `folder`."""
+    """Return the file of block `height` in the chain's `folder`."""
     return folder / f"{height}.json"
 
 
 def chain_length(folder: Path) -> int:
-    """The number of block files in `folder`. Raises FileNotFoundError if there is no folder."""
+    """Return the number of block files in `folder`. Raises FileNotFoundError."""
     return sum(path.suffix == ".json" for path in folder.iterdir())
 
 
@@ -168,7 +168,7 @@ class Pace:
 
 
 class StudyLedger:
-    """A chain in `folder`, answered the study's way: every question about flights is a full scan.
+    """Answers as the study did from a chain: every question about flights is a full scan.
 
     Dates are ISO and inclusive. Attribute: `costs` since construction, or since the caller last set
     it to `Costs()`. Construction and every question raise BlockMismatch if a block is not the one
@@ -178,7 +178,7 @@ class StudyLedger:
     def __init__(
         self, folder: Path, cached_blocks: int = CACHED_BLOCKS, block_s: float = 0.0
     ) -> None:
-        """block_s: the least time to read and check a block; more than it takes emulates a disk."""
+        """Open the chain. block_s: the least time to read and check a block, to emulate a disk."""
         if cached_blocks < 1:
             raise ValueError(f"cached_blocks is {cached_blocks}; each cache needs at least 1 block")
         self._folder = folder
@@ -194,13 +194,13 @@ class StudyLedger:
         self.costs = Costs()
 
     def __len__(self) -> int:
-        """The number of blocks."""
+        """Return the number of blocks."""
         return self._length
 
     def flight_counter(
         self, origin_city: str, dest_city: str, initial_date: str, final_date: str
     ) -> int:
-        """How many flights went from city to city on ISO dates from initial to final, inclusive."""
+        """Return how many flights went from city to city on ISO dates from initial to final."""
         return sum(
             1
             for flight in self._flights()
@@ -212,7 +212,7 @@ class StudyLedger:
     def average_delays(
         self, carrier_id: int | str, initial_date: str, final_date: str
     ) -> float | None:
-        """Mean ARR_DELAY in minutes of a carrier's flights that arrived, None without any."""
+        """Return the mean ARR_DELAY (min) of a carrier's flights that arrived; None without any."""
         carrier = str(carrier_id)
         delays_min = [
             float(flight.ARR_DELAY)
@@ -224,7 +224,7 @@ class StudyLedger:
         return sum(delays_min) / len(delays_min) if delays_min else None
 
     def filter_transactions(self, fl_num: int | str, fl_date: str) -> list[dict[str, str]]:
-        """The transactions of flight number `fl_num` on the ISO date `fl_date`, oldest first."""
+        """Return the transactions of flight number `fl_num` on the ISO date `fl_date`, in order."""
         number = str(fl_num)
         return [
             dict(vars(flight))
@@ -233,13 +233,13 @@ class StudyLedger:
         ]
 
     def block(self, height: int) -> Block:
-        """Block `height`, from a cache or with its neighbourhood from disk. Raises IndexError."""
+        """Return block `height`; from disk comes its neighbourhood, too. Raises IndexError."""
         if not 0 <= height < self._length:
             raise IndexError(f"no block {height}: the chain has {self._length}")
         return self._cached(height, height - self._cached_blocks // 2)
 
     def transaction(self, transaction_id: int) -> dict[str, str]:
-        """The transaction of that id, in a block found by binary search. Raises IndexError."""
+        """Return the transaction of that id, whose block is searched for. Raises IndexError."""
         if not 0 <= transaction_id < self._first_ids[-1]:
             raise IndexError(f"no transaction {transaction_id}: there are {self._first_ids[-1]}")
         # The rightmost of equal first ids: a block without transactions shares that of the next.
@@ -248,16 +248,16 @@ class StudyLedger:
         return dict(vars(self.block(height).transactions[place]))
 
     def _flights(self) -> Iterator[Transaction]:
-        """Every flight, oldest first; when the scan leaves the caches, `random` moves ahead."""
+        """Return all flights, oldest first; a scan that leaves the caches moves `random` ahead."""
         blocks = (self._cached(height, height) for height in range(self._length))
         return chain.from_iterable(block.transactions for block in blocks)
 
     def _cached(self, height: int, refill_from: int) -> Block:
-        """Block `height` from a cache, after a refill of `random` from `refill_from` if need be."""
-        found = self._last.get(height) or self._random.get(height)
-        if found is not None:
+        """Return block `height` from a cache, which may be refilled from `refill_from` on."""
+        block = self._last.get(height) or self._random.get(height)
+        if block is not None:
             self.costs.cache_hits += 1
-            return found
+            return block
         self._refill_random(refill_from)
         return self._random[height]
 
@@ -287,7 +287,7 @@ class StudyLedger:
             previous_hash = block_hash
 
     def _read_recorded(self, height: int) -> Block:
-        """Block `height` from disk, also compared with the hash that it had at construction."""
+        """Return block `height` from disk, also compared with its hash at construction."""
         block, block_hash = self._read(height)
         if block_hash != self._hashes[height]:
             raise BlockMismatch(height, "it was replaced since the ledger was opened")
@@ -295,8 +295,15 @@ class StudyLedger:
         return block
 
     def _read(self, height: int) -> tuple[Block, str]:
-        """Block `height` from disk and its hash, which is the one that its file names."""
-        block, recorded_hash = self._load(height)
+        """Return block `height` from disk and its hash, which is the one that its file names."""
+        try:
+            text = block_path(self._folder, height).read_text(encoding="utf-8")
+            content: dict[str, Any] = json.loads(text)
+            recorded_hash: str = content.pop("hash")
+            content["transactions"] = [Transaction(record) for record in content["transactions"]]
+            block = Block(**content)
+        except (ValueError, KeyError, TypeError, AttributeError) as problem:
+            raise BlockMismatch(height, f"its file is not a block ({problem!r})") from problem
         block_hash = sha256(block.encoded().encode()).hexdigest()
         self.costs.disk_reads += 1
         if block_hash != recorded_hash:
@@ -304,14 +311,3 @@ class StudyLedger:
         if block.height != height:
             raise BlockMismatch(height, f"its file holds block {block.height}")
         return block, block_hash
-
-    def _load(self, height: int) -> tuple[Block, str]:
-        """The unchecked content of the file of block `height`: the block and the hash it names."""
-        try:
-            text = block_path(self._folder, height).read_text(encoding="utf-8")
-            content: dict[str, Any] = json.loads(text)
-            recorded_hash: str = content.pop("hash")
-            content["transactions"] = [Transaction(record) for record in content["transactions"]]
-            return Block(**content), recorded_hash
-        except (ValueError, KeyError, TypeError, AttributeError) as problem:
-            raise BlockMismatch(height, f"its file is not a block ({problem!r})") from problem

@@ -1,4 +1,4 @@
-"""Groups what belongs together, in the order in which it comes."""
+"""Groups items by a key, and keeps their order."""
 
 from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
@@ -8,8 +8,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Key -> the items that have it. Keys are in the order of their first items."""
-    found: dict[Key, list[Item]] = {}
+    """Return the items of each key. Keys are in the order of their first items."""
+    groups: dict[Key, list[Item]] = {}
     for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
+        groups.setdefault(key(item), []).append(item)
+    return groups

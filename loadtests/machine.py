@@ -1,7 +1,7 @@
-"""Describes the machine of a measurement, and tells who used its processor meanwhile. Linux only.
+"""Describes the machine of a measurement, and says who used its processor meanwhile. Linux only.
 
 A machine is its processor, memory, kernel and file system. Who used the processor between two
-moments (a service, we with our children, or others) is told for loads that are short and run in
+moments (a service, we with our children, or others) is known of loads that are short and run in
 children that have ended, such as a round of wrk; a run of Locust is sampled once a second by
 `loadtests.machine_samples`. Foreign time is the same in both: the busy time of all cores, with
 what the host of a virtual machine took, less the known use. Linux counts in ticks, mostly of 10 ms;
@@ -26,7 +26,7 @@ from loadtests.processes import PROJECT, family
 
 
 def description(folder: Path) -> dict[str, Any]:
-    """Facts about the machine, and the file system that `folder` lies on."""
+    """Return facts about the machine, and the file system that `folder` lies on."""
     return {
         "cpu": processor(),
         "cores": len(os.sched_getaffinity(0)),
@@ -39,7 +39,7 @@ def description(folder: Path) -> dict[str, Any]:
 
 
 def commit() -> str | None:
-    """The commit that is measured; None without git."""
+    """Return the commit that is measured; None without git."""
     try:
         answer = subprocess.run(
             ["git", "rev-parse", "HEAD"],  # noqa: S607  the git that is installed
@@ -54,7 +54,7 @@ def commit() -> str | None:
 
 
 def file_system(folder: Path, mounts: str | None = None) -> str:
-    """Type and device of the mount that `folder` lies on; `mounts` as in /proc/self/mounts."""
+    """Return type and device of the mount of `folder`; `mounts` as in /proc/self/mounts."""
     lines = (mounts or Path("/proc/self/mounts").read_text("utf-8")).splitlines()
     rows = (line.split()[:3] for line in lines)
     above = [row for row in rows if folder.resolve().is_relative_to(row[1])]
@@ -78,7 +78,7 @@ def at_most_cores(count: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Processor time over `wall_s`: of the server, of us and our ended children, of others."""
+    """Holds the processor time, in s, that server, we with our children and others used."""
 
     wall_s: float
     server_s: float
@@ -87,13 +87,13 @@ class Usage:
 
     @property
     def foreign_cores(self) -> float:
-        """How many cores other programs kept busy on average."""
+        """Return how many cores other programs kept busy on average."""
         return self.foreign_s / self.wall_s
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment, and the processor time used until then. server_s: by each of its processes."""
+    """Holds the processor time used until a moment. server_s: by each process of the server."""
 
     at_s: float
     server_s: Mapping[int, float]
@@ -101,7 +101,7 @@ class Moment:
     busy_s: float
 
     def until(self, later: "Moment") -> Usage:
-        """The time used from this moment to `later`, by the processes that are there then."""
+        """Return the time used from now to `later`, by the processes that are there then."""
         server_s = used_s(later.server_s, self.server_s)
         own_s = later.own_s - self.own_s
         foreign_s = later.busy_s - self.busy_s - server_s - own_s
@@ -109,11 +109,11 @@ class Moment:
 
 
 def moment(server_pid: int | None) -> Moment:
-    """The present moment, for the service with this process id; None: it is on another machine."""
-    ours = [getrusage(whose) for whose in (RUSAGE_SELF, RUSAGE_CHILDREN)]
+    """Return the present moment for the service with this process id; None: it is elsewhere."""
+    used = [getrusage(whose) for whose in (RUSAGE_SELF, RUSAGE_CHILDREN)]
     return Moment(
         monotonic(),
         {} if server_pid is None else cpu_s(family(server_pid)),
-        sum(one.ru_utime + one.ru_stime for one in ours),
+        sum(usage.ru_utime + usage.ru_stime for usage in used),
         busy_s(),
     )

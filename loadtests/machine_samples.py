@@ -1,4 +1,4 @@
-"""Samples of what the machine does during a run, once a second. Linux only.
+"""Samples once a second what the machine does during a run. Linux only.
 
 Shares are of one core: 1.0 is a core that was busy all the time. Foreign time is that of all
 programs but the generator, the server and this process, including what a hypervisor gave to others
@@ -27,7 +27,7 @@ _COUNTED = slice(0, 8)  # user to steal; guest is within user
 
 @dataclass(frozen=True, slots=True)
 class Sample(Line):
-    """The second of a run before at_s. server_cpu: None for a server elsewhere."""
+    """Holds the shares of the second before at_s. server_cpu: None for a server elsewhere."""
 
     at_s: float
     client_cpu: float
@@ -44,7 +44,7 @@ class Sampler:
         self._last = self._looked()
 
     def sample(self) -> Sample:
-        """A sample of the time since the last call or since construction."""
+        """Return a sample of the time since the last call or since construction."""
         before_s, busy_before_s, used_before = self._last
         now_s, busy_now_s, used = self._last = self._looked()
         passed_s = now_s - before_s
@@ -56,7 +56,7 @@ class Sampler:
     def while_running(
         self, process: "subprocess.Popen[bytes]", start_s: float, until_s: float = inf
     ) -> Iterator[Sample]:
-        """A sample for each second from `start_s` until `process` ends or `until_s` has come.
+        """Yield a sample for each second from `start_s` until `process` ends or `until_s` has come.
 
         All times are on CLOCK_MONOTONIC, those of the samples, too.
         """
@@ -69,27 +69,27 @@ class Sampler:
                 next_s += SAMPLE_EVERY_S
 
     def _looked(self) -> tuple[float, float, list[dict[int, float]]]:
-        """The time, the busy time of all cores, and that of client, server and this process."""
+        """Return the time, the busy time of all cores, and that of client, server and us."""
         server = () if self._server_pid is None else family(self._server_pid)
         used = [cpu_s(pids) for pids in (family(self._client_pid), server, [os.getpid()])]
         return monotonic(), busy_s(), used
 
 
 def busy_s(stat: str | None = None) -> float:
-    """Seconds for which all cores together were busy so far. stat: as in /proc/stat; None: now."""
+    """Return for how many s all cores together were busy. stat: as in /proc/stat; None: now."""
     total = (stat or Path("/proc/stat").read_text("ascii")).splitlines()[0]
     ticks = [int(value) for value in total.split()[1:][_COUNTED]]
     return (sum(ticks) - sum(ticks[_IDLE])) / TICKS_PER_S
 
 
 def cpu_s(pids: Iterable[int]) -> dict[int, float]:
-    """Seconds of processor time that each process has used, without processes that have ended."""
+    """Return the processor time in s of each process, without processes that have ended."""
     known = ((pid, stat_fields(pid)) for pid in pids)
-    return {pid: (int(of[11]) + int(of[12])) / TICKS_PER_S for pid, of in known if of}
+    return {pid: sum(map(int, fields[11:13])) / TICKS_PER_S for pid, fields in known if fields}
 
 
 def used_s(now: Mapping[int, float], before: Mapping[int, float]) -> float:
-    """Seconds that the processes of `now` have used since `before`, both as by `cpu_s`."""
+    """Return the s that the processes of `now` have used since `before`, both as by `cpu_s`."""
     return sum(after_s - before.get(pid, 0.0) for pid, after_s in now.items())
 
 
@@ -102,7 +102,8 @@ def append(path: Path, run: str, samples: Sequence[Sample]) -> None:
 
 
 def read(path: Path) -> dict[str, list[Sample]]:
-    """The samples of every run in a file; none if it is missing. Raises ValueError."""
+    """Return the samples of every run in a file; none if it is missing. Raises ValueError."""
     if not path.exists():
         return {}
-    return grouped(lines_of(Sample, path, csv.reader(whole_lines(path))), lambda one: one.run)
+    samples = lines_of(Sample, path, csv.reader(whole_lines(path)))
+    return grouped(samples, lambda sample: sample.run)

@@ -23,7 +23,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from time import monotonic, perf_counter, sleep
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from loadtests.grouping import grouped
@@ -35,7 +35,6 @@ STOP_WITHIN_S = 45
 ANSWER_WITHIN_S = 900  # a scan of a long chain on a small machine
 LOOK_EVERY_S = 0.005
 
-Made = TypeVar("Made")
 
 _PREFIX = "FLIGHTCHAIN_"
 _PR_SET_PDEATHSIG = 1
@@ -44,7 +43,7 @@ _READ = re.compile(r"^rchar: (\d+)$", re.MULTILINE)
 
 
 class ProgramFailed(Exception):
-    """A program of ours ended with an error, or the service answered something unexpected."""
+    """Says that a program of ours ended with an error, or a service answered otherwise."""
 
 
 _OF_NETWORK = {
@@ -54,14 +53,14 @@ _OF_NETWORK = {
 
 
 def is_of_network(problem: OSError) -> bool:
-    """Whether it tells that another program is not reached, and not, say, that a disk is full."""
-    is_so = isinstance(problem, ConnectionError | TimeoutError | socket.gaierror | ssl.SSLError)
-    return is_so or problem.errno in _OF_NETWORK
+    """Return whether another program is not reached, rather than, say, a disk full."""
+    kinds = ConnectionError | TimeoutError | socket.gaierror | ssl.SSLError
+    return isinstance(problem, kinds) or problem.errno in _OF_NETWORK
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Seconds that a finished program took: real, user and sys of the shell's `time`."""
+    """Holds the seconds that a finished program took: real, user and sys of the shell's `time`."""
 
     wall_s: float
     user_s: float
@@ -69,7 +68,7 @@ class Spent:
 
     @property
     def cpu_s(self) -> float:
-        """Processor time of the program and of every process that it waited for."""
+        """Return the processor time in s of the program and of every process it waited for."""
         return self.user_s + self.sys_s
 
 
@@ -110,7 +109,7 @@ def finished(
 
 
 def environment(folder: Path, settings: Mapping[str, object]) -> dict[str, str]:
-    """The environment of this process, with these settings of the service and no others.
+    """Return the environment of this process, with these settings of the service and no others.
 
     Chains are kept for later runs, so the clock may well be days ahead of them: it is not doubted.
     """
@@ -121,26 +120,26 @@ def environment(folder: Path, settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def plain_environment() -> dict[str, str]:
-    """The environment of this process, without settings of the service."""
+    """Return the environment of this process, without settings of the service."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith(_PREFIX)}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)  # each start would compile everything again
     return kept
 
 
 def backend_command(arguments: Sequence[str]) -> list[str]:
-    """The command that runs `python -m backend` with these arguments."""
+    """Return the command that runs `python -m backend` with these arguments."""
     return [sys.executable, "-m", "backend", *arguments]
 
 
 def failure(command: Sequence[str], status: int | None, log: Path | None) -> str:
-    """A message that a program of ours ended with `status`, and its last output."""
-    said = log.read_text(encoding="utf-8", errors="replace").strip()[-500:] if log else ""
+    """Return a message that a program of ours ended with `status`, and its last output."""
+    output = log.read_text(encoding="utf-8", errors="replace").strip()[-500:] if log else ""
     shown = " ".join([Path(command[0]).name, *command[1:]])
-    return f"`{shown}` ended with status {status}: {said}"
+    return f"`{shown}` ended with status {status}: {output}"
 
 
 class Memory(NamedTuple):
-    """The proportional set size of one process of a service. role: its task there."""
+    """Holds the proportional set size of a process of a service. role: its task there."""
 
     role: str
     pid: int
@@ -149,45 +148,43 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A service that runs somewhere, known by its URL. pid: not known."""
+    """Asks a service that runs somewhere, known by its URL. pid: not known."""
 
     url: str
     pid: int | None = None
 
     @classmethod
     def at(cls, url: str) -> "Site":
-        """The service at a URL, by http if that has no scheme. Raises ProgramFailed for others."""
+        """Return the service at a URL, by http if it has no scheme. Raises ProgramFailed."""
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
             name = (parts.hostname or "").encode("idna")
-            is_one = parts.scheme in {"http", "https"} and name and parts.port != 0
+            is_address = parts.scheme in {"http", "https"} and name and parts.port != 0
         except ValueError:  # of a port, a bracket that is missing, or a name with two dots
-            is_one = False
-        if not is_one or " " in url:
+            is_address = False
+        if not is_address or " " in url:
             raise ProgramFailed(f"{url!r} is not an address; it must be like http://pi.local:8000")
         return cls(parts._replace(query="", fragment="").geturl().rstrip("/"))
 
     def get(self, path: str, within_s: float = ANSWER_WITHIN_S) -> Any:
-        """The JSON answer to GET `path`. Raises ProgramFailed for other statuses, OSError."""
-        return self._asked(path, within_s, answer)
+        """Return the JSON answer to GET `path`. Raises ProgramFailed, OSError."""
+        return _json_of(self._body(path, within_s), f"{self.url}{path}")
 
     def text(self, path: str, within_s: float) -> str:
-        """The answer to GET `path`. Raises as `get`."""
-        content = self._asked(path, within_s, lambda by, of: exchanged(by, of, status=200)[1])
-        return content.decode("utf-8", errors="replace")
+        """Return the answer to GET `path` as text. Raises as `get`."""
+        return self._body(path, within_s).decode("utf-8", errors="replace")
 
-    def _asked(
-        self, path: str, within_s: float, ask: Callable[[HTTPConnection, str], Made]
-    ) -> Made:
+    def _body(self, path: str, within_s: float) -> bytes:
+        whole_path = urlsplit(self.url).path.rstrip("/") + path
         try:
             with self.connection(within_s) as connection:
-                return ask(connection, urlsplit(self.url).path.rstrip("/") + path)
+                return exchanged(connection, whole_path, status=200)[1]
         except HTTPException as problem:
-            told = f"{self.url}{path} did not answer in HTTP: {problem!r}"
-            raise ProgramFailed(told) from problem
+            message = f"{self.url}{path} did not answer in HTTP: {problem!r}"
+            raise ProgramFailed(message) from problem
 
     def answers(self, path: str) -> bool:
-        """Whether GET `path` is answered with JSON and status 200."""
+        """Return whether GET `path` is answered with JSON and status 200."""
         try:
             self.get(path)
         except (OSError, ProgramFailed):
@@ -196,7 +193,7 @@ class Site:
 
     @contextmanager
     def connection(self, within_s: float = ANSWER_WITHIN_S) -> Iterator[HTTPConnection]:
-        """A connection that is kept alive between questions, until the `with` block ends.
+        """Open a connection for the questions of a `with` block, which is kept alive between them.
 
         within_s: how long to wait for more of an answer.
         """
@@ -208,23 +205,23 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Service(Site):
-    """A service that runs here. first_answer_s: from its start to its first good answer."""
+    """Asks a service that runs here. first_answer_s: from its start to its first good answer."""
 
     pid: int
     first_answer_s: float = 0.0
 
     def memory(self) -> list[Memory]:
-        """The memory of each of its processes. Raises ProgramFailed if the kernel hides it."""
-        found = []
+        """Return the memory of each of its processes. Raises ProgramFailed if it is hidden."""
+        memories = []
         for pid in family(self.pid):
             pss = _PSS.search(_proc(pid, "smaps_rollup"))
             if pss is None:
                 raise ProgramFailed(f"/proc/{pid}/smaps_rollup names no Pss; this kernel lacks it")
-            found.append(Memory(self._role(pid), pid, int(pss[1]) * 1024))
-        return found
+            memories.append(Memory(self._role(pid), pid, int(pss[1]) * 1024))
+        return memories
 
     def bytes_read(self) -> int:
-        """How many bytes its processes have read from files and sockets so far."""
+        """Return how many bytes its processes have read from files and sockets so far."""
         reads = (_READ.search(_proc(pid, "io")) for pid in family(self.pid))
         return sum(int(read[1]) for read in reads if read)
 
@@ -244,7 +241,7 @@ def running(
     settings: Mapping[str, object] | None = None,
     prefix: Sequence[str] = (),
 ) -> AbstractContextManager[Service]:
-    """A service on the chain in `folder`, on a free port, that has answered `asking`.
+    """Run a service on the chain in `folder`, at a free port, that has answered `asking`.
 
     prefix: comes before its command, and must become the service, in the same process. Raises
     ProgramFailed if the service does not come up.
@@ -258,7 +255,7 @@ def running(
 def serving(
     command: Sequence[str], port: int, log: Path, asking: str, variables: Mapping[str, str]
 ) -> Iterator[Service]:
-    """A server that has answered `asking` at `port`. log: for its output. Raises ProgramFailed."""
+    """Run a server that has answered `asking` at `port`. Raises ProgramFailed."""
     start_s = perf_counter()
     process = started(command, log, variables)
     service = Service(f"http://{HOST}:{port}", process.pid)
@@ -316,10 +313,11 @@ def wait_until(
     """Return when a program is ready. Raises ProgramFailed if it ends, or is not ready in time."""
 
     def is_ready_or_failed() -> bool:
-        is_so = is_ready()
-        if not is_so and process.poll() is not None:
+        if is_ready():
+            return True
+        if process.poll() is not None:
             raise ProgramFailed(failure(command, process.returncode, log))
-        return is_so
+        return False
 
     name = " ".join([Path(command[0]).name, *command[1:3]])
     problem = f"`{name} …` was not ready within {within_s:g} s; see {log}"
@@ -337,14 +335,17 @@ def stop(process: "subprocess.Popen[Any]", number: signal.Signals = signal.SIGTE
 
 
 def answer(connection: HTTPConnection, path: str) -> Any:
-    """The JSON answer to GET `path`. Raises ProgramFailed for another status, or no JSON."""
+    """Return the JSON answer to GET `path`. Raises ProgramFailed for another status, or no JSON."""
     body = exchanged(connection, path, status=200)[1]
+    return _json_of(body, f"{connection.host}:{connection.port}{path}")
+
+
+def _json_of(body: bytes, address: str) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as problem:
-        where = f"{connection.host}:{connection.port}{path}"
-        told = f"{where} did not answer with JSON, but {body[:60]!r}; is it a Flightchain?"
-        raise ProgramFailed(told) from problem
+        message = f"{address} did not answer with JSON, but {body[:60]!r}; is it a Flightchain?"
+        raise ProgramFailed(message) from problem
 
 
 def exchanged(
@@ -354,20 +355,20 @@ def exchanged(
     headers: Mapping[str, str] | None = None,
     status: int | None = None,
 ) -> tuple[HTTPResponse, bytes]:
-    """The answer to GET `path`, or POST of a `body`. Raises ProgramFailed for another `status`."""
+    """Return the answer to GET `path`, or POST of a `body`; of another `status` ProgramFailed."""
     method = "GET" if body is None else "POST"
     connection.request(method, path, body, dict(headers or {}))
     response = connection.getresponse()
-    told = response.read()
+    content = response.read()
     if status not in {None, response.status}:
         where = response.headers.get("Location", "")
-        shown = f"a redirection to {where}" if where else repr(told[:300])
+        shown = f"a redirection to {where}" if where else repr(content[:300])
         raise ProgramFailed(f"{method} {path} was answered {response.status}: {shown}")
-    return response, told
+    return response, content
 
 
 def free_port() -> int:
-    """A free port of the loopback address."""
+    """Return a free port of the loopback address."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
@@ -375,17 +376,17 @@ def free_port() -> int:
 
 
 def family(pid: int) -> list[int]:
-    """The ids of `pid` and of all its descendants, parents first."""
+    """Return the ids of `pid` and of all its descendants, parents first."""
     pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
     children = grouped(pids, parent_of)
-    found = [pid]
-    for member in found:  # it grows while it is walked through
-        found += sorted(children.get(member, []))
-    return found
+    members = [pid]
+    for member in members:  # it grows while it is walked through
+        members += sorted(children.get(member, []))
+    return members
 
 
 def stat_fields(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat after the name: state, parent, …; none if it has ended."""
+    """Return the fields of /proc/PID/stat after the name, state first; none if it has ended."""
     try:
         # The name in parentheses may hold anything, so fields are counted from its end.
         return _proc(pid, "stat").rpartition(")")[2].split()
@@ -394,7 +395,7 @@ def stat_fields(pid: int) -> list[str]:
 
 
 def parent_of(pid: int) -> int | None:
-    """The parent's process id; None if the process has ended."""
+    """Return the parent's process id; None if the process has ended."""
     fields = stat_fields(pid)
     return int(fields[1]) if fields else None
 

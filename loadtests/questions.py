@@ -1,4 +1,4 @@
-"""Makes questions to a service from the flights that it holds; and has some known answers.
+"""Makes questions to a service from the flights that it holds, and knows some answers.
 
 Blocks at even distances along the chain are read through the service, flights are drawn from them
 with a seed, and each flight becomes one question of each kind: its number and day; its carrier, and
@@ -32,19 +32,19 @@ Flight = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question. parameters: in the order of `PARAMETERS`."""
+    """Asks one thing of the service. parameters: in the order of `PARAMETERS`."""
 
     kind: str
     parameters: Mapping[str, str]
 
     @property
     def path(self) -> str:
-        """The address to GET."""
+        """Return the address to GET."""
         return f"/{self.kind}?{urlencode(self.parameters)}"
 
     @property
     def scan_path(self) -> str:
-        """The address to GET for an answer by a scan."""
+        """Return the address to GET for an answer by a scan."""
         return f"{self.path}&engine=scan"
 
 
@@ -52,21 +52,20 @@ Questions = dict[str, list[Question]]  # kind -> questions
 
 
 def flights_of_block(service: Site, height: int) -> list[Flight]:
-    """All flights of a block, oldest first. Raises ProgramFailed, OSError."""
-    found = service.get(f"/blocks/{height}")
+    """Return all flights of a block, oldest first. Raises ProgramFailed, OSError."""
+    content = service.get(f"/blocks/{height}")
     try:
-        flights: list[Flight] = [dict(flight) for flight in found["block"]["transactions"]]
+        return [dict(flight) for flight in content["block"]["transactions"]]
     except (LookupError, TypeError, ValueError) as problem:
         raise _no_service(service, f"/blocks/{height}") from problem
-    return flights
 
 
 def _height(service: Site) -> int:
-    """The height of the newest block. Raises ProgramFailed, OSError."""
-    found = service.get("/tip")
-    if not isinstance(found, dict) or type(found.get("height")) is not int:
+    """Return the height of the newest block. Raises ProgramFailed, OSError."""
+    tip = service.get("/tip")
+    if not isinstance(tip, dict) or type(tip.get("height")) is not int:
         raise _no_service(service, "/tip")
-    return int(found["height"])
+    return int(tip["height"])
 
 
 def _no_service(service: Site, path: str) -> ProgramFailed:
@@ -74,18 +73,17 @@ def _no_service(service: Site, path: str) -> ProgramFailed:
 
 
 def all_blocks(service: Site) -> Iterator[list[Flight]]:
-    """The flights of each block that has some, in order."""
-    height = _height(service)
-    return (flights_of_block(service, at) for at in range(1, height + 1))
+    """Return the flights of each block that has some, in order."""
+    return (flights_of_block(service, height) for height in range(1, _height(service) + 1))
 
 
 def as_sent(flight: Flight) -> Flight:
-    """A flight without the fields that the ledger gives, as it is posted."""
+    """Return a flight as it is posted, without the fields that the ledger gives."""
     return {name: value for name, value in flight.items() if name not in _GIVEN_BY_THE_LEDGER}
 
 
 def sample(service: Site, blocks: int = SAMPLED_BLOCKS) -> list[Flight]:
-    """The flights of up to `blocks` blocks, the first and the last among them."""
+    """Return the flights of up to `blocks` blocks, the first and the last among them."""
     height = _height(service)
     if height < 1:
         raise ProgramFailed("the chain holds no flights to ask about")
@@ -95,22 +93,23 @@ def sample(service: Site, blocks: int = SAMPLED_BLOCKS) -> list[Flight]:
 
 
 def drawn(flights: Sequence[Flight], count: int, seed: int) -> Questions:
-    """`count` questions of each kind about `flights`; the same seed draws the same ones."""
+    """Return `count` questions of each kind about `flights`; the same seed draws the same ones."""
     days = [str(flight["FL_DATE"]) for flight in flights]
     first, last = date.fromisoformat(min(days)), date.fromisoformat(max(days))
     random = Random(seed)  # noqa: S311 - a load, no secrets
     chosen = random.choices(flights, k=count)
-    found: Questions = {kind: [] for kind in KINDS}
+    questions: Questions = {kind: [] for kind in KINDS}
     for kind, flight in product(KINDS, chosen):
         has_interval = "INITIAL_DATE" in PARAMETERS[kind]
         interval = _interval(flight["FL_DATE"], first, last, random) if has_interval else {}
         known = flight | interval
-        found[kind].append(Question(kind, {name: str(known[name]) for name in PARAMETERS[kind]}))
-    return found
+        parameters = {name: str(known[name]) for name in PARAMETERS[kind]}
+        questions[kind].append(Question(kind, parameters))
+    return questions
 
 
 def _interval(day_text: str, first: date, last: date, random: Random) -> dict[str, str]:
-    """An interval of days around `day_text`, in its month and within `first` to `last`."""
+    """Return an interval of days around `day_text`, in its month and within `first` to `last`."""
     day = date.fromisoformat(day_text)
     lowest = max(first, day.replace(day=1))
     highest = min(last, day.replace(day=monthrange(day.year, day.month)[1]))
@@ -120,23 +119,23 @@ def _interval(day_text: str, first: date, last: date, random: Random) -> dict[st
 
 
 def paths(questions: Questions) -> dict[str, list[str]]:
-    """Kind -> the addresses to GET for its questions."""
-    return {kind: [one.path for one in asked] for kind, asked in questions.items()}
+    """Return the addresses to GET for the questions of each kind."""
+    return {kind: [question.path for question in group] for kind, group in questions.items()}
 
 
 def in_turns(questions: Questions) -> list[str]:
-    """The addresses of all questions, one of each kind in turn."""
-    return [path for each in zip(*paths(questions).values(), strict=True) for path in each]
+    """Return the addresses of all questions, one of each kind in turn."""
+    return list(chain.from_iterable(zip(*paths(questions).values(), strict=True)))
 
 
 def tried_out(service: Site, count: int, seed: int) -> Questions:
-    """`count` questions of each kind, tried out. Raises ProgramFailed if one finds no flights."""
+    """Return `count` questions of each kind. Raises ProgramFailed if one finds no flights."""
     questions = drawn(sample(service), count, seed)
     with service.connection() as connection:
         for question in chain.from_iterable(questions.values()):
-            found = answer(connection, question.path)
-            if not found.get("count", found.get("flights")):
-                raise ProgramFailed(f"GET {question.path} found no flights: {str(found)[:300]}")
+            counts = answer(connection, question.path)
+            if not counts.get("count", counts.get("flights")):
+                raise ProgramFailed(f"GET {question.path} found no flights: {str(counts)[:300]}")
     return questions
 
 
@@ -164,12 +163,12 @@ KNOWN_ANSWERS = tuple(
 
 
 def disagreements(service: Site) -> list[str]:
-    """The answers of the service on the known month that are wrong, with either engine."""
-    found = []
+    """Return the answers of the service on the known month that are wrong, with either engine."""
+    wrong = []
     for question, expected in KNOWN_ANSWERS:
         for path in (question.path, question.scan_path):
-            given = service.get(path)
-            answered = {name: given.get(name) for name in expected}
+            content = service.get(path)
+            answered = {name: content.get(name) for name in expected}
             if answered != expected:
-                found.append(f"GET {path}: {answered}, not {dict(expected)}")
-    return found
+                wrong.append(f"GET {path}: {answered}, not {dict(expected)}")
+    return wrong

@@ -1,4 +1,4 @@
-"""The interactions of the customers of studies 003 and 004, with a ledger of flights. Pure.
+"""Makes the interactions of the customers of studies 003 and 004, with a ledger of flights. Pure.
 
 Mixed (study 003, a bookstore): 60 % of interactions read, 30 % look and add a little, 10 % add a
 few. Itinerary (study 004, a travel agency): nine requests that belong together. Reports say which
@@ -33,7 +33,7 @@ _ADD, _ADD_BATCH = "/transactions?mode=sync", "/transactions/batch?mode=sync"
 
 
 def sent_form(flight: Flight) -> str:
-    """A flight as it is posted: JSON in ASCII, without the fields that the ledger gives."""
+    """Return a flight as it is posted: JSON in ASCII, without the fields that the ledger gives."""
     return json.dumps(as_sent(flight))
 
 
@@ -49,7 +49,7 @@ def mixed_interactions(
     seed: int,
     shares: Mapping[str, float] = SHARES,
 ) -> list[list[Interaction]]:
-    """`count` interactions of each customer, kinds drawn by their shares.
+    """Return `count` interactions of each customer, kinds drawn by their shares.
 
     questions: those that are asked. new: the pool of flights to add. Raises ValueError for an
     unknown kind or an empty pool.
@@ -58,17 +58,18 @@ def mixed_interactions(
         raise ValueError(f"there is no kind {unknown[0]!r}; there are {', '.join(SHARES)}")
     if not new:
         raise ValueError("there are no flights to be added")
-    found = []
+    sequences = []
     for customer in range(customers):
         own = _own(new, customer, customers)
         random = Random(f"{seed} mixed {customer}")  # noqa: S311  a load, no secrets
         kinds = random.choices(list(shares), list(shares.values()), k=count)
-        found.append([Interaction(one, _steps(one, questions, own, random)) for one in kinds])
-    return found
+        interactions = (Interaction(kind, _steps(kind, questions, own, random)) for kind in kinds)
+        sequences.append(list(interactions))
+    return sequences
 
 
 def _own(pool: Sequence[Item], customer: int, customers: int) -> Iterator[Item]:
-    """The customer's own part of the pool, in turn, without end."""
+    """Return the customer's own part of the pool, in turn, without end."""
     return islice(cycle(pool), customer, None, customers)
 
 
@@ -76,8 +77,8 @@ def _steps(
     kind: str, questions: Questions, new: Iterator[Flight], random: Random
 ) -> tuple[Step, ...]:
     if kind == READING:
-        asked = [random.choice(questions[kind]) for kind in KINDS]
-        return tuple(Step(question.kind, "GET", question.path) for question in asked)
+        drawn = [random.choice(questions[kind]) for kind in KINDS]
+        return tuple(Step(question.kind, "GET", question.path) for question in drawn)
     if kind == FREQUENT:
         return Step("newest", "GET", "/tip"), Step("add", "POST", _ADD, sent_form(next(new)))
     lines = "\n".join(sent_form(flight) for flight in islice(new, BATCH_FLIGHTS))
@@ -90,18 +91,18 @@ def _steps(
 def itineraries(
     questions: Questions, legs: Sequence[Flight], customers: int, count: int
 ) -> list[list[Interaction]]:
-    """`count` itineraries of each customer, over legs of its own.
+    """Return `count` itineraries of each customer, over legs of its own.
 
     questions: about carriers. legs: the pool. Raises ValueError if it is empty.
     """
     if not legs:
         raise ValueError("there are no legs to travel on")
-    found = []
+    sequences = []
     for customer in range(customers):
-        asked = _own(questions["average_delays"], customer, customers)
-        own = _own(legs, customer, customers)
-        found.append([_itinerary(one.path, own) for one in islice(asked, count)])
-    return found
+        about_carriers = islice(_own(questions["average_delays"], customer, customers), count)
+        own_legs = _own(legs, customer, customers)
+        sequences.append([_itinerary(question.path, own_legs) for question in about_carriers])
+    return sequences
 
 
 def _itinerary(carrier_path: str, legs: Iterator[Flight]) -> Interaction:

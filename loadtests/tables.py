@@ -1,4 +1,4 @@
-"""Tables as CSV files (RFC 4180) whose lines are dataclasses: written line by line, read by types.
+"""Writes and reads tables: CSV files (RFC 4180) whose lines are dataclasses.
 
 A field is of text, a number, a number or None (an empty cell), or a bool (yes or no). Each line is
 handed to the system when it is written, so lines survive whatever ends a run. One that was cut off
@@ -20,21 +20,21 @@ Made = TypeVar("Made")
 
 
 class TableError(ValueError):
-    """A file is not a table of the kind that is wanted; the message names it."""
+    """Says that a file is not a table of the kind that is wanted; the message names it."""
 
 
 class Line:
-    """A line of a table, as a dataclass whose fields are the columns."""
+    """Makes a dataclass a line of a table, whose columns are its fields."""
 
     __slots__: tuple[str, ...] = ()
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """Return the names of the columns, in order."""
         return tuple(types_of(cls))
 
     def cells(self) -> dict[str, Any]:
-        """The line as a row of the table: column -> value."""
+        """Return the value of each column."""
         return {name: getattr(self, name) for name in self.columns()}
 
 
@@ -59,7 +59,7 @@ class TableWriter:
 
 
 def cell(value: object, decimals: int | None = None) -> object:
-    """How a value is written. decimals: of a float, which has all its digits if this is None."""
+    """Return a value as it is written. decimals: of a float; None keeps all its digits."""
     if isinstance(value, bool):
         return YES if value else NO
     if isinstance(value, float):
@@ -77,8 +77,10 @@ def to_append(path: Path, columns: Sequence[str]) -> TextIO:
     whole = content[: content.rfind(b"\n") + 1]
     is_known = whole.splitlines()[0] == header if whole else (header + b"\r").startswith(content)
     if not is_known:
-        told = f"has other columns than {','.join(columns)}, so nothing can be added to it"
-        raise TableError(f"{path} {told}; begin anew, with a new file or folder")
+        raise TableError(
+            f"{path} has other columns than {','.join(columns)}, so nothing can be added to it; "
+            "begin anew, with a new file or folder"
+        )
     if whole != content:
         os.truncate(path, len(whole))
     stream = path.open("a", encoding="utf-8", newline="", buffering=1)
@@ -88,7 +90,7 @@ def to_append(path: Path, columns: Sequence[str]) -> TextIO:
 
 
 def whole_lines(path: Path, offset: int = 0) -> StringIO:
-    """The text of a table from this byte on, without a torn last line."""
+    """Return the text of a table from this byte on, without a torn last line."""
     with path.open("rb") as file:
         file.seek(offset)
         content = file.read()
@@ -98,7 +100,7 @@ def whole_lines(path: Path, offset: int = 0) -> StringIO:
 def lines_of(
     kind: type[Made], path: Path, rows: Iterable[Sequence[str]], header: Sequence[str] | None = None
 ) -> Iterator[Made]:
-    """The rows of a table as dataclasses of a kind; other columns than its fields are left out.
+    """Yield the rows of a table as dataclasses of a kind, without columns that it has no field for.
 
     header: names of the columns; None: they are the first row. Raises TableError for a column that
     is missing and a row that is no line; what has a default may be missing.
@@ -120,18 +122,18 @@ def lines_of(
                 if at < len(row):
                     values[column] = parsed(row[at])
         except ValueError as problem:
-            told = f"{path}: {row} is not a {kind.__name__}, {column}: {problem}"
-            raise TableError(told) from problem
+            message = f"{path}: {row} is not a {kind.__name__}, {column}: {problem}"
+            raise TableError(message) from problem
         yield kind(**values)
 
 
 def types_of(kind: type) -> Mapping[str, Any]:
-    """The fields of a dataclass: name -> type."""
+    """Return the type of each field of a dataclass."""
     return {field.name: field.type for field in fields(cast("Any", kind))}
 
 
 def parser(kind: Any) -> Callable[[str], Any]:
-    """The function from a cell to a value of this type, which raises ValueError."""
+    """Return the function from a cell to a value of this type, which raises ValueError."""
     if kind is bool:
         return lambda text: text == YES
     if isinstance(kind, UnionType):  # a number or None

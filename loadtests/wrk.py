@@ -62,12 +62,12 @@ _SOCKET_ERRORS = re.compile(
 
 
 class WrkFailed(Exception):
-    """wrk is missing, has ended with an error, or has printed something unexpected."""
+    """Says that wrk is missing, has ended with an error, or has printed something unexpected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The results of one run of wrk. failed: answers other than 2xx and 3xx, and socket errors.
+    """Holds the results of a run of wrk. failed: answers other than 2xx and 3xx, socket errors.
 
     p50_ms, p99_ms: as wrk prints them. recorded: uncorrected latencies. usage: of the processor.
     """
@@ -83,7 +83,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """How many requests took how many microseconds, in how many seconds of load.
+    """Counts how many requests took how many microseconds, in so many seconds of load.
 
     A request takes from its writing to the last byte of its answer, without a new connection.
     """
@@ -93,11 +93,11 @@ class Recorded:
 
     @property
     def requests(self) -> int:
-        """The number of requests."""
+        """Return the number of requests."""
         return sum(self.latencies_us.values())
 
     def percentile_s(self, percent: float) -> float | None:
-        """The latency that `percent` % did not exceed (nearest rank); None without requests."""
+        """Return the latency that `percent` % did not exceed (nearest rank), None without any."""
         rank = max(1, math.ceil(percent / 100 * self.requests))
         for us in sorted(self.latencies_us):
             rank -= self.latencies_us[us]
@@ -107,14 +107,14 @@ class Recorded:
 
 
 def write_script(path: Path, request_paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
-    """The Lua script at `path` that GETs `request_paths` in turn, with the ETags known of them."""
-    known = (f", {{['If-None-Match'] = '{etag}'}}" for etag in etags)
-    asked = zip_longest(request_paths, known, fillvalue="")
-    return _written(path, [f'"GET", "{request_path}"{header}' for request_path, header in asked])
+    """Write a Lua script that GETs `request_paths` in turn, with the ETags known of them."""
+    headers = (f", {{['If-None-Match'] = '{etag}'}}" for etag in etags)
+    requests = zip_longest(request_paths, headers, fillvalue="")
+    return _written(path, [f'"GET", "{requested}"{header}' for requested, header in requests])
 
 
 def write_posting_script(path: Path, request_path: str, bodies: Sequence[bytes]) -> Path:
-    """The Lua script at `path` that posts `bodies` (JSON in ASCII) to `request_path` in turn."""
+    """Write a Lua script that posts `bodies` (JSON in ASCII) to `request_path` in turn."""
     posted = f'"POST", "{request_path}", {{["Content-Type"] = "application/json"}}'
     return _written(path, [f"{posted}, [==[{body.decode('ascii')}]==]" for body in bodies])
 
@@ -126,11 +126,10 @@ def _written(path: Path, requests: Iterable[str]) -> Path:
 
 
 def program() -> str:
-    """Where wrk is. Raises WrkFailed."""
-    found = shutil.which("wrk")
-    if found is None:
-        raise WrkFailed("the load generator wrk is missing; on Debian: sudo apt install wrk")
-    return found
+    """Return the path of wrk. Raises WrkFailed."""
+    if path := shutil.which("wrk"):
+        return path
+    raise WrkFailed("the load generator wrk is missing; on Debian: sudo apt install wrk")
 
 
 def load(
@@ -154,7 +153,10 @@ def load(
 
 
 def parsed(output: str, connections: int = CONNECTIONS) -> Load:
-    """The results that wrk printed, with --latency and so many connections. Raises WrkFailed."""
+    """Return the results that wrk printed, with --latency and so many connections.
+
+    Raises WrkFailed.
+    """
     rate, requests = _RATE.search(output), _REQUESTS.search(output)
     latency_ms = {p: float(value) * _UNIT_MS[unit] for p, value, unit in _LATENCY.findall(output)}
     if rate is None or requests is None or latency_ms.keys() != {"50", "99"}:
@@ -166,16 +168,16 @@ def parsed(output: str, connections: int = CONNECTIONS) -> Load:
         p50_ms=latency_ms["50"],
         p99_ms=latency_ms["99"],
         failed=sum(map(int, failures)),
-        recorded=_told(output, connections),
+        recorded=_recorded(output, connections),
     )
 
 
-def _told(output: str, connections: int) -> Recorded | None:
-    found = _RECORDED.search(output)
-    if found is None:
+def _recorded(output: str, connections: int) -> Recorded | None:
+    match = _RECORDED.search(output)
+    if match is None:
         return None
-    duration_us, requests = int(found[1]), int(found[2])
-    numbers = [int(word) for word in found[3].split()]
+    duration_us, requests = int(match[1]), int(match[2])
+    numbers = [int(word) for word in match[3].split()]
     printed = dict(zip(numbers[::2], numbers[1::2], strict=True))
     rounds = requests // connections
     latencies_us = uncorrected(printed, duration_us // rounds) if rounds else printed
@@ -187,7 +189,7 @@ def _told(output: str, connections: int) -> Recorded | None:
 
 
 def uncorrected(printed: Mapping[int, int], expected_us: int) -> dict[int, int]:
-    """The histogram (us -> requests) before wrk's correction for requests not sent.
+    """Return the histogram (us -> requests) before wrk's correction for requests not sent.
 
     For each request of n us, n at least twice `expected_us`, wrk adds one of n - expected_us, one
     of n - 2 expected_us, and so on, down to but not including those of `expected_us` or less. It

@@ -122,7 +122,7 @@ class TestAnswers:
         ledger = StudyLedger(folder, cached_blocks)
         everything = [flight for block in blocks for flight in block]
 
-        counted, delays, found = 0, [], []
+        counted, delays, ids = 0, [], []
         for transaction_id, flight in enumerate(everything):
             day = str(flight["FL_DATE"])
             in_interval = initial <= day <= final
@@ -134,14 +134,14 @@ class TestAnswers:
             if in_interval and flight["OP_CARRIER_AIRLINE_ID"] == carrier:
                 delays.append(flight["ARR_DELAY"])
             if day == initial and flight["OP_CARRIER_FL_NUM"] == number:
-                found.append(transaction_id)
+                ids.append(transaction_id)
         arrived = [delay for delay in delays if isinstance(delay, int)]
         average = sum(arrived) / len(arrived) if arrived else None
 
         assert ledger.flight_counter(origin, dest, initial, final) == counted
         assert ledger.average_delays(carrier, initial, final) == average
         answers = ledger.filter_transactions(number, initial)
-        assert [int(answer["TRANSACTION_ID"]) for answer in answers] == found
+        assert [int(answer["TRANSACTION_ID"]) for answer in answers] == ids
 
     @given(blocks=chains(), cached_blocks=st.integers(1, 4), data=st.data())
     @settings(deadline=None)
@@ -157,10 +157,10 @@ class TestAnswers:
         ledger = StudyLedger(folder, cached_blocks)
         everything = [flight for block in blocks for flight in block]
         for transaction_id in data.draw(st.permutations(range(len(everything)))):
-            found = ledger.transaction(transaction_id)
-            assert found["TRANSACTION_ID"] == str(transaction_id)
+            transaction = ledger.transaction(transaction_id)
+            assert transaction["TRANSACTION_ID"] == str(transaction_id)
             wanted = everything[transaction_id]["ARR_DELAY"]
-            assert found["ARR_DELAY"] == ("" if wanted is None else str(wanted))
+            assert transaction["ARR_DELAY"] == ("" if wanted is None else str(wanted))
         for height in data.draw(st.permutations(range(len(blocks)))):
             assert ledger.block(height).height == height
             assert len(ledger.block(height).transactions) == len(blocks[height])
@@ -215,17 +215,17 @@ class TestCaches:
         assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (0, CACHED)
 
     @pytest.mark.parametrize(
-        ("asked", "neighbours"),
+        ("height", "neighbours"),
         [(50, range(41, 60)), (3, range(19)), (78, range(62, 81)), (80, range(62, 81))],
     )
     def test_asking_for_a_block_reads_its_neighbourhood(
-        self, tmp_path: Path, asked: int, neighbours: Iterable[int]
+        self, tmp_path: Path, height: int, neighbours: Iterable[int]
     ) -> None:
         ledger = ledger_of_blocks(tmp_path, 100)
-        ledger.block(asked)
+        ledger.block(height)
         assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (CACHED, 0)
-        for height in neighbours:
-            ledger.block(height)
+        for neighbour in neighbours:
+            ledger.block(neighbour)
         assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (CACHED, CACHED)
 
     def test_a_refill_keeps_what_it_has(self, tmp_path: Path) -> None:

@@ -70,9 +70,9 @@ class TestClosedRuns:
                 assert share([known.interval(group).covers(truth) for group in groups]) > 0.85
 
 
-def queued(rho: float, of: Gamma, arrivals: int, random: Random) -> list[float]:
+def queued(rho: float, law: Gamma, arrivals: int, random: Random) -> list[float]:
     times_s = poisson_times(rho / SERVICE_S, random, count=arrivals)
-    return replay.fcfs(times_s, [of.draw(random) for _ in times_s])
+    return replay.fcfs(times_s, [law.draw(random) for _ in times_s])
 
 
 def asked_again_and_again(customers: int, workers: int, random: Random) -> list[Row]:
@@ -97,10 +97,10 @@ class TestClosedRunsOfTheService:
     def test_throughput_by_batches(self, customers: int, workers: int) -> None:
         random = Random(8)
         runs = (asked_again_and_again(customers, workers, random) for _ in range(60))
-        found = [x for run in runs if (x := throughput_per_s(run)) is not None]
-        truth = fmean(x.estimate for x in found)
-        assert len(found) == 60
-        assert share([x.covers(truth) for x in found]) >= 0.85
+        intervals = [x for run in runs if (x := throughput_per_s(run)) is not None]
+        truth = fmean(x.estimate for x in intervals)
+        assert len(intervals) == 60
+        assert share([x.covers(truth) for x in intervals]) >= 0.85
 
 
 class TestOpenRuns:
@@ -121,12 +121,12 @@ class TestOpenRuns:
     def test_ten_replications_near_saturation(self) -> None:
         random = Random(2)
         truth_s = self.truth_s(0.8)
-        found = []
+        covered = []
         for _ in range(self.TRIALS):
             runs = [queued(0.8, self.SERVICE, 2000, random) for _ in range(10)]
             means = [fmean(run[warm_up_of(len(run)) :]) for run in runs]
-            found.append(confidence_interval(means).covers(truth_s))
-        assert share(found) >= 0.8
+            covered.append(confidence_interval(means).covers(truth_s))
+        assert share(covered) >= 0.8
 
 
 class Calibrated:
@@ -142,18 +142,20 @@ class Calibrated:
         self.fraction, self.arrivals = fraction, arrivals
         self.law, self.random = Gamma(SERVICE_S, 0.03), Random(f"{fraction}")
 
-    def differences(self, each: int) -> Iterator[Interval]:
-        """What is judged of one load after the other, `each` runs to a calibration."""
+    def differences(self, runs_each: int) -> Iterator[Interval]:
+        """What is judged of one load after the other, `runs_each` runs to a calibration."""
         while True:
-            (point,) = steady_points(self.load(each))
+            (point,) = steady_points(self.load(runs_each))
             yield point.difference
 
-    def load(self, each: int) -> list[OpenRun]:
+    def load(self, runs_each: int) -> list[OpenRun]:
         speed, runs = self.speed(), list[OpenRun]()
         while len(runs) < self.RUNS:
             alone_s = [speed * self.law.draw(self.random) for _ in range(self.REQUESTS)]
             after = self.speed()
-            runs += [self.run(f"{len(runs)}", alone_s, (speed + after) / 2) for _ in range(each)]
+            runs += [
+                self.run(f"{len(runs)}", alone_s, (speed + after) / 2) for _ in range(runs_each)
+            ]
             speed = after
         return runs
 
@@ -172,7 +174,7 @@ class TestSharedCalibrations:
     """Differences from the forecast of `open_workload`: over calibrations, which runs share."""
 
     @pytest.mark.parametrize(
-        ("measured", "each", "loads"),
+        ("measured", "runs_each", "loads"),
         [
             (Calibrated(0.5, 170), 5, tries(20, exploring=40)),
             (Calibrated(0.85, 600), 2, tries(10, exploring=20)),
@@ -180,10 +182,10 @@ class TestSharedCalibrations:
         ids=["half, two calibrations", "near saturation"],
     )
     def test_difference_from_the_forecast(
-        self, measured: Calibrated, each: int, loads: int
+        self, measured: Calibrated, runs_each: int, loads: int
     ) -> None:
-        found = islice(measured.differences(each), loads)
-        assert share([difference.covers(0) for difference in found]) >= 0.86
+        differences = islice(measured.differences(runs_each), loads)
+        assert share([difference.covers(0) for difference in differences]) >= 0.86
 
 
 class PerfectServers:
@@ -207,8 +209,8 @@ class PerfectServers:
         services_s = [random.expovariate(1 / SERVICE_S) for _ in arrivals_s]
         responses_s = replay.multi_server(arrivals_s, services_s, self.SERVERS)
         schedule = [Arrival(i, at_s, "k", "/") for i, at_s in enumerate(arrivals_s)]
-        of = "service", "k", "load", self.SERVERS, "load", 1
-        line = PointLine(str(random.random()), *of, rate_per_s, SERVICE_S, self.ARRIVALS)
+        load = "service", "k", "load", self.SERVERS, "load", 1
+        line = PointLine(str(random.random()), *load, rate_per_s, SERVICE_S, self.ARRIVALS)
         return OneRun(line, True, schedule, responses_s, alone)
 
     def alone(self) -> Alone:
@@ -252,8 +254,8 @@ class TestTurns:
 
     def means_s(self, random: Random, turns: int, requests: int, cv: float) -> list[float]:
         """Means of turns: that of so many gamma distributed times is one, too, with cv/√n."""
-        of = Gamma(SERVICE_S, cv / sqrt(requests))
-        return [random.gauss(1, 0.02) * of.draw(random) for _ in range(turns)]
+        law = Gamma(SERVICE_S, cv / sqrt(requests))
+        return [random.gauss(1, 0.02) * law.draw(random) for _ in range(turns)]
 
     @pytest.mark.parametrize(
         ("turns", "requests", "cv"),
@@ -263,16 +265,16 @@ class TestTurns:
     def test_a_mean_and_a_ratio(self, turns: int, requests: int, cv: float) -> None:
         random, means, ratios = Random(f"{turns}-{requests}"), [], []
         for _ in range(self.TRIALS):
-            one, other = (self.means_s(random, turns, requests, cv) for _ in range(2))
-            means.append(confidence_interval(one).covers(SERVICE_S))
-            found = confidence_interval([a / b for a, b in zip(one, other, strict=True)])
-            ratios.append(found.low <= 1 <= found.high)
+            first, second = (self.means_s(random, turns, requests, cv) for _ in range(2))
+            means.append(confidence_interval(first).covers(SERVICE_S))
+            ratio = confidence_interval([a / b for a, b in zip(first, second, strict=True)])
+            ratios.append(ratio.low <= 1 <= ratio.high)
         assert share(means) >= 0.92
         assert share(ratios) >= 0.92
 
     def test_a_single_turn_by_batches(self) -> None:
-        random, of = Random(3), Gamma(SERVICE_S, 0.5)
-        runs = ([of.draw(random) for _ in range(80)] for _ in range(self.TRIALS))
+        random, law = Random(3), Gamma(SERVICE_S, 0.5)
+        runs = ([law.draw(random) for _ in range(80)] for _ in range(self.TRIALS))
         assert share([batch_means(run).covers(SERVICE_S) for run in runs]) >= 0.92
 
     @pytest.mark.parametrize("p", [0.02, 0.4])
@@ -281,6 +283,6 @@ class TestTurns:
         for _ in range(self.TRIALS):
             work = {"index": sum(random.random() < p for _ in range(500)) / 500}
             profile = Profile("async, 100 threads", work, 500, {}, 1.0, None)
-            found = profile.share("index")
-            covered.append((found.low or 0.0) <= p <= (found.high or 0.0))
+            interval = profile.share("index")
+            covered.append((interval.low or 0.0) <= p <= (interval.high or 0.0))
         assert share(covered) >= 0.92

@@ -59,14 +59,14 @@ def test_every_command_is_named() -> None:
 
 def test_the_options_of_the_scenarios_are_those_that_exist() -> None:
     """Asked in a process of its own, because Locust changes the one that it is imported in."""
-    asked = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", SHOW_OPTIONS.format(names=SCENARIOS)],
         cwd=HERE.parent,
         capture_output=True,
         text=True,
         check=True,
     )
-    for name, own in zip(SCENARIOS, asked.stdout.splitlines(), strict=True):
+    for name, own in zip(SCENARIOS, printed.stdout.splitlines(), strict=True):
         commands = re.findall(rf"locust -f loadtests/{name}\.py(?!,) ((?:.*\\\n)*.*)", README)
         assert len(commands) >= 3
         for arguments in commands:

@@ -51,10 +51,10 @@ def test_a_server_elsewhere_has_no_processor_here() -> None:
 
 def test_samples_are_read_as_they_were_written_run_by_run(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
-    one, two = Sample(1.0, 0.125, 0.5, 0.0), Sample(2.0, 0.0, None, 1.0)
-    append(path, "a", [one, two])
-    append(path, "b", [two])
+    first, second = Sample(1.0, 0.125, 0.5, 0.0), Sample(2.0, 0.0, None, 1.0)
+    append(path, "a", [first, second])
+    append(path, "b", [second])
     append(path, "c", [])
-    a = [replace(one, run="a"), replace(two, run="a")]
-    assert read(path) == {"a": a, "b": [replace(two, run="b")]}
+    a = [replace(first, run="a"), replace(second, run="a")]
+    assert read(path) == {"a": a, "b": [replace(second, run="b")]}
     assert path.read_text().splitlines()[0] == "at_s,client_cpu,server_cpu,foreign_cpu,run"

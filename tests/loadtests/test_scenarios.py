@@ -35,27 +35,33 @@ def mixed(customers: int, count: int = 50, pool: int = 5000) -> list[list[Intera
 
 
 def added(sequences: list[list[Interaction]]) -> list[int]:
-    bodies = [s.body for own in sequences for one in own for s in one.steps if s.body]
+    bodies = [
+        step.body
+        for own in sequences
+        for interaction in own
+        for step in interaction.steps
+        if step.body
+    ]
     return [json.loads(line)["OP_CARRIER_FL_NUM"] for body in bodies for line in body.splitlines()]
 
 
 def test_kinds_come_as_often_as_the_study_had_them() -> None:
-    kinds = Counter(one.kind for own in mixed(10, count=1000) for one in own)
+    kinds = Counter(interaction.kind for own in mixed(10, count=1000) for interaction in own)
     total = sum(SHARES.values())
     for kind, share in SHARES.items():
         assert kinds[kind] / 10_000 == pytest.approx(share / total, abs=0.02)
 
 
 def test_every_kind_has_the_steps_that_the_table_says() -> None:
-    made = [one for own in mixed(2) for one in own]
+    made = [interaction for own in mixed(2) for interaction in own]
     made += itineraries(QUESTIONS, flights(9), customers=1, count=1)[0]
-    assert {one.kind: len(one.steps) for one in made} == STEPS
+    assert {interaction.kind: len(interaction.steps) for interaction in made} == STEPS
     assert STEPS.keys() == {READING, FREQUENT, RARE, ITINERARY}
 
 
 def test_no_flight_is_added_twice_before_the_pool_is_used_up() -> None:
-    found = added(mixed(7))
-    assert len(found) == len(set(found)) > 200
+    flights_added = added(mixed(7))
+    assert len(flights_added) == len(set(flights_added)) > 200
 
 
 def test_a_pool_that_is_used_up_begins_again() -> None:
@@ -63,7 +69,7 @@ def test_a_pool_that_is_used_up_begins_again() -> None:
 
 
 def test_what_is_given_by_the_ledger_is_not_sent() -> None:
-    bodies = [s.body for one in mixed(1)[0] for s in one.steps if s.body]
+    bodies = [step.body for interaction in mixed(1)[0] for step in interaction.steps if step.body]
     assert bodies
     assert not any("TRANSACTION_ID" in body or "timestamp" in body for body in bodies)
 
@@ -84,17 +90,17 @@ def test_strange_shares_and_an_empty_pool_are_refused() -> None:
 
 
 def test_an_itinerary_looks_at_each_leg_before_it_adds_it() -> None:
-    (one,) = itineraries(QUESTIONS, flights(9), customers=1, count=1)[0]
-    kinds = [step.kind for step in one.steps]
+    (itinerary,) = itineraries(QUESTIONS, flights(9), customers=1, count=1)[0]
+    kinds = [step.kind for step in itinerary.steps]
     assert kinds == ["begin", "query", *["query", "reserve"] * 3, "commit"]
-    for look, add in zip(one.steps[2:8:2], one.steps[3:8:2], strict=True):
+    for look, add in zip(itinerary.steps[2:8:2], itinerary.steps[3:8:2], strict=True):
         assert f"OP_CARRIER_FL_NUM={json.loads(add.body)['OP_CARRIER_FL_NUM']}&" in look.path
-    assert one.steps[-1].path == ADDED
+    assert itinerary.steps[-1].path == ADDED
 
 
 def test_clients_do_not_meet_at_a_leg() -> None:
-    found = added(itineraries(QUESTIONS, flights(240), customers=8, count=10))
-    assert sorted(found) == list(range(240))
+    flights_added = added(itineraries(QUESTIONS, flights(240), customers=8, count=10))
+    assert sorted(flights_added) == list(range(240))
 
 
 @pytest.mark.parametrize(
