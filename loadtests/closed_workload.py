@@ -1,4 +1,4 @@
-"""A closed workload for Locust: N customers, each of whom asks, waits for the answer, and thinks.
+"""Makes a closed workload with Locust: N customers, each of whom asks, waits, and thinks.
 
     locust -f loadtests/closed_workload.py --host http://127.0.0.1:8000        with its web page
     locust -f loadtests/closed_workload.py --host … --headless -u 8 -r 8 --think 0.5 --requests 500
@@ -40,25 +40,25 @@ OPTIONS: options.Table = (
 
 
 def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
-    """The plan, which is the same for all workers. Raises ValueError, OSError, ProgramFailed."""
+    """Return the plan, the same for all workers. Raises ValueError, OSError, ProgramFailed."""
     options.law_from(chosen.law, LAWS, is_beside=node.is_beside())
     options.require_not_negative(chosen, "think", "warm_up", "requests", "duration")
     choices = options.choices_from(chosen, host)
     shares = options.shares_from(chosen.mix)
     mixed(choices, Random(chosen.seed), shares)  # raises for a share without requests  # noqa: S311  a load, no secrets
-    asked = {kind: [(one.path, one.body) for one in some] for kind, some in choices.items()}
+    plain = {kind: [(item.path, item.body) for item in items] for kind, items in choices.items()}
     customers, requests = chosen.num_users or 1, chosen.warm_up + chosen.requests
-    content = {"choices": asked, "shares": shares, "customers": customers}
+    content = {"choices": plain, "shares": shares, "customers": customers}
     if not chosen.requests:
         return Plan([content] * workers, None, None, chosen.duration)
     return Plan([content] * workers, None, customers * requests, None)
 
 
 class Customer(node.Customer):
-    """A customer, who asks, waits for the answer, and thinks."""
+    """Asks as a customer does, who waits for the answer, thinks, and asks again."""
 
     def turns_of_each(self, chosen: Namespace) -> int:
-        """The number of requests of each customer, with the warm-up."""
+        """Return the number of requests of each customer, with the warm-up."""
         return int(chosen.warm_up + chosen.requests) if chosen.requests else 0
 
     def turns(self, mine: Part, customer: int, asker: Asker, random: Random) -> Iterator[float]:
@@ -67,8 +67,8 @@ class Customer(node.Customer):
         think = LAWS[options.law_from(chosen.law, LAWS, is_beside=node.is_beside())]
         due_s = max(mine.start_s, monotonic())
         choices = {
-            kind: [Request(kind, path, body=body) for path, body in asked]
-            for kind, asked in mine.content["choices"].items()
+            kind: [Request(kind, path, body=body) for path, body in items]
+            for kind, items in mine.content["choices"].items()
         }
         requests = mixed(choices, random, mine.content["shares"])
         if chosen.each_once:

@@ -1,4 +1,4 @@
-"""Customers for Locust who do several requests that belong together, as in studies 003 and 004.
+"""Lets customers for Locust do several requests that belong together, as in studies 003 and 004.
 
     locust -f loadtests/interaction_workload.py --host http://127.0.0.1:8000       with its web page
     locust -f loadtests/interaction_workload.py --host … --headless -u 8 -r 8 --duration 30
@@ -45,7 +45,7 @@ FILES: options.Table = (("--from-file", "", "JSON lines of interactions, in plac
 
 
 def sequences_from(chosen: Namespace, host: str) -> interactions.Sequences:
-    """The interactions of every customer. Raises ValueError, OSError, ProgramFailed."""
+    """Return the interactions of every customer. Raises ValueError, OSError, ProgramFailed."""
     if chosen.from_file:
         return interactions.load(Path(chosen.from_file))
     if chosen.scenario not in SCENARIOS:
@@ -62,7 +62,7 @@ def sequences_from(chosen: Namespace, host: str) -> interactions.Sequences:
 
 
 def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
-    """The plan, which is the same for all workers. Raises ValueError, OSError, ProgramFailed."""
+    """Return the plan, the same for all workers. Raises ValueError, OSError, ProgramFailed."""
     options.require_not_negative(chosen, "interval", "interactions", "duration")
     sequences = sequences_from(chosen, host)
     content = [[interaction.as_json() for interaction in own] for own in sequences]
@@ -74,12 +74,12 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
 
 
 class Customer(node.Customer):
-    """A customer, who does a sequence of interactions, and then begins it again."""
+    """Does a customer's sequence of interactions, and then begins it again."""
 
     connecting: Mapping[str, Any] = {"keep_alive": True}
 
     def turns_of_each(self, chosen: Namespace) -> int:
-        """The number of interactions of each customer."""
+        """Return the number of interactions of each customer."""
         return int(chosen.interactions)
 
     def turns(self, mine: Part, customer: int, asker: Asker, random: Random) -> Iterator[float]:
@@ -108,14 +108,14 @@ class Customer(node.Customer):
         needs_address = any(ADDED in step.path for step in interaction.steps)
         added = ""  # address of the flight that was added last
         for at, step in enumerate(interaction.steps):
-            kind, asked = interaction.row_kind(step), step.path.replace(ADDED, added)
+            kind, path = interaction.row_kind(step), step.path.replace(ADDED, added)
             record = partial(self.node.record, mine, index_of(at), kind, due_s, is_open=False)
-            answer = asker.ask(asked, record, step.body)
+            answer = asker.ask(path, record, step.body)
             if not 200 <= answer.status < 400:
                 return
             if needs_address and step.method == "POST":
-                told = json.loads(answer.body)
-                added = told.get("receipt") or f"/transactions/{told['TRANSACTION_ID']}"
+                receipt = json.loads(answer.body)
+                added = receipt.get("receipt") or f"/transactions/{receipt['TRANSACTION_ID']}"
             due_s = answer.done_s
 
 

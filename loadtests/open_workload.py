@@ -1,4 +1,4 @@
-"""An open workload for Locust: requests arrive by a schedule, whether others are answered or not.
+"""Makes an open workload with Locust: requests arrive by a schedule, answered or not.
 
     locust -f loadtests/open_workload.py --host http://127.0.0.1:8000          with its web page
     locust -f loadtests/open_workload.py --host … --headless --rate 20 --duration 60 --raw rows.csv
@@ -47,7 +47,7 @@ FILES: options.Table = (
 
 
 def schedule_from(chosen: Namespace, host: str) -> list[Arrival]:
-    """The schedule that the options ask for. Raises ValueError, OSError, ProgramFailed."""
+    """Return the schedule that the options ask for. Raises ValueError, OSError, ProgramFailed."""
     if chosen.schedule:
         return load(Path(chosen.schedule))
     random = Random(chosen.seed)  # noqa: S311  a load, no secrets
@@ -71,7 +71,7 @@ def _drawn_times(chosen: Namespace, random: Random) -> list[float]:
 
 
 def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
-    """A plan that gives every arrival to one worker."""
+    """Return a plan that gives every arrival to one worker."""
     schedule = schedule_from(chosen, host)
     parts = [
         [astuple(arrival) for arrival in schedule[position::workers]] for position in range(workers)
@@ -91,7 +91,7 @@ class OneUserEach(UsersDispatcher):
 
 
 class OpenWorkload(User):
-    """The dispatcher of one Locust process."""
+    """Dispatches the arrivals of one Locust process."""
 
     node: Node
 
@@ -104,19 +104,19 @@ class OpenWorkload(User):
         raise StopUser
 
 
-def walk_part(of: Node, mine: Part) -> None:
+def walk_part(process: Node, mine: Part) -> None:
     """Send every arrival of this part at its time."""
     mine.take_number()
-    asker, timeout_s = asker_to(mine.host), of.options.timeout
+    asker, timeout_s = asker_to(mine.host), process.options.timeout
 
     def send(arrival: Arrival) -> None:
         due_s = mine.start_s + arrival.intended_s
-        then = partial(of.record, mine, arrival.index, arrival.kind, due_s, is_open=True)
+        then = partial(process.record, mine, arrival.index, arrival.kind, due_s, is_open=True)
         asker(timeout_s=timeout_s).ask(arrival.path, then, arrival.body, due_s)
 
     schedule = [Arrival(*values) for values in mine.content]
-    walk(schedule, mine.start_s, send, lambda: of.is_stopping, of.appointments)
-    of.finish_one(mine)
+    walk(schedule, mine.start_s, send, lambda: process.is_stopping, process.appointments)
+    process.finish_one(mine)
 
 
 register(OpenWorkload, plan_from, OPTIONS, FILES, RUN_ID, OneUserEach, walk_part)

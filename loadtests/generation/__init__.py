@@ -1,4 +1,4 @@
-"""Load generation: open and closed workloads on Locust, with a raw record of every request.
+"""Generates load: open and closed workloads on Locust, with a raw record of every request.
 
 An experiment needs `run` (one run against a server), `schedule` and `rules`:
 

@@ -1,4 +1,4 @@
-"""What workloads do inside Locust, on gevent: send arrivals at their times, and choose who asks."""
+"""Sends arrivals at their times, and chooses who asks a server, inside Locust on gevent."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -60,7 +60,7 @@ _ORIGINS: dict[str, tuple[Any, Any]] = {  # by the scheme of the URL
 
 
 def asker_to(url: str) -> Callable[..., Asker]:
-    """The client of a server, whose name is resolved once, here: keep_alive, timeout_s -> Asker.
+    """Return a function (keep_alive, timeout_s -> Asker) for a server, whose name is resolved here.
 
     Raises ValueError for an unknown scheme or a wrong URL, OSError for an unknown name.
     """

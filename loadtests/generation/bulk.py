@@ -42,7 +42,7 @@ _BEGUN = b"posting to"
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """How to post. mode: one of MODES. threads: how many; each posts one flight per request."""
+    """Says how to post. mode: one of MODES. threads: each posts one flight per request."""
 
     mode: str
     threads: int
@@ -50,9 +50,9 @@ class Bulk:
 
 @dataclass(slots=True)
 class Load:
-    """A program that posts. rows: the file that it writes when it ends.
+    """Watches a program that posts. rows: the file that it writes when it ends.
 
-    ended_s: when it was told to end, on CLOCK_MONOTONIC.
+    ended_s: when it was made to end, on CLOCK_MONOTONIC.
     """
 
     process: "subprocess.Popen[bytes]"
@@ -76,7 +76,7 @@ class Load:
 
 @contextmanager
 def posting(target: Target, bulk: Bulk, seed: int, log: Path) -> Iterator[Load]:
-    """A running program that posts until the `with` block or `Load.end` ends it.
+    """Run a program that posts until the `with` block or `Load.end` ends it.
 
     Its file of rows exists from its end to the end of the `with` block. Raises ProgramFailed if it
     does not begin.
@@ -88,13 +88,13 @@ def posting(target: Target, bulk: Bulk, seed: int, log: Path) -> Iterator[Load]:
             *("--mode", bulk.mode, "--threads", str(bulk.threads)),
             *("--transactions-per-thread", str(ENDLESS), "--rows", str(rows)),
         ]
-        said = log.stat().st_size if log.exists() else 0
+        logged_bytes = log.stat().st_size if log.exists() else 0
         load = Load(started(command, log, plain_environment()), command, log, rows)
+
+        def has_begun() -> bool:
+            return _BEGUN in log.read_bytes()[logged_bytes:]
+
         try:
-
-            def has_begun() -> bool:
-                return _BEGUN in log.read_bytes()[said:]
-
             wait_until(has_begun, load.process, command, log, BEGIN_WITHIN_S)
             yield load
         finally:
@@ -113,7 +113,7 @@ def bulk_run(
     """Post for a time, keep the rows and samples under the id `run`, and judge the run.
 
     then: is called when the last post is answered, before the rows are read. Also returns when the
-    program was told to end, in seconds since the run's start. Raises ProgramFailed if nothing was
+    program was made to end, in seconds since the run's start. Raises ProgramFailed if nothing was
     posted, and KeyboardInterrupt after the run was kept and listed as interrupted.
     """
     by.say(f"{run}: threads: {bulk.threads}, {duration_s:g} s")
@@ -141,16 +141,17 @@ def bulk_run(
 def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, float]:
     """Write the rows and samples of a program that has ended to the files of `folder`.
 
-    Returns them in the order of the answers, and when the program was told to end. Times become
+    Returns them in the order of the answers, and when the program was made to end. Times become
     seconds since its first request. Raises ProgramFailed if there was no request.
     """
     rows, table = [], csv.DictReader(whole_lines(load.rows) if load.rows.exists() else ())
     if missing := set(COLUMNS).difference(table.fieldnames or COLUMNS):
         raise ProgramFailed(f"{PROGRAM.name} wrote no column {min(missing)}")
-    for of in table:
-        index, sent_s = closed_index(int(of["thread"]), int(of["number"])), float(of["sent_s"])
-        times_s = sent_s, sent_s, None, float(of["done_s"]), None
-        rows.append(Row(run, index, f"post-{bulk.mode}", *times_s, int(of["status"]), ""))
+    for line in table:
+        index = closed_index(int(line["thread"]), int(line["number"]))
+        sent_s, done_s, status = float(line["sent_s"]), float(line["done_s"]), int(line["status"])
+        times_s = sent_s, sent_s, None, done_s, None
+        rows.append(Row(run, index, f"post-{bulk.mode}", *times_s, status, ""))
     if not rows:
         raise ProgramFailed(failure(load.command, load.process.returncode, load.log))
     rows.sort(key=lambda row: row.done_s)

@@ -1,4 +1,4 @@
-"""What one customer and busy workers tell of a server: its service time, and its turnaround.
+"""Computes a server's service time from one customer, and its turnaround from busy workers.
 
 The service time is as a client sees it, measured with one customer, which is how the first study
 measured E[S]. It includes the work outside the handler (connecting, HTTP), which queues like the
@@ -24,7 +24,7 @@ LEAST_SHARE = 0.1  # turnarounds per request
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Response times of one customer.
+    """Holds the response times of one customer.
 
     overhead_s: mean time beyond what the server reported; None if it did not report every time.
     times_s: in the order of the requests. each_once: no other calibration had the same requests.
@@ -40,15 +40,15 @@ class Calibration:
 
 
 def calibration_of(run: str, rows: Sequence[Row]) -> Calibration:
-    """The calibration by the rows of one customer that count, at least 2."""
+    """Return the calibration by the rows of one customer that count, at least 2."""
     times_s = [row.closed_response_s for row in rows]
-    told_s = [row.service_s for row in rows if row.service_s is not None]
-    overhead_s = fmean(times_s) - fmean(told_s) if len(told_s) == len(rows) else None
+    services_s = [row.service_s for row in rows if row.service_s is not None]
+    overhead_s = fmean(times_s) - fmean(services_s) if len(services_s) == len(rows) else None
     return Calibration(run, len(rows), fmean(times_s), variance(times_s), overhead_s, times_s)
 
 
 def chance_s(before: Calibration, after: Calibration) -> float:
-    """How much two means may differ by chance: half of a 95 % interval of their difference.
+    """Return how far two means (s) may differ by chance: half a 95 % interval of the difference.
 
     If both asked the same requests in the same order, each is compared with itself. 0 if the times
     are not known.
@@ -56,26 +56,26 @@ def chance_s(before: Calibration, after: Calibration) -> float:
     if not (before.times_s and after.times_s):
         return 0.0
     if before.each_once or after.each_once:
-        return hypot(*(confidence_interval(one.times_s).half_width for one in (before, after)))
+        return hypot(*(confidence_interval(c.times_s).half_width for c in (before, after)))
     pairs = zip(before.times_s, after.times_s, strict=True)
     return confidence_interval([later - earlier for earlier, later in pairs]).half_width
 
 
 def turnaround_s(rows: Sequence[Row], overhead_s: float) -> float | None:
-    """The mean time from the end of a request to the start of the worker's next, if that waited.
+    """Return the mean time from the end of a request to the start of the worker's next that waited.
 
     overhead_s: the time around a service for which nobody waits, as a client sees it; a request
     waits if it was sent so long before the end of the other. Returns None if too few are known, as
     of a server that does not tell its starts.
     """
     turns_s = []
-    for of_worker in grouped(rows, lambda row: row.worker).values():
-        told = [
+    for own_rows in grouped(rows, lambda row: row.worker).values():
+        services = sorted(
             (row.server_start_s, row.service_s, row.sent_s)
-            for row in of_worker
+            for row in own_rows
             if row.server_start_s is not None and row.service_s is not None
-        ]
-        for (start_s, service_s, _), (next_s, _, sent_s) in pairwise(sorted(told)):
+        )
+        for (start_s, service_s, _), (next_s, _, sent_s) in pairwise(services):
             end_s = start_s + service_s
             if sent_s + overhead_s <= end_s <= next_s:
                 turns_s.append(next_s - end_s)

@@ -25,7 +25,7 @@ from geventhttpclient.response import HTTPResponse
 
 from loadtests.generation.rows import NO_ANSWER
 from loadtests.generation.waiting import meet
-from loadtests.servers.timing import Told, told
+from loadtests.servers.timing import Reported, reported
 
 READ_BYTES = 65536
 TIMEOUT_S = 600.0
@@ -36,7 +36,7 @@ JSON, NDJSON = "application/json", "application/x-ndjson"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The outcome of a request; times on CLOCK_MONOTONIC. problem: why `status` is 0, else empty.
+    """Holds the outcome of a request; times on CLOCK_MONOTONIC. problem: why `status` is 0.
 
     method: for Locust's console. body: empty unless asked over HTTP.
     """
@@ -44,7 +44,7 @@ class Answer:
     sent_s: float
     done_s: float
     status: int
-    told: Told
+    reported: Reported
     body_bytes: int
     problem: str
     method: str = "GET"
@@ -52,41 +52,37 @@ class Answer:
 
 
 class Origin:
-    """The server that requests go to: scheme, host and port of a URL, resolved once."""
+    """Connects to the server of a URL, whose name is resolved once. family: of its address."""
 
     def __init__(self, url: str) -> None:
-        """Raises ValueError if the URL is not an http one, OSError for an unknown host name."""
+        """Resolve the name. Raises ValueError if the URL is not of http, OSError if unknown."""
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ValueError(f"the host is {url!r}; it must be like http://127.0.0.1:8000")
         self.hostname = parts.hostname
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         port = parts.port or (443 if self._tls else 80)
-        found = socket.getaddrinfo(self.hostname, port, type=socket.SOCK_STREAM)
-        self._family: int = found[0][0]
-        self._address = found[0][4]
+        addresses = socket.getaddrinfo(self.hostname, port, type=socket.SOCK_STREAM)
+        self.family: int = addresses[0][0]
+        self._address = addresses[0][4]
         self._prefix = parts.path.rstrip("/")
         self._host = parts.netloc.rpartition("@")[2]
 
-    def socket(self) -> gevent.socket.socket:
-        """A socket that is not connected yet."""
-        return stamped_socket(self._family)
-
-    def connect(self, made: gevent.socket.socket) -> gevent.socket.socket:
+    def connect(self, connection: gevent.socket.socket) -> gevent.socket.socket:
         """Begin to connect; over TLS, return when that is done. Raises OSError."""
         try:
             if self._tls is not None:
-                made.connect(self._address)
-                made = self._tls.wrap_socket(made, server_hostname=self.hostname)
-            elif (error := made._sock.connect_ex(self._address)) not in {0, errno.EINPROGRESS}:
+                connection.connect(self._address)
+                return self._tls.wrap_socket(connection, server_hostname=self.hostname)
+            if (error := connection._sock.connect_ex(self._address)) not in {0, errno.EINPROGRESS}:
                 raise OSError(error, os.strerror(error))
         except BaseException:
-            made.close()
+            connection.close()
             raise
-        return made
+        return connection
 
     def request(self, path: str, body: str, *, keep_alive: bool) -> bytes:
-        """The bytes of a GET, or of a POST of a body: JSON lines if the path ends in /batch."""
+        """Return the bytes of a GET, or of a POST of a body: JSON lines to a path of /batch."""
         content = body.encode("utf-8")
         lines = [
             f"{method_of(body)} {self._prefix}{path} HTTP/1.1",
@@ -101,7 +97,7 @@ class Origin:
 
 
 def method_of(body: str) -> str:
-    """POST with a body, GET without."""
+    """Return POST with a body, GET without."""
     return "POST" if body else "GET"
 
 
@@ -126,7 +122,7 @@ class Client:
         response = HTTPResponse()
         problem = STOPPED
         request = self._origin.request(path, body, keep_alive=self._keep_alive)
-        unconnected = self._origin.socket() if self._socket is None else None
+        unconnected = stamped_socket(self._origin.family) if self._socket is None else None
         meet(due_s)
         sent_s = monotonic()
         try:
@@ -143,10 +139,10 @@ class Client:
             done_s = monotonic() if problem else max(sent_s, self._received_s)
             if problem or not self._keep_alive or response.should_close():
                 self.close()
-            found = {} if problem else {name.lower(): text for name, text in response.items()}
+            headers = {} if problem else {name.lower(): text for name, text in response.items()}
             content = b"" if problem else bytes(response._body_buffer)
             status = NO_ANSWER if problem else response.status_code
-            about = told(found), len(content), problem, method_of(body), content
+            about = reported(headers), len(content), problem, method_of(body), content
             answer = Answer(sent_s, done_s, status, *about)
             then(answer)
         return answer
@@ -185,15 +181,15 @@ def _send(connection: gevent.socket.socket, request: bytes) -> None:
 
 
 def stamped_socket(family: int) -> gevent.socket.socket:
-    """A socket that is not connected yet, for which the kernel notes when bytes come."""
-    made = gevent.socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, _STAMP, 1)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return made
+    """Return an unconnected socket, for which the kernel notes when bytes come."""
+    stamped = gevent.socket.socket(family, socket.SOCK_STREAM)
+    stamped.setsockopt(socket.SOL_SOCKET, _STAMP, 1)
+    stamped.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return stamped
 
 
 def received_by(connection: gevent.socket.socket) -> tuple[bytes, float]:
-    """The next bytes of an answer, and when they came. TLS hides that: then it is now."""
+    """Return the next bytes of an answer, and when they came. TLS hides that: then it is now."""
     if not _is_plain(connection):
         return connection.recv(READ_BYTES), monotonic()
     content, stamps, *_ = connection.recvmsg(READ_BYTES, _STAMPED_BYTES)

@@ -1,4 +1,4 @@
-"""Interactions: sequences of requests of one customer that are measured as one. Pure.
+"""Defines interactions: sequences of requests of a customer that are measured as one. Pure.
 
 A step is a request. The next step is sent as soon as the last is answered; a failed step is the
 last. Each request has a raw row of kind `INTERACTION:STEP`; `whole` joins the rows of an
@@ -25,7 +25,7 @@ ADDED = "{ADDED}"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A request. body: JSON or, if the path ends in /batch, JSON lines; empty for GET.
+    """Describes a request. body: JSON or, if the path ends in /batch, JSON lines; empty for GET.
 
     path: ADDED stands for the address of the flight that the interaction added last: of its
     transaction, or of its receipt in a cluster.
@@ -39,17 +39,17 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Interaction:
-    """Steps, in their order. kind: a name without a colon."""
+    """Holds steps, in their order. kind: a name without a colon."""
 
     kind: str
     steps: tuple[Step, ...]
 
     def row_kind(self, step: Step) -> str:
-        """The kind that the raw rows of this step have."""
+        """Return the kind that the raw rows of this step have."""
         return f"{self.kind}{SEPARATOR}{step.kind}"
 
     def as_json(self) -> dict[str, Any]:
-        """The interaction as plain data."""
+        """Return the interaction as plain data."""
         return {"kind": self.kind, "steps": [asdict(step) for step in self.steps]}
 
 
@@ -57,7 +57,7 @@ Sequences = Sequence[Sequence[Interaction]]  # for each customer, its interactio
 
 
 def from_json(content: Mapping[str, Any]) -> Interaction:
-    """The interaction that `Interaction.as_json` gave. Raises KeyError, TypeError."""
+    """Return the interaction that `Interaction.as_json` gave. Raises KeyError, TypeError."""
     return Interaction(content["kind"], tuple(Step(**step) for step in content["steps"]))
 
 
@@ -70,60 +70,61 @@ def save(path: Path, sequences: Sequences) -> None:
         for customer, own in enumerate(sequences):
             for interaction in own:
                 if not 0 < (steps := len(interaction.steps)) <= STEPS_AT_MOST:
-                    told = f"{interaction.kind} has {steps} steps; an interaction has 1 to"
-                    raise ValueError(f"{told} {STEPS_AT_MOST}")
+                    limits = f"an interaction has 1 to {STEPS_AT_MOST}"
+                    raise ValueError(f"{interaction.kind} has {steps} steps; {limits}")
                 file.write(json.dumps({"customer": customer, **interaction.as_json()}) + "\n")
 
 
 def load(path: Path) -> list[list[Interaction]]:
-    """The saved interactions of all customers. Raises OSError, ValueError naming file and line."""
-    found = defaultdict[int, list[Interaction]](list)
+    """Return the saved interactions of all customers. Raises OSError, ValueError."""
+    by_customer = defaultdict[int, list[Interaction]](list)
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             content = json.loads(line)
-            found[content["customer"]].append(from_json(content))
+            by_customer[content["customer"]].append(from_json(content))
         except (ValueError, KeyError, TypeError) as problem:
             raise ValueError(f"{path}, line {number}: not an interaction: {problem!r}") from problem
-    if sorted(found) != list(range(len(found))) or not found:
-        raise ValueError(f"{path}: customers must count from 0, they are {sorted(found)}")
-    return [found[customer] for customer in range(len(found))]
+    customers = sorted(by_customer)
+    if customers != list(range(len(customers))) or not customers:
+        raise ValueError(f"{path}: customers must count from 0, they are {customers}")
+    return [by_customer[customer] for customer in customers]
 
 
 def step_index(customer: int, number: int, step: int) -> int:
-    """The index, in the raw rows, of a step (from 0) of a customer's `number`-th interaction."""
+    """Return the index in raw rows of a step (from 0) of a customer's `number`-th interaction."""
     return closed_index(customer, number * STEPS_AT_MOST + step)
 
 
 def interaction_of(row: Row) -> tuple[int, int]:
-    """Customer and number of the interaction that a raw row is a step of."""
+    """Return customer and number of the interaction that a raw row is a step of."""
     return customer_of(row), number_of(row) // STEPS_AT_MOST
 
 
 def step_of(row: Row) -> int:
-    """The number of the step in its interaction that a raw row is of, from 0."""
+    """Return the number, from 0, of the step in its interaction that a raw row is of."""
     return number_of(row) % STEPS_AT_MOST
 
 
 def by_interaction(rows: Iterable[Row]) -> list[list[Row]]:
-    """The rows of each interaction, in the order of its steps; interactions by start time."""
+    """Return the rows of each interaction in the order of steps; interactions by start time."""
     in_order = sorted(rows, key=step_of)
     return sorted(grouped(in_order, interaction_of).values(), key=lambda steps: steps[0].sent_s)
 
 
 def whole(rows: Iterable[Row], lengths: Mapping[str, int]) -> list[Row]:
-    """A row for every interaction, as if it had been one request of a closed run.
+    """Return a row for every interaction, as if it had been one request of a closed run.
 
     lengths: number of steps of each kind. An interaction with fewer steps, all of which succeeded,
     was cut off at the end of the run, and is left out. sent_s is that of the first step, done_s and
     status are those of the last (or the failed) one; service_s is the sum if every row has one.
     """
-    found = []
+    joined = []
     for steps in by_interaction(rows):
         first, last, kind = steps[0], steps[-1], steps[0].kind.partition(SEPARATOR)[0]
-        told = [row.service_s for row in steps if row.service_s is not None]
-        service_s = sum(told) if len(told) == len(steps) else None
+        services_s = [row.service_s for row in steps if row.service_s is not None]
         if step_of(last) == lengths[kind] - 1 or not last.succeeded:
             index = closed_index(*interaction_of(first))
-            one = replace(first, index=index, kind=kind, service_s=service_s)
-            found.append(replace(one, done_s=last.done_s, status=last.status))
-    return found
+            service_s = sum(services_s) if len(services_s) == len(steps) else None
+            begun = replace(first, index=index, kind=kind, service_s=service_s)
+            joined.append(replace(begun, done_s=last.done_s, status=last.status))
+    return joined

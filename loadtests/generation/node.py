@@ -1,4 +1,4 @@
-"""The part of a Locust process (local, master or worker) that open and closed workloads share.
+"""Does what open and closed workloads share in a Locust process (local, master or worker).
 
 When the test starts, the master, or the only process, makes the plan of the run, and sends each
 worker its part with the time of the common start before Locust tells the workers to start their
@@ -62,10 +62,10 @@ Planner = Callable[[Namespace, str, int], "Plan"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The work of all workers. parts: one for each worker, of types that msgpack can encode.
+    """Holds the work of all workers. parts: one for each, of types that msgpack can encode.
 
-    users: of all workers; None: as many as Locust was told. requests, until_s: number of all, and
-    about how long the run takes, for the progress; None if it has no end.
+    users: of all workers; None: as many as Locust is to start. requests, until_s: number of all,
+    and about how long the run takes, for the progress; None if it has no end.
     """
 
     parts: Sequence[Any]
@@ -76,9 +76,10 @@ class Plan:
 
 @dataclass(slots=True)
 class Part:
-    """The work of this process. users: started here so far. stopped: requests without an answer.
+    """Holds the work of this process. users: started here so far. stopped: requests unanswered.
 
     start_s, unix_s: when the run starts, on CLOCK_MONOTONIC of the machine `boot`, and by the day.
+    parts, position: the number of all parts, and the place of this one among them.
     """
 
     run: str
@@ -86,7 +87,7 @@ class Part:
     boot: str
     start_s: float
     unix_s: float
-    of: int
+    parts: int
     position: int
     content: Any
     users: int = 0
@@ -95,14 +96,14 @@ class Part:
     rows: list[Row] = field(default_factory=list)
 
     def take_number(self) -> int:
-        """The number of a new user, which no other user of any part has."""
+        """Return the number of a new user, which no other user of any part has."""
         self.users += 1
-        return (self.users - 1) * self.of + self.position
+        return (self.users - 1) * self.parts + self.position
 
 
 @dataclass(slots=True)
 class _Run:
-    """The run as the collecting process sees it. finished: users so far, by part position."""
+    """Holds what the collecting process knows of a run. finished: users, by part position."""
 
     id: str
     plan: Plan
@@ -117,7 +118,7 @@ _Answered = tuple[Part, int, str, float, Answer, bool]  # as `Node.record` takes
 
 
 def _worker_ids(runner: Any) -> list[str]:
-    """Ids of the workers that a master can send messages to; none if this is no master."""
+    """Return the ids of the workers that a master can send to; none if this is no master."""
     if not isinstance(runner, MasterRunner):
         return []
     clients = runner.clients
@@ -125,7 +126,7 @@ def _worker_ids(runner: Any) -> list[str]:
 
 
 def _row_file(path: Path) -> RowFile:
-    """The file of --raw. Ends this program with a sentence if nothing can be written there."""
+    """Open the file of --raw. Ends this program with a sentence if it cannot be written to."""
     try:
         return RowFile(path)
     except (OSError, TableError) as problem:
@@ -153,7 +154,7 @@ _nodes: list["Node"] = []
 
 
 def is_beside() -> bool:
-    """Whether several workloads run together, because Locust was given several files."""
+    """Return whether several workloads run together, because Locust was given several files."""
     return len(_workloads) > 1
 
 
@@ -190,7 +191,7 @@ def register(
 
 
 class Node:
-    """A process of the workload. `part` is its work, None until a test starts."""
+    """Plans, loads and collects in a Locust process. `part`: its work, None until a test starts."""
 
     def __init__(
         self,
@@ -203,7 +204,8 @@ class Node:
         self.environment, self._planner, self._alone = environment, planner, alone
         self._workload = workload if is_beside() else ""
         self._runner = cast("Any", environment.runner)  # local, master or worker
-        self._options = cast("Any", environment.parsed_options)
+        self.options = cast("Any", environment.parsed_options)  # Locust's, and the workload's
+        self._is_worker = isinstance(environment.runner, WorkerRunner)
         self.part: Part | None = None
         self.is_stopping = False
         self.appointments = Appointments()
@@ -211,8 +213,8 @@ class Node:
         self._lone: gevent.Greenlet | None = None  # works where another workload has the users
         self._run: _Run | None = None
         self._runs_started = 0
-        keeps_rows = self._options.raw and not self._is_worker()
-        self._file = _row_file(Path(self._options.raw)) if keeps_rows else None
+        keeps_rows = self.options.raw and not self._is_worker
+        self._file = _row_file(Path(self.options.raw)) if keeps_rows else None
         self._runner.register_message(PART_MESSAGE + self._workload, self._on_part)
         self._runner.register_message(ROWS_MESSAGE + self._workload, self._on_rows)
         events = environment.events
@@ -225,33 +227,25 @@ class Node:
         gevent.spawn(_every, FLUSH_EVERY_S, self._flush)
         gevent.spawn(_every, FLUSH_EVERY_S, self._look_for_workers)
         gevent.spawn(_every, PROGRESS_EVERY_S, self._say_progress)
-        if self._options.headless and not self._is_worker() and environment.host:
+        if self.options.headless and not self._is_worker and environment.host:
             self._prepare()
 
-    @property
-    def options(self) -> Namespace:
-        """Locust's options, with those of the workload."""
-        return cast("Namespace", self._options)
-
     def _prepare(self) -> None:
-        """Before Locust's clock runs: read what questions are drawn from, and take its time limit.
+        """Read, before Locust's clock runs, what questions are drawn from, and take its time limit.
 
         A run without a number of requests ends by itself, a time after its start.
         """
         with suppress(OSError, ValueError, ProgramFailed):  # said when the test starts
-            self._planner(self._options, self.environment.host or "", 1)
+            self._planner(self.options, self.environment.host or "", 1)
         limits = ("requests", "arrivals", "interactions", "schedule")
-        if self._options.run_time and not any(getattr(self._options, n, 0) for n in limits):
-            self._options.duration, self._options.run_time = float(self._options.run_time), None
-
-    def _is_worker(self) -> bool:
-        return isinstance(self._runner, WorkerRunner)
+        if self.options.run_time and not any(getattr(self.options, n, 0) for n in limits):
+            self.options.duration, self.options.run_time = float(self.options.run_time), None
 
     # --- the process that plans and collects -------------------------------------------------
 
     def _on_test_start(self, **_event: object) -> None:
         self.is_stopping = False
-        if self._is_worker():
+        if self._is_worker:
             return
         try:
             self._begin()
@@ -262,7 +256,7 @@ class Node:
             self._fail(str(problem))
 
     def _begin(self) -> None:
-        runner, options = self._runner, self._options
+        runner, options = self._runner, self.options
         if not self.environment.host:
             raise ValueError("no service given; use for example --host http://127.0.0.1:8000")
         ids = _worker_ids(runner)
@@ -271,7 +265,8 @@ class Node:
         if plan.users is not None and self._alone is None:
             runner.target_user_count = plan.users
         self._runs_started += 1
-        run = self._run_id() + (f"-{self._runs_started}" if self._runs_started > 1 else "")
+        name = self._workload or options.run_id  # each of several workloads has its own
+        run = name if self._runs_started == 1 else f"{name}-{self._runs_started}"
         delay_s = DISTRIBUTED_START_DELAY_S if ids else LOCAL_START_DELAY_S
         start_s, unix_s = monotonic() + delay_s, time.time() + delay_s
         start = {"boot": boot_id(), "start_s": start_s, "unix_s": unix_s}
@@ -281,15 +276,10 @@ class Node:
             facts = {"run": run, "requests": plan.requests, **start}
             unfinished.write_text(json.dumps(facts), encoding="utf-8")
             unfinished.rename(options.facts)
-        common = {"run": run, "host": self.environment.host, "of": len(workers), **start}
+        common = {"run": run, "host": self.environment.host, "parts": len(workers), **start}
         for position, (worker, content) in enumerate(zip(workers, plan.parts, strict=True)):
             part = {**common, "position": position, "content": content}
             runner.send_message(PART_MESSAGE + self._workload, part, worker)
-
-    def _run_id(self) -> str:
-        """The name of the run; several workloads have theirs in place of --run-id."""
-        name: str = self._workload or self._options.run_id
-        return name
 
     def _on_rows(self, msg: Any, **_event: object) -> None:
         self._keep([Row(*values) for values in msg.data.pop("rows")], **msg.data)
@@ -306,8 +296,8 @@ class Node:
         if not self._run.is_over and sum(self._run.finished.values()) == users:
             self._end()
 
-    def _fail(self, told: str) -> None:
-        log.error("error: %s", told)
+    def _fail(self, message: str) -> None:
+        log.error("error: %s", message)
         self.environment.process_exit_code = 1
         self._end()
 
@@ -316,7 +306,7 @@ class Node:
             self._run.is_over = True
         if any(node._under_way() for node in _nodes) and not self.environment.process_exit_code:
             return  # the other workload of two goes on
-        gevent.spawn(self._runner.quit if self._options.headless else self._runner.stop)
+        gevent.spawn(self._runner.quit if self.options.headless else self._runner.stop)
 
     def _under_way(self) -> _Run | None:
         run = self._run
@@ -330,12 +320,12 @@ class Node:
 
     def _say_progress(self) -> None:
         if run := self._under_way():
-            of = "" if run.plan.requests is None else f" of {run.plan.requests}"
+            total = "" if run.plan.requests is None else f" of {run.plan.requests}"
             left = ""
             if run.plan.until_s is not None:
                 left_s = max(0.0, run.start_s + run.plan.until_s - monotonic())
                 left = f", about {left_s:.0f} s left"
-            log.info("%s: %d%s answered%s", run.id, run.rows, of, left)
+            log.info("%s: %d%s answered%s", run.id, run.rows, total, left)
 
     # --- the process that loads --------------------------------------------------------------
 
@@ -373,11 +363,12 @@ class Node:
         if not self._answers:
             return
         part, index, kind, due_s, answer, is_open = self._answers.popleft()
-        told = answer.told
-        times_s = due_s, answer.sent_s, told.start_s, answer.done_s, told.service_s
-        row = Row(part.run, index, kind, *times_s, answer.status, told.worker).since(part.start_s)
+        server = answer.reported
+        times_s = due_s, answer.sent_s, server.start_s, answer.done_s, server.service_s
+        row = Row(part.run, index, kind, *times_s, answer.status, server.worker)
+        row = row.since(part.start_s)
         part.rows.append(row)
-        if not self._is_worker() or len(part.rows) >= ROWS_TOGETHER:
+        if not self._is_worker or len(part.rows) >= ROWS_TOGETHER:
             self._send(part)
         if answer.problem == STOPPED:
             part.stopped += 1
@@ -402,7 +393,7 @@ class Node:
     def _send(self, part: Part) -> None:
         rows, part.rows = part.rows, []
         about = {"run": part.run, "position": part.position, "finished": part.finished}
-        if self._is_worker():
+        if self._is_worker:
             data = about | {"rows": [astuple(row) for row in rows]}
             self._runner.send_message(ROWS_MESSAGE + self._workload, data)
         else:
@@ -437,7 +428,7 @@ class Node:
 
 
 class Customer(User):
-    """A Locust user who takes turns. `node`: that of this process; its part says what to do."""
+    """Takes turns as a Locust user. `node`: that of this process; its part says what to do."""
 
     abstract = True
     node: Node
@@ -465,7 +456,7 @@ class Customer(User):
         raise StopUser
 
     def turns_of_each(self, chosen: Namespace) -> int:
-        """The number of turns of each customer; 0: until --duration has passed."""
+        """Return the number of turns of each customer; 0: until --duration has passed."""
         raise NotImplementedError
 
     def turns(self, mine: Part, customer: int, asker: Asker, random: Random) -> Iterator[float]:

@@ -1,4 +1,4 @@
-"""Command-line options of the locustfiles beside Locust's own. Its web page shows them, too.
+"""Adds and reads options of the locustfiles beside Locust's own. Its web page shows them, too.
 
 Every default has the type of its option, never None, because the web page keeps the type.
 """
@@ -14,7 +14,7 @@ import gevent
 from loadtests.generation.client import TIMEOUT_S
 from loadtests.generation.schedule import Request, load_requests
 from loadtests.processes import ProgramFailed, Site
-from loadtests.questions import FEW_BLOCKS, drawn, sample
+from loadtests.questions import FEW_BLOCKS, drawn, paths, sample
 
 DRAWN_OF_EACH_KIND = 500
 
@@ -71,7 +71,7 @@ def _option(name: str) -> str:
 
 
 def law_from(text: str, laws: Collection[str], *, is_beside: bool) -> str:
-    """The law of one workload in `--law`, where two that run together may have one each.
+    """Return the law of a workload in `--law`, where two that run together may have one each.
 
     is_beside: whether there is another; then the first of `laws` is the default. Raises ValueError.
     """
@@ -83,7 +83,7 @@ def law_from(text: str, laws: Collection[str], *, is_beside: bool) -> str:
 
 
 def shares_from(text: str) -> dict[str, float] | None:
-    """`a=60,b=40` as weights; None for nothing. Raises ValueError."""
+    """Return the weights in a text like `a=60,b=40`; None if it is empty. Raises ValueError."""
     if not text.strip():
         return None
     shares = {}
@@ -97,21 +97,22 @@ def shares_from(text: str) -> dict[str, float] | None:
 
 
 def choices_from(options: Namespace, host: str) -> Mapping[str, list[Request]]:
-    """Requests to choose from: those of the file, or the three questions about the service's data.
+    """Return requests to choose from: those of a file, or the three questions about the service.
 
     Raises ValueError, OSError, and ProgramFailed if the service does not answer as it should.
     """
     if options.paths:
         return load_requests(Path(options.paths))
     questions = drawn(flights_of(host), DRAWN_OF_EACH_KIND, options.seed)
-    return {kind: [Request(kind, one.path) for one in of] for kind, of in questions.items()}
+    by_kind = paths(questions).items()
+    return {kind: [Request(kind, path) for path in own_paths] for kind, own_paths in by_kind}
 
 
 _samples: dict[str, "gevent.Greenlet[..., list[Any] | Exception]"] = {}
 
 
 def flights_of(host: str) -> list[Any]:
-    """Flights of a service, which is asked once.
+    """Return flights of a service, which is asked once.
 
     Who waits for them may be killed, as a shape does each second that it changes; they are read
     nevertheless, and are there when they are wanted again. Raises ProgramFailed.
@@ -127,7 +128,7 @@ def flights_of(host: str) -> list[Any]:
 
 
 def _sampled(host: str) -> list[Any] | Exception:
-    """Flights, or why there are none: gevent prints what a greenlet raises."""
+    """Return flights, or why there are none: gevent prints what a greenlet raises."""
     try:
         return sample(Site(host), FEW_BLOCKS)
     except (OSError, HTTPException, ProgramFailed) as problem:

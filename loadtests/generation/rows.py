@@ -1,7 +1,8 @@
-"""Raw rows: one for every request of a run, and which of them count. All results come from these.
+"""Writes and reads raw rows, one for every request of a run, and chooses those that count.
 
-`requests.csv` is a table (`loadtests.tables`) of them, written as answers come. Times are seconds
-from the run's start on CLOCK_MONOTONIC, which all processes of a machine share.
+All results come from them. `requests.csv` is a table (`loadtests.tables`) of them, written as
+answers come. Times are seconds from the run's start on CLOCK_MONOTONIC, which all processes of a
+machine share.
 
 Of a closed run a window counts, in which all customers are at work. They finish at different times;
 then fewer than N are in the system, so throughput over the whole run would be too low.
@@ -21,7 +22,7 @@ NO_ANSWER = 0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One request. status: the HTTP status; 0 if no whole answer had come by `done_s`.
+    """Holds a request. status: the HTTP status; 0 if no whole answer had come by `done_s`.
 
     index: its position in the schedule of an open run, or `closed_index`. intended_s: when it
     should be sent: the scheduled arrival, or the end of the think time. sent_s: just before
@@ -42,32 +43,32 @@ class Row:
 
     @property
     def open_response_s(self) -> float:
-        """The response time in an open workload: from the intended arrival."""
+        """Return the response time in an open workload: from the intended arrival."""
         return self.done_s - self.intended_s
 
     @property
     def closed_response_s(self) -> float:
-        """The response time in a closed workload: from sending."""
+        """Return the response time in a closed workload: from sending."""
         return self.done_s - self.sent_s
 
     @property
     def lag_s(self) -> float:
-        """How late the generator sent the request."""
+        """Return how late, in s, the generator sent the request."""
         return self.sent_s - self.intended_s
 
     @property
     def succeeded(self) -> bool:
-        """Whether the answer is a good one: its status is from 200 to 399."""
+        """Return whether the answer is a good one: its status is from 200 to 399."""
         return 200 <= self.status < 400
 
     def since(self, start_s: float) -> "Row":
-        """The row with times from `start_s` on."""
-        told_s = self.server_start_s
+        """Return the row with times from `start_s` on."""
+        began_s = self.server_start_s
         return replace(
             self,
             intended_s=self.intended_s - start_s,
             sent_s=self.sent_s - start_s,
-            server_start_s=None if told_s is None else told_s - start_s,
+            server_start_s=None if began_s is None else began_s - start_s,
             done_s=self.done_s - start_s,
         )
 
@@ -76,19 +77,19 @@ COLUMNS = tuple(Row.__slots__)
 
 
 def closed_index(customer: int, number: int) -> int:
-    """The index of the `number`-th request of a customer (both from 0) in a closed run."""
+    """Return the index of the `number`-th request of a customer (both from 0) in a closed run."""
     if not 0 <= customer < CUSTOMERS_AT_MOST:
         raise ValueError(f"customer is {customer}; there are at most {CUSTOMERS_AT_MOST}")
     return number * CUSTOMERS_AT_MOST + customer
 
 
 def customer_of(row: Row) -> int:
-    """The customer that sent a request of a closed run."""
+    """Return the customer that sent a request of a closed run."""
     return row.index % CUSTOMERS_AT_MOST
 
 
 def number_of(row: Row) -> int:
-    """The position of a request among those of its customer in a closed run, from 0."""
+    """Return the position, from 0, of a request of a closed run among those of its customer."""
     return row.index // CUSTOMERS_AT_MOST
 
 
@@ -96,7 +97,7 @@ class RowFile:
     """Appends rows to a file. Rows have been handed to the system when `write` returns."""
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError, and ValueError if the file is not one of raw rows."""
+        """Open the file. Raises OSError, and ValueError if the file is not one of raw rows."""
         self._file = to_append(path, COLUMNS)
         self._writer = csv.writer(self._file)
 
@@ -111,18 +112,20 @@ class RowFile:
 
 
 def read_rows(path: Path, run: str | None = None, offset: int = 0) -> list[Row]:
-    """The rows of a file, in the order in which they were written; a torn last line is left out.
+    """Return the rows of a file, in the order of writing; a torn last line is left out.
 
     run: only rows of this run. offset: bytes to skip. Raises ValueError naming the file and row.
     """
     table = csv.reader(whole_lines(path, offset))
-    found = (of for of in table if of != list(COLUMNS) and (run is None or of[:1] == [run]))
-    return list(lines_of(Row, path, found, COLUMNS))
+    wanted = (
+        cells for cells in table if cells != list(COLUMNS) and (run is None or cells[:1] == [run])
+    )
+    return list(lines_of(Row, path, wanted, COLUMNS))
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The measured part of a closed run. rows: those with a good answer in it."""
+    """Holds the measured part of a closed run. rows: those with a good answer in it."""
 
     customers: int
     start_s: float
@@ -131,19 +134,19 @@ class Window:
 
     @property
     def throughput_per_s(self) -> float:
-        """X: answers per second."""
+        """Return X: answers per second."""
         return len(self.rows) / (self.end_s - self.start_s)
 
     @property
     def mean_response_s(self) -> float:
-        """R: from sending to the last byte. Raises ValueError for a window without rows."""
+        """Return R, in s from sending to the last byte. Raises ValueError without rows."""
         if not self.rows:
             raise ValueError("no request was answered within the window")
         return sum(row.closed_response_s for row in self.rows) / len(self.rows)
 
 
 def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
-    """The window of a closed run. warm_up: number of first requests per customer that do not count.
+    """Return the window of a closed run. warm_up: first requests per customer that do not count.
 
     It starts when the last customer has done its warm-up (without one, when the last has begun),
     and ends at the last answer of the first customer to finish. Raises ValueError if it is empty.
@@ -158,13 +161,13 @@ def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
     start_s = max(ready_s)
     end_s = min(max(row.done_s for row in own) for own in by_customer.values())
     if end_s <= start_s:
-        told = f"at {end_s:.3f} s, before the last was ready at {start_s:.3f} s"
-        raise ValueError(f"the first customer finished {told}; let each ask more often")
+        times = f"at {end_s:.3f} s, before the last was ready at {start_s:.3f} s"
+        raise ValueError(f"the first customer finished {times}; let each ask more often")
     return _window(by_customer, start_s, end_s)
 
 
 def busy_window(rows: Iterable[Row], until_s: float) -> Window:
-    """The part of a run in which all threads post: from the start of the last one to `until_s`."""
+    """Return the part of a run in which all threads post: from the last start to `until_s`."""
     by_thread = _by_customer(rows)
     start_s = max(min(row.sent_s for row in own) for own in by_thread.values())
     if start_s >= until_s:
@@ -173,8 +176,8 @@ def busy_window(rows: Iterable[Row], until_s: float) -> Window:
 
 
 def _by_customer(rows: Iterable[Row]) -> dict[int, list[Row]]:
-    if found := grouped(rows, customer_of):
-        return found
+    if by_customer := grouped(rows, customer_of):
+        return by_customer
     raise ValueError("a run without rows has no window")
 
 

@@ -1,4 +1,4 @@
-"""The rules by which a run is rejected, as one table. Pure.
+"""Rejects runs by a table of rules. Pure.
 
 A run that was spoilt by its generator, by other work of the machine or by errors is neither
 repaired nor dropped: it is rejected by these rules, kept and listed. The rules were fixed before
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts that rules judge. A rule is skipped if its fact is None, as it was not measured.
+    """Holds the facts that rules judge. A rule is skipped if its fact is None: not measured.
 
     requests: number of rows. failed: rows without a good answer. scheduled: arrivals of the
     schedule. lag_mean_s, lag_p99_s: mean and 99th percentile of how late they were sent.
@@ -35,7 +35,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A run is rejected when `value` is above `limit`, both in `unit`.
+    """Rejects a run when `value` is above `limit`, both in `unit`.
 
     is_of_machine: it rejects what a machine that others share does to a run.
     """
@@ -52,25 +52,25 @@ def _percent(part: float | None, whole: float | None = 1.0) -> float | None:
     return None if part is None or not whole else 100 * part / whole
 
 
-def _missed(of: Facts) -> float | None:
-    return None if of.scheduled is None else abs(of.scheduled - of.requests)
+def _missed(run: Facts) -> float | None:
+    return None if run.scheduled is None else abs(run.scheduled - run.requests)
 
 
-def _drift(of: Facts) -> float | None:
-    if of.before_s is None or of.after_s is None:
+def _drift(run: Facts) -> float | None:
+    if run.before_s is None or run.after_s is None:
         return None
-    return _percent(max(0.0, abs(of.after_s - of.before_s) - of.chance_s), of.before_s)
+    return _percent(max(0.0, abs(run.after_s - run.before_s) - run.chance_s), run.before_s)
 
 
 RULES: Sequence[Rule] = (
     Rule(
         *("interrupted", 0, "times"),
-        lambda of: of.is_interrupted,
+        lambda run: run.is_interrupted,
         "the run was ended before its time",
     ),
     Rule(
         *("failed_requests", 1, "% of the requests"),
-        lambda of: _percent(of.failed, of.requests) if of.requests else 100.0,
+        lambda run: _percent(run.failed, run.requests) if run.requests else 100.0,
         "failed requests take more or less time than answered ones",
     ),
     Rule(
@@ -80,25 +80,25 @@ RULES: Sequence[Rule] = (
     ),
     Rule(
         *("dispatch_lag_mean", 2, "% of E[S]"),
-        lambda of: _percent(of.lag_mean_s, of.before_s),
+        lambda run: _percent(run.lag_mean_s, run.before_s),
         "the generator sent too late, and its delay counts as waiting at the server",
         is_of_machine=True,
     ),
     Rule(
         *("dispatch_lag_p99", 20, "% of E[S]"),
-        lambda of: _percent(of.lag_p99_s, of.before_s),
+        lambda run: _percent(run.lag_p99_s, run.before_s),
         "the generator sent some requests far too late",
         is_of_machine=True,
     ),
     Rule(
         *("foreign_cpu", 10, "% of a core"),
-        lambda of: _percent(of.foreign_cpu),
+        lambda run: _percent(run.foreign_cpu),
         "other programs took processor time from the server and the generator",
         is_of_machine=True,
     ),
     Rule(
         *("client_cpu", 70, "% of a core"),
-        lambda of: _percent(of.client_cpu),
+        lambda run: _percent(run.client_cpu),
         "the generator was near its own saturation",
     ),
     Rule(
@@ -112,7 +112,7 @@ RULES: Sequence[Rule] = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement of a run. broken: the rules that it breaks.
+    """Says whether a run counts. broken: the rules that it breaks.
 
     values: of every rule by its name, None if the rule was skipped.
     """
@@ -122,16 +122,16 @@ class Verdict:
 
     @property
     def accepted(self) -> bool:
-        """Whether the run counts."""
+        """Return whether the run counts."""
         return not self.broken
 
     def on_shared_machine(self) -> "Verdict":
-        """The verdict without the rules about the machine, for a report that is marked."""
+        """Return the verdict without the rules about the machine, for a report that is marked."""
         return Verdict(tuple(rule for rule in self.broken if not rule.is_of_machine), self.values)
 
     @property
     def reasons(self) -> str:
-        """Why the run does not count, in one line; empty if it does."""
+        """Return why the run does not count, in one line; empty if it does."""
         return "; ".join(
             f"{rule.name} {self.values[rule.name]:.3g} {rule.unit}, limit {rule.limit:g}: "
             f"{rule.reason}"
@@ -139,8 +139,8 @@ class Verdict:
         )
 
 
-def judge(facts: Facts, rules: Sequence[Rule] = RULES) -> Verdict:
+def judge(facts: Facts) -> Verdict:
     """Judge a run by the rules."""
-    values = {rule.name: rule.value(facts) for rule in rules}
-    broken = (rule for rule in rules if (values[rule.name] or 0) > rule.limit)
+    values = {rule.name: rule.value(facts) for rule in RULES}
+    broken = (rule for rule in RULES if (values[rule.name] or 0) > rule.limit)
     return Verdict(tuple(broken), values)

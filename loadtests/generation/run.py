@@ -55,20 +55,20 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Target(Protocol):
-    """The server under test, of `loadtests.processes`: a `Service`, or a `Site` elsewhere."""
+    """Stands for the server under test: a `Service` of `loadtests.processes`, or a `Site`."""
 
     @property
     def url(self) -> str:
-        """The address at which the server answers."""
+        """Return the address at which the server answers."""
 
     @property
     def pid(self) -> int | None:
-        """The server's process, for its processor time; None if it is on another machine."""
+        """Return the id of the server's process; None if it is on another machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """The record of a run. rows: in the order of the answers. scheduled: None if it is closed."""
+    """Holds what is known of a run. rows: in order of the answers. scheduled: None if closed."""
 
     run: str
     workload: str
@@ -79,7 +79,7 @@ class RunRecord:
     is_interrupted: bool = False
 
     def facts(self, before: Calibration | None = None, after: Calibration | None = None) -> Facts:
-        """The facts for the rules. before, after: the calibrations around the run, if any."""
+        """Return the facts for the rules. before, after: calibrations around the run, if any."""
         lags_s = [row.lag_s for row in self.rows]
         end_s = max((row.done_s for row in self.rows), default=0.0)
         during = [sample for sample in self.samples if sample.at_s <= ceil(end_s)]
@@ -168,8 +168,8 @@ class Generator:
         """
         count, *others = {len(own) for own in sequences} or {0}
         if others or not count:
-            told = "all customers must do the same number of interactions, at least 1, not"
-            raise ValueError(f"{told} {[count, *others]}")
+            wanted = "all customers must do the same number of interactions, at least 1"
+            raise ValueError(f"{wanted}, not {[count, *others]}")
         total = sum(len(interaction.steps) for own in sequences for interaction in own)
         job = _Job(self, "interaction", run, target, total, count * interval_s or None)
         users = len(sequences)
@@ -206,7 +206,7 @@ class Generator:
 
 @dataclass(slots=True)
 class _Job:
-    """A run under way. total: requests it will make; until_s: its length. None if not known."""
+    """Makes a run. total: requests it will make; until_s: its length. None if not known."""
 
     by: Generator
     workload: str
@@ -291,8 +291,8 @@ class _Job:
             left_s = elapsed_s * max(0.0, self.total / answered - 1)
         else:
             return
-        of = f" of {self.total}" if self.total else ""
-        self.by.say(f"{self.run}: {answered}{of} requests, about {left_s:.0f} s left")
+        total = f" of {self.total}" if self.total else ""
+        self.by.say(f"{self.run}: {answered}{total} requests, about {left_s:.0f} s left")
 
     def _kept(self) -> RunRecord:
         """Write the samples to their file. Returns the record, with rows read from their file."""
@@ -324,31 +324,27 @@ def keep(
 
 
 def _since(start_s: float, samples: Iterable[Sample]) -> tuple[Sample, ...]:
-    """Samples at times since `start_s`."""
+    """Return the samples with times since `start_s`."""
     return tuple(replace(sample, at_s=sample.at_s - start_s) for sample in samples)
 
 
 def _why(command: Sequence[str], status: int | None, log: Path) -> str:
-    """A message that Locust failed, with our own last error in its log, if there is one."""
-    if said := _OWN_ERROR.findall(log.read_text(encoding="utf-8", errors="replace")):
-        return f"Locust ended with status {status}: {said[-1]}"
+    """Return a message that Locust failed, with our own last error in its log, if any."""
+    if errors := _OWN_ERROR.findall(log.read_text(encoding="utf-8", errors="replace")):
+        return f"Locust ended with status {status}: {errors[-1]}"
     return failure(command, status, log)
 
 
 def judge_run(folder: Path, record: RunRecord, facts: Facts | None = None) -> bool:
-    """Judge a run by the rules, by all that it tells or by `facts`; list it; tell if it counts.
+    """Judge a run by its own facts or by `facts`, and list it. Returns whether it counts.
 
     The rules about the machine reject nothing in a folder whose manifest says that it is shared.
     """
-    verdict = judge(facts or record.facts())
-    if _is_shared(folder / MANIFEST):
+    verdict, manifest = judge(facts or record.facts()), folder / MANIFEST
+    if manifest.exists() and json.loads(manifest.read_bytes()).get("shared"):
         verdict = verdict.on_shared_machine()
     append_verdict(folder, record, verdict)
     return verdict.accepted
-
-
-def _is_shared(manifest: Path) -> bool:
-    return manifest.exists() and json.loads(manifest.read_bytes()).get("shared", False)
 
 
 RUN_COLUMNS = (

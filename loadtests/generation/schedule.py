@@ -1,4 +1,4 @@
-"""Schedules of an open workload: when each request arrives, and what it asks. Pure.
+"""Makes schedules of an open workload: when each request arrives, and what it asks. Pure.
 
 A schedule is computed from a seed before anything is sent, so that a run can be repeated, replayed
 through a model arrival by arrival, and divided over several load generators.
@@ -10,7 +10,7 @@ names the file.
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from itertools import chain, islice, pairwise, repeat
+from itertools import chain, pairwise, repeat
 from math import inf
 from pathlib import Path
 from random import Random
@@ -27,7 +27,7 @@ Choices = Mapping[str, Sequence["Request"]]  # kind -> requests to choose from
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request to be sent. path: percent-encoded, with its query. body: JSON to post; "": a GET.
+    """Describes a request. path: percent-encoded, with its query. body: JSON to post; "": a GET.
 
     For a database, the path is its name after a slash and the body an SQL statement. demand_s: its
     service time; None if only the server knows it.
@@ -41,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request of a schedule. index: its position, from 0 without gaps.
+    """Describes a request of a schedule. index: its position, from 0 without gaps.
 
     intended_s: seconds from the run's start, which never fall.
     """
@@ -57,7 +57,7 @@ class Arrival:
 def mixed(
     choices: Choices, random: Random, shares: Mapping[str, float] | None = None
 ) -> Iterator[Request]:
-    """Endless requests at random: a kind by its share (equal if None), then one of that kind.
+    """Draw requests without end: a kind by its share (equal if None), then one of that kind.
 
     Shares are relative weights: 60, 30, 10.
     """
@@ -73,25 +73,25 @@ def mixed(
 
 
 def gamma_demands(mean_s: float, cv: float, random: Random) -> Iterator[float]:
-    """Endless service demands, drawn from `Gamma`."""
+    """Draw service demands (s) from `Gamma`, without end."""
     return map(Gamma(mean_s, cv).draw, repeat(random))
 
 
 def demanded(demands_s: Iterable[float]) -> Iterator[Request]:
-    """Requests to a server of known service time (`loadtests.servers.known`), one per demand."""
-    return (Request(KNOWN_KIND, f"/?service_s={each_s:.9f}", each_s) for each_s in demands_s)
+    """Yield a request to a server of known service time (`loadtests.servers.known`) per demand."""
+    return (Request(KNOWN_KIND, f"/?service_s={demand_s:.9f}", demand_s) for demand_s in demands_s)
 
 
 def arrivals(times_s: Sequence[float], requests: Iterable[Request]) -> list[Arrival]:
-    """The schedule in which the i-th request arrives at the i-th time."""
+    """Return the schedule in which the i-th request arrives at the i-th time."""
     _check(times_s, "the schedule")
-    asked = list(islice(requests, len(times_s)))
-    if len(asked) < len(times_s):
-        raise ValueError(f"{len(times_s)} arrivals have only {len(asked)} requests")
-    return [
+    schedule = [
         Arrival(index, at_s, *astuple(request))
-        for index, (at_s, request) in enumerate(zip(times_s, asked, strict=True))
+        for index, (at_s, request) in enumerate(zip(times_s, requests, strict=False))
     ]
+    if len(schedule) < len(times_s):
+        raise ValueError(f"{len(times_s)} arrivals have only {len(schedule)} requests")
+    return schedule
 
 
 def _check(times_s: Sequence[float], what: str) -> None:
@@ -125,10 +125,10 @@ def load_requests(path: Path) -> dict[str, list[Request]]:
     return grouped(_read(path, Request), lambda request: request.kind)
 
 
-Asked = TypeVar("Asked", Request, Arrival)
+Record = TypeVar("Record", Request, Arrival)
 
 
-def _write(path: Path, kind: type[Asked], records: Iterable[Asked]) -> None:
+def _write(path: Path, kind: type[Record], records: Iterable[Record]) -> None:
     """Write these records. The writer keeps all digits, and None becomes empty."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -136,11 +136,11 @@ def _write(path: Path, kind: type[Asked], records: Iterable[Asked]) -> None:
         writer.writerows(map(astuple, records))
 
 
-def _read(path: Path, kind: type[Asked]) -> list[Asked]:
+def _read(path: Path, kind: type[Record]) -> list[Record]:
     with path.open(encoding="utf-8", newline="") as file:
-        found = list(lines_of(kind, path, csv.reader(file)))
-    if not found:
+        records = list(lines_of(kind, path, csv.reader(file)))
+    if not records:
         raise ValueError(f"{path} has no rows")
-    if bad := [one.path for one in found if not one.path.startswith("/")]:
+    if bad := [record.path for record in records if not record.path.startswith("/")]:
         raise ValueError(f"{path}: path {bad[0]!r} does not begin with /")
-    return found
+    return records

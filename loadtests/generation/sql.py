@@ -24,7 +24,7 @@ from pymysql.connections import Connection
 from loadtests.generation.client import STOPPED, TIMEOUT_S, Answer, received_by, stamped_socket
 from loadtests.generation.rows import NO_ANSWER
 from loadtests.generation.waiting import meet
-from loadtests.servers.timing import NOTHING_TOLD
+from loadtests.servers.timing import NOTHING_REPORTED
 
 ANSWERED, REFUSED = 200, 500
 
@@ -36,7 +36,7 @@ _LONGEST_EOF = 8  # a row may begin with the same byte, but is then longer
 
 
 class _Session(Connection):  # type: ignore[misc]  # PyMySQL has no types
-    """PyMySQL's connection, without asking again for the character set agreed at login.
+    """Logs in as PyMySQL does, without asking again for the character set agreed at login.
 
     wire: its socket, which it closes when it is deleted.
     """
@@ -48,20 +48,21 @@ class _Session(Connection):  # type: ignore[misc]  # PyMySQL has no types
 
 
 class SqlOrigin:
-    """The server that statements go to: user, host and port of a mariadb:// URL, resolved."""
+    """Logs in to the server of a mariadb:// URL, whose name is resolved once."""
 
     def __init__(self, url: str) -> None:
-        """Raises ValueError if the URL is not a mariadb one, OSError for an unknown host name."""
+        """Resolve the name. Raises ValueError if the URL is not of mariadb, OSError if unknown."""
         parts = urlsplit(url)
         if parts.scheme != "mariadb" or not parts.hostname or not parts.username:
             raise ValueError(f"the host is {url!r}; it must be like mariadb://lab@127.0.0.1:3306")
         self._user, self._password = parts.username, parts.password or ""
-        found = socket.getaddrinfo(parts.hostname, parts.port or _PORT, type=socket.SOCK_STREAM)
-        self._family: int = found[0][0]
-        self._address = found[0][4]
+        port = parts.port or _PORT
+        addresses = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+        self._family: int = addresses[0][0]
+        self._address = addresses[0][4]
 
     def connect(self, database: str) -> _Session:
-        """A connection that is logged in, each statement its own transaction.
+        """Return a connection that is logged in, each statement its own transaction.
 
         Raises OSError, pymysql.MySQLError.
         """
@@ -109,7 +110,7 @@ class SqlClient:
         finally:
             done_s = monotonic() if problem else max(sent_s, reply.received_s)
             self.close()
-            answer = Answer(sent_s, done_s, status, NOTHING_TOLD, reply.bytes, problem, "SQL")
+            answer = Answer(sent_s, done_s, status, NOTHING_REPORTED, reply.bytes, problem, "SQL")
             then(answer)
         return answer
 

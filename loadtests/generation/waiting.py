@@ -26,7 +26,7 @@ _sleep = get_original("time", "sleep")
 
 
 class _TimerEnd(ctypes.Structure):
-    """The `struct itimerspec` of timerfd_settime(2): the interval of repetition, and the end."""
+    """Is the `struct itimerspec` of timerfd_settime(2): the interval of repetition, and the end."""
 
     _fields_ = tuple(
         (f"{name}_{unit}", ctypes.c_long) for name in ("interval", "end") for unit in ("s", "ns")
@@ -65,7 +65,7 @@ def sleep_precisely() -> None:
 
 
 class Appointments:
-    """Moments at which this process will send, in order, so that other work can avoid them."""
+    """Keeps the moments at which this process will send, so that other work can avoid them."""
 
     def __init__(self) -> None:
         self._due_s: deque[float] = deque()

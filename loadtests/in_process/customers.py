@@ -20,10 +20,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import chain, count
 from pathlib import Path
-from threading import Barrier, Event, Thread
+from threading import Barrier, Event
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -66,15 +68,15 @@ def _require_sync(parameters: Parameters) -> None:
 
 
 CALLS: Mapping[tuple[str, str], Call] = {
-    ("GET", "/tip"): lambda of, _, __: of.tip(),
-    ("GET", "/filter_transactions"): lambda of, parameters, _: of.answers.filter_transactions(
-        *asked(FilterTransactions, parameters)
+    ("GET", "/tip"): lambda ledger, _, __: ledger.tip(),
+    ("GET", "/filter_transactions"): lambda ledger, given, _: ledger.answers.filter_transactions(
+        *asked(FilterTransactions, given)
     ),
-    ("GET", "/average_delays"): lambda of, parameters, _: of.answers.average_delays(
-        *asked(AverageDelays, parameters)
+    ("GET", "/average_delays"): lambda ledger, given, _: ledger.answers.average_delays(
+        *asked(AverageDelays, given)
     ),
-    ("GET", "/flight_counter"): lambda of, parameters, _: of.answers.flight_counter(
-        *asked(FlightCounter, parameters)
+    ("GET", "/flight_counter"): lambda ledger, given, _: ledger.answers.flight_counter(
+        *asked(FlightCounter, given)
     ),
     ("POST", "/transactions"): _add,
     ("POST", "/transactions/batch"): _add_batch,
@@ -91,68 +93,48 @@ def do(ledger: Ledger, step: Step) -> None:
     call(ledger, parameters, step.body.encode())
 
 
-class Customer(Thread):
-    """Does its interactions in a thread. rows: of its steps."""
-
-    def __init__(
-        self,
-        ledger: Ledger,
-        run: str,
-        number: int,
-        own: Sequence[Interaction],
-        together: Barrier,
-        stop: Event,
-    ) -> None:
-        super().__init__(name=f"customer {number}")
-        self._ledger, self._own, self._together, self._ending = ledger, own, together, stop
-        self._run, self._number = run, number
-        self.rows: list[Row] = []
-        self.failure: Exception | None = None
-
-    def run(self) -> None:
-        """Do all interactions, or those before `stop` is set."""
-        self._together.wait()
+def interact(
+    ledger: Ledger, run: str, customer: int, number: int, interaction: Interaction
+) -> Iterator[Row]:
+    """Do the steps of a customer's interaction until one fails. Yields their rows."""
+    for at, step in enumerate(interaction.steps):
+        sent_s = time.monotonic()
         try:
-            for number, interaction in enumerate(self._own):
-                if self._ending.is_set():
-                    return
-                self._interact(number, interaction)
-        except Exception as failure:  # noqa: BLE001  `measured` raises it
-            self.failure = failure
-            self._ending.set()
-
-    def _interact(self, number: int, interaction: Interaction) -> None:
-        for at, step in enumerate(interaction.steps):
-            sent_s = time.monotonic()
-            try:
-                do(self._ledger, step)
-                status = DONE
-            except FlightchainError:
-                status = REFUSED
-            times_s = sent_s, sent_s, None, time.monotonic(), None
-            index, kind = step_index(self._number, number, at), interaction.row_kind(step)
-            self.rows.append(Row(self._run, index, kind, *times_s, status, ""))
-            if status != DONE:
-                return
+            do(ledger, step)
+            status = DONE
+        except FlightchainError:
+            status = REFUSED
+        times_s = sent_s, sent_s, None, time.monotonic(), None
+        index, kind = step_index(customer, number, at), interaction.row_kind(step)
+        yield Row(run, index, kind, *times_s, status, "")
+        if status != DONE:
+            return
 
 
 def measured(ledger: Ledger, run: str, sequences: Sequences, stop: Event) -> list[Row]:
-    """Let all customers run. Returns their rows in the order in which steps ended.
+    """Let all customers run, each in a thread, until all is done or `stop` is set.
 
-    Raises the error of a customer that failed.
+    Returns their rows in the order in which steps ended. Raises the error of a customer that
+    failed, by which all others end.
     """
     together = Barrier(len(sequences))
-    customers = [
-        Customer(ledger, run, number, own, together, stop) for number, own in enumerate(sequences)
-    ]
-    for customer in customers:
-        customer.start()
-    for customer in customers:
-        customer.join()
-    for customer in customers:
-        if customer.failure is not None:
-            raise customer.failure
-    return sorted((row for one in customers for row in one.rows), key=lambda row: row.done_s)
+
+    def rows_of(customer: int, own: Sequence[Interaction]) -> list[Row]:
+        together.wait()
+        rows = list[Row]()
+        try:
+            for number, interaction in enumerate(own):
+                if stop.is_set():
+                    break
+                rows += interact(ledger, run, customer, number, interaction)
+        except BaseException:
+            stop.set()
+            raise
+        return rows
+
+    with ThreadPoolExecutor(len(sequences)) as threads:
+        done = list(threads.map(rows_of, count(), sequences))
+    return sorted(chain.from_iterable(done), key=lambda row: row.done_s)
 
 
 def wait_until_ready(ledger: Ledger) -> None:

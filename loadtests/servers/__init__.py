@@ -1,1 +1,1 @@
-"""Servers that the lab measures besides the service itself."""
+"""Runs servers that the lab measures besides the service itself."""

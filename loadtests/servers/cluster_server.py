@@ -48,19 +48,19 @@ _PR_SET_CHILD_SUBREAPER = 36  # prctl(2): who loses its parent becomes a child o
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Nodes that keep one ledger. service: node 0, with the parent of all processes as its pid."""
+    """Watches nodes that keep a ledger. service: node 0; its pid is the parent of all processes."""
 
     service: Service
     urls: tuple[str, ...]
 
     def cpu_s(self) -> tuple[float, float]:
-        """Seconds of processor time used so far: by the engines of all nodes, and by all else."""
+        """Return the processor time in s used so far: by the engines of all nodes, by all else."""
         used = cpu_s(family(self.service.pid))
-        engines_s = sum(s for pid, s in used.items() if _is_engine(pid))
+        engines_s = sum(used_s for pid, used_s in used.items() if _is_engine(pid))
         return engines_s, sum(used.values()) - engines_s
 
     def engines(self) -> list[int]:
-        """The processes of the consensus engines."""
+        """Return the processes of the consensus engines."""
         return [pid for pid in family(self.service.pid) if _is_engine(pid)]
 
     def wait_until_mined(self, within_s: float = MINED_WITHIN_S) -> None:
@@ -81,7 +81,7 @@ def _is_engine(pid: int) -> bool:
 
 
 def missing() -> str | None:
-    """Why no cluster can run here; None if it can."""
+    """Return why no cluster can run here; None if it can."""
     tried = subprocess.run(
         [sys.executable, "-c", "from backend.cluster.engine import program; program()"],
         cwd=PROJECT,
@@ -93,12 +93,12 @@ def missing() -> str | None:
 
 
 def alone(service: Service) -> Cluster:
-    """A single node, without consensus."""
+    """Return a single node, without consensus, as a cluster."""
     return Cluster(service, (service.url,))
 
 
 def urls_of_nodes(folder: Path) -> list[str]:
-    """Where the nodes of the cluster in `folder` answer, in their order."""
+    """Return where the nodes of the cluster in `folder` answer, in their order."""
     hosts = json.loads((folder / "hosts.json").read_bytes())
     return [f"http://{host['host']}:{host['port']}" for host in hosts]
 
@@ -107,12 +107,12 @@ def urls_of_nodes(folder: Path) -> list[str]:
 def running_cluster(
     folder: Path, log: Path, chain: Path, *, nodes: int, interval_s: float
 ) -> Iterator[Cluster]:
-    """A cluster in the new `folder` that begins with a copy of the ledger in `chain`, ready.
+    """Run a cluster in the new `folder` that begins with a copy of the ledger in `chain`.
 
     interval_s: the time between blocks. Raises ProgramFailed, for instance without CometBFT.
     """
-    given = (folder, nodes, chain)
-    command = [sys.executable, "-m", "loadtests.servers.cluster_server", *map(str, given)]
+    program = [sys.executable, "-m", "loadtests.servers.cluster_server"]
+    command = [*program, str(folder), str(nodes), str(chain)]
     process = started(command, log, environment(folder, {"mine_interval_s": interval_s}))
     try:
         wait_until((folder / UP).exists, process, command, log)

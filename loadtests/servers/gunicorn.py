@@ -13,32 +13,33 @@ from typing import TYPE_CHECKING, Any
 
 from loadtests.processes import HOST, Service, free_port, plain_environment, serving
 
+if TYPE_CHECKING:
+    from flask import Flask
+
 UVICORN = "uvicorn_worker.UvicornWorker"  # takes httptools and uvloop where they are installed
 TIMEOUT_S = 3600  # gunicorn's default of 30 would kill a worker during a long request
 
 
 @dataclass(frozen=True, slots=True)
 class Gunicorn:
-    """Settings of gunicorn.
+    """Holds settings of gunicorn.
 
     worker_class: `sync`, `gthread` or UVICORN. With `sync` each worker is first come, first served.
-    threads: number in each gthread worker. options: further options of the command line.
+    threads: number in each gthread worker.
     """
 
     worker_class: str = "sync"
     workers: int = 1
     threads: int = 1
-    options: tuple[str, ...] = ()
 
     def command(self, application: str, port: int) -> list[str]:
-        """The command line. application: `module:name` or `module:factory(arguments)`."""
+        """Return the command line. application: `module:name` or `module:factory(arguments)`."""
         return [
             *(sys.executable, "-m", "gunicorn", "--bind", f"{HOST}:{port}"),
             *("--worker-class", self.worker_class, "--workers", str(self.workers)),
             *("--threads", str(self.threads), "--timeout", str(TIMEOUT_S)),
             *("--graceful-timeout", "2", "--worker-tmp-dir", "/dev/shm"),  # noqa: S108
             *("--no-control-socket", "--log-level", "warning"),
-            *self.options,
             application,
         ]
 
@@ -58,9 +59,6 @@ def gunicorn_server(
     return serving(how.command(application, port), port, log, asking, plain_environment())
 
 
-if TYPE_CHECKING:
-    from flask import Flask
-
 WORKERS = 2  # as many as the service has by default
 FLASK_THREADS = 8  # number in each worker
 
@@ -72,25 +70,25 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 def empty_asgi(log: Path) -> AbstractContextManager[Service]:
-    """An empty ASGI application on the worker that the service has: no application is faster."""
+    """Run an empty ASGI application on the service's kind of worker: no application is faster."""
     how = Gunicorn(UVICORN, workers=WORKERS)
     return gunicorn_server("loadtests.servers.gunicorn:answer", how, log)
 
 
 def flask_view(log: Path) -> AbstractContextManager[Service]:
-    """A Flask view of constant JSON, as the usual Flask service is before it does any work."""
+    """Run a Flask view of constant JSON, as the usual Flask service is before it does any work."""
     how = Gunicorn("gthread", workers=WORKERS, threads=FLASK_THREADS)
     return gunicorn_server("loadtests.servers.gunicorn:flask_application()", how, log)
 
 
 async def answer(_scope: Mapping[str, Any], _receive: Receive, send: Send) -> None:
-    """The empty ASGI application."""
+    """Answer as the empty ASGI application."""
     await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
     await send({"type": "http.response.body", "body": _BODY})
 
 
 def flask_application() -> "Flask":
-    """The Flask application with its one view."""
+    """Return the Flask application with its view."""
     from flask import Flask
 
     application = Flask(__name__)

@@ -1,4 +1,4 @@
-"""The known server: it sleeps for as long as a request says, to check the lab's own instruments.
+"""Serves by sleeping for as long as a request says, to check the lab's own instruments.
 
 `GET /?service_s=0.0405` is served for that many seconds and answered with JSON; without the
 parameter for `DEFAULT_S`. A time that is not a number is answered with 400. With `&status=503` the
@@ -51,8 +51,8 @@ def _served(parameters: Mapping[str, str]) -> Answer:
     except ValueError:
         demand_s = -1.0
     if not 0 <= demand_s <= LONGEST_S:
-        told = f"service_s is {text!r}; it must be seconds from 0 to {LONGEST_S:g}"
-        raise Refused("400 Bad Request", told)
+        message = f"service_s is {text!r}; it must be seconds from 0 to {LONGEST_S:g}"
+        raise Refused("400 Bad Request", message)
     _serve(demand_s)
     return Answer({"service_s": demand_s}, status=f"{parameters.get('status', '200')} Chosen")
 

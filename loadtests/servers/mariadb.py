@@ -96,7 +96,7 @@ INDEXES = {
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A running MariaDB."""
+    """Asks a running MariaDB, and changes it."""
 
     pid: int
     port: int
@@ -104,7 +104,7 @@ class Database:
 
     @property
     def url(self) -> str:
-        """The address for workloads."""
+        """Return the address for workloads."""
         return f"mariadb://{USER}@{HOST}:{self.port}"
 
     def ask(self, *statements: str) -> list[tuple[Any, ...]]:
@@ -130,7 +130,7 @@ class Database:
         read = ", ".join(f"@{name}" for name in names)
         values = ", ".join(f"{name} = NULLIF(@{name}, '')" for name in names if name in COLUMNS)
         columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-        ((found,),) = self.ask(
+        ((loaded,),) = self.ask(
             f"CREATE OR REPLACE TABLE {_TABLE} ({columns}) ENGINE=InnoDB",
             "SET sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')",  # id 0
             f"LOAD DATA LOCAL INFILE '{escape_string(str(flights))}' INTO TABLE {_TABLE} "
@@ -139,8 +139,8 @@ class Database:
             f"ANALYZE TABLE {_TABLE}",
             f"SELECT COUNT(*) FROM {_TABLE}",  # noqa: S608  ours
         )
-        if found != lines:
-            raise ProgramFailed(f"MariaDB loaded {found} of the {lines} flights of {flights}")
+        if loaded != lines:
+            raise ProgramFailed(f"MariaDB loaded {loaded} of the {lines} flights of {flights}")
         return lines
 
     def create_indexes(self) -> None:
@@ -187,10 +187,9 @@ def mariadb(folder: Path, log: Path, workers: int | None = None) -> Iterator[Dat
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name) or shutil.which(name, path=":".join(_FOLDERS))
-    if found is None:
-        raise ProgramFailed(MISSING)
-    return found
+    if path := shutil.which(name) or shutil.which(name, path=":".join(_FOLDERS)):
+        return path
+    raise ProgramFailed(MISSING)
 
 
 def _run(command: list[str], log: Path) -> None:
@@ -201,6 +200,6 @@ def _run(command: list[str], log: Path) -> None:
 
 
 def _listens(path: Path) -> bool:
-    """Whether a server listens at `path`. PyMySQL would leave its socket open if none does."""
+    """Return whether a server listens at `path`; PyMySQL leaves its socket open if none does."""
     with socket.socket(socket.AF_UNIX) as probe:
         return probe.connect_ex(str(path)) == 0

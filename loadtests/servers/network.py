@@ -1,4 +1,4 @@
-"""The queueing network of report 000 as a server with known service times, to compare with MVA.
+"""Serves as the queueing network of report 000 with known service times, to compare with MVA.
 
     GET /interaction[?seed=N]   lets a customer go through the network, without think time
     GET /told                   lists the times of interactions that ended since the last request
@@ -53,7 +53,7 @@ SHORTEST_SLEEP_S = 0.0001
 
 
 class Station:
-    """One server with a queue. Attribute: `name`."""
+    """Serves customers in order of arrival. Attribute: `name`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -74,7 +74,7 @@ class Station:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A visit to a station. mean_s: mean service time in seconds."""
+    """Describes a visit to a station. mean_s: mean service time in seconds."""
 
     station: Station
     mean_s: float
@@ -83,7 +83,7 @@ class Step:
 def walk(route: Sequence[Step], cv: float, random: Random) -> Answer:
     """Go along `route` as a customer, in this thread, until the last service has ended.
 
-    cv: coefficient of variation of the service times, which are gamma distributed. The answer tells
+    cv: coefficient of variation of the service times, which are gamma distributed. The answer has
     what is in Server-Timing; a machine is too busy if `late` is more than a moment.
     """
     at_s = monotonic()
@@ -131,14 +131,14 @@ def running(
 def application(
     emulated_disk: float = 100, cv: float = 1.0, group: int = 1, seed: int = 1
 ) -> Application:
-    """The WSGI application. emulated_disk: K. cv: of service times. group: 1, or 19 to join."""
+    """Return the WSGI application. emulated_disk: K. cv: of services. group: 1, or 19 to join."""
     if not emulated_disk > 0:
         raise ValueError(f"emulated_disk {emulated_disk}: must be positive")
     if not 0 <= cv < inf:
         raise ValueError(f"cv {cv}: must be 0 or more")
     if group not in GROUPS:
         raise ValueError(f"group {group}: must be one of {', '.join(map(str, GROUPS))}")
-    way = route(Station("cpu"), Station("disk"), Station("delay"), 1 / emulated_disk, group)
+    steps = route(Station("cpu"), Station("disk"), Station("delay"), 1 / emulated_disk, group)
     ended: deque[Answer] = deque(maxlen=MOST_TOLD)
     numbers = count()
 
@@ -147,23 +147,23 @@ def application(
             name = f"seed {number('seed', *values(parameters, 'seed'))}"
         else:
             name = f"{seed}/{next(numbers)}"
-        ended.append(answer := walk(way, cv, Random(name)))  # noqa: S311  a load, no secrets
+        ended.append(answer := walk(steps, cv, Random(name)))  # noqa: S311  a load, no secrets
         return answer
 
     def tell(parameters: Mapping[str, str]) -> Answer:
         values(parameters)
-        told = [ended.popleft() for _ in range(len(ended))]
-        return Answer([{**one.parts_s, **one.counts} for one in told])
+        answers = [ended.popleft() for _ in range(len(ended))]
+        return Answer([{**answer.parts_s, **answer.counts} for answer in answers])
 
     return timed_apps.application({INTERACTION: interact, TOLD: tell}, emulated_disk)
 
 
 def route(cpu: Station, disk: Station, delay: Station, scale: float, group: int) -> list[Step]:
-    """The route of one interaction. scale: factor for the study's mean service times."""
+    """Return the route of an interaction. scale: factor for the study's mean service times."""
     look_s = CPU_S * scale
     read = Step(disk, DISK_S * scale * group), Step(delay, DELAY_S * scale * group)
-    way = [Step(cpu, look_s)]
+    steps = [Step(cpu, look_s)]
     for blocks in (*[FILLED_BLOCKS] * (FILLINGS - 1), LAST_BLOCKS):
         looks = [Step(cpu, look_s)] * blocks if group == 1 else [Step(cpu, look_s * blocks)]
-        way += [*[*read] * (FILLED_BLOCKS // group), *looks]
-    return way
+        steps += [*[*read] * (FILLED_BLOCKS // group), *looks]
+    return steps

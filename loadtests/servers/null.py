@@ -1,4 +1,4 @@
-"""The null server: it answers every request at once, to show what a load generator adds itself.
+"""Answers every request at once, to show what a load generator adds itself.
 
 `python -m loadtests.servers.null PORT` serves one connection after the other on 127.0.0.1, until it
 is ended.

@@ -1,4 +1,4 @@
-"""Settings with which the service itself runs as the study's did.
+"""Chooses settings with which the service itself runs as the study's did.
 
 It runs as `serve --only-http`, without a miner, so that no block is sealed and nothing else uses
 the disk.
@@ -13,7 +13,7 @@ OVERHEAD_BYTES = 300  # bytes that a cache needs for each block beside the block
 def as_in_the_study(
     block_bytes: int, blocks: int, *, emulated_disk: int = 0, run_blocks: int = RUN_BLOCKS
 ) -> dict[str, object]:
-    """Settings of a service that reads nearly every block from files in a scan, one at a time.
+    """Return settings of a service whose scans read nearly every block from files, one at a time.
 
     block_bytes: size of all `blocks` blocks on disk. emulated_disk: K, 0 for the real disk.
     run_blocks: blocks that a cache miss reads, fewer than the study's 19 for a much shorter chain.
@@ -26,6 +26,6 @@ def as_in_the_study(
     if min(blocks, run_blocks) < 1:
         raise ValueError(f"blocks {blocks} and run_blocks {run_blocks}: must be 1 or more")
     cache_bytes = 2 * RUNS_CACHED * run_blocks * (block_bytes // blocks + 1 + OVERHEAD_BYTES)
-    one: dict[str, object] = {"workers": 1, "worker_type": "sync", "threads": 1}
-    scanned = one | {"cache_bytes": cache_bytes, "read_run_blocks": run_blocks}
-    return scanned | ({"lab": "yes", "emulated_disk": emulated_disk} if emulated_disk else {})
+    settings: dict[str, object] = {"workers": 1, "worker_type": "sync", "threads": 1}
+    settings |= {"cache_bytes": cache_bytes, "read_run_blocks": run_blocks}
+    return settings | ({"lab": "yes", "emulated_disk": emulated_disk} if emulated_disk else {})

@@ -1,4 +1,4 @@
-"""The study's way of storing and answering as a server: `loadtests.baseline` behind one worker.
+"""Serves the study's way of storing and answering: `loadtests.baseline` behind a single worker.
 
     GET /flight_counter?ORIGIN_CITY_NAME=&DEST_CITY_NAME=&INITIAL_DATE=&FINAL_DATE=
     GET /average_delays?OP_CARRIER_AIRLINE_ID=&INITIAL_DATE=&FINAL_DATE=
@@ -67,7 +67,7 @@ def running(
 
 
 def application(folder: str, emulated_disk: float = 0) -> Application:
-    """The WSGI application. emulated_disk: K, 0 for none.
+    """Return the WSGI application. emulated_disk: K, 0 for none.
 
     Raises ValueError, and BlockMismatch and OSError if `folder` is not a chain.
     """
@@ -77,15 +77,15 @@ def application(folder: str, emulated_disk: float = 0) -> Application:
     ledger = StudyLedger(Path(folder), block_s=block_s)
     asks: dict[str, Ask] = {
         **{kind: partial(_question, ledger, kind) for kind in KINDS},
-        "get_block": partial(_found, "height", partial(_block, ledger)),
-        "get_transaction": partial(_found, "id", ledger.transaction),
+        "get_block": partial(_look_up, "height", partial(_block, ledger)),
+        "get_transaction": partial(_look_up, "id", ledger.transaction),
     }
     routes = {f"/{name}": partial(_answer, ledger, name, ask) for name, ask in asks.items()}
     return timed_apps.application(routes, emulated_disk)
 
 
 def _answer(ledger: StudyLedger, name: str, ask: Ask, given: Mapping[str, str]) -> Answer:
-    """The answer of `ask` to a request with these parameters, and what it cost."""
+    """Return the answer of `ask` to a request with these parameters, and what it cost."""
     ledger.costs = costs = Costs()
     body = {name: ask(given)}
     return Answer(body, counts=asdict(costs))
@@ -95,8 +95,8 @@ def _question(ledger: StudyLedger, kind: str, given: Mapping[str, str]) -> objec
     return getattr(ledger, kind)(*values(given, *PARAMETERS[kind]))
 
 
-def _found(name: str, find: Callable[[int], object], given: Mapping[str, str]) -> object:
-    """What `find` finds for the number that the parameter `name` gives."""
+def _look_up(name: str, find: Callable[[int], object], given: Mapping[str, str]) -> object:
+    """Return what `find` finds for the number that the parameter `name` gives."""
     wanted = number(name, *values(given, name))
     try:
         return find(wanted)
@@ -106,4 +106,4 @@ def _found(name: str, find: Callable[[int], object], given: Mapping[str, str]) -
 
 def _block(ledger: StudyLedger, height: int) -> object:
     block = ledger.block(height)
-    return {**vars(block), "transactions": [vars(each) for each in block.transactions]}
+    return {**vars(block), "transactions": [vars(flight) for flight in block.transactions]}

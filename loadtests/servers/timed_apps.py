@@ -21,7 +21,7 @@ EMULATED = "X-Emulated-Disk"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. body: sent as JSON. parts_s (seconds) and counts: entries of Server-Timing."""
+    """Holds an answer. body: sent as JSON. parts_s (seconds), counts: entries of Server-Timing."""
 
     body: object
     parts_s: Mapping[str, float] = field(default_factory=dict)
@@ -35,7 +35,7 @@ Answering = Callable[[Mapping[str, str]], Answer]  # the parameters of a request
 
 
 class Refused(Exception):
-    """A request cannot be answered. status: for example "400 Bad Request"."""
+    """Says that a request cannot be answered. status: for example "400 Bad Request"."""
 
     def __init__(self, status: str, detail: str) -> None:
         super().__init__(detail)
@@ -43,7 +43,7 @@ class Refused(Exception):
 
 
 def values(parameters: Mapping[str, str], *names: str) -> list[str]:
-    """The values of the parameters `names`. Raises Refused unless there are exactly these."""
+    """Return the values of the parameters `names`. Raises Refused unless these are all."""
     if missing := [name for name in names if name not in parameters]:
         raise Refused("400 Bad Request", f"{missing[0]}: is missing")
     if strange := [name for name in parameters if name not in names]:
@@ -52,14 +52,14 @@ def values(parameters: Mapping[str, str], *names: str) -> list[str]:
 
 
 def number(name: str, text: str) -> int:
-    """`text` as a whole number. Raises Refused unless it has 1 to 15 digits and nothing else."""
+    """Return `text` as a whole number. Raises Refused unless it is 1 to 15 digits."""
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
         raise Refused("400 Bad Request", f"{name} {text[:40]!r}: must be a whole number")
     return int(text)
 
 
 def application(routes: Mapping[str, Answering], speedup: float = 0) -> Application:
-    """The application that answers on the paths of `routes`, and on `LIVE`. speedup: K, or 0."""
+    """Return the application that answers on the paths of `routes` and `LIVE`. speedup: K, or 0."""
     emulated = [(EMULATED, f"{speedup:g}")] if speedup else []
     known = {LIVE: lambda _parameters: Answer({}), **routes}
 
@@ -74,13 +74,13 @@ def application(routes: Mapping[str, Answering], speedup: float = 0) -> Applicat
         except Refused as refused:
             answer = Answer({"detail": str(refused)}, status=refused.status)
         body = json.dumps(answer.body).encode()
-        told = dict(headers(start_s))
+        times = dict(headers(start_s))
         for name, part_s in answer.parts_s.items():
-            told[SERVER_TIMING] += f", {name};dur={1000 * part_s:.3f}"
+            times[SERVER_TIMING] += f", {name};dur={1000 * part_s:.3f}"
         for name, number in answer.counts.items():
-            told[SERVER_TIMING] += f', {name};desc="{number}"'
+            times[SERVER_TIMING] += f', {name};desc="{number}"'
         about = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-        start_response(answer.status, [*about, *told.items(), *emulated])
+        start_response(answer.status, [*about, *times.items(), *emulated])
         return [body]
 
     return answered

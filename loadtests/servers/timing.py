@@ -25,7 +25,7 @@ _TOTAL = re.compile(r"(?:^|,)\s*total\s*;(?:[^,]*;)?\s*dur=([0-9.]+)")
 
 
 def boot_id() -> str:
-    """The id of the running kernel. Processes with the same id share their monotonic clock."""
+    """Return the id of the running kernel; processes with the same one share their clock."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
@@ -33,19 +33,19 @@ _HERE = boot_id()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The times that a server reported. start_s: on CLOCK_MONOTONIC, None for another machine."""
+class Reported:
+    """Holds the times that a server reported. start_s: on CLOCK_MONOTONIC, None if elsewhere."""
 
     start_s: float | None
     service_s: float | None
     worker: str
 
 
-NOTHING_TOLD = Told(None, None, "")
+NOTHING_REPORTED = Reported(None, None, "")
 
 
 class Entry(NamedTuple):
-    """An entry of Server-Timing. duration_s: None if it has none. description: "" if none."""
+    """Holds an entry of Server-Timing. duration_s: None if it has none; description: "" then."""
 
     name: str
     duration_s: float | None
@@ -53,22 +53,22 @@ class Entry(NamedTuple):
 
 
 def entries(server_timing: str) -> list[Entry]:
-    """The entries of a Server-Timing header, in its order."""
-    found = []
-    for name, rest in _ENTRY.findall(server_timing):
-        duration, description = _DURATION.search(rest), _DESCRIPTION.search(rest)
+    """Return the entries of a Server-Timing header, in its order."""
+    parsed = []
+    for name, parameters in _ENTRY.findall(server_timing):
+        duration, description = _DURATION.search(parameters), _DESCRIPTION.search(parameters)
         duration_s = float(duration[1]) / 1e3 if duration else None
-        found.append(Entry(name, duration_s, description[1] if description else ""))
-    return found
+        parsed.append(Entry(name, duration_s, description[1] if description else ""))
+    return parsed
 
 
 def durations_s(server_timing: str) -> dict[str, float]:
-    """The durations in a Server-Timing header, by the names of their entries."""
+    """Return the durations (s) in a Server-Timing header, by the names of their entries."""
     return {name: time_s for name, time_s, _ in entries(server_timing) if time_s is not None}
 
 
 def headers(start_s: float) -> list[tuple[str, str]]:
-    """The headers for the answer of a handler that began at `start_s` (CLOCK_MONOTONIC)."""
+    """Return the headers for the answer of a handler that began at `start_s` (CLOCK_MONOTONIC)."""
     return [
         (SERVER_TIMING, f"total;dur={(monotonic() - start_s) * 1e3:.6f}"),
         (START, f"{start_s:.9f}"),
@@ -77,12 +77,12 @@ def headers(start_s: float) -> list[tuple[str, str]]:
     ]
 
 
-def told(found: Mapping[str, str]) -> Told:
-    """The times in the headers of an answer. found: headers by names in lower case."""
-    start = found.get(START.lower()) if found.get(BOOT.lower()) == _HERE else None
-    total = _TOTAL.search(found.get(SERVER_TIMING.lower(), ""))
-    return Told(
+def reported(by_name: Mapping[str, str]) -> Reported:
+    """Return the times in the headers of an answer. by_name: headers by names in lower case."""
+    start = by_name.get(START.lower()) if by_name.get(BOOT.lower()) == _HERE else None
+    total = _TOTAL.search(by_name.get(SERVER_TIMING.lower(), ""))
+    return Reported(
         float(start) if start else None,
         float(total[1]) / 1e3 if total else None,
-        found.get(WORKER.lower(), ""),
+        by_name.get(WORKER.lower(), ""),
     )

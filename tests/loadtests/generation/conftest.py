@@ -45,7 +45,7 @@ def quick(tmp_path: Path) -> Path:
 
 
 class Hand:
-    """Starts Locust as by hand; what it says is in `said`."""
+    """Starts Locust as by hand; what it says is in `output`."""
 
     def __init__(self, folder: Path, ended: ExitStack) -> None:
         self._folder, self._ended, self._count = folder, ended, 0
@@ -76,7 +76,7 @@ class Hand:
         return self.start(workload, "--headless", *arguments).wait(WITHIN_S)
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """What all of them have printed."""
         logs = sorted(self._folder.glob("locust-*.log"))
         return "\n".join(log.read_text(encoding="utf-8") for log in logs)

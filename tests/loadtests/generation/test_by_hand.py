@@ -70,24 +70,24 @@ def test_what_is_under_way_at_a_stop_is_a_row_but_no_failure_of_the_server(
     raw, paths, ending = tmp_path / "raw.csv", tmp_path / "paths.csv", tmp_path / "ending.py"
     paths.write_text("kind,path\nshort,/?service_s=0.05\nlong,/?service_s=3\n")
     ending.write_text(SHAPE if ended_by == "shape" else PRINTING.format(ending.with_suffix("")))
-    asked = ("--rate", 20, "--law", "deterministic", "--duration", 600)
+    chosen = ("--rate", 20, "--law", "deterministic", "--duration", 600)
     service = ("--host", threads.url, "--paths", paths, "--raw", raw)
     workloads = "open" if ended_by == "shape" else "open,closed"  # who hears it twice dies of it
-    locust = hand.start(f"{workloads},{ending}", "--headless", *service, *asked)
+    locust = hand.start(f"{workloads},{ending}", "--headless", *service, *chosen)
     until(lambda: len(rows_in(raw)) >= 5)
     if ended_by == "ctrl-c":
         ending.with_suffix(".begin").touch()
         until(ending.with_suffix(".begun").exists)
         locust.send_signal(signal.SIGINT)
     ending.with_suffix(".over").touch()
-    assert locust.wait(WITHIN_S) == 0, hand.said
+    assert locust.wait(WITHIN_S) == 0, hand.output
     rows = [row for row in rows_in(raw) if row.run == "open"]
     assert sorted(row.index for row in rows) == list(range(len(rows)))
     stopped = [row for row in rows if row.status == 0]
     assert stopped, "some were under way"
     assert len(rows) - len(stopped) >= 5
     assert {row.status for row in rows} == {0, 200}
-    assert f"{len(stopped)} requests were under way" in hand.said
+    assert f"{len(stopped)} requests were under way" in hand.output
 
 
 def test_a_master_and_two_workers_send_every_arrival_once(
@@ -95,8 +95,8 @@ def test_a_master_and_two_workers_send_every_arrival_once(
 ) -> None:
     raw = tmp_path / "raw.csv"
     service = ("--host", threads.url, "--paths", quick, "--raw", raw)
-    asked = ("--rate", 40, "--law", "deterministic", "--arrivals", 81)
-    assert distributed(hand, "open", *service, *asked) == [0, 0, 0], hand.said
+    chosen = ("--rate", 40, "--law", "deterministic", "--arrivals", 81)
+    assert distributed(hand, "open", *service, *chosen) == [0, 0, 0], hand.output
     rows = sorted(rows_in(raw), key=lambda row: row.index)
     assert [row.index for row in rows] == list(range(81))
     assert [row.intended_s for row in rows] == pytest.approx(
@@ -111,9 +111,9 @@ def test_customers_ask_for_kinds_by_their_shares(
     raw, paths = tmp_path / "raw.csv", tmp_path / "paths.csv"
     choices = {kind: [Request(kind, "/?service_s=0")] for kind in "abc"}
     save_requests(paths, choices)
-    asked = ("--users", 1, "--think", 0, "--requests", 40, "--mix", "a=60,b=30,c=10", "--seed", 7)
+    chosen = ("--users", 1, "--think", 0, "--requests", 40, "--mix", "a=60,b=30,c=10", "--seed", 7)
     files = ("--paths", paths, "--raw", raw)
-    assert hand.run("closed", "--host", threads.url, *files, *asked) == 0, hand.said
+    assert hand.run("closed", "--host", threads.url, *files, *chosen) == 0, hand.output
     drawn = islice(mixed(choices, Random("7/0"), {"a": 60, "b": 30, "c": 10}), 40)
     assert [row.kind for row in rows_in(raw)] == [request.kind for request in drawn]
 
@@ -124,9 +124,9 @@ def test_customers_think_as_the_law_says(
     hand: Hand, threads: Service, tmp_path: Path, quick: Path, law: str, *, is_random: bool
 ) -> None:
     raw = tmp_path / "raw.csv"
-    asked = ("--users", 1, "--think", 0.02, "--law", law, "--requests", 8)
+    chosen = ("--users", 1, "--think", 0.02, "--law", law, "--requests", 8)
     service = ("--host", threads.url, "--paths", quick, "--raw", raw)
-    assert hand.run("closed", *service, *asked) == 0, hand.said
+    assert hand.run("closed", *service, *chosen) == 0, hand.output
     thoughts_s = [after.intended_s - row.done_s for row, after in pairwise(rows_in(raw))]
     assert (min(thoughts_s) < 0.0199) is is_random  # a busy machine adds to some, and takes nothing
 
@@ -137,13 +137,13 @@ def test_a_worker_that_is_lost_ends_the_run_and_its_rows_are_kept(
 ) -> None:
     raw, port = tmp_path / "raw.csv", free_port()
     at = ("--master-bind-host", "127.0.0.1", "--master-bind-port", port)
-    asked = ("--host", threads.url, "--paths", quick, "--raw", raw, "--rate", 40)
-    master = hand.start("open", "--headless", "--master", "--expect-workers", 2, *at, *asked)
+    chosen = ("--host", threads.url, "--paths", quick, "--raw", raw, "--rate", 40)
+    master = hand.start("open", "--headless", "--master", "--expect-workers", 2, *at, *chosen)
     workers = [hand.start("open", "--worker", "--master-port", port) for _ in range(2)]
     until(lambda: {row.index % 2 for row in rows_in(raw)} == {0, 1})
     workers[0].kill()
     assert master.wait(WITHIN_S) == 1
-    assert "is lost, so the run ends" in hand.said
+    assert "is lost, so the run ends" in hand.output
     assert workers[1].wait(WITHIN_S) == 0
 
 
@@ -181,8 +181,8 @@ def _answers(page: str) -> bool:
 
 def _stats(page: str) -> dict[str, Any]:
     """What the page shows; it looks every two seconds."""
-    found: dict[str, Any] = requests.get(f"{page}/stats/requests", timeout=10).json()
-    return found
+    statistics: dict[str, Any] = requests.get(f"{page}/stats/requests", timeout=10).json()
+    return statistics
 
 
 def _total(page: str) -> dict[str, float]:
@@ -191,7 +191,7 @@ def _total(page: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("workload", "asked", "said"),
+    ("workload", "chosen", "message"),
     [
         in_the_long_run("closed", ("-u", 0), "error: -u is 0; there must be at least 1 customer"),
         in_the_long_run("open", ("--rate", 0), "error: --rate is 0.0; it must be above 0"),
@@ -199,18 +199,18 @@ def _total(page: str) -> dict[str, float]:
     ],
 )
 def test_what_cannot_be_is_explained_and_ends_with_an_error(
-    hand: Hand, quick: Path, workload: str, asked: tuple[object, ...], said: str
+    hand: Hand, quick: Path, workload: str, chosen: tuple[object, ...], message: str
 ) -> None:
     host = ("--host", "http://127.0.0.1:1", "--paths", quick)
-    given = [quick if one == "PATHS" else one for one in asked]
+    given = [quick if item == "PATHS" else item for item in chosen]
     assert hand.run(workload, *host, *given) == 1
-    assert said in hand.said
+    assert message in hand.output
 
 
 @pytest.mark.long
 def test_a_host_at_which_nobody_answers_is_named(hand: Hand) -> None:
     assert hand.run("open", "--host", "http://127.0.0.1:1") == 1
-    assert "error: no service answers at http://127.0.0.1:1: " in hand.said
+    assert "error: no service answers at http://127.0.0.1:1: " in hand.output
 
 
 @contextmanager
@@ -238,10 +238,10 @@ def test_questions_are_drawn_from_the_service_and_the_run_time_counts_the_load_a
 ) -> None:
     raw = tmp_path / "raw.csv"
     of_open = ("--rate", 20, "--law", "deterministic")
-    asked = of_open if workload == "open" else ("-u", 2, "-r", 2, "--think", 0.1)
+    chosen = of_open if workload == "open" else ("-u", 2, "-r", 2, "--think", 0.1)
     with slow_to_read(request.getfixturevalue("service").url, 0.15) as url:
         host = ("--host", url, "-t", "2s", "--raw", raw)
-        assert hand.run(workload, *host, *asked) == 0, hand.said
+        assert hand.run(workload, *host, *chosen) == 0, hand.output
     rows = rows_in(raw)
     assert max(row.intended_s for row in rows) <= 2.001
     sent = len(rows)  # the 40th is due at the end
@@ -258,13 +258,13 @@ def test_both_files_load_together_in_several_processes(
 ) -> None:
     raw = tmp_path / "raw.csv"
     service = ("--host", threads.url, "--paths", quick, "--raw", raw, "--processes", 2)
-    asked = ("--rate", 20, "--law", "deterministic", "-t", "2s", "-u", 4, "-r", 4, "--think", 0.1)
+    chosen = ("--rate", 20, "--law", "deterministic", "-t", "2s", "-u", 4, "-r", 4, "--think", 0.1)
     port = free_port()
     at = ("--master-bind-host", "127.0.0.1", "--master-bind-port", port, "--master-port", port)
     more = ("--csv", tmp_path / "table", "--html", tmp_path / "page.html")
-    hand.start("open,closed", "--headless", *service, *asked, *at, *more).wait(WITHIN_S)
+    hand.start("open,closed", "--headless", *service, *chosen, *at, *more).wait(WITHIN_S)
     rows = rows_in(raw)
-    assert sum(row.run == "open" for row in rows) == pytest.approx(40, abs=1), hand.said
+    assert sum(row.run == "open" for row in rows) == pytest.approx(40, abs=1), hand.output
     customers = {row.index % 10_000 for row in rows if row.run == "closed"}
     assert customers, "on a busy machine some begin when the time is over"
     assert customers <= {0, 1, 2, 3}

@@ -17,7 +17,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
 
 
 @contextmanager
-def answering(said: bytes, pause_s: float = 0, heard: list[bytes] | None = None) -> Iterator[str]:
+def answering(answer: bytes, pause_s: float = 0, heard: list[bytes] | None = None) -> Iterator[str]:
     """A server that answers a single connection with these bytes, whatever it is asked."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -28,7 +28,7 @@ def answering(said: bytes, pause_s: float = 0, heard: list[bytes] | None = None)
                 if heard is not None:
                     heard.append(received)
                 sleep(pause_s)
-                connection.sendall(said)
+                connection.sendall(answer)
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -45,7 +45,7 @@ def ask(url: str, timeout_s: float = 10.0) -> Answer:
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "body_bytes"),
+    ("answer", "status", "body_bytes"),
     [
         (OK + b"Content-Length: 3\r\n\r\nabc", 200, 3),
         (OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n", 200, 3),
@@ -55,14 +55,14 @@ def ask(url: str, timeout_s: float = 10.0) -> Answer:
     ],
     ids=["length", "chunks", "until closed", "error", "no content"],
 )
-def test_whole_answers_have_their_status(said: bytes, status: int, body_bytes: int) -> None:
-    with answering(said) as url:
+def test_whole_answers_have_their_status(answer: bytes, status: int, body_bytes: int) -> None:
+    with answering(answer) as url:
         answer = ask(url)
     assert (answer.status, answer.body_bytes, answer.problem) == (status, body_bytes, "")
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("answer", "problem"),
     [
         (b"", "before an answer"),
         (OK, "before an answer"),
@@ -72,8 +72,8 @@ def test_whole_answers_have_their_status(said: bytes, status: int, body_bytes: i
     ],
     ids=["nothing", "half a header", "short", "chunks without end", "no HTTP"],
 )
-def test_torn_answers_have_none(said: bytes, problem: str) -> None:
-    with answering(said) as url:
+def test_torn_answers_have_none(answer: bytes, problem: str) -> None:
+    with answering(answer) as url:
         answer = ask(url)
     assert (answer.status, answer.body_bytes) == (0, 0)
     assert problem in answer.problem

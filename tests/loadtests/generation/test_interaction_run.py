@@ -29,13 +29,13 @@ def test_customers_do_what_they_are_told_in_its_order(served: Service, tmp_path:
     sequences = mixed_interactions(QUESTIONS, NEW, customers=3, count=12, seed=3)
     record = Generator(tmp_path).interactions(served, sequences, "mixed")
     assert {row.status for row in record.rows} == {200, 202}
-    told = {
-        (customer, number): [one.row_kind(step) for step in one.steps]
+    expected = {
+        (customer, number): [interaction.row_kind(step) for step in interaction.steps]
         for customer, own in enumerate(sequences)
-        for number, one in enumerate(own)
+        for number, interaction in enumerate(own)
     }
     done = {_of(steps): [row.kind for row in steps] for steps in by_interaction(record.rows)}
-    assert done == told
+    assert done == expected
     assert len(whole(record.rows, STEPS)) == 36
 
 
@@ -55,17 +55,19 @@ def test_each_customer_keeps_its_connection(tmp_path: Path) -> None:
             self.end_headers()
 
     clients = Counter[object]()
-    one = Interaction("k", (Step("tip", "GET", "/tip"),) * 2)
+    interaction = Interaction("k", (Step("tip", "GET", "/tip"),) * 2)
     with served_by(Kept) as url:
-        Generator(tmp_path).interactions(Site(url), [[one] * 3] * 2, "kept")
+        Generator(tmp_path).interactions(Site(url), [[interaction] * 3] * 2, "kept")
     assert sorted(clients.values()) == [6, 6]
 
 
 def test_starts_are_due_every_interval_give_or_take_a_hundredth_and_nothing_follows_a_failure(
     served: Service, tmp_path: Path
 ) -> None:
-    one = Interaction("k", (Step("no", "GET", "/nothing"), Step("never", "GET", "/tip")))
-    record = Generator(tmp_path).interactions(served, [[one] * 20], "paced", interval_s=0.05)
+    interaction = Interaction("k", (Step("no", "GET", "/nothing"), Step("never", "GET", "/tip")))
+    record = Generator(tmp_path).interactions(
+        served, [[interaction] * 20], "paced", interval_s=0.05
+    )
     assert [(row.kind, row.status) for row in record.rows] == [("k:no", 404)] * 20
     dues = [row.intended_s for row in record.rows]
     gaps = [after - before for before, after in pairwise(dues)]
@@ -75,9 +77,9 @@ def test_starts_are_due_every_interval_give_or_take_a_hundredth_and_nothing_foll
 
 
 def test_all_customers_do_as_many(tmp_path: Path) -> None:
-    one = Interaction("k", (Step("tip", "GET", "/tip"),))
+    interaction = Interaction("k", (Step("tip", "GET", "/tip"),))
     with pytest.raises(ValueError, match="all customers must do the same number"):
-        Generator(tmp_path).interactions(Site("http://x"), [[one], [one] * 2], "r")
+        Generator(tmp_path).interactions(Site("http://x"), [[interaction], [interaction] * 2], "r")
 
 
 @pytest.mark.parametrize("scenario", [pytest.param("mixed", marks=pytest.mark.long), "itinerary"])
@@ -85,8 +87,8 @@ def test_by_hand_flights_come_from_the_service(
     hand: Hand, served: Service, tmp_path: Path, scenario: str
 ) -> None:
     raw = tmp_path / "raw.csv"
-    asked = ("--users", 2, "--spawn-rate", 2, "--interactions", 5, "--raw", raw)
-    assert hand.run("interaction", "--host", served.url, "--scenario", scenario, *asked) == 0
+    chosen = ("--users", 2, "--spawn-rate", 2, "--interactions", 5, "--raw", raw)
+    assert hand.run("interaction", "--host", served.url, "--scenario", scenario, *chosen) == 0
     made = whole(read_rows(raw), STEPS)
     assert len(made) == 10
     assert all(row.succeeded for row in made)
@@ -95,4 +97,4 @@ def test_by_hand_flights_come_from_the_service(
 def test_what_cannot_be_is_explained(hand: Hand) -> None:
     arguments = ("--host", "http://127.0.0.1:1", "--scenario", "weekly")
     assert hand.run("interaction", *arguments) == 1
-    assert "error: --scenario is 'weekly'; it must be one of mixed, itinerary" in hand.said
+    assert "error: --scenario is 'weekly'; it must be one of mixed, itinerary" in hand.output

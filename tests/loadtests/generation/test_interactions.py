@@ -39,8 +39,8 @@ def test_an_index_tells_customer_interaction_and_step(
 
 
 def test_what_customers_do_is_kept_in_its_order(tmp_path: Path) -> None:
-    one = Interaction("one", (Step("look", "GET", "/x"),))
-    sequences = [[TWO, one], [one, TWO]]
+    short = Interaction("one", (Step("look", "GET", "/x"),))
+    sequences = [[TWO, short], [short, TWO]]
     save(tmp_path / "file.jsonl", sequences)
     assert load(tmp_path / "file.jsonl") == sequences
 
@@ -52,7 +52,7 @@ def test_an_interaction_has_neither_no_steps_nor_too_many(tmp_path: Path, steps:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "line 1: not an interaction"),
         ('{"customer":0,"kind":"k"}\n', "line 1: not an interaction: KeyError"),
@@ -60,9 +60,11 @@ def test_an_interaction_has_neither_no_steps_nor_too_many(tmp_path: Path, steps:
         ("", "customers must count from 0"),
     ],
 )
-def test_what_is_no_file_of_interactions_is_explained(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_no_file_of_interactions_is_explained(
+    tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "file").write_text(text)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         load(tmp_path / "file")
 
 

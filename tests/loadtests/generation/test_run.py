@@ -39,10 +39,10 @@ def listed_in(folder: Path) -> list[dict[str, str]]:
 def test_an_open_run_keeps_every_arrival_at_its_intended_time(
     threads: Service, tmp_path: Path
 ) -> None:
-    random, said = Random(21), list[str]()
+    random, messages = Random(21), list[str]()
     times_s = poisson_times(40, random, until_s=1.2)
     schedule = arrivals(times_s, demanded(gamma_demands(QUICK_S, 0.3, random)))
-    record = Generator(tmp_path, say=said.append).open(threads, schedule, "open-1")
+    record = Generator(tmp_path, say=messages.append).open(threads, schedule, "open-1")
     rows = sorted(record.rows, key=lambda row: row.index)
     assert [row.index for row in rows] == [arrival.index for arrival in schedule]
     assert [row.intended_s for row in rows] == pytest.approx(times_s, abs=2e-6)
@@ -79,8 +79,8 @@ def test_a_slow_server_does_not_slow_the_arrivals(fcfs: Service, tmp_path: Path)
 
 
 def test_failures_are_rows_and_the_run_is_rejected(threads: Service, tmp_path: Path) -> None:
-    asked = ["/?service_s=0", "/?service_s=0&status=503", "/nowhere", "/?service_s=soon"]
-    schedule = [Arrival(n, 0.05 * n, "known", path) for n, path in enumerate(asked)]
+    paths = ["/?service_s=0", "/?service_s=0&status=503", "/nowhere", "/?service_s=soon"]
+    schedule = [Arrival(n, 0.05 * n, "known", path) for n, path in enumerate(paths)]
     record = Generator(tmp_path).open(threads, schedule, "failing")
     statuses = {row.index: row.status for row in record.rows}
     assert statuses == {0: 200, 1: 503, 2: 404, 3: 400}
@@ -138,11 +138,11 @@ def test_a_closed_run_for_a_time_ends(threads: Service, tmp_path: Path) -> None:
 
 
 def test_a_calibration_sees_more_than_the_handler(fcfs: Service, tmp_path: Path) -> None:
-    found = Generator(tmp_path).calibrate(fcfs, QUICK, "before", requests=20)
-    assert found.requests == 20
-    assert found.overhead_s is not None
-    assert found.overhead_s > 0
-    assert found.mean_s > 0.5 * QUICK_S
+    calibration = Generator(tmp_path).calibrate(fcfs, QUICK, "before", requests=20)
+    assert calibration.requests == 20
+    assert calibration.overhead_s is not None
+    assert calibration.overhead_s > 0
+    assert calibration.mean_s > 0.5 * QUICK_S
     assert len(read_rows(tmp_path / "requests.csv", "before")) == 20 + WARM_UP
 
 

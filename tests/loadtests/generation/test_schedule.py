@@ -27,7 +27,7 @@ TIMES = st.lists(st.floats(0, 1e6), min_size=1, max_size=50).map(sorted)
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_size=20)
 
 
-def asked(count: int) -> list[Request]:
+def some_requests(count: int) -> list[Request]:
     return [Request("known", f"/?service_s={number}") for number in range(count)]
 
 
@@ -67,12 +67,12 @@ class TestTimes:
 class TestRequests:
     def test_kinds_come_by_their_shares(self) -> None:
         choices = {kind: [Request(kind, f"/{kind}?{n}") for n in range(3)] for kind in "abc"}
-        found = list(islice(mixed(choices, Random(3), {"a": 60, "b": 30, "c": 10}), 10_000))
+        requests = list(islice(mixed(choices, Random(3), {"a": 60, "b": 30, "c": 10}), 10_000))
         for kind, share in (("a", 0.6), ("b", 0.3), ("c", 0.1)):
-            assert sum(request.kind == kind for request in found) == pytest.approx(
+            assert sum(request.kind == kind for request in requests) == pytest.approx(
                 10_000 * share, abs=5 * sqrt(10_000 * share * (1 - share))
             )
-        assert {request.path for request in found} == {
+        assert {request.path for request in requests} == {
             r.path for rs in choices.values() for r in rs
         }
 
@@ -122,7 +122,7 @@ class TestSchedules:
         )
 
     @pytest.mark.parametrize(
-        ("rows", "said"),
+        ("rows", "message"),
         [
             ("0,1,a,/,\n2,2,a,/,\n", "without gaps"),
             ("0,1,a,/,\n1,0.5,a,/,\n", "never fall"),
@@ -132,16 +132,16 @@ class TestSchedules:
         ],
     )
     def test_a_file_that_is_no_schedule_is_refused(
-        self, tmp_path: Path, rows: str, said: str
+        self, tmp_path: Path, rows: str, message: str
     ) -> None:
         file = tmp_path / "schedule.csv"
         file.write_text(f"index,intended_s,kind,path,demand_s\n{rows}")
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             load(file)
 
     def test_there_must_be_a_request_for_every_arrival(self) -> None:
         with pytest.raises(ValueError, match="2 arrivals have only 1 requests"):
-            arrivals([1.0, 2.0], asked(1))
+            arrivals([1.0, 2.0], some_requests(1))
 
     def test_what_may_be_asked_is_kept_kind_by_kind(self, tmp_path: Path) -> None:
         choices = {

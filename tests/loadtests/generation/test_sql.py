@@ -33,11 +33,11 @@ RESULT = packets(b"\x01", b"column", EOF, b"\x01a", LONG_ROW, b"\xfb", EOF)
 
 def followed(answer: bytes, cuts: list[int]) -> _Reply:
     places = sorted({min(cut, len(answer)) for cut in cuts} | {0, len(answer)})
-    found = _Reply()
+    reply = _Reply()
     for start, end in pairwise(places):
-        assert not found.is_whole
-        found.feed(answer[start:end])
-    return found
+        assert not reply.is_whole
+        reply.feed(answer[start:end])
+    return reply
 
 
 CUTS = st.lists(st.integers(1, len(RESULT)), max_size=8)
@@ -45,8 +45,8 @@ CUTS = st.lists(st.integers(1, len(RESULT)), max_size=8)
 
 @given(CUTS)
 def test_an_answer_ends_with_its_last_packet_wherever_it_is_cut(cuts: list[int]) -> None:
-    found = followed(RESULT, cuts)
-    assert (found.is_whole, found.error, found.bytes) == (True, "", len(RESULT))
+    reply = followed(RESULT, cuts)
+    assert (reply.is_whole, reply.error, reply.bytes) == (True, "", len(RESULT))
 
 
 @given(CUTS)
@@ -64,8 +64,8 @@ def test_nothing_less_is_a_whole_answer(cuts: list[int]) -> None:
     ids=["no rows", "error", "error after rows"],
 )
 def test_other_answers_end_too(answer: bytes, error: str) -> None:
-    found = followed(answer, [2])
-    assert (found.is_whole, found.error) == (True, error)
+    reply = followed(answer, [2])
+    assert (reply.is_whole, reply.error) == (True, error)
 
 
 @pytest.mark.parametrize("url", ["mariadb://127.0.0.1:1", "http://lab@127.0.0.1", "mariadb://lab@"])
@@ -126,8 +126,8 @@ def test_what_does_not_come_is_given_up_and_who_is_not_there_is_no_answer(
 
 def test_locust_sends_statements_as_it_sends_requests(database: Database, tmp_path: Path) -> None:
     slow = Request("slow", PATH, body="SELECT SLEEP(0.05), 'one'', two'")
-    found = Generator(tmp_path).calibrate(database, {"slow": [slow]}, "alone", requests=3)
-    assert 0.05 <= found.mean_s < 5
+    calibration = Generator(tmp_path).calibrate(database, {"slow": [slow]}, "alone", requests=3)
+    assert 0.05 <= calibration.mean_s < 5
     times_s = [0.01 * place for place in range(6)]
     record = Generator(tmp_path).open(database, arrivals(times_s, [slow] * 6), "open")
     assert [row.status for row in record.rows] == [200] * 6

@@ -36,8 +36,8 @@ def world(folder: Path) -> World:
 
 @pytest.fixture
 def ledger(world: World) -> Iterator[Ledger]:
-    with closing(Ledger(world.settings, print)) as found:
-        yield found
+    with closing(Ledger(world.settings, print)) as ledger:
+        yield ledger
 
 
 @pytest.mark.parametrize(
@@ -78,16 +78,16 @@ def test_what_http_would_refuse_is_refused(ledger: Ledger, step: Step) -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "said"),
+    ("step", "message"),
     [
         (Step("x", "GET", "/metrics"), "GET /metrics is none of"),
         (Step("x", "POST", "/transactions?mode=commit", "{}"), "added with mode=sync here"),
     ],
 )
-def test_what_is_not_for_here_ends_it(ledger: Ledger, step: Step, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_is_not_for_here_ends_it(ledger: Ledger, step: Step, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         do(ledger, step)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         measured(ledger, "r", [[Interaction("k", (step,))]], Event())
 
 

@@ -26,7 +26,7 @@ def file(tmp_path: Path) -> Callable[[bytes], str]:
     return write
 
 
-def asked(*arguments: str) -> "subprocess.CompletedProcess[str]":
+def ran(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "loadtests.in_process.repetition", *arguments],
         cwd=ROOT,
@@ -51,11 +51,11 @@ def test_it_does_as_much_as_it_is_told_and_says_nothing(
 ) -> None:
     broken = content + b"\n" + content[:-1]  # the second line is only met when it is its turn
     more = [schema] * (way == "jsonschema")
-    done = asked(task, way, file(content), "50", *more)
+    done = ran(task, way, file(content), "50", *more)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     if task == "round-trips":
-        assert asked(task, way, file(broken), "1", *more).returncode == 0
-        assert asked(task, way, file(broken), "2", *more).returncode == 1
+        assert ran(task, way, file(broken), "1", *more).returncode == 0
+        assert ran(task, way, file(broken), "2", *more).returncode == 1
 
 
 @pytest.fixture
@@ -82,11 +82,11 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("task", "way", "content", "said"), WRONG)
+@pytest.mark.parametrize(("task", "way", "content", "message"), WRONG)
 def test_it_names_what_is_wrong(
-    file: Callable[[bytes], str], schema: str, task: str, way: str, content: bytes, said: str
+    file: Callable[[bytes], str], schema: str, task: str, way: str, content: bytes, message: str
 ) -> None:
-    done = asked(task, way, file(content), "3", *([schema] * (way == "jsonschema")))
+    done = ran(task, way, file(content), "3", *([schema] * (way == "jsonschema")))
     assert done.returncode == 1
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr

@@ -12,7 +12,7 @@ from loadtests.processes import Service
 Headers = dict[str, str]  # by their names in lower case
 
 
-def asked(server: Service, path: str, **given: object) -> tuple[int, Any, Headers]:
+def ask(server: Service, path: str, **given: object) -> tuple[int, Any, Headers]:
     """Status, JSON and headers of the answer to GET `path` with these parameters."""
     with server.connection(60) as connection:
         connection.request("GET", f"{path}?{urlencode(given)}" if given else path)
@@ -23,9 +23,9 @@ def asked(server: Service, path: str, **given: object) -> tuple[int, Any, Header
 
 def parts(headers: Headers) -> tuple[dict[str, float], dict[str, int]]:
     """Milliseconds and counts of a Server-Timing."""
-    said = headers["server-timing"]
-    counts = {name: int(count) for name, count in re.findall(r'(\w+);desc="(\d+)"', said)}
-    return {name: float(ms) for name, ms in re.findall(r"(\w+);dur=([0-9.]+)", said)}, counts
+    timing = headers["server-timing"]
+    counts = {name: int(count) for name, count in re.findall(r'(\w+);desc="(\d+)"', timing)}
+    return {name: float(ms) for name, ms in re.findall(r"(\w+);dur=([0-9.]+)", timing)}, counts
 
 
 def is_answered_before_a_later_one(server: Service, path: str, short: str = "/live") -> bool:
@@ -33,7 +33,7 @@ def is_answered_before_a_later_one(server: Service, path: str, short: str = "/li
     at = urlsplit(server.url)
     with socket.create_connection((at.hostname, at.port), timeout=60) as first:
         first.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        assert asked(server, short)[0] == 200
+        assert ask(server, short)[0] == 200
         is_over = select.select([first], [], [], 0)[0] == [first]
         assert first.recv(15) == b"HTTP/1.1 200 OK"
         return is_over

@@ -7,7 +7,7 @@ import pytest
 
 from loadtests.processes import Service, family
 from loadtests.servers.gunicorn import WORKERS, empty_asgi, flask_view
-from tests.loadtests.servers.asking import asked
+from tests.loadtests.servers.asking import ask
 
 SERVERS = {"empty": empty_asgi, "flask": flask_view}
 STARTED_WITHIN_S = 30.0
@@ -27,15 +27,15 @@ def server(
 ) -> Iterator[Service]:
     log = tmp_path_factory.mktemp("bare") / "log.txt"
     running: AbstractContextManager[Service] = SERVERS[request.param](log)
-    with running as found:
-        yield found
+    with running as running_server:
+        yield running_server
         assert log.read_text() == ""  # before it is ended, of which gunicorn may complain
 
 
 def test_a_bare_server_answers_with_a_few_bytes_from_as_many_workers_as_the_service(
     server: Service,
 ) -> None:
-    assert asked(server, "/")[:2] == (200, {"status": "ok"})
+    assert ask(server, "/")[:2] == (200, {"status": "ok"})
     assert len(workers_of(server)) == WORKERS
 
 

@@ -12,24 +12,24 @@ from loadtests.processes import ProgramFailed, Service, family
 from loadtests.servers import known
 from loadtests.servers.gunicorn import FCFS, Gunicorn, gunicorn_server
 from loadtests.servers.known import Sleeper, known_server
-from loadtests.servers.timing import BOOT, START, Told, boot_id, headers, told
+from loadtests.servers.timing import BOOT, START, Reported, boot_id, headers, reported
 
 
-def got(server: Service, path: str) -> tuple[requests.Response, Told]:
+def got(server: Service, path: str) -> tuple[requests.Response, Reported]:
     response = requests.get(server.url + path, timeout=30)
-    return response, told({name.lower(): text for name, text in response.headers.items()})
+    return response, reported({name.lower(): text for name, text in response.headers.items()})
 
 
 def test_it_serves_for_as_long_as_the_request_says_and_tells_so(tmp_path: Path) -> None:
     with known_server(FCFS, tmp_path / "log") as server:
         before_s = monotonic()
         for demand_s in (0.05, 0.0, 0.1):
-            response, said = got(server, f"/?service_s={demand_s}")
+            response, times = got(server, f"/?service_s={demand_s}")
             assert response.json() == {"service_s": demand_s}
-            assert said.service_s is not None
-            assert said.start_s is not None
-            assert before_s <= said.start_s <= said.start_s + said.service_s <= monotonic()
-            assert int(said.worker) in family(server.pid)
+            assert times.service_s is not None
+            assert times.start_s is not None
+            assert before_s <= times.start_s <= times.start_s + times.service_s <= monotonic()
+            assert int(times.worker) in family(server.pid)
         assert monotonic() - before_s >= 0.1
 
 
@@ -49,20 +49,20 @@ def test_what_it_does_not_understand_is_refused(tmp_path: Path) -> None:
 
 def together(server: Service, count: int, demand_s: float) -> list[tuple[float, float]]:
     """(start, end) in the server of requests that were sent at once."""
-    found: list[tuple[float, float]] = []
+    services: list[tuple[float, float]] = []
 
     def ask() -> None:
-        said = got(server, f"/?service_s={demand_s}")[1]
-        assert said.start_s is not None
-        assert said.service_s is not None
-        found.append((said.start_s, said.start_s + said.service_s))
+        times = got(server, f"/?service_s={demand_s}")[1]
+        assert times.start_s is not None
+        assert times.service_s is not None
+        services.append((times.start_s, times.start_s + times.service_s))
 
     threads = [threading.Thread(target=ask) for _ in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return sorted(found)
+    return sorted(services)
 
 
 def most_at_once(spans: list[tuple[float, float]]) -> int:
@@ -107,11 +107,11 @@ def test_what_was_slept_too_long_is_taken_off_the_next(monkeypatch: pytest.Monke
 
 def test_a_clock_of_another_machine_is_not_believed() -> None:
     sent = {name.lower(): text for name, text in headers(12.5)}
-    assert told(sent).start_s == 12.5
-    other = told(sent | {BOOT.lower(): "another"})
-    assert other.start_s is None
-    assert other.service_s is not None
-    assert told({START.lower(): "1"}) == Told(None, None, "")
+    assert reported(sent).start_s == 12.5
+    elsewhere = reported(sent | {BOOT.lower(): "another"})
+    assert elsewhere.start_s is None
+    assert elsewhere.service_s is not None
+    assert reported({START.lower(): "1"}) == Reported(None, None, "")
     assert boot_id() == boot_id() != ""
 
 
@@ -127,8 +127,8 @@ def test_a_clock_of_another_machine_is_not_believed() -> None:
     ],
 )
 def test_the_total_of_server_timing_is_the_service_time(text: str, service_s: float | None) -> None:
-    found = told({"server-timing": text}).service_s
-    assert found == (None if service_s is None else pytest.approx(service_s))
+    expected = None if service_s is None else pytest.approx(service_s)
+    assert reported({"server-timing": text}).service_s == expected
 
 
 def test_a_server_that_does_not_come_up_is_explained(tmp_path: Path) -> None:

@@ -13,17 +13,22 @@ from loadtests.servers.mariadb import DATABASE, INDEXES, MISSING, USER, Database
 from .conftest import FLIGHTS, HEADER, row, written
 
 
-def one(database: Database, what: str) -> object:
+def selected(database: Database, what: str) -> object:
     return database.ask(f"SELECT {what} FROM {DATABASE}.flights")[0][0]
 
 
 def test_every_flight_is_loaded_the_one_with_number_0_too(database: Database) -> None:
-    assert one(database, "COUNT(*)") == FLIGHTS
-    assert (one(database, "MIN(TRANSACTION_ID)"), one(database, "MAX(TRANSACTION_ID)")) == (0, 999)
-    assert one(database, "MAX(DEST_CITY_NAME)") == 'Las "Vegas", NV'
-    assert one(database, "SUM(ARR_DELAY IS NULL)") == one(database, "SUM(CANCELLED)") == 100
+    assert selected(database, "COUNT(*)") == FLIGHTS
+    assert (
+        selected(database, "MIN(TRANSACTION_ID)"),
+        selected(database, "MAX(TRANSACTION_ID)"),
+    ) == (0, 999)
+    assert selected(database, "MAX(DEST_CITY_NAME)") == 'Las "Vegas", NV'
+    assert (
+        selected(database, "SUM(ARR_DELAY IS NULL)") == selected(database, "SUM(CANCELLED)") == 100
+    )
     arrived = [number % 7 for number in range(FLIGHTS) if number % 10]
-    assert float(str(one(database, "AVG(ARR_DELAY)"))) == pytest.approx(
+    assert float(str(selected(database, "AVG(ARR_DELAY)"))) == pytest.approx(
         sum(arrived) / len(arrived), abs=1e-4
     )
 

@@ -13,8 +13,8 @@ import pytest
 from loadtests.processes import Service
 from loadtests.servers import network
 from loadtests.servers.network import INTERACTION, TOLD, Station
-from loadtests.servers.timing import told
-from tests.loadtests.servers.asking import asked, is_answered_before_a_later_one, parts
+from loadtests.servers.timing import reported
+from tests.loadtests.servers.asking import ask, is_answered_before_a_later_one, parts
 
 VISITS = {"cpu": 523, "disk": 513, "delay": 513}
 DEMANDS_S = {"cpu": 0.4184, "disk": 23.598, "delay": 20.007}
@@ -46,13 +46,13 @@ def test_grouped_visits_are_one_a_filling() -> None:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     log = tmp_path_factory.mktemp("network") / "log"
-    with network.running(log, emulated_disk=K, cv=0, threads=8) as found:
-        yield found
+    with network.running(log, emulated_disk=K, cv=0, threads=8) as running_server:
+        yield running_server
 
 
 def test_an_interaction_takes_its_demands_and_tells_of_them(server: Service) -> None:
     before_s = monotonic()
-    status, body, headers = asked(server, INTERACTION)
+    status, body, headers = ask(server, INTERACTION)
     took_s = monotonic() - before_s
     assert status == 200
     spent_ms, visits = parts(headers)
@@ -63,10 +63,10 @@ def test_an_interaction_takes_its_demands_and_tells_of_them(server: Service) -> 
         assert spent_ms[f"{name}_queue"] == 0
     assert sum(DEMANDS_S.values()) / K <= spent_ms["total"] / 1000 <= took_s
     assert spent_ms["late"] >= 0
-    found = told(headers)
-    assert found.start_s is not None
-    assert before_s <= found.start_s
-    assert int(found.worker) != server.pid
+    times = reported(headers)
+    assert times.start_s is not None
+    assert before_s <= times.start_s
+    assert int(times.worker) != server.pid
     assert headers["x-emulated-disk"] == str(K)
 
 
@@ -74,36 +74,36 @@ def test_customers_queue_at_the_bottleneck(server: Service) -> None:
     """The disk serves one at a time: four interactions take four times its demand at least."""
     start_s = monotonic()
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda _: asked(server, INTERACTION), range(4)))
+        answers = list(pool.map(lambda _: ask(server, INTERACTION), range(4)))
     assert monotonic() - start_s >= 4 * DEMANDS_S["disk"] / K
     assert {status for status, _, _ in answers} == {200}
 
 
 def test_what_interactions_told_is_told_once_in_their_order(tmp_path: Path) -> None:
     with network.running(tmp_path / "log", emulated_disk=4000, cv=0, group=19) as server:
-        headers = [asked(server, INTERACTION)[2] for _ in range(2)]
-        _, found, _ = asked(server, TOLD)
-        assert asked(server, TOLD)[1] == []
-        assert asked(server, TOLD, since=3)[0] == 400
-    for one, of in zip(found, headers, strict=True):
-        spent_ms, visits = parts(of)
+        headers = [ask(server, INTERACTION)[2] for _ in range(2)]
+        _, lines, _ = ask(server, TOLD)
+        assert ask(server, TOLD)[1] == []
+        assert ask(server, TOLD, since=3)[0] == 400
+    for line, own_headers in zip(lines, headers, strict=True):
+        spent_ms, visits = parts(own_headers)
         expected = {name: ms / 1000 for name, ms in spent_ms.items() if name != "total"}
-        assert {name: one[name] for name in expected} == pytest.approx(expected, abs=1e-6)
-        assert {name: one[name] for name in visits} == visits
+        assert {name: line[name] for name in expected} == pytest.approx(expected, abs=1e-6)
+        assert {name: line[name] for name in visits} == visits
 
 
 def test_a_seed_decides_all_service_times(tmp_path: Path) -> None:
     with network.running(tmp_path / "log", emulated_disk=4000, cv=1, group=19) as server:
         bodies = []
         for given in ({"seed": 5}, {"seed": 6}, {"seed": 5}, {}, {}):
-            _, body, headers = asked(server, INTERACTION, **given)
+            _, body, headers = ask(server, INTERACTION, **given)
             bodies.append(body)
         assert parts(headers)[1] == {"cpu_visits": 28, "disk_visits": 27, "delay_visits": 27}
-        assert asked(server, INTERACTION, seed="x")[0] == 400
-        assert asked(server, INTERACTION, sed=1)[0] == 400
+        assert ask(server, INTERACTION, seed="x")[0] == 400
+        assert ask(server, INTERACTION, sed=1)[0] == 400
     assert bodies[0] == bodies[2]
     others = [bodies[0], bodies[1], bodies[3], bodies[4]]
-    assert all(one != another for i, one in enumerate(others) for another in others[:i])
+    assert all(answer != another for i, answer in enumerate(others) for another in others[:i])
 
 
 @pytest.mark.parametrize(("threads", "speedup", "is_in_order"), [(1, 100, True), (8, 20, False)])

@@ -9,7 +9,7 @@ from loadtests.chains import size_bytes
 from loadtests.processes import running
 from loadtests.servers.service import RUN_BLOCKS, RUNS_CACHED, as_in_the_study
 from tests.api.worlds import generated, seal, settings_for
-from tests.loadtests.servers.asking import asked, is_answered_before_a_later_one, parts
+from tests.loadtests.servers.asking import ask, is_answered_before_a_later_one, parts
 
 BLOCKS, SPEEDUP = 130, 40
 SCAN = (
@@ -20,10 +20,10 @@ SCAN = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("as-in-the-study") / "chain"
+    folder = tmp_path_factory.mktemp("as-in-the-study") / "chain"
     flights = generated(3)
-    seal(settings_for(found), [flights] * (BLOCKS - 1))
-    return found
+    seal(settings_for(folder), [flights] * (BLOCKS - 1))
+    return folder
 
 
 def test_every_scan_reads_the_blocks_that_no_cache_keeps_and_none_twice(
@@ -33,11 +33,11 @@ def test_every_scan_reads_the_blocks_that_no_cache_keeps_and_none_twice(
     serving = ("serve", "--only-http")
     with running(folder, tmp_path / "log", serving, "/health/live", settings) as service:
         for _ in range(3):
-            status, _, headers = asked(service, SCAN)
+            status, _, headers = ask(service, SCAN)
             assert status == 200
-        told = re.search(r'file;dur=[0-9.]+;desc="(\d+) blocks in (\d+) refills"', str(headers))
-        assert told is not None
-        read, refills = int(told[1]), int(told[2])
+        match = re.search(r'file;dur=[0-9.]+;desc="(\d+) blocks in (\d+) refills"', str(headers))
+        assert match is not None
+        read, refills = int(match[1]), int(match[2])
         assert read == RUN_BLOCKS * refills
         assert read <= BLOCKS - 0.9 * RUNS_CACHED * RUN_BLOCKS + RUN_BLOCKS
         spent_ms, _ = parts(headers)
