@@ -1,11 +1,10 @@
-"""The command line of the lab: `scripts/lab`, or `python -m loadtests` with its packages installed.
+"""Runs commands of the lab: `scripts/lab`, or `python -m loadtests` with its packages installed.
 
 `COMMAND --help` tells the options of a command; loadtests/README.md has examples.
 """
 
 import signal
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -62,17 +61,13 @@ def _numbers(_: click.Context, option: click.Parameter, text: str) -> tuple[floa
     try:
         return tuple(float(number) for number in text.split(",") if text)
     except ValueError as problem:
-        told = f"{problem}; it takes numbers like 0.5,0.85"
-        raise click.BadParameter(told, param=option) from None
+        message = f"{problem}; it takes numbers like 0.5,0.85"
+        raise click.BadParameter(message, param=option) from None
 
 
 def _new_folder(name: str, out: Path | None) -> Path:
     began = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     return (out or RESULTS) / f"{name}-{began}"
-
-
-def _page(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return click.option("--out", type=_FILE, default=Path(name), show_default=True)
 
 
 def _write(page: str, out: Path) -> None:
@@ -88,16 +83,16 @@ def _end(folder: Path, report: Report | None) -> None:
 
 @click.group(help=__doc__)
 def main() -> None:
-    """The group of all commands."""
+    """Group all commands."""
 
 
 @main.command("list")
 def list_experiments() -> None:
     """List the experiments, what each reproduces, and its modes."""
     for name in NAMES:
-        found = experiment(name)
-        of = f"study {found.study}, {found.reproduces}" if found.study else found.reproduces
-        click.echo(f"{name}: {of} ({', '.join(found.modes)})")
+        listed = experiment(name)
+        study = f"study {listed.study}, " if listed.study else ""
+        click.echo(f"{name}: {study}{listed.reproduces} ({', '.join(listed.modes)})")
 
 
 @main.command()
@@ -128,17 +123,17 @@ def run(
     """
     failures = []
     for name in NAMES if "all" in names else names:
-        found = experiment(name)
-        of = Mode(mode or (Mode.REAL if host else found.modes[0]))
+        chosen_experiment = experiment(name)
+        chosen_mode = Mode(mode or (Mode.REAL if host else chosen_experiment.modes[0]))
         folder = _new_folder(name, out)
-        _say(f"{name}: {found.title}")
-        if host and found.takes_host:
-            ServiceFacts.of(Site.at(host))  # before it takes a minute to find out
+        _say(f"{name}: {chosen_experiment.title}")
+        if host and chosen_experiment.takes_host:
+            ServiceFacts.ask(Site.at(host))  # before it takes a minute to find out
             host = Site.at(host).url
-        options = Options(of, host=host, **chosen)
-        if "all" in names and not mode and of is not Mode.EMULATED:
+        options = Options(chosen_mode, host=host, **chosen)
+        if "all" in names and not mode and chosen_mode is not Mode.EMULATED:
             options = replace(options, scale=None)  # of those that are emulated
-        report = running.run(found, options, folder, _say)
+        report = running.run(chosen_experiment, options, folder, _say)
         click.echo(folder)
         if report and report.failure:
             failures.append(f"{name}: {report.failure}")
@@ -161,8 +156,8 @@ def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:
     exit status is 1 if nothing is decided.
     """
     site = Site.at(url)
-    for told in pi_measurements.advice(site, ssh):
-        _say(told)
+    for sentence in pi_measurements.advice(site, ssh):
+        _say(sentence)
     folder = _new_folder("pi", out)
     options = Options(Mode.REAL, host=site.url, **chosen)
     _end(folder, running.run(experiment("pi"), options, folder, _say))
@@ -215,7 +210,7 @@ def analyse(
 @main.command()
 @click.argument("before", type=_FOLDER)
 @click.argument("after", type=_FOLDER)
-@_page("comparison.html")
+@click.option("--out", type=_FILE, default=Path("comparison.html"), show_default=True)
 def compare(before: Path, after: Path, out: Path) -> None:
     """Compare two runs of one experiment, side by side."""
     _write(running.comparison_page(Results(before), Results(after)), out)
@@ -257,12 +252,10 @@ def run_command() -> int:
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except OSError as problem:
-        lost = "the service is not reached any more: " if is_of_network(problem) else ""
+    except (OSError, ResultsError, ProgramFailed, TableError) as problem:
+        is_lost = isinstance(problem, OSError) and is_of_network(problem)
+        lost = "the service is not reached any more: " if is_lost else ""
         _say(f"error: {lost}{problem}")
-        return 1
-    except (ResultsError, ProgramFailed, TableError) as problem:
-        _say(f"error: {problem}")
         return 1
     return 0
 

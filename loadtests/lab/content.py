@@ -1,4 +1,4 @@
-"""The parts of a report, and words for them.
+"""Defines the parts of a report, and writes numbers as text.
 
 `page` turns them into HTML, `summary` into figures for `compare`. A cell of a table is text, a
 number or None (shown as –). A number is shown with three significant digits unless its column says
@@ -21,7 +21,7 @@ Column = tuple[str, Callable[[Item], Cell]]  # the heading, and the cell of an i
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a caption."""
+    """Shows rows under a caption."""
 
     caption: str
     columns: Sequence[str]  # headings with their units
@@ -31,7 +31,7 @@ class Table:
     is_folded: bool = False  # until a reader opens it
 
     @classmethod
-    def of(
+    def from_items(
         cls,
         caption: str,
         items: Iterable[Item],
@@ -39,24 +39,24 @@ class Table:
         note: str = "",
         digits: int = 3,
     ) -> "Table":
-        """A table with a row for each item, whose cells stand beside their headings."""
+        """Return a table with a row for each item, whose cells stand beside their headings."""
         rows = [[cell(item) for _, cell in columns] for item in items]
         return cls(caption, [heading for heading, _ in columns], rows, note, digits)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing, with its content in words and its numbers as a table."""
+    """Shows a drawing, its content in words and its numbers as a table."""
 
     title: str
     svg: str  # from `drawing`
-    told: str  # one sentence for readers who cannot see the drawing
+    description: str  # one sentence for readers who cannot see the drawing
     table: Table
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: a heading, paragraphs, tables and figures, and links."""
+    """Is a part of a report: a heading, paragraphs, tables and figures, and links."""
 
     title: str
     paragraphs: Sequence[str] = ()
@@ -66,7 +66,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A result that can be compared between runs. low, high: its 95 % interval, if known."""
+    """Holds a result for comparisons of runs. low, high: its 95 % interval, if known."""
 
     name: str  # never changes, for example `response_time_mean[0.85]`
     value: float
@@ -77,7 +77,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The results of an experiment."""
+    """Holds the results of an experiment."""
 
     findings: Sequence[str]  # sentences in plain language
     sections: Sequence[Section]
@@ -87,29 +87,29 @@ class Report:
 
 
 def summary(report: Report) -> dict[str, Any]:
-    """All but the sections as JSON."""
-    found = asdict(replace(report, sections=()))
-    del found["sections"]
-    return found
+    """Return all but the sections as plain data for JSON."""
+    content = asdict(replace(report, sections=()))
+    del content["sections"]
+    return content
 
 
 def capital(text: str) -> str:
-    """`text` with a capital first letter; other letters stay as they are."""
+    """Return `text` with a capital first letter; other letters stay as they are."""
     return text[:1].upper() + text[1:]
 
 
-def told_s(seconds: float) -> str:
-    """A time as text: in seconds, or in milliseconds if it is less than one."""
+def format_time(seconds: float) -> str:
+    """Return a time as text: in seconds, or in milliseconds if it is less than a second."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
 
 
 def times(factor: float, value: float | None) -> float | None:
-    """`factor` times a value that may be missing."""
+    """Return `factor` times a value that may be missing."""
     return None if value is None else factor * value
 
 
 def shown(cell: Cell, digits: int = 3) -> str:
-    """A cell as text: numbers with `digits` significant digits, None as a dash.
+    """Return a cell as text: numbers with `digits` significant digits, None as a dash.
 
     >>> shown(40.499375), shown(1234567.8), shown(0.00012345), shown(None), shown(12)
     ('40.5', '1,234,568', '0.000123', '–', '12')
@@ -125,5 +125,5 @@ def shown(cell: Cell, digits: int = 3) -> str:
 
 
 def together(text: str) -> str:
-    """`text` with no-break spaces, so that `5 %` and `3 ± 1` are never split between lines."""
-    return _SIGNS.sub(lambda found: found[0].replace(" ", NO_BREAK), text)
+    """Return `text` with no-break spaces, so that lines never split `5 %` and `3 ± 1`."""
+    return _SIGNS.sub(lambda match: match[0].replace(" ", NO_BREAK), text)

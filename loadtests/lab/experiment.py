@@ -22,7 +22,7 @@ Choice = TypeVar("Choice")
 
 
 class Mode(StrEnum):
-    """What a result is about."""
+    """Names what a result is about."""
 
     REAL = "real"
     EMULATED = "emulated"
@@ -30,7 +30,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How an experiment is to be run. None means the experiment's own choice."""
+    """Says how an experiment is to be run. None means the experiment's own choice."""
 
     mode: Mode
     scale: float | None = None  # K, by which the study's times are divided
@@ -47,7 +47,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of an experiment: its options, folders and way to show progress."""
+    """Holds what a run of an experiment works with: options, folders, a way to show progress."""
 
     options: Options
     results: Results
@@ -55,30 +55,30 @@ class Run:
     say: Callable[[str], None]  # shows one line of progress
     until_s: float = inf  # on CLOCK_MONOTONIC, when no new run is to begin
     later_s: float = 0.0  # that what is measured after these loads takes
-    asked: set[str] = field(default_factory=set)  # paths that a service got which may keep answers
+    asked_paths: set[str] = field(default_factory=set)  # by services that may keep answers
 
     @property
     def log(self) -> Path:
-        """The log file of all servers, kept with the results."""
+        """Return the log file of all servers, kept with the results."""
         return self.results.folder / "server.log"
 
     @property
     def generator(self) -> Generator:
-        """Makes load without a word, and keeps what it saw with the results."""
+        """Return a load generator that says nothing, and keeps what it saw with the results."""
         return Generator(self.results.folder, self.options.seed, lambda text: None)
 
     def random(self, purpose: str) -> random.Random:
-        """A random generator for one purpose. The same seed and purpose give the same numbers."""
+        """Return a random generator for a purpose; the same seed and purpose give the same."""
         return random.Random(f"{self.options.seed} {purpose}")  # noqa: S311  no secrets
 
     def choose(self, quick: Choice, full: Choice) -> Choice:
-        """`quick` in a quick run, otherwise `full`."""
+        """Return `quick` in a quick run, otherwise `full`."""
         return quick if self.options.quick else full
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An experiment, and what its reports say about emulated storage."""
+    """Describes an experiment, and what its reports say about emulated storage."""
 
     name: str
     study: str  # "000" to "004", or "" for our own

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from loadtests.lab.content import Cell, Figure, Table
-from loadtests.lab.repeated import Estimate
-from loadtests.lab.repeated import of as estimated
+from loadtests.lab.repeated import Estimate, from_interval
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
 from loadtests.lab.sentences import Sentences
 from loadtests.models.estimates import Interval
@@ -33,49 +32,55 @@ WORDS: Mapping[Cause, str] = {
 }
 
 
-def entries_of(found: Ledger, predicted_s: float) -> dict[Cause, Estimate]:
-    """What each cause adds in ms, from the prediction to the measurement."""
+def entries_of(ledger: Ledger, predicted_s: float) -> dict[Cause, Estimate]:
+    """Return what each cause adds in ms, from the prediction to the measurement."""
     return {
-        cause: _entry(amount_s, found.intervals.get(cause), predicted_s)
-        for cause, amount_s in reversed([*found.entries_s.items()])
+        cause: _entry(amount_s, ledger.intervals.get(cause), predicted_s)
+        for cause, amount_s in reversed([*ledger.entries_s.items()])
     }
 
 
 def _entry(amount_s: float, interval: Interval | None, predicted_s: float) -> Estimate:
     if abs(amount_s) < _ALIKE * predicted_s:
         return Estimate(0.0)
-    return estimated(interval.times(1000)) if interval else Estimate(1000 * amount_s)
+    return from_interval(interval.times(1000)) if interval else Estimate(1000 * amount_s)
 
 
-def waterfall(title: str, found: Ledger, predicted_s: float) -> Figure:
-    """The figure of a gap. It tells the causes that are seen, or without intervals the largest."""
-    entries, predicted = entries_of(found, predicted_s), 1000 * predicted_s
-    largest = sorted(entries, key=lambda cause: -abs(entries[cause].value))[:1]
-    seen = [cause for cause, of in entries.items() if of.high is not None and of.is_finding]
-    measured = predicted + sum(of.value for of in entries.values())
-    told = SENTENCES.one(
+def waterfall(title: str, ledger: Ledger, predicted_s: float) -> Figure:
+    """Return the figure of a gap. It names the causes that are seen, or else the largest."""
+    entries, predicted = entries_of(ledger, predicted_s), 1000 * predicted_s
+    if ledger.gap:
+        seen = {
+            cause: entry
+            for cause, entry in entries.items()
+            if entry.high is not None and entry.is_finding
+        }
+    else:
+        seen = dict(sorted(entries.items(), key=lambda item: -abs(item[1].value))[:1])
+    measured = predicted + sum(entry.value for entry in entries.values())
+    description = SENTENCES.paragraph(
         "gap",
-        found=found,
+        ledger=ledger,
         size=measured - predicted,
-        seen={cause: entries[cause] for cause in (seen if found.gap else largest)},
+        seen=seen,
         words=WORDS,
         least=LEAST_VALUES,
     )
     rows: list[Sequence[Cell]] = [
         ("predicted", predicted, None, None),
-        *((str(cause), of.value, of.low, of.high) for cause, of in entries.items()),
+        *((str(cause), entry.value, entry.low, entry.high) for cause, entry in entries.items()),
         ("measured", measured, None, None),
     ]
     table = Table(title, ("Cause", "Adds / ms", "from", "to"), rows, digits=4)
-    return Figure(title, _drawn(predicted, entries, measured), told, table)
+    return Figure(title, _drawn(predicted, entries, measured), description, table)
 
 
 def _drawn(predicted: float, entries: Mapping[Cause, Estimate], measured: float) -> str:
-    amounts = [of.value for of in entries.values()]
+    amounts = [entry.value for entry in entries.values()]
     levels = list(accumulate(amounts, initial=predicted))
     low, high = (
         [None if end is None else at + end for end, at in zip(ends, levels, strict=False)]
-        for ends in ([of.low for of in entries.values()], [of.high for of in entries.values()])
+        for ends in zip(*((entry.low, entry.high) for entry in entries.values()), strict=True)
     )
     floor, top = _limits([value for value in (*levels, *low, *high) if value is not None])
     names = ["predicted", *map(str, entries), "measured"]
@@ -85,7 +90,7 @@ def _drawn(predicted: float, entries: Mapping[Cause, Estimate], measured: float)
     ends = [None, *low, None], [None, *high, None]
     series = []
     for source, name in _BARS.items():
-        ys = [width if of == source else None for width, of in zip(widths, sources, strict=True)]
+        ys = [width if own == source else None for width, own in zip(widths, sources, strict=True)]
         if source in sources:
             series.append(Series(name, source, names, ys, *ends, "rows", begins))
     from_0 = "" if floor == 0 else ", not from 0 on"
@@ -94,7 +99,7 @@ def _drawn(predicted: float, entries: Mapping[Cause, Estimate], measured: float)
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:
-    """From 0, unless that would make what differs too small to see."""
+    """Return limits from 0 on, unless that would make what differs too small to see."""
     low, high = min(values), max(values)
     room = _ROOM * (high - low or high)
     return (max(0.0, low - room) if low > (high - low) else 0.0), high + room

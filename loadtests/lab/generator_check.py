@@ -12,7 +12,7 @@ beyond the limit are refused.
 import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, repeat
+from itertools import accumulate, repeat, takewhile
 from math import inf
 from random import Random
 from statistics import fmean
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from loadtests.generation.rows import Row
 from loadtests.generation.rules import RULES, Facts
 from loadtests.generation.schedule import Request, arrivals
-from loadtests.lab.content import Section, Table, told_s
+from loadtests.lab.content import Section, Table, format_time
 from loadtests.lab.experiment import Run
 from loadtests.lab.repeated import unused_name
 from loadtests.lab.results import Line, Results
@@ -32,7 +32,7 @@ from loadtests.servers.null import null_server
 
 CHECK = "generator"
 RATES_PER_S = (50.0, 100.0, 200.0, 400.0, 800.0)
-EACH_S, QUICK_EACH_S = 3.0, 0.6
+EACH_S, QUICK_EACH_S = 3.0, 0.6  # of each rate
 ALONE, QUICK_ALONE = 400, 100  # requests of the independent client, before and after
 PAUSE_S = 0.005  # of the independent client, on average; a server that is awake answers sooner
 WARM_UP_S = 0.5  # at the first rate, which do not count
@@ -45,7 +45,7 @@ _LONGEST_ANSWER = 65536
 
 @dataclass(frozen=True, slots=True)
 class CheckLine(Line):
-    """The generator at one rate, beside an independent client. run: of the generator's requests."""
+    """Compares the generator at a rate with an independent client. run: of its requests."""
 
     run: str
     rate_per_s: float
@@ -57,12 +57,12 @@ class CheckLine(Line):
 
     @property
     def error_s(self) -> float:
-        """What the generator adds to a mean response time."""
+        """Return what the generator adds to a mean response time, in s."""
         return self.mean_s - self.alone_mean_s
 
     @property
     def tail_error_s(self) -> float:
-        """What it adds to the 99th percentile."""
+        """Return what it adds to the 99th percentile, in s."""
         return self.p99_s - self.alone_p99_s
 
 
@@ -73,12 +73,11 @@ def check(run: Run) -> None:
     """
     run.say("measuring the load generator's own error")
     name, random = unused_name(run.results, CHECK), run.random(CHECK)
-    each_s, alone = run.choose(QUICK_EACH_S, EACH_S), run.choose(QUICK_ALONE, ALONE)
+    length_s, alone = run.choose(QUICK_EACH_S, EACH_S), run.choose(QUICK_ALONE, ALONE)
     warm_up_s = poisson_times(RATES_PER_S[0], random, until_s=WARM_UP_S)
-    parts_s = [poisson_times(rate, random, until_s=each_s) or [0.0] for rate in RATES_PER_S]
-    begins_s = [WARM_UP_S + n * each_s for n in range(len(parts_s))]
+    parts_s = [poisson_times(rate, random, until_s=length_s) or [0.0] for rate in RATES_PER_S]
     times_s = warm_up_s + [
-        begin_s + at_s for begin_s, part_s in zip(begins_s, parts_s, strict=True) for at_s in part_s
+        WARM_UP_S + n * length_s + at_s for n, part_s in enumerate(parts_s) for at_s in part_s
     ]
     with null_server(run.log) as server:
         alone_s = asked_alone(server.url, alone, random)
@@ -90,12 +89,12 @@ def check(run: Run) -> None:
     with run.results.more(CHECK, CheckLine) as table:
         for n, rate_per_s in enumerate(RATES_PER_S):
             table.add(_line(name, rate_per_s, in_order[ends[n] : ends[n + 1]], alone_s))
-    for told in would_be_rejected(record.facts(), is_shared=run.options.shared):
-        run.say(told)
+    for sentence in would_be_rejected(record.facts(), is_shared=run.options.shared):
+        run.say(sentence)
 
 
 def would_be_rejected(facts: Facts, *, is_shared: bool) -> Iterator[str]:
-    """What the rules would say of runs on this machine now, with what can be done."""
+    """Yield what the rules would say of runs on this machine now, with what can be done."""
     limits, lag_s = {rule.name: rule.limit for rule in RULES}, facts.lag_mean_s or 0.0
     foreign = 100 * (facts.foreign_cpu or 0.0)
     if foreign > limits["foreign_cpu"]:
@@ -108,18 +107,18 @@ def would_be_rejected(facts: Facts, *, is_shared: bool) -> Iterator[str]:
     count = "count only" if is_shared else "are rejected unless"
     yield (
         f"Requests are sent {1000 * lag_s:.2f} ms late on average here, so runs of questions that "
-        f"take less than {told_s(shortest_s)} {count} with --shared."
+        f"take less than {format_time(shortest_s)} {count} with --shared."
     )
 
 
 def _line(name: str, rate: float, rows: Sequence[Row], alone_s: Sequence[float]) -> CheckLine:
     times_s = [row.open_response_s for row in rows]
-    values = [value for of in (times_s, alone_s) for value in (fmean(of), quantile(of, TAIL))]
-    return CheckLine(name, rate, len(rows), *values)
+    own, other = ((fmean(values), quantile(values, TAIL)) for values in (times_s, alone_s))
+    return CheckLine(name, rate, len(rows), *own, *other)
 
 
 def asked_alone(url: str, count: int, random: Random) -> list[float]:
-    """Response times of an independent client, which asks `count` times, with pauses."""
+    """Return response times (s) of an independent client, which asks `count` times, with pauses."""
     address = urlsplit(url)
     request = f"GET / HTTP/1.1\r\nHost: {address.netloc}\r\nConnection: close\r\n\r\n".encode()
     times_s = []
@@ -135,33 +134,28 @@ def asked_alone(url: str, count: int, random: Random) -> list[float]:
 
 
 def last_check(results: Results) -> list[CheckLine]:
-    """The lines of the last check, by rate; none if there was no check."""
+    """Return the lines of the last check, by rate; none if there was no check."""
     lines = results.lines_if_any(CHECK, CheckLine)
     return [line for line in lines if line.run == lines[-1].run]
 
 
 def limit_per_s(lines: Sequence[CheckLine]) -> float:
-    """The highest rate up to which the mean error grows by no more than MOST_GROWTH_S.
+    """Return the highest rate up to which the mean error grows by no more than MOST_GROWTH_S.
 
-    Infinite without a check.
+    It is infinite without a check.
     """
     if not lines:
         return inf
-    carried = lines[0].rate_per_s
-    for line in lines[1:]:
-        if line.error_s - lines[0].error_s > MOST_GROWTH_S:
-            break
-        carried = line.rate_per_s
-    return carried
+    first_s = lines[0].error_s
+    carried = takewhile(lambda line: line.error_s - first_s <= MOST_GROWTH_S, lines)
+    return max(line.rate_per_s for line in carried)
 
 
-def own_error_told(lines: Sequence[CheckLine]) -> str:
-    """A sentence on the generator's own error, up to its limit."""
+def describe_own_error(lines: Sequence[CheckLine]) -> str:
+    """Return a sentence on the generator's own error, up to its limit."""
     carried = [line for line in lines if line.rate_per_s <= limit_per_s(lines)]
-    mean_ms, tail_ms = (
-        1000 * max(0.0, *errors_s)
-        for errors_s in zip(*((one.error_s, one.tail_error_s) for one in carried), strict=True)
-    )
+    mean_ms = 1000 * max(0.0, *(line.error_s for line in carried))
+    tail_ms = 1000 * max(0.0, *(line.tail_error_s for line in carried))
     return (
         f"The load generator itself adds at most {mean_ms:.2f} ms to a mean response time and "
         f"{tail_ms:.2f} ms to a 99th percentile, up to its limit of {limit_per_s(lines):g} "
@@ -171,10 +165,10 @@ def own_error_told(lines: Sequence[CheckLine]) -> str:
 
 
 def generator_section(results: Results) -> Section | None:
-    """What the last check says; None if there was none."""
+    """Return what the last check says; None if there was none."""
     if not (lines := last_check(results)):
         return None
-    table = Table.of(
+    table = Table.from_items(
         "The load generator's own error",
         lines,
         [
@@ -186,4 +180,4 @@ def generator_section(results: Results) -> Section | None:
             ("Adds to the 99th percentile / ms", lambda line: 1000 * line.tail_error_s),
         ],
     )
-    return Section("The load generator", [own_error_told(lines)], [table])
+    return Section("The load generator", [describe_own_error(lines)], [table])

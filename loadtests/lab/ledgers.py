@@ -23,7 +23,7 @@ OTHER_SEED = 7919  # makes the flights to be added differ from those of the chai
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Chains and flights for runs."""
+    """Holds chains and flights for runs."""
 
     chains: Mapping[int, Chain | None]  # by number of full blocks; None for an empty ledger
     questions: Questions  # about flights of the shortest chain
@@ -59,7 +59,7 @@ def _others(run: Run, count: int) -> list[Flight]:
 def fresh_service(
     run: Run, chain: Chain | None, name: str, settings: Mapping[str, object] | None = None
 ) -> AbstractContextManager[Service]:
-    """A service on a fresh copy of a chain, ready to answer and to mine."""
+    """Run a service on a fresh copy of a chain, ready to answer and to mine."""
     return copy_served(chain, run.scratch / "fresh" / name, run.log, settings)
 
 
@@ -68,7 +68,7 @@ ONLY_HTTP = ("serve", "--only-http")
 
 @dataclass(frozen=True, slots=True)
 class TwoChains:
-    """Two chains of the same flights."""
+    """Holds two chains of the same flights."""
 
     blocks: int  # of FLIGHTS_PER_BLOCK flights each
     ours: Chain  # has an empty first block besides
@@ -77,7 +77,7 @@ class TwoChains:
 
     @property
     def flights(self) -> int:
-        """The number of flights in each chain."""
+        """Return the number of flights in each chain."""
         return self.blocks * FLIGHTS_PER_BLOCK
 
     def scanned(self, log: Path, run_blocks: int) -> AbstractContextManager[Service]:
@@ -97,5 +97,5 @@ def two_chains(run: Run, blocks: int) -> TwoChains:
     with running(ours.folder, run.log, ONLY_HTTP, settings={"workers": 1}) as service:
         run.say("writing the same blocks in the study's way")
         write_chain(folder, all_blocks(service))
-        asked = drawn(sample(service, FEW_BLOCKS), 1, run.options.seed)
-    return TwoChains(blocks, ours, folder, {kind: one for kind, (one,) in asked.items()})
+        questions = drawn(sample(service, FEW_BLOCKS), 1, run.options.seed)
+    return TwoChains(blocks, ours, folder, {kind: only for kind, (only,) in questions.items()})

@@ -41,14 +41,14 @@ Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class DemandFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The demand of a class at a station."""
+    """Holds the demand of a class at a station."""
 
     visits: float | None = None
     service_time_s: float | None = None
     demand_s: float | None = None
 
     def total_s(self, where: str) -> float:
-        """D, of one of the two forms. Raises ValueError."""
+        """Return D in s, from one of the two forms. Raises ValueError."""
         if self.demand_s is not None:
             if (self.visits, self.service_time_s) != (None, None):
                 raise ValueError(f"{where} has demand_s and visits or service_time_s; write one")
@@ -59,7 +59,7 @@ class DemandFields(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StationFields(msgspec.Struct, forbid_unknown_fields=True):
-    """A station without its demands."""
+    """Holds a station without its demands."""
 
     name: Name
     kind: Literal["queue", "delay"] = "queue"
@@ -67,18 +67,18 @@ class StationFields(msgspec.Struct, forbid_unknown_fields=True):
     rates: tuple[float, ...] | None = None
 
     def all_rates(self, where: str) -> Rates:
-        """The rates of the station, None of a delay. Raises ValueError."""
+        """Return the rates of the station, None of a delay. Raises ValueError."""
         given = [name for name in ("servers", "rates") if getattr(self, name) is not None]
         if len(given) > (self.kind == "queue"):
-            told = f"{where} has {' and '.join(given)}; a queue has one of them, a delay none"
-            raise ValueError(told)
+            fields = " and ".join(given)
+            raise ValueError(f"{where} has {fields}; a queue has one of them, a delay none")
         if self.kind == "delay":
             return None
         return self.rates or networks.of_servers(1 if self.servers is None else self.servers)
 
 
 class ClassFields(msgspec.Struct, forbid_unknown_fields=True):
-    """A class of customers."""
+    """Holds a class of customers."""
 
     name: Name
     customers: float = 0.0
@@ -86,15 +86,15 @@ class ClassFields(msgspec.Struct, forbid_unknown_fields=True):
     rate_per_s: float = 0.0
 
     def customer_class(self) -> CustomerClass:
-        """The class. Raises ValueError."""
+        """Return the class for the models. Raises ValueError."""
         if not self.customers.is_integer():
-            told = f"must be a whole number, is {self.customers}"
-            raise ValueError(f"customers of class {self.name!r} {told}")
+            what = f"customers of class {self.name!r}"
+            raise ValueError(f"{what} must be a whole number, is {self.customers}")
         return CustomerClass(self.name, int(self.customers), self.think_time_s, self.rate_per_s)
 
 
 class FileFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The whole file; what a station may have depends on the names of the classes."""
+    """Holds the whole file; what a station may have depends on the names of the classes."""
 
     classes: list[dict[str, Any]] = []
     stations: list[dict[str, Any]] = []
@@ -112,7 +112,7 @@ CONVERTERS = {kind: partial(msgspec.convert, type=kind) for kind in DECODERS}
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network of queues."""
+    """Holds a network of queues."""
 
     title: str
     classes: tuple[CustomerClass, ...]
@@ -120,7 +120,7 @@ class Network:
 
 
 def read(path: Path) -> Network:
-    """The network that a file describes. Raises ResultsError."""
+    """Return the network that a file describes. Raises ResultsError."""
     try:
         text = path.read_text(encoding="utf-8")
         content = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
@@ -133,7 +133,7 @@ def read(path: Path) -> Network:
 
 
 def network_from(content: object) -> Network:
-    """The network that parsed content describes. Raises ValueError."""
+    """Return the network that parsed content describes. Raises ValueError."""
     top = _described(FileFields, content, "the file")
     for what in ("classes", "stations"):
         if not getattr(top, what):
@@ -143,8 +143,8 @@ def network_from(content: object) -> Network:
     ]
     names = _different("classes", [group.name for group in groups])
     if taken := {*names} & {*StationFields.__struct_fields__, *DemandFields.__struct_fields__}:
-        told = f"a class is called {min(taken)!r}, which is a field of a station; rename it"
-        raise ValueError(told)
+        name = min(taken)
+        raise ValueError(f"a class is called {name!r}, which is a field of a station; rename it")
     stations = tuple(_station(table, names) for table in top.stations)
     _different("stations", [station.name for station in stations])
     return Network(top.title, tuple(group.customer_class() for group in groups), stations)
@@ -168,14 +168,14 @@ _WORDS = {
 def _described(
     kind: type[Described], content: object, where: str, more: Sequence[str] = ()
 ) -> Described:
-    """`content` as this kind. more: other fields that it may have, for the message."""
+    """Return `content` as this kind. more: other fields that it may have, for the message."""
     try:
-        found: Described = CONVERTERS[kind](content)
+        fields: Described = CONVERTERS[kind](content)
     except msgspec.ValidationError as problem:
         known = ", ".join([*kind.__struct_fields__, *more])
-        told = re.sub(r"`[^`]+`|\w+", lambda word: _WORDS.get(word[0], word[0]), str(problem))
-        raise ValueError(f"{where}: {told}; it may have {known}") from None
-    return found
+        why = re.sub(r"`[^`]+`|\w+", lambda word: _WORDS.get(word[0], word[0]), str(problem))
+        raise ValueError(f"{where}: {why}; it may have {known}") from None
+    return fields
 
 
 def _different(what: str, names: Sequence[str]) -> Sequence[str]:
@@ -188,27 +188,22 @@ def _station(table: Mapping[str, Any], names: Sequence[str]) -> ServiceStation:
     where = f"station {table.get('name', '')!r}"
     own = {field: value for field, value in table.items() if field not in names}
     if len(names) == 1 and names[0] not in table:  # the only class's demand is the station's own
-        of_only = {
-            field: own.pop(field) for field in DemandFields.__struct_fields__ if field in own
-        }
-        table = {names[0]: of_only}
+        known = DemandFields.__struct_fields__
+        table = {names[0]: {field: own.pop(field) for field in known if field in own}}
     fields = _described(StationFields, own, where, names)
-    demands_s = [
-        _described(DemandFields, table[name], f"{name!r} at {where}").total_s(
-            f"{name!r} at {where}"
-        )
-        if name in table
-        else 0.0
-        for name in names
-    ]
-    return ServiceStation(fields.name, tuple(demands_s), fields.all_rates(where))
+    demands_s = tuple(_demand_s(table, name, f"{name!r} at {where}") for name in names)
+    return ServiceStation(fields.name, demands_s, fields.all_rates(where))
+
+
+def _demand_s(table: Mapping[str, Any], name: str, where: str) -> float:
+    return _described(DemandFields, table[name], where).total_s(where) if name in table else 0.0
 
 
 # --- the means -----------------------------------------------------------------------------------
 
 
 def solve(path: Path) -> tuple[Network, tuple[ClassMeans, ...]]:
-    """The network of a file and its means. Raises ResultsError."""
+    """Return the network of a file and its means. Raises ResultsError."""
     network = read(path)
     try:
         return network, networks.solve(network.classes, network.stations)
@@ -217,18 +212,21 @@ def solve(path: Path) -> tuple[Network, tuple[ClassMeans, ...]]:
 
 
 def as_json(network: Network, means: Sequence[ClassMeans]) -> str:
-    """The means as JSON."""
+    """Return the means as JSON."""
     content = {"title": network.title, "classes": [asdict(group) for group in means]}
     return json.dumps(content, indent=2, ensure_ascii=False)
 
 
 def as_text(network: Network, means: Sequence[ClassMeans]) -> str:
-    """The means as tables of text: classes, then each at each station, then the stations."""
+    """Return the means as tables of text: classes, then each at each station, then the stations."""
     stations = zip(network.stations, zip(*(group.at for group in means), strict=True), strict=True)
     tables: Sequence[tuple[Sequence[str], list[Sequence[str | float]]]] = (
         (
             ("class", "X, 1/s", "R, s", "customers"),
-            [(of.name, of.throughput_per_s, of.response_time_s, of.customers) for of in means],
+            [
+                (group.name, group.throughput_per_s, group.response_time_s, group.customers)
+                for group in means
+            ],
         ),
         (
             ("class", "station", "R, s", "customers", "U"),
@@ -242,8 +240,8 @@ def as_text(network: Network, means: Sequence[ClassMeans]) -> str:
         (
             ("station", "customers", "U"),
             [
-                (of.name, sum(at.customers for at in there), sum(at.utilisation for at in there))
-                for of, there in stations
+                (own.name, sum(at.customers for at in there), sum(at.utilisation for at in there))
+                for own, there in stations
             ],
         ),
     )

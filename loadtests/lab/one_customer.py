@@ -27,14 +27,14 @@ from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results, TableWriter
 from loadtests.machine import moment
 from loadtests.processes import ProgramFailed, Site, exchanged
-from loadtests.servers.timing import SERVER_TIMING, entries, told
+from loadtests.servers.timing import SERVER_TIMING, entries, reported
 
 PARTS = "parts"
 
 
 @dataclass(frozen=True, slots=True)
 class PartLine(Line):
-    """An entry of the Server-Timing of an answer."""
+    """Is a line about an entry of the Server-Timing of an answer."""
 
     run: str
     index: int
@@ -45,7 +45,7 @@ class PartLine(Line):
 
 @contextmanager
 def one_customer(results: Results) -> Iterator["Customer"]:
-    """A customer whose requests are written to `results`. Only one may be open at a time."""
+    """Open a customer whose requests are written to `results`, only one at a time."""
     with (
         closing(RowFile(results.folder / REQUESTS)) as rows,
         results.more(PARTS, PartLine) as parts,
@@ -105,14 +105,13 @@ class Customer:
             sent_s = time.monotonic() - start_s
             status, headers = _answer(server.url, request.path)
             done_s = time.monotonic() - start_s
-            said, index = told(headers), closed_index(0, number)
-            began_s = None if said.start_s is None else said.start_s - start_s
-            times_s = sent_s, sent_s, began_s, done_s, said.service_s
-            row = Row(run, index, request.kind, *times_s, status, said.worker)
+            server, index = reported(headers), closed_index(0, number)
+            began_s = None if server.start_s is None else server.start_s - start_s
+            times_s = sent_s, sent_s, began_s, done_s, server.service_s
+            row = Row(run, index, request.kind, *times_s, status, server.worker)
             self._rows.write([row])
             for entry in entries(headers.get(SERVER_TIMING.lower(), "")):
-                timed = entry.name, entry.duration_s, entry.description
-                self._parts.add(PartLine(run, index, *timed))
+                self._parts.add(PartLine(run, index, *entry))
             yield row
 
 
@@ -131,50 +130,51 @@ def _answer(url: str, path: str) -> tuple[int, Mapping[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request that counts. said: the entries of its Server-Timing, by name."""
+class Answered:
+    """Holds a request that counts. entries: those of its Server-Timing, by name."""
 
     row: Row
-    said: Mapping[str, PartLine]
+    entries: Mapping[str, PartLine]
 
     def duration_s(self, name: str) -> float:
-        """Seconds of the entry `name`; 0 if there is none."""
-        found = self.said.get(name)
-        return (found.duration_s or 0.0) if found else 0.0
+        """Return the seconds of the entry `name`; 0 if there is none."""
+        entry = self.entries.get(name)
+        return (entry.duration_s or 0.0) if entry else 0.0
 
     def count(self, name: str, at: int = 0) -> int:
-        """Number `at` (from 0) in the description of the entry `name`; 0 if there is none."""
-        found = self.said.get(name)
-        numbers = re.findall(r"\d+", found.description) if found else []
+        """Return number `at` (from 0) in the description of the entry `name`; 0 if none."""
+        entry = self.entries.get(name)
+        numbers = re.findall(r"\d+", entry.description) if entry else []
         return int(numbers[at]) if at < len(numbers) else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A run: its requests after the warm-up, in order, and whether it counts."""
+    """Holds a run: its requests after the warm-up, in order, and whether it counts."""
 
     run: str
     is_accepted: bool
-    asked: Sequence[Asked]
+    requests: Sequence[Answered]
 
     @property
     def times_s(self) -> list[float]:
-        """The response times. They are service times, because there is only one customer."""
-        return [one.row.closed_response_s for one in self.asked]
+        """Return the response times, which are service times: there is only one customer."""
+        return [request.row.closed_response_s for request in self.requests]
 
 
 def recorded(results: Results, warm_ups: Mapping[str, int]) -> dict[str, Recorded]:
-    """The completed runs among those in `warm_ups`, each with its rows after the warm-up.
+    """Return the completed runs among those in `warm_ups`, with their rows after the warm-up.
 
     warm_ups: id of a run -> number of its first rows that do not count.
     """
     rows, accepted = rows_by_run(results), accepted_by_run(results)
-    said = defaultdict[tuple[str, int], dict[str, PartLine]](dict)
+    parts = defaultdict[tuple[str, int], dict[str, PartLine]](dict)
     for line in results.lines_if_any(PARTS, PartLine):
-        said[line.run, line.index][line.name] = line
-    found = {}
+        parts[line.run, line.index][line.name] = line
+    runs = {}
     for run, warm_up in warm_ups.items():
-        asked = [Asked(row, said[run, row.index]) for row in rows[run][warm_up:] if row.succeeded]
-        if asked and run in accepted:
-            found[run] = Recorded(run, accepted[run], asked)
-    return found
+        counted = [row for row in rows[run][warm_up:] if row.succeeded]
+        if counted and run in accepted:
+            requests = [Answered(row, parts[run, row.index]) for row in counted]
+            runs[run] = Recorded(run, accepted[run], requests)
+    return runs

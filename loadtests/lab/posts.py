@@ -17,22 +17,22 @@ BUSY_CLIENT = 0.7  # cores; above this the program that posts is near its own li
 
 @dataclass(frozen=True, slots=True)
 class PostsLine(Line):
-    """A line about a run of posts."""
+    """Is a line about a run of posts."""
 
     run: str
     mode: str
     threads: int
-    until_s: float  # when it was told to end, since its first request
+    until_s: float  # when it was made to end, since its first request
 
 
-Told = TypeVar("Told", bound=PostsLine)
+RunLine = TypeVar("RunLine", bound=PostsLine)
 
 
 @dataclass(frozen=True)
-class Posts(Generic[Told]):
-    """A run, all its rows, and the window and samples of the time while all threads post."""
+class Posts(Generic[RunLine]):
+    """Holds a run, all its rows, and the window and samples of the time while all threads post."""
 
-    line: Told
+    line: RunLine
     rows: Sequence[Row]
     window: Window
     samples: Sequence[Sample]
@@ -40,34 +40,36 @@ class Posts(Generic[Told]):
 
     @cached_property
     def kept(self) -> list[Row]:
-        """Good answers that promise what their mode says: in commit mode, only mined flights."""
+        """Return good answers that promise what their mode says: in commit mode, mined flights."""
         is_commit = self.line.mode == "commit"
         return [row for row in self.window.rows if row.status == MINED or not is_commit]
 
 
 @dataclass(frozen=True)
-class Posted(Repeated[Posts[Told]], Generic[Told]):
-    """All runs of one load."""
+class Posted(Repeated[Posts[RunLine]], Generic[RunLine]):
+    """Holds all runs of a load."""
 
     @property
-    def line(self) -> Told:
-        """The line of one of the runs, which has the load."""
+    def line(self) -> RunLine:
+        """Return the line of one of the runs, which has the load."""
         return self.runs[0].line
 
     @cached_property
     def kept_per_s(self) -> Estimate:
-        """The rate of answers that promise what their mode says."""
-        return self.over(lambda one: len(one.kept) / (one.window.end_s - one.window.start_s))
+        """Return the rate of answers that promise what their mode says."""
+        return self.over(lambda run: len(run.kept) / (run.window.end_s - run.window.start_s))
 
     @cached_property
     def latencies_s(self) -> list[float]:
-        """The times of these answers in all runs."""
-        return [row.closed_response_s for one in self.runs for row in one.kept]
+        """Return the times in s of these answers in all runs."""
+        return [row.closed_response_s for run in self.runs for row in run.kept]
 
 
-def posts(results: Results, table: str, kind: type[Told]) -> tuple[list[Posts[Told]], list[str]]:
-    """The runs that the table has lines of, and a sentence about each that has no figures."""
-    samples, found, unfinished = samples_by_run(results), list[Posts[Told]](), []
+def posts(
+    results: Results, table: str, kind: type[RunLine]
+) -> tuple[list[Posts[RunLine]], list[str]]:
+    """Return the runs that the table has lines of, and a sentence about each without figures."""
+    samples, runs, unfinished = samples_by_run(results), list[Posts[RunLine]](), []
     for line, rows, is_accepted in recorded_runs(results, table, kind):
         try:
             window = busy_window(rows, line.until_s)
@@ -75,6 +77,8 @@ def posts(results: Results, table: str, kind: type[Told]) -> tuple[list[Posts[To
             unfinished.append(f"Run {line.run} has no figures: {problem}.")
         else:
             start_s, end_s = window.start_s, window.end_s + 1
-            during = [one for one in samples.get(line.run, ()) if start_s < one.at_s <= end_s]
-            found.append(Posts(line, rows, window, during, is_accepted))
-    return found, unfinished
+            during = [
+                sample for sample in samples.get(line.run, ()) if start_s < sample.at_s <= end_s
+            ]
+            runs.append(Posts(line, rows, window, during, is_accepted))
+    return runs, unfinished

@@ -1,4 +1,4 @@
-"""The numbers that the studies printed, unchanged, in their units.
+"""Holds the numbers that the studies printed, unchanged, in their units.
 
 Those that are wrong are listed in docs/explanation/studies.md.
 
@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 
 class ServiceTime(NamedTuple):
-    """Mean (s) and variance (s²) of a request's service time, one customer at a time."""
+    """Holds mean (s) and variance (s²) of a service time, one customer at a time."""
 
     mean_s: float
     variance_s2: float
 
     @property
     def variation(self) -> float:
-        """The coefficient of variation."""
+        """Return the coefficient of variation."""
         return float(self.variance_s2**0.5 / self.mean_s)
 
 
@@ -38,7 +38,7 @@ UNROUNDED = ServiceTime(40.499375, 1.38635369655895)
 
 
 class OpenWorkload(NamedTuple):
-    """A row of the table of open workloads. None: not printed."""
+    """Holds a row of the table of open workloads. None: not printed."""
 
     fraction: float  # utilisation
     fcfs_s: float  # predicted mean response time; so is the next
@@ -60,7 +60,7 @@ OPEN_RUN_S, OPEN_RUNS = 1800.0, 15  # of each open workload; they began empty
 
 
 class NetworkStation(NamedTuple):
-    """A station of the queueing network (figure 7). service_s: time of one visit."""
+    """Holds a station of the queueing network (figure 7). service_s: time of one visit."""
 
     name: str
     visits: int
@@ -113,7 +113,7 @@ throughput in 1/s, response time in s, mean customers at CPU, DISK and DELAY."""
 
 
 class Repeated(NamedTuple):
-    """Times of 100,000 repetitions in one process: `real` of `time`."""
+    """Holds the times of 100,000 repetitions in one process: `real` of `time`."""
 
     python_s: float
     go_s: float
@@ -140,7 +140,7 @@ BULK_THREADS = (100, 1000)  # in the modes async, sync and commit; no throughput
 
 
 class Mixed(NamedTuple):
-    """How it was measured."""
+    """Says how study 003 measured."""
 
     customers: tuple[int, int]  # lowest and highest number
     books: tuple[int, ...]  # in the store
@@ -158,7 +158,7 @@ MIXED_RPC_TIMES_SLOWER = 10.0  # than local calls, "more than ten-fold"; the fig
 
 
 class ItineraryTimes(NamedTuple):
-    """A row of table 1: mean response times of one client, in ms."""
+    """Holds a row of table 1: mean response times of one client, in ms."""
 
     begin_ms: float
     query_ms: float
@@ -168,12 +168,12 @@ class ItineraryTimes(NamedTuple):
 
     @property
     def requests_ms(self) -> float:
-        """The nine requests of a transaction."""
+        """Return the time in ms of the nine requests of a transaction."""
         return self.begin_ms + 4 * self.query_ms + 3 * self.reserve_ms + self.commit_ms
 
     @property
     def between(self) -> float:
-        """The share of a transaction that its requests do not take."""
+        """Return the share of a transaction that its requests do not take."""
         return (self.transaction_ms - self.requests_ms) / self.transaction_ms
 
 

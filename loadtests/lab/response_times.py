@@ -1,4 +1,4 @@
-"""Percentiles with intervals, distribution and course over time of response times, and thresholds.
+"""Shows response times as percentiles, distribution and course over time, and tests thresholds.
 
 A group has runs of the same load. A percentile is that of all their requests together. Its interval
 comes from how much the percentiles of sections differ from it, with Student's t: sections are runs,
@@ -44,7 +44,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Times:
-    """Response times of a run. starts_s, responses_s: of the requests that succeeded, by start.
+    """Holds response times of a run. starts_s, responses_s: of requests that succeeded, by start.
 
     quantiles: (share, seconds) of a run that is only summed up, which has no starts and responses.
     """
@@ -58,7 +58,7 @@ class Times:
     quantiles: Sequence[tuple[float, float]] = ()
 
     def quantile_s(self, share: float) -> float | None:
-        """The time that this share of the requests does not exceed.
+        """Return the time in s that this share of the requests does not exceed.
 
         None if that is only summed up, and neither this share nor others close around it are known.
         """
@@ -73,46 +73,46 @@ class Times:
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of the same load. name: for people and in metrics."""
+    """Holds runs of the same load. name: for people and in metrics."""
 
     name: str
     runs: Sequence[Times]
 
     def percentile_s(self, share: float) -> Estimate | None:
-        """The percentile with its interval, if it has one; None if a run does not tell it."""
-        told_s = [run.quantile_s(share) for run in self.runs]
-        each_s = [value_s for value_s in told_s if value_s is not None]
-        if len(each_s) < len(told_s):
+        """Return the percentile with any interval; None if a run does not have it."""
+        values_s = [run.quantile_s(share) for run in self.runs]
+        known_s = [value_s for value_s in values_s if value_s is not None]
+        if len(known_s) < len(values_s):
             return None
         if not all(len(run.responses_s) for run in self.runs):
-            return estimate(each_s) if len(each_s) >= LEAST_RUNS else Estimate(fmean(each_s))
+            return estimate(known_s) if len(known_s) >= LEAST_RUNS else Estimate(fmean(known_s))
         together_s = _quantile_s(np.concatenate([run.responses_s for run in self.runs]), share)
-        if len(each_s) < LEAST_RUNS:
+        if len(known_s) < LEAST_RUNS:
             parts = (
                 part for run in self.runs for part in np.array_split(run.responses_s, SECTIONS)
             )
-            each_s = [_quantile_s(part, share) for part in parts if len(part)]
-        if (count := len(each_s)) < 2:
+            known_s = [_quantile_s(part, share) for part in parts if len(part)]
+        if (count := len(known_s)) < 2:
             return Estimate(together_s)
-        deviations = sum((value_s - together_s) ** 2 for value_s in each_s)
+        deviations = sum((value_s - together_s) ** 2 for value_s in known_s)
         t = student_t.quantile((1 + CONFIDENCE) / 2, count - 1)
         half_s = t * sqrt(deviations / (count * (count - 1)))
         return Estimate(together_s, max(0.0, together_s - half_s), together_s + half_s, count)
 
     @property
     def mean_s(self) -> Estimate:
-        """The mean over runs, with an interval from two on."""
+        """Return the mean over runs, with an interval from two on."""
         return estimate([run.mean_s for run in self.runs])
 
     @property
     def failed(self) -> float:
-        """The share of requests that failed."""
+        """Return the share of requests that failed."""
         return sum(run.failed for run in self.runs) / sum(run.requests for run in self.runs)
 
     @property
     def rate_per_s(self) -> float:
-        """Answered requests a second, the mean over runs."""
-        return float(np.mean([(run.requests - run.failed) / run.duration_s for run in self.runs]))
+        """Return the answered requests a second, the mean over runs."""
+        return fmean((run.requests - run.failed) / run.duration_s for run in self.runs)
 
 
 def _quantile_s(values_s: Values, share: float) -> float:
@@ -123,7 +123,7 @@ def _quantile_s(values_s: Values, share: float) -> float:
 
 
 def check_threshold(text: str) -> str:
-    """`text`, if it is a threshold. Raises ResultsError."""
+    """Return `text`, if it is a threshold. Raises ResultsError."""
     match = _THRESHOLD.fullmatch(text)
     kind = "time" if match and match[1] not in {"failed", "rate"} else match and match[1]
     units = {"time": {*_UNITS}, "failed": {"%"}, "rate": {"/s"}}
@@ -136,7 +136,7 @@ def check_threshold(text: str) -> str:
 
 
 def broken(thresholds: Sequence[str], groups: Sequence[Group]) -> Iterator[str]:
-    """A sentence for each threshold and group of which it is true, or cannot be told."""
+    """Yield a sentence for each threshold and group of which it is true, or not known."""
     for text in thresholds:
         match = _THRESHOLD.fullmatch(check_threshold(text))
         assert match is not None
@@ -157,15 +157,15 @@ def _value(group: Group, name: str) -> float | None:
         return group.rate_per_s
     if name == "mean":
         return group.mean_s.value
-    found = group.percentile_s(1.0 if name == "max" else float(name[1:]) / 100)
-    return found.value if found else None
+    percentile_s = group.percentile_s(1.0 if name == "max" else float(name[1:]) / 100)
+    return percentile_s.value if percentile_s else None
 
 
 # --- in a report ---------------------------------------------------------------------------------
 
 
 def section(groups: Sequence[Group]) -> Section:
-    """The percentiles of all groups, and figures of those with the most requests."""
+    """Return the percentiles of all groups, and figures of those with the most requests."""
     rows: list[list[Cell]] = [
         [
             group.name,
@@ -202,12 +202,12 @@ _NOTE = (
 
 
 def metrics(groups: Sequence[Group]) -> Iterator[Metric]:
-    """The percentiles of each group."""
+    """Yield the percentiles of each group."""
     for group in groups:
         for share in SHARES:
             name = f"response_time_p{100 * share:g}[{group.name}]"
-            if found := group.percentile_s(share):
-                yield found.metric(name, "s")
+            if percentile_s := group.percentile_s(share):
+                yield percentile_s.metric(name, "s")
 
 
 def _distribution(groups: Sequence[Group]) -> Figure:
@@ -253,7 +253,7 @@ def _means_over_time(group: Group) -> list[float | None]:
 
 
 def groups_of(results: Results) -> list[Group]:
-    """The accepted open and closed runs of a folder, by their names without the number."""
+    """Return the accepted open and closed runs of a folder, by their names without the number."""
     rows, times_by_group = rows_by_run(results), dict[str, list[Times]]()
     for line in results.rows_if_any(RUNS.removesuffix(".csv")):
         run = line["run"]
@@ -265,12 +265,12 @@ def groups_of(results: Results) -> list[Group]:
 
 
 def is_of_load(line: Mapping[str, str]) -> bool:
-    """Whether this line of runs.csv is of an open or closed run, whose response times matter."""
+    """Return whether a line of runs.csv is of an open or closed run."""
     return line.get("workload") in {"open", "closed"}
 
 
 def times_of(rows: Sequence[Row], *, is_open: bool) -> Times | None:
-    """The response times of a run by its rows; None if no request succeeded."""
+    """Return the response times of a run by its rows; None if no request succeeded."""
     good = sorted((row for row in rows if row.succeeded), key=lambda row: row.intended_s)
     if not good:
         return None

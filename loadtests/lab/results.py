@@ -1,4 +1,4 @@
-"""The folder of results of a run: a manifest, tables as CSV, and the files made from them.
+"""Reads and writes the folder of results of a run: a manifest, tables, and files made from them.
 
 manifest.json   experiment, mode, K, seed, versions, machine, times, and whether it is complete
 *.csv           tables and raw rows, written line by line while they are measured
@@ -27,11 +27,11 @@ _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=+,-]{0,119}", re.ASCII)
 
 
 class ResultsError(Exception):
-    """A folder is not one of results, or lacks a table; the message names it."""
+    """Says that a folder is not one of results, or lacks a table; the message names it."""
 
 
 class Results:
-    """A folder of results, to be written or read."""
+    """Reads and writes a folder of results."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -54,30 +54,30 @@ class Results:
             yield TableWriter(stream, names)
 
     def has(self, name: str) -> bool:
-        """Whether there is a table `name`."""
+        """Return whether there is a table `name`."""
         return self._path(name).exists()
 
     def rows(self, name: str) -> list[dict[str, str]]:
-        """The rows of a table; every cell is text, "" if it is empty.
+        """Return the rows of a table; every cell is text, "" if it is empty.
 
         A torn last line is left out. Raises ResultsError if there is no such table.
         """
         return list(csv.DictReader(self._table(name)))
 
     def rows_if_any(self, name: str) -> list[dict[str, str]]:
-        """The rows of a table; none if there is no such table."""
+        """Return the rows of a table; none if there is no such table."""
         return self.rows(name) if self.has(name) else []
 
     def lines(self, name: str, kind: type[OneLine]) -> list[OneLine]:
-        """The lines of a table. Raises ResultsError without it, TableError for other lines."""
+        """Return the lines of a table. Raises ResultsError without it, TableError for others."""
         return list(lines_of(kind, self._path(name), csv.reader(self._table(name))))
 
     def lines_if_any(self, name: str, kind: type[OneLine]) -> list[OneLine]:
-        """The lines of a table; none if there is no such table."""
+        """Return the lines of a table; none if there is no such table."""
         return self.lines(name, kind) if self.has(name) else []
 
     def file(self, name: str) -> Path:
-        """Where the file is that a table names. Raises ResultsError unless it is in the folder."""
+        """Return the path of a file that a table names. Raises ResultsError for others."""
         path = self.folder / name
         if not _FILE.fullmatch(name) or path.is_symlink():
             raise ResultsError(f"{self.folder} names the file {name[:80]!a}, which it lacks")
@@ -115,11 +115,11 @@ class Results:
 
     def _read(self, name: str) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
+            content: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
             raise ResultsError(f"{self.folder} is not a folder of results: no {name}") from None
         except ValueError as problem:
             raise ResultsError(f"{self.folder / name} is not JSON: {problem}") from problem
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise ResultsError(f"{self.folder / name} is not of this lab: it holds no object")
-        return found
+        return content

@@ -1,4 +1,4 @@
-"""Sentences of reports, from templates: a text file of named parts for each experiment.
+"""Makes sentences of reports from templates: a text file of named parts for each experiment.
 
 A part begins with a line `# name`, and is a Jinja template. Paragraphs are parted by blank lines,
 so that a loop gives one sentence or paragraph for each item; an empty one is left out.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from loadtests.lab.content import capital, shown, told_s
+from loadtests.lab.content import capital, format_time, shown
 from loadtests.models.estimates import TOLERANCE
 
 FOLDER = Path(__file__).parents[1] / "experiments" / "sentences"
@@ -25,7 +25,7 @@ _ENVIRONMENT.globals["tolerance"] = f"{100 * TOLERANCE:g} %"
 _ENVIRONMENT.filters |= {
     "capital": capital,
     "shown": shown,
-    "time": told_s,  # 1.2 s, or 120 ms
+    "time": format_time,  # 1.2 s, or 120 ms
     "shown_ms": lambda seconds: f"{shown(1000 * seconds)} ms",
     "ms": lambda seconds, spec=".3g": f"{1000 * seconds:{spec}} ms",
     "percent": lambda share, spec=".0f": f"{100 * share:{spec}} %",
@@ -34,10 +34,10 @@ _ENVIRONMENT.filters |= {
 
 
 class Sentences:
-    """The sentences of an experiment."""
+    """Makes the sentences of an experiment."""
 
     def __init__(self, name: str) -> None:
-        """name: of its file, without the suffix. Raises OSError."""
+        """Read the templates. name: of their file, without the suffix. Raises OSError."""
         text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
         names, parts = _PART.findall(text), _PART.split(text)[2::2]
         self.parts = {
@@ -45,17 +45,17 @@ class Sentences:
         }
 
     def __call__(self, part: str, **values: object) -> list[str]:
-        """The paragraphs of a part. Raises KeyError, and jinja2.UndefinedError for a value."""
+        """Return the paragraphs of a part. Raises KeyError, jinja2.UndefinedError for a value."""
         paragraphs = re.split(r"\n\s*\n", self.parts[part].render(values))
         return [words for text in paragraphs if (words := re.sub(r"[ \n]+", " ", text).strip(" "))]
 
     def rows(self, part: str, **values: object) -> list[list[str]]:
-        """The lines of a part as rows of a table, whose cells are parted by bars."""
+        """Return the lines of a part as rows of a table, whose cells are parted by bars."""
         lines = filter(None, self.parts[part].render(values).splitlines())
         return [line.split(" | ") for line in lines]
 
-    def one(self, part: str, **values: object) -> str:
-        """The only paragraph of a part; "" if it is empty. Raises ValueError for several."""
+    def paragraph(self, part: str, **values: object) -> str:
+        """Return the only paragraph of a part; "" if it is empty. Raises ValueError for several."""
         paragraphs = self(part, **values)
         if len(paragraphs) > 1:
             raise ValueError(f"{part} has {len(paragraphs)} paragraphs, not one")
@@ -63,6 +63,6 @@ class Sentences:
 
 
 def drawing(name: str, **values: object) -> str:
-    """An SVG element, from the template of this name. Raises OSError."""
+    """Return an SVG element, from the template of this name. Raises OSError."""
     text = (FOLDER / f"{name}.svg").read_text(encoding="utf-8")
     return _ENVIRONMENT.from_string(text).render(values).replace("\n", " ").strip()

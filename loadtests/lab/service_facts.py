@@ -20,7 +20,7 @@ Numbers = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class ServiceFacts(Line):
-    """What a service says of itself. answer_limit_bytes: memory for kept answers; 0: none is kept.
+    """Holds what a service says of itself. answer_limit_bytes: for kept answers; 0: none is kept.
 
     cores: of its machine. None: it is of a release that does not tell.
     """
@@ -32,8 +32,8 @@ class ServiceFacts(Line):
     answer_limit_bytes: float | None
 
     @classmethod
-    def of(cls, site: Site) -> Self:
-        """Ask. Raises ProgramFailed with a sentence if it is not a Flightchain."""
+    def ask(cls, site: Site) -> Self:
+        """Ask a service. Raises ProgramFailed with a sentence if it is not a Flightchain."""
         version = _version(site)
         samples, processor = _samples(site)
         cores = samples.get("flightchain_machine_cores")
@@ -46,8 +46,8 @@ class ServiceFacts(Line):
         )
 
     @property
-    def told(self) -> str:
-        """What it is, in a sentence."""
+    def description(self) -> str:
+        """Return what the service is, in a sentence."""
         workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
         on = f" on {self.processor}" if self.processor else ""
         on += f" with {self.cores} cores" if self.cores else ""
@@ -59,20 +59,20 @@ class ServiceFacts(Line):
 
 
 def numbers(site: Site) -> Numbers:
-    """The service's metrics now. Raises ProgramFailed, OSError."""
+    """Return the service's metrics now. Raises ProgramFailed, OSError."""
     return _samples(site)[0]
 
 
 def _version(site: Site) -> str:
     try:
-        found: Any = site.get("/", FACTS_WITHIN_S)
+        root: Any = site.get("/", FACTS_WITHIN_S)
     except OSError as problem:
         raise ProgramFailed(f"no service answers at {site.url}: {problem}") from problem
     except ProgramFailed as problem:
         raise _other_server(site, str(problem)) from problem
-    if not isinstance(found, dict) or found.get("service") != NAME:
+    if not isinstance(root, dict) or root.get("service") != NAME:
         raise _other_server(site, "GET / does not say so")
-    return str(found.get("version", "unknown"))
+    return str(root.get("version", "unknown"))
 
 
 def _other_server(site: Site, why: str) -> ProgramFailed:
@@ -83,8 +83,8 @@ def _other_server(site: Site, why: str) -> ProgramFailed:
 
 
 def _samples(site: Site) -> tuple[Numbers, str]:
-    """The metrics, and the name of the processor."""
-    text, found, processor = site.text("/metrics", FACTS_WITHIN_S), Numbers(), ""
+    """Return the metrics, and the name of the processor."""
+    text, metrics, processor = site.text("/metrics", FACTS_WITHIN_S), Numbers(), ""
     try:
         families = list(text_string_to_metric_families(text))
     except ValueError as problem:
@@ -92,5 +92,5 @@ def _samples(site: Site) -> tuple[Numbers, str]:
     for sample in chain.from_iterable(family.samples for family in families):
         processor = sample.labels.get("processor", processor)
         role = sample.labels.get("role")
-        found[sample.name + (f'{{role="{role}"}}' if role else "")] = sample.value
-    return found, processor
+        metrics[sample.name + (f'{{role="{role}"}}' if role else "")] = sample.value
+    return metrics, processor

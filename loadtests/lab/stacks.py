@@ -36,7 +36,7 @@ Frames = tuple[str, ...]  # of a stack, without line numbers, outermost first
 
 
 class Pattern(NamedTuple):
-    """Regular expressions for frames of an activity, from the function's name; "" is for none.
+    """Matches frames of an activity by regular expressions from the function's name; "": none.
 
     innermost: for the innermost frame alone, which is the one at work or waiting.
     """
@@ -110,31 +110,31 @@ WORK = (
 
 
 def stacks(text: str) -> Counter[Frames]:
-    """How often each stack of a file was seen. Raises ValueError for a line that is not a stack."""
-    found: Counter[Frames] = Counter()
+    """Return how often each stack of a file was seen. Raises ValueError for other lines."""
+    counts: Counter[Frames] = Counter()
     for line in filter(None, text.splitlines()):
         frames, blank, count = line.rpartition(" ")
         if not blank or not count.isdigit():
             raise ValueError(f"{line[:80]!r} is not a collapsed stack: frame;frame;… count")
         named = (_LINE_NUMBER.sub(")", frame) for frame in frames.split(";") if frame)
-        found[tuple(named)] += int(count)
-    return found
+        counts[tuple(named)] += int(count)
+    return counts
 
 
 def activity(frames: Frames, patterns: Iterable[Pattern]) -> str:
-    """The activity that a stack shows; `OTHER` if no pattern matches any of its frames."""
+    """Return the activity that a stack shows; `OTHER` if no pattern matches any of its frames."""
     for depth, frame in enumerate(reversed(frames)):
-        for one in patterns:
-            expressions = (one.frame, one.innermost) if depth == 0 else (one.frame,)
+        for pattern in patterns:
+            expressions = (pattern.frame, pattern.innermost) if depth == 0 else (pattern.frame,)
             if any(re.match(expression, frame) for expression in filter(None, expressions)):
-                return one.activity
+                return pattern.activity
     return OTHER
 
 
-def shares(found: Counter[Frames], patterns: Iterable[Pattern]) -> Mapping[str, float]:
-    """Activity -> its share of all samples, 0 to 1, the largest first; empty without samples."""
+def shares(stack_counts: Counter[Frames], patterns: Iterable[Pattern]) -> Mapping[str, float]:
+    """Return the share of each activity in all samples, 0 to 1, the largest first."""
     counts: Counter[str] = Counter()
-    for frames, count in found.items():
+    for frames, count in stack_counts.items():
         counts[activity(frames, patterns)] += count
     largest_first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return {name: count / counts.total() for name, count in largest_first}
@@ -162,18 +162,17 @@ def record(pid: int, path: Path, *options: str, rate_hz: int, duration_s: float)
         )
     except subprocess.TimeoutExpired:
         raise ProgramFailed(f"py-spy did not end; it was to run for {duration_s:g} s") from None
-    said = done.stdout + done.stderr
-    found = _SAMPLES.search(said)
-    if done.returncode != 0 or found is None or not path.exists():
-        if any(word in said.lower() for word in _REFUSED):
+    output = done.stdout + done.stderr
+    match = _SAMPLES.search(output)
+    if done.returncode != 0 or match is None or not path.exists():
+        if any(word in output.lower() for word in _REFUSED):
             raise ProgramFailed(PERMISSION.format(pid=pid))
-        raise ProgramFailed(f"py-spy could not sample the process {pid}: {said.strip()[-300:]}")
-    return int(found[1]), int(found[2])
+        raise ProgramFailed(f"py-spy could not sample the process {pid}: {output.strip()[-300:]}")
+    return int(match[1]), int(match[2])
 
 
 def _program() -> str:
     beside = Path(sys.executable).with_name("py-spy")
-    found = str(beside) if beside.exists() else shutil.which("py-spy")
-    if found is None:
-        raise ProgramFailed("py-spy is missing; scripts/lab installs it")
-    return found
+    if path := str(beside) if beside.exists() else shutil.which("py-spy"):
+        return path
+    raise ProgramFailed("py-spy is missing; scripts/lab installs it")

@@ -7,7 +7,7 @@ false in a world, and a repetition of the protocol may lead to it or not.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import sqrt
 from pathlib import Path
@@ -48,7 +48,7 @@ Claim = tuple[str, bool, Callable[[Means], bool]]
 World = tuple[str, Callable[[Random], Means], Sequence[Claim]]
 
 _LAW = Gamma(UNROUNDED.mean_s, UNROUNDED.variation)
-_RATES = [one.fraction / UNROUNDED.mean_s for one in OPEN_WORKLOADS]
+_RATES = [row.fraction / UNROUNDED.mean_s for row in OPEN_WORKLOADS]
 
 
 def _short_runs(discipline: Discipline, rng: Random) -> Means:
@@ -60,7 +60,7 @@ def _short_runs(discipline: Discipline, rng: Random) -> Means:
 
 
 def of_study_000() -> list[World]:
-    """One server, asked at four rates in 15 short runs each, which begin with an empty server."""
+    """Return servers asked at four rates in 15 short runs each, which begin empty."""
     fcfs = [
         open_queue.mg1(rate, UNROUNDED.mean_s, UNROUNDED.variance_s2).response_time_s
         for rate in _RATES
@@ -79,13 +79,13 @@ def of_study_000() -> list[World]:
     ]
 
     def like_mg1(means: Means) -> bool:
-        both = zip(means, fcfs, shared, strict=True)
-        return all(abs(mean - one) < abs(mean - other) for mean, one, other in both)
+        by_load = zip(means, fcfs, shared, strict=True)
+        return all(abs(mean - fcfs_s) < abs(mean - ps_s) for mean, fcfs_s, ps_s in by_load)
 
     def in_range(means: Means) -> bool:
-        return all(of.covers(mean) for of, mean in zip(expected, means, strict=True))
+        return all(load.covers(mean) for load, mean in zip(expected, means, strict=True))
 
-    printed = [one.tested_s for one in OPEN_WORKLOADS]
+    printed = [row.tested_s for row in OPEN_WORKLOADS]
     in_order = [
         ("at 0.85 its mean is below M/G/1", False, _below(fcfs, 3)),
         ("at 0.8 and at 0.85 its mean is below M/G/1", False, _below(fcfs, 2, 3)),
@@ -109,7 +109,7 @@ def _below(limits: Means, *loads: int) -> Callable[[Means], bool]:
 
 
 def of_study_001() -> list[World]:
-    """Three servers with exponential times, at five utilisations, from an empty server."""
+    """Return three servers with exponential times, at five utilisations, which begin empty."""
 
     def near(numbers: Sequence[int], means: Means) -> bool:
         return all(abs(means[number] - 1) <= 0.1 for number in numbers)
@@ -125,18 +125,19 @@ def of_study_001() -> list[World]:
 
 
 def _queries(count: int, rng: Random) -> Means:
-    """Mean response times from an empty server over those of the formula."""
+    """Return mean response times from an empty server over those of the formula."""
     ratios = []
     for chi in UTILISATIONS_001:
         rate = chi * SERVERS_001
         services_s = [rng.expovariate(1.0) for _ in range(count)]
-        found = replay.multi_server(poisson_times(rate, rng, count=count), services_s, SERVERS_001)
-        ratios.append(fmean(found) / open_queue.mmm(rate, 1.0, SERVERS_001).response_time_s)
+        arrivals_s = poisson_times(rate, rng, count=count)
+        responses_s = replay.multi_server(arrivals_s, services_s, SERVERS_001)
+        ratios.append(fmean(responses_s) / open_queue.mmm(rate, 1.0, SERVERS_001).response_time_s)
     return ratios
 
 
 def of_study_003() -> list[World]:
-    """Customers without think time, four runs at each number of them."""
+    """Return a server of customers without think time, four runs at each number of them."""
     cores = MIXED.cores
     at_cores = f"throughput is highest at {cores - 1} to {cores + 1} clients"
     near = f"with {cores} clients it is within 1 % of the highest"
@@ -149,7 +150,7 @@ def of_study_003() -> list[World]:
 
 
 def _closed(rng: Random) -> Means:
-    """Throughput at each number of clients, mean of the runs.
+    """Return the throughput at each number of clients, the mean of the runs.
 
     With n clients min(n, cores) are served at once; the times between completions are exponential.
     """
@@ -166,19 +167,20 @@ def _is_exponential(throughputs: Means) -> bool:
     latencies = beyond / np.array(throughputs[-len(beyond) :])
     by_line = np.polyval(np.polyfit(beyond, latencies, 1), beyond)
     by_curve = np.exp(np.polyval(np.polyfit(beyond, np.log(latencies), 1), beyond))
-    misses = [np.sum((told - latencies) ** 2) for told in (by_curve, by_line)]
-    return bool(misses[0] < misses[1])
+    return bool(np.sum((by_curve - latencies) ** 2) < np.sum((by_line - latencies) ** 2))
 
 
 def of_study_004() -> list[World]:
-    """Means over 80 transactions with one store and with several, of servers whose times vary."""
-    one, several = ITINERARY["Single RM"], ITINERARY["Multiple RM"]
-    printed = [mean for of in (one, several) for mean in (of.query_ms, of.reserve_ms, of.commit_ms)]
-    read_ms = (4 * one.query_ms + 3 * one.reserve_ms) / 7
-    slower = several.transaction_ms / one.transaction_ms
-    alike = [
-        slowed * mean for slowed in (1.0, slower) for mean in (read_ms, read_ms, one.commit_ms)
+    """Return servers whose times vary, with the means of 80 transactions on one and more stores."""
+    single, several = ITINERARY["Single RM"], ITINERARY["Multiple RM"]
+    printed = [
+        *(single.query_ms, single.reserve_ms, single.commit_ms),
+        *(several.query_ms, several.reserve_ms, several.commit_ms),
     ]
+    read_ms = (4 * single.query_ms + 3 * single.reserve_ms) / 7
+    slower = several.transaction_ms / single.transaction_ms
+    fast = [read_ms, read_ms, single.commit_ms]
+    alike = [*fast, *(slower * mean_ms for mean_ms in fast)]
 
     def longer(means: Means) -> float:
         return means[1] / means[0]
@@ -209,7 +211,7 @@ def of_study_004() -> list[World]:
 
 
 def _transactions(means_ms: Means, cv: float, rng: Random) -> Means:
-    """Means of queries, reservations and commits: first with one store, then with several.
+    """Return means of queries, reservations and commits: with one store, then with several.
 
     The mean of n gamma distributed times is gamma distributed, with cv/√n.
     """
@@ -231,27 +233,27 @@ Tried = tuple[str, str, bool, float]  # world, claim, whether it is true there, 
 
 
 def tried(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> list[Tried]:
-    """Every claim in every world of a study."""
-    found = []
+    """Return how often every claim came up in every world of a study."""
+    outcomes = []
     for world, repeat, claims in STUDIES[study]():
         rng = Random(f"{seed} {study} {world}")  # noqa: S311  no secrets
         results = [repeat(rng) for _ in range(repetitions)]
-        found += [
+        outcomes += [
             (world, words, is_true, sum(map(holds, results)) / repetitions)
             for words, is_true, holds in claims
         ]
-    return found
+    return outcomes
 
 
 def verdict(share: float, *, is_true: bool) -> str:
-    """What the share of repetitions that led to a claim says about the protocol."""
+    """Return what the share of repetitions that led to a claim says about the protocol."""
     if is_true:
         return "true" if share >= 0.9 else "true, and the protocol often misses it"
     return "false" if share <= 0.1 else "false, and the protocol often says it"
 
 
 def explained(simulated_runs: int, seed: int = 1) -> list[tuple[float, ...]]:
-    """What study 000 should have measured at each of its loads.
+    """Return what study 000 should have measured at each of its loads.
 
     The share of L and the requests of a run; in s the mean by M/G/1, what the empty start and the
     equal weight of runs make of it, what is expected, the 95 % range of 15 runs, what is printed.
@@ -261,12 +263,12 @@ def explained(simulated_runs: int, seed: int = 1) -> list[tuple[float, ...]]:
         rate_per_s = printed.fraction / UNROUNDED.mean_s
         rng = Random(f"{seed} explained {printed.fraction}")  # noqa: S311  no secrets
         protocol = Protocol(OPEN_RUN_S, OPEN_RUNS)
-        of = expectation(protocol, rate_per_s, _LAW, rng, simulated_runs=simulated_runs)
+        runs = expectation(protocol, rate_per_s, _LAW, rng, simulated_runs=simulated_runs)
         formula = open_queue.mg1(rate_per_s, UNROUNDED.mean_s, UNROUNDED.variance_s2)
         formula_s = formula.response_time_s
-        causes_s = of.pooled_s - formula_s, of.mean_s - of.pooled_s
-        times_s = formula_s, *causes_s, of.mean_s, of.low_s, of.high_s, printed.tested_s
-        rows.append((printed.fraction, of.arrivals, *times_s))
+        causes_s = runs.pooled_s - formula_s, runs.mean_s - runs.pooled_s
+        times_s = formula_s, *causes_s, runs.mean_s, runs.low_s, runs.high_s, printed.tested_s
+        rows.append((printed.fraction, runs.arrivals, *times_s))
     return rows
 
 
@@ -300,9 +302,9 @@ def _repeated_table(study: str, repetitions: int, seed: int) -> str:
 
 
 def regenerated(page: str, repetitions: int = REPETITIONS, seed: int = 1) -> str:
-    """The page with its tables made anew, the same for the same seed."""
+    """Return the page with its tables rebuilt, the same for the same seed."""
     tables = {"explained": _explained_table(20 * repetitions, seed)}
-    tables |= {f"repeated {of}": _repeated_table(of, repetitions, seed) for of in STUDIES}
+    tables |= {f"repeated {name}": _repeated_table(name, repetitions, seed) for name in STUDIES}
     for name, table in tables.items():
         block = rf"<!-- {name} -->\n.*?<!-- end -->"
         page = re.sub(block, f"<!-- {name} -->\n{table}\n<!-- end -->", page, flags=re.DOTALL)
@@ -310,21 +312,14 @@ def regenerated(page: str, repetitions: int = REPETITIONS, seed: int = 1) -> str
 
 
 def errata_section(study: str, path: Path = PAGE) -> Section:
-    """What a study prints wrong, as the page lists it."""
-    table = Table(f"Errata of study {study}", *_errata(study, path), is_folded=True)
-    return Section("Errata", parts=[table])
-
-
-def _errata(study: str, path: Path) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Return what a study prints wrong, as the page lists it."""
     parts = re.split(r"^#{2,3} (.*)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     (text,) = (
         part
         for title, part in zip(parts[1::2], parts[2::2], strict=True)
         if title.startswith(f"Study {study}: ") and "| Where |" in part
     )
-    columns, _, *rows = (line.strip("| ").split(" | ") for line in _lines(text))
-    return columns, rows
-
-
-def _lines(text: str) -> Iterator[str]:
-    return (line for line in text.splitlines() if line.startswith("|"))
+    lines = (line for line in text.splitlines() if line.startswith("|"))
+    columns, _, *rows = (line.strip("| ").split(" | ") for line in lines)
+    table = Table(f"Errata of study {study}", columns, rows, is_folded=True)
+    return Section("Errata", parts=[table])

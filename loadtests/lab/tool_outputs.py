@@ -16,15 +16,15 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from html import unescape
-from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from loadtests.generation.rows import COLUMNS, CUSTOMERS_AT_MOST, NO_ANSWER, Row, read_rows
+from loadtests.generation.rows import COLUMNS, NO_ANSWER, Row, customer_of, read_rows
+from loadtests.grouping import grouped
 from loadtests.lab.results import ResultsError
 
 LEAST_REQUESTS = 20
@@ -35,11 +35,11 @@ S, MS, US, NS = 1.0, 1e-3, 1e-6, 1e-9
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
-    """One run of a load generator.
+    """Holds a run of a load generator.
 
     rows: of each request; none of a file that only sums up. duration_s, mean_s: of such a file.
-    quantiles: (share, seconds) from the least to the largest. customers: of a closed run, if the
-    file tells; 0 of one that is known to be open; None if it does not tell.
+    quantiles: (share, seconds) from the least to the largest. customers: of a closed run; 0 of one
+    that is known to be open; None if the file does not say.
     """
 
     name: str
@@ -49,12 +49,12 @@ class ToolRun:
     failed: int = 0
     duration_s: float = 0.0
     mean_s: float = 0.0
-    quantiles: Sequence[tuple[float, float]] = field(default=())
+    quantiles: Sequence[tuple[float, float]] = ()
     customers: int | None = None
 
 
 def read(path: Path) -> list[ToolRun]:
-    """The runs in a file; only the lab's own raw rows may have several. Raises ResultsError."""
+    """Return the runs in a file; only the lab's own raw rows have several. Raises ResultsError."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -72,8 +72,8 @@ def read(path: Path) -> list[ToolRun]:
     except ResultsError as problem:
         raise ResultsError(f"{path} {problem}") from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, csv.Error) as problem:
-        told = f"has a value that its form does not have: {problem}"
-        raise ResultsError(f"{path} {told}") from problem
+        message = f"{path} has a value that its form does not have: {problem}"
+        raise ResultsError(message) from problem
     return runs
 
 
@@ -113,12 +113,17 @@ class _Request:
 
 
 def _of_requests(path: Path, tool: str, requests: Sequence[_Request]) -> list[ToolRun]:
-    """A run from its requests. If times are whole seconds, which do not order them, it sums up."""
+    """Return a run of these requests, summed up if times are whole seconds, which do not order."""
     if not requests:
         return [ToolRun(path.stem, tool)]
-    begun_s = min(request.start_s for request in requests)
-    inside = sorted(requests, key=lambda request: request.start_s)
-    rows = [_row(path.stem, index, request, begun_s) for index, request in enumerate(inside)]
+    in_order = sorted(requests, key=lambda request: request.start_s)
+    begun_s = in_order[0].start_s
+    rows = []
+    for index, request in enumerate(in_order):
+        status = int(request.status) if request.status.isdigit() else NO_ANSWER
+        at_s = request.start_s - begun_s
+        times_s = at_s, at_s, None, at_s + request.took_s, None
+        rows.append(Row(path.stem, index, request.kind or "-", *times_s, status, ""))
     counts = Counter(request.customers for request in requests)
     most, times = counts.most_common(1)[0]
     customers = int(most) if most and times >= 0.9 * len(requests) else None
@@ -128,16 +133,8 @@ def _of_requests(path: Path, tool: str, requests: Sequence[_Request]) -> list[To
     return [run]
 
 
-def _row(run: str, index: int, request: _Request, begun_s: float) -> Row:
-    status = int(request.status) if request.status.isdigit() else NO_ANSWER
-    at_s = request.start_s - begun_s
-    return Row(
-        run, index, request.kind or "-", at_s, at_s, None, at_s + request.took_s, None, status, ""
-    )
-
-
 def _summed(run: ToolRun) -> list[ToolRun]:
-    """A run without its rows, as a file that only sums up would have it."""
+    """Return a run without its rows, as a file that only sums up would have it."""
     good = sorted(row.closed_response_s for row in run.rows if row.succeeded)
     if not good:
         raise ResultsError("has no request that succeeded")
@@ -149,13 +146,10 @@ def _summed(run: ToolRun) -> list[ToolRun]:
 
 
 def _own_rows(path: Path) -> list[ToolRun]:
-    by_run: dict[str, list[Row]] = {}
-    for row in read_rows(path):
-        by_run.setdefault(row.run, []).append(row)
     runs = []
-    for name, rows in by_run.items():
+    for name, rows in grouped(read_rows(path), lambda row: row.run).items():
         is_closed = len(rows) > 1 and max(row.index for row in rows) >= 2 * len(rows)
-        customers = len({row.index % CUSTOMERS_AT_MOST for row in rows}) if is_closed else 0
+        customers = len(set(map(customer_of, rows))) if is_closed else 0
         moved = tuple(replace(row, run=f"{path.stem}-{name}") for row in rows)
         runs.append(ToolRun(f"{path.stem}-{name}", "Locust --raw", moved, customers=customers))
     return runs
@@ -163,7 +157,7 @@ def _own_rows(path: Path) -> list[ToolRun]:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Columns of a CSV file with a row for each request, and the units of its times."""
+    """Reads a CSV file with a row for each request by names of columns and units of times."""
 
     tool: str
     start: str
@@ -197,7 +191,7 @@ class _Columns:
 
 
 def _unit_of(unix: float) -> float:
-    """The unit of a time since 1970, by its size: seconds, milli-, micro- or nanoseconds."""
+    """Return the unit of a time since 1970, by its size: seconds, milli-, micro- or nanoseconds."""
     return S if unix < 1e11 else MS if unix < 1e14 else US if unix < 1e17 else NS
 
 
@@ -238,30 +232,21 @@ def _vegeta_json(path: Path) -> list[ToolRun]:
 
 
 def _k6_json(path: Path) -> list[ToolRun]:
-    requests, users = [], Counter[int]()
+    requests = []
     for line in _json_lines(path):
-        data = line.get("data", {})
-        if line.get("type") != "Point" or line.get("metric") not in {"http_req_duration", "vus"}:
-            continue
-        if line["metric"] == "vus":
-            users[int(data["value"])] += 1
-            continue
-        took_s, tags = data["value"] * MS, data.get("tags") or {}
-        start_s = _unix_s(data["time"]) - took_s
-        requests.append(
-            _Request(start_s, took_s, str(tags.get("status", "200")), tags.get("name", ""))
-        )
+        if line.get("type") == "Point" and line.get("metric") == "http_req_duration":
+            data = line.get("data", {})
+            took_s, tags = data["value"] * MS, data.get("tags") or {}
+            start_s, status = _unix_s(data["time"]) - took_s, str(tags.get("status", "200"))
+            requests.append(_Request(start_s, took_s, status, tags.get("name", "")))
     return _of_requests(path, "k6", requests)
 
 
 def _unix_s(text: str) -> float:
-    """Seconds since 1970 of a time with up to nine decimals."""
-    whole, _, rest = text.partition(".")
-    digits = re.match(r"\d*", rest)
-    decimals = digits[0] if digits else ""
-    zone = rest[len(decimals) :] if rest else ""
-    moment = datetime.fromisoformat(f"{whole}{zone}" if rest else text)
-    return moment.timestamp() + (float(f"0.{decimals}") if decimals else 0.0)
+    """Return the seconds since 1970 of a time with up to nine decimals."""
+    decimals = re.search(r"\.\d+", text)
+    whole = text.replace(decimals[0], "", 1) if decimals else text
+    return datetime.fromisoformat(whole).timestamp() + float(decimals[0] if decimals else 0)
 
 
 def _jmeter_xml(path: Path) -> list[ToolRun]:
@@ -285,7 +270,7 @@ def _summary(
     quantiles: Mapping[float, float],
     customers: int | None = None,
 ) -> list[ToolRun]:
-    """A run. sums: requests, failed ones, seconds, and the mean time."""
+    """Return a run. sums: requests, failed ones, seconds, and the mean time."""
     return [ToolRun(name, tool, (), *sums, tuple(sorted(quantiles.items())), customers)]
 
 
@@ -355,7 +340,7 @@ STATS, HISTORY = "_stats.csv", "_stats_history.csv"
 
 
 def _locust(path: Path) -> list[ToolRun]:
-    """The run of Locust's two files, whichever is given: one has percentiles, the other users."""
+    """Return the run of Locust's two files, of percentiles and of users, whichever is given."""
     base = path.name.removesuffix(HISTORY).removesuffix(STATS)
     stats, history = (path.with_name(base + end) for end in (STATS, HISTORY))
     if missing := [file.name for file in (stats, history) if not file.exists()]:
@@ -369,7 +354,7 @@ def _locust(path: Path) -> list[ToolRun]:
     if not users or users.most_common(1)[0][1] < 0.8 * users.total():
         raise ResultsError("has a number of users that changed most of the time; keep it constant")
     count, failed = int(total["Request Count"]), int(total["Failure Count"])
-    shares = {name: name for name in total if re.fullmatch(r"[\d.]+%", name)}
+    shares = [name for name in total if re.fullmatch(r"[\d.]+%", name)]
     quantiles = {float(name[:-1]) / 100: float(total[name]) * MS for name in shares}
     quantiles[0.0] = float(total["Min Response Time"]) * MS
     duration_s = count / float(total["Requests/s"])
@@ -414,10 +399,11 @@ _FORMS: Sequence[_Form] = (
 
 
 def read_all(paths: Sequence[Path]) -> list[ToolRun]:
-    """The runs of all files; Locust's two files are one run. Raises ResultsError."""
+    """Return the runs of all files; Locust's two files are one run. Raises ResultsError."""
     runs: dict[tuple[Path, str], ToolRun] = {}
-    for path, run in chain.from_iterable(((path, run) for run in read(path)) for path in paths):
-        runs.setdefault((path.parent.resolve(), run.name), run)
+    for path in paths:
+        for run in read(path):
+            runs.setdefault((path.parent.resolve(), run.name), run)
     names = Counter(run.name for run in runs.values())
     return [
         replace(run, name=f"{folder.name}-{run.name}") if names[run.name] > 1 else run

@@ -1,1 +1,1 @@
-"""The report of an experiment: one HTML file with inline SVG and no script."""
+"""Makes the report of an experiment: one HTML file with inline SVG and no script."""

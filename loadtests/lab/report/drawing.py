@@ -1,4 +1,4 @@
-"""Figures as SVG: lines, steps, points and bars, drawn by matplotlib in one visual language.
+"""Draws figures as SVG, with matplotlib and in one visual language: lines, steps, points and bars.
 
 Colours are written as CSS variables of the page, so that a figure follows its light or dark theme;
 text stays text. The same figure gives the same bytes. A series looks like its source: the study's
@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from typing import Any, Literal, cast
 
 import matplotlib as mpl
@@ -60,7 +61,7 @@ _STYLE |= dict.fromkeys(("xtick.color", "ytick.color"), _INK)
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values of one source. low, high: an interval around each y; None where there is none.
+    """Holds values of a source. low, high: an interval around each y; None where there is none.
 
     xs of bars may be words. A y of None leaves a gap. `rows` are horizontal bars, for long words:
     the words are the xs, from the top, and the ys are drawn along the x axis, from `begins` on if
@@ -80,7 +81,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis. label: quantity and unit. limits, ticks: if one is not given, the values decide."""
+    """Describes an axis. label: quantity and unit. limits, ticks: if not given, values decide."""
 
     label: str
     is_logarithmic: bool = False
@@ -92,32 +93,37 @@ NO_TABLE = Table("", (), ())
 
 
 def figure(
-    title: str, told: str, x: Axis, y: Axis, series: Sequence[Series], table: Table = NO_TABLE
+    title: str,
+    description: str,
+    x: Axis,
+    y: Axis,
+    series: Sequence[Series],
+    table: Table = NO_TABLE,
 ) -> Figure:
-    """A figure of these series, with its content in words and its numbers, if not elsewhere."""
-    return Figure(title, drawn(x, y, series), told, table)
+    """Return a figure of these series, with its content in words and its numbers."""
+    return Figure(title, drawn(x, y, series), description, table)
 
 
 def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
-    """An SVG element that shows these series, for use inside HTML."""
+    """Return an SVG element that shows these series, for use inside HTML."""
     words = repr((x, y, series))
     with mpl.rc_context(cast("Any", _STYLE | {"svg.hashsalt": words})):
-        rows = [one for one in series if one.shape == "rows"]
-        drawn_rows = sum(y is not None for one in rows for y in one.ys)
+        rows = [item for item in series if item.shape == "rows"]
+        bars = [item for item in series if item.shape == "bars"]
+        drawn_rows = sum(y is not None for item in rows for y in item.ys)
         height_in = FRAME_IN + ROW_IN * (drawn_rows + len(rows[0].xs)) if rows else HEIGHT_IN
         size_in = WIDTH_IN, max(HEIGHT_IN / 2, height_in)
         canvas = Canvas(figsize=size_in, layout="constrained")
         axes = canvas.subplots()
         if rows:
             _rows(axes, rows)
-        bars = [one for one in series if one.shape == "bars"]
-        for one in series:
-            if one.shape == "bars":
-                _bars(axes, one, bars.index(one), len(bars))
-            elif one.shape != "rows":
-                _curve(axes, one)
+        for item in series:
+            if item.shape == "bars":
+                _bars(axes, item, bars.index(item), len(bars))
+            elif item.shape != "rows":
+                _curve(axes, item)
         _frame(axes, x, y, series)
-        if sum(bool(one.name) for one in series) > 1:
+        if sum(bool(item.name) for item in series) > 1:
             _legend(canvas)
         written = io.StringIO()
         canvas.savefig(written, format="svg", transparent=True, metadata={"Date": None})
@@ -140,27 +146,27 @@ _SHAPES: Mapping[Shape, dict[str, Any]] = {  # what a shape has otherwise than i
 }
 
 
-def _curve(axes: Axes, one: Series) -> None:
-    colour, _, stroke, mark = _LOOKS[one.source]
+def _curve(axes: Axes, series: Series) -> None:
+    colour, _, stroke, mark = _LOOKS[series.source]
     look = {
         "color": colour,
         "linestyle": stroke,
-        "marker": mark or ("x" if one.shape == "points" else ""),
+        "marker": mark or ("x" if series.shape == "points" else ""),
         "linewidth": 1.4,
-        **_SHAPES.get(one.shape, {}),
+        **_SHAPES.get(series.shape, {}),
     }
-    ys = [float("nan") if value is None else value for value in one.ys]
-    axes.plot(cast("Any", one.xs), ys, markersize=4, label=_label(one), **look)
-    _vertical_intervals(axes, one, one.xs)
+    ys = [float("nan") if value is None else value for value in series.ys]
+    axes.plot(cast("Any", series.xs), ys, markersize=4, label=_label(series), **look)
+    _vertical_intervals(axes, series, series.xs)
 
 
-def _bars(axes: Axes, one: Series, place: int, count: int) -> None:
-    width = 0.8 / count
-    centres = [at + (place - (count - 1) / 2) * width for at in range(len(one.xs))]
-    heights = [0.0 if value is None else value for value in one.ys]
-    axes.bar(centres, heights, width * 0.92, color=_COLOURS[one.source], label=_label(one))
-    axes.set_xticks(range(len(one.xs)), [str(word) for word in one.xs])
-    _vertical_intervals(axes, one, centres)
+def _bars(axes: Axes, series: Series, place: int, count: int) -> None:
+    width, colour = 0.8 / count, _COLOURS[series.source]
+    centres = [at + (place - (count - 1) / 2) * width for at in range(len(series.xs))]
+    heights = [0.0 if value is None else value for value in series.ys]
+    axes.bar(centres, heights, width * 0.92, color=colour, label=_label(series))
+    axes.set_xticks(range(len(series.xs)), [str(word) for word in series.xs])
+    _vertical_intervals(axes, series, centres)
 
 
 def _rows(axes: Axes, rows: Sequence[Series]) -> None:
@@ -168,52 +174,52 @@ def _rows(axes: Axes, rows: Sequence[Series]) -> None:
     at, marks = 0, []
     places: list[dict[int, int]] = [{} for _ in rows]  # of each series: position -> y
     for position in range(len(rows[0].xs)):
-        there = [of for of, one in zip(places, rows, strict=True) if one.ys[position] is not None]
-        for y, of in enumerate(there, at):
-            of[position] = y
+        there = [own for own, row in zip(places, rows, strict=True) if row.ys[position] is not None]
+        for y, own in enumerate(there, at):
+            own[position] = y
         marks.append(at + (len(there) - 1) / 2)
         at += len(there) + 1
-    for of, one in zip(places, rows, strict=True):
-        widths = [one.ys[position] for position in of]
-        left = [one.begins[position] if one.begins else 0.0 for position in of]
-        look: Any = {"color": _COLOURS[one.source], "label": _label(one)}
-        axes.barh([*of.values()], cast("Any", widths), 0.86, left, **look)
-        for position, low, high in _intervals(one):
-            if position in of:
-                axes.hlines(of[position], low, high, color=_INK, linewidth=1.0, alpha=0.6)
+    for own, row in zip(places, rows, strict=True):
+        widths = [row.ys[position] for position in own]
+        left = [row.begins[position] if row.begins else 0.0 for position in own]
+        look: Any = {"color": _COLOURS[row.source], "label": _label(row)}
+        axes.barh([*own.values()], cast("Any", widths), 0.86, left, **look)
+        for position, low, high in _intervals(row):
+            if position in own:
+                axes.hlines(own[position], low, high, color=_INK, linewidth=1.0, alpha=0.6)
     axes.set_yticks(marks, [str(word) for word in rows[0].xs])
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
 
 
-def _label(one: Series) -> str:
-    return one.name or "_"  # matplotlib leaves out names that begin with _
+def _label(series: Series) -> str:
+    return series.name or "_"  # matplotlib leaves out names that begin with _
 
 
-def _intervals(one: Series) -> Iterator[tuple[int, float, float]]:
-    """Each position that has both ends of an interval, and these ends."""
-    for position, (low, high) in enumerate(zip(one.low, one.high, strict=False)):
+def _intervals(series: Series) -> Iterator[tuple[int, float, float]]:
+    """Yield each position that has both ends of an interval, and these ends."""
+    for position, (low, high) in enumerate(zip(series.low, series.high, strict=False)):
         if low is not None and high is not None:
             yield position, low, high
 
 
-def _vertical_intervals(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
-    for position, low, high in _intervals(one):
-        colour = _COLOURS[one.source]
+def _vertical_intervals(axes: Axes, series: Series, xs: Sequence[Any]) -> None:
+    for position, low, high in _intervals(series):
+        colour = _COLOURS[series.source]
         axes.vlines(xs[position], low, high, color=colour, linewidth=1.2, alpha=0.7)
 
 
 def _frame(axes: Axes, x: Axis, y: Axis, series: Sequence[Series]) -> None:
-    along_x = [one.ys if one.shape == "rows" else one.xs for one in series]
-    along_y = [one.ys for one in series]
+    along_x = [item.ys if item.shape == "rows" else item.xs for item in series]
+    along_y = [item.ys for item in series]
     for given, axis, set_scale, set_limits, along in (
         (x, axes.xaxis, axes.set_xscale, axes.set_xlim, along_x),
         (y, axes.yaxis, axes.set_yscale, axes.set_ylim, along_y),
     ):
         axis.set_label_text(given.label)
-        values = [value for of in along for value in of if isinstance(value, (int, float))]
+        values = chain.from_iterable(along)
         # without positive values there are no logarithms: every run of an experiment was rejected
-        if given.is_logarithmic and any(value > 0 for value in values):
+        if given.is_logarithmic and any(isinstance(v, int | float) and v > 0 for v in values):
             set_scale("log")
         if given.limits:
             set_limits(*given.limits)
@@ -237,7 +243,7 @@ def _number_logarithms(axis: Any) -> None:
 
 
 def _inline(document: str, name: str) -> str:
-    """The element of an SVG document, with ids that are unique among the figures of a page."""
+    """Return the element of an SVG document, with ids that are unique among a page's figures."""
     element = document[document.index("<svg") :]
     element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
     element = _IDS.sub(f"f{name}-", element)

@@ -1,6 +1,7 @@
 """Makes a report one HTML file: with inline styles and SVG, without scripts or other files."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +33,22 @@ _HERE = Path(__file__).parent
 
 
 def report_page(
-    found: Experiment, manifest: Mapping[str, Any], report: Report, more: Sequence[Section]
+    experiment: Experiment, manifest: Mapping[str, Any], report: Report, more: Sequence[Section]
 ) -> str:
-    """The report of a run of an experiment. more: sections after the report's own, like errata.
+    """Return the page of an experiment's report. more: sections after its own, like errata.
 
     The conclusion comes first, then a figure and its numbers; findings do not repeat it.
     """
     mode, scale = manifest["mode"], manifest["scale"] or 1
-    told = MODES[mode].format(scale=scale)
-    lead, warnings, emulated, setting = [found.about], [], "", ""
-    if found.study:
-        lead.append(f"Reproduces {found.reproduces} of study {found.study}.")
+    mode_words = MODES[mode].format(scale=scale)
+    lead, warnings, emulated, setting = [experiment.about], [], "", ""
+    if experiment.study:
+        lead.append(f"Reproduces {experiment.reproduces} of study {experiment.study}.")
     if mode == Mode.EMULATED:
-        how, seconds = found.emulated_so, found.report_seconds
+        how, seconds = experiment.emulated_so, experiment.report_seconds
         emulated = EMULATED.format(scale=scale, how=how, report_seconds=seconds)
         waits = {"read_ms": f"{READ_MS / scale:.3g}", "check_ms": f"{CHECK_MS / scale:.3g}"}
-        setting = f"{told}{found.waited.format(**waits)}."
+        setting = f"{mode_words}{experiment.waited.format(**waits)}."
     if manifest["state"] != "complete":
         warnings.append("This run was interrupted. It shows what was measured until then.")
     if manifest.get("shared"):
@@ -55,18 +56,18 @@ def report_page(
     if manifest["quick"]:
         warnings.append("This was a quick run: everything once and briefly. It proves nothing.")
     conclusion = report.conclusion or next(iter(report.findings), "")
-    figures = (part for of in report.sections for part in of.parts if isinstance(part, Figure))
+    parts = chain.from_iterable(section.parts for section in report.sections)
     return plain_page(
-        found.title,
+        experiment.title,
         lead,
         [*report.sections, *more],
-        mode=told,
+        mode=mode_words,
         setting=setting,
         emulated=emulated,
         warnings=warnings,
         conclusion=conclusion,
-        findings=[one for one in dict.fromkeys(report.findings) if one != conclusion],
-        first_figure=next(figures, None),
+        findings=[words for words in dict.fromkeys(report.findings) if words != conclusion],
+        first_figure=next((part for part in parts if isinstance(part, Figure)), None),
         facts=list(_facts(manifest)),
     )
 
@@ -80,7 +81,7 @@ _OF_A_RUN = (
 def plain_page(
     title: str, lead: Sequence[str], sections: Sequence[Section], **of_a_run: object
 ) -> str:
-    """A page such as errata or a comparison. of_a_run: what one about a run has besides."""
+    """Return a page such as a comparison. of_a_run: what a page about a run has besides."""
     environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
@@ -106,14 +107,14 @@ def _is_number_column(table: Table, column: int) -> bool:
 
 
 def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The manifest as names and values; a nested value has its path as name.
+    """Yield the names and values of the manifest; a nested value has its path as name.
 
     Of a service elsewhere, the machine that is known is that of the load generator.
     """
-    told = {"machine": "machine of the generator"} if manifest.get("host") else {}
+    titles = {"machine": "machine of the generator"} if manifest.get("host") else {}
     for name, value in manifest.items():
         nested = value if isinstance(value, dict) else {"": value}
         for inner, fact in nested.items():
-            path = f"{told.get(name, name)}: {inner}" if inner else name
+            path = f"{titles.get(name, name)}: {inner}" if inner else name
             text = ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)
             yield path, NONE if fact is None else text

@@ -15,12 +15,12 @@ AMOUNTS_S = {Cause.DRIFT: 0.002, Cause.DISPATCH: 0.0004, Cause.SAMPLING: -0.03}
 
 def ledger(amounts_s: Mapping[Cause, float] = AMOUNTS_S, half_s: float = 0.001) -> Ledger:
     gap = Interval(sum(amounts_s.values()), half_s, 5)
-    of = {cause: Interval(amount_s, half_s, 5) for cause, amount_s in amounts_s.items()}
-    return Ledger(5, 5, amounts_s, gap, of)
+    intervals = {cause: Interval(amount_s, half_s, 5) for cause, amount_s in amounts_s.items()}
+    return Ledger(5, 5, amounts_s, gap, intervals)
 
 
-def without_intervals(found: Ledger) -> Ledger:
-    return replace(found, gap=None, intervals={})
+def without_intervals(whole: Ledger) -> Ledger:
+    return replace(whole, gap=None, intervals={})
 
 
 def test_every_cause_is_the_subject_of_a_sentence() -> None:
@@ -49,15 +49,15 @@ def test_a_gap_tells_the_causes_that_are_seen_or_the_largest_if_none_has_an_inte
     chance = "The chance that brought just these arrivals takes 30.0 ms away"
     drift = "The change of the service time between two calibrations adds 2.00 ms"
     counted = "Runs: 5, calibrations: 5"
-    assert waterfall("", ledger(), 0.1).told == (
+    assert waterfall("", ledger(), 0.1).description == (
         f"Measured less predicted: -27.6 ms (-28.6 to -26.6). {chance} (-31.0 to -29.0). "
         f"{drift} (1.00 to 3.00). {counted}."
     )
-    assert waterfall("", without_intervals(ledger()), 0.1).told == (
+    assert waterfall("", without_intervals(ledger()), 0.1).description == (
         f"Measured less predicted: -27.6 ms. {chance}. {counted}, too few for intervals, which "
         "need 5."
     )
-    assert "No single cause is seen." in waterfall("", ledger(half_s=1.0), 0.1).told
+    assert "No single cause is seen." in waterfall("", ledger(half_s=1.0), 0.1).description
 
 
 def test_what_is_nothing_beside_the_prediction_is_none() -> None:

@@ -12,10 +12,10 @@ from loadtests.lab.generator_check import (
     RATES_PER_S,
     CheckLine,
     check,
+    describe_own_error,
     generator_section,
     last_check,
     limit_per_s,
-    own_error_told,
     would_be_rejected,
 )
 from loadtests.lab.results import Results
@@ -68,9 +68,9 @@ def test_what_would_be_rejected_is_said_at_the_start(
 
 
 def test_its_error_is_told_up_to_its_limit() -> None:
-    told = own_error_told([line(50, 0.25), line(100, 0.3, 1.5), line(200, 0.9, 9.0)])
-    assert "at most 0.10 ms to a mean response time and 1.00 ms to a 99th percentile" in told
-    assert "100 requests a second" in told
+    sentence = describe_own_error([line(50, 0.25), line(100, 0.3, 1.5), line(200, 0.9, 9.0)])
+    assert "at most 0.10 ms to a mean response time and 1.00 ms to a 99th percentile" in sentence
+    assert "100 requests a second" in sentence
 
 
 def test_each_session_has_a_check_of_its_own(

@@ -63,10 +63,10 @@ class TestRunning:
         assert "was interrupted" in report_of(results)
 
     def test_says_that_too_little_was_measured_for_a_report(self, tmp_path: Path) -> None:
-        said: list[str] = []
+        messages: list[str] = []
         with pytest.raises(KeyboardInterrupt):
-            run(EXPERIMENT, Options(Mode.REAL, reps=0), tmp_path / "one", said.append)
-        assert any("too little was measured" in line for line in said)
+            run(EXPERIMENT, Options(Mode.REAL, reps=0), tmp_path / "one", messages.append)
+        assert any("too little was measured" in line for line in messages)
 
     def test_goes_on_only_where_the_experiment_can(self, tmp_path: Path) -> None:
         results = done(tmp_path / "one")
@@ -150,7 +150,7 @@ class TestTables:
         assert results.rows("t") == [{"x": "", "y": "0.30000000000000004"}]
 
     @pytest.mark.parametrize(
-        ("text", "told"),
+        ("text", "problem"),
         [
             ("[]", "it holds no object"),
             ('{"experiment": "miniature"}', "lacks mode"),
@@ -158,12 +158,12 @@ class TestTables:
         ],
     )
     def test_a_manifest_of_something_else_is_named(
-        self, tmp_path: Path, text: str, told: str
+        self, tmp_path: Path, text: str, problem: str
     ) -> None:
         (tmp_path / "manifest.json").write_text(text)
-        with pytest.raises(ResultsError, match=f"manifest.json .*{told}"):
+        with pytest.raises(ResultsError, match=f"manifest.json .*{problem}"):
             running.analyse(Results(tmp_path))
-        with pytest.raises(ResultsError, match=f"manifest.json .*{told}"):
+        with pytest.raises(ResultsError, match=f"manifest.json .*{problem}"):
             resume(tmp_path, print)
 
     def test_a_missing_table_and_a_strange_folder_are_named(self, tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ class TestReport:
         results = done(tmp_path / "one", Mode.EMULATED, scale=10)
         waiting = replace(EXPERIMENT, waited=": reading waits {read_ms} ms, checking {check_ms} ms")
         page = report_page(waiting, results.manifest(), EXPERIMENT.analyse(results), [])
-        told = "They grow. Emulated storage, K = 10: reading waits 4.6 ms, checking 3.9 ms."
-        assert f"<figcaption>{told}</figcaption>" in page
+        caption = "They grow. Emulated storage, K = 10: reading waits 4.6 ms, checking 3.9 ms."
+        assert f"<figcaption>{caption}</figcaption>" in page
 
     def test_tells_its_mode_and_what_is_emulated(self, tmp_path: Path) -> None:
         real = report_of(done(tmp_path / "real"))
@@ -311,9 +311,9 @@ class TestCommand:
         assert self.ask("compare", folder, folder, "--out", tmp_path / "c.html").exit_code == 0
 
     def test_names_an_experiment_that_does_not_exist(self) -> None:
-        asked = self.ask("run", "nothing")
-        assert asked.exit_code == 2
-        assert "nothing" in asked.output
+        outcome = self.ask("run", "nothing")
+        assert outcome.exit_code == 2
+        assert "nothing" in outcome.output
 
     def test_says_what_is_wrong_without_a_traceback(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -332,7 +332,7 @@ class TestCommand:
         assert "requests.csv: ['run', 'took'] is not a Row" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
-        ("problem", "told"),
+        ("problem", "message"),
         [
             (OSError(errno.ENOSPC, "No space left on device"), "error: [Errno 28] No space left"),
             (ConnectionRefusedError(111, "refused"), "error: the service is not reached any more"),
@@ -343,7 +343,7 @@ class TestCommand:
     def test_says_whether_the_service_is_lost_or_the_disk_is_full(
         self,
         problem: OSError,
-        told: str,
+        message: str,
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
     ) -> None:
@@ -352,7 +352,7 @@ class TestCommand:
 
         monkeypatch.setattr(command.main, "main", fail)
         assert command.run_command() == 1
-        assert capsys.readouterr().err.startswith(told)
+        assert capsys.readouterr().err.startswith(message)
 
     def test_all_divides_what_is_emulated_alone(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -370,22 +370,23 @@ class TestCommand:
             for path in tmp_path.iterdir()
         }
         assert scales == {"real": None, "emulated": 5}
-        asked = self.ask("run", "all", "--mode", "real", "--scale", 5, "--out", tmp_path / "more")
-        assert "--scale divides what is emulated" in str(asked.exception)
+        outcome = self.ask("run", "all", "--mode", "real", "--scale", 5, "--out", tmp_path / "more")
+        assert "--scale divides what is emulated" in str(outcome.exception)
 
 
 def test_every_experiment_with_emulated_storage_says_what_waits_in_it() -> None:
     known = map(experiments.experiment, experiments.NAMES)
-    found = [one for one in known if Mode.EMULATED in one.modes]
-    assert {one.name for one in found} == {"open-workload", "queueing-network"}
-    assert len({one.emulated_so for one in found}) == len({one.waited for one in found}) == 2
+    emulated = [experiment for experiment in known if Mode.EMULATED in experiment.modes]
+    assert {experiment.name for experiment in emulated} == {"open-workload", "queueing-network"}
+    assert len({experiment.emulated_so for experiment in emulated}) == 2
+    assert len({experiment.waited for experiment in emulated}) == 2
 
 
 def test_every_experiment_is_what_its_name_says() -> None:
     for name in experiments.NAMES:
-        found = experiments.experiment(name)
-        assert found.name == name
-        assert found.modes
+        chosen = experiments.experiment(name)
+        assert chosen.name == name
+        assert chosen.modes
 
 
 class TestFailing:
@@ -437,8 +438,8 @@ class TestFailing:
         assert (report.failure, report.findings[-1]) == ("", running.NO_LOAD)
         assert running.NO_LOAD not in running.analyse(results).findings
         self.make_runs_open(results.folder)
-        told = "no open or closed run counts, so no threshold can be judged"
-        assert running.analyse(results, ["p99 > 9 s"]).failure == told
+        reason = "no open or closed run counts, so no threshold can be judged"
+        assert running.analyse(results, ["p99 > 9 s"]).failure == reason
 
 
 class TestFolding:

@@ -23,9 +23,9 @@ def test_the_example_of_the_readme_is_solved(tmp_path: Path) -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
     path = tmp_path / "network.toml"
     path.write_text(text)
-    found = CliRunner().invoke(main, ["solve", str(path)])
-    assert found.exit_code == 0, found.output
-    assert re.search(r"^readers +3\.69", found.output, re.MULTILINE)
+    outcome = CliRunner().invoke(main, ["solve", str(path)])
+    assert outcome.exit_code == 0, outcome.output
+    assert re.search(r"^readers +3\.69", outcome.output, re.MULTILINE)
     as_json = CliRunner().invoke(main, ["solve", "--json", str(path)])
     readers, posts = json.loads(as_json.output)["classes"]
     assert readers["throughput_per_s"] == pytest.approx(3.6966, abs=1e-4)
@@ -40,16 +40,16 @@ def test_one_class_in_json_is_mean_value_analysis(tmp_path: Path) -> None:
         "stations": [cpu, {"name": "way", "kind": "delay", "demand_s": 0.25}],
     }
     path.write_text(json.dumps(content))
-    _, (found,) = network_file.solve(path)
+    _, (means,) = network_file.solve(path)
     same = mva.solve([Station("cpu", 1.0, 2), Station("way", 0.25, None)], 4, 1.0)[-1]
-    assert found.throughput_per_s == pytest.approx(same.throughput_per_s)
+    assert means.throughput_per_s == pytest.approx(same.throughput_per_s)
 
 
 def test_whole_numbers_may_be_written_with_a_point(tmp_path: Path) -> None:
     path = tmp_path / "network.toml"
     path.write_text(CLASSES.replace("3", "2.0") + STATION)
-    (found,) = network_file.read(path).classes
-    assert repr(found.customers) == "2"
+    (group,) = network_file.read(path).classes
+    assert repr(group.customers) == "2"
 
 
 @pytest.mark.parametrize("value", ["NaN", "1e400", '"\\ud800"'])

@@ -23,16 +23,16 @@ def test_what_is_asked_is_written_down_with_what_the_server_said(tmp_path: Path)
         customer.asks(server, "long", repeat(ASKED), least=1, least_s=0.2)
     assert len(rows) == 7
     assert [row.status for row in rows] == [200] * 7
-    found = recorded(results, {"one": 2, "long": 0, "never": 1})
-    assert set(found) == {"one", "long"}
-    one = found["one"]
-    assert [asked.row.index for asked in one.asked] == [row.index for row in rows[2:]]
-    for asked in one.asked:
-        assert asked.row.service_s == pytest.approx(asked.duration_s("total"), abs=1e-6)
-        assert asked.row.closed_response_s >= asked.duration_s("total") > 0
-        assert asked.duration_s("nothing") == 0
-        assert asked.count("nothing") == 0
-    assert sum(found["long"].times_s) >= 0.199  # of two rounded times each
+    runs = recorded(results, {"one": 2, "long": 0, "never": 1})
+    assert set(runs) == {"one", "long"}
+    run = runs["one"]
+    assert [request.row.index for request in run.requests] == [row.index for row in rows[2:]]
+    for request in run.requests:
+        assert request.row.service_s == pytest.approx(request.duration_s("total"), abs=1e-6)
+        assert request.row.closed_response_s >= request.duration_s("total") > 0
+        assert request.duration_s("nothing") == 0
+        assert request.count("nothing") == 0
+    assert sum(runs["long"].times_s) >= 0.199  # of two rounded times each
     assert {row["run"] for row in results.rows("runs")} == {"one", "long"}
 
 
@@ -42,17 +42,19 @@ def test_failures_reject_a_run_and_do_not_count(tmp_path: Path) -> None:
         failing = Request("known", "/?service_s=0&status=503")
         rows = customer.asks(server, "one", [ASKED, failing, ASKED], least=3)
     assert [row.status for row in rows] == [200, 503, 200]
-    found = recorded(results, {"one": 0})["one"]
-    assert len(found.asked) == 2
-    assert not found.is_accepted
+    run = recorded(results, {"one": 0})["one"]
+    assert len(run.requests) == 2
+    assert not run.is_accepted
     assert "failed_requests" in results.rows("runs")[0]["reasons"]
 
 
 def test_a_server_that_is_not_there_is_a_row_without_status(tmp_path: Path) -> None:
     gone = Service(f"http://{HOST}:{free_port()}", pid=1)
     assert HOST in gone.url
-    told = pytest.raises(ProgramFailed, match="one: no request of 1 was answered well, the last wi")
-    with one_customer(Results(tmp_path)) as customer, told:
+    refused = pytest.raises(
+        ProgramFailed, match="one: no request of 1 was answered well, the last wi"
+    )
+    with one_customer(Results(tmp_path)) as customer, refused:
         customer.asks(gone, "one", [ASKED])
     assert [row["status"] for row in Results(tmp_path).rows("requests")] == ["0"]
     assert recorded(Results(tmp_path), {"one": 0}) == {}
@@ -64,6 +66,6 @@ def test_numbers_are_found_in_a_description(tmp_path: Path) -> None:
         customer.asks(server, "one", [ASKED])
     with (tmp_path / "parts.csv").open("a", encoding="utf-8") as file:
         file.write('one,0,file,0.5,"4 blocks in 2 refills"\r\n')
-    (asked,) = recorded(results, {"one": 0})["one"].asked
-    assert (asked.count("file"), asked.count("file", 1), asked.count("file", 2)) == (4, 2, 0)
-    assert asked.duration_s("file") == 0.5
+    (request,) = recorded(results, {"one": 0})["one"].requests
+    assert (request.count("file"), request.count("file", 1), request.count("file", 2)) == (4, 2, 0)
+    assert request.duration_s("file") == 0.5

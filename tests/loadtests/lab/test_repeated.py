@@ -33,9 +33,9 @@ def test_accepted_runs_count_and_without_any_all_are_shown() -> None:
 
 def test_a_measurement_has_the_runs_of_one_key_and_says_how_many_count() -> None:
     made = [Made(True, 2), Made(False, 1), Made(False, 2), Made(True, 2), Made(False, 1)]
-    two, one = Repeated.of_each(made, lambda run: run.customers)
+    two, rejected = Repeated.of_each(made, lambda run: run.customers)
     assert (two.runs, two.counted) == ([made[0], made[3]], "2 of 3")
-    assert (one.runs, one.counted) == ([made[1], made[4]], "2 of 2, rejected")
+    assert (rejected.runs, rejected.counted) == ([made[1], made[4]], "2 of 2, rejected")
 
 
 def test_lines_are_of_what_counts_and_crosses_of_the_rest() -> None:
@@ -43,8 +43,8 @@ def test_lines_are_of_what_counts_and_crosses_of_the_rest() -> None:
     line, crosses = lines(
         {"a": [good, better, bad], "b": [bad]},
         {"a": "second", "b": "ours"},
-        lambda of: of.customers,
-        lambda of: Estimate(of.took_s),
+        lambda run: run.customers,
+        lambda run: Estimate(run.took_s),
         1000,
     )
     assert (line.name, line.source, line.xs, line.ys) == ("a", "second", [1, 2], [2000, 3000])
@@ -54,9 +54,9 @@ def test_lines_are_of_what_counts_and_crosses_of_the_rest() -> None:
 def test_one_value_has_no_interval_and_several_have_students() -> None:
     assert estimate([3.0]) == Estimate(3.0)
     assert str(estimate([3.0])) == "3.00"
-    found, expected = estimate([1.0, 2.0, 4.0]), confidence_interval([1.0, 2.0, 4.0])
-    assert (found.value, found.low, found.high) == (expected.estimate, expected.low, expected.high)
-    assert found.half_width == pytest.approx(expected.half_width)
+    made, expected = estimate([1.0, 2.0, 4.0]), confidence_interval([1.0, 2.0, 4.0])
+    assert (made.value, made.low, made.high) == (expected.estimate, expected.low, expected.high)
+    assert made.half_width == pytest.approx(expected.half_width)
     assert (estimate([3.0]).give_or_take(), Estimate(1, 0.5, 1.5).give_or_take(1000)) == (
         "–",
         "±\N{NO-BREAK SPACE}500",

@@ -32,9 +32,9 @@ def times(values: list[float], failed: int = 0) -> Times:
 
 
 def percentile(group: Group, share: float) -> Estimate:
-    found = group.percentile_s(share)
-    assert found is not None
-    return found
+    estimate = group.percentile_s(share)
+    assert estimate is not None
+    return estimate
 
 
 def queue(rng: np.random.Generator, load: float, count: int) -> Times:
@@ -54,8 +54,8 @@ def test_the_interval_of_a_percentile_holds_about_as_often_as_it_says(
 ) -> None:
     rng, held, true = np.random.default_rng(1), 0, -log(1 - share) / 0.5
     for _ in range(REPEATED):
-        found = percentile(Group("", [queue(rng, 0.5, 2000) for _ in range(runs)]), share)
-        held += (found.low or 0.0) <= true <= (found.high or 0.0)
+        estimate = percentile(Group("", [queue(rng, 0.5, 2000) for _ in range(runs)]), share)
+        held += (estimate.low or 0.0) <= true <= (estimate.high or 0.0)
     assert held / REPEATED >= least - 3 * sqrt(least * (1 - least) / REPEATED)
 
 
@@ -85,8 +85,8 @@ def test_a_percentile_that_a_file_does_not_tell_is_not_made_up() -> None:
     }
     (row,) = section([group]).parts[0].rows  # type: ignore[union-attr]
     assert (row[7], row[8]) == (None, 200.0)
-    (said,) = broken(["p99 > 9 s"], [group])
-    assert said == "5/s: its files do not tell p99, so 'p99 > 9 s' is open"
+    (sentence,) = broken(["p99 > 9 s"], [group])
+    assert sentence == "5/s: its files do not tell p99, so 'p99 > 9 s' is open"
     dense = [(at / 200, at / 200) for at in range(201)]
     assert Times(200, 0, 1.0, 0.5, quantiles=dense).quantile_s(0.987) == pytest.approx(0.987)
 
@@ -109,9 +109,9 @@ def test_a_percentile_that_a_file_does_not_tell_is_not_made_up() -> None:
 )
 def test_a_threshold_is_true_of_a_load_or_not(threshold: str, is_broken: bool) -> None:
     group = Group("12/s", [times([0.001 * at for at in range(1, 91)], failed=10)])
-    said = list(broken([threshold], [group]))
-    assert bool(said) == is_broken
-    assert all(sentence.startswith("12/s: ") for sentence in said)
+    sentences = list(broken([threshold], [group]))
+    assert bool(sentences) == is_broken
+    assert all(sentence.startswith("12/s: ") for sentence in sentences)
 
 
 @pytest.mark.parametrize(
@@ -142,15 +142,15 @@ def test_accepted_open_and_closed_runs_are_grouped_by_their_names(tmp_path: Path
         lines = [["run", "accepted", "workload"], ["noisy-1", "no", "open"]]
         lines += [[f"steady-{n}", "yes", "open"] for n in ("0.5-1", "0.5-rep02", "0.8-1")]
         csv.writer(stream).writerows([*lines, ["closed-2-1", "yes", "closed"]])
-    found = {group.name: group for group in groups_of(Results(tmp_path))}
-    assert {name: len(group.runs) for name, group in found.items()} == {
+    groups = {group.name: group for group in groups_of(Results(tmp_path))}
+    assert {name: len(group.runs) for name, group in groups.items()} == {
         "steady-0.5": 2,
         "steady-0.8": 1,
         "closed-2": 1,
     }
-    assert percentile(found["steady-0.5"], 0.5).value == pytest.approx(1.0)  # from the arrival
-    assert percentile(found["closed-2"], 0.5).value == pytest.approx(0.75)  # from sending
-    assert found["closed-2"].failed == pytest.approx(0.1)
+    assert percentile(groups["steady-0.5"], 0.5).value == pytest.approx(1.0)  # from the arrival
+    assert percentile(groups["closed-2"], 0.5).value == pytest.approx(0.75)  # from sending
+    assert groups["closed-2"].failed == pytest.approx(0.1)
 
 
 def test_a_run_in_which_all_failed_has_no_times() -> None:

@@ -9,34 +9,34 @@ from jinja2 import UndefinedError
 from loadtests.lab import sentences
 from loadtests.lab.sentences import FOLDER, Sentences
 
-ASKED = re.compile(r'(?:SENTENCES|[Ss]entences(?:\("\w+"\))?)(?:\.one)?\(\s*"(\w+)"')
+USED_PART = re.compile(r'(?:SENTENCES|[Ss]entences(?:\("\w+"\))?)(?:\.paragraph)?\(\s*"(\w+)"')
 
 
 @pytest.fixture
-def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sentences:
+def some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sentences:
     text = "# items\n{% for item in items %}\n{{ item|ms }} of\n work.\n\n{% endfor %}\n# none\n\n"
     (tmp_path / "some.txt").write_text(text, encoding="utf-8")
     monkeypatch.setattr(sentences, "FOLDER", tmp_path)
     return Sentences("some")
 
 
-def test_a_part_has_a_paragraph_for_each_item(said: Sentences) -> None:
-    assert said("items", items=[0.001, 0.25]) == ["1 ms of work.", "250 ms of work."]
-    assert said.one("items", items=[0.001]) == "1 ms of work."
-    assert said.one("none") == ""
+def test_a_part_has_a_paragraph_for_each_item(some: Sentences) -> None:
+    assert some("items", items=[0.001, 0.25]) == ["1 ms of work.", "250 ms of work."]
+    assert some.paragraph("items", items=[0.001]) == "1 ms of work."
+    assert some.paragraph("none") == ""
     with pytest.raises(ValueError, match="items has 2 paragraphs"):
-        said.one("items", items=[1, 2])
+        some.paragraph("items", items=[1, 2])
 
 
-def test_what_is_not_given_is_an_error_and_not_left_out(said: Sentences) -> None:
+def test_what_is_not_given_is_an_error_and_not_left_out(some: Sentences) -> None:
     with pytest.raises(UndefinedError, match="items"):
-        said("items")
+        some("items")
 
 
 def test_every_part_that_an_experiment_asks_for_is_there() -> None:
     sources = [path.read_text(encoding="utf-8") for path in FOLDER.parent.glob("*.py")]
-    asked = {part for source in sources for part in ASKED.findall(source)}
+    parts = {part for source in sources for part in USED_PART.findall(source)}
     files = [path.stem for path in FOLDER.glob("*.txt")]
     assert len(files) > 9
-    assert asked - {part for name in files for part in Sentences(name).parts} - set(files) == set()
-    assert {"findings", "conclusion", "correspondence", "gaps"} <= asked
+    assert parts - {part for name in files for part in Sentences(name).parts} - set(files) == set()
+    assert {"findings", "conclusion", "correspondence", "gaps"} <= parts

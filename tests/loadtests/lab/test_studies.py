@@ -19,8 +19,10 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, "RANGE_RUNS", 600)
 
 
-def share(found: list[Tried], world: str, words: str) -> Tried:
-    (claim,) = [one for one in found if world in one[0] and one[1].startswith(words)]
+def share(outcomes: list[Tried], world: str, words: str) -> Tried:
+    (claim,) = [
+        outcome for outcome in outcomes if world in outcome[0] and outcome[1].startswith(words)
+    ]
     return claim
 
 
@@ -35,51 +37,51 @@ def test_the_protocol_of_study_000_makes_most_of_its_gap_and_chance_the_rest() -
 
 
 def test_study_000_would_have_found_an_mg1_queue_faster_than_mg1() -> None:
-    found = tried("000", TIMES)
-    below = share(found, "M/G/1)", "at 0.85 its mean is below M/G/1")
+    outcomes = tried("000", TIMES)
+    below = share(outcomes, "M/G/1)", "at 0.85 its mean is below M/G/1")
     assert below[3] > 0.9
     assert verdict(below[3], is_true=below[2]) == "false, and the protocol often says it"
-    assert share(found, "M/G/1)", "at 0.85 its mean is as far")[3] < below[3]
-    assert share(found, "M/G/1)", "each mean is in the range")[3] > 0.75
+    assert share(outcomes, "M/G/1)", "at 0.85 its mean is as far")[3] < below[3]
+    assert share(outcomes, "M/G/1)", "each mean is in the range")[3] > 0.75
     # and it could tell the two queues apart
-    assert share(found, "M/G/1)", "each mean is nearer")[3] >= 0.9
-    assert share(found, "M/G/1-PS)", "each mean is nearer")[3] < 0.2
+    assert share(outcomes, "M/G/1)", "each mean is nearer")[3] >= 0.9
+    assert share(outcomes, "M/G/1-PS)", "each mean is nearer")[3] < 0.2
 
 
 def test_study_001_would_have_seen_a_perfect_model_deteriorate() -> None:
-    found = tried("001", TIMES)
-    assert share(found, "1000 queries", "at χ = 0.3")[3] > 0.9
-    assert share(found, "1000 queries", "at χ = 0.95")[3] < 0.4
-    assert share(found, "1000 queries", "it fits at")[3] > 0.5
+    outcomes = tried("001", TIMES)
+    assert share(outcomes, "1000 queries", "at χ = 0.3")[3] > 0.9
+    assert share(outcomes, "1000 queries", "at χ = 0.95")[3] < 0.4
+    assert share(outcomes, "1000 queries", "it fits at")[3] > 0.5
 
 
 def test_study_003_finds_its_maximum_anywhere_on_the_plateau() -> None:
-    found = tried("003", TIMES)
-    assert share(found, "6 cores", "throughput is highest")[3] < 0.7
-    assert share(found, "6 cores", "beyond")[3] == 0
+    outcomes = tried("003", TIMES)
+    assert share(outcomes, "6 cores", "throughput is highest")[3] < 0.7
+    assert share(outcomes, "6 cores", "beyond")[3] == 0
 
 
 def test_study_004_tells_what_stores_cost_unless_its_times_spread_much() -> None:
-    found = tried("004", 10 * TIMES)
-    assert share(found, "as printed, times vary (cv 1)", "a reservation")[3] > 0.95
-    assert share(found, "as printed, times vary (cv 1)", "stores slow")[3] > 0.99
+    outcomes = tried("004", 10 * TIMES)
+    assert share(outcomes, "as printed, times vary (cv 1)", "a reservation")[3] > 0.95
+    assert share(outcomes, "as printed, times vary (cv 1)", "stores slow")[3] > 0.99
     alike = "reserves as fast as it queries, stores slow all alike, times vary"
-    assert share(found, f"{alike} (cv 1)", "a reservation takes 1.22")[3] < 0.03
-    assert share(found, f"{alike} (cv 3)", "a reservation takes 1.22")[3] > 0.1
+    assert share(outcomes, f"{alike} (cv 1)", "a reservation takes 1.22")[3] < 0.03
+    assert share(outcomes, f"{alike} (cv 3)", "a reservation takes 1.22")[3] > 0.1
     # what is as likely either way is no conclusion
-    assert 0.4 < share(found, f"{alike} (cv 3)", "a reservation takes longer")[3] < 0.6
+    assert 0.4 < share(outcomes, f"{alike} (cv 3)", "a reservation takes longer")[3] < 0.6
 
 
 @pytest.mark.parametrize(("held", "of"), [(0, 400), (70, 400), (400, 400)])
-def test_the_interval_of_a_share_is_about_that_of_the_binomial(held: int, of: int) -> None:
-    low, high = wilson(held, of)
-    assert 0 <= low <= held / of + 1e-12
-    assert held / of - 1e-12 <= high <= 1
+def test_the_interval_of_a_share_is_about_that_of_the_binomial(held: int, total: int) -> None:
+    low, high = wilson(held, total)
+    assert 0 <= low <= held / total + 1e-12
+    assert held / total - 1e-12 <= high <= 1
 
     def at_most(count: int, p: float) -> float:
-        return sum(comb(of, n) * p**n * (1 - p) ** (of - n) for n in range(count + 1))
+        return sum(comb(total, n) * p**n * (1 - p) ** (total - n) for n in range(count + 1))
 
-    assert held == of or at_most(held, high) == pytest.approx(0.025, abs=0.02)
+    assert held == total or at_most(held, high) == pytest.approx(0.025, abs=0.02)
     assert held == 0 or 1 - at_most(held - 1, low) == pytest.approx(0.025, abs=0.02)
 
 
@@ -92,8 +94,8 @@ def test_the_page_lists_what_each_study_prints_wrong(study: str) -> None:
 
 def test_the_tables_of_the_page_are_made_anew_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "studies.md"
-    asked = CliRunner().invoke(main, ["studies", "--times", "3", "--out", str(path)])
-    assert asked.exit_code == 0, asked.output
+    ran = CliRunner().invoke(main, ["studies", "--times", "3", "--out", str(path)])
+    assert ran.exit_code == 0, ran.output
     ours, theirs = path.read_text("utf-8").split("<!-- "), PAGE.read_text("utf-8").split("<!-- ")
     assert [part.partition("-->")[0] for part in ours] == [p.partition("-->")[0] for p in theirs]
     assert ours[::2] == theirs[::2]  # what is between the tables
