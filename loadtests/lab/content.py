@@ -98,9 +98,17 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def format_number(value: float, spec: str = ".3g") -> str:
+    """Return a number as text by this specification, but a large one without an exponent."""
+    text = format(value, spec)
+    return format(value, f"{spec.partition('.')[0]},.0f") if "e+" in text else text
+
+
 def format_time(seconds: float) -> str:
     """Return a time as text: in seconds, or in milliseconds if it is less than a second."""
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+    if seconds < 0.9995:  # more would be rounded to 1000 ms
+        return f"{format_number(1000 * seconds)} ms"
+    return f"{format_number(seconds)} s"
 
 
 def times(factor: float, value: float | None) -> float | None:

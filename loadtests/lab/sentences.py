@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from loadtests.lab.content import capital, format_time, shown
+from loadtests.lab.content import capital, format_number, format_time, shown
 from loadtests.models.estimates import TOLERANCE
 
 FOLDER = Path(__file__).parents[1] / "experiments" / "sentences"
@@ -27,9 +27,9 @@ _ENVIRONMENT.filters |= {
     "shown": shown,
     "time": format_time,  # 1.2 s, or 120 ms
     "shown_ms": lambda seconds: f"{shown(1000 * seconds)} ms",
-    "ms": lambda seconds, spec=".3g": f"{1000 * seconds:{spec}} ms",
+    "ms": lambda seconds, spec=".3g": f"{format_number(1000 * seconds, spec)} ms",
     "percent": lambda share, spec=".0f": f"{100 * share:{spec}} %",
-    "as": format,  # {{ x|as(".3g") }}
+    "as": format_number,  # {{ x|as(".3g") }}
 }
 
 

@@ -7,6 +7,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from loadtests.lab import sentences
+from loadtests.lab.content import format_number, format_time
 from loadtests.lab.sentences import FOLDER, Sentences
 
 USED_PART = re.compile(r'(?:SENTENCES|[Ss]entences(?:\("\w+"\))?)(?:\.paragraph)?\(\s*"(\w+)"')
@@ -26,6 +27,13 @@ def test_a_part_has_a_paragraph_for_each_item(some: Sentences) -> None:
     assert some.paragraph("none") == ""
     with pytest.raises(ValueError, match="items has 2 paragraphs"):
         some.paragraph("items", items=[1, 2])
+
+
+def test_a_large_number_has_no_exponent(some: Sentences) -> None:
+    assert some("items", items=[12.345]) == ["12,345 ms of work."]
+    times = [format_time(seconds) for seconds in (0.0123, 0.9994, 0.9996, 12.34, 1234.5)]
+    assert times == ["12.3 ms", "999 ms", "1 s", "12.3 s", "1,234 s"]
+    assert format_number(1234.5, "+.3g") == "+1,234"
 
 
 def test_what_is_not_given_is_an_error_and_not_left_out(some: Sentences) -> None:
