@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from loadtests.bench.figures import short
 from loadtests.bench.measurements import machine_words
 from loadtests.lab.report import drawing
 from loadtests.lab.report.drawing import HEIGHT_IN, WIDTH_IN, Axis, Series, Source
@@ -79,15 +80,11 @@ def markdown(measured: Mapping[str, Any]) -> Iterator[str]:
     for curve in CURVES:
         xs, ys = points(measured, curve.name)
         values = dict(zip(xs, ys, strict=True))
-        cells = [_short(values[count]) if count in values else "" for count in flights]
-        beyond = f"*{_short(extrapolated(xs, ys))}*" if len(xs) > 2 else ""
+        cells = [short(values[count]) if count in values else "" for count in flights]
+        beyond = f"*{short(extrapolated(xs, ys))}*" if len(xs) > 2 else ""
         yield f"| {curve.panel}: {curve.title} | {' | '.join(cells)} | {beyond} |"
     machine = machine_words(measured["machine"])
     yield from ("", f"{measured['date']}, commit {measured['commit']}, {machine}.")
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def svg(measured: Mapping[str, Any]) -> str:

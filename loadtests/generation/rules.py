@@ -132,11 +132,12 @@ class Verdict:
     @property
     def reasons(self) -> str:
         """Return why the run does not count, in one line; empty if it does."""
-        return "; ".join(
-            f"{rule.name} {self.values[rule.name]:.3g} {rule.unit}, limit {rule.limit:g}: "
-            f"{rule.reason}"
-            for rule in self.broken
-        )
+        reasons = []
+        for rule in self.broken:
+            value = self.values[rule.name] or 0.0
+            shown = f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
+            reasons.append(f"{rule.name} {shown} {rule.unit}, limit {rule.limit:g}: {rule.reason}")
+        return "; ".join(reasons)
 
 
 def judge(facts: Facts) -> Verdict:

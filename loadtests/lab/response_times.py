@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from loadtests.generation.rows import Row
 from loadtests.generation.run import RUNS
-from loadtests.lab.content import Cell, Figure, Metric, Section, Table
+from loadtests.lab.content import Cell, Figure, Metric, Section, Table, format_number
 from loadtests.lab.repeated import Estimate, estimate, rows_by_run
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import YES, Results, ResultsError
@@ -147,7 +147,8 @@ def broken(thresholds: Sequence[str], groups: Sequence[Group]) -> Iterator[str]:
                 continue
             value = measured / _UNITS.get(unit, 0.01 if unit == "%" else 1.0)
             if value > limit if sign == ">" else value < limit:
-                yield f"{group.name}: {name} is {value:.4g} {unit}, and it fails if {text.strip()}"
+                number = format_number(value, ".4g")
+                yield f"{group.name}: {name} is {number} {unit}, and it fails if {text.strip()}"
 
 
 def _value(group: Group, name: str) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from loadtests.lab.content import format_number
 from loadtests.processes import ProgramFailed, Site
 from loadtests.tables import Line
 
@@ -54,7 +55,8 @@ class ServiceFacts(Line):
         limit = self.answer_limit_bytes
         kept = "kept answers are not known"
         if limit is not None:
-            kept = f"answers are kept in {limit / 1e6:.3g} MB" if limit else "no answers are kept"
+            size = f"{format_number(limit / 1e6)} MB"
+            kept = f"answers are kept in {size}" if limit else "no answers are kept"
         return f"The service is {NAME} {self.version} with {workers}{on}; {kept}."
 
 

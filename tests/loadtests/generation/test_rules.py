@@ -89,6 +89,8 @@ def test_reasons_name_value_unit_and_limit() -> None:
     verdict = judge(replace(QUIET, foreign_cpu=0.25, failed=500))
     assert verdict.reasons.count("; ") == 1
     assert "foreign_cpu 25 % of a core, limit 10: other programs" in verdict.reasons
+    short = judge(replace(QUIET, scheduled=QUIET.requests + 1234))
+    assert short.reasons.startswith("missed_arrivals 1,234 arrivals, limit 0: ")
 
 
 def test_what_was_not_measured_is_passed_over_and_that_is_shown() -> None:
