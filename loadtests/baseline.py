@@ -224,7 +224,7 @@ class StudyLedger:
         return sum(delays_min) / len(delays_min) if delays_min else None
 
     def filter_transactions(self, fl_num: int | str, fl_date: str) -> list[dict[str, str]]:
-        """Return the transactions of flight number `fl_num` on the ISO date `fl_date`, in order."""
+        """Return the transactions of flight `fl_num` on the ISO date `fl_date`, oldest first."""
         number = str(fl_num)
         return [
             dict(vars(flight))
@@ -233,7 +233,7 @@ class StudyLedger:
         ]
 
     def block(self, height: int) -> Block:
-        """Return block `height`; from disk comes its neighbourhood, too. Raises IndexError."""
+        """Return block `height`, from a cache or with its neighbours from disk; or IndexError."""
         if not 0 <= height < self._length:
             raise IndexError(f"no block {height}: the chain has {self._length}")
         return self._cached(height, height - self._cached_blocks // 2)

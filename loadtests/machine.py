@@ -101,7 +101,7 @@ class Moment:
     busy_s: float
 
     def until(self, later: "Moment") -> Usage:
-        """Return the time used from now to `later`, by the processes that are there then."""
+        """Return what the processes that are there at `later` have used since this moment."""
         server_s = used_s(later.server_s, self.server_s)
         own_s = later.own_s - self.own_s
         foreign_s = later.busy_s - self.busy_s - server_s - own_s

@@ -195,7 +195,7 @@ def _transactions(bench: Bench, connection: HTTPConnection, service: Service) ->
 
 
 def _year(bench: Bench) -> Iterator[Figure]:
-    """Measure the proof of an average over a year of New York's flights; over few if quick."""
+    """Measure the proof of an average over a year of New York, or over a few flights if quick."""
     is_whole, chain = bench.plan.flights >= FLIGHTS, bench.month()
     if is_whole:
         chain = imported(NEW_YORK, bench.empty_folder(), bench.log)
@@ -256,7 +256,7 @@ def breakdowns(bench: Bench) -> Iterator[Figure]:
 
 
 def _by_groups(service: Service) -> dict[str, str]:
-    """Return addresses by what they ask, about the flight amid the ledger and its month."""
+    """Return the address of each question, about a flight amid the ledger and its month."""
     tip = service.get("/tip")["height"]
     flight = flights_of_block(service, (tip + 1) // 2)[0]
     first = date.fromisoformat(flight["FL_DATE"]).replace(day=1)

@@ -79,13 +79,13 @@ class Figure:
         measured: str = "",
         failed: int = 0,
     ) -> "Figure":
-        """Return the figure of a value, or of several of a thing, whose median has a target.
+        """Return the figure of a value, or of several, whose median has a target.
 
         measured: shown in place of the value or the spread. unit: of the target and the value.
         failed: requests that failed; then the target is not reached.
         """
         several = values if isinstance(values, Sequence) else [values]
-        shown = measured or (short(*several) if len(several) == 1 else spread(several)) + unit
+        shown = measured or (short(several[0]) if len(several) == 1 else spread(several)) + unit
         is_reached: bool | None = None
         if target:
             is_reached = not failed and _REACHED[target.words](median(several), target.value)

@@ -26,7 +26,7 @@ _sleep = get_original("time", "sleep")
 
 
 class _TimerEnd(ctypes.Structure):
-    """Is the `struct itimerspec` of timerfd_settime(2): the interval of repetition, and the end."""
+    """Mirrors `struct itimerspec` of timerfd_settime(2): the repetition interval, and the end."""
 
     _fields_ = tuple(
         (f"{name}_{unit}", ctypes.c_long) for name in ("interval", "end") for unit in ("s", "ns")

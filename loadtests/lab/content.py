@@ -56,7 +56,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Is a part of a report: a heading, paragraphs, tables and figures, and links."""
+    """Holds a part of a report: a heading, paragraphs, tables and figures, and links."""
 
     title: str
     paragraphs: Sequence[str] = ()

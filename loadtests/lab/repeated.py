@@ -35,18 +35,18 @@ def rows_by_run(results: Results) -> Mapping[str, list[Row]]:
     Raises ValueError if the file is not one of raw rows.
     """
     path = results.folder / REQUESTS
-    rows = read_rows(path) if path.exists() else ()
+    rows = read_rows(path) if path.exists() else []
     return defaultdict(list, grouped(rows, lambda row: row.run))
 
 
 def accepted_by_run(results: Results) -> Mapping[str, bool]:
-    """Return whether it counts by the rules of each run that was judged."""
+    """Return, for each run that was judged, whether it counts by the rules."""
     lines = results.rows_if_any(RUNS.removesuffix(".csv"))
     return {line["run"]: line["accepted"] == YES for line in lines}
 
 
 def reasons_by_run(results: Results) -> Mapping[str, str]:
-    """Return why it does not count of each run that was judged; "" if it does."""
+    """Return, for each run that was judged, why it does not count; "" if it does."""
     return {line["run"]: line["reasons"] for line in results.rows_if_any(RUNS.removesuffix(".csv"))}
 
 
@@ -66,7 +66,7 @@ def recorded_runs(
 
 
 def unused_name(results: Results, prefix: str) -> str:
-    """Return `prefix-N` with the lowest N from 1 for which no run, not even a broken, left rows."""
+    """Return `prefix-N` with the lowest N from 1 under which no run left rows, broken or not."""
     taken = {*rows_by_run(results), *samples_by_run(results), *accepted_by_run(results)}
     return next(name for n in count(1) if (name := f"{prefix}-{n}") not in taken)
 
@@ -171,7 +171,7 @@ class Estimate:
         return mean if self.half_width is None else f"{mean} {self.give_or_take(factor)}"
 
     def metric(self, name: str, unit: str) -> Metric:
-        """Return the estimate of an amount, for comparisons, with an interval from 0 on at least.
+        """Return an amount's estimate for comparisons, with an interval that begins at 0 or above.
 
         The interval of a mean is symmetric, and with few runs it may reach below 0.
         """

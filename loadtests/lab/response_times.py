@@ -79,7 +79,7 @@ class Group:
     runs: Sequence[Times]
 
     def percentile_s(self, share: float) -> Estimate | None:
-        """Return the percentile with any interval; None if a run does not have it."""
+        """Return the percentile, with its interval if there is one; None if a run lacks it."""
         values_s = [run.quantile_s(share) for run in self.runs]
         known_s = [value_s for value_s in values_s if value_s is not None]
         if len(known_s) < len(values_s):

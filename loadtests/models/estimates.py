@@ -145,7 +145,7 @@ class Verdict(StrEnum):
 
 
 def verdict(difference: Interval, predicted: float, tolerance: float = TOLERANCE) -> Verdict:
-    """Return whether the interval of measured − predicted is small compared with `predicted`.
+    """Return what the interval of measured − predicted says about the model.
 
     It agrees if it lies wholly within ±tolerance·predicted, and disagrees if wholly outside. The
     tolerance is fixed before the run.

@@ -206,7 +206,7 @@ def _idle(
     x: Sequence[float],
     x_without: Sequence[float],
 ) -> tuple[float, ...]:
-    """Return p(j) of a station for j below its number of rates. before: a customer less.
+    """Return p(j) of a station, j below its number of rates. before: states with a customer less.
 
     A class that passes no other station in any time (X infinite) changes nothing here.
     """
