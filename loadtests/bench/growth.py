@@ -52,10 +52,10 @@ WATCH_EVERY_S = 0.1
 
 
 class Growth:
-    """A ledger that grows, and what was measured of it."""
+    """Grows a ledger, and keeps what is measured of it."""
 
     def __init__(self, folder: Path) -> None:
-        """folder: has the ledger and growth.json, which an earlier run may have begun."""
+        """Open a folder with the ledger and growth.json, which an earlier run may have begun."""
         self.chain, self._folder, self.log = folder / "chain", folder, folder / "log.txt"
         self.chain.mkdir(parents=True, exist_ok=True)
         self.record = folder / "growth.json"
@@ -65,7 +65,7 @@ class Growth:
 
     @property
     def flights(self) -> int:
-        """The number of flights in the ledger."""
+        """Return the number of flights in the ledger."""
         return sum(month["flights"] for month in self.measured["months"])
 
     def save(self) -> None:
@@ -195,15 +195,15 @@ def _log_bytes(chain: Path) -> int:
 def _question_times(service: Service) -> dict[str, float]:
     """Return the median times in ms of answers that are not kept, and of the same when kept."""
     flights, facts = sample(service), {}
-    asked = drawn(flights, QUESTIONS, SEED)
+    by_kind = drawn(flights, QUESTIONS, SEED)
     days = sorted(flight["FL_DATE"] for flight in flights)
     every_day = {"INITIAL_DATE": days[0], "FINAL_DATE": days[-1]}
-    asked[ALL_YEARS] = [
+    by_kind[ALL_YEARS] = [
         replace(question, parameters={**question.parameters, **every_day})
         for question in drawn(flights, QUESTIONS, SEED + 1)["flight_counter"]
     ]
     with service.connection() as connection:
-        for kind, questions in asked.items():
+        for kind, questions in by_kind.items():
             for state in ("new", "kept"):
                 times_ms = [_answer_ms(connection, question.path) for question in questions]
                 facts[f"{state} {kind}"] = median(times_ms)

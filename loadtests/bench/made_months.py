@@ -42,7 +42,7 @@ Numbers = Any  # a numpy array; its element type and shape are those of the line
 
 @dataclass(frozen=True, slots=True)
 class MadeMonth:
-    """A month, and its schedule: a row for each flight that leaves on most of its days."""
+    """Holds a month and its schedule: a row for each flight that leaves on most of its days."""
 
     year: int
     month: int

@@ -105,10 +105,10 @@ class Customer:
             sent_s = time.monotonic() - start_s
             status, headers = _answer(server.url, request.path)
             done_s = time.monotonic() - start_s
-            server, index = reported(headers), closed_index(0, number)
-            began_s = None if server.start_s is None else server.start_s - start_s
-            times_s = sent_s, sent_s, began_s, done_s, server.service_s
-            row = Row(run, index, request.kind, *times_s, status, server.worker)
+            timing, index = reported(headers), closed_index(0, number)
+            began_s = None if timing.start_s is None else timing.start_s - start_s
+            times_s = sent_s, sent_s, began_s, done_s, timing.service_s
+            row = Row(run, index, request.kind, *times_s, status, timing.worker)
             self._rows.write([row])
             for entry in entries(headers.get(SERVER_TIMING.lower(), "")):
                 self._parts.add(PartLine(run, index, *entry))

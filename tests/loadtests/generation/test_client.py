@@ -17,7 +17,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
 
 
 @contextmanager
-def answering(answer: bytes, pause_s: float = 0, heard: list[bytes] | None = None) -> Iterator[str]:
+def answering(sent: bytes, pause_s: float = 0, heard: list[bytes] | None = None) -> Iterator[str]:
     """A server that answers a single connection with these bytes, whatever it is asked."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -28,7 +28,7 @@ def answering(answer: bytes, pause_s: float = 0, heard: list[bytes] | None = Non
                 if heard is not None:
                     heard.append(received)
                 sleep(pause_s)
-                connection.sendall(answer)
+                connection.sendall(sent)
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -45,7 +45,7 @@ def ask(url: str, timeout_s: float = 10.0) -> Answer:
 
 
 @pytest.mark.parametrize(
-    ("answer", "status", "body_bytes"),
+    ("sent", "status", "body_bytes"),
     [
         (OK + b"Content-Length: 3\r\n\r\nabc", 200, 3),
         (OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n", 200, 3),
@@ -55,14 +55,14 @@ def ask(url: str, timeout_s: float = 10.0) -> Answer:
     ],
     ids=["length", "chunks", "until closed", "error", "no content"],
 )
-def test_whole_answers_have_their_status(answer: bytes, status: int, body_bytes: int) -> None:
-    with answering(answer) as url:
+def test_whole_answers_have_their_status(sent: bytes, status: int, body_bytes: int) -> None:
+    with answering(sent) as url:
         answer = ask(url)
     assert (answer.status, answer.body_bytes, answer.problem) == (status, body_bytes, "")
 
 
 @pytest.mark.parametrize(
-    ("answer", "problem"),
+    ("sent", "problem"),
     [
         (b"", "before an answer"),
         (OK, "before an answer"),
@@ -72,8 +72,8 @@ def test_whole_answers_have_their_status(answer: bytes, status: int, body_bytes:
     ],
     ids=["nothing", "half a header", "short", "chunks without end", "no HTTP"],
 )
-def test_torn_answers_have_none(answer: bytes, problem: str) -> None:
-    with answering(answer) as url:
+def test_torn_answers_have_none(sent: bytes, problem: str) -> None:
+    with answering(sent) as url:
         answer = ask(url)
     assert (answer.status, answer.body_bytes) == (0, 0)
     assert problem in answer.problem

@@ -72,7 +72,7 @@ def test_study_004_tells_what_stores_cost_unless_its_times_spread_much() -> None
     assert 0.4 < share(outcomes, f"{alike} (cv 3)", "a reservation takes longer")[3] < 0.6
 
 
-@pytest.mark.parametrize(("held", "of"), [(0, 400), (70, 400), (400, 400)])
+@pytest.mark.parametrize(("held", "total"), [(0, 400), (70, 400), (400, 400)])
 def test_the_interval_of_a_share_is_about_that_of_the_binomial(held: int, total: int) -> None:
     low, high = wilson(held, total)
     assert 0 <= low <= held / total + 1e-12
