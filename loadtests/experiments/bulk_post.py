@@ -17,7 +17,7 @@ from loadtests.lab import published
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.posts import BUSY_CLIENT, MINE_INTERVAL_S, Posted, PostsLine, posts
-from loadtests.lab.repeated import accepted, lines, rejected_told
+from loadtests.lab.repeated import accepted, describe_rejected, lines
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.sentences import Sentences
@@ -112,7 +112,7 @@ def analyse(results: Results) -> Report:
         slow=sum((point.client_cores or 0) > BUSY_CLIENT for point in counted),
         busy=BUSY_CLIENT,
     )
-    findings += [*rejected_told(points), *unfinished]
+    findings += [*describe_rejected(points), *unfinished]
     return Report(findings, sections, list(_metrics(counted)))
 
 
@@ -121,7 +121,7 @@ def _by_mode(points: Sequence[Point]) -> dict[str, list[Point]]:
 
 
 def _throughput_figure(points: Sequence[Point]) -> Figure:
-    table = Table.of(
+    table = Table.from_items(
         "Throughput",
         points,
         [
@@ -159,7 +159,7 @@ def _latency_figure(points: Sequence[Point]) -> Figure:
             Series(f"{mode}, median", source, threads, medians),
             Series(f"{mode}, 95 %", source, threads, highest, shape="points"),
         ]
-    table = Table.of(
+    table = Table.from_items(
         "Latency in milliseconds",
         points,
         [

@@ -29,8 +29,14 @@ from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import Arrival, load
 from loadtests.grouping import grouped
-from loadtests.lab.repeated import Estimate, Repeated, accepted_by_run, rows_by_run, that_count
-from loadtests.lab.repeated import of as estimated
+from loadtests.lab.repeated import (
+    Estimate,
+    Repeated,
+    accepted_by_run,
+    from_interval,
+    rows_by_run,
+    that_count,
+)
 from loadtests.lab.results import Results
 from loadtests.models.estimates import (
     Interval,
@@ -203,7 +209,7 @@ class Point(Repeated[OneRun]):
     def service(self) -> Estimate:
         """Estimate E[S] in s, over runs or from the run alone of a single one."""
         if len(self.runs) == 1:
-            return estimated(self.alone.interval)
+            return from_interval(self.alone.interval)
         return self.over(lambda run: run.alone.mean_s)
 
     @property
@@ -222,7 +228,7 @@ class Point(Repeated[OneRun]):
         """Estimate the mean response time in s; a single run near saturation has no interval."""
         if len(self.runs) == 1 and not self.decides:
             return Estimate(fmean(self.runs[0].responses_s))
-        return estimated(mean_over_runs([run.responses_s for run in self.runs]))
+        return from_interval(mean_over_runs([run.responses_s for run in self.runs]))
 
     @property
     def mean_s(self) -> float:

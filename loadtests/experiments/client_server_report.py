@@ -16,7 +16,7 @@ from loadtests.lab.sentences import Sentences
 from loadtests.models.sample_statistics import quantile
 
 SENTENCES = Sentences("client_server")
-NONE_COUNTS = SENTENCES.one("none_counts")
+NONE_COUNTS = SENTENCES.paragraph("none_counts")
 NO_LOAD = "No load has been measured yet, so no model is judged."
 RESPONSE = Axis("response time (ms)", is_logarithmic=True)
 
@@ -57,7 +57,7 @@ def interval_ms(heading: str, estimate: Callable[[Point], Estimate]) -> list[Col
 
 def measured_table(points: Sequence[Point]) -> Table:
     """Make a table with a row for each point: its measurements and the models' predictions."""
-    return Table.of(
+    return Table.from_items(
         "Measured and predicted",
         points,
         [
@@ -72,7 +72,7 @@ def measured_table(points: Sequence[Point]) -> Table:
             ms("M/M/m (ms)", lambda point: point.steady_s()),
             ms("M/G/m (ms)", lambda point: point.steady_s(point.alone.cv)),
         ],
-        SENTENCES.one("measured_note"),
+        SENTENCES.paragraph("measured_note"),
     )
 
 
@@ -85,7 +85,7 @@ def verdict_table(points: Sequence[Point]) -> Table:
         [point.line.run, point.utilisation, *_cells(point.queued), *_cells(point.shared)]
         for point in points
     ]
-    note = SENTENCES.one("verdicts_note", near=NEAR_SATURATION, least=LEAST_NEAR_SATURATION)
+    note = SENTENCES.paragraph("verdicts_note", near=NEAR_SATURATION, least=LEAST_NEAR_SATURATION)
     return Table("Verdicts", columns, rows, note)
 
 
@@ -103,7 +103,7 @@ def alone_table(alone: Sequence[Point]) -> Table:
     def coefficient(heading: str, at: int) -> Column[Point]:
         return ms(heading, lambda p: line[at] if at < len(line := p.alone.line_s) else None)
 
-    return Table.of(
+    return Table.from_items(
         "Service times, alone",
         alone,
         [
@@ -116,7 +116,7 @@ def alone_table(alone: Sequence[Point]) -> Table:
             coefficient("+ ms/1000 rows skipped", 2),
             ("Explained by the line", lambda point: point.alone.r2),
         ],
-        SENTENCES.one("alone_note"),
+        SENTENCES.paragraph("alone_note"),
     )
 
 
@@ -128,7 +128,7 @@ def points_figure(
     part: of the sentences, about the curve of those that count.
     """
     counted = accepted(points)
-    caption = SENTENCES.one(part, curves=[counted]) if counted else NONE_COUNTS
+    caption = SENTENCES.paragraph(part, curves=[counted]) if counted else NONE_COUNTS
     return figure(title, caption, x, RESPONSE, curves(points, at), measured_table(points))
 
 

@@ -35,8 +35,8 @@ from loadtests.lab.repeated import (
     Repeated,
     accepted,
     accepted_by_run,
+    describe_rejected,
     lines,
-    rejected_told,
 )
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Results, ResultsError
@@ -137,12 +137,12 @@ def analyse(results: Results) -> Report:
         Section("Transactions of nine requests", sentences("transactions"), [phases]),
         Section("Commits and the time between blocks", sentences("commits"), [commit_times]),
     ]
-    rejected = rejected_told([*loads, *commits, *travelled.values()], "measurements")
+    rejected = describe_rejected([*loads, *commits, *travelled.values()], "measurements")
     return Report(
         [*rejected, *unfinished, *sentences("findings", **facts)],
         sections,
         list(_metrics(counted, counted_commits)),
-        conclusion=sentences.one("conclusion", costs=sentences("costs", **facts), **facts),
+        conclusion=sentences.paragraph("conclusion", costs=sentences("costs", **facts), **facts),
     )
 
 
@@ -174,7 +174,7 @@ def _facts(
 
 
 def _posts_table(loads: Sequence[Load]) -> Table:
-    return Table.of(
+    return Table.from_items(
         "Posts",
         loads,
         [
@@ -197,7 +197,7 @@ def _posts_table(loads: Sequence[Load]) -> Table:
 
 
 def _commits_figure(commits: Sequence[Committed]) -> Figure:
-    table = Table.of(
+    table = Table.from_items(
         "Commits",
         commits,
         [

@@ -23,8 +23,15 @@ from loadtests.lab import published
 from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
-from loadtests.lab.repeated import Estimate, Repeated, accepted, lines, recorded_runs, rejected_told
-from loadtests.lab.repeated import of as estimated
+from loadtests.lab.repeated import (
+    Estimate,
+    Repeated,
+    accepted,
+    describe_rejected,
+    from_interval,
+    lines,
+    recorded_runs,
+)
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError, TableWriter
 from loadtests.lab.sentences import Sentences
@@ -151,7 +158,7 @@ class Itineraries(Repeated[ItineraryRun]):
 
     def mean(self, value: Callable[[Transaction], float]) -> Estimate:
         """Estimate the mean of a value of transactions: over runs, or from batches of one."""
-        return estimated(
+        return from_interval(
             mean_over_runs([list(map(value, run.transactions)) for run in self.runs], BATCHES)
         )
 
@@ -325,7 +332,7 @@ def analyse(results: Results) -> Report:
         Section(
             "Transactions at a rate",
             sentences("rates", alone=counted),
-            [_rate_figure(at_rate, sentences.one("rate"))] if at_rate else [],
+            [_rate_figure(at_rate, sentences.paragraph("rate"))] if at_rate else [],
         ),
         Section("What a client does", sentences("clients"), [Table("Counterparts", columns, rows)]),
     ]
@@ -336,7 +343,7 @@ def analyse(results: Results) -> Report:
         study=published.ITINERARY,
         saturated_per_s=published.ITINERARY_SATURATED_PER_S,
     )
-    findings = [*rejected_told([*alone, *at_rate], "rows and points"), *findings]
+    findings = [*describe_rejected([*alone, *at_rate], "rows and points"), *findings]
     return Report(findings, sections, [*_metrics(counted, rates)])
 
 
@@ -346,7 +353,7 @@ def _rate_figure(points: Sequence[Itineraries], caption: str) -> Figure:
         sorted(points, key=lambda point: (point.line.clients, point.target_per_s)),
         lambda point: f"{point.line.clients} client{'s' if point.line.clients > 1 else ''}",
     )
-    table = Table.of(
+    table = Table.from_items(
         "Transactions at a rate",
         points,
         [

@@ -24,7 +24,7 @@ from loadtests.grouping import grouped
 from loadtests.lab import published
 from loadtests.lab.content import Figure, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.repeated import Estimate, Repeated, accepted, accepted_by_run, rejected_told
+from loadtests.lab.repeated import Estimate, Repeated, accepted, accepted_by_run, describe_rejected
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
@@ -219,14 +219,14 @@ def analyse(results: Results) -> Report:
         Section(TASKS[task].title, sentences(task.replace(" ", "_")), [_figure(task, of_task)])
         for task, of_task in by_task.items()
     ]
-    note = sentences.one("processes")
+    note = sentences.paragraph("processes")
     sections.append(Section("Every process", parts=[_processes(programs, note)]))
     metrics = [
         timed.mean.metric(f"wall_per_100000[{timed.program.task}, {timed.program.name}]", "s")
         for timed in accepted(programs)
     ]
     findings = sentences("findings", measured=by_task, tasks=TASKS)
-    return Report([*findings, *rejected_told(programs, "programs")], sections, metrics)
+    return Report([*findings, *describe_rejected(programs, "programs")], sections, metrics)
 
 
 def timed_programs(results: Results) -> list[Timed]:
@@ -284,7 +284,7 @@ def _figure(task: str, programs: Sequence[Timed]) -> Figure:
 
 
 def _processes(programs: Sequence[Timed], note: str) -> Table:
-    return Table.of(
+    return Table.from_items(
         "Whole processes, timed as by `time`",
         programs,
         [

@@ -39,9 +39,9 @@ from loadtests.lab.repeated import (
     Estimate,
     Repeated,
     accepted,
+    describe_rejected,
     lines,
     recorded_runs,
-    rejected_told,
     samples_by_run,
 )
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
@@ -223,7 +223,7 @@ def analyse(results: Results) -> Report:
         near=NEAR_BOUND,
         above=ABOVE_BOUND,
     )
-    return Report([*rejected_told(points), *findings], sections, [*_metrics(every)])
+    return Report([*describe_rejected(points), *findings], sections, [*_metrics(every)])
 
 
 def _ratios(first: Curve, last: Curve) -> list[tuple[int, float]]:
@@ -253,7 +253,7 @@ def _figures(
     """Draw figures 1 and 2 of the study for the ledger that has these points."""
     blocks = points[0].line.blocks
     by_place = {curve.line.place: curve for curve in every if curve.line.blocks == blocks}
-    table = Table.of(
+    table = Table.from_items(
         f"A ledger of {blocks} blocks",
         points,
         [
@@ -277,7 +277,7 @@ def _figures(
     return (
         figure(
             f"Throughput, {blocks} blocks",
-            sentences.one("throughput_figure"),
+            sentences.paragraph("throughput_figure"),
             clients,
             Axis("interactions / s", is_logarithmic=True),
             _series(curves, points, lambda point: point.throughput, Curve.most_per_s),
@@ -285,7 +285,7 @@ def _figures(
         ),
         figure(
             f"Latency, {blocks} blocks",
-            sentences.one("latency_figure"),
+            sentences.paragraph("latency_figure"),
             clients,
             Axis("mean latency / ms", is_logarithmic=True),
             _series(curves, points, lambda point: point.response, Curve.least_s, 1000),
@@ -314,7 +314,7 @@ def _series(
 
 
 def _bounds(every: Sequence[Curve]) -> Table:
-    return Table.of(
+    return Table.from_items(
         "Bounds",
         every,
         [

@@ -27,8 +27,7 @@ from loadtests.experiments.open_workload_servers import SCALE
 from loadtests.grouping import grouped
 from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Mode
-from loadtests.lab.repeated import accepted, estimate
-from loadtests.lab.repeated import of as estimated
+from loadtests.lab.repeated import accepted, estimate, from_interval
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import REPLICATIONS, Verdict
 from loadtests.models.sequential import LEAST_VALUES
@@ -66,7 +65,9 @@ def analyse(results: Results) -> Report:
         _section(
             "As the study did it",
             "short",
-            Table.of("As the study measured", short, _OF_SHORT, figures.REPORT_SECONDS, digits=4),
+            Table.from_items(
+                "As the study measured", short, _OF_SHORT, figures.REPORT_SECONDS, digits=4
+            ),
         ),
         Section("Over the time of a run", parts=figures.over_time(brief) if brief else []),
         _of_calibrations(runs),
@@ -89,8 +90,8 @@ def analyse(results: Results) -> Report:
         findings,
         [section for section in sections if section.parts],
         [*_metrics(runs, steady, closed)],
-        failure=failure if runs else SENTENCES.one("rejected"),
-        conclusion=_conclusion(steady) if runs else SENTENCES.one("rejected"),
+        failure=failure if runs else SENTENCES.paragraph("rejected"),
+        conclusion=_conclusion(steady) if runs else SENTENCES.paragraph("rejected"),
     )
 
 
@@ -101,26 +102,26 @@ def _section(title: str, words: str, *parts: Table | Figure | None) -> Section:
 
 
 def _of_one_customer(results: Results, closed: Sequence[Closed]) -> Section:
-    demands, note = learning.demands_by_server(results).values(), SENTENCES.one("front")
+    demands, note = learning.demands_by_server(results).values(), SENTENCES.paragraph("front")
     return _section(
         "Predicted from one customer",
         "demands",
-        Table.of("Demands of one request", demands, _OF_DEMANDS, note),
+        Table.from_items("Demands of one request", demands, _OF_DEMANDS, note),
         figures.throughput(closed) if closed else None,
     )
 
 
 def _steady_tables(steady: Sequence[Steady]) -> list[Table]:
-    rules = SENTENCES.one("rules", **LIMITS)
+    rules = SENTENCES.paragraph("rules", **LIMITS)
     return [
-        Table.of("The forecast from one customer", steady, _OF_STEADY, rules),
-        Table.of("The order of service", steady, _OF_ORDER),
+        Table.from_items("The forecast from one customer", steady, _OF_STEADY, rules),
+        Table.from_items("The order of service", steady, _OF_ORDER),
     ]
 
 
 def _of_calibrations(runs: Sequence[OpenRun]) -> Section:
     first_runs = [alike[0] for alike in grouped(runs, lambda run: run.key).values()]
-    table = Table.of("Calibrations", first_runs, _OF_CALIBRATIONS, digits=4)
+    table = Table.from_items("Calibrations", first_runs, _OF_CALIBRATIONS, digits=4)
     return _section("Calibration", "calibration", table)
 
 
@@ -130,7 +131,7 @@ def _of_calibrations(runs: Sequence[OpenRun]) -> Section:
 def _conclusion(steady: Sequence[Steady]) -> str:
     """Say at how many loads the forecast holds, and whether service is in order."""
     counts = Counter(point.forecast for point in steady)
-    return SENTENCES.one(
+    return SENTENCES.paragraph(
         "conclusion",
         points=steady,
         forecasts=[
@@ -145,7 +146,8 @@ def _conclusion(steady: Sequence[Steady]) -> str:
 def _failure(steady: Sequence[Steady], *, is_quick: bool) -> str:
     """Say why the runs are a failure: none decides a forecast, as one of a quick run need not."""
     forecasts = {point.forecast for point in steady}
-    return SENTENCES.one("undecided") if forecasts == {Verdict.NOT_DECIDED} and not is_quick else ""
+    is_open = forecasts == {Verdict.NOT_DECIDED} and not is_quick
+    return SENTENCES.paragraph("undecided") if is_open else ""
 
 
 def _unstable(runs: Sequence[OpenRun], steady: Sequence[Steady]) -> list[tuple[LoadKey, str]]:
@@ -169,11 +171,11 @@ def _metrics(
         yield estimate([*calibrated.values()]).metric(f"service_time[{server}]", "s")
     for point in steady:
         name = f"response_time[{point.key.server},{point.key.fraction:g}]"
-        yield estimated(point.raw).metric(name, "")
+        yield from_interval(point.raw).metric(name, "")
     yield from (point.error for point in steady)
     for closed_point in closed:
         name = f"throughput[{closed_point.demands.server},{closed_point.customers}]"
-        yield estimated(closed_point.throughput_per_s).metric(name, "1/s")
+        yield from_interval(closed_point.throughput_per_s).metric(name, "1/s")
 
 
 # --- sections ------------------------------------------------------------------------------------

@@ -154,14 +154,14 @@ def demands_by_server(results: Results) -> dict[str, Demands]:
 
 def _demands(line: DemandsLine, run: Recorded) -> Demands:
     def mean_s(names: Sequence[str]) -> float:
-        return fmean([sum(map(request.duration_s, names)) for request in run.asked])
+        return fmean([sum(map(request.duration_s, names)) for request in run.requests])
 
     response_s = fmean(run.times_s)
     total_s = mean_s(["total"]) or response_s  # of a server that does not tell, all keeps it busy
     engine_s, files_s = mean_s(ENGINE), mean_s(FILES)
     front_s = min(max(0.0, (line.server_cpu_s or 0.0) - total_s), response_s - total_s)
     other_s, network_s = max(0.0, total_s - engine_s - files_s), response_s - total_s - front_s
-    queue, requests = Queue(line.servers), len(run.asked)
+    queue, requests = Queue(line.servers), len(run.requests)
     return Demands(engine_s, files_s, other_s, front_s, network_s, line.server, queue, requests)
 
 

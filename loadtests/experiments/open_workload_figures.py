@@ -24,8 +24,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.content import Cell, Column, Figure, Table, times
 from loadtests.lab.gaps import waterfall
 from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
-from loadtests.lab.repeated import measured
-from loadtests.lab.repeated import of as estimated
+from loadtests.lab.repeated import from_interval, measured
 from loadtests.lab.report.drawing import NO_TABLE, Axis, Series, Shape, Source, figure
 from loadtests.lab.sentences import Sentences
 from loadtests.models import recorded
@@ -51,7 +50,7 @@ def response(points: Sequence[Steady], short: Sequence[AsTheStudy]) -> Figure:
     short: runs as in the study.
     """
     shared = [mg1_ps(x, 1.0).response_time_s for x in CURVE]
-    paired = [estimated(point.paired) for point in points]
+    paired = [from_interval(point.paired) for point in points]
     beside = [point.key.fraction + ASIDE for point in points]
     xs, expected = [brief.key.fraction for brief in short], [brief.expected for brief in short]
     formula, *measurements = layers(points, "M/G/1, FCFS")
@@ -74,7 +73,7 @@ def response(points: Sequence[Steady], short: Sequence[AsTheStudy]) -> Figure:
         ),
     ]
     by_load = {(brief.key.server, brief.key.fraction): brief for brief in short}
-    return against_load(SENTENCES.one("response"), series, _response_table(points, by_load))
+    return against_load(SENTENCES.paragraph("response"), series, _response_table(points, by_load))
 
 
 def against_load(caption: str, series: Sequence[Series], table: Table = NO_TABLE) -> Figure:
@@ -99,7 +98,7 @@ def layers(points: Sequence[Steady], name: str) -> list[Series]:
     by_server = grouped(points, lambda point: point.key.server)
     for (server, its_points), source in zip(by_server.items(), SOURCES, strict=False):
         xs = [point.key.fraction for point in its_points]
-        raw = [estimated(point.raw) for point in its_points]
+        raw = [from_interval(point.raw) for point in its_points]
         series.append(measured(SERVERS[server], source, xs, raw, shape="points"))
         if its_points[0].runs[0].queue != ONE:  # whose line is that of M/G/1
             grid = [max(xs) * step / 40 for step in range(1, 41)]
@@ -114,7 +113,7 @@ def _response_table(
     def of_short(cell: Callable[[AsTheStudy], Cell]) -> Callable[[Steady], Cell]:
         return lambda p: cell(short[k]) if (k := (p.key.server, p.key.fraction)) in short else None
 
-    return Table.of(
+    return Table.from_items(
         "Mean response time",
         points,
         [
@@ -160,14 +159,14 @@ def throughput(points: Sequence[Closed]) -> Figure:
     by_server = grouped(points, lambda point: point.demands.server)
     for (server, its_points), source in zip(by_server.items(), SOURCES, strict=False):
         xs = [float(point.customers) for point in its_points]
-        x = [estimated(point.throughput_per_s) for point in its_points]
+        x = [from_interval(point.throughput_per_s) for point in its_points]
         predicted = [point.predicted.throughput_per_s for point in its_points]
         series.append(measured(SERVERS[server], source, xs, x, shape="points"))
         name = "" if series[1:] else "mean value analysis"
         series.append(Series(name, source, xs, predicted, shape="curve"))
     x_axis, y_axis = Axis("customers N"), Axis("throughput X / 1/s", limits=(0, None))
-    table = Table.of("Closed runs", points, _CLOSED, SENTENCES.one("closed"))
-    caption = SENTENCES.one("throughput")
+    table = Table.from_items("Closed runs", points, _CLOSED, SENTENCES.paragraph("closed"))
+    caption = SENTENCES.paragraph("throughput")
     return figure("Throughput against customers", caption, x_axis, y_axis, series, table)
 
 
@@ -301,8 +300,8 @@ def _over_time(
     for level in [level for course in courses if (level := course.printed(column)) is not None]:
         series.append(Series(name, "study", [0.0, end_s], [level, level], shape="steps"))
         name = ""
-    table = Table.of(title, courses, [("Load", lambda course: course.name), *columns])
-    caption = SENTENCES.one(part, server=SERVERS[courses[0].run.server])
+    table = Table.from_items(title, courses, [("Load", lambda course: course.name), *columns])
+    caption = SENTENCES.paragraph(part, server=SERVERS[courses[0].run.server])
     return figure(title, caption, Axis("time / report seconds"), Axis(y), series, table)
 
 
@@ -331,7 +330,7 @@ def _recorded(run: OpenRun, known: Calibrated) -> Recorded:
         [row.done_s for row in run.rows],
         own_s or [(1 + (known.drift or 0.0) / 2) * time_s for time_s in next(run.drawn_s())],
         run.warm_up,
-        is_told=own_s is not None,
+        is_reported=own_s is not None,
     )
 
 

@@ -68,7 +68,7 @@ class Shortfall:
 def measure(run: Run) -> None:
     """Check the load generator, and make the runs that the results lack, at first all."""
     if run.options.host:
-        ServiceFacts.of(Site(run.options.host))  # before it takes a minute to find out
+        ServiceFacts.ask(Site(run.options.host))  # before it takes a minute to find out
     generator_check.check(run)
     measure_loads(run, loads.planned(run.options))
 

@@ -176,7 +176,7 @@ def _shipped(run: Run, kind: Kind = rankings, workers: int = 1) -> Iterator[Meas
     }
     with _beside_the_generator(run, _chain(run), settings) as service:
         source = partial(kind, sample(service, FEW_BLOCKS))
-        requests = partial(each_once, source, run.asked)
+        requests = partial(each_once, source, run.asked_paths)
         yield Measured(service, requests, Queue(workers), is_service=True)
 
 
@@ -197,13 +197,13 @@ def _beside_the_generator(
 def _elsewhere(run: Run, *kinds: Kind) -> Iterator[Measured]:
     """Take the service at --host, as it is. Raises ProgramFailed if there is none."""
     site = Site(run.options.host)
-    facts = ServiceFacts.of(site)
+    facts = ServiceFacts.ask(site)
     if not run.results.has(loads.SERVICE_FACTS):
-        run.say(facts.told)
+        run.say(facts.description)
     with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
         table.add(facts)
     flights = sample(site, FEW_BLOCKS)
-    sources = [partial(each_once, partial(kind, flights), run.asked) for kind in kinds]
+    sources = [partial(each_once, partial(kind, flights), run.asked_paths) for kind in kinds]
     session = run.results.folder.name  # what an earlier session asked, the service may have kept
 
     def new_to_the_service(random: Random) -> Iterator[Request]:

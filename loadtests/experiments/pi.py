@@ -67,7 +67,7 @@ def analyse(results: Results) -> Report:
         findings,
         [section for section in sections if section.parts],
         [*_metrics(runs, steady)],
-        failure="" if manifest["quick"] or is_decided else SENTENCES.one("failure"),
+        failure="" if manifest["quick"] or is_decided else SENTENCES.paragraph("failure"),
         conclusion=_conclusion(facts, runs, made, steady, machine),
     )
 
@@ -83,7 +83,7 @@ def _conclusion(
     points = grouped(steady, lambda point: point.forecast)
     by_server = grouped(accepted(made), lambda run: run.server).items()
     heat = [line.temperature_celsius for line in machine if line.temperature_celsius is not None]
-    return SENTENCES.one(
+    return SENTENCES.paragraph(
         "conclusion",
         processor=facts.processor,
         index_s=index_s,
@@ -123,7 +123,7 @@ def _service_times(runs: Alone) -> Table:
         times_s = runs[kind, engine].times_s
         return summary(times_s).cv if len(times_s) > 1 else None
 
-    return Table.of(
+    return Table.from_items(
         "Service times, study 000 and this Pi",
         KINDS,
         [
@@ -144,7 +144,7 @@ def _service_times(runs: Alone) -> Table:
 
 
 def _under_load(steady: Sequence[Steady]) -> list[Table | Figure]:
-    table = Table.of(
+    table = Table.from_items(
         "Response times under load, study 000 and this Pi",
         steady,
         [
@@ -160,7 +160,7 @@ def _under_load(steady: Sequence[Steady]) -> list[Table | Figure]:
         ],
     )
     series = figures.layers(steady, "formula of one worker")
-    return [table, figures.against_load(SENTENCES.one("response"), series)]
+    return [table, figures.against_load(SENTENCES.paragraph("response"), series)]
 
 
 def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
@@ -190,9 +190,9 @@ def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
     ]
     reports_throttling = any(line.throttled is not None for line in machine)
     slowed = sum(bool(later.throttled) for _, later in looks) if reports_throttling else None
-    note = SENTENCES.one("slowed", looks=len(looks), slowed=slowed)
+    note = SENTENCES.paragraph("slowed", looks=len(looks), slowed=slowed)
     table = Table("The machine", ("", "least", "mean", "most"), rows, note)
-    caption = SENTENCES.one("machine")
+    caption = SENTENCES.paragraph("machine")
     return [figure("The Pi meanwhile", caption, Axis("time / min"), Axis(""), series, table)]
 
 

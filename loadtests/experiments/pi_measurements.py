@@ -56,7 +56,7 @@ def advice(site: Site, ssh: str) -> Iterator[str]:
 
     Raises ProgramFailed if there is no Flightchain, or it cannot be set up.
     """
-    facts = ServiceFacts.of(site)
+    facts = ServiceFacts.ask(site)
     if ssh:
         set_up(ssh)
         problem = f"{site.url} does not answer {READY_WITHIN_S} s after it was restarted"
@@ -140,8 +140,8 @@ class MachineLine(Line):
 def measure(run: Run) -> None:
     """Measure what the results lack. Raises ProgramFailed."""
     site = Site(run.options.host)
-    facts = ServiceFacts.of(site)
-    run.say(facts.told)
+    facts = ServiceFacts.ask(site)
+    run.say(facts.description)
     with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
         table.add(facts)
     with _watched(run.results, site):
@@ -183,7 +183,7 @@ def ask_alone(run: Run, site: Site) -> None:
             customer.asks(
                 site,
                 name,
-                each_once(source, run.asked, random),
+                each_once(source, run.asked_paths, random),
                 warm_up=WARM_UP,
                 least=LEAST[engine],
                 least_s=seconds,

@@ -15,8 +15,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.content import Metric, Report, Section, Table, capital
 from loadtests.lab.experiment import Experiment, Mode
 from loadtests.lab.published import NETWORK_THINK_S
-from loadtests.lab.repeated import accepted, rejected_told
-from loadtests.lab.repeated import of as estimated
+from loadtests.lab.repeated import accepted, describe_rejected, from_interval
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.sentences import Sentences
 from loadtests.models import bounds
@@ -34,7 +33,7 @@ def analyse(results: Results) -> Report:
     by_server = grouped(agreeing, lambda pair: pair.server.label)
     findings = [
         *sentences("findings", models=models.MODELS, **_verdicts(points, compared)),
-        *rejected_told(points),
+        *describe_rejected(points),
     ]
     line = results.lines(measuring.PLAN, measuring.PlanLine)[0]
     sections = _sections(sentences, line, points, expectations, compared)
@@ -42,7 +41,7 @@ def analyse(results: Results) -> Report:
         findings,
         [section for section in sections if section.parts],
         [*_metrics(points)],
-        conclusion=sentences.one(
+        conclusion=sentences.paragraph(
             "conclusion", compared=compared, agreeing=by_server, models=models.MODELS
         ),
     )
@@ -55,19 +54,19 @@ def _sections(
     expectations: models.Expectations,
     compared: Sequence[Pair],
 ) -> Iterator[Section]:
-    schema = figures.schema(sentences.one("figure_6"))
+    schema = figures.schema(sentences.paragraph("figure_6"))
     yield Section("The model", sentences("model"), [schema, figures.parameters(), _model_table()])
     words = sentences("measured", line=line, think_s=NETWORK_THINK_S, regular_cv=models.REGULAR_CV)
-    caption = sentences.one("system", single=models.SINGLE)
+    caption = sentences.paragraph("system", single=models.SINGLE)
     of_system = figures.of_system(points, expectations, caption)
     yield Section("Which model describes which server", words, [_pairs_table(compared), *of_system])
     beside_mva = _beside_mva(expectations)
     for server in models.SERVERS:
         words = sentences(server.name.replace("-", "_"), beside_mva=beside_mva)
-        caption = sentences.one("stations", server=server)
+        caption = sentences.paragraph("stations", server=server)
         of_stations = figures.of_stations(server, points, caption)
         yield Section(capital(server.label), words, [*of_stations])
-    table = _points_table(points, sentences.one("points_note"))
+    table = _points_table(points, sentences.paragraph("points_note"))
     yield Section("Closed runs", sentences("intervals", least=models.LEAST_REPEATED), [table])
 
 
@@ -123,7 +122,7 @@ def _model_table() -> Table:
 
 
 def _pairs_table(compared: Sequence[Pair]) -> Table:
-    return Table.of(
+    return Table.from_items(
         "Models against servers",
         compared,
         [
@@ -138,7 +137,7 @@ def _pairs_table(compared: Sequence[Pair]) -> Table:
 
 
 def _points_table(points: Sequence[Point], note: str) -> Table:
-    return Table.of(
+    return Table.from_items(
         "Closed runs",
         points,
         [
@@ -169,8 +168,8 @@ def _metrics(points: Sequence[Point]) -> Iterator[Metric]:
             ("throughput", point.throughput_per_s, "1/s", alone.throughput_per_s),
             ("response_time", point.response_s, "s", alone.response_s),
         ):
-            yield estimated(interval).metric(f"{name}{at}", unit)
-            yield estimated(interval.times(1 / least)).metric(f"{name}_ratio{at}", "")
+            yield from_interval(interval).metric(f"{name}{at}", unit)
+            yield from_interval(interval.times(1 / least)).metric(f"{name}_ratio{at}", "")
 
 
 EXPERIMENT = Experiment(

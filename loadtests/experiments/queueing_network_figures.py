@@ -23,8 +23,7 @@ from loadtests.experiments.queueing_network_models import (
 from loadtests.experiments.queueing_network_runs import AtStation, Point
 from loadtests.lab.content import Cell, Figure, Item, Table, capital, shown
 from loadtests.lab.published import NETWORK_AT_N, NETWORK_THINK_S
-from loadtests.lab.repeated import accepted, crosses, measured
-from loadtests.lab.repeated import of as estimated
+from loadtests.lab.repeated import accepted, crosses, from_interval, measured
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
 from loadtests.lab.sentences import drawing
 from loadtests.models import mva
@@ -165,7 +164,9 @@ def _system_figure(
     ]
     columns = [(capital(_CURVES[curve]), _at_ns(at_n, value)) for curve, at_n in curves.items()]
     for server in SERVERS:
-        at_n = {p.customers: estimated(value(p)) for p in accepted(points) if p.server is server}
+        at_n = {
+            p.customers: from_interval(value(p)) for p in accepted(points) if p.server is server
+        }
         runs = {n: value(cell) for (other, n), cell in expected.items() if other is server}
         ys = [*at_n.values()]
         series.append(measured(server.label, _OF_SERVER[server], [*at_n], ys, shape="points"))

@@ -102,7 +102,8 @@ def _by_type(alone: Sequence[Point]) -> list[Figure]:
         measured("rejected", "bound", names, rejected, factor=1e3, shape="rows"),
         Series("M/M/3", "model", names, modelled, shape="rows"),
     ]
-    drawn, caption = [bars for bars in series if any(bars.ys)], report.SENTENCES.one("by_type")
+    drawn = [bars for bars in series if any(bars.ys)]
+    caption = report.SENTENCES.paragraph("by_type")
     title, table = "Figure 1: each type of request", report.measured_table(alone)
     return [figure(title, caption, report.RESPONSE, Axis(""), drawn, table)]
 

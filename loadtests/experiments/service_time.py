@@ -27,8 +27,7 @@ from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import ONLY_HTTP, two_chains
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
 from loadtests.lab.published import SERVICE_TIMES, ServiceTime
-from loadtests.lab.repeated import measured
-from loadtests.lab.repeated import of as estimated
+from loadtests.lab.repeated import from_interval, measured
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
@@ -225,7 +224,7 @@ class Cell:
     def reads(self) -> float:
         """Return how many blocks a request reads from files on average; 0 if not counted."""
         name = _COUNTED_AS.get(self.way, "")
-        counts = [asked.count(name) for run in self.turns.values() for asked in run.asked]
+        counts = [asked.count(name) for run in self.turns.values() for asked in run.requests]
         return mean_of(counts) if counts else 0.0
 
 
@@ -289,7 +288,7 @@ def analyse(results: Results) -> Report:
         alike={way: means for way in ways if (means := _alike(cells, way))},
         grows=max(published_s) / min(published_s) - 1,
     )
-    drawing = _figure(cells, ways, sentences.one("figure"))
+    drawing = _figure(cells, ways, sentences.paragraph("figure"))
     sections = [
         Section("Service times", lead, [_table(cells), drawing]),
         Section("What a service time consists of", sentences("reads"), [_reads_table(cells)]),
@@ -300,7 +299,7 @@ def analyse(results: Results) -> Report:
 def _faster(cells: Cells, way: str) -> list[tuple[str, str]]:
     """Return how many times as fast a way is, by kind of request, as far as it is known."""
     ratios = {kind: times_faster(cells, way, kind) for kind in KINDS}
-    return [(kind, estimated(ratio).plus_minus()) for kind, ratio in ratios.items() if ratio]
+    return [(kind, from_interval(ratio).plus_minus()) for kind, ratio in ratios.items() if ratio]
 
 
 def _alike(cells: Cells, way: str) -> list[tuple[str, float]]:
@@ -331,7 +330,7 @@ def _row(cells: Cells, way: str, kind: str) -> Sequence[content.Cell]:
     if not cell.is_known:
         return (*first, *[None] * 6)
     ratio = None if way == STUDY else times_faster(cells, way, kind)
-    faster = estimated(ratio).plus_minus() if ratio else None
+    faster = from_interval(ratio).plus_minus() if ratio else None
     return (*first, *_moments(cell.service, cell.mean_s.half_width), faster)
 
 
@@ -347,7 +346,7 @@ def _figure(cells: Cells, ways: Sequence[str], caption: str) -> Figure:
     series = [Series(PUBLISHED, "study", names, published_s, shape="bars")]
     for way in ways:
         known_cells = [known(cells, way, kind) for kind in KINDS]
-        means = [estimated(cell.mean_s) if cell else None for cell in known_cells]
+        means = [from_interval(cell.mean_s) if cell else None for cell in known_cells]
         series.append(measured(WAYS[way], _SOURCES[way], names, means, shape="bars"))
     x, y = Axis("request"), Axis("E[S] / s", is_logarithmic=True)
     return figure("Mean service times", caption, x, y, series)
@@ -367,7 +366,7 @@ def _reads_table(cells: Cells) -> Table:
 def _metrics(cells: Cells) -> Iterator[Metric]:
     for (way, kind), cell in cells.items():
         if cell.is_known:
-            yield estimated(cell.mean_s).metric(f"service_time[{way},{kind}]", "s")
+            yield from_interval(cell.mean_s).metric(f"service_time[{way},{kind}]", "s")
             yield Metric(f"cv[{way},{kind}]", cell.service.variation)
 
 

@@ -382,7 +382,7 @@ def analyse(results: Results) -> Report:
         ),
         [Section("The forecast of one customer", lead, [_table(loads)])],
         [*_metrics(loads, calibrated)],
-        conclusion=SENTENCES.one(
+        conclusion=SENTENCES.paragraph(
             "conclusion", verdicts=[FORECASTS[load.verdict] for load in loads]
         ),
     )
@@ -397,7 +397,7 @@ def groups(results: Results) -> list[Group]:
 
 
 def _table(loads: Sequence[Load]) -> Table:
-    return Table.of(
+    return Table.from_items(
         "Measured and forecast",
         loads,
         [

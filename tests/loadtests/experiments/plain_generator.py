@@ -22,7 +22,7 @@ from loadtests.generation.run import REQUESTS, SAMPLES, SCHEDULES, Generator, Ru
 from loadtests.generation.schedule import Arrival, Choices, Request, save
 from loadtests.machine_samples import Sampler
 from loadtests.processes import Site, exchanged
-from loadtests.servers.timing import NOTHING_TOLD, told
+from loadtests.servers.timing import NOTHING_REPORTED, reported
 
 AT_ONCE = 32
 Ask = Callable[[int, str, str, str, float], tuple[Row, bytes]]
@@ -124,7 +124,7 @@ def _kept(
     def ask(index: int, kind: str, path: str, body: str, due_s: float) -> tuple[Row, bytes]:
         sent_s = monotonic()
         status, headers, answer = _answered(target.url, path, body)
-        done_s, said = monotonic(), told(headers) if headers else NOTHING_TOLD
+        done_s, said = monotonic(), reported(headers) if headers else NOTHING_REPORTED
         times_s = due_s, sent_s, said.start_s, done_s, said.service_s
         return Row(run, index, kind, *times_s, status, said.worker), answer
 

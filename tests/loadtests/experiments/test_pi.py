@@ -39,7 +39,7 @@ from loadtests.generation.rows import Row
 from loadtests.lab import generator_check, service_facts
 from loadtests.lab.content import Report
 from loadtests.lab.experiment import Mode, Options, Run
-from loadtests.lab.one_customer import Asked, Recorded
+from loadtests.lab.one_customer import Answered, Recorded
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.processes import ProgramFailed, Site, free_port, running
@@ -53,7 +53,7 @@ from tests.loadtests.experiments.made_up import a_run, judge, results_of
 
 def _run(time_s: float) -> Recorded:
     row = Row("r", 0, "k", 0.0, 0.0, None, time_s, None, 200, "")
-    return Recorded("r", True, [Asked(row, {})])
+    return Recorded("r", True, [Answered(row, {})])
 
 
 class TestFitting:
@@ -287,7 +287,7 @@ def test_what_is_left_in_all_is_only_what_is_missing(
     results, left_s = results_of("pi", tmp_path), list[float]()
     plan = fitting(ELSEWHERE, 0.002, 480, (0.3,)) | fitting(ELSEWHERE_SCANS, 0.005, 480, (0.3,))
     scans_s = 10 * 4 * 120 / 0.3 * 0.005 + 6 * 200 * 0.005  # at most 4 times the usual arrivals
-    monkeypatch.setattr(ServiceFacts, "of", lambda site: ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
+    monkeypatch.setattr(ServiceFacts, "ask", lambda site: ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
     monkeypatch.setattr(generator_check, "check", lambda run: None)
     monkeypatch.setattr(measuring, "ask_alone", lambda run, site: None)
     monkeypatch.setattr(measuring, "planned", lambda run: plan)

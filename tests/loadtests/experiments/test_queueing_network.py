@@ -339,7 +339,7 @@ def test_only_the_chosen_numbers_of_customers_are_measured() -> None:
 )
 def test_what_is_not_decided_is_not_called_wrong(verdicts: list[str], message: str) -> None:
     pairs = [Pair(EXPONENTIAL, MVA, 1, 1, Interval(0.0, 0.1, 9), Verdict(v)) for v in verdicts]
-    conclusion = Sentences("queueing_network").one(
+    conclusion = Sentences("queueing_network").paragraph(
         "conclusion", compared=pairs, agreeing={}, models=MODELS
     )
     assert conclusion.startswith(message)
