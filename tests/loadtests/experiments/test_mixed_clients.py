@@ -25,6 +25,7 @@ from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.generation.run import RunRecord, append_verdict
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
+from loadtests.machine_samples import Sample, append
 from loadtests.scenarios import STEPS
 from tests.loadtests.experiments.made_up import judge as judge_runs
 from tests.loadtests.experiments.made_up import keep, results_of
@@ -88,7 +89,7 @@ class TestComparing:
 
 def test_findings_compare_places_and_lengths_of_the_ledger(tmp_path: Path) -> None:
     results = results_of("mixed-clients", tmp_path, cores=CORES)
-    responses_s = {(LOCAL, 0): 0.01, (HTTP, 0): 0.03, (LOCAL, 100): 0.02, (HTTP, 100): 0.06}
+    responses_s = {(LOCAL, 0): 0.1, (HTTP, 0): 0.3, (LOCAL, 100): 0.2, (HTTP, 100): 0.6}
     lines = [
         PlanLine(f"{place}-{blocks}-{customers}", place, blocks, customers, 2, 18, 20, 0.001)
         for (place, blocks), customers in product(responses_s, (1, 2))
@@ -99,12 +100,16 @@ def test_findings_compare_places_and_lengths_of_the_ledger(tmp_path: Path) -> No
             response_s = responses_s[line.place, line.blocks]
             keep(results, steps(line.run, line.customers, response_s))
     judge_runs(results, {line.run: True for line in lines})
+    append(tmp_path / "samples.csv", "http-0-1", [Sample(1.1, 0.2, 0, 0), Sample(3.1, 0.8, 0, 0)])
+    demands_s = {made.line.run: made.generator_demand_s for made in mixed_runs(results)}
+    assert demands_s.pop("http-0-1") == pytest.approx((1.1 * 0.2 + 2 * 0.8) / 10)
+    assert set(demands_s.values()) == {None}
     analyse(results)
     findings = "\n".join(results.summary()["findings"])
     for text in (
         "0 blocks: latency over HTTP is that in process times 3 at N = 1, 3 at N = 2.",
         "In process, N = 2: with 100 blocks latency is 2.00 times that with 0.",
-        "100 blocks, over HTTP: the highest throughput is 33/s, at N = 2 on 2 cores",
+        "100 blocks, over HTTP: the highest throughput is 3/s, at N = 2 on 2 cores",
     ):
         assert text in findings
 
