@@ -52,7 +52,7 @@ DRAWS = 10  # number of replays of a run, each with unexplained parts of its own
 NEAR_SATURATION = 0.8  # the utilisation from which only several runs count
 LEAST_NEAR_SATURATION = 4  # runs that decide there
 LEAST_R2 = 0.5  # a line that explains less is not used
-LEAST_COMPUTED_S = 1e-6
+LEAST_DRAWN_S = 1e-6
 
 
 @dataclass(frozen=True)
@@ -94,15 +94,15 @@ class Alone:
     def expected_s(self, arrival: Arrival) -> float:
         """Return the time (s) that this request would have taken alone, on average."""
         if arrival.demand_s is not None and self.overhead_s is not None:
-            return max(LEAST_COMPUTED_S, arrival.demand_s + self.overhead_s)
+            return arrival.demand_s + self.overhead_s
         if self.line_s:
-            return max(LEAST_COMPUTED_S, float(np.dot(self.line_s, systems.sizes(arrival.body))))
+            return float(np.dot(self.line_s, systems.sizes(arrival.body)))
         return self.mean_s
 
     def draw_s(self, schedule: Sequence[Arrival], random: Random) -> list[float]:
         """Return a service time (s) for each request, its unexplained part drawn at random."""
         times_s = (self.expected_s(arrival) + random.choice(self.left_s) for arrival in schedule)
-        return [max(LEAST_COMPUTED_S, time_s) for time_s in times_s]
+        return [max(LEAST_DRAWN_S, time_s) for time_s in times_s]
 
 
 def fit_alone(times_s: Sequence[float], schedule: Sequence[Arrival]) -> Alone:
