@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from http.client import HTTPConnection
+from functools import partial
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
@@ -205,13 +205,9 @@ def _question_times(service: Service) -> dict[str, float]:
     with service.connection() as connection:
         for kind, questions in by_kind.items():
             for state in ("new", "kept"):
-                times_ms = [_answer_ms(connection, question.path) for question in questions]
-                facts[f"{state} {kind}"] = median(times_ms)
+                asks = (partial(answer, connection, question.path) for question in questions)
+                facts[f"{state} {kind}"] = 1000 * median(timed(ask)[1] for ask in asks)
     return facts
-
-
-def _answer_ms(connection: HTTPConnection, path: str) -> float:
-    return 1000 * timed(lambda: answer(connection, path))[1]
 
 
 def _scrub_hours(state: Path) -> float | None:

@@ -52,10 +52,6 @@ def _percent(part: float | None, whole: float | None = 1.0) -> float | None:
     return None if part is None or not whole else 100 * part / whole
 
 
-def _missed(run: Facts) -> float | None:
-    return None if run.scheduled is None else abs(run.scheduled - run.requests)
-
-
 def _drift(run: Facts) -> float | None:
     if run.before_s is None or run.after_s is None:
         return None
@@ -75,7 +71,7 @@ RULES: Sequence[Rule] = (
     ),
     Rule(
         *("missed_arrivals", 0, "arrivals"),
-        _missed,
+        lambda run: None if run.scheduled is None else abs(run.scheduled - run.requests),
         "the arrivals differ from those of the schedule",
     ),
     Rule(

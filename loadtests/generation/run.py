@@ -226,8 +226,10 @@ class _Job:
         if not _RUN_ID.fullmatch(self.run):
             allowed = "letters, digits, dots, dashes and underscores"
             raise ValueError(f"run is {self.run!r}; it may have {allowed}")
+        for name, columns in _TABLES.items():
+            if (table := self.by.folder / name).exists():
+                to_append(table, columns).close()
         taken = self.by.folder / SAMPLES
-        _require_same_columns(self.by.folder)
         if self.run in sampling.read(taken):
             raise ValueError(f"run {self.run} is in {taken} already")
 
@@ -352,13 +354,6 @@ RUN_COLUMNS = (
     *(f"{rule.name} ({rule.unit})" for rule in RULES),
 )
 _TABLES = {REQUESTS: COLUMNS, SAMPLES: Sample.columns(), RUNS: RUN_COLUMNS}
-
-
-def _require_same_columns(folder: Path) -> None:
-    """Raise TableError if there is a table to which a run could not be added."""
-    for name, columns in _TABLES.items():
-        if (folder / name).exists():
-            to_append(folder / name, columns).close()
 
 
 def append_verdict(folder: Path, record: RunRecord, verdict: Verdict) -> None:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import sqrt
-from pathlib import Path
 from random import Random
 from statistics import fmean
 
@@ -311,9 +310,9 @@ def regenerated(page: str, repetitions: int = REPETITIONS, seed: int = 1) -> str
     return page
 
 
-def errata_section(study: str, path: Path = PAGE) -> Section:
+def errata_section(study: str) -> Section:
     """Return what a study prints wrong, as the page lists it."""
-    parts = re.split(r"^#{2,3} (.*)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    parts = re.split(r"^#{2,3} (.*)\n", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     (text,) = (
         part
         for title, part in zip(parts[1::2], parts[2::2], strict=True)

@@ -23,13 +23,12 @@ class Solution:
     """Holds the means of a closed network with `customers` customers.
 
     throughput_per_s: X, rounds per second. response_time_s: R, the time at all stations in one
-    round, without think time. thinking: X·Z, the mean number of customers who think.
+    round, without think time.
     """
 
     customers: int
     throughput_per_s: float
     response_time_s: float
-    thinking: float
     stations: tuple[AtStation, ...]
 
     def at(self, name: str) -> AtStation:
@@ -55,17 +54,17 @@ def solve(
         for station in stations
     ]
     _, *states = networks.closed_states(served, [think_time_s], [most_customers])
-    return tuple(_solution(stations, state, think_time_s) for state in states)
+    return tuple(_solution(stations, state) for state in states)
 
 
-def _solution(stations: Sequence[Station], state: networks.State, think_time_s: float) -> Solution:
+def _solution(stations: Sequence[Station], state: networks.State) -> Solution:
     (n,), (x,) = state.customers, state.throughputs_per_s
     stays_s = [stay_s for (stay_s,) in state.residences_s]
     at = tuple(
         AtStation(station.name, stay_s, x * stay_s, x * station.demand_s / (station.servers or 1))
         for station, stay_s in zip(stations, stays_s, strict=True)
     )
-    return Solution(n, x, sum(stays_s), x * think_time_s, at)
+    return Solution(n, x, sum(stays_s), at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,7 @@ K6 = {
         "vus_max": {"type": "gauge", "values": {"value": 1, "min": 1, "max": 1}},
     }
 }
-K6_EXPORT = {"metrics": {name: of["values"] for name, of in K6["metrics"].items()}}
+K6_EXPORT = {"metrics": {name: metric["values"] for name, metric in K6["metrics"].items()}}
 OHA = {
     "summary": {"successRate": 1.0, "total": 10.0, "slowest": 0.09, "fastest": 0.01}
     | {"average": 0.02, "requestsPerSec": 50.0},

@@ -60,9 +60,8 @@ def test_the_laws_hold_at_every_population(network: Network, most: int) -> None:
         x = solution.throughput_per_s
         assert solution.customers == n
         assert isclose(x * (solution.response_time_s + think_s), n, rel_tol=1e-9)
-        assert isclose(
-            sum(s.customers for s in solution.stations) + solution.thinking, n, rel_tol=1e-9
-        )
+        present = sum(station.customers for station in solution.stations)
+        assert isclose(present + x * think_s, n, rel_tol=1e-9)
         assert x >= before * (1 - 1e-12)
         _check_bounds(solution, bounds.asymptotic(stations, n, think_s))
         for station, given_station in zip(solution.stations, stations, strict=True):

@@ -27,10 +27,10 @@ LOAD, ARRIVALS, SKIPPED = 0.85, 260, 200
 def paired_difference(rng: Random, slower: float = 1.0) -> float:
     """Of a run at 0.85 whose E[S] was calibrated with an error of 0.3 %: measured − replayed."""
     arrivals_s = poisson_times(LOAD, rng, count=ARRIVALS)
-    told_s = [rng.gammavariate(100, 0.01) for _ in arrivals_s]
+    services_s = [rng.gammavariate(100, 0.01) for _ in arrivals_s]
     by = slower * (1 + 0.003 * rng.gauss(0, 1))
-    measured_s = fcfs(arrivals_s, [by * time_s for time_s in told_s])[SKIPPED:]
-    replayed_s = fcfs(arrivals_s, told_s)[SKIPPED:]
+    measured_s = fcfs(arrivals_s, [by * time_s for time_s in services_s])[SKIPPED:]
+    replayed_s = fcfs(arrivals_s, services_s)[SKIPPED:]
     return (sum(measured_s) - sum(replayed_s)) / len(measured_s)
 
 
