@@ -181,8 +181,9 @@ class TestSimulating:
 
     @pytest.mark.parametrize("customers", [1, 2, 5])
     def test_exponential_stations_are_those_of_mean_value_analysis(self, customers: int) -> None:
-        x = simulated()[EXPONENTIAL, customers].throughput_per_s.mean
-        assert x == pytest.approx(by_formula(MVA, customers).throughput_per_s, rel=0.02)
+        runs, formula = simulated()[EXPONENTIAL, customers], by_formula(MVA, customers)
+        assert runs.throughput_per_s.mean == pytest.approx(formula.throughput_per_s, rel=0.02)
+        assert runs.response_s.mean == pytest.approx(formula.response_s, rel=0.02)
 
     def test_regular_stations_lie_in_the_interval_of_a_simulator_that_others_wrote(self) -> None:
         xs = [by_ciw(REGULAR, customers=3, until_s=2000, seed=seed) for seed in range(8)]
@@ -192,8 +193,9 @@ class TestSimulating:
 
     def test_one_at_a_time_is_one_station(self) -> None:
         for customers in (1, 2, 5):
-            x = simulated()[SINGLE, customers].throughput_per_s.mean
-            assert x == pytest.approx(by_formula(ONE, customers).throughput_per_s, rel=0.02)
+            runs, formula = simulated()[SINGLE, customers], by_formula(ONE, customers)
+            assert runs.throughput_per_s.mean == pytest.approx(formula.throughput_per_s, rel=0.02)
+            assert runs.response_s.mean == pytest.approx(formula.response_s, rel=0.02)
 
     def test_a_prediction_is_known_better_than_what_it_is_compared_with(self) -> None:
         x = simulated()[EXPONENTIAL, 2].throughput_per_s
