@@ -50,7 +50,7 @@ class Figure:
 
     title: str
     svg: str  # from `drawing`
-    description: str  # one sentence for readers who cannot see the drawing
+    caption: str  # one sentence for readers who cannot see the drawing
     table: Table
 
 

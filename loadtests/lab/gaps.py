@@ -49,20 +49,15 @@ def _entry(amount_s: float, interval: Interval | None, predicted_s: float) -> Es
 def waterfall(title: str, ledger: Ledger, predicted_s: float) -> Figure:
     """Return the figure of a gap. It names the causes that are seen, or else the largest."""
     entries, predicted = entries_of(ledger, predicted_s), 1000 * predicted_s
-    if ledger.gap:
-        seen = {
-            cause: entry
-            for cause, entry in entries.items()
-            if entry.high is not None and entry.is_finding
-        }
-    else:
-        seen = dict(sorted(entries.items(), key=lambda item: -abs(item[1].value))[:1])
+    seen = [cause for cause, own in entries.items() if own.high is not None and own.is_finding]
+    if ledger.gap is None:
+        seen = [max(entries, key=lambda cause: abs(entries[cause].value))]
     measured = predicted + sum(entry.value for entry in entries.values())
-    description = SENTENCES.paragraph(
+    caption = SENTENCES.paragraph(
         "gap",
         ledger=ledger,
         size=measured - predicted,
-        seen=seen,
+        seen={cause: entries[cause] for cause in seen},
         words=WORDS,
         least=LEAST_VALUES,
     )
@@ -72,7 +67,7 @@ def waterfall(title: str, ledger: Ledger, predicted_s: float) -> Figure:
         ("measured", measured, None, None),
     ]
     table = Table(title, ("Cause", "Adds / ms", "from", "to"), rows, digits=4)
-    return Figure(title, _drawn(predicted, entries, measured), description, table)
+    return Figure(title, _drawn(predicted, entries, measured), caption, table)
 
 
 def _drawn(predicted: float, entries: Mapping[Cause, Estimate], measured: float) -> str:

@@ -93,15 +93,10 @@ NO_TABLE = Table("", (), ())
 
 
 def figure(
-    title: str,
-    description: str,
-    x: Axis,
-    y: Axis,
-    series: Sequence[Series],
-    table: Table = NO_TABLE,
+    title: str, caption: str, x: Axis, y: Axis, series: Sequence[Series], table: Table = NO_TABLE
 ) -> Figure:
     """Return a figure of these series, with its content in words and its numbers."""
-    return Figure(title, drawn(x, y, series), description, table)
+    return Figure(title, drawn(x, y, series), caption, table)
 
 
 def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:

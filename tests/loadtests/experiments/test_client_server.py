@@ -187,8 +187,8 @@ def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> 
 
 def test_a_caption_says_each_time_once() -> None:
     busy, idle = point([0.1] * 40, 5.0), point([0.1] * 40, 2.0)
-    assert ": 100 ms at λ = 5/s" in _figure("Figure 2", [busy]).description
-    assert ": 100 ms alone, 100 ms at λ = 5/s" in _figure("Figure 2", [busy, idle]).description
+    assert ": 100 ms at λ = 5/s" in _figure("Figure 2", [busy]).caption
+    assert ": 100 ms alone, 100 ms at λ = 5/s" in _figure("Figure 2", [busy, idle]).caption
 
 
 def test_near_saturation_one_run_decides_nothing() -> None:

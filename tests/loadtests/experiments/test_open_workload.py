@@ -667,7 +667,7 @@ def test_a_gap_is_told_by_its_cause() -> None:
     rows = {str(row[0]): row[1] for row in figure.table.rows}
     assert rows["dispatch lag"] == pytest.approx(4.0)
     assert rows["order, connecting, receiving"] == 0
-    assert "Late sending by the generator adds 4.00 ms" in figure.description
+    assert "Late sending by the generator adds 4.00 ms" in figure.caption
 
 
 @pytest.mark.parametrize(
@@ -685,7 +685,7 @@ def test_every_queue_has_a_ledger(queue: Queue, reports_times: bool, cause: str)
     assert isinstance(first, float)
     assert last == pytest.approx(first + sum(float(entry or 0) for entry in entries))
     assert cause in {row[0] for row in figure.table.rows}
-    assert "calibrations: 3, too few for intervals, which need 5." in figure.description
+    assert "calibrations: 3, too few for intervals, which need 5." in figure.caption
 
 
 def alone(run: str, service_s: float) -> list[Row]:

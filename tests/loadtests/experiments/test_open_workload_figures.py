@@ -46,7 +46,7 @@ def test_figures_3_and_4_show_what_is_known_of_the_studys_curves() -> None:
 
 def test_the_captions_of_figures_3_to_5_name_the_server() -> None:
     for figure in over_time([brief(0.3), brief(0.85)]):
-        assert figure.description.endswith("Server: the study's way.")
+        assert figure.caption.endswith("Server: the study's way.")
 
 
 def test_the_computed_load_average_stands_beside_the_studys() -> None:

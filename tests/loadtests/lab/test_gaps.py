@@ -49,15 +49,15 @@ def test_a_gap_tells_the_causes_that_are_seen_or_the_largest_if_none_has_an_inte
     chance = "The chance that brought just these arrivals takes 30.0 ms away"
     drift = "The change of the service time between two calibrations adds 2.00 ms"
     counted = "Runs: 5, calibrations: 5"
-    assert waterfall("", ledger(), 0.1).description == (
+    assert waterfall("", ledger(), 0.1).caption == (
         f"Measured less predicted: -27.6 ms (-28.6 to -26.6). {chance} (-31.0 to -29.0). "
         f"{drift} (1.00 to 3.00). {counted}."
     )
-    assert waterfall("", without_intervals(ledger()), 0.1).description == (
+    assert waterfall("", without_intervals(ledger()), 0.1).caption == (
         f"Measured less predicted: -27.6 ms. {chance}. {counted}, too few for intervals, which "
         "need 5."
     )
-    assert "No single cause is seen." in waterfall("", ledger(half_s=1.0), 0.1).description
+    assert "No single cause is seen." in waterfall("", ledger(half_s=1.0), 0.1).caption
 
 
 def test_what_is_nothing_beside_the_prediction_is_none() -> None:
