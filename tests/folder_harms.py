@@ -214,9 +214,9 @@ def findings_while_running(folder: Path, harm: Callable[[], None]) -> Findings:
         ledger.not_ready()
         harm()
         said += tried(lambda: _go_on(ledger, sealer))
-        found = _findings(folder, ledger, said)
-    if found.ready or found.verify:
-        return found
+        findings = _findings(folder, ledger, said)
+    if findings.ready or findings.verify:
+        return findings
     return findings_in(folder)
 
 

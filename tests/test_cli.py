@@ -161,8 +161,8 @@ BAD_SETTINGS = [("FLIGHTCHAIN_PROT", "8000"), ("FLIGHTCHAIN_PORT", "x")]
 
 @pytest.mark.parametrize(("name", "text"), BAD_SETTINGS)
 def test_a_setting_that_is_wrong_or_unknown_is_named(tmp_path: Path, name: str, text: str) -> None:
-    said = refusal(call(tmp_path / "none", "tip", **{name: text}))
-    assert f"{name} {text!r}: " in said
+    message = refusal(call(tmp_path / "none", "tip", **{name: text}))
+    assert f"{name} {text!r}: " in message
 
 
 # --- as processes ---------------------------------------------------------------------------------
@@ -250,9 +250,9 @@ def test_verify_says_what_it_found(world: World) -> None:
 def test_verify_names_the_first_bad_block(tmp_path: Path) -> None:
     world_in(tmp_path)
     flip(block_file(tmp_path), block_file(tmp_path).stat().st_size // 2)
-    said = call(tmp_path, "verify")
-    assert (said.returncode, said.stdout) == (1, "")
-    assert "error: block 1" in said.stderr
+    message = call(tmp_path, "verify")
+    assert (message.returncode, message.stdout) == (1, "")
+    assert "error: block 1" in message.stderr
 
 
 @pytest.mark.parametrize("command", [["tip"], ["show", "tip"], ["show", "0"], ["verify"]])

@@ -83,5 +83,5 @@ def test_a_service_with_a_damaged_tip_is_not_ready_and_says_why(folder: Path) ->
     assert f"error: block {TIP} is damaged" in service.said()
     assert contents(folder) == before
     assert transactions_in(folder) == FLIGHTS
-    said = call(folder, "verify").stderr
-    assert f"block {TIP} is damaged" in said
+    message = call(folder, "verify").stderr
+    assert f"block {TIP} is damaged" in message

@@ -201,7 +201,9 @@ def test_after_a_person_accepted_the_loss_of_blocks_ids_go_on_and_the_lost_are_n
         assert {after[i] for i in lost} == {VOID}
         spans = [range(one.first, one.first + one.flights) for one in lost_in(folder / "mempool")]
         assert sorted(lost) == [i for span in spans for i in span]
-        found = findings_in(folder)
-        assert found.verify == ""
-        assert all(f"transactions {span[0]} to " in found.ready[n] for n, span in enumerate(spans))
-        assert len(found.ready) == len(spans)
+        findings = findings_in(folder)
+        assert findings.verify == ""
+        assert all(
+            f"transactions {span[0]} to " in findings.ready[n] for n, span in enumerate(spans)
+        )
+        assert len(findings.ready) == len(spans)

@@ -36,8 +36,8 @@ def dripping(first: bytes) -> Serve:
 
 def test_an_answer_is_a_status_and_a_body_also_if_it_is_an_error() -> None:
     with answering(saying(HEAD + "grün".encode())) as url:
-        found = ask(url)
-        assert (found, found.text) == (Answer(200, "grün".encode()), "grün")
+        answer = ask(url)
+        assert (answer, answer.text) == (Answer(200, "grün".encode()), "grün")
     with answering(saying(b"HTTP/1.0 409 Conflict\r\n\r\n5\n")) as url:
         assert ask(url, b"body") == Answer(409, b"5\n")
 

@@ -38,9 +38,9 @@ def test_the_least_used_go_first_and_the_bound_is_never_exceeded(
             if is_there:
                 expected.remove(number)
                 expected.append(number)
-        found = kept.counts()
-        assert found.bytes == sum(SIZES[each] for each in expected) <= capacity
-        assert (found.entries, found.evictions) == (len(expected), evicted)
+        counts = kept.counts()
+        assert counts.bytes == sum(SIZES[each] for each in expected) <= capacity
+        assert (counts.entries, counts.evictions) == (len(expected), evicted)
     asked = sum(not is_kept for is_kept, _ in steps)
     assert kept.counts().hits + kept.counts().misses == asked
 
@@ -50,8 +50,8 @@ def test_after_it_is_cleared_nothing_is_found_and_nothing_counts_as_evicted() ->
     kept.keep(1, VALUES[1])
     kept.clear()
     assert kept.find(1) is None
-    found = kept.counts()
-    assert (found.entries, found.bytes, found.evictions) == (0, 0, 0)
+    counts = kept.counts()
+    assert (counts.entries, counts.bytes, counts.evictions) == (0, 0, 0)
 
 
 def test_threads_lose_no_count_and_mix_nothing_up() -> None:
@@ -66,8 +66,8 @@ def test_threads_lose_no_count_and_mix_nothing_up() -> None:
     with ThreadPoolExecutor(4) as pool:
         for one in [pool.submit(use, seed) for seed in (1, 3, 5, 7)]:
             one.result()
-    found = kept.counts()
-    assert found.hits + found.misses == 8000
+    counts = kept.counts()
+    assert counts.hits + counts.misses == 8000
     left = [value for number, value in enumerate(VALUES) if kept.find(number) is value]
-    assert found.bytes == sum(len(value) + ENTRY_BYTES for value in left) <= kept.capacity_bytes
-    assert found.entries == len(left)
+    assert counts.bytes == sum(len(value) + ENTRY_BYTES for value in left) <= kept.capacity_bytes
+    assert counts.entries == len(left)

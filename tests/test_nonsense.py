@@ -67,9 +67,9 @@ def test_the_lab_says_that_no_service_answers(data: bytes) -> None:
 def test_a_witness_finds_no_log(data: bytes, tmp_path: Path) -> None:
     follower = Follower(Witness(tmp_path, "witness"), [], 3600)
     with nonsense(data) as url:
-        found = follower.look(url)
-    assert found.verdict in {Verdict.SILENT, Verdict.WRONG}
-    require_sentence(found.message)
+        findings = follower.look(url)
+    assert findings.verdict in {Verdict.SILENT, Verdict.WRONG}
+    require_sentence(findings.message)
 
 
 SOME = (

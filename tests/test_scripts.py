@@ -84,9 +84,9 @@ def asked_for_help(name: str, tmp_path: Path, *arguments: str) -> str:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_is_printed_and_nothing_else_is_done(name: str, tmp_path: Path) -> None:
     for arguments in (["--help"], ["-h"], ["--quick", "--help"]):
-        said = asked_for_help(name, tmp_path, *arguments)
-        assert said.startswith(f"usage: scripts/{name}")
-        assert len(said.splitlines()) > 3
+        message = asked_for_help(name, tmp_path, *arguments)
+        assert message.startswith(f"usage: scripts/{name}")
+        assert len(message.splitlines()) > 3
 
 
 @each_of("name", ["run", "screenshots"])
@@ -112,20 +112,20 @@ def test_help_names_the_options_of_the_program(
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     with pytest.raises(SystemExit):
         PROGRAMS[name]()
-    said = asked_for_help(name, tmp_path, "--help")
-    assert set(OPTION.findall(said)) == set(OPTION.findall(capsys.readouterr().out)) - {"--help"}
+    message = asked_for_help(name, tmp_path, "--help")
+    assert set(OPTION.findall(message)) == set(OPTION.findall(capsys.readouterr().out)) - {"--help"}
 
 
 def test_help_of_the_soak_has_a_line_for_every_scenario(tmp_path: Path) -> None:
-    said = asked_for_help("soak", tmp_path, "--help")
+    message = asked_for_help("soak", tmp_path, "--help")
     for one in SCENARIOS:
         line = rf"^  {one.name} +--{one.option} N +{re.escape(one.what)} \({one.full:g}\)$"
-        assert re.search(line, said, re.MULTILINE), line
+        assert re.search(line, message, re.MULTILINE), line
 
 
 def test_help_of_the_lab_names_its_commands_and_their_options(tmp_path: Path) -> None:
-    said = asked_for_help("lab", tmp_path, "--help")
-    parts = re.split(r"^  (?=\w)", said, flags=re.MULTILINE)[1:]
+    message = asked_for_help("lab", tmp_path, "--help")
+    parts = re.split(r"^  (?=\w)", message, flags=re.MULTILINE)[1:]
     assert {part.split()[0]: set(OPTION.findall(part)) for part in parts} == {
         name: {option for param in command.params for option in param.opts if option[0] == "-"}
         for name, command in lab.commands.items()

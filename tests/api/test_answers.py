@@ -274,9 +274,9 @@ def test_blocks_below_a_height(client: FlaskClient, query: str, heights: list[in
 
 def test_a_block_is_found_by_its_hash(client: FlaskClient, world: World) -> None:
     for height, digits in ((0, 64), (1, 64), (17, 63), (5, 12), (world.tip, 8)):
-        found = good(client.get(f"/blocks?hash={world.hashes[height][:digits].upper()}"))
+        answer = good(client.get(f"/blocks?hash={world.hashes[height][:digits].upper()}"))
         listed = good(client.get(f"/blocks?before={height + 1}&limit=1"))["blocks"]
-        assert found == {"blocks": listed, "next": None}
+        assert answer == {"blocks": listed, "next": None}
     assert good(client.get(f"/blocks?hash={'0' * 64}")) == {"blocks": [], "next": None}
 
 
@@ -287,16 +287,16 @@ def test_a_hash_has_8_to_64_hex_digits(client: FlaskClient, text: str) -> None:
 
 def test_a_hash_goes_with_a_height(client: FlaskClient, world: World) -> None:
     for before, count in ((5, 0), (6, 1), (7, 1)):
-        found = good(client.get(f"/blocks?hash={world.hashes[5]}&limit=3&before={before}"))
-        assert len(found["blocks"]) == count
+        answer = good(client.get(f"/blocks?hash={world.hashes[5]}&limit=3&before={before}"))
+        assert len(answer["blocks"]) == count
 
 
 def test_the_coverage_is_that_of_the_flights(client: FlaskClient, world: World) -> None:
-    found = good(client.get("/coverage"))
+    answer = good(client.get("/coverage"))
     days = [each["FL_DATE"] for each in world.transactions]
-    assert (found["first_date"], found["last_date"]) == (min(days), max(days))
-    assert found["flights"] == len(days)
-    assert found["as_of"] == world.as_of()
+    assert (answer["first_date"], answer["last_date"]) == (min(days), max(days))
+    assert answer["flights"] == len(days)
+    assert answer["as_of"] == world.as_of()
 
 
 def test_the_tip(client: FlaskClient, world: World) -> None:
@@ -454,8 +454,8 @@ def test_counts_never_go_back_while_flights_are_posted_and_sealed(tmp_path: Path
                 if number < 2:
                     good(client.post("/transactions", json=GOOD), 202)
                 path, least = paths[turn % 3], most[paths[turn % 3]]
-                found = good(client.get(path))
-                count = found["count"] if "count" in found else found["transactions"]
+                answer = good(client.get(path))
+                count = answer["count"] if "count" in answer else answer["transactions"]
                 assert count >= least, path
                 with lock:
                     most[path] = max(most[path], count)
@@ -498,10 +498,10 @@ def test_a_damaged_block_that_anybody_met_is_known_to_ready(tmp_path: Path) -> N
     flip(block_file(tmp_path), at)
 
     def reported(client: FlaskClient) -> list[int]:
-        found = problem(client.get("/health/ready"), 503)
-        said = any(f"block {damaged} is damaged" in reason for reason in found["reasons"])
-        assert said == bool(found["damaged_blocks"])
-        heights: list[int] = found["damaged_blocks"]
+        refusal = problem(client.get("/health/ready"), 503)
+        said = any(f"block {damaged} is damaged" in reason for reason in refusal["reasons"])
+        assert said == bool(refusal["damaged_blocks"])
+        heights: list[int] = refusal["damaged_blocks"]
         return heights
 
     with client_of(world.settings) as client, client_of(world.settings) as other_process:

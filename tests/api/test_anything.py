@@ -184,8 +184,8 @@ def _ask_about_all(client: FlaskClient, legs: list[Json]) -> None:
             def ask(route: str, asked: Json, engine: str = engine) -> Json:
                 return good(client.get(f"{route}?{urlencode({**asked, 'engine': engine})}"))
 
-            found = ask("/filter_transactions", number)["flights"]
-            assert found == [with_status(each) for each in legs_there]
+            answer = ask("/filter_transactions", number)["flights"]
+            assert answer == [with_status(each) for each in legs_there]
             averages = ask("/average_delays", carrier | day)
             counted = averages_of(_same(legs, carrier | {"FL_DATE": leg["FL_DATE"]}))
             assert {name: averages[name] for name in counted} == counted

@@ -189,10 +189,10 @@ NO_JSON = {
 
 @each_of("body", NO_JSON.values())
 def test_a_body_that_is_no_json(client: FlaskClient, body: bytes) -> None:
-    found = problem(send(client, body), 400, field="body")
-    assert "is not JSON" in found["detail"]
-    assert len(found["detail"]) < 500
-    assert body.decode(errors="replace").startswith(found["value"])
+    refusal = problem(send(client, body), 400, field="body")
+    assert "is not JSON" in refusal["detail"]
+    assert len(refusal["detail"]) < 500
+    assert body.decode(errors="replace").startswith(refusal["value"])
 
 
 NOT_UTF_8 = {
@@ -227,8 +227,8 @@ def test_a_name_given_twice_in_one_object_is_refused(client: FlaskClient) -> Non
         ('{"nonsense":[{"a":1,"b":2,"a":null}]}', "a", None),
         ('{"":1,"":2}', "", 2),
     ):
-        found = problem(send(client, body.encode()), 400, field=name, value=value)
-        assert "twice" in found["detail"]
+        refusal = problem(send(client, body.encode()), 400, field=name, value=value)
+        assert "twice" in refusal["detail"]
 
 
 # --- headers -------------------------------------------------------------------------------------

@@ -170,8 +170,8 @@ def test_all_flights_are_accepted_in_order(
 def test_one_bad_row_keeps_all_out_and_is_named(client: FlaskClient) -> None:
     lines = as_ndjson(FLIGHTS[:3]).splitlines()
     bad = json.dumps({**as_mapping(FLIGHTS[3]), "ARR_DELAY": "late"}).encode()
-    found = problem(post(client, b"\n".join([*lines, b"", bad, b"{"])), 422, field="ARR_DELAY")
-    assert [(each["row"], each["field"]) for each in found["errors"]] == [
+    refusal = problem(post(client, b"\n".join([*lines, b"", bad, b"{"])), 422, field="ARR_DELAY")
+    assert [(each["row"], each["field"]) for each in refusal["errors"]] == [
         (5, "ARR_DELAY"),
         (6, "line"),
     ]
@@ -180,8 +180,8 @@ def test_one_bad_row_keeps_all_out_and_is_named(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize("line", ['["a", "b"]', "null", '"flight"', "true", '[{"YEAR": null}]'])
 def test_a_line_that_is_no_flight_is_shown_as_it_was_sent(client: FlaskClient, line: str) -> None:
-    found = problem(post(client, line.encode()), 422, field="line")
-    assert found["errors"] == [
+    refusal = problem(post(client, line.encode()), 422, field="line")
+    assert refusal["errors"] == [
         {
             "row": 1,
             "field": "line",
@@ -205,9 +205,9 @@ def test_a_dry_run_says_what_would_happen_and_does_nothing(
     client: FlaskClient, query: str, accepted: int
 ) -> None:
     body = as_ndjson(FLIGHTS[:2]) + b"[]\n"
-    found = good(post(client, body, f"?dry_run=true{query}"))
-    assert (found["dry_run"], found["accepted"], found["rejected"]) == (True, accepted, 1)
-    assert found["errors"][0]["row"] == 3
+    answer = good(post(client, body, f"?dry_run=true{query}"))
+    assert (answer["dry_run"], answer["accepted"], answer["rejected"]) == (True, accepted, 1)
+    assert answer["errors"][0]["row"] == 3
     assert pending(client) == 0
 
 
@@ -237,12 +237,12 @@ def test_what_is_no_batch_is_refused(
 
 
 def test_at_most_a_hundred_errors_are_shown_and_reading_stops_there(client: FlaskClient) -> None:
-    found = problem(post(client, b"[]\n" * 250), 422)
-    assert len(found["errors"]) == 100
-    assert (found["rows_read"], found["rejected"], found["stopped"]) == (250, 250, False)
-    found = problem(post(client, b"[]\n" * 5000), 422)
-    assert len(found["errors"]) == 100
-    assert (found["rows_read"], found["rejected"], found["stopped"]) == (1000, 1000, True)
+    refusal = problem(post(client, b"[]\n" * 250), 422)
+    assert len(refusal["errors"]) == 100
+    assert (refusal["rows_read"], refusal["rejected"], refusal["stopped"]) == (250, 250, False)
+    refusal = problem(post(client, b"[]\n" * 5000), 422)
+    assert len(refusal["errors"]) == 100
+    assert (refusal["rows_read"], refusal["rejected"], refusal["stopped"]) == (1000, 1000, True)
     for query in ("?on_error=skip", "?dry_run=true"):
         tried = good(post(client, b"[]\n" * 5000, query))
         assert (len(tried["errors"]), tried["rejected"]) == (100, 5000)
@@ -360,17 +360,17 @@ def test_a_row_is_good_exactly_if_it_is_a_good_flight(
     client: FlaskClient, rows: list[Json]
 ) -> None:
     body = b"\n".join([b"", *(json.dumps(row).encode() for row in rows), b""])
-    found = good(post(client, body, "?dry_run=true&on_error=skip"))
+    answer = good(post(client, body, "?dry_run=true&on_error=skip"))
     sent = [{n: v for n, v in row.items() if n != "TRANSACTION_ID"} for row in rows]  # an export's
     bad = [number for number, row in enumerate(sent, 2) if examine(row)[1]]
-    assert [each["row"] for each in found["errors"]] == bad
-    assert found["accepted"] == len(rows) - len(bad)
+    assert [each["row"] for each in answer["errors"]] == bad
+    assert answer["accepted"] == len(rows) - len(bad)
 
 
 @pytest.mark.parametrize("name", [b'"YEAR":', b'"YEAR" :', b'"YEAR"\t: ', b'"\\u0059EAR" :'])
 def test_a_field_given_twice_is_an_error(client: FlaskClient, name: bytes) -> None:
     twice = json.dumps(GOOD).encode()[:-1] + b", " + name + b"2008}"
-    found = problem(post(client, twice), 422)
-    assert found["errors"] == [
+    refusal = problem(post(client, twice), 422)
+    assert refusal["errors"] == [
         {"row": 1, "field": "YEAR", "value": 2008, "detail": "is given twice"}
     ]

@@ -70,9 +70,9 @@ def test_what_is_lost_is_mined_as_void_and_covers_nothing(settings: Settings) ->
     spoil(settings.folder, 0)
     seal(settings, [[]])
     with client_of(settings) as client:
-        found = good(client.get("/transactions/0"))
-        assert found["state"] == "mined"
-        transaction = {name: found["transaction"][name] for name in as_mapping(VOID)}
+        answer = good(client.get("/transactions/0"))
+        assert answer["state"] == "mined"
+        transaction = {name: answer["transaction"][name] for name in as_mapping(VOID)}
         assert transaction == as_mapping(VOID)
         covered = good(client.get("/coverage"))
         assert covered["flights"] == 2
@@ -90,10 +90,10 @@ def test_a_chain_of_void_entries_alone_covers_nothing(settings: Settings) -> Non
     shutil.rmtree(settings.folder / "mempool")
     seal(settings, [[]])
     with client_of(settings) as client:
-        found = good(client.get("/coverage"))
-        del found["as_of"]
+        answer = good(client.get("/coverage"))
+        del answer["as_of"]
         empty = {"flights": 0, "first_date": None, "last_date": None}
-        assert found == {**empty, "carriers": [], "airports": []}
+        assert answer == {**empty, "carriers": [], "airports": []}
 
 
 # --- keys and tokens -----------------------------------------------------------------------------
@@ -112,9 +112,9 @@ def test_a_store_that_cannot_be_opened_is_named_and_nothing_is_replaced(
         with monkeypatch.context() as patch:
             patch.setattr(checked_sqlite, "connect", refuse)
             for answer in (client.get("/tip"), post(client, 4), client.get("/health/ready")):
-                said = str(problem(answer, 503))
-                assert "mempool.sqlite cannot be read now: unable to open" in said
-                assert "pending flights are not known and nothing is accepted" in said
+                message = str(problem(answer, 503))
+                assert "mempool.sqlite cannot be read now: unable to open" in message
+                assert "pending flights are not known and nothing is accepted" in message
         assert store_path(settings.folder).read_bytes() == before
         assert good(post(client, 4), 202)["TRANSACTION_ID"] == 3
 

@@ -142,12 +142,12 @@ def test_duckdb_and_the_service_agree_on_300_random_questions(exported: Path, as
         assert [tuple(leg[name] for name in names) for leg in legs] == rows
     for carrier, *_ in sample("OP_CARRIER_AIRLINE_ID, DEST"):
         days = _interval(chance)
-        found = ask("average_delays", OP_CARRIER_AIRLINE_ID=carrier, **days)
+        answer = ask("average_delays", OP_CARRIER_AIRLINE_ID=carrier, **days)
         what = "count(*), count(ARR_DELAY), coalesce(sum(CANCELLED), 0), avg(ARR_DELAY)"
         condition = "OP_CARRIER_AIRLINE_ID = ? AND FL_DATE BETWEEN ? AND ?"
         ((*counts, mean),) = judge(condition, carrier, *days.values(), what=what)
-        assert [found["flights"], found["arrived"], found["cancelled"]] == counts
-        assert found["average_delay"] == (None if mean is None else pytest.approx(mean))
+        assert [answer["flights"], answer["arrived"], answer["cancelled"]] == counts
+        assert answer["average_delay"] == (None if mean is None else pytest.approx(mean))
     for origin, destination in sample("ORIGIN_CITY_NAME, DEST_CITY_NAME"):
         days = _interval(chance)
         cities = {"ORIGIN_CITY_NAME": origin, "DEST_CITY_NAME": destination}

@@ -95,8 +95,8 @@ def status(service: Service, *lines: str, body: str = "") -> int:
     """What a request of these lines is answered; 0 if the connection just ends."""
     length = [f"Content-Length: {len(body)}"] if body else []
     text = "\r\n".join([*lines, *length, "Connection: close", "", body])
-    found = re.match(rb"HTTP/1\.[01] (\d+) ", raw(service, text.encode()))
-    return int(found[1]) if found else 0
+    match = re.match(rb"HTTP/1\.[01] (\d+) ", raw(service, text.encode()))
+    return int(match[1]) if match else 0
 
 
 @each_of("path", PATHS)
@@ -152,6 +152,6 @@ def test_no_token_of_an_address_is_answered_or_logged(service: Service) -> None:
 
 def test_a_token_in_the_header_is_what_is_asked_for(service: Service) -> None:
     headers = {"Authorization": f"Bearer {SECRET}"}
-    found = requests.post(f"{service.url}/transactions", json=GOOD, headers=headers, timeout=10)
-    assert found.status_code == 202
+    response = requests.post(f"{service.url}/transactions", json=GOOD, headers=headers, timeout=10)
+    assert response.status_code == 202
     assert SECRET not in service.said()

@@ -85,19 +85,19 @@ def generated(service: Service, document: Path) -> Iterator[Generated]:
 
 def test_what_happened_to_a_flight(generated: Generated, world: World) -> None:
     flight = world.transactions[7]
-    found = generated.call(
+    answer = generated.call(
         "the_three_questions.filter_transactions",
         op_carrier_fl_num=flight["OP_CARRIER_FL_NUM"],
         fl_date=date.fromisoformat(flight["FL_DATE"]),
         op_carrier_airline_id=flight["OP_CARRIER_AIRLINE_ID"],
     )
-    assert with_status(flight) in [leg.to_dict() for leg in found.flights]
-    assert found.as_of.to_dict() == world.as_of()
+    assert with_status(flight) in [leg.to_dict() for leg in answer.flights]
+    assert answer.as_of.to_dict() == world.as_of()
 
 
 def test_how_late_a_carrier_was(generated: Generated, world: World) -> None:
     query = generated.module("models.average_delays_group_by").AverageDelaysGroupBy
-    found = generated.call(
+    answer = generated.call(
         "the_three_questions.average_delays",
         op_carrier_airline_id=19393,
         initial_date=FIRST,
@@ -106,8 +106,8 @@ def test_how_late_a_carrier_was(generated: Generated, world: World) -> None:
     ).to_dict()
     flights = [each for each in world.transactions if each["OP_CARRIER_AIRLINE_ID"] == 19393]
     expected = averages_of(flights)
-    assert expected.items() <= found.items()
-    assert sum(day["flights"] for day in found["by_day"]) == expected["flights"] > 0
+    assert expected.items() <= answer.items()
+    assert sum(day["flights"] for day in answer["by_day"]) == expected["flights"] > 0
 
 
 def test_how_many_flights_went(generated: Generated, world: World) -> None:
@@ -115,7 +115,7 @@ def test_how_many_flights_went(generated: Generated, world: World) -> None:
         return flight["ORIGIN_CITY_NAME"], flight["DEST_CITY_NAME"]
 
     origin, dest = cities(world.transactions[0])
-    found = generated.call(
+    answer = generated.call(
         "the_three_questions.flight_counter",
         origin_city_name=origin,
         dest_city_name=dest,
@@ -123,17 +123,17 @@ def test_how_many_flights_went(generated: Generated, world: World) -> None:
         final_date=LAST,
     )
     expected = sum(cities(flight) == (origin, dest) for flight in world.transactions)
-    assert found.count == expected > 0
+    assert answer.count == expected > 0
 
 
 def test_a_problem_comes_as_one(generated: Generated) -> None:
-    found = generated.call(
+    answer = generated.call(
         "the_three_questions.average_delays",
         op_carrier_airline_id=0,
         initial_date=FIRST,
         final_date=LAST,
     )
-    assert (found.status, found.field, found.value) == (400, "OP_CARRIER_AIRLINE_ID", "0")
+    assert (answer.status, answer.field, answer.value) == (400, "OP_CARRIER_AIRLINE_ID", "0")
 
 
 def test_flights_can_be_added(generated: Generated, world: World) -> None:

@@ -130,13 +130,13 @@ def test_what_clients_make_up_gives_no_labels(fresh: FlaskClient) -> None:
         fresh.open(f"/made/up/{i}", method=f"METHOD{i}")
         fresh.open("/tip", method=f"METHOD{i}")
         fresh.get(f"/blocks/{i}?made={i}")
-    found = requests_in(scraped(fresh))
-    assert found.keys() == {
+    counts = requests_in(scraped(fresh))
+    assert counts.keys() == {
         (UNMATCHED, "other", "404"),
         (UNMATCHED, "other", "405"),
         ("/blocks/<height>", "GET", "400"),
     }
-    assert set(found.values()) == {50}
+    assert set(counts.values()) == {50}
 
 
 def test_a_request_in_hand_is_in_progress_until_it_has_an_answer(fresh: FlaskClient) -> None:
@@ -239,8 +239,8 @@ OURS = {route for route, _ in ROUTE_OF.values()}
 
 def ours(service: Service) -> Counter[tuple[str, str, str]]:
     """The requests to routes that only these tests ask."""
-    found = requests_in(scraped(service))
-    return Counter({asked: count for asked, count in found.items() if asked[0] in OURS})
+    counts = requests_in(scraped(service))
+    return Counter({asked: count for asked, count in counts.items() if asked[0] in OURS})
 
 
 def kill(service: Service, worker: int, number: int = signal.SIGKILL) -> None:
@@ -314,8 +314,8 @@ def test_what_http_refuses_is_counted_too(service: Service) -> None:
         with socket.create_connection(("127.0.0.1", service.port), 10) as connection:
             connection.sendall(head)
             assert connection.recv(100)
-    found = requests_in(scraped(service))
-    assert {status: found[UNREAD, UNREAD, status] for status in heads} == dict.fromkeys(heads, 1)
+    counts = requests_in(scraped(service))
+    assert {status: counts[UNREAD, UNREAD, status] for status in heads} == dict.fromkeys(heads, 1)
 
 
 def test_roles_that_run_apart_share_the_folder_that_is_set(tmp_path: Path) -> None:

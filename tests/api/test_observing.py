@@ -31,8 +31,8 @@ def test_the_client_may_name_its_request(client: FlaskClient, given: str) -> Non
 
 @pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a,b", 'a"b', "ü", "a/b", "{}"])
 def test_a_name_that_is_none_is_replaced(client: FlaskClient, given: str) -> None:
-    found = client.get("/tip", headers={"X-Request-ID": given}).headers["X-Request-ID"]
-    assert re.fullmatch("[a-z0-9-]{8,64}", found)
+    request_id = client.get("/tip", headers={"X-Request-ID": given}).headers["X-Request-ID"]
+    assert re.fullmatch("[a-z0-9-]{8,64}", request_id)
 
 
 def test_every_request_has_an_id_of_its_own(client: FlaskClient) -> None:
@@ -66,8 +66,8 @@ STAGES = ["file", "decompress", "hash", "decode", "filter"]
     ],
 )
 def test_an_answer_says_how_long_it_took(client: FlaskClient, path: str, parts: list[str]) -> None:
-    said = client.get(path).headers["Server-Timing"]
-    names, durations_ms, _ = timing(said)
+    timings = client.get(path).headers["Server-Timing"]
+    names, durations_ms, _ = timing(timings)
     assert names == parts
     assert all(duration < 10_000 for duration in durations_ms.values())
     last = list(durations_ms.values())[1:2] or [0.0]
@@ -77,14 +77,14 @@ def test_an_answer_says_how_long_it_took(client: FlaskClient, path: str, parts: 
 def test_the_stages_of_a_scan_are_parts_of_it(client: FlaskClient, world: World) -> None:
     blocks = 0
     for path in ("filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01", QUESTION[1:]):
-        said = client.get(f"/{path}&engine=scan").headers["Server-Timing"]
-        _, durations_ms, told = timing(said)
+        timings = client.get(f"/{path}&engine=scan").headers["Server-Timing"]
+        _, durations_ms, told = timing(timings)
         stages_ms = [durations_ms[name] for name in STAGES]
         assert sum(stages_ms) <= durations_ms["scan"] + 0.01  # rounded
         assert min(stages_ms[1:]) > 0
-        found = re.fullmatch(r"(\d+) blocks in (\d+) refills", told["file"])
-        assert found is not None
-        read, refills = map(int, found.groups())
+        match = re.fullmatch(r"(\d+) blocks in (\d+) refills", told["file"])
+        assert match is not None
+        read, refills = map(int, match.groups())
         assert read >= refills
         blocks = refills + sum(int(told[name].removesuffix(" blocks")) for name in CACHES)
         assert blocks == world.tip + 1

@@ -52,8 +52,8 @@ def test_a_flight_can_be_tried_without_being_accepted(client: FlaskClient) -> No
 
     sent = {**GOOD, "ARR_DELAY": "-11.00"}
     stored = {**GOOD, "ARR_DELAY": -11}
-    found = good(tried(sent))
-    assert found == {
+    answer = good(tried(sent))
+    assert answer == {
         "dry_run": True,
         "accepted": 1,
         "duplicate_of": None,
@@ -119,9 +119,9 @@ def test_commit_answers_when_the_flight_is_mined_and_found(
         receipt = good(response, 201)
         assert receipt["state"] == "mined"
         assert response.headers["Location"] == "/transactions/0"
-        found = good(client.get("/transactions/0"))
-        assert found["state"] == "mined"
-        assert content_hash(found["transaction"]) == receipt["content_hash"]
+        answer = good(client.get("/transactions/0"))
+        assert answer["state"] == "mined"
+        assert content_hash(answer["transaction"]) == receipt["content_hash"]
         legs = good(client.get(f"/filter_transactions?{LEG}"))["flights"]
         assert [leg["TRANSACTION_ID"] for leg in legs] == [0]
 

@@ -79,16 +79,16 @@ def post(given: Any, *headers: str, path: str = "/transactions") -> bytes:
 
 def test_posts_of_one_turn_share_a_sync(posting: Posting) -> None:
     paths = ["/transactions", "/transactions?mode=sync", "/new_transaction"]
-    found = posting.together(*(post(number(n), path=paths[n % 3]) for n in range(1, 9)))
-    assert [status for status, _ in found] == [202 if n % 3 < 2 else 201 for n in range(1, 9)]
-    assert sorted(receipt["TRANSACTION_ID"] for _, receipt in found) == list(range(1, 9))
-    assert all(receipt["durable"] for _, receipt in found)
+    outcomes = posting.together(*(post(number(n), path=paths[n % 3]) for n in range(1, 9)))
+    assert [status for status, _ in outcomes] == [202 if n % 3 < 2 else 201 for n in range(1, 9)]
+    assert sorted(receipt["TRANSACTION_ID"] for _, receipt in outcomes) == list(range(1, 9))
+    assert all(receipt["durable"] for _, receipt in outcomes)
     assert posting.disk.syncs == 1
 
 
 def test_each_gets_its_own_answer(posting: Posting) -> None:
     key = "Idempotency-Key: once"
-    found = posting.together(
+    outcomes = posting.together(
         post(number(1), key),
         post({**GOOD, "CANCELLED": 7}),
         post(number(1), key),
@@ -97,8 +97,8 @@ def test_each_gets_its_own_answer(posting: Posting) -> None:
         post([]),
         post(number(3), path="/transactions?mode=sync&x=1"),
     )
-    assert [status for status, _ in found] == [202, 422, 202, 422, 202, 422, 400]
-    first, bad, again, reused, copy, no_object, unknown = (body for _, body in found)
+    assert [status for status, _ in outcomes] == [202, 422, 202, 422, 202, 422, 400]
+    first, bad, again, reused, copy, no_object, unknown = (body for _, body in outcomes)
     assert first == again
     assert bad["field"] == "CANCELLED"
     assert reused["field"] == "Idempotency-Key"
@@ -110,15 +110,15 @@ def test_each_gets_its_own_answer(posting: Posting) -> None:
 
 
 def test_equal_flights_of_one_turn_are_named(posting: Posting) -> None:
-    found = posting.together(*[post(number(5))] * 3)
-    receipts = sorted((one["TRANSACTION_ID"], one["duplicate_of"]) for _, one in found)
+    outcomes = posting.together(*[post(number(5))] * 3)
+    receipts = sorted((one["TRANSACTION_ID"], one["duplicate_of"]) for _, one in outcomes)
     assert receipts == [(1, None), (2, 1), (3, 1)]
 
 
 def test_what_fits_is_accepted_and_the_rest_pushed_back(posting: Posting) -> None:
-    found = posting.together(*(post(number(n)) for n in range(1, 16)))
-    assert [status for status, _ in found].count(202) == 11
-    assert [status for status, _ in found].count(503) == 4
+    outcomes = posting.together(*(post(number(n)) for n in range(1, 16)))
+    assert [status for status, _ in outcomes].count(202) == 11
+    assert [status for status, _ in outcomes].count(503) == 4
     assert all(
         "Retry-After: " in one.got.decode() for one in posting.clients if b" 503 " in one.got
     )
@@ -126,8 +126,8 @@ def test_what_fits_is_accepted_and_the_rest_pushed_back(posting: Posting) -> Non
 
 def test_nobody_is_told_of_what_is_not_on_the_disk(posting: Posting) -> None:
     posting.disk.refuses = True
-    found = posting.together(*(post(number(n)) for n in range(1, 5)))
-    assert [status for status, _ in found] == [503] * 4
+    outcomes = posting.together(*(post(number(n)) for n in range(1, 5)))
+    assert [status for status, _ in outcomes] == [503] * 4
     assert posting.disk.syncs == 1  # the kernel would call it done the next time
     assert posting.restarts == ["restart"] * 4
     posting.disk.refuses = False

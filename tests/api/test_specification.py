@@ -92,12 +92,12 @@ WRITES = [each for each in OPERATIONS if each.method == "POST"]
 
 
 def test_it_is_openapi_3_1(client: FlaskClient) -> None:
-    found = good(client.get("/openapi.json"))
-    OpenAPIV31SpecValidator(found).validate()
-    assert found == described()
-    assert found["openapi"].startswith("3.1.")
-    assert (found["info"]["title"], found["info"]["version"]) == ("Flightchain", VERSION)
-    assert found["servers"] == [{"url": "/"}]
+    answer = good(client.get("/openapi.json"))
+    OpenAPIV31SpecValidator(answer).validate()
+    assert answer == described()
+    assert answer["openapi"].startswith("3.1.")
+    assert (answer["info"]["title"], answer["info"]["version"]) == ("Flightchain", VERSION)
+    assert answer["servers"] == [{"url": "/"}]
 
 
 def test_names_suit_generators_and_every_tag_is_described() -> None:

@@ -22,9 +22,9 @@ def test_transactions_are_asked_by_number_and_date(client: FlaskClient, world: W
     leg = world.transactions[0]
     asked = {name: leg[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
     same = [each for each in world.transactions if asked.items() <= each.items()]
-    found = good(client.get("/transactions", query_string=asked))
-    assert found["flights"] == [with_status(each) for each in same]
-    assert found == good(client.get("/filter_transactions", query_string=asked))
+    answer = good(client.get("/transactions", query_string=asked))
+    assert answer["flights"] == [with_status(each) for each in same]
+    assert answer == good(client.get("/filter_transactions", query_string=asked))
 
 
 def test_pages_hold_every_mined_transaction_once(client: FlaskClient, world: World) -> None:

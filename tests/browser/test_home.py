@@ -45,8 +45,8 @@ def mine(site: Site) -> None:
 
 def fact(page: Page, name: str) -> str:
     """The value of a fact of the part that is kept up to date."""
-    found = page.locator(".standing dl div", has=page.get_by_text(name, exact=True))
-    return found.locator("dd").inner_text()
+    element = page.locator(".standing dl div", has=page.get_by_text(name, exact=True))
+    return element.locator("dd").inner_text()
 
 
 def shows_block(page: Page, height: int) -> bool:

@@ -54,8 +54,8 @@ def test_no_column_of_the_comparison_is_cut_off(visit: Visit, site: Site) -> Non
 def test_no_chart_is_split_between_two_sheets(visit: Visit, site: Site, address: str) -> None:
     page = visit(site).open(address)
     page.emulate_media(media="print")
-    found = page.locator("figure").evaluate_all(
+    element = page.locator("figure").evaluate_all(
         "all => all.map(one => getComputedStyle(one).breakInside)"
     )
-    assert found
-    assert set(found) == {"avoid"}
+    assert element
+    assert set(element) == {"avoid"}

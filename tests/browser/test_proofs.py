@@ -252,11 +252,11 @@ def test_pages_verify_what_they_show(visit: Visit, site: Site) -> None:
     page = visitor.open("/about")
     for address in (*BY_THEMSELVES, "/blocks/4?check=transactions", *ANSWERS):
         visitor.open(address, page=page)
-        said = checked(page) if address in ANSWERS else verdict(page)
-        assert PROVED in said, (address, said)
+        message = checked(page) if address in ANSWERS else verdict(page)
+        assert PROVED in message, (address, message)
         limits = page.locator("[data-verdict] details").text_content() or ""
         assert ("relies on the sums in the blocks" in limits) == (address in ANSWERS)
-        assert "That checkpoint is signed" in said or "that checkpoint is signed with" in said
+        assert "That checkpoint is signed" in message or "that checkpoint is signed with" in message
         expect(page.locator("[data-remembered]")).to_contain_text(
             "Unchanged since block 30" if address != BY_THEMSELVES[0] else "not seen this log"
         )
@@ -329,11 +329,11 @@ def test_what_the_proof_does_not_show_is_refused(visit: Visit, site: Site) -> No
     for address, pattern, (old, new), reason in cases:
         with passing(page, pattern, lambda text, old=old, new=new: text.replace(old, new)):  # type: ignore[misc]
             visitor.open(address, None, page)
-            said = checked(page) if address == DELAYS else verdict(page)
-        assert "The proof is wrong." in said, (address, pattern, said)
-        assert reason in said, (address, pattern, said)
-        assert "What this page shows is not proved." in said
-        assert "Verified in this browser, from" not in said
+            message = checked(page) if address == DELAYS else verdict(page)
+        assert "The proof is wrong." in message, (address, pattern, message)
+        assert reason in message, (address, pattern, message)
+        assert "What this page shows is not proved." in message
+        assert "Verified in this browser, from" not in message
     assert page.evaluate("localStorage.length") == 0
 
 
@@ -358,9 +358,9 @@ def test_all_proofs_of_a_page_must_be_of_the_same_blocks(
         passing(page, first, lambda text: made_up),
     ):
         visitor.open(f"{DELAYS}&OP_CARRIER_AIRLINE_ID=19805", None, page)
-        said = checked(page)
-    assert "The proof is wrong." in said
-    assert "are about different blocks" in said
+        message = checked(page)
+    assert "The proof is wrong." in message
+    assert "are about different blocks" in message
     assert page.evaluate("localStorage.length") == 0
 
 
@@ -384,10 +384,10 @@ def test_what_a_browser_lacks_is_told(visit: Visit, site: Site) -> None:
         "delete window.DecompressionStream;"
     )
     page = visitor.open("/transactions/{id}")
-    said = verdict(page)
-    assert PROVED in said
-    assert "the signature of that checkpoint was not checked here" in said
-    assert "is signed with" not in said
+    message = verdict(page)
+    assert PROVED in message
+    assert "the signature of that checkpoint was not checked here" in message
+    assert "is signed with" not in message
     visitor.open(ANSWERS[-1], page=page)
     page.get_by_role("button", name="Check this answer here").click()
     expect(page.locator("[data-verdict]")).to_contain_text("cannot unpack the blocks")

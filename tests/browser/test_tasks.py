@@ -210,9 +210,9 @@ def days_flown(ask: Asked) -> list[str]:
 
 
 def block_of_record(ask: Asked) -> list[str]:
-    found = ask(f"transactions/{ask.values['id']}")
-    flight = found["transaction"]
-    return [f"in block {number(found['block']['height'])}", flight["ORIGIN_CITY_NAME"]]
+    answer = ask(f"transactions/{ask.values['id']}")
+    flight = answer["transaction"]
+    return [f"in block {number(answer['block']['height'])}", flight["ORIGIN_CITY_NAME"]]
 
 
 def hash_of_block(ask: Asked) -> list[str]:

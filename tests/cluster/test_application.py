@@ -53,8 +53,8 @@ def test_flights_of_all_nodes_are_mined_in_the_order_of_their_acceptance(engine:
     engine.decide([c.sent(0, 2, T0 + 2), a.sent(0, 1, T0 + 3), b.sent(0, 2, T0 + 1)], T0 + 5)
     (tip,) = engine.tips()
     for node in engine.nodes:
-        found = on_disk(node.settings.folder)
-        assert found.timestamps == [T0 + 1, T0 + 1, T0 + 2, T0 + 2, T0 + 3]
+        contents = on_disk(node.settings.folder)
+        assert contents.timestamps == [T0 + 1, T0 + 1, T0 + 2, T0 + 2, T0 + 3]
         receipts = node.end.receipts
         assert [receipts.id_of(1, 0), receipts.id_of(1, 1)] == [0, 1]
         assert [receipts.id_of(2, 0), receipts.id_of(2, 1)] == [2, 3]

@@ -107,8 +107,8 @@ def test_every_flight_comes_back_with_its_id_time_and_block(
 
 def test_files_and_manifest_say_what_they_stand_for(chain: Path, folder: Path) -> None:
     manifest = export(chain, folder, silent).manifest
-    found = json.loads((folder / "manifest.json").read_text())
-    assert (found["height"], found["tip_hash"]) == (3, manifest.tip_hash)
+    document = json.loads((folder / "manifest.json").read_text())
+    assert (document["height"], document["tip_hash"]) == (3, manifest.tip_hash)
     assert {folder / path for path in manifest.files()} == set(data(folder))
     for name, file in manifest.files().items():
         content = (folder / name).read_bytes()

@@ -57,10 +57,10 @@ def audit(
         return []
     if verified.index != INDEX_AGREES:
         outcome.found("wrong", f"{folder}: {verified.index}")
-    found = on_disk(folder)
-    _compare_receipts(found, memories, outcome)
-    _compare_rows(found.flights, memories, imported, outcome)
-    return found.flights
+    contents = on_disk(folder)
+    _compare_receipts(contents, memories, outcome)
+    _compare_rows(contents.flights, memories, imported, outcome)
+    return contents.flights
 
 
 def _compare_receipts(found: OnDisk, memories: Sequence[Memory], outcome: Outcome) -> None:

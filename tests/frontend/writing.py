@@ -94,35 +94,35 @@ class Visitor:
 
 def hidden(page: str) -> dict[str, str]:
     """The hidden fields of a page."""
-    found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page)
-    return {name: unescape(text) for name, text in found}
+    matches = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page)
+    return {name: unescape(text) for name, text in matches}
 
 
 def errors_beside(page: TestResponse) -> dict[str, str]:
     """Field -> what is said beside it."""
-    found = re.findall(r'class="error" id="(\w+)-error"[^>]*>([^<]*)<', page.text)
-    return {name: unescape(text) for name, text in found}
+    matches = re.findall(r'class="error" id="(\w+)-error"[^>]*>([^<]*)<', page.text)
+    return {name: unescape(text) for name, text in matches}
 
 
 def notice(page: TestResponse) -> str:
     """What is said above the form."""
-    found = re.search(r'role="alert">\s*<p>(.*?)</p>', page.text, re.DOTALL)
-    return unescape(found[1]) if found else ""
+    match = re.search(r'role="alert">\s*<p>(.*?)</p>', page.text, re.DOTALL)
+    return unescape(match[1]) if match else ""
 
 
 def value_of(page: TestResponse, name: str) -> str:
     """What stands in a field."""
     text = page.text
-    found = re.search(rf'<input id="{name}"[^>]*? value="([^"]*)"', text)
-    return unescape(found[1]) if found else ""
+    match = re.search(rf'<input id="{name}"[^>]*? value="([^"]*)"', text)
+    return unescape(match[1]) if match else ""
 
 
 def chosen(page: TestResponse, name: str) -> str:
     """What is chosen of a list."""
     text = page.text
     options = re.search(rf'<select id="{name}".*?</select>', text, re.DOTALL)
-    found = re.search(r'value="([^"]*)" selected', options[0]) if options else None
-    return found[1] if found else ""
+    match = re.search(r'value="([^"]*)" selected', options[0]) if options else None
+    return match[1] if match else ""
 
 
 @contextmanager

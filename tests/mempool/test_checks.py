@@ -87,10 +87,10 @@ def test_lost_flights_and_void_entries_are_told(house: House) -> None:
     with pytest.raises(DamagedMempool, match="transaction 1 is not as it was written"):
         check(house)
     house.mempool().put_right()
-    found = check(house)
-    assert (found.pending, found.void) == (4, 1)
-    assert any("1 acknowledged flight is lost, transactions 1 to 1" in line for line in found.lost)
-    assert any("damaged-1.sqlite: look at it" in line for line in found.lost)
+    report = check(house)
+    assert (report.pending, report.void) == (4, 1)
+    assert any("1 acknowledged flight is lost, transactions 1 to 1" in line for line in report.lost)
+    assert any("damaged-1.sqlite: look at it" in line for line in report.lost)
 
 
 def test_a_chain_that_lost_blocks_is_named(house: House) -> None:
@@ -170,9 +170,9 @@ def test_a_damaged_mark_is_no_damage_of_the_store(house: House) -> None:
     path = house.folder / "acknowledged.dat"
     path.write_bytes(b"x")
     for _ in range(2):
-        found = check(house)
-        assert (found.pending, len(found.lost)) == (1, 1)
-        assert found.lost[0].startswith(f"{path}: {MARK_MISSING}")
+        report = check(house)
+        assert (report.pending, len(report.lost)) == (1, 1)
+        assert report.lost[0].startswith(f"{path}: {MARK_MISSING}")
         path.unlink(missing_ok=True)
 
 

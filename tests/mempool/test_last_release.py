@@ -84,9 +84,9 @@ def test_whoever_dies_on_the_way_leaves_the_rest_to_the_next(
 
 def test_verify_reads_it_as_it_is_and_says_what_will_become_of_it(old: House) -> None:
     before = {path: path.read_bytes() for path in old.folder.rglob("*.*")}
-    found = check_mempool(old.folder, old.chain)
-    assert (found.pending, found.keys) == (ALL - MINED, 2)
-    assert "is of the last release" in found.lost[0]
+    report = check_mempool(old.folder, old.chain)
+    assert (report.pending, report.keys) == (ALL - MINED, 2)
+    assert "is of the last release" in report.lost[0]
     assert {path: path.read_bytes() for path in old.folder.rglob("*.*")} == before
 
 

@@ -80,10 +80,10 @@ def test_threads_of_several_processes_share_ids_without_gap_or_double(house: Hou
             receipts += json.loads(process.communicate(timeout=WAIT_S)[0])
             assert process.returncode == 0
     assert len(receipts) == 2 * 4 * 12
-    found = everything(house.mempool())
-    assert [transaction_id for transaction_id, _ in found] == list(range(2 * 4 * 24))
+    contents = everything(house.mempool())
+    assert [transaction_id for transaction_id, _ in contents] == list(range(2 * 4 * 24))
     for first, serial, count in receipts:
-        assert found[first : first + count] == numbered(flights(count, serial), first)
+        assert contents[first : first + count] == numbered(flights(count, serial), first)
 
 
 def test_acceptance_time_never_goes_back(house: House) -> None:

@@ -60,8 +60,8 @@ def test_a_flight_is_written_and_synced_when_accept_returns(
         (copy.folder / FOLDER).mkdir()
         copy.path.write_bytes(house.path.read_bytes())
         copy.log.write_bytes(synced[house.log.name])
-        found = everything(copy.mempool())
-        assert found[-2:] == numbered(accepted.flights, accepted.first_transaction)
+        contents = everything(copy.mempool())
+        assert contents[-2:] == numbered(accepted.flights, accepted.first_transaction)
         copy.close()
     assert str(house.folder / FOLDER) in folders
     assert str(house.folder) in folders  # the name of the mempool's folder itself

@@ -67,9 +67,9 @@ def written(folder: Path, rows: Sequence[Sequence[object]], name: str = "flights
 def assert_holds(settings: Settings, expected: Sequence[Flight]) -> None:
     """The chain holds these flights in this order and nothing else, and every check passes."""
     assert on_disk(settings.folder).flights == list(expected)
-    found = verify(settings.folder)
-    assert found.transactions == len(expected)
-    assert found.index == "the index agrees with every block"
+    report = verify(settings.folder)
+    assert report.transactions == len(expected)
+    assert report.index == "the index agrees with every block"
 
 
 class Scripted(Source):
@@ -98,9 +98,9 @@ def test_the_chain_holds_the_rows_of_the_file_in_order(tmp_path: Path, chosen: S
     before_ms = time.time_ns() // 1_000_000
     tally = import_flights(chosen, open_source(written(tmp_path, flights(2345))))
     assert tally == Tally("flights.csv", imported=2345, blocks=3, fraction=1.0)
-    found = on_disk(chosen.folder)
-    assert found.sizes == [1000, 1000, 345]
-    assert all(before_ms - 50 <= time <= before_ms + 60_000 for time in found.timestamps)
+    contents = on_disk(chosen.folder)
+    assert contents.sizes == [1000, 1000, 345]
+    assert all(before_ms - 50 <= time <= before_ms + 60_000 for time in contents.timestamps)
     assert_holds(chosen, flights(2345))
 
 
@@ -174,8 +174,8 @@ def test_two_imports_at_the_same_time_leave_each_flight_once(
     second = str(written(tmp_path, flights(3000, 1500), "second.csv"))
     with started(chosen, first) as one, started(chosen, second) as other:
         assert [process.wait(WAIT_S) for process in (one, other)] == [0, 0]
-    found = on_disk(chosen.folder).flights
-    assert found in [flights(4500), [*flights(3000, 1500), *flights(1500)]]
+    contents = on_disk(chosen.folder).flights
+    assert contents in [flights(4500), [*flights(3000, 1500), *flights(1500)]]
     assert verify(chosen.folder).transactions == 4500
 
 
@@ -482,10 +482,10 @@ def test_ctrl_c_ends_with_130_and_running_it_again_completes(
     with started(chosen, path, is_slow=True) as process:
         until(lambda: transactions_in(chosen.folder) > 0)
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=WAIT_S)[1]
-    assert process.returncode == 130, said
-    assert said.endswith("stopped\n")
-    assert "Traceback" not in said
+        output = process.communicate(timeout=WAIT_S)[1]
+    assert process.returncode == 130, output
+    assert output.endswith("stopped\n")
+    assert "Traceback" not in output
     assert 0 < transactions_in(chosen.folder) < len(rows)
     assert command(chosen, path)[0] == 0
     assert_holds(chosen, rows)

@@ -170,11 +170,11 @@ def test_batches_fill_blocks_across_their_bounds(tmp_path: Path) -> None:
         accept(settings, flights(700, start))
     with mining(settings):
         until(lambda: transactions_in(tmp_path) == 2100)
-    found = on_disk(tmp_path)
-    assert found.sizes == [1000, 1000, 100]
-    assert found.flights == flights(2100)
-    assert found.timestamps == sorted(found.timestamps)
-    assert len(set(found.timestamps)) <= 3  # each batch has one
+    contents = on_disk(tmp_path)
+    assert contents.sizes == [1000, 1000, 100]
+    assert contents.flights == flights(2100)
+    assert contents.timestamps == sorted(contents.timestamps)
+    assert len(set(contents.timestamps)) <= 3  # each batch has one
 
 
 def test_nothing_pending_makes_no_block(tmp_path: Path) -> None:

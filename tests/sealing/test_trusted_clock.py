@@ -242,10 +242,10 @@ def test_where_nothing_can_be_noted_the_clock_is_believed_all_the_same(chain: Fi
 
 @pytest.mark.parametrize("ms", [0, TODAY_MS, 10**17, -(10**17)])
 def test_a_doubt_says_what_it_knows_and_what_to_do_whatever_the_clock_says(ms: int) -> None:
-    said = str(Doubt(ms, TODAY_MS, 96.2))
-    assert "2027-01-15 08:00 UTC" in said
-    assert "another 97 s" in said
-    assert "FLIGHTCHAIN_CLOCK_WAIT_S=0" in said
+    message = str(Doubt(ms, TODAY_MS, 96.2))
+    assert "2027-01-15 08:00 UTC" in message
+    assert "another 97 s" in message
+    assert "FLIGHTCHAIN_CLOCK_WAIT_S=0" in message
 
 
 # --- processes agree -----------------------------------------------------------------------------
@@ -341,15 +341,15 @@ def test_the_miner_waits_says_so_and_goes_on_when_the_clock_is_back(chain: Fixtu
         until(lambda: any("the clock says 2037" in line for line in lines))
         time.sleep(0.5)
         assert chain.store.height() == 1
-        said = json.loads((chain.folder / STATUS_NAME).read_text())
-        assert WAIT_S - 10 < said["clock_doubted_until_s"] - time.monotonic() <= WAIT_S
+        document = json.loads((chain.folder / STATUS_NAME).read_text())
+        assert WAIT_S - 10 < document["clock_doubted_until_s"] - time.monotonic() <= WAIT_S
         chain.clocks.now_ms -= 3650 * DAY_MS
         until(lambda: chain.store.height() > 2)
         assert "the clock is trusted again; mining continues" in lines
         assert len([line for line in lines if "the clock says" in line]) == 1
         assert chain.store.block(2).header.timestamp == TODAY_MS
-        said = json.loads((chain.folder / STATUS_NAME).read_text())
-        assert said["clock_doubted_until_s"] is None
+        document = json.loads((chain.folder / STATUS_NAME).read_text())
+        assert document["clock_doubted_until_s"] is None
 
 
 def test_a_leap_between_the_look_at_the_clock_and_the_seal_costs_seconds(

@@ -124,8 +124,8 @@ def test_it_answers_while_others_scan_and_an_import_writes(service: Service) -> 
                 scans[-1].result()
             assert all(scan.result()["flights"] > 0 for scan in scans)
     finally:
-        said = running.communicate(timeout=60)
-    assert running.returncode == 0, said
+        output = running.communicate(timeout=60)
+    assert running.returncode == 0, output
     assert len(tips) >= 2
     assert answered == sorted(answered)
     assert tips == sorted(tips)
@@ -372,6 +372,6 @@ def test_after_a_failed_write_nothing_is_lost_and_the_service_recovers(folder: P
             until(lambda: service.post().status_code == 202)
         assert service.stop() == 0
     seal(settings_for(folder), [[]])
-    found = verify(folder)
-    assert found.transactions >= len(accepted) + 11
-    assert on_disk(folder).flights == [tuple(GOOD.values())] * found.transactions
+    report = verify(folder)
+    assert report.transactions >= len(accepted) + 11
+    assert on_disk(folder).flights == [tuple(GOOD.values())] * report.transactions

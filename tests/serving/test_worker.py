@@ -108,11 +108,11 @@ def test_a_body_that_nobody_reads_is_not_the_next_request(loop: Loop, path: str)
 
 def test_what_is_too_large_is_refused_before_it_has_come(loop: Loop) -> None:
     body = b"Content-Length: %d\r\n" % (MAX_BODY_BYTES + 1)
-    found = loop.answered(request("POST /slow", body, EXPECTS))
-    assert answers(found.got)[0][0] == 413
-    assert CONTINUE not in found.got
-    found = loop.answered(b"GET /quick HTTP/1.1\r\nX: " + b"x" * (MAX_HEAD_BYTES + 4096))
-    assert answers(found.got)[0][0] == 431
+    reply = loop.answered(request("POST /slow", body, EXPECTS))
+    assert answers(reply.got)[0][0] == 413
+    assert CONTINUE not in reply.got
+    reply = loop.answered(b"GET /quick HTTP/1.1\r\nX: " + b"x" * (MAX_HEAD_BYTES + 4096))
+    assert answers(reply.got)[0][0] == 431
 
 
 HEADS = {
@@ -126,15 +126,15 @@ HEADS = {
 
 @each_of(("fields", "status"), HEADS.values())
 def test_fields_have_bounds(loop: Loop, fields: bytes, status: int) -> None:
-    found = loop.answered(request("GET /quick", fields + b"\r\n"))
-    assert answers(found.got)[0][0] == status
-    assert (b"application/problem+json" in found.got) == (status != 200)
+    reply = loop.answered(request("GET /quick", fields + b"\r\n"))
+    assert answers(reply.got)[0][0] == status
+    assert (b"application/problem+json" in reply.got) == (status != 200)
 
 
 @each_of(("length", "status"), [(MAX_LINE_BYTES, 200), (MAX_LINE_BYTES + 1, 414)])
 def test_an_address_has_a_bound(loop: Loop, length: int, status: int) -> None:
-    found = loop.answered(request("GET /quick?".ljust(len("GET ") + length, "x")))
-    assert answers(found.got)[0][0] == status
+    reply = loop.answered(request("GET /quick?".ljust(len("GET ") + length, "x")))
+    assert answers(reply.got)[0][0] == status
 
 
 # --- 100 Continue --------------------------------------------------------------------------------
@@ -157,8 +157,8 @@ def test_whoever_waits_for_100_continue_hears_it_once(loop: Loop, path: str) -> 
 def test_whoever_does_not_wait_for_100_continue_does_not_hear_it(
     loop: Loop, path: str, body: bytes
 ) -> None:
-    found = loop.answered(request(f"POST {path}", EXPECTS, body=body))
-    assert answers(found.got) == [(200, f"{path}  ".encode() + body)]
+    reply = loop.answered(request(f"POST {path}", EXPECTS, body=body))
+    assert answers(reply.got) == [(200, f"{path}  ".encode() + body)]
 
 
 # --- versions, methods, ends ---------------------------------------------------------------------
@@ -406,8 +406,8 @@ def test_an_error_or_a_client_that_vanishes_leaves_the_rest_of_its_group_alone(l
 def test_a_field_with_an_underscore_is_not_taken_for_another_one(loop: Loop) -> None:
     client = loop.answered(request("POST /quick", b"Content_Length: 5\r\n") + QUICK, 2)
     assert answers(client.got) == [(200, b"/quick  "), (200, b"/quick  ")]
-    found = loop.answered(request("GET /quick", b"X_Request_ID: spoofed\r\n")).got
-    assert b"spoofed" not in found
+    reply = loop.answered(request("GET /quick", b"X_Request_ID: spoofed\r\n")).got
+    assert b"spoofed" not in reply
 
 
 @each_of(

@@ -81,10 +81,10 @@ def test_they_agree_about_flights(client: FlaskClient, judge: Ask) -> None:
     chance = random.Random(SEED)
     known = judge("true", what="OP_CARRIER_FL_NUM, FL_DATE")
     for number, day in chance.sample(known, QUESTIONS):
-        found = _answer(client, "filter_transactions", OP_CARRIER_FL_NUM=number, FL_DATE=day)
+        answer = _answer(client, "filter_transactions", OP_CARRIER_FL_NUM=number, FL_DATE=day)
         legs = [
             (CODES[leg["OP_CARRIER_AIRLINE_ID"]], leg["ORIGIN"], leg["DEST"], leg["ARR_DELAY"])
-            for leg in found["flights"]
+            for leg in answer["flights"]
         ]
         condition = "OP_CARRIER_FL_NUM = ? AND FL_DATE = ?"
         wanted = judge(condition, number, day, what="OP_CARRIER, ORIGIN, DEST, ARR_DELAY")
@@ -96,12 +96,12 @@ def test_they_agree_about_delays(client: FlaskClient, judge: Ask) -> None:
     what = "count(*), count(ARR_DELAY), sum(CANCELLED), avg(ARR_DELAY)"
     for _ in range(QUESTIONS):
         (number, code), days = chance.choice(list(CODES.items())), _interval(chance)
-        found = _answer(client, "average_delays", OP_CARRIER_AIRLINE_ID=number, **days)
+        answer = _answer(client, "average_delays", OP_CARRIER_AIRLINE_ID=number, **days)
         condition = "OP_CARRIER = ? AND FL_DATE BETWEEN ? AND ?"
         ((flights, arrived, cancelled, mean),) = judge(condition, code, *days.values(), what=what)
-        assert (found["flights"], found["arrived"]) == (flights, arrived)
-        assert found["cancelled"] == (cancelled or 0)
-        assert found["average_delay"] == (None if mean is None else pytest.approx(mean))
+        assert (answer["flights"], answer["arrived"]) == (flights, arrived)
+        assert answer["cancelled"] == (cancelled or 0)
+        assert answer["average_delay"] == (None if mean is None else pytest.approx(mean))
 
 
 def test_they_agree_about_counts(client: FlaskClient, judge: Ask) -> None:
@@ -109,10 +109,10 @@ def test_they_agree_about_counts(client: FlaskClient, judge: Ask) -> None:
     routes = judge("true", what="DISTINCT ORIGIN, DEST")
     for origin, destination in chance.sample(sorted(routes), QUESTIONS):
         days = _interval(chance)
-        found = _answer(client, "flight_counter", ORIGIN=origin, DEST=destination, **days)
+        answer = _answer(client, "flight_counter", ORIGIN=origin, DEST=destination, **days)
         condition = "ORIGIN = ? AND DEST = ? AND FL_DATE BETWEEN ? AND ?"
         ((count,),) = judge(condition, origin, destination, *days.values())
-        assert found["count"] == count
+        assert answer["count"] == count
 
 
 def _answer(client: FlaskClient, question: str, **given: Any) -> Json:

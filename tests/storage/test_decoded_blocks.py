@@ -32,11 +32,11 @@ def test_a_block_counts_with_its_body_and_header_and_the_least_used_go_first() -
     assert kept.find(name(5)) is blocks[5]
     kept.keep(name(4), blocks[4])  # in the place of the sixth
     assert [kept.find(name(number)) for number in (6, 5, 4)] == [None, blocks[5], blocks[4]]
-    found = kept.statistics()
-    assert (found.name, found.hits, found.misses, found.evictions) == ("unpacked", 3, 1, 1)
-    assert (found.blocks, found.bytes) == (2, sum(map(unpacked_bytes, blocks[4:6])))
-    assert found.bytes > sum(len(one.body) + len(one.header_bytes) for one in blocks[4:6])
-    assert found.capacity_bytes == sum(map(unpacked_bytes, blocks[5:7]))
+    counts = kept.statistics()
+    assert (counts.name, counts.hits, counts.misses, counts.evictions) == ("unpacked", 3, 1, 1)
+    assert (counts.blocks, counts.bytes) == (2, sum(map(unpacked_bytes, blocks[4:6])))
+    assert counts.bytes > sum(len(one.body) + len(one.header_bytes) for one in blocks[4:6])
+    assert counts.capacity_bytes == sum(map(unpacked_bytes, blocks[5:7]))
 
 
 # --- in front of the frames ----------------------------------------------------------------------
@@ -55,8 +55,8 @@ def test_a_block_asked_for_again_is_unpacked_once(folder: Path) -> None:
         assert cached.cached_block(5) is first
         assert cached.block(5) == first
         assert cached.block(5) is not first  # verified each time
-        found = cached.unpacked_statistics()
-        assert (found.hits, found.misses, found.blocks) == (1, 1, 1)
+        counts = cached.unpacked_statistics()
+        assert (counts.hits, counts.misses, counts.blocks) == (1, 1, 1)
 
 
 def test_nothing_is_kept_without_room(folder: Path) -> None:

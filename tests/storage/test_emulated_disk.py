@@ -113,8 +113,8 @@ def require_waits(service: Service, blocks: int, speedup: int) -> None:
     answer = service.get(SCAN, timeout_s=60)
     plain = service.json(SCAN.replace("scan", "index"))
     assert answer.headers[HEADER] == str(speedup)
-    said = answer.headers["Server-Timing"]
-    assert f'desc="{blocks} blocks in {blocks} refills"' in said
+    timings = answer.headers["Server-Timing"]
+    assert f'desc="{blocks} blocks in {blocks} refills"' in timings
     assert answer.elapsed.total_seconds() >= 0.98 * blocks * 0.085 / speedup
     found = answer.json()
     assert found.pop("query")["engine"] == "scan"

@@ -92,9 +92,9 @@ def hashes(folder: Path) -> list[str]:
 def assert_invariant(folder: Path, committed: list[str], appended: list[str]) -> None:
     """After recovery: committed ⊆ recovered ⊆ appended, in order; valid; and it goes on."""
     state, _ = recovered(folder, block_file_bytes=FILE_BYTES)
-    found = hashes(folder)
-    assert found[: len(committed)] == committed
-    assert found == appended[: len(found)]
+    digests = hashes(folder)
+    assert digests[: len(committed)] == committed
+    assert digests == appended[: len(digests)]
     assert audited(folder) == state
 
 
@@ -402,8 +402,8 @@ def test_a_writer_killed_at_any_moment_loses_nothing_that_it_committed(tmp_path:
     for _ in range(tries(4, exploring=40)):
         committed.update(killed_after(tmp_path, moments.uniform(0, 0.03)))
         state, _ = recovered(tmp_path, block_file_bytes=20_000)
-        found = hashes(tmp_path)
-        assert state.height + 1 == len(found)
-        assert {height: found[height] for height in committed} == committed
+        digests = hashes(tmp_path)
+        assert state.height + 1 == len(digests)
+        assert {height: digests[height] for height in committed} == committed
     assert audited(tmp_path) == state
     assert len(committed) > 6

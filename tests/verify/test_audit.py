@@ -98,10 +98,10 @@ def height_named(folder: Path) -> int:
 
 def test_a_good_chain_and_its_index_pass(good: Path) -> None:
     calls: list[tuple[int, int]] = []
-    found = verify(good, lambda done, to_do: calls.append((done, to_do)))
+    report = verify(good, lambda done, to_do: calls.append((done, to_do)))
     tip = blocks_in(good)[-1]
-    assert (found.height, found.transactions, found.tip_hash) == (TIP, TRANSACTIONS, tip.hash)
-    assert found.index == "the index agrees with every block"
+    assert (report.height, report.transactions, report.tip_hash) == (TIP, TRANSACTIONS, tip.hash)
+    assert report.index == "the index agrees with every block"
     assert calls == [(done, TIP + 1) for done in range(1, TIP + 2)]
 
 
@@ -347,8 +347,8 @@ def test_a_header_that_is_not_canonical_names_the_block(folder: Path) -> None:
 @pytest.mark.parametrize("processes", [2, 3, 5])
 def test_several_processes_find_the_same(good: Path, processes: int) -> None:
     calls: list[tuple[int, int]] = []
-    found = verify(good, lambda done, to_do: calls.append((done, to_do)), processes)
-    assert found == verify(good)
+    report = verify(good, lambda done, to_do: calls.append((done, to_do)), processes)
+    assert report == verify(good)
     assert calls == [(done, TIP + 1) for done in range(1, TIP + 2)]
 
 

@@ -74,8 +74,8 @@ def test_every_flipped_byte_of_blocks_below_is_found(folder: Path) -> None:
 
 def test_bytes_that_changed_without_harm_have_everything_checked(folder: Path) -> None:
     seal(settings_for(folder), [FLIGHTS[30:40]])  # the index is another one now
-    found = again(folder)
-    assert "the index has other bytes than on " in found.note
+    report = again(folder)
+    assert "the index has other bytes than on " in report.note
     assert checked == [0, 1, 2, 3, 4]
     assert again(folder, since=4).note == ""
     assert checked == []
@@ -110,9 +110,9 @@ def test_an_index_that_is_behind_is_not_taken_for_one_that_holds_all(
     put_index(made, folder)
     behind = "the index agrees up to block 3; the miner will add the rest"
     assert again(folder, since=None).verified.index == behind
-    found = again(folder, since=4)
-    assert found.note == "the index was not verified before, so everything is checked"
-    assert (found.verified.index, checked) == (behind, [0, 1, 2, 3, 4])
+    report = again(folder, since=4)
+    assert report.note == "the index was not verified before, so everything is checked"
+    assert (report.verified.index, checked) == (behind, [0, 1, 2, 3, 4])
     shutil.copy(made / NAME, folder / NAME)
     assert again(folder, since=3, chain_only=chain_only).note == (
         "" if chain_only else "the index ends at block 3, so everything is checked"
@@ -179,12 +179,12 @@ def test_nothing_bad_is_remembered_and_a_medium_that_can_only_be_read_is_verifie
     assert remembered(folder) == before
     flip(block_file(folder), 300)
     monkeypatch.setattr(repeated, "replace_unsynced", _refuse)
-    found = again(folder, since=None)
-    assert found.verified.height == TIP
-    assert found.forgotten == f"cannot write {folder / NAME}: Read-only file system"
+    report = again(folder, since=None)
+    assert report.verified.height == TIP
+    assert report.forgotten == f"cannot write {folder / NAME}: Read-only file system"
     assert remembered(folder) == before
     assert (
-        f"this is not remembered, so --since will not know of it: {found.forgotten}"
+        f"this is not remembered, so --since will not know of it: {report.forgotten}"
         in call(folder)[1]
     )
 

@@ -34,10 +34,10 @@ def test_numbers_of_all_processes_are_added_up(tmp_path: Path) -> None:
         numbers.add(numbers.place(f"only_{amount}"), 1)
         numbers.add(numbers.place("all", "a label"), amount)
         numbers.set(numbers.place("now", lives=True), amount)
-    found = totals(tmp_path)
-    assert found["all", "a label"] == [6]
-    assert [found[f"only_{i}",] for i in (1, 2, 3)] == [[1], [1], [1]]
-    assert found["now",] == [6]
+    counts = totals(tmp_path)
+    assert counts["all", "a label"] == [6]
+    assert [counts[f"only_{i}",] for i in (1, 2, 3)] == [[1], [1], [1]]
+    assert counts["now",] == [6]
     del numbers, living[1:]
     gc.collect()
     assert totals(tmp_path)["now",] == [1]
@@ -98,11 +98,11 @@ def test_durations_are_counted_at_the_bound_they_do_not_exceed() -> None:
     numbers = Numbers()
     durations = [0.0, BOUNDS_S[0], BOUNDS_S[0] * 1.001, 60.0, 60.1]
     numbers.observe(numbers.histogram("seconds"), durations)
-    found = numbers.totals()["seconds",]
-    assert found[:2] == [2, 1]
-    assert found[len(BOUNDS_S) - 1 : SUM] == [1, 1]
-    assert sum(found[:SUM]) == len(durations)
-    assert found[SUM] == pytest.approx(sum(durations))
+    counts = numbers.totals()["seconds",]
+    assert counts[:2] == [2, 1]
+    assert counts[len(BOUNDS_S) - 1 : SUM] == [1, 1]
+    assert sum(counts[:SUM]) == len(durations)
+    assert counts[SUM] == pytest.approx(sum(durations))
 
 
 def test_when_there_is_no_room_the_rest_is_left_out_and_said_once(
@@ -112,12 +112,12 @@ def test_when_there_is_no_room_the_rest_is_left_out_and_said_once(
     for i in range(PLACES):
         numbers.add(numbers.place("count", str(i)))
     numbers.observe(numbers.histogram("seconds"), [1.0])
-    found = numbers.totals()
-    assert 1000 < len(found) < PLACES
-    assert set(map(tuple, found.values())) == {(1.0,)}
+    counts = numbers.totals()
+    assert 1000 < len(counts) < PLACES
+    assert set(map(tuple, counts.values())) == {(1.0,)}
     before = len(caplog.records)
     numbers.observe(numbers.histogram("seconds"), [1.0])
-    assert len(caplog.records) == before == PLACES - len(found) + 1
+    assert len(caplog.records) == before == PLACES - len(counts) + 1
 
 
 def test_where_no_file_can_be_made_counting_goes_on_and_the_log_says_why(
@@ -136,10 +136,10 @@ def test_a_process_counts_what_it_uses(tmp_path: Path) -> None:
     use = OwnUse(numbers, "worker")
     use.sample()
     use.sample()
-    found = totals(tmp_path)
-    assert found[shared_numbers.PROCESSES, "worker"] == [1]
-    assert found[shared_numbers.PROCESS_CPU, "worker"][0] > 0
-    assert 10**6 < found[shared_numbers.PROCESS_MEMORY, "worker"][0] < 10**10
+    counts = totals(tmp_path)
+    assert counts[shared_numbers.PROCESSES, "worker"] == [1]
+    assert counts[shared_numbers.PROCESS_CPU, "worker"][0] > 0
+    assert 10**6 < counts[shared_numbers.PROCESS_MEMORY, "worker"][0] < 10**10
 
 
 # --- the folder of a run -------------------------------------------------------------------------

@@ -149,18 +149,18 @@ def judged(body: bytes) -> tuple[list[Any], list[tuple[int, str, str]]]:
 @pytest.mark.parametrize("lines", [1, 2, 7, 1000])
 def test_rows_mean_the_same_in_slices(tmp_path: Path, name: str, lines: int) -> None:
     content = FILES[name].encode()
-    found = cut(tmp_path, content, lines)
+    slices = cut(tmp_path, content, lines)
     flights: list[Any] = []
     bad: list[tuple[int, str, str]] = []
-    for part in found["slices"]:
+    for part in slices["slices"]:
         good, wrong = judged(part["bytes"].encode("latin1"))
         flights += good
         bad += [(part["line"] + row - 2, field, reason) for row, field, reason in wrong]
     assert (flights, bad) == judged(content)
-    assert all(part["lines"] <= lines for part in found["slices"])
-    assert found["lines"] == len(content.decode().removesuffix("\n").split("\n"))
-    assert [places[1:] for places in found["places"]] == [
-        [part["line"], part["line"] + 1] for part in found["slices"]
+    assert all(part["lines"] <= lines for part in slices["slices"])
+    assert slices["lines"] == len(content.decode().removesuffix("\n").split("\n"))
+    assert [places[1:] for places in slices["places"]] == [
+        [part["line"], part["line"] + 1] for part in slices["slices"]
     ]
 
 
@@ -180,27 +180,29 @@ def test_rows_behind_a_line_that_a_return_ends_keep_their_numbers(tmp_path: Path
 def test_slices_are_the_whole_file_without_the_header(tmp_path: Path) -> None:
     content = SPOILT.encode()
     for header in (True, False):
-        found = cut(tmp_path, content, 3, header=header)
-        parts = [part["bytes"].encode("latin1") for part in found["slices"]]
-        assert {part[: found["header"]] for part in parts} == {content[: found["header"]]}
-        assert content[: found["header"]] + b"".join(p[found["header"] :] for p in parts) == content
-        assert bool(found["header"]) is header
-        assert found["places"][0][0] == 1
+        slices = cut(tmp_path, content, 3, header=header)
+        parts = [part["bytes"].encode("latin1") for part in slices["slices"]]
+        assert {part[: slices["header"]] for part in parts} == {content[: slices["header"]]}
+        assert (
+            content[: slices["header"]] + b"".join(p[slices["header"] :] for p in parts) == content
+        )
+        assert bool(slices["header"]) is header
+        assert slices["places"][0][0] == 1
 
 
 def test_slices_are_bounded_in_bytes(tmp_path: Path) -> None:
     content = GOOD.encode()
     longest = max(map(len, content.splitlines(keepends=True)))
-    found = cut(tmp_path, content, 1000, most=1000)
-    assert len(found["slices"]) > 2
-    assert all(len(s["bytes"]) - found["header"] < 1000 + longest for s in found["slices"])
+    slices = cut(tmp_path, content, 1000, most=1000)
+    assert len(slices["slices"]) > 2
+    assert all(len(s["bytes"]) - slices["header"] < 1000 + longest for s in slices["slices"])
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"YEAR", b"YEAR\n"])
 def test_a_file_without_rows_is_one_slice(tmp_path: Path, content: bytes) -> None:
-    found = cut(tmp_path, content, 5)
-    assert len(found["slices"]) == 1
-    assert found["slices"][0]["bytes"].encode() == content
+    slices = cut(tmp_path, content, 5)
+    assert len(slices["slices"]) == 1
+    assert slices["slices"][0]["bytes"].encode() == content
 
 
 def test_pieces_make_no_difference_and_content_does(tmp_path: Path) -> None:
@@ -213,8 +215,8 @@ def test_pieces_make_no_difference_and_content_does(tmp_path: Path) -> None:
 
 def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
     for header in (True, False):
-        found = cut(tmp_path, b"a\nb\n" + b"x" * 300_000, 5, header=header)
-        assert found == {"error": "Line 3 is longer than 262144 bytes."}
+        slices = cut(tmp_path, b"a\nb\n" + b"x" * 300_000, 5, header=header)
+        assert slices == {"error": "Line 3 is longer than 262144 bytes."}
 
 
 def test_a_table_that_is_none_is_one_in_no_slice(tmp_path: Path) -> None:
@@ -243,8 +245,10 @@ def test_the_last_line_of_an_export_goes_with_the_whole_file_or_not_at_all(
 
 
 def test_an_export_that_lacks_flights_is_not_sent_in_slices(tmp_path: Path) -> None:
-    said = cut(tmp_path, (FLIGHTS + END % 41).encode(), 10, header=False)
-    assert said == {"error": "The file has 40 flights but says that it has 41. Download it again."}
+    slices = cut(tmp_path, (FLIGHTS + END % 41).encode(), 10, header=False)
+    assert slices == {
+        "error": "The file has 40 flights but says that it has 41. Download it again."
+    }
 
 
 def tables(folder: Path, content: bytes, most: int = 10**6) -> dict[str, Any]:

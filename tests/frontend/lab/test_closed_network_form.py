@@ -53,12 +53,12 @@ def test_the_studys_network_is_that_of_the_lab() -> None:
 
 
 def test_it_says_what_was_verified_of_the_study() -> None:
-    found = answer_to(STUDY_FORM)
-    assert found.curve.demand_s == pytest.approx(44.0234)
-    assert found.curve.bottleneck.name == "DISK"
-    assert found.curve.optimal_population == pytest.approx(2.0774, abs=1e-4)
-    assert found.curve.most_throughput_per_s == pytest.approx(0.0423765, abs=1e-7)
-    rows = found.curve.rows()
+    answer = answer_to(STUDY_FORM)
+    assert answer.curve.demand_s == pytest.approx(44.0234)
+    assert answer.curve.bottleneck.name == "DISK"
+    assert answer.curve.optimal_population == pytest.approx(2.0774, abs=1e-4)
+    assert answer.curve.most_throughput_per_s == pytest.approx(0.0423765, abs=1e-7)
+    rows = answer.curve.rows()
     assert rows[0]["throughput_per_s"] == pytest.approx(0.020398421978)
     assert rows[9]["response_time_s"] == pytest.approx(239.956553420)
     assert rows[4]["utilisation DISK"] == pytest.approx(0.886662, abs=1e-6)
@@ -86,21 +86,21 @@ def test_means_lie_within_the_bounds(
 
 
 def test_stations_with_several_servers_have_no_balanced_bounds() -> None:
-    found = answer_to(STUDY_FORM | {"servers_2": "2"})
-    assert found.curve.balanced == ()
-    assert found.curve.bottleneck.name == "DELAY"
-    assert "balanced_response_low_s" not in found.curve.rows()[0]
-    assert [curve.name for curve in network_charts.throughput(found).curves] == [
+    answer = answer_to(STUDY_FORM | {"servers_2": "2"})
+    assert answer.curve.balanced == ()
+    assert answer.curve.bottleneck.name == "DELAY"
+    assert "balanced_response_low_s" not in answer.curve.rows()[0]
+    assert [curve.name for curve in network_charts.throughput(answer).curves] == [
         "Throughput X",
         "Asymptotic bound",
     ]
 
 
 def test_nobody_waits_at_a_delay() -> None:
-    found = answer_to(STUDY_FORM | {"kind_3": "delay", "servers_3": ""})
-    assert found.network.visited[2].servers is DELAY
-    assert found.curve.last.at("DELAY").residence_time_s == pytest.approx(513 * 0.039)
-    assert "DELAY" not in {curve.name for curve in network_charts.utilisation(found).curves}
+    answer = answer_to(STUDY_FORM | {"kind_3": "delay", "servers_3": ""})
+    assert answer.network.visited[2].servers is DELAY
+    assert answer.curve.last.at("DELAY").residence_time_s == pytest.approx(513 * 0.039)
+    assert "DELAY" not in {curve.name for curve in network_charts.utilisation(answer).curves}
 
 
 def test_a_comparison_has_the_same_customers_on_both_sides() -> None:

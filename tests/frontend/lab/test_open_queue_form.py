@@ -41,8 +41,8 @@ def test_the_studys_numbers_are_those_of_the_lab() -> None:
 
 @pytest.mark.parametrize("row", OPEN_WORKLOADS, ids=lambda row: row.fraction)
 def test_it_says_what_the_study_printed(row: OpenWorkload) -> None:
-    found = answer_to(FORM | {"arrivals": str(row.fraction)})
-    times = {model.key: state.response_time_s for model, state in found.states}
+    answer = answer_to(FORM | {"arrivals": str(row.fraction)})
+    times = {model.key: state.response_time_s for model, state in answer.states}
     assert times["fcfs"] == pytest.approx(row.fcfs_s, abs=1e-4)
     assert times["ps"] == pytest.approx(row.ps_s, abs=1e-4)
 
@@ -62,10 +62,10 @@ def test_arrivals_are_a_share_or_by_the_second_or_by_the_hour() -> None:
 def test_several_servers_are_erlangs_queue() -> None:
     """The second report's numbers: λ = 5, μ = 2, m = 3."""
     given = {"arrivals": "5", "arrivals_in": "per_s", "service_time_s": "0.5", "cv": "0"}
-    found = answer_to(given | {"servers": "3"}).as_json()
-    assert found["models"].keys() == {"mmm"}
-    assert found["models"]["mmm"]["response_time_s"] == pytest.approx(1.202247191)
-    assert found["models"]["mmm"]["p_wait"] == pytest.approx(0.702247191)
+    answer = answer_to(given | {"servers": "3"}).as_json()
+    assert answer["models"].keys() == {"mmm"}
+    assert answer["models"]["mmm"]["response_time_s"] == pytest.approx(1.202247191)
+    assert answer["models"]["mmm"]["p_wait"] == pytest.approx(0.702247191)
 
 
 @given(QUEUES)

@@ -39,10 +39,10 @@ def test_a_setting_says_where_results_are() -> None:
 
 
 def test_without_results_it_says_how_to_make_one(lab_pages: FlaskClient, lab_dirs: Dirs) -> None:
-    found = text(lab_pages, "/lab")
-    assert "There are no results yet" in found
-    assert str(lab_dirs[0]) in found
-    assert "scripts/lab run open-workload --quick" in found
+    page = text(lab_pages, "/lab")
+    assert "There are no results yet" in page
+    assert str(lab_dirs[0]) in page
+    assert "scripts/lab run open-workload --quick" in page
     assert lab_pages.get("/lab.json").get_json() == {"results": [], "left_out": []}
 
 
@@ -53,12 +53,12 @@ def test_the_list_shows_what_each_is(lab_pages: FlaskClient, lab_dirs: Dirs) -> 
     make_result(lab_dirs[1] / "four")
     (lab_dirs[0] / "half").mkdir()
     (lab_dirs[0] / "half" / "manifest.json").write_text("{")
-    found = text(lab_pages, "/lab")
+    page = text(lab_pages, "/lab")
     for words in ("Emulated, K = 100", "Real", "Interrupted", "Quick", "cut off", "Example"):
-        assert words in found
-    assert found.count(FINDING) == 4
-    assert "A third finding" not in found
-    assert "half : manifest.json is not complete JSON" in found
+        assert words in page
+    assert page.count(FINDING) == 4
+    assert "A third finding" not in page
+    assert "half : manifest.json is not complete JSON" in page
     twin = lab_pages.get("/lab.json").get_json()
     assert len(twin["results"]) == 4
     assert twin["left_out"][0]["folder"] == "half"
@@ -66,11 +66,11 @@ def test_the_list_shows_what_each_is(lab_pages: FlaskClient, lab_dirs: Dirs) -> 
 
 def test_a_result_has_findings_metrics_and_facts(lab_pages: FlaskClient, lab_dirs: Dirs) -> None:
     make_result(lab_dirs[0] / "one")
-    found = text(lab_pages, "/lab/results/one")
+    page = text(lab_pages, "/lab/results/one")
     for words in (FINDING, "A third finding.", "response_time_mean[0.85]", "1.581", "46/K ms"):
-        assert words in found
-    assert "ARM Cortex-A72" in found
-    assert "19 minutes" in found
+        assert words in page
+    assert "ARM Cortex-A72" in page
+    assert "19 minutes" in page
     twin = lab_pages.get("/lab/results/one.json").get_json()
     assert twin["metrics"][0]["low"] == 1.44
     assert twin["manifest"]["scale"] == 100
@@ -88,9 +88,9 @@ def test_a_missing_summary_says_how_to_make_it(lab_pages: FlaskClient, lab_dirs:
     folder = make_result(lab_dirs[0] / "one", state="interrupted", ended=None)
     (folder / "summary.json").unlink()
     (folder / "report.html").unlink()
-    found = text(lab_pages, "/lab/results/one")
-    assert f"scripts/lab analyse {folder}" in found
-    assert "Read the report" not in found
+    page = text(lab_pages, "/lab/results/one")
+    assert f"scripts/lab analyse {folder}" in page
+    assert "Read the report" not in page
     assert lab_pages.get("/lab/results/one/report").status_code == 404
     assert lab_pages.get("/lab").status_code == 200
 
@@ -182,9 +182,9 @@ def test_every_question_of_the_calculator_is_a_link(lab_pages: FlaskClient) -> N
 
 def test_an_answer_is_on_the_page_and_in_its_twins(lab_pages: FlaskClient) -> None:
     address = QUEUES[0].address
-    found = text(lab_pages, address)
+    page = text(lab_pages, address)
     for words in ("155.3 s", "270.0 s", "0.8500", "M/G/1, shared processor"):
-        assert words in found
+        assert words in page
     twin = lab_pages.get(address.replace("open?", "open.json?")).get_json()
     assert twin["models"]["fcfs"]["response_time_s"] == pytest.approx(155.3446, abs=1e-3)
     rows = table(lab_pages, address.replace("open?", "open.csv?"))
@@ -193,9 +193,9 @@ def test_an_answer_is_on_the_page_and_in_its_twins(lab_pages: FlaskClient) -> No
 
 def test_a_network_has_a_row_for_each_number_of_customers(lab_pages: FlaskClient) -> None:
     address = NETWORKS[0].address
-    found = text(lab_pages, address)
+    page = text(lab_pages, address)
     for words in ("DISK is the bottleneck", "0.04238/s", "2.077", "30 rows", "703.7"):
-        assert words in found
+        assert words in page
     twin = lab_pages.get(address.replace("closed?", "closed.json?")).get_json()
     assert [each["customers"] for each in twin["populations"]] == list(range(1, 31))
     rows = table(lab_pages, address.replace("closed?", "closed.csv?"))
@@ -204,9 +204,9 @@ def test_a_network_has_a_row_for_each_number_of_customers(lab_pages: FlaskClient
 
 
 def test_too_many_arrivals_are_answered_in_words(lab_pages: FlaskClient) -> None:
-    found = text(lab_pages, OPEN)
-    assert "It cannot keep up." in found
-    assert "The line grows by 360.0 requests each hour, without end." in found
+    page = text(lab_pages, OPEN)
+    assert "It cannot keep up." in page
+    assert "The line grows by 360.0 requests each hour, without end." in page
     twin = lab_pages.get(OPEN.replace("open?", "open.json?")).get_json()
     assert twin["is_stable"] is False
     assert twin["models"] == {}

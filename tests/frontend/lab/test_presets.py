@@ -17,8 +17,8 @@ def response_s(preset: Preset) -> float:
 @pytest.mark.parametrize("preset", EVERY, ids=lambda each: f"{each.path} {each.name}")
 def test_each_is_a_form_with_an_answer(preset: Preset) -> None:
     answer_to = open_queue_form.answer_to if preset in QUEUES else closed_network_form.answer_to
-    found = answer_to(preset.values)
-    assert (found.before is None) is (preset.name == "The study's Pi")
+    answer = answer_to(preset.values)
+    assert (answer.before is None) is (preset.name == "The study's Pi")
     assert preset.address.startswith(f"{preset.path}?")
 
 

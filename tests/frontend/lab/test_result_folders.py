@@ -11,9 +11,9 @@ from tests.frontend.lab.folders import FINDING, MANIFEST, make_result
 
 
 def one(folder: Path, **changes: object) -> Result:
-    found = find((make_result(folder / "one", **changes).parent,), "one")
-    assert found
-    return found
+    result = find((make_result(folder / "one", **changes).parent,), "one")
+    assert result
+    return result
 
 
 def test_the_newest_result_comes_first(tmp_path: Path) -> None:
@@ -24,13 +24,13 @@ def test_the_newest_result_comes_first(tmp_path: Path) -> None:
 
 
 def test_a_result_says_what_it_is(tmp_path: Path) -> None:
-    found = one(tmp_path)
-    assert (found.title, found.mode) == ("Open workload", "Emulated, K = 100")
-    assert (found.is_complete, found.run.quick, found.took_s) == (True, False, 1152)
-    assert found.machine == "ARM Cortex-A72, 4 cores"
-    assert found.summary.findings[0] == FINDING
-    assert ("machine: cores", "4") in list(found.facts())
-    assert [name for name, _ in found.files()] == ["manifest.json", "requests.csv", "summary.json"]
+    result = one(tmp_path)
+    assert (result.title, result.mode) == ("Open workload", "Emulated, K = 100")
+    assert (result.is_complete, result.run.quick, result.took_s) == (True, False, 1152)
+    assert result.machine == "ARM Cortex-A72, 4 cores"
+    assert result.summary.findings[0] == FINDING
+    assert ("machine: cores", "4") in list(result.facts())
+    assert [name for name, _ in result.files()] == ["manifest.json", "requests.csv", "summary.json"]
     assert one(tmp_path / "more", title="A title").title == "A title"
 
 
@@ -39,8 +39,8 @@ def test_examples_come_after_the_results_of_this_machine(tmp_path: Path) -> None
     make_result(results / "both", seed=1)
     make_result(examples / "both", seed=2)
     make_result(examples / "example", started="2026-01-01T00:00:00+00:00")
-    found = listing((results, examples)).results
-    assert [(each.name, each.is_example) for each in found] == [("both", False), ("example", True)]
+    listed = listing((results, examples)).results
+    assert [(each.name, each.is_example) for each in listed] == [("both", False), ("example", True)]
     both = find((results, examples), "both")
     assert both
     assert both.manifest["seed"] == 1
@@ -55,8 +55,8 @@ def test_folders_that_are_not_there_are_empty(tmp_path: Path) -> None:
 def test_a_folder_without_a_manifest_is_no_result(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "report.html").write_text("x")
-    found = listing((tmp_path,))
-    assert (found.results, found.left_out) == ((), ())
+    listed = listing((tmp_path,))
+    assert (listed.results, listed.left_out) == ((), ())
     assert find((tmp_path,), "other") is None
 
 
@@ -79,9 +79,9 @@ def test_a_damaged_manifest_is_left_out_with_the_reason(tmp_path: Path, text: st
     make_result(tmp_path / "good")
     content = text.encode(errors="surrogateescape")
     (make_result(tmp_path / "bad") / "manifest.json").write_bytes(content)
-    found = listing((tmp_path,))
-    assert [each.name for each in found.results] == ["good"]
-    ((name, reason),) = found.left_out
+    listed = listing((tmp_path,))
+    assert [each.name for each in listed.results] == ["good"]
+    ((name, reason),) = listed.left_out
     assert name == "bad"
     assert reason.startswith("manifest.json")
     assert find((tmp_path,), "bad") is None
@@ -91,14 +91,14 @@ def test_a_damaged_manifest_is_left_out_with_the_reason(tmp_path: Path, text: st
 def test_a_damaged_summary_leaves_the_rest(tmp_path: Path, text: str) -> None:
     folder = make_result(tmp_path / "one")
     (folder / "summary.json").write_text(text)
-    found = find((tmp_path,), "one")
-    assert found
-    assert found.summary.findings == ()
-    assert found.problem.startswith("summary.json")
+    result = find((tmp_path,), "one")
+    assert result
+    assert result.summary.findings == ()
+    assert result.problem.startswith("summary.json")
     (folder / "summary.json").unlink()
-    found = find((tmp_path,), "one")
-    assert found
-    assert found.problem == "summary.json does not exist yet"
+    result = find((tmp_path,), "one")
+    assert result
+    assert result.problem == "summary.json does not exist yet"
 
 
 def test_a_number_that_is_none_is_left_out(tmp_path: Path) -> None:
@@ -106,11 +106,11 @@ def test_a_number_that_is_none_is_left_out(tmp_path: Path) -> None:
     text = """{"findings": ["one"], "metrics": [{"name": "a", "value": NaN, "low": 1e999},
         {"name": "b", "value": 2, "unit": "s"}]}"""
     (folder / "summary.json").write_text(text)
-    found = find((tmp_path,), "one")
-    assert found
-    values = [(each.name, each.value, each.low) for each in found.summary.metrics]
+    result = find((tmp_path,), "one")
+    assert result
+    values = [(each.name, each.value, each.low) for each in result.summary.metrics]
     assert values == [("a", None, None), ("b", 2, None)]
-    json.dumps(found.as_json(), allow_nan=False)
+    json.dumps(result.as_json(), allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -127,13 +127,13 @@ def test_any_manifest_is_shown_or_left_out_with_the_reason(
     tmp_path: Path, changes: dict[str, object]
 ) -> None:
     make_result(tmp_path / "one", **changes)
-    found = listing((tmp_path,))
-    for result in found.results:
+    listed = listing((tmp_path,))
+    for result in listed.results:
         assert isinstance(result.title + result.mode + result.machine, str)
         assert result.took_s is None or result.took_s == 1152
         assert list(result.facts())
-    reasons = [reason for _, reason in found.left_out]
-    assert len(found.results) + len(reasons) == 1
+    reasons = [reason for _, reason in listed.left_out]
+    assert len(listed.results) + len(reasons) == 1
     assert all(reason.startswith("manifest.json: ") for reason in reasons)
 
 
@@ -150,28 +150,28 @@ def test_a_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
     make_result(tmp_path / "results" / "one")
     make_result(tmp_path / "secret")
     assert find((tmp_path / "results",), name) is None
-    found = find((tmp_path / "results",), "one")
-    assert found
-    assert found.file(name) is None
-    assert found.file("../../secret/manifest.json") is None
+    result = find((tmp_path / "results",), "one")
+    assert result
+    assert result.file(name) is None
+    assert result.file("../../secret/manifest.json") is None
 
 
 def test_a_name_that_does_not_fit_into_an_address_is_left_out(tmp_path: Path) -> None:
     for name in ("a b", "twin.json", os.fsdecode(b"\xff")):
         make_result(tmp_path / name)
-    found = listing((tmp_path,))
-    assert found.results == ()
-    assert len(found.left_out) == 3
-    assert all(name.encode() and "address" in reason for name, reason in found.left_out)
+    listed = listing((tmp_path,))
+    assert listed.results == ()
+    assert len(listed.left_out) == 3
+    assert all(name.encode() and "address" in reason for name, reason in listed.left_out)
 
 
 def test_only_files_of_known_kinds_are_offered(tmp_path: Path) -> None:
-    found = one(tmp_path)
+    result = one(tmp_path)
     for name in ("run.sh", ".secret.csv", "data.csv.bak", "no_suffix"):
-        (found.folder / name).write_text("")
-        assert found.file(name) is None
-    (found.folder / "folder.csv").mkdir()
-    (found.folder / "flames.svg").write_text("")
-    assert found.file("folder.csv") is None
-    assert found.file("flames.svg") == found.folder / "flames.svg"
-    assert "flames.svg" in dict(found.files())
+        (result.folder / name).write_text("")
+        assert result.file(name) is None
+    (result.folder / "folder.csv").mkdir()
+    (result.folder / "flames.svg").write_text("")
+    assert result.file("folder.csv") is None
+    assert result.file("flames.svg") == result.folder / "flames.svg"
+    assert "flames.svg" in dict(result.files())

@@ -49,8 +49,8 @@ def ids_on(page: str) -> list[int]:
 
 def link(page: str, name: str) -> str:
     """Where the first link of that text leads; "" if there is none."""
-    found = re.search(rf'<a href="([^"]+)"[^>]*>(?:← )?{name}(?: →)?</a>', page)
-    return found[1] if found else ""
+    match = re.search(rf'<a href="([^"]+)"[^>]*>(?:← )?{name}(?: →)?</a>', page)
+    return match[1] if match else ""
 
 
 def slot_rows(page: str) -> str:

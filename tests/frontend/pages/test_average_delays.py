@@ -87,11 +87,11 @@ def test_cancelled_flights_count_in_the_headline(pages: FlaskClient, world: Worl
 def test_each_day_has_a_row(pages: FlaskClient, world: World) -> None:
     page = raw(pages, over_days(BUSY))
     rows = slot_rows(page)
-    found = re.findall(r'<th scope="row">(.*?)</th>(.*)', rows)
-    assert [name for name, _ in found] == [
+    matches = re.findall(r'<th scope="row">(.*?)</th>(.*)', rows)
+    assert [name for name, _ in matches] == [
         "Fri 2 Jan 2015", "Sat 3 Jan 2015", "Sun 4 Jan 2015", "Mon 5 Jan 2015",
     ]  # fmt: skip
-    for place, (_, cells) in enumerate(found):
+    for place, (_, cells) in enumerate(matches):
         averages = averages_of(flights_of(world, BUSY, *[f"2015-01-0{2 + place}"] * 2))
         assert cells.split("<td>")[1:] == [
             number(averages["average_delay"], 1),
@@ -102,9 +102,9 @@ def test_each_day_has_a_row(pages: FlaskClient, world: World) -> None:
 
 def test_bars_are_late_from_15_minutes_on(pages: FlaskClient) -> None:
     page = raw(pages, over_days(BUSY)).partition('id="spread"')[2]
-    found = re.findall(r'<rect class="bar (\w+)"[^>]*><title>(\d+)[^:]* min( early)?', page)
-    assert {kind for kind, *_ in found} == {"on_time", "late"}
-    for kind, low, early in found:
+    matches = re.findall(r'<rect class="bar (\w+)"[^>]*><title>(\d+)[^:]* min( early)?', page)
+    assert {kind for kind, *_ in matches} == {"on_time", "late"}
+    for kind, low, early in matches:
         assert (kind == "late") == (int(low) >= 15 and not early)
 
 
@@ -156,9 +156,9 @@ def test_the_csv_has_every_day_of_every_carrier(pages: FlaskClient, world: World
 
 
 def test_all_carriers_are_as_of_the_same_block(year: Year, year_pages: FlaskClient) -> None:
-    found = year_pages.get(address(*CARRIERS[:3], form=".json")).get_json()["carriers"]
+    twin = year_pages.get(address(*CARRIERS[:3], form=".json")).get_json()["carriers"]
     assert year.height == 100 + len(year.asked) > 101
-    assert {each["as_of"]["height"] for each in found} == {101}
+    assert {each["as_of"]["height"] for each in twin} == {101}
     asked = [each for each in year.asked if "OP_CARRIER_AIRLINE_ID" in each]
     shown = {(each["OP_CARRIER_AIRLINE_ID"], each["group_by"]): each for each in asked}
     first = (str(CARRIERS[0]), "day")

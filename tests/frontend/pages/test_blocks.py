@@ -69,9 +69,9 @@ def test_the_newest_blocks_are_filled_by_their_flights(
 
 
 def test_the_twins_of_the_list_hold_the_same(pages: FlaskClient, world: World) -> None:
-    found = pages.get("/blocks.json?before=9").get_json()
-    assert [block["hash"] for block in found["blocks"]] == world.hashes[8::-1]
-    assert found["next"] is None
+    twin = pages.get("/blocks.json?before=9").get_json()
+    assert [block["hash"] for block in twin["blocks"]] == world.hashes[8::-1]
+    assert twin["next"] is None
     rows = table(pages, "/blocks.csv?before=9")
     assert [row["hash"] for row in rows] == world.hashes[8::-1]
     following = pages.get("/blocks.json").get_json()["next"]
@@ -146,8 +146,8 @@ def test_a_page_beyond_the_last_flight_leads_back(pages: FlaskClient) -> None:
 
 
 def test_the_twins_are_the_whole_block(pages: FlaskClient, world: World) -> None:
-    found = pages.get(f"/blocks/{LARGEST}.json").get_json()
-    assert found["block"]["transactions"] == list(map(transaction_of, in_block(world, LARGEST)))
+    twin = pages.get(f"/blocks/{LARGEST}.json").get_json()
+    assert twin["block"]["transactions"] == list(map(transaction_of, in_block(world, LARGEST)))
     rows = table(pages, f"/blocks/{LARGEST}.csv")
     expected = [
         {name: "" if value is None else str(value) for name, value in each.items()}

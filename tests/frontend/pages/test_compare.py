@@ -77,21 +77,21 @@ def test_everything_is_compared_by_its_own_flights(
     pages: FlaskClient, world: World, what: str, more: Mapping[str, str], items: dict[str, Is]
 ) -> None:
     query = address(what, items, more)
-    found = pages.get(f"/compare.json?{query}").get_json()
+    twin = pages.get(f"/compare.json?{query}").get_json()
     page = pages.get(f"/compare?{query}")
     assert page.status_code == 200
-    for row, (item, is_meant) in zip(found["compared"], items.items(), strict=True):
+    for row, (item, is_meant) in zip(twin["compared"], items.items(), strict=True):
         flown = [flight for flight in world.transactions if is_meant(flight)]
         assert flown
         expected = averages_of(flown)
         assert row["item"] == item
         assert all(row[name] == pytest.approx(expected[name]) for name in expected.keys() & row)
-    shares = {row["name"]: row["on_time_share_of_scheduled"] for row in found["compared"]}
+    shares = {row["name"]: row["on_time_share_of_scheduled"] for row in twin["compared"]}
     best = max(shares, key=lambda name: shares[name])
-    assert best in found["verdict"]["text"]
-    assert "with 95\xa0% confidence" in found["verdict"]["text"]
+    assert best in twin["verdict"]["text"]
+    assert "with 95\xa0% confidence" in twin["verdict"]["text"]
     lead = re.findall(r'<p class="lead">(.*?)</p>', page.text, re.DOTALL)[0]
-    assert found["verdict"]["text"] in html.unescape(lead)
+    assert twin["verdict"]["text"] in html.unescape(lead)
     lines = table(pages, f"/compare.csv?{query}")
     assert [line["item"] for line in lines] == list(items)
 
@@ -102,8 +102,8 @@ def test_flight_numbers_are_compared_with_what_their_reports_say(
     used = {(f["OP_CARRIER_AIRLINE_ID"], f["OP_CARRIER_FL_NUM"]) for f in world.transactions}
     numbers = sorted(used)[:3]
     items = [f"{CARRIER[carrier].code}{number}" for carrier, number in numbers]
-    found = pages.get(f"/compare.json?{address('flight', items, {})}").get_json()["compared"]
-    for row, (carrier, number) in zip(found, numbers, strict=True):
+    twin = pages.get(f"/compare.json?{address('flight', items, {})}").get_json()["compared"]
+    for row, (carrier, number) in zip(twin, numbers, strict=True):
         is_meant = where(OP_CARRIER_AIRLINE_ID=carrier, OP_CARRIER_FL_NUM=number)
         expected = averages_of([flight for flight in world.transactions if is_meant(flight)])
         assert all(row[name] == pytest.approx(expected[name]) for name in expected.keys() & row)
@@ -158,9 +158,9 @@ def test_chance_is_not_judged_where_flights_are_in_both(pages: FlaskClient, quer
     page = pages.get(f"/compare?{query}")
     assert page.status_code == 200
     assert "have flights in common, so the difference cannot be compared with chance." in page.text
-    found = pages.get(f"/compare.json?{query}").get_json()
-    assert found["verdict"] is None
-    assert len(found["compared"]) == 2
+    twin = pages.get(f"/compare.json?{query}").get_json()
+    assert twin["verdict"] is None
+    assert len(twin["compared"]) == 2
 
 
 def test_every_unknown_item_is_named_once(pages: FlaskClient) -> None:
@@ -177,11 +177,11 @@ def test_the_measure_is_chosen_in_the_head_of_the_table(pages: FlaskClient) -> N
     page = html.unescape(pages.get("/compare?what=origin&item=LAX&item=SFO").text)
     (leads_to,) = re.findall(r'<a href="([^"]+)">Mean delay', page)
     assert parse_qs(urlsplit(leads_to).query)["item"] == ["LAX", "SFO"]
-    found = pages.get(leads_to.replace("?", ".json?")).get_json()
-    means = {row["average_delay"]: row["name"] for row in found["compared"]}
+    twin = pages.get(leads_to.replace("?", ".json?")).get_json()
+    means = {row["average_delay"]: row["name"] for row in twin["compared"]}
     best = means[min(means)]
     assert re.search(
-        rf"{re.escape(best)}( is better: its|'s) mean arrival", found["verdict"]["text"]
+        rf"{re.escape(best)}( is better: its|'s) mean arrival", twin["verdict"]["text"]
     )
 
 
@@ -207,16 +207,16 @@ def test_rows_of_tables_are_ticked_and_compared(
     form = source.partition(f'id="{table_id}-form"')[2].partition("</form>")[0]
     kept = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', form))
     what = kept.pop("what")
-    found = pages.get(f"/compare.json?{address(what, items, kept)}").get_json()["compared"]
+    twin = pages.get(f"/compare.json?{address(what, items, kept)}").get_json()["compared"]
     counts = re.findall(r'<td class="n">([\d,]+)</td>\s*<td class="n">[^<]*\smin', rows)[:2]
-    assert [f"{row['flights']:,}" for row in found] == counts
+    assert [f"{row['flights']:,}" for row in twin] == counts
     assert len(counts) == 2
 
 
 def test_a_comparison_as_of_a_block_counts_up_to_it(pages: FlaskClient, world: World) -> None:
     query = "what=origin&item=LAX&item=SFO&as_of=3"
-    found = pages.get(f"/compare.json?{query}").get_json()
-    assert found["as_of"] == world.as_of(3)
+    twin = pages.get(f"/compare.json?{query}").get_json()
+    assert twin["as_of"] == world.as_of(3)
     flown = [each for each in world.below(3) if each["ORIGIN"] == "LAX"]
-    assert found["compared"][0]["flights"] == len(flown)
-    assert pages.get(f"/compare.json?{query}&engine=scan").get_json() == found
+    assert twin["compared"][0]["flights"] == len(flown)
+    assert pages.get(f"/compare.json?{query}&engine=scan").get_json() == twin

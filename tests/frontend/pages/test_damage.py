@@ -86,10 +86,10 @@ def test_every_other_question_and_search_is_answered(pages: FlaskClient, world: 
     number, day = inside["OP_CARRIER_FL_NUM"], inside["FL_DATE"]
     asked = f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
     assert pages.get(asked).status_code == 200
-    found = pages.get(f"/search.json?q={DAMAGED}").get_json()["possibilities"]
-    assert f"/blocks/{DAMAGED}" in [one["address"] for one in found]
-    found = pages.get(f"/search.json?q={world.hashes[DAMAGED]}").get_json()["possibilities"]
-    assert [one["shows"] for one in found] == ["it is damaged"]
+    twin = pages.get(f"/search.json?q={DAMAGED}").get_json()["possibilities"]
+    assert f"/blocks/{DAMAGED}" in [one["address"] for one in twin]
+    twin = pages.get(f"/search.json?q={world.hashes[DAMAGED]}").get_json()["possibilities"]
+    assert [one["shows"] for one in twin] == ["it is damaged"]
     page = text(pages, f"/transactions/{inside['TRANSACTION_ID']}", 503)
     assert "A block is damaged" in page
     assert f"Block {DAMAGED} is damaged" in page

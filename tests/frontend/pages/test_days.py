@@ -43,12 +43,12 @@ def test_a_day_is_counted_by_carrier_and_airport(
     pages: FlaskClient, world: World, day: str
 ) -> None:
     flights = grouped(world.transactions, "FL_DATE")[day]
-    found = pages.get(f"/days/{day}.json").get_json()
-    assert found["FL_DATE"] == day
+    twin = pages.get(f"/days/{day}.json").get_json()
+    assert twin["FL_DATE"] == day
     for name, rows in (
-        ("OP_CARRIER_AIRLINE_ID", found["carriers"]),
-        ("ORIGIN", found["origin"]["by_origin"]),
-        ("DEST", found["destination"]["by_destination"]),
+        ("OP_CARRIER_AIRLINE_ID", twin["carriers"]),
+        ("ORIGIN", twin["origin"]["by_origin"]),
+        ("DEST", twin["destination"]["by_destination"]),
     ):
         expected = grouped(flights, name)
         assert {str(row[name]) for row in rows} <= expected.keys() != set()

@@ -47,8 +47,8 @@ def counter(pages: FlaskClient, asked: dict[str, str]) -> str:
 
 
 def links_of(page: str, text: str) -> list[str]:
-    found = re.findall(rf'<a href="([^"]*)"[^>]*>{re.escape(text)}</a>', page)
-    return [link.replace("&amp;", "&") for link in found]
+    matches = re.findall(rf'<a href="([^"]*)"[^>]*>{re.escape(text)}</a>', page)
+    return [link.replace("&amp;", "&") for link in matches]
 
 
 def test_each_day_has_a_row_and_those_with_flights_a_bar(pages: FlaskClient, world: World) -> None:
@@ -62,10 +62,10 @@ def test_each_day_has_a_row_and_those_with_flights_a_bar(pages: FlaskClient, wor
 
 
 def test_twins_have_the_same_numbers(pages: FlaskClient, world: World) -> None:
-    found = pages.get("/flight_counter.json", query_string=over_days()).get_json()
-    assert found["count"] == len(flights_of(world))
-    assert found["reverse_count"] == len(flights_of(world, TO, FROM))
-    assert sum(each["count"] for each in found["by_carrier"]) == found["count"]
+    twin = pages.get("/flight_counter.json", query_string=over_days()).get_json()
+    assert twin["count"] == len(flights_of(world))
+    assert twin["reverse_count"] == len(flights_of(world, TO, FROM))
+    assert sum(each["count"] for each in twin["by_carrier"]) == twin["count"]
     body = pages.get("/flight_counter.csv", query_string=over_days()).text
     counts = Counter(each["FL_DATE"] for each in flights_of(world))
     assert body.split() == ["FL_DATE,count", *(f"{day},{counts[day]}" for day in sorted(counts))]
@@ -128,8 +128,8 @@ def test_the_empty_form_offers_all_cities(pages: FlaskClient, world: World) -> N
 
 
 def test_all_numbers_are_as_of_the_same_block(year: Year, year_pages: FlaskClient) -> None:
-    found = year_pages.get("/flight_counter.json", query_string=asking()).get_json()
-    assert found["as_of"]["height"] == 101
+    twin = year_pages.get("/flight_counter.json", query_string=asking()).get_json()
+    assert twin["as_of"]["height"] == 101
     assert [each.get("as_of") for each in year.asked] == [None, "101", "101"]
 
 

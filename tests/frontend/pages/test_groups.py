@@ -49,22 +49,22 @@ def busiest(world: World) -> tuple[str, str]:
 
 @each_of("by", KEYS)
 def test_a_ranking_has_every_group(pages: FlaskClient, world: World, by: str) -> None:
-    found = pages.get(f"/rankings.json?by={by}").get_json()
+    twin = pages.get(f"/rankings.json?by={by}").get_json()
     expected = grouped(world.transactions, KEYS[by])
-    rows = [*found["ranked"], *found["few_flights"]]
+    rows = [*twin["ranked"], *twin["few_flights"]]
     assert len(rows) == len(expected)
     for row in rows:
         assert same(row, expected[tuple(row[name] for name in KEYS[by])])
-    assert all(row["arrived"] >= FEW_ARRIVALS for row in found["ranked"])
-    assert all(row["arrived"] < FEW_ARRIVALS for row in found["few_flights"])
-    few = [row["flights"] for row in found["few_flights"]]
+    assert all(row["arrived"] >= FEW_ARRIVALS for row in twin["ranked"])
+    assert all(row["arrived"] < FEW_ARRIVALS for row in twin["few_flights"])
+    few = [row["flights"] for row in twin["few_flights"]]
     assert few == sorted(few, reverse=True)
-    means = [row["average_delay"] for row in found["ranked"]]
+    means = [row["average_delay"] for row in twin["ranked"]]
     assert means == sorted(means, reverse=True)
     lines = table(pages, f"/rankings.csv?by={by}")
     assert [line["name"] for line in lines] == [row["name"] for row in rows]
     assert [line["rank"] for line in lines if line["rank"]] == [
-        str(rank) for rank in range(1, 1 + len(found["ranked"]))
+        str(rank) for rank in range(1, 1 + len(twin["ranked"]))
     ]
 
 
@@ -80,8 +80,8 @@ def test_a_ranking_has_every_group(pages: FlaskClient, world: World, by: str) ->
 )
 @each_of("order", ["ascending", "descending"])
 def test_a_ranking_is_in_order(pages: FlaskClient, sort: str, value: Figure, order: str) -> None:
-    found = pages.get(f"/rankings.json?sort={sort}&order={order}").get_json()["ranked"]
-    values = [value(row) for row in found]
+    twin = pages.get(f"/rankings.json?sort={sort}&order={order}").get_json()["ranked"]
+    values = [value(row) for row in twin]
     assert len(values) > 1
     assert values == sorted(values, key=float, reverse=order == "descending")
 
@@ -124,18 +124,18 @@ def test_a_route_by_groups(pages: FlaskClient, world: World, busiest: tuple[str,
     origin, dest = busiest
     flown = [e for e in world.transactions if (e["ORIGIN"], e["DEST"]) == busiest]
     back = [e for e in world.transactions if (e["DEST"], e["ORIGIN"]) == busiest]
-    found = pages.get(f"/route.json?ORIGIN={origin}&DEST={dest}").get_json()
-    assert same(found["carrier"], flown)
-    assert same(found["back"], back)
+    twin = pages.get(f"/route.json?ORIGIN={origin}&DEST={dest}").get_json()
+    assert same(twin["carrier"], flown)
+    assert same(twin["back"], back)
     for by in ("carrier", "route"):
         expected = grouped(flown, KEYS[by])
-        rows = found[by][f"by_{by}"]
+        rows = twin[by][f"by_{by}"]
         assert len(rows) == len(expected)
         assert all(same(row, expected[tuple(row[n] for n in KEYS[by])]) for row in rows)
     weekdays = grouped(flown, ("DAY_OF_WEEK",))
-    assert all(same(row, weekdays[row["DAY_OF_WEEK"],]) for row in found["weekday"]["by_weekday"])
-    with_hour = sum(row["flights"] for row in found["hour"]["by_hour"])
-    assert with_hour + found["hour"]["without_hour"] == len(flown)
+    assert all(same(row, weekdays[row["DAY_OF_WEEK"],]) for row in twin["weekday"]["by_weekday"])
+    with_hour = sum(row["flights"] for row in twin["hour"]["by_hour"])
+    assert with_hour + twin["hour"]["without_hour"] == len(flown)
     lines = table(pages, f"/route.csv?ORIGIN={origin}&DEST={dest}")
     assert {line["group_by"] for line in lines} == {"carrier", *WEEK, "route"}
     page = pages.get(f"/route?ORIGIN={origin}&DEST={dest}").text
@@ -230,9 +230,9 @@ def test_a_route_without_flights_says_so(pages: FlaskClient, world: World) -> No
 
 def test_an_airport(pages: FlaskClient, world: World, busiest: tuple[str, str]) -> None:
     code, _ = busiest
-    found = pages.get(f"/airports/{code}.json").get_json()
-    assert same(found["leaving"]["carrier"], [e for e in world.transactions if e["ORIGIN"] == code])
-    assert same(found["arriving"]["origin"], [e for e in world.transactions if e["DEST"] == code])
+    twin = pages.get(f"/airports/{code}.json").get_json()
+    assert same(twin["leaving"]["carrier"], [e for e in world.transactions if e["ORIGIN"] == code])
+    assert same(twin["arriving"]["origin"], [e for e in world.transactions if e["DEST"] == code])
     text = pages.get(f"/airports/{code.lower()}").text
     assert f"({code})</h1>" in text
     assert "Departures" in text

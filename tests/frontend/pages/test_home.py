@@ -62,9 +62,9 @@ def test_an_empty_ledger_has_no_list_of_carriers(pages: FlaskClient) -> None:
         "airports": [],
     }
     with answering(standing_at(0, {"/coverage": empty})) as url:
-        said = text(create_app(Settings(backend_url=url)).test_client(), "/")
-    assert "There are no flights in this ledger yet." in said
-    assert "Carriers in the ledger" not in said
+        page = text(create_app(Settings(backend_url=url)).test_client(), "/")
+    assert "There are no flights in this ledger yet." in page
+    assert "Carriers in the ledger" not in page
     assert "Carriers in the ledger" in text(pages, "/")
 
 
@@ -102,7 +102,7 @@ def test_a_backend_that_is_away_is_said_in_words(lonely_pages: FlaskClient) -> N
 def test_a_page_says_how_long_it_took_and_how_much_of_that_it_waited(pages: FlaskClient) -> None:
     for path, waits in (("/blocks", True), ("/about", False)):
         timing = pages.get(path).headers["Server-Timing"]
-        found = re.fullmatch(r"total;dur=([\d.]+), backend;dur=([\d.]+)", timing)
-        assert found is not None
-        total_ms, waited_ms = map(float, found.groups())
+        match = re.fullmatch(r"total;dur=([\d.]+), backend;dur=([\d.]+)", timing)
+        assert match is not None
+        total_ms, waited_ms = map(float, match.groups())
         assert (0 < waited_ms < total_ms) if waits else (waited_ms == 0 < total_ms)

@@ -55,8 +55,8 @@ def test_a_single_match_is_shown(
 ) -> None:
     assert look(world.hashes[7].upper()) == (302, "/blocks/7", {})
     for shown in (filters.short(world.hashes[7]), world.hashes[7][:8]):
-        found = pages.get("/search.json", query_string={"q": shown}).get_json()["possibilities"]
-        assert "/blocks/7" in [each["address"] for each in found]
+        twin = pages.get("/search.json", query_string={"q": shown}).get_json()["possibilities"]
+        assert "/blocks/7" in [each["address"] for each in twin]
     assert look("block 7") == (302, "/blocks/7", {})
     for text in ("tip", "the tip", "latest block", "Newest block"):
         assert look(text) == (302, f"/blocks/{world.tip}", {})
@@ -68,8 +68,8 @@ def test_a_single_match_is_shown(
 
 def test_what_may_be_several_things_is_a_list_of_these(pages: FlaskClient, world: World) -> None:
     number = 7
-    found = pages.get("/search.json", query_string={"q": str(number)}).get_json()
-    addresses = [each["address"] for each in found["possibilities"]]
+    twin = pages.get("/search.json", query_string={"q": str(number)}).get_json()
+    addresses = [each["address"] for each in twin["possibilities"]]
     assert addresses[-2:] == [f"/transactions/{number}", f"/blocks/{number}"]
     page = pages.get("/search", query_string={"q": str(number)})
     assert page.status_code == 200
@@ -121,9 +121,9 @@ def test_every_page_that_the_search_opens_answers_all_of_the_text(
 def test_an_unknown_flight_offers_others(pages: FlaskClient, flight: Json) -> None:
     number = flight["OP_CARRIER_FL_NUM"]
     for text in (f"{code_of(flight)} {number} 2033-01-01", f"{number}99"):
-        found = pages.get("/search.json", query_string={"q": text}).get_json()
-        assert "/report" not in str(found["possibilities"])
-        assert any("/report?" in each["address"] for each in found["suggestions"]), text
+        twin = pages.get("/search.json", query_string={"q": text}).get_json()
+        assert "/report" not in str(twin["possibilities"])
+        assert any("/report?" in each["address"] for each in twin["suggestions"]), text
 
 
 def test_without_results_there_are_suggestions(
@@ -131,11 +131,11 @@ def test_without_results_there_are_suggestions(
 ) -> None:
     city = flight["ORIGIN_CITY_NAME"]
     typo = city[:3] + city[4:]
-    found = pages.get("/search.json", query_string={"q": typo}).get_json()
-    assert found["possibilities"] == []
-    assert any(city in each["label"] for each in found["suggestions"])
-    assert len(found["examples"]) >= 5
-    for example in found["examples"]:
+    twin = pages.get("/search.json", query_string={"q": typo}).get_json()
+    assert twin["possibilities"] == []
+    assert any(city in each["label"] for each in twin["suggestions"])
+    assert len(twin["examples"]) >= 5
+    for example in twin["examples"]:
         assert look(example)[0] in {200, 302}
         hit = pages.get("/search.json", query_string={"q": example}).get_json()
         assert hit["possibilities"], example

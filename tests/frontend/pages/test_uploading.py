@@ -366,9 +366,9 @@ def test_a_slice_that_is_sent_again_adds_nothing(visitor: Visitor) -> None:
 def test_a_slice_is_checked_or_refused_with_its_rows(visitor: Visitor) -> None:
     before = visitor.transactions
     for action in ("check", "add"):
-        found = visitor.slice(spoilt(CSV, 3), action).get_json()
-        assert (found["good"], found["bad"], found["added"]) == (29, 1, 0)
-        assert [row["row"] for row in found["bad_rows"]] == [3]
+        twin = visitor.slice(spoilt(CSV, 3), action).get_json()
+        assert (twin["good"], twin["bad"], twin["added"]) == (29, 1, 0)
+        assert [row["row"] for row in twin["bad_rows"]] == [3]
     problem = visitor.slice(CSV + b"1" * 600_000).get_json()
     assert (problem["status"], problem["line"]) == (422, 32)
     assert visitor.transactions == before

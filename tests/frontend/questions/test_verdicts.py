@@ -66,12 +66,14 @@ def test_it_says_which_of_two_is_better_whatever_their_order() -> None:
 
 def test_a_difference_is_more_than_chance_only_if_its_least_end_as_shown_is() -> None:
     """Between 0.0 and 3.6 points is no difference that a page may call certain."""
-    found = verdict([row("A", 1000, 804, 5), row("B", 1000, 768, 40)], SHARE)
-    assert found
-    assert found.interval
-    assert 0 < found.interval[0] < 0.0005
-    assert found.chance.startswith("The difference is perhaps only chance: between 0.0 and 7.2")
-    assert found.better.startswith("Neither is clearly better")
+    comparison = verdict([row("A", 1000, 804, 5), row("B", 1000, 768, 40)], SHARE)
+    assert comparison
+    assert comparison.interval
+    assert 0 < comparison.interval[0] < 0.0005
+    assert comparison.chance.startswith(
+        "The difference is perhaps only chance: between 0.0 and 7.2"
+    )
+    assert comparison.better.startswith("Neither is clearly better")
 
 
 def test_of_equal_groups_the_one_with_most_flights_is_first_in_any_order() -> None:
@@ -88,10 +90,10 @@ def test_of_equal_groups_the_one_with_most_flights_is_first_in_any_order() -> No
 
 
 def test_shares_of_all_and_of_none_are_uncertain_too() -> None:
-    found = verdict([row("A", 100, 100), row("B", 100, 98)], SHARE, is_descending=True)
-    assert found is not None
-    assert found.interval is not None
-    assert found.interval[0] < 0 < found.interval[1]
+    comparison = verdict([row("A", 100, 100), row("B", 100, 98)], SHARE, is_descending=True)
+    assert comparison is not None
+    assert comparison.interval is not None
+    assert comparison.interval[0] < 0 < comparison.interval[1]
 
 
 @pytest.mark.parametrize("groups", [2, 8])
@@ -101,13 +103,13 @@ def test_equal_groups_seldom_differ_by_more_than_chance(groups: int) -> None:
     for _ in range(cases):
         counts = [sum(draw.random() < 0.8 for _ in range(200)) for _ in range(groups)]
         rows = [row(str(place), 200, count) for place, count in enumerate(counts)]
-        found = verdict(rows, SHARE, is_descending=True)
-        told_apart += bool(found and found.interval and found.interval[0] > 0)
+        comparison = verdict(rows, SHARE, is_descending=True)
+        told_apart += bool(comparison and comparison.interval and comparison.interval[0] > 0)
     assert told_apart <= 0.05 * cases + 10
 
 
 def test_every_order_has_words() -> None:
     for sort in SORTS:
         for is_descending, end in ((True, "highest"), (False, "lowest")):
-            found = verdict([LEAST_CANCELLED, WORSE], sort, is_descending=is_descending)
-            assert f"has the {end} {SORTS[sort].noun}" in str(found)
+            comparison = verdict([LEAST_CANCELLED, WORSE], sort, is_descending=is_descending)
+            assert f"has the {end} {SORTS[sort].noun}" in str(comparison)

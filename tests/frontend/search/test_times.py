@@ -88,23 +88,23 @@ def dates(days: Days) -> tuple[str, str]:
 
 @each_of(("text", "expected"), TIMES.items())
 def test_a_text_names_these_days(text: str, expected: tuple[str, str] | None) -> None:
-    found = times_at(text, 0, NEWEST)
-    assert (dates(found[0][0]) if found else None) == expected
-    assert found is None or found[1] == len(text)
+    times = times_at(text, 0, NEWEST)
+    assert (dates(times[0][0]) if times else None) == expected
+    assert times is None or times[1] == len(text)
 
 
 def test_both_days_behind_between_belong_together() -> None:
     text = "between July 1 and 7"
-    found = times_at(text, len("between "), NEWEST)
-    assert found is not None
-    assert (dates(found[0][0]), found[1]) == (WEEK, len(text))
+    times = times_at(text, len("between "), NEWEST)
+    assert times is not None
+    assert (dates(times[0][0]), times[1]) == (WEEK, len(text))
 
 
 def test_days_are_found_inside_a_text_and_end_where_they_end() -> None:
     text = "UA in July 2013 only"
-    found = times_at(text, 6, NEWEST)
-    assert found is not None
-    assert (dates(found[0][0]), text[found[1] :]) == (JULY, " only")
+    times = times_at(text, 6, NEWEST)
+    assert times is not None
+    assert (dates(times[0][0]), text[times[1] :]) == (JULY, " only")
 
 
 INTERVALS = {

@@ -55,9 +55,9 @@ def test_the_command_and_the_service_tell_the_same(
     assert done.exit_code == 0
     assert done.stdout.count("notices nothing") == len(CHEATS)
     with client_of(settings_for(tmp_path)) as client:
-        found = good(client.get("/cheats"))["cheats"]
-    assert [one["name"] for one in found] == list(outcomes)
-    assert [bool(one["verify"]) for one in found] == [bool(o.verify) for o in outcomes.values()]
+        answer = good(client.get("/cheats"))["cheats"]
+    assert [one["name"] for one in answer] == list(outcomes)
+    assert [bool(one["verify"]) for one in answer] == [bool(o.verify) for o in outcomes.values()]
     assert list(tmp_path.iterdir()) == []
 
 

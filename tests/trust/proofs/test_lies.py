@@ -41,17 +41,17 @@ def test_an_answer_says_which_blocks_it_is_from(
     question = proofs["delays"][0]["question"]
     asked = {name: value for name, value in question.items() if name != "name"}
     for path, height in (("average_delays", 0), ("average_delays", 12)):
-        found = judge.of(fetched(client, f"/{path}/proof", **asked, as_of=height))
-        assert found["verdict"] == "verified"
-        assert f"in blocks 0 to {height}, " in found["proved"]
-        assert (found["covered"], found["blocks"]) == (height + 1, 31)
-        assert found["warning"] == f"nothing is proved about blocks {height + 1} to 30"
-    found = judge.of(fetched(client, "/proofs/chain", as_of=7))
-    assert found["warning"] == "nothing is proved about blocks 8 to 30"
+        verdict = judge.of(fetched(client, f"/{path}/proof", **asked, as_of=height))
+        assert verdict["verdict"] == "verified"
+        assert f"in blocks 0 to {height}, " in verdict["proved"]
+        assert (verdict["covered"], verdict["blocks"]) == (height + 1, 31)
+        assert verdict["warning"] == f"nothing is proved about blocks {height + 1} to 30"
+    verdict = judge.of(fetched(client, "/proofs/chain", as_of=7))
+    assert verdict["warning"] == "nothing is proved about blocks 8 to 30"
     for kind in ("delays", "count", "legs", "chain", "transaction", "older"):
-        found = judge.of(proofs[kind])
-        assert "warning" not in found
-        assert found["covered"] == (21 if kind == "older" else 31)
+        verdict = judge.of(proofs[kind])
+        assert "warning" not in verdict
+        assert verdict["covered"] == (21 if kind == "older" else 31)
 
 
 # --- questions that nobody can ask
@@ -130,9 +130,9 @@ def test_a_kept_checkpoint_counts_whatever_it_says(
     assert "its log is flightchain/" in judge.of(proofs["transaction"], kept=kept)["reason"]
     for note in ("", "x", f"{forger.origin}\n0\n{43 * 'A'}=\n", "/nowhere"):
         path = judge.file(note.encode(), "kept")
-        found = judge.of(proofs["transaction"], kept=path)
-        assert found["file"] == f"--kept {path}"
-        assert found["verdict"] == "refused"
+        verdict = judge.of(proofs["transaction"], kept=path)
+        assert verdict["file"] == f"--kept {path}"
+        assert verdict["verdict"] == "refused"
 
 
 # --- keys
@@ -170,16 +170,16 @@ def test_witnesses_of_the_same_name_are_two(forger: Forger, judge: Judge) -> Non
         for signed in ([one], [other], []):
             reason = judge.of(cosigned(forger, *signed), witness=given)["reason"]
             assert "not cosigned by all witnesses" in reason
-        found = judge.of(cosigned(forger, one, other), witness=given)
-        assert found["cosigned"].keys() == {str(one.verifier), str(other.verifier)}
+        verdict = judge.of(cosigned(forger, one, other), witness=given)
+        assert verdict["cosigned"].keys() == {str(one.verifier), str(other.verifier)}
 
 
 def test_a_cosignature_of_any_time_counts(forger: Forger, judge: Judge) -> None:
     witness = SecretKey("pi/witness", bytes(32), notes.COSIGNATURE)
     for seconds, told in ((0, "1970"), (1_700_000_000, "2023-11-14"), (2**63, "9999-12-31")):
         data = cosigned(forger, witness, seconds=seconds)
-        found = judge.of(data, witness=witness.verifier)
-        assert found["cosigned"][str(witness.verifier)].startswith(told)
+        verdict = judge.of(data, witness=witness.verifier)
+        assert verdict["cosigned"][str(witness.verifier)].startswith(told)
 
 
 def test_keys_of_another_type_are_refused(forger: Forger, judge: Judge, tmp_path: Path) -> None:

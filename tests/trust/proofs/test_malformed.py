@@ -29,9 +29,9 @@ def test_a_malformed_proof_is_refused_in_a_sentence(
 ) -> None:
     wrong = []
     for what, proof in malformed(proofs):
-        found = judge.of(proof)
-        if found["verdict"] != "refused" or NO_SENTENCE.search(found["reason"]):
-            wrong.append((what, found))
+        verdict = judge.of(proof)
+        if verdict["verdict"] != "refused" or NO_SENTENCE.search(verdict["reason"]):
+            wrong.append((what, verdict))
     assert wrong == []
 
 

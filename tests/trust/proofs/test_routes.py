@@ -96,9 +96,9 @@ def test_the_evidence_for_an_answer_can_be_checked_with_what_is_in_it(
     done = ran(sys.executable, *command, cwd=tmp_path)
     assert done.stdout.startswith("VERIFIED"), done
     plain = client.get(f"/{question}", query_string=query).get_json()
-    told = json.loads((tmp_path / "answer.json").read_text())
-    assert told.pop("as_of") == plain.pop("as_of") == world.as_of()
-    assert told == plain
+    document = json.loads((tmp_path / "answer.json").read_text())
+    assert document.pop("as_of") == plain.pop("as_of") == world.as_of()
+    assert document == plain
     flights = list(csv.DictReader((tmp_path / "flights.csv").read_text().splitlines()))
     assert len(flights) == plain.get("flights" if question == "average_delays" else "count")
     assert (tmp_path / "log.vkey").read_text().strip() in (tmp_path / "README.txt").read_text()

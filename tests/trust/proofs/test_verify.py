@@ -37,9 +37,9 @@ KINDS = LIGHT + HEAVY
 def test_what_the_service_proves_is_verified(
     proofs: dict[str, list[Json]], judge: Judge, kind: str
 ) -> None:
-    found = judge.of(proofs[kind])
-    assert found["verdict"] == "verified", found
-    assert found["log"] == judge.key.partition("+")[0]
+    verdict = judge.of(proofs[kind])
+    assert verdict["verdict"] == "verified", verdict
+    assert verdict["log"] == judge.key.partition("+")[0]
 
 
 def test_the_answers_are_those_of_a_loop_over_all_flights(
@@ -67,8 +67,8 @@ def test_the_answers_are_those_of_a_loop_over_all_flights(
         ("legs", {"count": len(legs)}),
     ):
         assert {**proofs[kind][0]["answer"], **answer} == proofs[kind][0]["answer"]
-        told = judge.of(proofs[kind])["proved"].partition(" has the answer ")[2]
-        assert json.loads(told) == answer
+        verdict = judge.of(proofs[kind])["proved"].partition(" has the answer ")[2]
+        assert json.loads(verdict) == answer
     assert [one["TRANSACTION_ID"] for one in proofs["legs"][0]["answer"]["flights"]] == [
         one["TRANSACTION_ID"] for one in legs
     ]
@@ -152,8 +152,8 @@ def test_a_wrong_number_of_cells_never_changes_an_answer(
         for more in (-1, 1, 7):
             proof = copy.deepcopy(proofs["delays"])
             proof[line]["count"] += more
-            found = judge.of(proof)
-            assert found["verdict"] == "refused" or found["proved"] == proved
+            verdict = judge.of(proof)
+            assert verdict["verdict"] == "refused" or verdict["proved"] == proved
 
 
 @pytest.mark.parametrize("kind", ["delays", "legs", "count", "chain"])
@@ -167,9 +167,9 @@ def test_a_block_that_is_left_out_twice_or_moved_is_noticed(
         [*lines, lines[-1]],
         [*lines[:5], lines[6], lines[5], *lines[7:]],
     ):
-        found = judge.of(some)
-        assert found["verdict"] == "refused"
-        assert re.search("is not the next one|the proof is cut", found["reason"])
+        verdict = judge.of(some)
+        assert verdict["verdict"] == "refused"
+        assert re.search("is not the next one|the proof is cut", verdict["reason"])
 
 
 def test_cells_that_are_left_out_are_noticed(proofs: dict[str, list[Json]], judge: Judge) -> None:

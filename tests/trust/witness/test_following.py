@@ -70,9 +70,11 @@ def test_a_ledger_that_was_replaced_is_wrong(
     assert follower.look(log.url).verdict is Verdict.FINE
     log.show(OTHER, 2, bytes(32))
     for url in (log.url, f"{log.url}/"):
-        found = follower.look(url)
-        assert found.verdict is Verdict.WRONG
-        assert f"was the log {key.verifier.name}, and is {OTHER.verifier.name} now" in found.message
+        findings = follower.look(url)
+        assert findings.verdict is Verdict.WRONG
+        assert (
+            f"was the log {key.verifier.name}, and is {OTHER.verifier.name} now" in findings.message
+        )
     assert witness.kept(OTHER.verifier.name) is None
     log.show(key, 5, tree.root(5))
     assert follower.look(log.url).verdict is Verdict.FINE
@@ -91,8 +93,8 @@ def test_a_ledger_may_be_replaced_if_somebody_says_so(
 
 
 def test_who_names_keys_takes_no_other_at_first_sight(log: Served, witness: Witness) -> None:
-    found = Follower(witness, [OTHER.verifier], HOUR_S).look(log.url)
-    assert (found.verdict, "--key" in found.message) == (Verdict.WRONG, True)
+    findings = Follower(witness, [OTHER.verifier], HOUR_S).look(log.url)
+    assert (findings.verdict, "--key" in findings.message) == (Verdict.WRONG, True)
     assert list(witness.folder.glob("*.vkey")) == [witness.folder / "witness.vkey"]
     assert Follower(witness, [], HOUR_S).look(log.url).verdict is Verdict.FINE
     assert Follower(witness, [OTHER.verifier], HOUR_S).look(log.url).verdict is Verdict.FINE
@@ -121,9 +123,9 @@ def test_what_a_log_says_cannot_write_on_the_terminal(log: Served, witness: Witn
     bad = SecretKey("x\x9b2J\u202efine", b"\x09" * 32)
     log.show(bad, 2, bytes(32))
     for keys in ([], [OTHER.verifier]):
-        found = Follower(witness, keys, HOUR_S).look(log.url)
-        assert found.message.isprintable()
-        assert r"x\x9b2J\u202efine" in found.message
+        findings = Follower(witness, keys, HOUR_S).look(log.url)
+        assert findings.message.isprintable()
+        assert r"x\x9b2J\u202efine" in findings.message
 
 
 def test_a_look_has_a_limit_of_time(
@@ -140,8 +142,8 @@ def test_a_look_has_a_limit_of_time(
     log.show(key_of(folder), 5, tree.root(5))
     with answering(slow) as url:
         started = time.monotonic()
-        found = Follower(witness, [], HOUR_S).look(url)
-        assert (found.verdict, time.monotonic() - started < 1.5) == (Verdict.SILENT, True)
+        findings = Follower(witness, [], HOUR_S).look(url)
+        assert (findings.verdict, time.monotonic() - started < 1.5) == (Verdict.SILENT, True)
 
 
 def test_an_answer_that_was_overtaken_is_no_log_that_was_put_back(
@@ -174,9 +176,9 @@ def test_a_witness_that_cannot_work_says_so_of_each_log_apart(
     assert follower.look(log.url).verdict is Verdict.FINE
     (path,) = witness.folder.glob("flightchain*.note")
     path.write_text("x")
-    found = follower.look(log.url)
-    assert found.verdict is Verdict.UNABLE
-    assert found.message.startswith("UNABLE: ")
+    findings = follower.look(log.url)
+    assert findings.verdict is Verdict.UNABLE
+    assert findings.message.startswith("UNABLE: ")
     with serving() as other:
         other.show(OTHER, 2, bytes(32))
         assert follower.look(other.url).verdict is Verdict.FINE
@@ -327,8 +329,11 @@ def test_a_clock_that_was_years_ahead_hides_no_silence_for_ever(
     monkeypatch.setattr(time, "time", lambda: now)
     assert follower.look(log.url).verdict is Verdict.FINE  # from here on it counts
     monkeypatch.setattr(time, "time", lambda: now + 2 * HOUR_S)
-    found = follower.look(log.url)
-    assert (found.verdict, "the same for 2.0 hours" in found.message) == (Verdict.SILENT, True)
+    findings = follower.look(log.url)
+    assert (findings.verdict, "the same for 2.0 hours" in findings.message) == (
+        Verdict.SILENT,
+        True,
+    )
 
 
 def test_a_checkpoint_whose_proof_is_kept_back_is_wrong_and_is_evidence(
@@ -341,9 +346,9 @@ def test_a_checkpoint_whose_proof_is_kept_back_is_wrong_and_is_evidence(
     for path in [path for path in log.files if path.startswith("/tile/")]:
         del log.files[path]
     log.show(key, 5, tree.root(5))
-    found = follower.look(log.url)
-    assert found.verdict is Verdict.WRONG
-    assert "nothing shows that they are still there" in found.message
+    findings = follower.look(log.url)
+    assert findings.verdict is Verdict.WRONG
+    assert "nothing shows that they are still there" in findings.message
     (kept,) = witness.folder.glob("*.unproved")
     assert log.files["/checkpoint"].decode() in kept.read_text()
     note = witness.kept(key.verifier.name)
@@ -366,9 +371,9 @@ def test_a_log_cannot_send_a_witness_to_other_servers(
         if path.startswith("/tile"):
             witness.cosign(log.files["/checkpoint"], key_of(folder).verifier, lambda *_: [])
         log.show(key_of(folder), 5, tree.root(5))
-        found = Follower(witness, [], HOUR_S).look(url)
-    assert (found.verdict, asked) == (Verdict.SILENT, [])
-    assert f"{other}{path}" in found.message
+        findings = Follower(witness, [], HOUR_S).look(url)
+    assert (findings.verdict, asked) == (Verdict.SILENT, [])
+    assert f"{other}{path}" in findings.message
 
 
 @contextmanager

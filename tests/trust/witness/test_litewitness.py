@@ -107,9 +107,9 @@ def test_it_cosigns_each_checkpoint_and_our_verifier_believes_it(
             assert asker.look(), said
             data = (folder / "cosigned").read_bytes()
             assert signed_at(notes.parse(data), litewitness.key) is not None
-            found = judge.of(data, witness=str(litewitness.key))
-            assert found["verdict"] == "verified"
-            assert found["cosigned"][str(litewitness.key)].startswith("20")
+            verdict = judge.of(data, witness=str(litewitness.key))
+            assert verdict["verdict"] == "verified"
+            assert verdict["cosigned"][str(litewitness.key)].startswith("20")
             seal(settings_for(folder), [flights(1, serial + n) for n in range(7)])
     bare = judge.of((folder / "checkpoint").read_bytes(), witness=str(litewitness.key))
     assert bare["verdict"] == "refused"

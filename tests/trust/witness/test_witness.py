@@ -65,25 +65,25 @@ def test_a_log_that_grows_is_fine_and_one_that_was_put_back_is_not(
     shutil.copytree(folder, tmp_path / "older", symlinks=True)
     other = tmp_path / "other"
     shutil.copytree(folder, other, symlinks=True)
-    found = looked_at(folder, follower)
-    assert (found.verdict, "has 5 blocks" in found.message) == (Verdict.FINE, True)
+    findings = looked_at(folder, follower)
+    assert (findings.verdict, "has 5 blocks" in findings.message) == (Verdict.FINE, True)
     for serial in range(3):
         grow(folder, 1000 + serial)
-    found = looked_at(folder, follower)
-    assert (found.verdict, "has 8 blocks" in found.message) == (Verdict.FINE, True)
-    found = looked_at(tmp_path / "older", follower)
-    assert (found.verdict, "shows 5 now" in found.message) == (Verdict.WRONG, True)
+    findings = looked_at(folder, follower)
+    assert (findings.verdict, "has 8 blocks" in findings.message) == (Verdict.FINE, True)
+    findings = looked_at(tmp_path / "older", follower)
+    assert (findings.verdict, "shows 5 now" in findings.message) == (Verdict.WRONG, True)
     for serial in range(4):  # a longer chain with the same key, but others from block 5 on
         grow(other, 2000 + serial)
-    found = looked_at(other, follower)
-    assert found.verdict is Verdict.WRONG
-    assert "nothing shows that they are still there" in found.message
+    findings = looked_at(other, follower)
+    assert findings.verdict is Verdict.WRONG
+    assert "nothing shows that they are still there" in findings.message
     (folder / "log.key").unlink()
     (folder / "log.vkey").unlink()
     (folder / "checkpoint").unlink()
     grow(folder, 3000)  # with another key
-    found = looked_at(folder, follower)
-    assert (found.verdict, "is not signed by" in found.message) == (Verdict.WRONG, True)
+    findings = looked_at(folder, follower)
+    assert (findings.verdict, "is not signed by" in findings.message) == (Verdict.WRONG, True)
 
 
 # --- over HTTP --------------------------------------------------------------------------------

@@ -128,8 +128,8 @@ def pending_of(settings: Settings) -> list[tuple[int, Flight]]:
 
 def everything_in(settings: Settings) -> list[Flight]:
     """All flights by their ids, mined or pending."""
-    found = on_disk(settings.folder).flights
-    return found + [f for i, f in pending_of(settings) if i >= len(found)]
+    contents = on_disk(settings.folder).flights
+    return contents + [f for i, f in pending_of(settings) if i >= len(contents)]
 
 
 CALLS = ("write_at", "sync", "sync_folder", "cut", "rename", "remove", "make_folder")

@@ -53,8 +53,8 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_backup_is_a_chain_folder_that_verifies(house: House) -> None:
-    found = verify(house.backup)
-    assert (found.height, found.transactions) == (5, MINED + 5)
+    report = verify(house.backup)
+    assert (report.height, report.transactions) == (5, MINED + 5)
     assert contents(house.backup) == contents(house.folder)
     assert len(contents(house.backup)) > 3  # several block files and their table
     copy = house.elsewhere(house.backup)
@@ -310,9 +310,9 @@ def test_a_backup_whose_disk_is_full_is_still_good(
         patched.setattr(files, "free_bytes", lambda folder: 1000)
         with pytest.raises(WriteFailed) as caught:
             house.back_up()
-    said = str(caught.value)
-    assert f"the disk of {house.backup} has 1,000 bytes free, " in said
-    assert said.endswith(f"; the backup of {before.time}, up to block 5, is still good")
+    message = str(caught.value)
+    assert f"the disk of {house.backup} has 1,000 bytes free, " in message
+    assert message.endswith(f"; the backup of {before.time}, up to block 5, is still good")
     assert house.restore() == before
 
 
@@ -373,8 +373,8 @@ def test_a_later_backup_may_be_killed_anywhere_and_the_old_one_can_be_restored(
         shutil.rmtree(house.restored, ignore_errors=True)
         made, calls = unless_killed_at(nth, house.back_up)
         restored = house.restore()
-        found = everything_in(house.elsewhere(house.restored))
-        assert found == (before if restored == old else after)
+        contents = everything_in(house.elsewhere(house.restored))
+        assert contents == (before if restored == old else after)
         if made is not None:
             break
         if nth % 5 == 0:
