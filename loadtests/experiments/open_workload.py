@@ -85,13 +85,13 @@ def analyse(results: Results) -> Report:
         percent=percent,
         give_or_take=give_or_take,
     )
-    failure = _failure(steady, is_quick=manifest.get("quick", False))
+    rejected = "" if runs else SENTENCES.paragraph("rejected")
     return Report(
         findings,
         [section for section in sections if section.parts],
         [*_metrics(runs, steady, closed)],
-        failure=failure if runs else SENTENCES.paragraph("rejected"),
-        conclusion=_conclusion(steady) if runs else SENTENCES.paragraph("rejected"),
+        failure=rejected or _failure(steady, is_quick=manifest.get("quick", False)),
+        conclusion=rejected or _conclusion(steady),
     )
 
 

@@ -224,7 +224,7 @@ class Cell:
     def reads(self) -> float:
         """Return how many blocks a request reads from files on average; 0 if not counted."""
         name = _COUNTED_AS.get(self.way, "")
-        counts = [asked.count(name) for run in self.turns.values() for asked in run.requests]
+        counts = [request.count(name) for run in self.turns.values() for request in run.requests]
         return mean_of(counts) if counts else 0.0
 
 
