@@ -35,13 +35,8 @@ def mixed(customers: int, count: int = 50, pool: int = 5000) -> list[list[Intera
 
 
 def added(sequences: list[list[Interaction]]) -> list[int]:
-    bodies = [
-        step.body
-        for own in sequences
-        for interaction in own
-        for step in interaction.steps
-        if step.body
-    ]
+    steps = (step for own in sequences for interaction in own for step in interaction.steps)
+    bodies = [step.body for step in steps if step.body]
     return [json.loads(line)["OP_CARRIER_FL_NUM"] for body in bodies for line in body.splitlines()]
 
 

@@ -13,22 +13,18 @@ from loadtests.servers.mariadb import DATABASE, INDEXES, MISSING, USER, Database
 from .conftest import FLIGHTS, HEADER, row, written
 
 
-def selected(database: Database, what: str) -> object:
+def value(database: Database, what: str) -> object:
     return database.ask(f"SELECT {what} FROM {DATABASE}.flights")[0][0]
 
 
 def test_every_flight_is_loaded_the_one_with_number_0_too(database: Database) -> None:
-    assert selected(database, "COUNT(*)") == FLIGHTS
-    assert (
-        selected(database, "MIN(TRANSACTION_ID)"),
-        selected(database, "MAX(TRANSACTION_ID)"),
-    ) == (0, 999)
-    assert selected(database, "MAX(DEST_CITY_NAME)") == 'Las "Vegas", NV'
-    assert (
-        selected(database, "SUM(ARR_DELAY IS NULL)") == selected(database, "SUM(CANCELLED)") == 100
-    )
+    assert value(database, "COUNT(*)") == FLIGHTS
+    ids = value(database, "MIN(TRANSACTION_ID)"), value(database, "MAX(TRANSACTION_ID)")
+    assert ids == (0, 999)
+    assert value(database, "MAX(DEST_CITY_NAME)") == 'Las "Vegas", NV'
+    assert value(database, "SUM(ARR_DELAY IS NULL)") == value(database, "SUM(CANCELLED)") == 100
     arrived = [number % 7 for number in range(FLIGHTS) if number % 10]
-    assert float(str(selected(database, "AVG(ARR_DELAY)"))) == pytest.approx(
+    assert float(str(value(database, "AVG(ARR_DELAY)"))) == pytest.approx(
         sum(arrived) / len(arrived), abs=1e-4
     )
 
