@@ -25,14 +25,14 @@ def report(points: Sequence[Point], findings: Sequence[str], figures: Sequence[S
     """Make a report of the study, in which these findings and figures come first."""
     alone, loads = ([p for p in points if p.line.role == role] for role in (ALONE, LOAD))
     nothing = NO_LOAD if accepted(points) else NONE_COUNTS
-    verdicts = [verdict_table(loads)] if loads else []
-    beginning = SENTENCES("beginning", made=loads or alone, loads=loads)
     unstable = SENTENCES("unstable", points=[point for point in loads if point.utilisation >= 1])
+    verdicts = [Section("Verdicts", unstable, [verdict_table(loads)])] if loads else []
+    beginning = SENTENCES("beginning", made=loads or alone, loads=loads)
     return Report(
         findings=[*beginning, *findings] or [nothing],
         sections=[
             *figures,
-            Section("Measured and predicted", unstable, [measured_table(points), *verdicts]),
+            *verdicts,
             Section("Service times", parts=[alone_table(alone)]),
             Section("What corresponds to what", SENTENCES("correspondence")),
         ],
