@@ -101,7 +101,7 @@ def capital(text: str) -> str:
 def format_number(value: float, spec: str = ".3g") -> str:
     """Return a number as text by this specification, but a large one without an exponent."""
     text = format(value, spec)
-    return format(value, f"{spec.partition('.')[0]},.0f") if "e+" in text else text
+    return format(value, "+,.0f" if spec.startswith("+") else ",.0f") if "e+" in text else text
 
 
 def format_time(seconds: float) -> str:

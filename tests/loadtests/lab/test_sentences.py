@@ -34,6 +34,7 @@ def test_a_large_number_has_no_exponent(some: Sentences) -> None:
     times = [format_time(seconds) for seconds in (0.0123, 0.9994, 0.9996, 12.34, 1234.5)]
     assert times == ["12.3 ms", "999 ms", "1 s", "12.3 s", "1,234 s"]
     assert format_number(1234.5, "+.3g") == "+1,234"
+    assert format_number(1e6, "g") == "1,000,000"  # as K may be
 
 
 def test_what_is_not_given_is_an_error_and_not_left_out(some: Sentences) -> None:
