@@ -166,7 +166,8 @@ def ask_alone(run: Run, site: Site) -> None:
     """Let one customer ask each question by each engine, as far as the results lack it."""
     lines = run.results.lines_if_any(SERVICE_TIMES, ServiceTimeLine)
     done = {(line.kind, line.engine) for line in lines}
-    missing = [pair for pair in ((RANKING, INDEX), *product(KINDS, ENGINES)) if pair not in done]
+    wanted = [(RANKING, INDEX), *((kind, engine) for engine, kind in product(ENGINES, KINDS))]
+    missing = [pair for pair in wanted if pair not in done]
     if not missing:
         return
     seconds = 60 * (run.options.minutes or MINUTES) * ASKED_SHARE

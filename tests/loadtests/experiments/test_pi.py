@@ -2,12 +2,14 @@
 
 import os
 import socket
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from http.server import ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
 from random import Random
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -316,6 +318,19 @@ def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(learning, name, value)
     plan = {Load(ELSEWHERE, STEADY, 0.5, 1, arrivals=75): 1.0}
     monkeypatch.setattr(measuring, "planned", lambda run: plan)
+
+
+def test_one_customer_asks_by_the_index_before_scans_fill_caches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    customer, names = Mock(), list[str]()
+    customer.asks = lambda _, name, *__, **___: names.append(name)
+    monkeypatch.setattr(measuring, "one_customer", lambda results: nullcontext(customer))
+    monkeypatch.setattr(measuring, "sample", lambda *_: [])
+    monkeypatch.setattr(measuring, "drawn", lambda *_: dict.fromkeys(KINDS, ()))
+    run = Run(Options(Mode.REAL), Results(tmp_path), tmp_path, lambda text: None)
+    measuring.ask_alone(run, Site("http://nowhere"))
+    assert [name.split("-")[1] for name in names] == ["index"] * 4 + ["scan"] * 3
 
 
 @pytest.mark.usefixtures("everything_counts", "little_of_everything")
