@@ -149,7 +149,7 @@ class Curve:
     def bottleneck_s(self) -> float:
         """Return D_b (s) of the most customers; the generator's of the most where it is known."""
         known = (mean_of_known(r.generator_demand_s for r in p.runs) for p in self.points[::-1])
-        generator_s = next(filter(None, known), 0.0)
+        generator_s = next((time_s for time_s in known if time_s is not None), 0.0)
         return (self.points[-1].service_demand_s + generator_s) / self.cores
 
     @property

@@ -86,6 +86,15 @@ class TestComparing:
         assert bounds_per_s == pytest.approx([1 / curve.bottleneck_s] * 2)
         assert curves_of(runs[:1]) == []
 
+    @pytest.mark.parametrize(("most_s", "counted_s"), [(0.03, 0.03), (0.0, 0.0), (None, 0.02)])
+    def test_the_generator_demands_what_it_does_with_the_most_customers_where_that_is_known(
+        self, most_s: float | None, counted_s: float
+    ) -> None:
+        runs = [a_run(1, 0.02), a_run(4, 0.02)]
+        demands_s = zip(runs, (0.02, most_s), strict=True)
+        (curve,) = curves_of([replace(run, generator_demand_s=s) for run, s in demands_s])
+        assert curve.bottleneck_s == pytest.approx((SERVICE_S + counted_s) / CORES)
+
 
 def test_findings_compare_places_and_lengths_of_the_ledger(tmp_path: Path) -> None:
     results = results_of("mixed-clients", tmp_path, cores=CORES)
