@@ -233,7 +233,7 @@ class StudyLedger:
         ]
 
     def block(self, height: int) -> Block:
-        """Return block `height`, from a cache or with its neighbours from disk; or IndexError."""
+        """Return block `height`, cached or read with its neighbours. Raises IndexError."""
         if not 0 <= height < self._length:
             raise IndexError(f"no block {height}: the chain has {self._length}")
         return self._cached(height, height - self._cached_blocks // 2)

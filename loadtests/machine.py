@@ -78,7 +78,7 @@ def at_most_cores(count: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Holds the processor time, in s, that server, we with our children and others used."""
+    """Holds the processor time of the server, of us and our ended children, and of others."""
 
     wall_s: float
     server_s: float

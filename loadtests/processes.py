@@ -355,7 +355,7 @@ def exchanged(
     headers: Mapping[str, str] | None = None,
     status: int | None = None,
 ) -> tuple[HTTPResponse, bytes]:
-    """Return the answer to GET `path`, or POST of a `body`; of another `status` ProgramFailed."""
+    """Return the answer to GET `path`, or POST of `body`. Raises ProgramFailed unless `status`."""
     method = "GET" if body is None else "POST"
     connection.request(method, path, body, dict(headers or {}))
     response = connection.getresponse()

@@ -30,7 +30,7 @@ Facts = Mapping[str, str]  # of a flight, by the names of fields, and of days ar
 
 
 class Question(NamedTuple):
-    """Asks all engines. path: for the service, which cannot be asked without. pick: its answer."""
+    """Asks all engines. path: for the service; "": it cannot be asked. pick: takes its answer."""
 
     what: str
     sql: str

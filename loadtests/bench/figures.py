@@ -103,7 +103,7 @@ class Figure:
 def ratio(
     row: int, what: str, above: Numbers, below: Numbers, target: Target, raw: Raw, failed: int = 0
 ) -> Figure:
-    """Return the figure of ratios of values measured in pairs. Raises ValueError without pairs."""
+    """Return the figure of ratios, pair by pair. Raises ValueError for unequal numbers."""
     ratios = [a / b for a, b in zip(above, below, strict=True)]
     return Figure.judged(row, what, ratios, target, {"ratios": ratios, **raw}, failed=failed)
 

@@ -19,7 +19,7 @@ from loadtests.processes import ProgramFailed
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Holds a figure and its origin. number: the row of `scripts/bench`. flights: its month.
+    """Holds a figure and its origin. number: the row of `scripts/bench`. flights: asked about.
 
     target: empty if there is none; then `reached` is None. commit: the commit of the code.
     """

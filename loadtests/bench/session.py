@@ -31,7 +31,7 @@ RECENT_BLOCKS = 20
 PAGE = 20
 
 Result = TypeVar("Result")
-Round = tuple[Service, Path] | tuple[Service, Path, int]  # as `Bench.load` takes it
+Sent = tuple[Service, Path] | tuple[Service, Path, int]  # a load, as `Bench.load` takes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Bench:
         round_s = self.plan.round_s
         return wrk.load(service.url, script, round_s, connections, service.pid)
 
-    def in_turns(self, what: str, *loads: Round) -> list[list[wrk.Load]]:
+    def in_turns(self, what: str, *loads: Sent) -> list[list[wrk.Load]]:
         """Send each load once in every round. Returns the rounds of each, in their order."""
         rounds = []
         for number in range(1, self.plan.rounds + 1):

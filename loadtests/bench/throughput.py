@@ -31,7 +31,7 @@ from loadtests.bench.figures import (
     short,
 )
 from loadtests.bench.posting import CLIENTS, bodies_of_block
-from loadtests.bench.session import PAGE, SEED, Bench, Round, load_now, newest_blocks
+from loadtests.bench.session import PAGE, SEED, Bench, Sent, load_now, newest_blocks
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import KINDS, in_turns, paths
 from loadtests.servers.gunicorn import FLASK_THREADS, WORKERS, empty_asgi, flask_view
@@ -116,7 +116,7 @@ def front(bench: Bench) -> Iterator[Figure]:
         yield from figures_of(what, by_load)
 
 
-def _sent(bench: Bench, stack: ExitStack) -> dict[str, Round]:
+def _sent(bench: Bench, stack: ExitStack) -> dict[str, Sent]:
     """Return what is sent by each load, and to which service, which `stack` ends."""
     month, open_until_end = bench.month(), stack.enter_context
     service = open_until_end(bench.service(month))
@@ -130,7 +130,7 @@ def _sent(bench: Bench, stack: ExitStack) -> dict[str, Round]:
     count = bench.plan.questions_per_kind
     ids = Random(SEED).choices(newest, k=count)  # noqa: S311 - a load, no secrets
 
-    def read(server: Service, paths: Sequence[str], known: Sequence[str] = ()) -> Round:
+    def read(server: Service, paths: Sequence[str], known: Sequence[str] = ()) -> Sent:
         return server, bench.script(paths, known), CONNECTIONS
 
     posts = bench.posting_script(bodies_of_block(service, POSTED_BLOCK))

@@ -107,7 +107,7 @@ def named(system: str, kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Flights:
-    """Describes the flights of every system. carriers: id -> number of flights. new: is added."""
+    """Describes the flights of every system. carriers: id -> number of flights. new: one to add."""
 
     count: int
     carriers: Mapping[int, int]

@@ -262,7 +262,7 @@ class OpenRun(RunLine):
         return [self.busy_s if time_s is None else time_s + more_s for time_s in times_s]
 
     def drawn_s(self) -> Iterator[list[float]]:
-        """Yield endlessly a time (s) from the calibration for each request, the same for a run."""
+        """Draw a calibrated time (s) for each request, again and again; the same for a run."""
         times_s = [max(0.0, row.closed_response_s - self.delay_s) for row in self.before]
         random = Random(self.run)  # noqa: S311  no secrets
         while True:

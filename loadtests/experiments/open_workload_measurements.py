@@ -78,13 +78,13 @@ def measure_loads(run: Run, plan: Sequence[Load]) -> None:
     loads.require_known(run.results)
     left = shortfalls(run, plan)
     with run.results.more(loads.PLAN, RunLine) as table:
-        for server, first in grouped(left, lambda shortfall: shortfall.load.server).items():
+        for server, own in grouped(left, lambda shortfall: shortfall.load.server).items():
             with STARTS[server](run) as subject:
-                shares = sorted({shortfall.load.fraction for shortfall in first})
+                shares = sorted({shortfall.load.fraction for shortfall in own})
                 under_test = _UnderTest(run, table, server, subject, shares)
-                for n in range(len(first)):
+                for n in range(len(own)):
                     under_test.make(left[n:])
-            left = left[len(first) :]
+            left = left[len(own) :]
 
 
 def shortfalls(run: Run, plan: Sequence[Load]) -> list[Shortfall]:

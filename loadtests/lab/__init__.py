@@ -1,4 +1,4 @@
-"""Describes, runs, keeps and reports experiments: the code that all of the lab share.
+"""Describes, runs, keeps and reports experiments, in code that all of them share.
 
 An experiment has two halves that meet only in a folder of files. `measure` runs load against a
 server and writes what it saw; `analyse` reads those files and nothing else, so a report can be made

@@ -45,7 +45,7 @@ _LONGEST_ANSWER = 65536
 
 @dataclass(frozen=True, slots=True)
 class CheckLine(Line):
-    """Compares the generator at a rate with an independent client. run: of its requests."""
+    """Compares the generator at a rate with an independent client. run: the generator's."""
 
     run: str
     rate_per_s: float

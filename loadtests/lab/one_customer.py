@@ -34,7 +34,7 @@ PARTS = "parts"
 
 @dataclass(frozen=True, slots=True)
 class PartLine(Line):
-    """Holds a line about an entry of the Server-Timing of an answer."""
+    """Describes an entry of the Server-Timing of an answer."""
 
     run: str
     index: int

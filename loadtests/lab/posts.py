@@ -17,7 +17,7 @@ BUSY_CLIENT = 0.7  # cores; above this the program that posts is near its own li
 
 @dataclass(frozen=True, slots=True)
 class PostsLine(Line):
-    """Holds a line about a run of posts."""
+    """Describes a run of posts."""
 
     run: str
     mode: str

@@ -45,7 +45,7 @@ NOTHING_REPORTED = Reported(None, None, "")
 
 
 class Entry(NamedTuple):
-    """Holds an entry of Server-Timing. duration_s: None if it has none; description: "" then."""
+    """Holds an entry of Server-Timing. duration_s is None, description "", without one."""
 
     name: str
     duration_s: float | None
