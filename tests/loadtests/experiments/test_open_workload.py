@@ -232,6 +232,21 @@ class TestComparing:
         assert steady_points([a_run(0.5, counts=False)]) == []
 
 
+@pytest.mark.parametrize(
+    ("sent_s", "begun_s", "is_overtaken"),
+    [(0.1, 0.4, True), (0.04, 0.4, False), (0.1, 0.78, False), (0.1, 0.9, False)],
+)
+def test_who_is_overtaken_waits_longer_than_the_time_around_a_service_varies(
+    sent_s: float, begun_s: float, is_overtaken: bool
+) -> None:
+    times_s = (0.0, 1.0), (sent_s, begun_s + 0.2)
+    rows = [
+        Row("r", i, "k", at, at, None, done, 0.2, 200, "") for i, (at, done) in enumerate(times_s)
+    ]
+    run = replace(a_run(0.5, arrivals=2), rows=rows, overhead_s=0.05)
+    assert run.overtaken([0.2, 0.2]) == [is_overtaken, False]
+
+
 class TestPlan:
     @pytest.mark.parametrize("quick", [True, False])
     def test_has_both_parts_and_both_servers(self, quick: bool) -> None:
