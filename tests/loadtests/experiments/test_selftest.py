@@ -12,6 +12,7 @@ import pytest
 
 from loadtests.experiments import selftest
 from loadtests.experiments.client_server_measurements import LOAD, Plan, PointLine
+from loadtests.experiments.client_server_points import Point
 from loadtests.experiments.client_server_systems import KNOWN, KNOWN_SERVICE_TIME_S
 from loadtests.experiments.selftest import BEFORE, EXPERIMENT, UTILISATION, analyse
 from loadtests.generation.rows import Row
@@ -132,6 +133,12 @@ def test_answers_that_come_later_than_the_queue_explains_fail(tmp_path: Path) ->
     report = analyse(made(tmp_path, later_s=0.01))
     assert "the queue disagrees, and no rule gives a cause" in report.failure
     assert "tolerance 5 %: disagrees" in "\n".join(report.findings)
+
+
+def test_a_queue_that_is_not_decided_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Point, "decides", False)
+    report = analyse(made(tmp_path))
+    assert "the queue is not decided, and no rule gives a cause" in report.failure
 
 
 def test_a_server_that_serves_longer_than_asked_fails(tmp_path: Path) -> None:
