@@ -358,7 +358,7 @@ def _named(rows: Rows, places: Sequence[int] | None) -> dict[int, tuple[str, str
 def _some(
     rows: Rows, select: str, column: str, values: Sequence[int] | None
 ) -> Iterator[tuple[int, Any]]:
-    """Return the first members of rows with one of `values` in a column, and the other two."""
+    """Yield the first member and the others of rows with one of `values` in a column."""
     among = "" if values is None else f"WHERE {column} IN (SELECT value FROM json_each(?))"  # noqa: S608
     for first, *others in rows(f"{select} {among}", () if values is None else (str(values),)):
         yield first, tuple(others)

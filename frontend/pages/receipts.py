@@ -74,7 +74,7 @@ def _accepted(name: str) -> Json:
 
 
 def _duplicate_of(transaction: Json) -> int | None:
-    """Return the id in this address if an earlier one of the leg has it: links may lie."""
+    """Return the id in this address; None unless an earlier one of the leg has it."""
     number = request.args.get("duplicate_of", "")
     if not (number.isascii() and number.isdigit()) or len(number) > 15:
         return None

@@ -39,7 +39,7 @@ def agreeing_blocks(chain: Path, copy: Path, height: int) -> int:
 
 
 def not_ours(copy: Path, height: int, tip: int) -> BackupRefused:
-    """Return the error for a backup with block `height` if the chain, up to `tip`, lacks it."""
+    """Return the error for a backup whose block `height` the chain, up to `tip`, lacks."""
     return BackupRefused(
         f"the backup in {copy} holds a block {height} that this chain does not have (it goes to "
         f"block {tip}): the chain has lost blocks, or its copy was continued elsewhere; keep that "
