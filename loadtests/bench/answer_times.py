@@ -28,9 +28,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from loadtests.baseline import StudyLedger, write_chain
-from loadtests.bench.figures import Figure, Target, at_least, at_most, ratio, short, spread
+from loadtests.bench.figures import Figure, Target, at_least, at_most, ratio, spread
 from loadtests.bench.session import FLIGHTS, SEED, Bench, got, load_now, timed
 from loadtests.chains import Source, imported
+from loadtests.number_format import format_number
 from loadtests.processes import (
     HOST,
     PROJECT,
@@ -251,7 +252,10 @@ def breakdowns(bench: Bench) -> Iterator[Figure]:
     for what, took_ms in times_ms.items():
         if what != BEFORE:
             times, title = took_ms / before_ms, f"index: {what}, times as long"
-            shown, raw = f"{short(times)} ({short(took_ms)} ms)", {"index_ms": took_ms}
+            shown, raw = (
+                f"{format_number(times)} ({format_number(took_ms)} ms)",
+                {"index_ms": took_ms},
+            )
             yield Figure.judged(15, title, times, at_most(2), raw, measured=shown)
 
 

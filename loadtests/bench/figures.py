@@ -12,6 +12,7 @@ from functools import partial
 from statistics import median
 from typing import Any, NamedTuple
 
+from loadtests.number_format import format_number
 from loadtests.wrk import Load
 
 NOISY_SHARE = 0.2  # a spread from lowest to highest above this share of the median is noisy
@@ -37,12 +38,13 @@ Target = Bound | None
 
 def spread(values: Numbers) -> str:
     """Return the median of measurements of the same thing, with the lowest and the highest."""
-    return f"{short(median(values))} ({short(min(values))} to {short(max(values))})"
+    middle, low, high = map(format_number, (median(values), min(values), max(values)))
+    return f"{middle} ({low} to {high})"
 
 
 def and_best(values: Numbers) -> str:
     """Return the median of measurements of the same thing, and the highest."""
-    return f"{short(median(values))}, best {short(max(values))}"
+    return f"{format_number(median(values))}, best {format_number(max(values))}"
 
 
 def is_noisy(values: Numbers) -> bool:
@@ -85,7 +87,8 @@ class Figure:
         failed: requests that failed; then the target is not reached.
         """
         several = values if isinstance(values, Sequence) else [values]
-        shown = measured or (short(several[0]) if len(several) == 1 else spread(several)) + unit
+        text = format_number(several[0]) if len(several) == 1 else spread(several)
+        shown = measured or text + unit
         is_reached: bool | None = None
         if target:
             is_reached = not failed and _REACHED[target.words](median(several), target.value)
@@ -122,11 +125,6 @@ def rates(loads: Loads) -> list[float]:
 def failures(loads: Loads) -> int:
     """Return how many requests failed in all rounds of a load."""
     return sum(load.failed for load in loads)
-
-
-def short(value: float) -> str:
-    """Return a number for people: three significant digits, thousands separated."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def table(figures: Sequence[Figure], *, is_meaningless: bool = False) -> str:

@@ -13,10 +13,11 @@ from itertools import cycle, islice
 from random import Random
 from typing import Any
 
-from loadtests.bench.figures import Bound, Figure, at_least, at_most, ratio, short
+from loadtests.bench.figures import Bound, Figure, at_least, at_most, ratio
 from loadtests.bench.session import LONGEST_FACTOR, PAGE, SEED, Bench, load_now
 from loadtests.chains import Chain, copy_served
 from loadtests.machine import at_most_cores
+from loadtests.number_format import format_number
 from loadtests.processes import Memory, ProgramFailed, Service, Spent, backend, exchanged, running
 from loadtests.questions import KINDS, Questions, drawn, flights_of_block, in_turns, paths
 from loadtests.scenarios import sent_form
@@ -72,7 +73,7 @@ def bytes_on_disk(bench: Bench) -> Iterator[Figure]:
     per_flight = chain.block_bytes / chain.flights
     raw: dict[str, Any] = {"flights": chain.flights, "block_bytes": chain.block_bytes}
     yield Figure.judged(5, "chain on disk, bytes a flight", per_flight, at_most(20), raw)
-    index = f"{short(chain.index_bytes / chain.flights)} ({chain.index_bytes / 1e6:.1f} MB)"
+    index = f"{format_number(chain.index_bytes / chain.flights)} ({chain.index_bytes / 1e6:.1f} MB)"
     yield Figure(5, "index on disk, bytes a flight", index, raw={"index_bytes": chain.index_bytes})
 
 

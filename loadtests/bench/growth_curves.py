@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from loadtests.bench.figures import short
 from loadtests.bench.measurements import machine_words
 from loadtests.lab.report import drawing
 from loadtests.lab.report.drawing import HEIGHT_IN, WIDTH_IN, Axis, Series, Source
+from loadtests.number_format import format_number
 
 ALL = 220e6  # flights that BTS has published since October 1987
 FITTED = 5  # sizes to which a straight line is fitted
@@ -80,8 +80,8 @@ def markdown(measured: Mapping[str, Any]) -> Iterator[str]:
     for curve in CURVES:
         xs, ys = points(measured, curve.name)
         values = dict(zip(xs, ys, strict=True))
-        cells = [short(values[count]) if count in values else "" for count in flights]
-        beyond = f"*{short(extrapolated(xs, ys))}*" if len(xs) > 2 else ""
+        cells = [format_number(values[count]) if count in values else "" for count in flights]
+        beyond = f"*{format_number(extrapolated(xs, ys))}*" if len(xs) > 2 else ""
         yield f"| {curve.panel}: {curve.title} | {' | '.join(cells)} | {beyond} |"
     machine = machine_words(measured["machine"])
     yield from ("", f"{measured['date']}, commit {measured['commit']}, {machine}.")

@@ -28,10 +28,10 @@ from loadtests.bench.figures import (
     rate_ratio,
     rates,
     ratio,
-    short,
 )
 from loadtests.bench.posting import CLIENTS, bodies_of_block
 from loadtests.bench.session import PAGE, SEED, Bench, Sent, load_now, newest_blocks
+from loadtests.number_format import format_number
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import KINDS, in_turns, paths
 from loadtests.servers.gunicorn import FLASK_THREADS, WORKERS, empty_asgi, flask_view
@@ -152,7 +152,7 @@ def figures_of(what: str, by_load: Mapping[str, Sequence[Load]]) -> Iterator[Fig
     rounds, least, failed = by_load[what], LEAST.get(what, {}), failures(by_load[what])
     p99s_ms, cost_us, per_s = _p99s_ms(rounds), 1e6 * _cost_s(rounds), rates(rounds)
     shown = (
-        f"{median(per_s):,.0f} requests/s, p99 {short(median(p99s_ms))} ms, "
+        f"{median(per_s):,.0f} requests/s, p99 {format_number(median(p99s_ms))} ms, "
         f"{cost_us:,.0f} us of processor time"
     )
     raw = {

@@ -8,6 +8,8 @@ anything was measured.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from loadtests.number_format import format_number
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -128,12 +130,11 @@ class Verdict:
     @property
     def reasons(self) -> str:
         """Return why the run does not count, in one line; empty if it does."""
-        reasons = []
-        for rule in self.broken:
-            value = self.values[rule.name] or 0.0
-            shown = f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
-            reasons.append(f"{rule.name} {shown} {rule.unit}, limit {rule.limit:g}: {rule.reason}")
-        return "; ".join(reasons)
+        return "; ".join(
+            f"{rule.name} {format_number(self.values[rule.name] or 0.0)} {rule.unit}, "
+            f"limit {rule.limit:g}: {rule.reason}"
+            for rule in self.broken
+        )
 
 
 def judge(facts: Facts) -> Verdict:

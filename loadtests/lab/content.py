@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
+from loadtests.number_format import format_number
+
 NONE = "–"
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _SIGNS = re.compile(r" ± | %|± ")
@@ -96,12 +98,6 @@ def summary(report: Report) -> dict[str, Any]:
 def capital(text: str) -> str:
     """Return `text` with a capital first letter; other letters stay as they are."""
     return text[:1].upper() + text[1:]
-
-
-def format_number(value: float, spec: str = ".3g") -> str:
-    """Return a number as text by this specification, but a large one without an exponent."""
-    text = format(value, spec)
-    return format(value, "+,.0f" if spec.startswith("+") else ",.0f") if "e+" in text else text
 
 
 def format_time(seconds: float) -> str:

@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 
 from loadtests.generation.rows import Row
 from loadtests.generation.run import RUNS
-from loadtests.lab.content import Cell, Figure, Metric, Section, Table, format_number
+from loadtests.lab.content import Cell, Figure, Metric, Section, Table
 from loadtests.lab.repeated import Estimate, estimate, rows_by_run
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import YES, Results, ResultsError
 from loadtests.models import student_t
 from loadtests.models.estimates import CONFIDENCE
+from loadtests.number_format import format_number
 
 SHARES = (0.5, 0.9, 0.95, 0.99)
 LEAST_RUNS = 4  # for an interval over runs

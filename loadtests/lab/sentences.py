@@ -12,8 +12,9 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from loadtests.lab.content import capital, format_number, format_time, shown
+from loadtests.lab.content import capital, format_time, shown
 from loadtests.models.estimates import TOLERANCE
+from loadtests.number_format import format_number
 
 FOLDER = Path(__file__).parents[1] / "experiments" / "sentences"
 _PART = re.compile(r"^# (\w+)$", re.MULTILINE)

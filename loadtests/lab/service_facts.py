@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from loadtests.lab.content import format_number
+from loadtests.number_format import format_number
 from loadtests.processes import ProgramFailed, Site
 from loadtests.tables import Line
 

@@ -24,7 +24,6 @@ from loadtests.bench.figures import (
     details,
     is_noisy,
     ratio,
-    short,
     spread,
     table,
 )
@@ -33,6 +32,7 @@ from loadtests.bench.posting import CLUSTER, obstacle, slowed
 from loadtests.bench.session import QUICK
 from loadtests.chains import generated
 from loadtests.machine import at_most_cores, file_system
+from loadtests.number_format import format_number
 from loadtests.processes import PROJECT, ProgramFailed, environment, family, free_port
 from loadtests.questions import KINDS, KNOWN_MONTH, Flight, Question, drawn
 from loadtests.servers.cluster_server import missing
@@ -166,7 +166,7 @@ def test_a_wide_spread_is_noisy(values: list[float], noisy: bool) -> None:
     [(0.91234, "0.912"), (15.04, "15"), (123.4, "123"), (104_512.7, "104,513"), (0.0, "0")],
 )
 def test_numbers_are_short(value: float, text: str) -> None:
-    assert short(value) == text
+    assert format_number(value) == text
 
 
 FIGURES = [

@@ -7,8 +7,9 @@ import pytest
 from jinja2 import UndefinedError
 
 from loadtests.lab import sentences
-from loadtests.lab.content import format_number, format_time
+from loadtests.lab.content import format_time
 from loadtests.lab.sentences import FOLDER, Sentences
+from loadtests.number_format import format_number
 
 USED_PART = re.compile(r'(?:SENTENCES|[Ss]entences(?:\("\w+"\))?)(?:\.paragraph)?\(\s*"(\w+)"')
 
