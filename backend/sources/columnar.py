@@ -5,7 +5,7 @@ requirement of its own. It reads a file from any place, and gets a temporary cop
 """
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -15,7 +15,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from backend.sources.packed import PackedFile
-from backend.sources.records import RecordBatch, Records, usable
+from backend.sources.records import BatchReader, RecordBatch, Records, usable
 from backend.sources.source import BATCH_ROWS, Unusable
 
 PARQUET, _ARROW, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
@@ -61,7 +61,7 @@ def _arrow_batches(arrow: Any, start: bytes, copy: IO[bytes]) -> tuple[list[str]
     return whole.schema.names, map(whole.get_batch, range(whole.num_record_batches))
 
 
-def _batches(file: PackedFile, batches: Iterable[Any]) -> Iterator[Callable[[], RecordBatch]]:
+def _batches(file: PackedFile, batches: Iterable[Any]) -> Iterator[BatchReader]:
     number = 1
     with _translated(file):
         for batch in batches:
@@ -74,11 +74,10 @@ def _batches(file: PackedFile, batches: Iterable[Any]) -> Iterator[Callable[[], 
         raise file.without_rows("has columns and no rows")
 
 
-def _batch(file: PackedFile, part: Any, first: int) -> RecordBatch:
+def _batch(file: PackedFile, part: Any, first: int, places: tuple[int, ...]) -> RecordBatch:
+    columns = {place: _column(file, part, place) for place in places}
     numbers = range(first, first + part.num_rows)
-    return RecordBatch(
-        partial(_column, file, part), numbers, text=partial(_text, file, part, first)
-    )
+    return RecordBatch(columns, numbers, text=partial(_text, file, part, first))
 
 
 def _text(file: PackedFile, batch: Any, first: int, number: int) -> str:

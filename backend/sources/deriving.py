@@ -70,7 +70,7 @@ class Deriver:
     def raw_rows(self, batch: RecordBatch, place: str = "", header: str | None = None) -> RawRows:
         """Return the flights of a batch, unchecked. place, header: as in `RawRows`."""
         columns: dict[str, Column] = {
-            meaning: batch.column(place) for meaning, place in self.reading.places.items()
+            meaning: batch.columns[place] for meaning, place in self.reading.places.items()
         }
         if self._dialect != STRICT:
             self._derive(columns)

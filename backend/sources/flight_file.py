@@ -1,6 +1,6 @@
 """Reads flights from a file of any kind in `kinds`, and says what it took the file for."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from copy import copy
 from functools import cache
@@ -19,10 +19,11 @@ from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, has_meaning, reading_of
 from backend.sources.packed import PackedFile, SentFile, files_of
-from backend.sources.records import RecordBatch, Records
+from backend.sources.records import BatchReader, RecordBatch, Records
 from backend.sources.source import RawRows, Source, Understanding, Unusable
 
 SAMPLE_ROWS = 5
+_DAY_PARTS = ("FL_DATE", MONTH, DAY, "DAY_OF_WEEK")
 _IN_FOLDERS = (
     "has its columns {} in the names of folders alone; write all in one file, whose name ends like "
     "theirs: duckdb -c \"COPY (FROM 'FOLDER/**/*.parquet') TO 'flights.csv'\""
@@ -84,10 +85,11 @@ class FlightFile(Source):
             self._done = done
             with opened_records(file) as records:
                 deriver, batches, known = self._started(file, records)
+                places = tuple(deriver.reading.places.values())
                 for read in batches:
                     if next(numbers) % step != first:
                         continue
-                    batch = read()
+                    batch = read(places)
                     self._require_one_order(file, records.unit, deriver, batch)
                     known.repeated_headers += batch.repeated_headers
                     yield deriver.raw_rows(batch, f"{file.label}, {records.unit}", records.header)
@@ -95,12 +97,12 @@ class FlightFile(Source):
 
     def _started(
         self, file: PackedFile, records: Records
-    ) -> tuple[Deriver, Iterator[Callable[[], RecordBatch]], Understanding]:
+    ) -> tuple[Deriver, Iterator[BatchReader], Understanding]:
         """Return what makes flights of the batches of a file, what makes these, and what it is."""
         try:
             reading = reading_of(records.titles)
             reads = [cache(read) for read in islice(records.batches, 1)]
-            first = [read() for read in reads]
+            first = [read(tuple(reading.places.values())) for read in reads]
             # Flights that are sent as a single one is, with the names of all fields:
             is_strict = file.is_strict and records.titles == FIELD_NAMES
             if file not in self._orders:
@@ -124,8 +126,9 @@ class FlightFile(Source):
     def _order(file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
         def evidence() -> Generator[Iterator[Evidence], None, None]:
             yield from (_evidence(reading, batch) for batch in first)
+            places = tuple(reading.places[name] for name in _DAY_PARTS if name in reading.places)
             with opened_records(file) as records:
-                yield from (_evidence(reading, read()) for read in records.batches)
+                yield from (_evidence(reading, read(places)) for read in records.batches)
 
         with closing(evidence()) as batches:
             return order_of(batches)
@@ -163,8 +166,8 @@ class FlightFile(Source):
 
 
 def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
-    places = [reading.places.get(name) for name in ("FL_DATE", MONTH, DAY, "DAY_OF_WEEK")]
-    columns = [repeat(None) if p is None else batch.column(p) for p in places]
+    places = [reading.places.get(name) for name in _DAY_PARTS]
+    columns = [repeat(None) if p is None else batch.columns[p] for p in places]
     days, months, days_of_month, weekdays = columns
     return zip(days, months, days_of_month, weekdays, strict=False)
 
@@ -172,7 +175,7 @@ def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
 def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch]) -> str:
     """Return how the cells of a file are written. Raises InvalidInput if times have points."""
     delays, times = (
-        [cell for batch in batches for cell in batch.column(reading.places[name])]
+        [cell for batch in batches for cell in batch.columns[reading.places[name]]]
         for name in ("DEP_DELAY", "DEP_TIME")
     )
     if time := pointed_clock(times):
@@ -182,8 +185,8 @@ def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch])
 
 
 def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:
-    first = RecordBatch(lambda at: batch.column(at)[:SAMPLE_ROWS], batch.numbers[:SAMPLE_ROWS])
-    raw = deriver.raw_rows(first)
+    columns = {place: column[:SAMPLE_ROWS] for place, column in batch.columns.items()}
+    raw = deriver.raw_rows(RecordBatch(columns, batch.numbers[:SAMPLE_ROWS]))
     rows = ({n: raw.parsed(n, place) for n in FIELD_NAMES} for place in range(len(raw.lines)))
     return [
         {n: excerpt(v.value) if isinstance(v, Unusable) else v for n, v in row.items()}

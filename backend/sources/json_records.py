@@ -119,7 +119,9 @@ def _names(file: PackedFile, objects: Sequence[Mapping[str, object]], *, is_alon
     return _Names(titles, set(titles), set(filter(has_meaning, members)), NOT_BEFORE)
 
 
-def _batch(file: PackedFile, part: Part, names: _Names, unit: str) -> RecordBatch:
+def _batch(
+    file: PackedFile, part: Part, names: _Names, unit: str, places: tuple[int, ...]
+) -> RecordBatch:
     rows: list[Mapping[str, object]] = []
     numbers, faults = [], []
     for number, value in part[0]:
@@ -130,11 +132,8 @@ def _batch(file: PackedFile, part: Part, names: _Names, unit: str) -> RecordBatc
             numbers.append(number)
         else:
             faults.append(file.bad_row(number, name, value[name], names.reason, unit))
-
-    def cut(position: int) -> Sequence[object]:
-        return usable([row.get(names.titles[position]) for row in rows])
-
-    return RecordBatch(cut, numbers, faults, text=part[1])
+    columns = {place: usable([row.get(names.titles[place]) for row in rows]) for place in places}
+    return RecordBatch(columns, numbers, faults, text=part[1])
 
 
 def _lines(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Part]:

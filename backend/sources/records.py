@@ -10,7 +10,7 @@ put together.
 """
 
 from codecs import getincrementaldecoder, iterdecode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import IncrementalNewlineDecoder
 from itertools import chain, pairwise
@@ -27,19 +27,22 @@ Lines = tuple[int, list[str]]
 class RecordBatch:
     """Some rows of a file, at most `BATCH_ROWS`.
 
-    column: returns the values below the title at a position, each a str, number, None or
-        `Unusable`; they are cut out when they are asked for, as most are not needed.
+    columns: the values below the titles at those positions that were asked for, each a str,
+        number, None or `Unusable`.
     numbers: the line or row number of each row, ascending.
     faults: lines that are no rows; their numbers are not in `numbers`.
     repeated_headers: how many lines were left out because they repeat the header.
     text: returns the row or fault with a number as it stands in the file.
     """
 
-    column: Callable[[int], Sequence[object]]
+    columns: Mapping[int, Sequence[object]]
     numbers: Sequence[int]
     faults: Sequence[BadRow] = ()
     repeated_headers: int = 0
     text: Callable[[int], str] = lambda number: ""
+
+
+BatchReader = Callable[[tuple[int, ...]], RecordBatch]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +50,14 @@ class Records:
     """What a file holds, whatever its format.
 
     titles: the names of the columns as they are written, stripped.
-    batches: make its rows, each of which may be left out; the iterator and they raise InvalidInput
-        where the file cannot be read on.
+    batches: make its rows, given the positions of the titles that are needed; each may be left out.
+        The iterator and they raise InvalidInput where the file cannot be read on.
     unit: what the numbers of rows count: "line", "object", "transaction" or "row".
     header: what stands above the rows; "" if nothing does.
     """
 
     titles: tuple[str, ...]
-    batches: Iterator[Callable[[], RecordBatch]]
+    batches: Iterator[BatchReader]
     unit: str = "line"
     header: str = ""
 

@@ -10,20 +10,27 @@ do no harm if the first rows have them, nor do the numbers of rows that R writes
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, compress, islice
+from operator import itemgetter
 
 from backend.base.errors import BadRow
 from backend.base.words import counted
 from backend.sources.packed import PackedFile
-from backend.sources.records import Lines, RecordBatch, Records, line_batches, text_of
+from backend.sources.records import (
+    BatchReader,
+    Lines,
+    RecordBatch,
+    Records,
+    line_batches,
+    text_of,
+)
 
 SEPARATORS = ",;\t|"  # the first is the usual one
 MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
-FEW_COLUMNS = 40  # which are quicker to cut together, even if half of them are not used
 LOOKED_AT = 20  # rows, to see whether they begin with numbers
 _is_number = re.compile("[0-9]{1,12}").fullmatch
 _QUOTED = re.compile('"[^"]*"')
@@ -70,16 +77,24 @@ class _Header:
         is_usual = len(row) == self.usual and (self.is_filled or not any(row[width:]))
         return is_usual or len(row) == width
 
+    def first_title(self) -> int:
+        """Return the position of the first column that has a title."""
+        return next((place for place, title in enumerate(self.titles) if title), 0)
+
+    def has_title(self, cells: Iterable[str]) -> bool:
+        """Return whether one of these cells says the same as a title."""
+        titles = {title.lower() for title in self.titles if title}
+        return not titles.isdisjoint(map(str.lower, set(cells)))
+
     def again(self, numbers: Sequence[int], rows: Sequence[list[str]]) -> set[int]:
         """Return the numbers of rows that are this header, in other quotes or another case.
 
         Raises BadRow if a row is a header with other columns, since what follows is misread.
         """
+        if not self.has_title(_column(rows, self.first_title())):
+            return set()
         titles = [title.lower() for title in self.titles]
         names = set(titles) - {""}
-        place = next((place for place, title in enumerate(titles) if title), 0)
-        if names.isdisjoint(map(str.lower, set(_column(rows, place)))):
-            return set()
         again = set()
         for number, row in zip(numbers, rows, strict=True):
             cells = [cell.strip().lower() for cell in row]
@@ -175,7 +190,7 @@ def _titles(file: PackedFile, cells: Sequence[str]) -> tuple[str, ...]:
     return tuple(titles)
 
 
-def _batches(header: _Header, batches: Iterator[Lines]) -> Iterator[Callable[[], RecordBatch]]:
+def _batches(header: _Header, batches: Iterator[Lines]) -> Iterator[BatchReader]:
     is_empty = not header.file.is_posted
     for first, lines in batches:
         if not any(lines):
@@ -186,8 +201,8 @@ def _batches(header: _Header, batches: Iterator[Lines]) -> Iterator[Callable[[],
         raise header.file.without_rows("has a header and no rows")
 
 
-def _batch(header: _Header, first: int, lines: list[str]) -> RecordBatch:
-    """Return the rows in some lines."""
+def _batch(header: _Header, first: int, lines: list[str], places: tuple[int, ...]) -> RecordBatch:
+    """Return the rows in some lines. places: of the columns that are needed."""
     numbers: Sequence[int] = range(first, first + len(lines))
     text = text_of(lines, first)
     repeated, idle = 0, header.idle_lines()
@@ -195,15 +210,40 @@ def _batch(header: _Header, first: int, lines: list[str]) -> RecordBatch:
         repeated = lines.count(header.line)
         is_row = [line not in idle for line in lines]
         lines, numbers = list(compress(lines, is_row)), list(compress(numbers, is_row))
+    if columns := _usual_columns(header, lines, places):
+        return RecordBatch(columns, numbers, [], repeated, text)
     rows, numbers, faults = _parsed(header, lines, numbers)
     if again := header.again(numbers, rows):
         repeated += len(again)
         is_row = [number not in again for number in numbers]
         rows, numbers = list(compress(rows, is_row)), list(compress(numbers, is_row))
-    column: Callable[[int], Sequence[object]] = partial(_column, rows)
-    if rows and len(header.titles) <= FEW_COLUMNS:
-        column = list(zip(*rows, strict=False)).__getitem__  # beyond the header cells are empty
-    return RecordBatch(column, numbers, faults, repeated, text)
+    columns = {place: _column(rows, place) for place in places}
+    return RecordBatch(columns, numbers, faults, repeated, text)
+
+
+def _usual_columns(
+    header: _Header, lines: list[str], places: tuple[int, ...]
+) -> Mapping[int, Sequence[str]]:
+    """Return the columns at `places`; nothing if a line may be anything but a usual row.
+
+    Each row is dropped when these cells are picked out of it, which is faster than to keep all: a
+    month of BTS has 110 of them.
+    """
+    if header.usual > MOST_COLUMNS:
+        return {}
+    beyond = () if header.is_filled else range(len(header.titles), header.usual)
+    positions = (*places, header.first_title(), *beyond)
+    pick = itemgetter(*positions)
+    rows, widths = [], set[int]()
+    with suppress(csv.Error, IndexError):
+        for row in _parse(lines, delimiter=header.separator):
+            widths.add(len(row))
+            rows.append(pick(row))
+    if len(rows) != len(lines) or widths != {header.usual}:
+        return {}
+    columns = dict(zip(positions, zip(*rows, strict=True), strict=True))
+    is_usual = not header.has_title(columns[header.first_title()])
+    return columns if is_usual and not any(map(any, (columns[place] for place in beyond))) else {}
 
 
 def _column(rows: Sequence[list[str]], position: int) -> list[str]:

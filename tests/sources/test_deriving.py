@@ -50,7 +50,7 @@ class Derived(Source):
 
     def rows(self) -> Generator[RawRows, None, None]:
         columns = [[row[title] for row in self._rows] for title in self._titles]
-        batch = RecordBatch(columns.__getitem__, range(1, 1 + len(self._rows)))
+        batch = RecordBatch(dict(enumerate(columns)), range(1, 1 + len(self._rows)))
         yield self.deriver.raw_rows(batch, "rows, row")
 
     def progress(self) -> float:
@@ -80,7 +80,7 @@ def test_a_flight_of_the_data_expo_gets_all_that_can_be_derived() -> None:
 
 def test_no_rows_are_no_flights() -> None:
     source = Derived(EXPO)
-    raw = source.deriver.raw_rows(RecordBatch(lambda position: [], []))
+    raw = source.deriver.raw_rows(RecordBatch({n: [] for n in range(len(EXPO))}, []))
     assert list(map(len, raw.columns)) == [0] * len(FIELD_NAMES)
 
 

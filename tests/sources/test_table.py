@@ -23,7 +23,7 @@ HEADER, FIRST, *_ = TABLE.splitlines()
 
 def read(folder: Path, content: str | bytes) -> tuple[Records, list[RecordBatch]]:
     with opened_records(PackedFile(written(folder, content))) as records:
-        return records, [batch() for batch in records.batches]
+        return records, [batch(tuple(range(len(records.titles)))) for batch in records.batches]
 
 
 def written_with(separator: str, quoting: int = csv.QUOTE_MINIMAL) -> str:
@@ -36,7 +36,7 @@ def written_with(separator: str, quoting: int = csv.QUOTE_MINIMAL) -> str:
 def test_a_table_is_cut_into_titles_and_columns(tmp_path: Path) -> None:
     records, (batch,) = read(tmp_path, "a, b \r\n1,2\r\n\r\n3,4\n5,6\n")
     assert records.titles == ("a", "b")
-    assert [list(batch.column(place)) for place in (0, 1)] == [["1", "3", "5"], ["2", "4", "6"]]
+    assert [list(batch.columns[place]) for place in (0, 1)] == [["1", "3", "5"], ["2", "4", "6"]]
     assert batch.numbers == [2, 4, 5]
 
 
@@ -107,13 +107,13 @@ def test_a_repeated_header_is_left_out_and_counted(tmp_path: Path) -> None:
         _, (batch,) = read(tmp_path, text)
         assert (len(batch.numbers), batch.repeated_headers, batch.faults) == (9, 2, [])
         assert list(batch.numbers) == [2, 3, 4, 6, 7, 8, 10, 11, 12]
-        assert batch.column(0) == ("2008",) * 9
+        assert list(batch.columns[0]) == ["2008"] * 9
 
 
 def test_a_mark_of_the_byte_order_may_begin_any_line(tmp_path: Path) -> None:
     text = TABLE.replace("\n2008", "\n\ufeff2008") + f'\ufeff"2008"{FIRST.removeprefix("2008")}'
     _, (batch,) = read(tmp_path, text)
-    assert (batch.column(0), batch.faults) == (("2008",) * 4, [])
+    assert (list(batch.columns[0]), batch.faults) == (["2008"] * 4, [])
 
 
 def test_lines_of_one_file_may_end_in_different_ways(tmp_path: Path) -> None:
