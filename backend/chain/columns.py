@@ -22,10 +22,12 @@ columns it needs.
 import json
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate, chain
+from itertools import count as counting
 from operator import add
 
 import msgspec
@@ -72,14 +74,10 @@ class Column:
 
 def column_of(rows: Sequence[Value]) -> Column:
     """Return the column with these row values."""
-    values = list(dict.fromkeys(rows))
-    position = dict(zip(values, range(len(values)), strict=True))
-    return Column(values, codes_of(map(position.__getitem__, rows), len(values)))
-
-
-def codes_of(codes: Iterable[int], distinct: int) -> Sequence[int]:
-    """`codes` in the narrowest form that can count to `distinct`."""
-    return bytes(codes) if distinct <= _BYTE_CODES else array("H", codes)
+    position: defaultdict[Value, int] = defaultdict(counting().__next__)
+    codes = list(map(position.__getitem__, rows))
+    fits_bytes = len(position) <= _BYTE_CODES
+    return Column(list(position), bytes(codes) if fits_bytes else array("H", codes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ class Deriver:
         self._airports = ParseCache[object, tuple[object, object, object]](self._airport)
         self._cities = ParseCache[tuple[object, object], object](self._city)
         self._flags = ParseCache(_flag)
+        self._icao = ParseCache(_is_icao)
         self._zeros = ParseCache(_zero)
         self.emptied: Counter[str] = Counter()
 
@@ -110,7 +111,7 @@ class Deriver:
         """Add what a file lacks of code, city and state of an airport."""
         city, its_state, abbreviation = f"{end}_CITY_NAME", f"{end}_STATE_NM", f"{end}_STATE"
         if end in columns and self._dialect != STORED:
-            odd = {code: Unusable(code, _ICAO) for code in set(columns[end]) if _is_icao(code)}
+            odd = {code: Unusable(code, _ICAO) for code in set(columns[end]) if self._icao[code]}
             columns[end] = [odd.get(code, code) for code in columns[end]] if odd else columns[end]
             if not city_names().issuperset(columns.get(city, ())):
                 pairs = zip(columns[end], columns[city], strict=True)

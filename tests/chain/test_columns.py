@@ -9,7 +9,6 @@ from backend.chain.columns import (
     COLUMN_NAMES,
     BodyError,
     Column,
-    codes_of,
     column_of,
     columns_of,
     decode_body,
@@ -37,7 +36,7 @@ def test_a_column_expands_to_its_rows(rows: list[Value]) -> None:
 
 @pytest.mark.parametrize(("distinct", "width"), [(1, 1), (255, 1), (256, 1), (257, 2), (1000, 2)])
 def test_codes_take_one_byte_up_to_256_values(distinct: int, width: int) -> None:
-    codes = codes_of(range(distinct), distinct)
+    codes = column_of(range(distinct)).codes
     assert list(codes) == list(range(distinct))
     assert memoryview(codes).itemsize == width  # type: ignore[arg-type]
 
