@@ -61,7 +61,7 @@ class Row(NamedTuple):
 
 # As they are measured. Rows 1, 8, 10 and 18 are gone; the others keep their numbers.
 ROWS: Mapping[int, Row] = {
-    4: Row(imports.imports, 90),
+    4: Row(imports.imports, 130),
     5: Row(footprint.bytes_on_disk, 12),
     12: Row(footprint.verifies, 40),
     17: Row(footprint.exports, 12),

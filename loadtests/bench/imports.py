@@ -1,4 +1,4 @@
-"""Measures how fast files are imported (row 4): as BTS has them, and of a kind that needs deriving.
+"""Measures how fast files are imported (row 4): picked fields, another kind, a ready-made month.
 
 An import checks a file to its end before it stores the first flight. How long that takes it says
 itself, so what checking adds is measured in the same run. Made-up flights are not checked.
@@ -7,18 +7,18 @@ itself, so what checking adds is measured in the same run. Made-up flights are n
 import csv
 import lzma
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loadtests.bench.figures import Figure, and_best, at_least, at_most
+from loadtests.bench.figures import Figure, Target, and_best, at_least, at_most
 from loadtests.bench.footprint import CORES, spent_on
 from loadtests.bench.session import Bench
 from loadtests.chains import Chain, Source, imported
 from loadtests.machine import at_most_cores
 
 CHECKED = re.compile(r"^checking .*: 100%, ([\d,]+) rows?, ([\d,]+) a second", re.MULTILINE)
-DERIVED_KIND = {
+KAGGLE = {
     "FL_DATE": "FL_DATE",
     "DOT_CODE": "OP_CARRIER_AIRLINE_ID",
     "FL_NUMBER": "OP_CARRIER_FL_NUM",
@@ -34,6 +34,29 @@ DERIVED_KIND = {
     "AIR_TIME": "AIR_TIME",
 }
 """Titles of Kaggle's flights_sample_3m, and the fields of BTS that they are made from."""
+READY_MADE = {
+    "Year": "YEAR",
+    "DayOfWeek": "DAY_OF_WEEK",
+    "FlightDate": "FL_DATE",
+    "DOT_ID_Reporting_Airline": "OP_CARRIER_AIRLINE_ID",
+    "Flight_Number_Reporting_Airline": "OP_CARRIER_FL_NUM",
+    "OriginAirportID": "ORIGIN_AIRPORT_ID",
+    "Origin": "ORIGIN",
+    "OriginCityName": "ORIGIN_CITY_NAME",
+    "OriginStateName": "ORIGIN_STATE_NM",
+    "DestAirportID": "DEST_AIRPORT_ID",
+    "Dest": "DEST",
+    "DestCityName": "DEST_CITY_NAME",
+    "DestStateName": "DEST_STATE_NM",
+    "DepTime": "DEP_TIME",
+    "DepDelay": "DEP_DELAY",
+    "ArrTime": "ARR_TIME",
+    "ArrDelay": "ARR_DELAY",
+    "Cancelled": "CANCELLED",
+    "AirTime": "AIR_TIME",
+}
+"""Titles of the months that BTS has ready-made, and the fields that they stand for."""
+OTHERS = ["1.00"] * 36 + [""] * 55  # what stands in the 91 other columns of such a month
 DECIMAL = {"DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME"}
 
 
@@ -55,16 +78,18 @@ def imports(bench: Bench) -> Iterator[Figure]:
     title, target, shown = f"{what}, flights per second", at_least(100_000), and_best(per_s)
     yield Figure.judged(4, title, per_s, target, raw, measured=shown)
     if source.is_known_month:
-        yield _derived_kind(bench, Path(source.arguments[0]))
+        month_file, scratch = Path(source.arguments[0]), bench.scratch
+        write_as(month_file, file := scratch / "flights_sample.csv", KAGGLE)
+        yield _another_kind(bench, file, "a file of Kaggle", at_least(50_000))
+        write_as(month_file, file := scratch / "On_Time_2008_1.csv", READY_MADE, OTHERS)
+        yield _another_kind(bench, file, "a ready-made month of 110 columns", None)
 
 
-def _derived_kind(bench: Bench, month: Path) -> Figure:
-    file = bench.scratch / "flights_sample.csv"
-    write_derived(month, file)
-    done = _imported(bench, Source("the month as a file of Kaggle", (str(file),)))
+def _another_kind(bench: Bench, file: Path, kind: str, target: Target) -> Figure:
+    done = _imported(bench, Source(f"the month as {kind}", (str(file),)))
     file.unlink()
-    per_s, target = _per_s(done), at_least(50_000)
-    what = "import of the same flights as a file of Kaggle, with its check, flights per second"
+    what = f"import of the same flights as {kind}, with its check, flights per second"
+    per_s = _per_s(done)
     return Figure.judged(4, what, per_s, target, _raw(done), measured=and_best(per_s))
 
 
@@ -95,16 +120,19 @@ def seconds_checked(log: str) -> float:
     return int(match[1].replace(",", "")) / int(match[2].replace(",", "")) if match else 0.0
 
 
-def write_derived(month: Path, derived: Path) -> None:
-    """Write the flights of a month of BTS as a file of Kaggle, which lacks states and weekdays."""
+def write_as(month: Path, file: Path, kind: Mapping[str, str], others: Sequence[str] = ()) -> None:
+    """Write the flights of a month of BTS as another kind has them.
+
+    kind: its titles, and the fields below them. others: what stands in each row besides.
+    """
     with (
         lzma.open(month, "rt", encoding="utf-8", newline="") as source,
-        derived.open("w", encoding="utf-8", newline="") as target,
+        file.open("w", encoding="utf-8", newline="") as target,
     ):
         writer = csv.writer(target, lineterminator="\n")
-        writer.writerow(DERIVED_KIND)
+        writer.writerow([*kind, *(f"Other{n}" for n in range(len(others)))])
         for row in csv.DictReader(source):
-            writer.writerow(_decimal(name, row[name]) for name in DERIVED_KIND.values())
+            writer.writerow([*(_decimal(name, row[name]) for name in kind.values()), *others])
 
 
 def _decimal(name: str, value: str) -> str:

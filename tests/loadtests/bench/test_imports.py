@@ -1,9 +1,11 @@
-"""Row 4 reads from an import how long it checked, and makes a file that needs deriving."""
+"""Row 4 reads from an import how long it checked, and writes a month as other kinds."""
 
 import lzma
 from pathlib import Path
 
-from loadtests.bench.imports import seconds_checked, write_derived
+import pytest
+
+from loadtests.bench.imports import KAGGLE, OTHERS, READY_MADE, seconds_checked, write_as
 from tests.api.processes import backend
 from tests.flights import csv_of, flights, transactions_in
 
@@ -17,15 +19,18 @@ def test_an_import_says_how_long_it_checked(tmp_path: Path) -> None:
     assert seconds_checked(made_up.stderr) == 0
 
 
-def test_the_file_that_needs_deriving_can_be_imported(tmp_path: Path) -> None:
-    month, derived = tmp_path / "month.csv.xz", tmp_path / "flights_sample.csv"
-    with lzma.open(month, "wt", encoding="utf-8", newline="") as file:
-        file.write(csv_of(flights(300)))
-    write_derived(month, derived)
-    header, first = derived.read_text(encoding="utf-8").splitlines()[:2]
-    assert header.startswith("FL_DATE,DOT_CODE,FL_NUMBER,ORIGIN,")
-    assert "ORIGIN_STATE_NM" not in header
+@pytest.mark.parametrize(("kind", "others"), [(KAGGLE, []), (READY_MADE, OTHERS)])
+def test_the_month_as_another_kind_is_taken_for_that_kind(
+    kind: dict[str, str], others: list[str], tmp_path: Path
+) -> None:
+    month, file = tmp_path / "month.csv.xz", tmp_path / "another.csv"
+    with lzma.open(month, "wt", encoding="utf-8", newline="") as text:
+        text.write(csv_of(flights(300)))
+    write_as(month, file, kind, others)
+    header, first = file.read_text(encoding="utf-8").splitlines()[:2]
+    assert len(header.split(",")) == len(kind) + len(others)
     assert ".0," in first
-    done = backend(tmp_path / "chain", "import", str(derived))
+    done = backend(tmp_path / "chain", "import", str(file))
     assert done.returncode == 0, done.stderr
+    assert ("ready-made month since 2018" in done.stderr) == (kind == READY_MADE)
     assert transactions_in(tmp_path / "chain") == 300
