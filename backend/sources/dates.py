@@ -1,11 +1,11 @@
 """Reads days as people write them, and finds out whether the day or the month comes first.
 
 A year that comes first leaves no doubt. "02/03/2019" may be two days; which one is meant is decided
-for a whole file: by a day above 12, by a column with weekday, month or day, or by the clock
-"12:00:00 AM" that TranStats adds. If nothing decides it, the file is refused until the user does;
-and so it is if a later day can only be meant in the other order, as in files that were put together
-from two, or if a spreadsheet may have taken some days for others. A number that counts from a day
-that the file does not name is no day: of 1900 or 1904 in Excel, 1960 in SAS and Stata, 1970 in R.
+for a whole file: by a day above 12, or by a column with weekday, month or day. If nothing decides
+it, the file is refused until the user does; and so it is if a later day can only be meant in the
+other order, as in files that were put together from two, or if a spreadsheet may have taken some
+days for others. A number that counts from a day that the file does not name is no day: of 1900 or
+1904 in Excel, 1960 in SAS and Stata, 1970 in R.
 """
 
 import re
@@ -24,7 +24,6 @@ _COUNT = re.compile(r"(\d{5}|\d{9,})(\.0)?", re.ASCII)  # 2019-03-04 is 43528 in
 _COUNTED = "counts from a day that the file does not name; write days as YYYY-MM-DD"
 _MONTHS = "january february march april may june july august september october november december"
 _MONTH_OF = {name[:size]: n for n, name in enumerate(_MONTHS.split(), 1) for size in (3, None)}
-_TRANSTATS_CLOCK = " 12:00:00 AM"
 _ZONE = r" ?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)"  # midnight there, so the day is as it is written
 _MIDNIGHT = rf"(?:[ T]0?0:00(?::00(?:\.0+)?)?(?:{_ZONE})?| 12:00(?::00)? ?[aA][mM])?"
 _YEAR_FIRST = re.compile(
@@ -179,14 +178,10 @@ def _require_none_swapped(rows: Iterable[Evidence]) -> None:
 
 
 def _fitting(row: Evidence) -> set[str]:
-    """Return the orders in which a day agrees with what other columns say of it, or its clock."""
+    """Return the orders in which a day agrees with what other columns say of it."""
     days = readings(row[0])
-    if len(set(days.values())) == 1 and len(days) == 2:
-        return set()
-    fitting = _agreeing(row)
-    if len(fitting) == 2 and str(row[0]).strip().endswith(_TRANSTATS_CLOCK):
-        return {MONTH_FIRST}
-    return fitting
+    is_same_in_both = len(set(days.values())) == 1 and len(days) == 2
+    return set() if is_same_in_both else _agreeing(row)
 
 
 def contradiction(row: Evidence, order: str) -> str:

@@ -198,7 +198,7 @@ def test_weekdays_prove_the_order_and_must_agree_with_every_row(tmp_path: Path) 
 JOINED = {
     "day first, then month first": ["13/03/2019"] * 1000 + ["02/03/2019", "03/14/2019"],
     "month first, then day first": ["03/14/2019"] * 1500 + ["02/03/2019", "14/03/2019"],
-    "TranStats, then day first": ["3/2/2019 12:00:00 AM"] * 1001 + ["13/03/2019"],
+    "TranStats, then day first": ["3/14/2019 12:00:00 AM"] * 1001 + ["13/03/2019"],
 }
 
 
