@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from backend.base.errors import InvalidFlight
+from backend.base.errors import InvalidFlight, shown
 from backend.chain.fields import FIELDS, Field, Value
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -31,8 +31,12 @@ _MINUS = re.compile(r"^[\u2212\u2013](.*)$|^\((\d.*)\)$")  # of people and accou
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(?:0{1,2}|0{4,})", re.ASCII)
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
 _POINTED_CLOCK = re.compile(r"\d{1,2}[.,]([0-5]?[1-9]|[1-5]0?)", re.ASCII)
+_HOUR = re.compile(r"([01]?\d|2[0-4])(\.0+)?", re.ASCII)
+_TWELVE = re.compile(r"0?(([1-4])|[5-9]|1[0-2]):[0-5]\d(:00)?", re.ASCII)  # at night, or after noon
 _THOUSANDS = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII)
 _TIME_WITH_DECIMALS = re.compile(r"\d{3,4}([.,])0+", re.ASCII)
+_WHOLE = re.compile(r"([+-]?\d+)(\.0*)?", re.ASCII)
+_TELLING = 5  # different times or delays, which all have the same form by chance in no file
 _NO_DELAY = (9999, -9999)  # stand for nothing where a program knows no empty cell
 _LOST = re.compile("[\ufffd\udc80-\udcff]")  # what stands for a character that is not UTF-8
 _NO_NAME = re.compile(rf'{_LOST.pattern}|[";|]|^[\W\d_]*$')
@@ -106,9 +110,23 @@ def dialect_of(delays: Iterable[object], times: Iterable[object] = ()) -> str:
     return min((match[1] for match in texts if match), default=LOOSE)
 
 
-def pointed_clock(times: Iterable[object]) -> object:
-    """Return a time in which a point must separate hours and minutes, if there is one."""
-    return next((time for time in times if _POINTED_CLOCK.fullmatch(str(time).strip())), None)
+def other_unit(delays: Iterable[object], times: Iterable[object]) -> str:
+    """Return why the times or delays of a file do not mean what they should; "" if they may."""
+    clocks = sorted({str(time).strip() for time in map(unless_empty, times) if time is not None})
+    if pointed := next(filter(_POINTED_CLOCK.fullmatch, clocks), None):
+        why = "in which a point is neither hhmm nor a colon; write them with a colon"
+        return f"has times such as {shown(pointed)}, {why}"
+    if len(clocks) >= _TELLING and all(map(_HOUR.fullmatch, clocks)):
+        return f"has times such as {shown(clocks[0])}, which may be hours; write them with a colon"
+    matches = list(map(_TWELVE.fullmatch, clocks))
+    early = [match[0] for match in matches if match and match[2]]  # few leave at night
+    if len(clocks) >= _TELLING and all(matches) and len(early) > len(clocks) / 10:
+        return f"has times such as {shown(early[0])}, which may lack AM or PM; write hours to 24"
+    texts = (_WHOLE.fullmatch(str(number(delay))) for delay in delays)
+    minutes = {int(match[1]) for match in texts if match} - {0}
+    if len(minutes) >= _TELLING and not any(delay % 60 for delay in minutes):
+        return f"has delays such as {min(minutes)}, which may be seconds; write minutes"
+    return ""
 
 
 def _doubt(field: Field, text: str, dialect: str) -> str:

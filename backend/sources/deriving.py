@@ -35,7 +35,8 @@ _DOUBTFUL_ZERO = (
     "is 0 beside zeros that are no times, so the flight may have been punctual, cancelled or "
     "diverted; empty the cells that mean nothing, and write 2400 for midnight"
 )
-_ICAO = "is a code of the ICAO; leave its first letter out, as BTS writes JFK and not KJFK"
+_ICAO = "is a code of the ICAO; write that of the IATA, as BTS does: JFK and not KJFK"
+_is_icao = re.compile("([KP][A-Z]|T[IJ])[A-Z]{2}").fullmatch  # of an airport of BTS
 
 
 class Deriver:
@@ -64,7 +65,6 @@ class Deriver:
         self._airports = ParseCache[object, tuple[object, object, object]](self._airport)
         self._cities = ParseCache[tuple[object, object], object](self._city)
         self._flags = ParseCache(_flag)
-        self._icao = ParseCache(_is_icao)
         self._zeros = ParseCache(_zero)
         self.emptied: Counter[str] = Counter()
 
@@ -111,8 +111,8 @@ class Deriver:
         """Add what a file lacks of code, city and state of an airport."""
         city, its_state, abbreviation = f"{end}_CITY_NAME", f"{end}_STATE_NM", f"{end}_STATE"
         if end in columns and self._dialect != STORED:
-            odd = {code: Unusable(code, _ICAO) for code in set(columns[end]) if self._icao[code]}
-            columns[end] = [odd.get(code, code) for code in columns[end]] if odd else columns[end]
+            if odd := {code for code in set(columns[end]) if _is_icao(str(code).strip())}:
+                columns[end] = [Unusable(c, _ICAO) if c in odd else c for c in columns[end]]
             if not city_names().issuperset(columns.get(city, ())):
                 pairs = zip(columns[end], columns[city], strict=True)
                 columns[city] = [self._cities[pair] for pair in pairs]
@@ -217,12 +217,6 @@ class Deriver:
     def _empty(self, name: str, column: list[object], row: int) -> None:
         column[row] = None
         self.emptied[name] += 1
-
-
-def _is_icao(code: object) -> bool:
-    """Return whether a code is that which the ICAO has for an airport of BTS."""
-    text = str(code).strip()
-    return len(text) == 4 and text[0] in "KP" and airport_of(text[1:]) is not None
 
 
 def _zero(value: object) -> bool | None:

@@ -10,10 +10,10 @@ from itertools import count as counting
 from pathlib import Path
 
 from backend.base.day_orders import YEAR_FIRST
-from backend.base.errors import InvalidFlight, InvalidInput, excerpt, shown
+from backend.base.errors import InvalidFlight, InvalidInput, excerpt
 from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
-from backend.sources.cells import STORED, STRICT, dialect_of, pointed_clock
+from backend.sources.cells import STORED, STRICT, dialect_of, other_unit
 from backend.sources.dates import Evidence, contradiction, doubt, order_of, readings
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
@@ -173,14 +173,13 @@ def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
 
 
 def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch]) -> str:
-    """Return how the cells of a file are written. Raises InvalidInput if times have points."""
+    """Return how the cells of a file are written. Raises InvalidInput for another unit."""
     delays, times = (
         [cell for batch in batches for cell in batch.columns[reading.places[name]]]
         for name in ("DEP_DELAY", "DEP_TIME")
     )
-    if time := pointed_clock(times):
-        reason = f"has times such as {shown(time)}, in which a point is neither hhmm nor a colon"
-        raise file.problem(f"{reason}; write them with a colon")
+    if reason := other_unit(delays, times):
+        raise file.problem(reason)
     return STORED if reading.kind.is_of_ledger else dialect_of(delays, times)
 
 

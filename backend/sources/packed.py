@@ -39,11 +39,7 @@ _BESIDE_TABLES = re.compile(
 )
 _LOG_OF_ROWS = re.compile(r"(.*/)?(_delta_log|\.hoodie)/.*")  # of Delta Lake and of Hudi
 _NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
-_UNPACK_ERRORS = (
-    *(EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError),
-    *(zipfile.BadZipFile, gzip.BadGzipFile),
-)
-_UNSUPPORTED_ERRORS = (RuntimeError, NotImplementedError)  # zipfile lacks a password or a method
+_UNPACK_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, zipfile.BadZipFile)
 
 
 class _ZstdFile:
@@ -228,10 +224,11 @@ class PackedFile:
             yield
         except _UNPACK_ERRORS as error:
             raise self.damaged(error) from error
-        except _UNSUPPORTED_ERRORS as error:
-            raise self.problem(f"cannot be unpacked ({error}); unpack it first") from error
+        except RuntimeError as error:  # zipfile lacks a password or a method, and shows an object
+            what = str(error).rpartition("> ")[2]
+            raise self.problem(f"cannot be unpacked ({what}); unpack it first") from error
         except OSError as error:
-            if error.errno is None:  # of bz2
+            if error.errno is None:  # of gzip and bz2
                 raise self.damaged(error) from error
             raise self.problem(f"cannot be read ({error.strerror or error})") from error
 

@@ -1,4 +1,5 @@
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from backend.sources import open_source
 from backend.sources.airports import Airport
 from backend.sources.flight_file import FlightFile
 from backend.sources.source import BATCH_ROWS, validated
+from tests.cases import each_of
 from tests.sources.samples import (
     CANCELLED,
     FLOWN,
@@ -319,3 +321,46 @@ def test_a_state_that_others_spell_otherwise_is_stored_as_the_file_has_it(tmp_pa
     assert flights_of(FlightFile(path, ledger=lambda _: known))[0][state] == "Ohio"
     path = written(tmp_path, csv_text([kentucky], names))
     assert flights_of(FlightFile(path))[0][state] == "Kentucky"
+
+
+NIGHT = ("1:05", "2:59", "3:10", "4:00", "10:30", "12:45")
+
+
+@each_of(
+    ("times", "delays", "reason"),
+    [
+        (("5", "20", "8.0", "17", "24", "NA"), (1, 2), "has times such as .*, which may be hours"),
+        (NIGHT, (1, 2), "has times such as '1.*, which may lack AM or PM"),
+        (("03:10:00", "1:05", "11:30", "12:01", "9:15"), (1, 2), "which may lack AM or PM"),
+        (("811",), (60, -120, 480, "", 540, 0, "-600.00"), "has delays such as .*, which may be s"),
+    ],
+)
+def test_columns_in_another_unit_are_refused(
+    tmp_path: Path, times: tuple[str, ...], delays: tuple[object, ...], reason: str
+) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        read(open_source(timed(tmp_path, times, delays)))
+
+
+@each_of(
+    ("times", "delays"),
+    [
+        (("5", "20", "8.0", "17"), (60, -120, 480, 540, 0)),  # too few to tell
+        (("0005", "20", "8.0", "17", "24"), (60, -120, 480, 540, 61)),
+        ((*NIGHT, "13:00"), (1, 2)),
+        ((*NIGHT, "0:05"), (1, 2)),
+        (("5:05", "6:59", "7:10", "8:00", "10:30", "12:45"), (1, 2)),  # of a morning
+    ],
+)
+def test_columns_in_their_own_unit_are_read(
+    tmp_path: Path, times: tuple[str, ...], delays: tuple[object, ...]
+) -> None:
+    assert read(open_source(timed(tmp_path, times, delays)))[1] == []
+
+
+def timed(folder: Path, times: Sequence[str], delays: Sequence[object]) -> Path:
+    rows = [
+        FLOWN | {"DEP_TIME": times[n % len(times)], "DEP_DELAY": str(delays[n % len(delays)])}
+        for n in range(len(times) * len(delays))
+    ]
+    return written(folder, csv_text(rows))

@@ -109,9 +109,10 @@ def test_a_code_of_the_icao_is_no_other_airport(tmp_path: Path) -> None:
     header = KAGGLE.format(",ORIGIN_CITY_NAME,ORIGIN_STATE_NM,DEST_CITY_NAME,DEST_STATE_NM")
     places = '"Atlanta, GA",Georgia,"Raleigh/Durham, NC",North Carolina'
     row = f"2019-03-02,{FLOWN.format(2)},{places}\n"
-    rows, bad = read(tmp_path, header + row.replace("ATL", "KATL") + row.replace("ATL", "ZZZZ"))
-    assert ([flight["ORIGIN"] for flight in rows], len(bad)) == (["ZZZZ"], 1)
-    assert "'KATL': is a code of the ICAO; leave its first letter out" in str(bad[0])
+    codes = ("KATL", "PHOG", "TJSJ", "ZZZZ")
+    rows, bad = read(tmp_path, header + "".join(row.replace("ATL", code) for code in codes))
+    assert ([flight["ORIGIN"] for flight in rows], len(bad)) == (["ZZZZ"], 3)
+    assert "'KATL': is a code of the ICAO; write that of the IATA, as BTS does" in str(bad[0])
 
 
 def test_a_header_in_other_case_and_order_ends_the_reading(tmp_path: Path) -> None:

@@ -238,7 +238,8 @@ def test_a_posted_archive_must_hold_one_table() -> None:
 def test_zip_with_a_password_is_refused(tmp_path: Path) -> None:
     packed = bytearray(zipped(b"x"))
     packed[packed.rindex(b"PK\x01\x02") + 8] |= 1  # the flag "encrypted" of the last member
-    with pytest.raises(InvalidInput, match="unpack it first"):
+    said = r"cannot be unpacked \(is encrypted, password required for extraction\); unpack it first"
+    with pytest.raises(InvalidInput, match=said):
         content_of(written(tmp_path, bytes(packed)))
 
 
