@@ -251,5 +251,5 @@ def _carrier(code_and_day: tuple[object, object]) -> object:
     code, day = code_and_day
     year = str(day)[:4]
     found = carrier_number(str(code).strip().upper(), int(year)) if year.isdecimal() else None
-    reason = f"is not known as the code of a carrier on {day}; write its DOT number in this column"
-    return Unusable(code, reason) if found is None else found
+    reason = f"is not known as the code of a carrier on {day}; write its code, or its DOT number"
+    return Unusable(code, f"{reason} in a column OP_CARRIER_AIRLINE_ID") if found is None else found

@@ -24,7 +24,7 @@ _NOT_POSTED = (
     f"FILE on the ledger's machine, or make a CSV file of it{WITH_DUCKDB}"
 )
 _ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["refused"]
-_NO_TEXT = r"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|\xff\xfe\0\0|(?!\xff\xfe|\xfe\xff)[^\n]{,4000}\0"
+_NO_TEXT = r"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|[^\n]{,4000}\0"
 _REFUSED: Sequence[tuple[str, str]] = (
     *((row["start"], row["reason"]) for row in _ROWS),
     *((r"\xd0\xcf\x11\xe0", WORKBOOK), (_NO_TEXT, NO_TEXT)),
@@ -49,15 +49,14 @@ def opened_records(file: PackedFile) -> Iterator[Records]:
             with read_columnar(file, start, all_blocks) as records:
                 yield records
             return
-        bare = start.removeprefix(BOM_UTF8)
-        if reason := next((why for pattern, why in _PATTERNS if pattern.match(bare)), ""):
-            raise file.problem(reason)
         if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
             as_utf8 = from_utf16(file, all_blocks)
             start = next(as_utf8, b"")
             all_blocks = chain([start], as_utf8)
-        text = start.removeprefix(BOM_UTF8).lstrip()
-        if file.is_strict or _is_json(text):
-            yield read_json(file, text, all_blocks)
+        bare = start.removeprefix(BOM_UTF8)
+        if reason := next((why for pattern, why in _PATTERNS if pattern.match(bare)), ""):
+            raise file.problem(reason)
+        if file.is_strict or _is_json(bare.lstrip()):
+            yield read_json(file, bare.lstrip(), all_blocks)
         else:
             yield read_table(file, all_blocks)

@@ -242,7 +242,7 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
         if numbers:
             remedy = "write the titles of its columns above it"
         elif len(reading.titles) == 1:
-            remedy += "and put commas, semicolons, tabs or bars between"
+            remedy += "or put commas, semicolons, tabs or bars between, and no quotes around a line"
         else:
             remedy += f"or download {BTS_TABLE} from TranStats"
         return f"does not have any column of a flight; its first line is {shown(titles)}; {remedy}"

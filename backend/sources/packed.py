@@ -31,8 +31,8 @@ ZIP = b"PK\x03\x04"
 WORKBOOK = "is a workbook of a spreadsheet; open it there, and save its sheet as CSV UTF-8"
 _WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffice
 _BESIDE_TABLES = re.compile(
-    r"(.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|(started|committed)_\d+)|"
-    r"\.[^/.][^/]*(/.*)?|[^/]*(readme|license|manifest|dictionary|description)[^/]*|"
+    r"(.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|[a-z_]*metadata|[a-z]+ed_\d+)|"
+    r"\.[^/.][^/]*(/.*)?|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|"
     r"[^/]*\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha\d+|py|r|ipynb|ini)|thumbs\.db|"
     r"(schema|load)\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\.csv)",
     re.IGNORECASE,

@@ -268,8 +268,9 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
             cut.append(row)
             good.append(number)
         elif row:  # else it is blank, or a fault already
-            quote = f"write a cell that has {header.separator!r} in it in quotes"
-            remedy = quote if len(row) > width else "delete the line if it is no flight"
+            remedy = "delete the line if it is no flight, or download the file again if it is cut"
+            if len(row) > width:
+                remedy = f"write a cell that has {header.separator!r} in it in double quotes"
             reason = f"has {counted(len(row), 'cell')}, but the header has {width}; {remedy}"
             faults.append(header.file.bad_row(number, "line", line, reason))
     return cut, good, faults

@@ -9,8 +9,8 @@ const GZIP = [0x1f, 0x8b], ZIP = [0x50, 0x4b, 3, 4];
 const WORKBOOKS = new Set(["[Content_Types].xml", "content.xml"]);
 // As in backend/sources/packed.py:
 const BESIDE_TABLES = new RegExp(
-  "^((.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|(started|committed)_[0-9]+)|" +
-    "\\.[^/.][^/]*(/.*)?|[^/]*(readme|license|manifest|dictionary|description)[^/]*|" +
+  "^((.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|[a-z_]*metadata|[a-z]+ed_[0-9]+)|" +
+    "\\.[^/.][^/]*(/.*)?|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|" +
     "[^/]*\\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha[0-9]+|py|r|ipynb|ini)|thumbs\\.db|" +
     "(schema|load)\\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\\.csv))$", "i");
 

@@ -102,7 +102,7 @@ def test_a_code_that_nobody_had_then_is_named_with_the_day() -> None:
     _, (message,), _ = read(EXPO, EXPO | {"UniqueCarrier": "OH", "Year": "2013"})
     assert message == (
         "rows, row 2: OP_CARRIER_AIRLINE_ID 'OH': is not known as the code of a carrier on "
-        "2013-01-03; write its DOT number in this column"
+        "2013-01-03; write its code, or its DOT number in a column OP_CARRIER_AIRLINE_ID"
     )
 
 

@@ -141,6 +141,8 @@ def test_the_tables_of_folders_in_a_folder_are_read(tmp_path: Path) -> None:
         "_temporary/0/part-1.csv",
         "m=1/_SUCCESS",
         "_SUCCESS",
+        "_metadata",
+        "_common_metadata",
         "_committed_7",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

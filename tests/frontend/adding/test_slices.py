@@ -344,8 +344,8 @@ NAMES = [
     *("readme.html", "On_Time_2015_1.csv", "2015/block10.json", "2015/block9.json", "flights"),
     *("__MACOSX/._a.csv", "a/.hidden.csv", "LICENSE", "airlines.csv", "a.PARQUET", "b.csv.gz"),
     *("airports.csv", "notes.txt", "x/", "a\nb.csv", "block007.csv", "block07.csv", "README.md"),
-    *("_SUCCESS", "x/_committed_12", "_started_", "_temporary/0/a.csv"),
-    *("m=2/.cache/a.csv", "./a.csv", "x/__MACOSX/b.csv", "..a.csv"),
+    *("_SUCCESS", "x/_committed_12", "_started_", "_temporary/0/a.csv", "_metadata"),
+    *("m=2/.cache/a.csv", "./a.csv", "x/__MACOSX/b.csv", "..a.csv", "documentation.txt"),
 ]
 
 
