@@ -81,6 +81,15 @@ def open_for_writing(path: Path) -> int:
     return descriptor
 
 
+def sync_file(path: Path) -> None:
+    """Sync a file, whoever has written it."""
+    descriptor = open_for_writing(path)
+    try:
+        sync(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
 def open_existing(path: Path) -> int:
     """Open a file that is there to read and write it, or to read it alone if we may do no more.
 

@@ -31,7 +31,7 @@ from backend.index.index_file import (
 )
 from backend.index.table_checks import inconsistency
 from backend.storage.block_store import BlockStore
-from backend.storage.checked_sqlite import OUTDATED, Wrong, log_bytes
+from backend.storage.checked_sqlite import OUTDATED, Wrong, closed_on_error, log_bytes
 
 Answer = TypeVar("Answer")
 Place = tuple[Value, str, str, str]  # DOT number, code, city, state
@@ -194,13 +194,10 @@ class Connections:
         """
         file, frozen = _file(path), _condition(path) if is_frozen(path) else None
         connection = open_to_read(path)
-        try:
+        with closed_on_error(connection):
             self._position_in(connection)
             if not (is_settled(connection, path) or (frozen and self._is_consistent(file))):
                 raise TryLater(UNCHECKED, RETRY_AFTER_S)
-        except BaseException:
-            connection.close()
-            raise
         return Opened(path, file, connection, frozen, {}, {})
 
     def _is_consistent(self, file: File) -> bool:

@@ -27,7 +27,13 @@ from backend.base.words import counted
 from backend.index import damage_mark
 from backend.storage import checked_sqlite
 from backend.storage.block_store import BlockStore
-from backend.storage.checked_sqlite import OUTDATED, Outdated, Wrong, require_checksums
+from backend.storage.checked_sqlite import (
+    OUTDATED,
+    Outdated,
+    Wrong,
+    closed_on_error,
+    require_checksums,
+)
 
 Rows = Callable[[str, Sequence[object]], list[Any]]  # statement, values -> all its rows
 
@@ -85,13 +91,10 @@ def open_to_read(path: Path) -> apsw.Connection:
     Raises apsw.Error, for instance if there is no file.
     """
     connection = _frozen_or_shared(path)
-    try:
+    with closed_on_error(connection):
         connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
         connection.execute("PRAGMA query_only = 1")
         require_checksums(connection)
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 
@@ -120,14 +123,11 @@ def open_to_write(path: Path) -> apsw.Connection:
     connection = checked_sqlite.connect(
         path.absolute().as_uri(), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     )
-    try:
+    with closed_on_error(connection):
         if is_new:
             checked_sqlite.reserve_checksums(connection)
             connection.execute("PRAGMA journal_mode = WAL")
         require_checksums(connection)
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 
@@ -139,12 +139,9 @@ def open_apart(path: Path) -> apsw.Connection:
     """
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(path.as_uri() + "?mode=ro", flags=flags, vfs="unix-none")
-    try:
+    with closed_on_error(connection):
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # not what others have read of it
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 

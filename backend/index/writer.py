@@ -5,7 +5,6 @@ instead of splitting them. What they add to the totals is computed in totals.py.
 brought into the file by a thread, while the next blocks are prepared.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -88,11 +87,8 @@ class IndexWriter:
         self._log_pages = 0
         self._new_names: list[tuple[str, tuple[object, ...]]] = []  # statements, and their values
         self._connection = open_to_write(path)
-        try:
+        with checked_sqlite.closed_on_error(self._connection):
             self._prepare()
-        except BaseException:
-            self._connection.close()
-            raise
 
     def _prepare(self) -> None:
         run = self._connection.execute
@@ -139,16 +135,9 @@ class IndexWriter:
         finally:
             self._connection.close()
         if self._is_new:
-            self._sync()
+            files.sync_file(self._path)
             if position is not None:
                 note_settled(self._path, position.height)
-
-    def _sync(self) -> None:
-        descriptor = files.open_for_writing(self._path)
-        try:
-            files.sync(descriptor, self._path)
-        finally:
-            os.close(descriptor)
 
     def _has_grown(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         """Take note of the length of the log after a commit."""

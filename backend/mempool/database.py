@@ -10,7 +10,6 @@ watermark. The log is never copied into the file but under the lock between proc
 is emptied then: a part of it that outlived its beginning would be taken for all of it.
 """
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -103,15 +102,12 @@ def _connection(path: Path) -> apsw.Connection:
 
 
 def _configured(connection: apsw.Connection) -> apsw.Connection:
-    try:
+    with checked_sqlite.closed_on_error(connection):
         # Who closes the file last leaves it and its log as they are: others may be in their places.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 
@@ -180,11 +176,7 @@ def write_file(
                 connection.execute("PRAGMA journal_mode = WAL")
         except apsw.Error as error:
             raise OSError(str(error)) from error
-    descriptor = files.open_for_writing(temporary)
-    try:
-        files.sync(descriptor, temporary)
-    finally:
-        os.close(descriptor)
+    files.sync_file(temporary)
     files.rename(temporary, path)
 
 

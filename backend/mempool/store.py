@@ -141,11 +141,8 @@ class Store:
     def _open(self, inode: int) -> None:
         last_release.require_none(self.path.parent)
         connection = database.connected(self.path)
-        try:
+        with checked_sqlite.closed_on_error(connection):
             named = database.require_ours(connection, self.path, self.genesis())
-        except BaseException:
-            connection.close()
-            raise
         self._connection, self._inode, self._is_named = connection, inode, bool(named)
         log = self._log_descriptor
         if log is not None and os.fstat(log).st_ino != _inode_of(str(self.log_path)):

@@ -9,7 +9,8 @@ Pages in a write-ahead log or in a rollback journal have no such checksum.
 """
 
 import os
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -41,6 +42,16 @@ def connect(uri: str, flags: int) -> apsw.Connection:
     connection = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI, vfs=_CHECKSUM_VFS)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     return connection
+
+
+@contextmanager
+def closed_on_error(connection: apsw.Connection) -> Iterator[None]:
+    """Close a connection if what is done inside with it fails."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def connect_frozen(path: Path) -> apsw.Connection:

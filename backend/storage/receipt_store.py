@@ -223,11 +223,8 @@ class Receipts:
         connection = checked_sqlite.connect(
             self._path.absolute().as_uri(), apsw.SQLITE_OPEN_READWRITE
         )
-        try:
+        with checked_sqlite.closed_on_error(connection):
             checked_sqlite.require_checksums(connection)
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
 

@@ -370,17 +370,6 @@ def _valid_after(path: Path, offset: int) -> bool:
     return False
 
 
-def _sync(blocks: Path, firsts: set[int]) -> None:
-    """Blocks may be named only when they are on the disk, not just in the kernel's memory."""
-    for first in firsts:
-        descriptor = files.open_for_writing(_path(blocks, first))
-        try:
-            files.sync(descriptor, _path(blocks, first))
-        finally:
-            os.close(descriptor)
-    files.sync_folder(blocks)
-
-
 # --- repairs ---------------------------------------------------------------------------------
 
 
@@ -390,7 +379,8 @@ def _repair(blocks: Path, places: list[Place], known: int, rest: _Rest | None) -
     if rest is not None:
         messages = [_cut_off(rest.path, rest.bad), *map(_set_aside, rest.later)]
     if len(places) > known:
-        _sync(blocks, {place.file for place in places[known:]})
+        for file in {place.file for place in places[known:]}:
+            files.sync_file(_path(blocks, file))  # only what is on the disk may be named
         messages.append(f"blocks {known} to {len(places) - 1} were added to the table of heights")
     return messages
 
