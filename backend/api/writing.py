@@ -25,6 +25,7 @@ from backend.base.errors import InvalidQuery
 from backend.base.settings import most_commit_waiters
 from backend.chain.flight import Flight, examine
 from backend.ledger.ledger import Ledger
+from backend.mempool import Offer
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice
@@ -120,7 +121,7 @@ class Writing:
 
     def post(self, mode: str, flight: Flight, key: IdempotencyKey | None = None) -> Post:
         """Return a post of one flight."""
-        offer = self._submitter.offer(flight, durable=mode != "async", key=key)
+        offer = Offer([flight], key, durable=mode != "async")
         return Post(
             offer,
             lambda accepted: self.answer(mode, partial(self._submitter.receipt, offer, accepted)),

@@ -67,7 +67,10 @@ class _Known:
 
 
 class Application:
-    """The application over the chain that ends in `end`, which must be open."""
+    """The application over the chain that ends in `end`, which must be open.
+
+    engine_height: the height of the engine's block that was committed last.
+    """
 
     def __init__(
         self,
@@ -78,7 +81,7 @@ class Application:
         peer_refusal: Callable[[str], str] = lambda peer_id: "",
         appending: Callable[[Built], None] = lambda built: None,
     ) -> None:
-        """engine_height: that of the engine's block at which the chain stands.
+        """Begin where the chain stands.
 
         appended: is called for each block when it is in the chain and in the index. peer_refusal:
         says why the engine must not talk to a peer with this id; "" if it may. appending: is called
@@ -86,7 +89,7 @@ class Application:
         """
         self._end = end
         self._membership = membership
-        self._engine_height = engine_height
+        self.engine_height = engine_height
         self._appended = appended
         self._peer_refusal = peer_refusal
         self._appending = appending
@@ -122,11 +125,6 @@ class Application:
         """Since when a flight of the next block may have been accepted, UTC milliseconds."""
         return self._membership.earliest_ms(self._end.state.timestamp)
 
-    @property
-    def engine_height(self) -> int:
-        """The height of the engine's block that was committed last."""
-        return self._engine_height
-
     # --- the query connection ------------------------------------------------------------------
 
     def do_echo(self, request: Message) -> Message:
@@ -139,8 +137,8 @@ class Application:
         return {
             "data": "flightchain",
             "version": VERSION,
-            "last_block_height": self._engine_height,
-            "last_block_app_hash": tip if self._engine_height else b"",
+            "last_block_height": self.engine_height,
+            "last_block_app_hash": tip if self.engine_height else b"",
         }
 
     def do_query(self, request: Message) -> Message:
@@ -161,7 +159,7 @@ class Application:
             "hash": state.tip_hash,
             "transactions": state.transactions,
         }
-        return {"value": json.dumps(members).encode(), "height": self._engine_height}
+        return {"value": json.dumps(members).encode(), "height": self.engine_height}
 
     # --- the mempool connection ----------------------------------------------------------------
 
@@ -185,7 +183,7 @@ class Application:
     def do_init_chain(self, request: Message) -> Message:
         """Begin with the chain that every node has a copy of."""
         state, begun = self._end.state, self._membership
-        if (state.height, state.tip_hash) != (begun.height, begun.hash) or self._engine_height:
+        if (state.height, state.tip_hash) != (begun.height, begun.hash) or self.engine_height:
             raise Damage(
                 f"the chain stands at block {state.height}, and the engine begins anew with block "
                 f"{begun.height}: its data was removed, or is of another cluster"
@@ -254,7 +252,7 @@ class Application:
             self._end.append(built)
             for run in built.entry.runs:
                 self._mined[run.node] = run.following
-        self._engine_height = self._finalized
+        self.engine_height = self._finalized
         if built is not None:
             self._appended(built)
         return {"retain_height": 0}  # all are kept, for nodes that begin or catch up

@@ -29,11 +29,12 @@ from backend.base.file_names import bare_name
 from backend.base.words import Report
 from backend.cluster.admission import READERS_NAME
 from backend.cluster.engine_files import CONFIG_ERRORS, config_unusable
-from backend.cluster.log_key import give_key, renewed_key, share_key
+from backend.cluster.log_key import give_key, share_key
 from backend.cluster.membership import MOST_MEMBERS, Json, address_of, node_key_in
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER
 from backend.trust.log import checkpoints
+from backend.trust.log.secret_keys import LOG, new_key
 
 ENGINE, CHAIN, BASE, SETTINGS_NAME = "engine", "chain", "base", "flightchain.env"
 POWER = 10  # of each voter
@@ -119,7 +120,7 @@ def share_log_key(folder: Path, hosts: Sequence[Host], *, new: bool = False) -> 
     homes = [folder / host.name / ENGINE for host in hosts]
     key = share_key(folder / BASE, origin, homes, folder / hosts[0].name / CHAIN)
     if new:
-        key = renewed_key(key)
+        key = new_key(key.verifier.name, LOG)
         for home in homes:
             give_key(home, key)
 

@@ -21,7 +21,6 @@ from backend.trust.log.secret_keys import (
     LOG,
     SecretKey,
     key_in,
-    new_key,
     parsed_key,
     public_text,
     secret_key,
@@ -120,8 +119,3 @@ def take_key(chain: Path, base: Path) -> None:
     for name in (LOG.secret, LOG.public, SUCCESSIONS_NAME):
         if (chain / name).exists():
             shutil.copy2(chain / name, base / name)
-
-
-def renewed_key(key: SecretKey) -> SecretKey:
-    """Return a new key for the log of `key`."""
-    return new_key(key.verifier.name, LOG)

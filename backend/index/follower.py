@@ -78,7 +78,6 @@ class IndexFollower:
         Raises WriteFailed, DamagedBlock, or TryLater if the index cannot be looked at now.
         """
         self.close()
-        files.make_folder(self._path.parent)
         if not self._path.exists():
             self.rebuild(progress)
             return

@@ -71,16 +71,10 @@ _STRAYS = """
 
 _LOST = "SELECT count(*) FROM pragma_foreign_key_check"
 
-# The period of a day in SQL.
-_DATE = "{day} * 86400, 'unixepoch'"
-_MONTH = f"12 * strftime('%Y', {_DATE}) + strftime('%m', {_DATE}) - 1"
-_OF_DAYS = {
-    MONTH: _MONTH.format(day="period"),
-    YEAR: f"CAST(strftime('%Y', {_DATE.format(day='period')}) AS INTEGER)",
-}
+_DATE = "86400 * period, 'unixepoch'"
 _CALENDAR = f"""
     WITH calendar (day, month, weekday) AS MATERIALIZED (
-        SELECT DISTINCT period, {_MONTH.format(day="period")},
+        SELECT DISTINCT period, 12 * strftime('%Y', {_DATE}) + strftime('%m', {_DATE}) - 1,
             {FIRST_WEEKDAY_SLOT} + {WEEKDAY.format(day="period")}
         FROM carrier_total WHERE span = {DAY})"""  # noqa: S608
 # Flights in the order in which they are stored; by day, SQLite would look each up by itself.
@@ -130,8 +124,13 @@ _EXPECTED = {
         "SELECT * FROM route_total ORDER BY 1, 2, 3, 4",
     ),
     "carrier_total": (
-        f"SELECT carrier, {DAY}, day, {COUNTED} FROM flight GROUP BY 1, 3 ORDER BY 1, 3",  # noqa: S608
-        f"SELECT * FROM carrier_total WHERE span = {DAY} ORDER BY carrier, period",  # noqa: S608
+        f"""{_CALENDAR}
+            SELECT carrier, {DAY}, day, {COUNTED} FROM flight GROUP BY 1, 3
+            UNION ALL SELECT carrier, {MONTH}, month, {SUMS}
+            FROM carrier_total JOIN calendar ON day = period WHERE span = {DAY} GROUP BY 1, 3
+            UNION ALL SELECT carrier, {YEAR}, period / 12, {SUMS} FROM carrier_total
+            WHERE span = {MONTH} GROUP BY 1, 3 ORDER BY 1, 2, 3""",  # noqa: S608
+        "SELECT * FROM carrier_total ORDER BY 1, 2, 3",
     ),
     "route_slot": (
         f"""{_CALENDAR}
@@ -156,14 +155,6 @@ _EXPECTED = {
             UNION ALL SELECT kind, {ALL_CARRIERS}, span, period, item, {SUMS} FROM ranking
             WHERE carrier != {ALL_CARRIERS} GROUP BY 1, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5""",  # noqa: S608
         "SELECT * FROM ranking ORDER BY 1, 2, 3, 4, 5",
-    ),
-}
-
-_BY_PERIOD = {
-    "carrier_total": (
-        f"""SELECT carrier, {{span}}, {{period}} AS whole, {SUMS}
-            FROM carrier_total WHERE span = 0 GROUP BY 1, 3 ORDER BY 1, 3""",  # noqa: S608
-        "SELECT * FROM carrier_total WHERE span = {span} ORDER BY carrier, period",
     ),
 }
 
@@ -331,15 +322,12 @@ class IndexCheck:
         elif part == DELAYS:
             counted = _distributions(self._rows(_DELAYS))
             yield from self._unequal(part, counted, _STORED_DELAYS.format(span=DAY))
-            for span in _OF_DAYS:
+            for span in (MONTH, YEAR):
                 added = _added_up(self._rows(_STORED_DELAYS.format(span=DAY)), span)
                 yield from self._unequal(part, added, _STORED_DELAYS.format(span=span))
         else:
             summed, stored = _EXPECTED[part]
             yield from self._unequal(part, self._rows(summed), stored)
-            for span, period in _OF_DAYS.items() if part in _BY_PERIOD else ():
-                summed, stored = (sql.format(span=span, period=period) for sql in _BY_PERIOD[part])
-                yield from self._unequal(part, self._rows(summed), stored)
 
     def _differs(self, sql: str, expected: object, what: str) -> Iterator[str]:
         value = next(self._rows(sql))[0]

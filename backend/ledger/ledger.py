@@ -5,7 +5,7 @@ does; its `answers` ask the index or scan, and its `submission` takes flights in
 never writes a block. It is safe for threads.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
@@ -20,7 +20,7 @@ from backend.base.files import free_bytes
 from backend.base.settings import Settings
 from backend.base.words import Report, counted
 from backend.chain.block import Block, Header
-from backend.chain.fields import FIELD_NAMES, Value
+from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.single_transactions import transactions_json
 from backend.cluster.node_status import ClusterStatus
@@ -184,8 +184,7 @@ class Ledger:
                 return _decode(self.encoded_transaction(transaction_id, where))
             raise NotFound(f"transaction {transaction_id} does not exist")
         flight, timestamp = pending
-        transaction = _transaction(flight, transaction_id, timestamp)
-        return {"state": "pending", "transaction": transaction, "block": None}
+        return _pending(flight, transaction_id, timestamp)
 
     def accepted_as(self, receipt: str) -> Json:
         """Return the transaction that a receipt of the cluster stands for, pending or mined.
@@ -209,8 +208,7 @@ class Ledger:
             )
         flight, timestamp = pending
         self._cluster.require_same(receipt, flight)
-        there = {"TRANSACTION_ID": None, "timestamp": timestamp, **as_mapping(flight)}
-        return {"state": "pending", "transaction": there, "block": None}
+        return _pending(flight, None, timestamp)
 
     def encoded_transaction(self, transaction_id: int, where: Where) -> bytes:
         """Return the transaction at `where`, as JSON. Raises NotFound or DamagedBlock."""
@@ -224,7 +222,10 @@ class Ledger:
         rows: list[Json] = []
         after = min(first + count, self.mined_count())
         while first + len(rows) < after:
-            block = self.cached_blocks.block(self._store.height_of_transaction(first + len(rows)))
+            holder = self._store.place_of_transaction(first + len(rows))
+            if holder is None:  # the chain has been cut meanwhile
+                break
+            block = self.cached_blocks.block(holder[0])
             row = first + len(rows) - block.header.first_transaction
             rows += map(_decode, _encoded_rows(block, row, after - first - len(rows)))
         return rows
@@ -361,5 +362,6 @@ def _header(block: Block) -> Json:
     return {**{name: getattr(header, name) for name in _HEADER_NAMES}, "hash": block.hash}
 
 
-def _transaction(flight: Flight, transaction_id: int, timestamp: int) -> Mapping[str, Value]:
-    return {"TRANSACTION_ID": transaction_id, "timestamp": timestamp, **as_mapping(flight)}
+def _pending(flight: Flight, transaction_id: int | None, timestamp: int) -> Json:
+    known = {"TRANSACTION_ID": transaction_id, "timestamp": timestamp, **as_mapping(flight)}
+    return {"state": "pending", "transaction": known, "block": None}

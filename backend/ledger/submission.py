@@ -71,14 +71,9 @@ class Submitter:
         TryLater if the mempool is full or the clock is doubted, KeyReused, WriteFailed,
         DamagedMempool.
         """
-        offer = self.offer(flight, durable=durable, key=key)
+        offer = Offer([flight], key, durable)
         accepted = self._accept(offer)
         return self.receipt(offer, accepted, wait_s=wait_s, durable=durable)
-
-    @staticmethod
-    def offer(flight: Flight, *, durable: bool = True, key: IdempotencyKey | None = None) -> Offer:
-        """Make the offer of a flight, for `accept_all`."""
-        return Offer([flight], key, durable)
 
     def receipt(
         self, offer: Offer, accepted: Accepted, *, wait_s: float = 0, durable: bool = True
@@ -167,7 +162,7 @@ class Submitter:
         deadline = time.monotonic() + COMPARE_PATIENCE_S
         known = None
         while True:
-            seen = self._mempool.mined()
+            seen = self._mempool.chain_transactions()
             known = self._records_in_blocks.up_to_tip(offer.flights, known)
             in_blocks = known.of_each(offer.flights)
             try:

@@ -91,7 +91,10 @@ class Offer(NamedTuple):
 
 
 class Mempool:
-    """The pending transactions of the ledger in `settings.folder`, shared by processes."""
+    """The pending transactions of the ledger in `settings.folder`, shared by processes.
+
+    chain_transactions: returns how many accepted transactions are in blocks.
+    """
 
     def __init__(
         self, settings: Settings, chain_transactions: Callable[[], int], report: Report
@@ -101,7 +104,7 @@ class Mempool:
         report: takes messages about what was rebuilt, one at a time.
         """
         self._settings = settings
-        self._chain_transactions = chain_transactions
+        self.chain_transactions = chain_transactions
         self._report = report
         self._folder = settings.folder / FOLDER
         self._between_processes = files.FileLock(settings.folder / LOCK_NAME)
@@ -228,7 +231,7 @@ class Mempool:
         would take away what was accepted.
         """
         with self.locked():
-            mined = self._chain_transactions()
+            mined = self.chain_transactions()
             if not mined and (problem := unfinished_restore(self._settings.folder)):
                 raise TryLater(problem, retry_after_s=60)
             with self._lock:
@@ -309,7 +312,7 @@ class Mempool:
                 self._rebuild(self._watermark.read(), str(error), accepts_loss=True)
 
     def _rebuild(self, mark: Mark | None, problem: str, *, accepts_loss: bool = False) -> None:
-        mined = self._chain_transactions()
+        mined = self.chain_transactions()
         self._duplicates.clear()
         mark = rebuild(self._store, mined, mark, problem, self._report, accepts_loss=accepts_loss)
         self._watermark.note(mark)
@@ -319,7 +322,7 @@ class Mempool:
         """Note all of the store as acknowledged, because all of it may have been."""
         if self._store.next:
             self._store.log_sync()()
-        self._watermark.note(Mark(self._store.next, self._chain_transactions()))
+        self._watermark.note(Mark(self._store.next, self.chain_transactions()))
 
     def readable(self) -> list[Record]:
         """Return all records that can be read, whatever blocks hold. Only inside `locked`."""
@@ -408,16 +411,12 @@ class Mempool:
     def _take_in(self, mark: Mark | None) -> int:
         """Take in what others have written. Returns how many transactions blocks hold."""
         self._store.look(mark)
-        mined = self._chain_transactions()  # after the store, so that it is not behind
+        mined = self.chain_transactions()  # after the store, so that it is not behind
         if mined < self._mined:  # the newest block was torn, or blocks are gone
             self._store.read_anew()
             self._store.look(mark)
         self._mined = mined
         return mined
-
-    def mined(self) -> int:
-        """Return how many accepted transactions are in blocks, as `Offer.seen` counts them."""
-        return self._chain_transactions()
 
     def pending_count(self) -> int:
         """Return how many accepted transactions are in no block yet.

@@ -181,13 +181,6 @@ class BlockStore:
         place = self.place(height)
         return self._read(height, [place])[0]
 
-    def height_of_transaction(self, transaction_id: int) -> int:
-        """Return the block that holds a transaction. Raises NotFound if no block holds it."""
-        holder = self.place_of_transaction(transaction_id)
-        if holder is None:
-            raise NotFound(f"transaction {transaction_id} is not in any block")
-        return holder[0]
-
     def place_of_transaction(self, transaction_id: int) -> tuple[int, Place] | None:
         """Return height and place of the block that holds a transaction; None if no block does."""
         tip = self.tip()

@@ -196,13 +196,11 @@ class BlockWriter:
             self._table_path.exists()
             and self._table_path.stat().st_ino == os.fstat(self._table).st_ino
             and os.fstat(self._table).st_size == entries
-            and self._newest_entry(entries - ENTRY_BYTES) == self._tip.packed()
+            and files.read_at(self._table, ENTRY_BYTES, entries - ENTRY_BYTES, self._table_path)
+            == self._tip.packed()
             and os.fstat(self._file.descriptor).st_size == self._file.end
             and not next_file.exists()
         )
-
-    def _newest_entry(self, offset: int) -> bytes:
-        return files.read_at(self._table, ENTRY_BYTES, offset, self._table_path)
 
     def _load(self) -> None:
         """Recover the files and take up their end; begin a chain if there is none."""

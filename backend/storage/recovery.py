@@ -24,7 +24,7 @@ Nobody is given ids meanwhile. The rest of the chain is not read: that is what `
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -67,8 +67,8 @@ class Recovered:
     """
 
     places: list[Place]
-    messages: list[str] = field(default_factory=list)
-    is_tip_left_out: bool = False
+    messages: list[str]
+    is_tip_left_out: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ compared with the chain. Then the receipts of a cluster, flights that are in no 
 idempotency keys, the tokens and what the log has signed are checked.
 """
 
-from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from backend.base.errors import Damage, FlightchainError, TryLater
+from backend.base.errors import Damage, TryLater
 from backend.base.words import counted
 from backend.chain.columns import decode_body
 from backend.index.index_file import difference_from
@@ -107,12 +106,12 @@ def _verify_blocks(
     summand = index.expected.sum if index else nothing
     with mapping(processes) as each:
         results = each(partial(checked_in, folder, summand), stretches)
-        examined: Callable[[], Examined] = partial(_examined, index, store)
-        if processes > 1:  # then this process works while the others do
-            examined = _done(examined)
+        examined = _examined(index, store)  # while other processes check blocks
         chain = joined(stretches, results, heights[-1], progress)
         require_one_ledger(folder, store, accepts_loss=False)
-        problem = _index_problem(index, store, chain.sum, examined()) if index else ""
+        if isinstance(examined, TryLater):
+            raise examined
+        problem = _index_problem(index, store, chain.sum, examined) if index else ""
     if index and index.position and not problem:
         index.close()  # SQLite must not be open where a process forks that opens it, too
         with mapping(processes) as each:
@@ -120,15 +119,6 @@ def _verify_blocks(
             problem = next(filter(None, problems), "")
     if problem:
         raise Damage(f"the index is wrong: {problem}; run `reindex`")
-
-
-def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
-    """Do `action` now; its result or its error comes when the returned function is called."""
-    try:
-        examined = action()
-    except FlightchainError as error:
-        return partial(_raise, error)
-    return lambda: examined
 
 
 def accepted_words(folder: Path, store: BlockStore) -> str:
@@ -155,16 +145,18 @@ def _first_pending(store: BlockStore, receipts: Receipts) -> int:
     return store.place(store.height()).next_transaction
 
 
-def _raise(error: FlightchainError) -> Examined:
-    raise error
+def _examined(index: IndexCheck | None, store: BlockStore) -> Examined | TryLater:
+    """Return what the index holds by itself, or why that cannot be told now.
 
-
-def _examined(index: IndexCheck | None, store: BlockStore) -> Examined:
-    """Return what the index holds by itself; nothing if it is missing or ahead of the chain."""
+    It is nothing if the index is missing or ahead of the chain.
+    """
     position = index.position if index else None
     if index is None or position is None or position.height > store.height():
         return Examined()
-    return index.add_up()
+    try:
+        return index.add_up()
+    except TryLater as error:  # errors of blocks come first
+        return error
 
 
 def _index_problem(

@@ -143,16 +143,14 @@ class FolderCheck:
     def _wrong_blocks(self) -> Iterator[str]:
         """Say what is wrong with the log, or which blocks are missing by what the rest says."""
         try:
-            problem = self._wrong_log() and self._wrong_again()
+            if problem := self._wrong_log():
+                time.sleep(LOOK_AGAIN_S)
+                problem = self._wrong_log()
             problem = problem or lost_part(self._folder, self._tree, self._store)
         except (Damage, NotFound):  # of a block or the table of heights, which is said already
             return
         if problem:
             yield problem
-
-    def _wrong_again(self) -> str:
-        time.sleep(LOOK_AGAIN_S)
-        return self._wrong_log()
 
     def _wrong_log(self) -> str:
         try:

@@ -131,7 +131,7 @@ def test_an_engine_that_stands_still_again_is_waited_for_longer_until_it_moves(
     assert pauses_s == sorted(pauses_s)
     assert first[0] <= LATER_S
     assert len(first) < long_s / LONGEST_STILL_S + 10
-    node.application._engine_height = 1
+    node.application.engine_height = 1
     moved = restarts(long_s, long_s + 100)
     assert moved[0] - long_s <= LATER_S + 1
 

@@ -41,7 +41,8 @@ def test_a_folder_that_is_not_there_holds_no_blocks(tmp_path: Path) -> None:
     assert store.tip() is None
     assert store.places(0, 5) == []
     assert store.frames(0, 5) == []
-    for ask in (store.place, store.block, store.height_of_transaction):
+    assert store.place_of_transaction(0) is None
+    for ask in (store.place, store.block):
         with pytest.raises(NotFound):
             ask(0)
     store.close()
@@ -131,13 +132,10 @@ def test_a_transaction_is_found_in_its_block(tmp_path: Path, counts: list[int]) 
     make_chain(tmp_path, counts)
     store = BlockStore(tmp_path)
     owners = [height + 1 for height, count in enumerate(counts) for _ in range(count)]
-    assert [store.height_of_transaction(number) for number in range(len(owners))] == owners
     found = [store.place_of_transaction(number) for number in range(len(owners))]
     assert found == [(height, store.place(height)) for height in owners]
     for number in (-1, len(owners), 2**63):
         assert store.place_of_transaction(number) is None
-        with pytest.raises(NotFound):
-            store.height_of_transaction(number)
 
 
 def test_no_more_files_are_open_than_allowed(
@@ -312,7 +310,7 @@ def test_a_table_that_the_disk_cannot_read_is_damage(tmp_path: Path, call: str) 
         lambda: store.places(0, 2),
         lambda: store.frames(0, 2),
         store.tip,
-        lambda: store.height_of_transaction(1),
+        lambda: store.place_of_transaction(1),
     ]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, call, refusing("heights.dat", getattr(os, call)))

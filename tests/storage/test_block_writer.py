@@ -88,12 +88,11 @@ def test_readers_see_nothing_before_commit(tmp_path: Path) -> None:
             assert store.frames(0, 9)[-1][0] == store.place(1)
             with pytest.raises(NotFound):
                 store.block(2)
-            with pytest.raises(NotFound):
-                store.height_of_transaction(1)
+            assert store.place_of_transaction(1) is None
         writer.commit()
         assert store.height() == 4
         assert store.block(4).hash == writer.state.tip_hash
-        assert store.height_of_transaction(1) == 2
+        assert store.place_of_transaction(1) == (2, store.place(2))
 
 
 @pytest.mark.parametrize("together", [1, 2, 5, 12])

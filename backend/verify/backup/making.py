@@ -223,18 +223,14 @@ class _Run:
         with BlockCopy(self._store, self._folder) as copy:
             first = self._first_bad(copy, start, agreed)
             if first <= self._old.height:
-                self._begin_again_at(first)
+                left = replace(self._old, is_complete=False, height=first - 1, tip_hash="")
+                manifests.write(self._folder, left)  # as it will be when they are cut off
             done = first
             for following in copy.copy(first, height):
                 self._check_arrived(copy, done, following)
                 done = following
                 self._progress(done - start, height + 1 - start)
         return first
-
-    def _begin_again_at(self, first: int) -> None:
-        """Write in the manifest that the blocks from `first` on are missing, as they will be."""
-        left = replace(self._old, is_complete=False, height=first - 1, tip_hash="")
-        manifests.write(self._folder, left)
 
     def _first_bad(self, copy: BlockCopy, start: int, following: int) -> int:
         """Return the height of the first bad block from `start` to `following` (exclusive).
