@@ -30,16 +30,13 @@ _TWELVE_HOURS = re.compile(
 _MINUS = re.compile(r"^[\u2212\u2013](.*)$|^\((\d.*)\)$")  # of people and accountants
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(?:0{1,2}|0{4,})", re.ASCII)
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
-_POINTED_CLOCK = re.compile(r"\d{1,2}[.,]([0-5]?[1-9]|[1-5]0?)", re.ASCII)
-_HOUR = re.compile(r"([01]?\d|2[0-4])(\.0+)?", re.ASCII)
-_TWELVE = re.compile(r"0?(([1-4])|[5-9]|1[0-2]):[0-5]\d(:00)?", re.ASCII)  # at night, or after noon
 _THOUSANDS = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII)
 _TIME_WITH_DECIMALS = re.compile(r"\d{3,4}([.,])0+", re.ASCII)
 _WHOLE = re.compile(r"([+-]?\d+)(\.0*)?", re.ASCII)
-_TELLING = 5  # different times or delays, which all have the same form by chance in no file
+_TELLING = 5  # different delays, which are all full minutes in seconds by chance in no file
 _NO_DELAY = (9999, -9999)  # stand for nothing where a program knows no empty cell
 _LOST = re.compile("[\ufffd\udc80-\udcff]")  # what stands for a character that is not UTF-8
-_NO_NAME = re.compile(rf'{_LOST.pattern}|[";|]|^[\W\d_]*$')
+_NO_NAME = re.compile(rf'{_LOST.pattern}|[";|]|[ÃÂ][^A-Za-z ]|^[\W\d_]*$')
 STRICT, STORED, LOOSE, DECIMALS, COMMAS = DIALECTS = ("strict", "stored", "loose", ".", ",")
 """How cells are written: as `chain` wants them; as an export of a ledger has them, whose names are
 right as they stand; as people write them, so that in 1.000 a point may stand before thousands or
@@ -113,19 +110,15 @@ def dialect_of(delays: Iterable[object], times: Iterable[object] = ()) -> str:
 def other_unit(delays: Iterable[object], times: Iterable[object]) -> str:
     """Return why the times or delays of a file do not mean what they should; "" if they may."""
     clocks = sorted({str(time).strip() for time in map(unless_empty, times) if time is not None})
-    if pointed := next(filter(_POINTED_CLOCK.fullmatch, clocks), None):
-        why = "in which a point is neither hhmm nor a colon; write them with a colon"
-        return f"has times such as {shown(pointed)}, {why}"
-    if len(clocks) >= _TELLING and all(map(_HOUR.fullmatch, clocks)):
-        return f"has times such as {shown(clocks[0])}, which may be hours; write them with a colon"
-    matches = list(map(_TWELVE.fullmatch, clocks))
-    early = [match[0] for match in matches if match and match[2]]  # few leave at night
-    if len(clocks) >= _TELLING and all(matches) and len(early) > len(clocks) / 10:
-        return f"has times such as {shown(early[0])}, which may lack AM or PM; write hours to 24"
+    for row in _TABLE["times"]:
+        odd = [clock for clock in clocks if re.fullmatch(row["some"], clock)]
+        is_each_so = all(re.fullmatch(row["all"], clock) for clock in clocks)
+        if len(odd) > row["share"] * len(clocks) and len(clocks) >= row["least"] and is_each_so:
+            return f"has times such as {shown(odd[-1])}, {row['reason']}"
     texts = (_WHOLE.fullmatch(str(number(delay))) for delay in delays)
     minutes = {int(match[1]) for match in texts if match} - {0}
     if len(minutes) >= _TELLING and not any(delay % 60 for delay in minutes):
-        return f"has delays such as {min(minutes)}, which may be seconds; write minutes"
+        return f"has delays such as {max(minutes)}, which may be seconds; write minutes"
     return ""
 
 
@@ -133,8 +126,9 @@ def _doubt(field: Field, text: str, dialect: str) -> str:
     """Return why nobody knows what a cell means; "" if its form leaves no doubt."""
     if field.kind == "text" and (_LOST if dialect == STORED else _NO_NAME).search(text):
         return "is no name of a city or state; mend it, or save the file as UTF-8"
-    if field.name.endswith("_CITY_NAME") and text.upper() in STATES:
-        return "is a state and no city; put cities that have a comma in quotes"
+    is_other = "," in text if field.name.endswith("_STATE_NM") else text.upper() in STATES
+    if field.kind == "text" and is_other and dialect != STORED:
+        return "is a state and no city, or a city and no state; put cities with a comma in quotes"
     if field.kind == "time" and dialect not in text and (match := _HOURS.fullmatch(text)):
         hour = int(match[1])
         return f"may be {hour}:00 or 0:{hour:02d}; write it with a colon"

@@ -102,16 +102,15 @@ def _column(file: PackedFile, batch: Any, position: int) -> Sequence[object]:
         if arrow.types.is_duration(kind):  # its number counts seconds or less, and no minutes
             clocks = column.cast(arrow.duration("s"), safe=False).to_pylist()
             return [None if clock is None else str(clock) for clock in clocks]
-        is_plain = arrow.types.is_primitive(kind) and not arrow.types.is_temporal(kind)
         if arrow.types.is_dictionary(kind):
             words = column.dictionary.cast(arrow.string())
             column = arrow.DictionaryArray.from_arrays(column.indices, words)
-        elif not (is_plain or arrow.types.is_nested(kind)):
+        elif arrow.types.is_temporal(kind) or arrow.types.is_decimal(kind):
             column = column.cast(arrow.string())
         values = column.to_pylist()
     if arrow.types.is_floating(kind):  # NaN is what pandas writes where nothing is known
         return [None if value is None or isnan(value) else value for value in values]
-    return usable(values)
+    return usable([v.decode(errors="surrogateescape") if type(v) is bytes else v for v in values])
 
 
 @contextmanager

@@ -174,7 +174,8 @@ def _require_none_swapped(rows: Iterable[Evidence]) -> None:
         changed = row[0] if YEAR_FIRST in days else changed
     if changed:
         reason = f"has days such as {shown(changed)}, and others that have no day below 13"
-        raise DoubtfulDatesError(f"{reason}; a spreadsheet may have swapped day and month in them")
+        what = "a spreadsheet may have swapped day and month in them; write all days as YYYY-MM-DD"
+        raise DoubtfulDatesError(f"{reason}; {what}")
 
 
 def _fitting(row: Evidence) -> set[str]:

@@ -55,7 +55,7 @@ def opened_records(file: PackedFile) -> Iterator[Records]:
             all_blocks = chain([start], as_utf8)
         bare = start.removeprefix(BOM_UTF8)
         if reason := next((why for pattern, why in _PATTERNS if pattern.match(bare)), ""):
-            raise file.problem(reason)
+            raise file.problem(f"{reason}{file.or_leave_out}")
         if file.is_strict or _is_json(bare.lstrip()):
             yield read_json(file, bare.lstrip(), all_blocks)
         else:

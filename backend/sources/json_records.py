@@ -112,7 +112,7 @@ def _names(file: PackedFile, objects: Sequence[Mapping[str, object]], *, is_alon
     pairs = chain.from_iterable(value.items() for value in objects)
     known = [(isinstance(value, list | dict), has_meaning(name)) for name, value in pairs]
     if (is_alone or any(is_list for is_list, _ in known)) and (False, True) not in known:
-        raise file.problem(NO_LIST)
+        raise file.problem(f"{NO_LIST}{file.or_leave_out}")
     there = set(map(plain, members))
     nullable = _NULLABLE if {"fldate", "dest"} <= there else ()
     titles = (*members, *(name for name in nullable if plain(name) not in there))
@@ -181,7 +181,7 @@ def _elements(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObj
     decode = getincrementaldecoder("utf-8")("surrogateescape").decode
     text = decode(next(blocks, b"")).lstrip(f"\ufeff{_BLANKS}")
     if (opening := _opening(text)) is None:
-        raise file.problem(NO_LIST)
+        raise file.problem(f"{NO_LIST}{file.or_leave_out}")
     text, number, is_whole = text[len(opening) :], 0, False
     while True:
         place = 0
@@ -210,7 +210,8 @@ def _require_end(file: PackedFile, text: str, number: int) -> None:
     try:
         value = _decoder.decode(text)
     except (RepeatedNameError, ValueError, RecursionError) as error:
-        raise file.problem("continues behind its list of flights as no JSON does") from error
+        reason = "continues behind its list of flights as no JSON does"
+        raise file.problem(f"{reason}; put each list in a file of its own") from error
     for name, member in value.items() if isinstance(value, dict) else ():
         if isinstance(member, list) and any(isinstance(item, dict) for item in member):
             raise file.problem(f"has another list of objects, {name!r}; put each list in a file")

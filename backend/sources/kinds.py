@@ -114,6 +114,8 @@ _OPERATING = {
     "OP_CARRIER_AIRLINE_ID": "DOT_ID_Operating_Airline",
     "OP_CARRIER_FL_NUM": "Flight_Number_Operating_Airline",
 }
+_is_marketing = re.compile("mkt(carrier|unique)|.*marketing").match
+_is_operating = re.compile("op|.*(operat|report)ing").match  # as opposed to carriers that sell
 _BOXES = next(dict(kind.pairs) for kind in KINDS if kind.name.endswith("since 2018"))
 
 
@@ -228,7 +230,8 @@ def _places(kind: Kind, names: Sequence[str]) -> dict[str, int]:
         ):
             raise UnknownKindError(f"has more than one column for {meaning}; leave one of them")
         places.setdefault(meaning, place)
-    return places
+    doubtful = {CARRIER, *_OPERATING} if any(map(_is_marketing, names)) else ()
+    return {m: at for m, at in places.items() if m not in doubtful or _is_operating(names[at])}
 
 
 def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
@@ -250,10 +253,7 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
     what = f"lacks the columns {', '.join(missing)}, which are not guessed; it has {known}"
     if alike := [title for title in reading.not_used if reading.resembles(title, missing)]:
         what += f"; {', '.join(alike)} is not taken for one, because of the brackets: rename it"
-    is_marketing = any(
-        title.startswith(("mktcarrier", "mktunique")) or "marketing" in title for title in there
-    )
-    if is_marketing and not _OPERATING.keys().isdisjoint(missing):
+    if any(map(_is_marketing, there)) and not _OPERATING.keys().isdisjoint(missing):
         boxes = " and ".join(_OPERATING.values())
         what += f"; it has the marketing carrier, which is not the operating airline: tick {boxes}"
     elif reading.kind.is_from_bts:

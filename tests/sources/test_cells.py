@@ -112,6 +112,7 @@ def test_a_number_that_is_none_is_empty() -> None:
         ("DEST_STATE_NM", "NEW\u00a0YORK", "New York"),
         ("DEST_CITY_NAME", "Tampa,\u00a0 FL", "Tampa, FL"),
         ("DEST_CITY_NAME", "100 Mile House, BC", "100 Mile House, BC"),
+        ("DEST_CITY_NAME", "S\u00c3O PAULO", "S\u00c3O PAULO"),
     ],
 )
 def test_a_cell_is_read_as_it_is_meant(field: str, value: object, meaning: Value) -> None:
@@ -134,7 +135,9 @@ def test_a_cell_is_read_as_it_is_meant(field: str, value: object, meaning: Value
         ("ARR_DELAY", "9999.0"),
         ("ARR_DELAY", 9999),
         ("DEST_CITY_NAME", "San Ju\ufffdn, PR"),
+        ("DEST_CITY_NAME", "San Ju\u00c3\u00a1n, PR"),
         ("DEST_CITY_NAME", 'Tampa, FL"'),
+        ("DEST_STATE_NM", "Tampa, FL"),
         ("DEST_CITY_NAME", "Tampa,&nbsp;FL"),
         ("DEST_STATE_NM", "FL|"),
         ("DEST_STATE_NM", "12"),  # of another column

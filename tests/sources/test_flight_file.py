@@ -329,8 +329,8 @@ NIGHT = ("1:05", "2:59", "3:10", "4:00", "10:30", "12:45")
 @each_of(
     ("times", "delays", "reason"),
     [
-        (("5", "20", "8.0", "17", "24", "NA"), (1, 2), "has times such as .*, which may be hours"),
-        (NIGHT, (1, 2), "has times such as '1.*, which may lack AM or PM"),
+        (("5", "20", "8.0", "17", "24", "NA"), (1, 2), "such as '8.0', which may be hours; write"),
+        (NIGHT, (1, 2), "has times such as '4:00', which may lack AM or PM"),
         (("03:10:00", "1:05", "11:30", "12:01", "9:15"), (1, 2), "which may lack AM or PM"),
         (("811",), (60, -120, 480, "", 540, 0, "-600.00"), "has delays such as .*, which may be s"),
     ],

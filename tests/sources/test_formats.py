@@ -188,7 +188,13 @@ def test_a_table_without_flights_among_others_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "said"), [(b"", "is empty"), (TABLE.partition(b"\n")[0], "has a header and no rows")]
+    ("other", "said"),
+    [
+        (b"", "is empty"),
+        (TABLE.partition(b"\n")[0], "has a header and no rows"),
+        (b'{"title": "Flights"}', "is JSON without a list of flights"),
+        (b"%PDF-1.7\n", "is a PDF document and no table"),
+    ],
 )
 def test_a_table_without_rows_among_others_may_be_left_out(
     tmp_path: Path, other: bytes, said: str
@@ -332,6 +338,20 @@ def test_durations_are_clocks_and_no_numbers_of_minutes(
     ]
     content = columnar_file(arrow, "parquet", arrow.table(columns | {"AIR_TIME": clock}))
     with pytest.raises(BadRow, match="AIR_TIME '0:24:00': must be a whole number"):
+        flights_of(open_source(written(tmp_path, content)))
+
+
+@pytest.mark.parametrize("size", [-1, 12])
+def test_bytes_that_are_no_text_are_named_where_they_are_used(
+    tmp_path: Path, arrow: Any, size: int
+) -> None:
+    """DuckDB writes intervals as twelve bytes."""
+    columns = {name: arrow.array([value]) for name, value in FLOWN.items()}
+    blob = arrow.array([b"\xff" * 12], arrow.binary(size))
+    content = columnar_file(arrow, "parquet", arrow.table(columns | {"BLOB": blob}))
+    assert len(flights_of(open_source(written(tmp_path, content)))) == 1
+    content = columnar_file(arrow, "parquet", arrow.table(columns | {"DEP_DELAY": blob}))
+    with pytest.raises(BadRow, match=r"row 1: DEP_DELAY '\\udcff.*: must be a whole number"):
         flights_of(open_source(written(tmp_path, content)))
 
 

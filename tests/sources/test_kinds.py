@@ -268,6 +268,24 @@ NOT_FLIGHTS = [
         "has the marketing carrier, which is not the operating airline",
     ),
     (
+        (
+            "flight_date,marketing_airline,operating_airline,flight_number,origin,dest,dep_time,"
+            "dep_delay,arr_time,arr_delay,cancelled"
+        ),
+        (
+            "lacks the columns OP_CARRIER_FL_NUM, which are not guessed; it has flight_date, "
+            "operating_airline, origin, dest, dep_time, dep_delay, arr_time, arr_delay, cancelled; "
+            "it has the marketing carrier, which is not the operating airline: tick"
+        ),
+    ),
+    (
+        (
+            "FL_DATE,MKT_CARRIER,CARRIER,OP_CARRIER_FL_NUM,ORIGIN,DEST,DEP_TIME,DEP_DELAY,ARR_TIME,"
+            "ARR_DELAY,CANCELLED"
+        ),
+        "lacks the columns OP_CARRIER_AIRLINE_ID, which are not guessed",
+    ),
+    (
         "Month,DepTime",
         (
             "lacks the columns FL_DATE, OP_CARRIER_AIRLINE_ID, OP_CARRIER_FL_NUM, "
