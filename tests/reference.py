@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
 
 import apsw
 import click
+from werkzeug.http import HTTP_STATUS_CODES
 
 from backend.api import SERVICE, create_app
 from backend.api.routes import Row
@@ -90,7 +90,7 @@ def errors() -> Iterator[str]:
     """Lines of the table of statuses with which problems are answered."""
     yield from ("| Status | What it means |", "|---|---|")
     for status, answer in PROBLEMS.items():
-        yield f"| {status} {HTTPStatus(status).phrase} | {answer.meaning} |"
+        yield f"| {status} {HTTP_STATUS_CODES[status]} | {answer.meaning} |"
 
 
 def kinds() -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.http import HTTP_STATUS_CODES
 
 from backend.api.conditions import NO_STORE
 from backend.api.observing import REQUEST_ID
@@ -66,7 +67,7 @@ class InvalidFlights(InvalidFlight):
 
 def problem_body(status: int, detail: str, **more: object) -> bytes:
     """Return a problem in JSON. more: further members, such as field and value."""
-    title = HTTPStatus(status).phrase
+    title = HTTP_STATUS_CODES[status]  # of Werkzeug, as Python's depend on its version
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
     return msgspec.json.encode(body)
 

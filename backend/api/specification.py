@@ -7,11 +7,11 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from flask import Response
+from werkzeug.http import HTTP_STATUS_CODES
 
 from backend.api.conditions import tag_of_content
 from backend.api.encodings import compressed
@@ -185,4 +185,4 @@ def _content(bodies: Mapping[str, Media]) -> Schema:
 
 def _name(status: int) -> str:
     """Return the name of the component that describes answers with this status: `NotFound`."""
-    return HTTPStatus(status).name.title().replace("_", "")
+    return HTTP_STATUS_CODES[status].title().replace(" ", "")

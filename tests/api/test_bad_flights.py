@@ -183,7 +183,6 @@ NO_JSON = {
     "gzip": b"\x1f\x8b\x08\x00\x00\x00\x00\x00",
     "60,000 brackets": b"[" * 60_000,
     "30,000 brackets that close": b"[" * 30_000 + b"]" * 30_000,
-    "5,000 objects in a field": b'{"YEAR":' + b'{"a":' * 5000 + b"1" + b"}" * 5001,
 }
 
 
@@ -210,7 +209,7 @@ def test_a_body_that_is_not_utf_8(client: FlaskClient, body: bytes) -> None:
 
 def test_no_depth_of_nesting_is_an_internal_error(client: FlaskClient) -> None:
     bodies = ["[{}]".format, '{{"YEAR":{}}}'.format, '{{"nonsense":{}}}'.format]
-    for depth in range(880, 1010):
+    for depth in (*range(880, 1010), 5_000, 12_000):  # Python 3.13 takes some thousands
         nested = "[" * depth + "]" * depth
         for body in bodies:
             response = send(client, body(nested).encode())

@@ -7,13 +7,13 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from http import HTTPStatus
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.test import TestResponse
 
 from backend import api
@@ -210,7 +210,7 @@ def problem(response: TestResponse, status: int, **members: Any) -> Json:
     assert response.headers["Content-Type"] == "application/problem+json"
     body: Json = response.get_json(force=True)
     assert body["type"] == "about:blank"
-    assert body["title"] == HTTPStatus(status).phrase
+    assert body["title"] == HTTP_STATUS_CODES[status]
     assert body["status"] == status
     assert isinstance(body["detail"], str)
     assert body["detail"].strip()
