@@ -101,7 +101,7 @@ def beside(row: tuple[object, object, object]) -> object:
     known = readings(day).get(YEAR_FIRST)
     if known is None or _agrees(known, (*row, None)):
         return day
-    return Unusable(day, "disagrees with the columns of month and day of the month")
+    return Unusable(day, "disagrees with the columns of month and day; leave these out")
 
 
 def doubt(value: object, option: str = "--dates ") -> str:

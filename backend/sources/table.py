@@ -145,7 +145,8 @@ def _cells(file: PackedFile, line: str, separators: str) -> tuple[str, list[str]
         if len(row) > len(cells):
             best, cells = separator, row
     if not cells:
-        raise file.problem(f"has a first line that {problem}; save it as CSV with commas")
+        remedy = "save it as CSV with commas, and all titles in one line"
+        raise file.problem(f"has a first line that {problem}; {remedy}")
     return best, cells
 
 
@@ -268,7 +269,7 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
             cut.append(row)
             good.append(number)
         elif row:  # else it is blank, or a fault already
-            remedy = "delete the line if it is no flight, or download the file again if it is cut"
+            remedy = "delete the line if it is no flight, write it as the header, or download again"
             if len(row) > width:
                 remedy = f"write a cell that has {header.separator!r} in it in double quotes"
             reason = f"has {counted(len(row), 'cell')}, but the header has {width}; {remedy}"

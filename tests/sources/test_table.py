@@ -203,7 +203,7 @@ def test_what_is_not_utf8_is_named_where_it_is_used(tmp_path: Path, field: str, 
 
 
 def test_a_header_that_is_no_csv_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="has a first line that is not CSV"):
+    with pytest.raises(InvalidInput, match=r"is not CSV .* all titles in one line"):
         read(tmp_path, '"YEAR,DAY_OF_WEEK\n')
 
 
@@ -211,7 +211,7 @@ def test_a_header_that_is_no_csv_is_refused(tmp_path: Path) -> None:
 def test_a_line_with_few_cells_may_be_no_flight(tmp_path: Path, footer: str) -> None:
     good, (problem,) = bad_rows(written(tmp_path, f"{TABLE}{footer}\n"))
     assert good == 3
-    said = "has .* but the header has 19; delete the line if it is no flight, or .*|is not CSV"
+    said = "has .* but the header has 19; delete the line if it is no flight, write .*|is not CSV"
     assert re.search(said, problem)
 
 
