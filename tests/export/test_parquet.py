@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from backend.base import files
-from backend.base.errors import WriteFailed
+from backend.base.errors import DamagedBlock, WriteFailed
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight
 from backend.chain.placeholder import VOID
@@ -184,6 +184,28 @@ def test_a_folder_with_other_files_is_refused(chain: Path, folder: Path, name: s
             export(chain, folder, silent)
 
 
+def test_without_a_chain_nothing_is_exported(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ExportRefused, match="nothing holds no chain"):
+        export(tmp_path / "nothing", folder, silent)
+    assert not folder.exists()
+
+
+def test_a_block_that_does_not_follow_the_one_below_is_not_exported(
+    made: Path, folder: Path, tmp_path: Path
+) -> None:
+    for name, flights in (("ours", generated(1)), ("other", generated(2)[1:])):
+        shutil.copytree(made, tmp_path / name, symlinks=True)
+        seal(settings_for(tmp_path / name, block_file_bytes=1), [flights, generated(3)[2:]])
+    ours, other = (tmp_path / name / "blocks" for name in ("ours", "other"))
+    for path in (ours / "heights.dat", other / "heights.dat"):
+        assert len(path.read_bytes()) == 6 * 64
+    entries = (ours / "heights.dat").read_bytes()[:-64] + (other / "heights.dat").read_bytes()[-64:]
+    (ours / "heights.dat").write_bytes(entries)
+    shutil.copy(other / "blocks-0000000005.dat", ours)
+    with pytest.raises(DamagedBlock, match=r"block 5 is damaged: it names .* below it, not"):
+        export(tmp_path / "ours", folder, silent)
+
+
 def test_the_export_of_another_chain_is_refused(chain: Path, folder: Path, tmp_path: Path) -> None:
     export(chain, folder, silent)
     other = tmp_path / "other"
@@ -279,11 +301,32 @@ def _rewrite(folder: Path, change: Callable[[Any], Any]) -> None:
     path = max(data(folder), key=lambda path: path.stat().st_size)
     table = pq.read_table(path, partitioning=None)
     pq.write_table(change(table), path)
+
+    def name_changed(manifest: dict[str, Any]) -> None:
+        for file in manifest["runs"][0]["files"]:
+            if folder / file["path"] == path:
+                file["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+
+    _edit(folder, name_changed)
+
+
+def _edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change what the manifest says."""
     manifest = json.loads((folder / "manifest.json").read_text())
-    for file in manifest["runs"][0]["files"]:
-        if folder / file["path"] == path:
-            file["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    change(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def _last_file(manifest: dict[str, Any]) -> dict[str, Any]:
+    file: dict[str, Any] = manifest["runs"][0]["files"][-1]
+    return file
+
+
+def _forget_file(folder: Path) -> None:
+    def forget(manifest: dict[str, Any]) -> None:
+        (folder / manifest["runs"][0]["files"].pop()["path"]).unlink()
+
+    _edit(folder, forget)
 
 
 def _flip(folder: Path) -> None:
@@ -308,8 +351,24 @@ def _flip(folder: Path) -> None:
             "is not in manifest.json",
         ),
         (lambda folder: (folder / "manifest.json").write_text("{}"), "is damaged"),
+        (lambda folder: _edit(folder, lambda known: known.update(format=2)), "not of format 1"),
+        (
+            lambda folder: _edit(folder, lambda known: _last_file(known).update(path="../a")),
+            "not of format 1",
+        ),
+        (_forget_file, "lacks flights of"),
+        (
+            lambda folder: _edit(
+                folder, lambda known: known["runs"][0]["files"].append(_last_file(known))
+            ),
+            "has flights that blocks up to 3 have not",
+        ),
+        (shutil.rmtree, "holds no export"),
     ],
-    ids=["flipped", "missing", "empty", "short", "swapped", "more", "manifest"],
+    ids=[
+        *("flipped", "missing", "empty", "short", "swapped", "more", "manifest"),
+        *("format", "elsewhere", "forgotten", "twice", "nothing"),
+    ],
 )
 def test_check_finds_what_is_not_as_in_the_chain(
     chain: Path, folder: Path, harm: Callable[[Path], object], words: str

@@ -555,6 +555,18 @@ def test_a_zeroed_table_is_made_again(five_files: Path, size: int) -> None:
     assert_goes_on(five_files, 4)
 
 
+@pytest.mark.parametrize("count", [2, 9])
+def test_the_table_of_another_ledger_is_made_again(
+    five_files: Path, tmp_path_factory: pytest.TempPathFactory, count: int
+) -> None:
+    whole, other = contents(five_files), tmp_path_factory.mktemp("other")
+    make_chain(other, [1] * count, difficulty_bits=1)
+    table_path(five_files).write_bytes(contents(other)[TABLE_NAME])
+    assert recovered(five_files)[1] == [REMADE, added(0, 4)]
+    assert contents(five_files) == whole
+    assert_goes_on(five_files, 4)
+
+
 @pytest.mark.parametrize("zeros", [1, 64, 100])
 @pytest.mark.parametrize("named", [3, 5])
 def test_a_torn_tail_of_the_table_is_cut(five_files: Path, named: int, zeros: int) -> None:
