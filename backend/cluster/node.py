@@ -148,7 +148,8 @@ class Node:
                 look_s = now_s + node_status.EVERY_S
                 self._tell(watcher, application)
             self._patiently("rebuild the index", mender.look)
-            self._patiently("send what was accepted", self._step)
+            if self._outbox is not None:
+                self._patiently("send what was accepted", self._outbox.step)
             if now_s >= trim_s:
                 trim_s = now_s + TRIM_EVERY_S
                 self._patiently(
@@ -170,10 +171,6 @@ class Node:
             node_status.write(self._settings.folder, changed)
         self._announcer.working(INDEXING_S)
         self._notifier.alive()
-
-    def _step(self) -> None:
-        if self._outbox is not None:
-            self._outbox.step()
 
     def _tell(self, watcher: Watcher, application: Application) -> None:
         """Tell all who ask that this node lives, and how its cluster does."""

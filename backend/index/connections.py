@@ -68,14 +68,6 @@ class Opened:
     routes: dict[int, tuple[Place, Place]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """A file that is not trusted, and why."""
-
-    file: File
-    reason: str
-
-
 class Connections:
     """Connections to the index of the chain in `folder`: a pool that grows to as many as are lent.
 
@@ -93,7 +85,7 @@ class Connections:
         self._report = report
         self._idle: list[Opened] = []
         self._looked_at = -_LOOK_AGAIN_S
-        self._refused: _Refusal | None = None
+        self._refused: dict[File, str] = {}  # files that are not trusted, and why
         self._consistent = NO_FILE  # a frozen file that was checked
         self.file = NO_FILE  # the one in use
 
@@ -156,9 +148,9 @@ class Connections:
         with _looking():
             self.file, damage = _file(path), damage_mark.damage_of(path)
         if damage is not None:
-            self._refused = _Refusal(self.file, damage)
-        if self._refused is not None and self._refused.file == self.file:
-            raise _refusal(self._refused.reason)
+            self._refused[self.file] = damage
+        if self.file in self._refused:
+            raise _refusal(self._refused[self.file])
 
     def _in_use(self) -> Path:
         """Return the file that the link names."""
@@ -232,7 +224,7 @@ class Connections:
         if isinstance(error, apsw.Error) and not is_wrong(error):
             return TryLater(f"the index cannot be read ({error})", RETRY_AFTER_S)
         reason = str(error) if isinstance(error, apsw.Error) else f"its rows lead to {error!r}"
-        self._refused = _Refusal(file, reason)
+        self._refused[file] = reason
         is_marked = damage_mark.mark(path, reason)
         words = " is wrong" if is_marked else " is wrong, and cannot be marked as such"
         self._report(f"the index {path}{'' if reason == OUTDATED else words}: {reason}")

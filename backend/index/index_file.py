@@ -90,19 +90,16 @@ def open_to_read(path: Path) -> apsw.Connection:
 
     Raises apsw.Error, for instance if there is no file.
     """
-    connection = _frozen_or_shared(path)
+    if is_frozen(path):
+        connection = checked_sqlite.connect_frozen(path)
+    else:
+        uri = path.absolute().as_uri() + "?mode=ro"
+        connection = checked_sqlite.connect(uri, apsw.SQLITE_OPEN_READONLY)
     with closed_on_error(connection):
         connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
         connection.execute("PRAGMA query_only = 1")
         require_checksums(connection)
     return connection
-
-
-def _frozen_or_shared(path: Path) -> apsw.Connection:
-    if is_frozen(path):
-        return checked_sqlite.connect_frozen(path)
-    uri = path.absolute().as_uri() + "?mode=ro"
-    return checked_sqlite.connect(uri, apsw.SQLITE_OPEN_READONLY)
 
 
 def is_frozen(path: Path) -> bool:

@@ -129,7 +129,7 @@ class IndexWriter:
             position = self.position()
             self._connection.set_busy_timeout(0)  # readers are not waited for
             is_gone = not self._path.exists()  # another process rebuilt the index
-            if is_gone or self._is_whole() or self._settle():
+            if is_gone or self._is_whole() or self._settle(position):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         finally:
@@ -148,15 +148,12 @@ class IndexWriter:
         """Return whether the file has everything already, and a note that says so."""
         return not frames_in_log(self._connection) and is_settled(self._connection, self._path)
 
-    def _settle(self) -> bool:
+    def _settle(self, position: Position | None) -> bool:
         """Bring the log into the file and leave notes, as `checkpoint_note` says.
 
-        Whether all could be brought there: what readers still use cannot.
+        Whether all could be brought there: what readers still use cannot. position: where the index
+        stands, by the connection that wrote it.
         """
-        return self._settle_at(self.position())
-
-    def _settle_at(self, position: Position | None) -> bool:
-        """Settle. position: where the index stands, by the connection that wrote it."""
         flags = apsw.SQLITE_OPEN_READWRITE  # a file that was removed is not made again
         with closing(checked_sqlite.connect(self._path.as_uri(), flags)) as connection:
             self._be_synchronous(connection)
@@ -183,7 +180,7 @@ class IndexWriter:
         with ThreadPoolExecutor(1, "settling") as helper:
             # Starts the thread now: after Ctrl-C while it starts nobody would wait for its work.
             helper.submit(int).result()
-            settled = helper.submit(self._settle_at, position)
+            settled = helper.submit(self._settle, position)
             yield
         settled.result()
 

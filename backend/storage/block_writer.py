@@ -124,13 +124,6 @@ class BlockWriter:
         self._forget()
         self._lock.release()
 
-    def __enter__(self) -> "BlockWriter":
-        self.acquire(wait=True)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.release()
-
     def append(self, block: Block, compressed_body: bytes | None = None) -> None:
         """Write the next block; nobody sees it before `commit`.
 

@@ -348,9 +348,8 @@ class CachedBlocks:
             frames = self._store.frames(first, count)
         except Damage:  # of a neighbour, perhaps; block `height` alone will tell
             frames = []
-        if (
-            not first <= height < first + len(frames)
-        ):  # or large blocks, and the run ended before it came here
+        # Large blocks may end a run before it has come here.
+        if not first <= height < first + len(frames):
             first, frames = height, [self._store.frame(height)]
         return first, frames
 

@@ -102,14 +102,6 @@ class _Rest:
         return not is_alone or _valid_after(self.path, self.bad.offset + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class _BadTip:
-    """The newest block that the table names: where it should be, and what is wrong with it."""
-
-    place: Place
-    problem: str
-
-
 def recover(folder: Path, pending: Pending) -> Recovered:
     """Make the table and the block files under `folder` agree, or say what is damaged.
 
@@ -218,8 +210,8 @@ def _frame_at(blocks: Path, place: Place) -> _Found | _Bad:
     return next(_walk(path, place.file, place.offset), nothing)
 
 
-def _without_bad_tip(blocks: Path, places: list[Place]) -> _BadTip | None:
-    """Take the tip off `places` if it is bad.
+def _without_bad_tip(blocks: Path, places: list[Place]) -> tuple[Place, str] | None:
+    """Take the tip off `places` if it is bad. Returns where it should be, and what is wrong then.
 
     Raises DamagedBlock if the block below is bad, too, or an earlier file is not there in full.
     """
@@ -233,7 +225,7 @@ def _without_bad_tip(blocks: Path, places: list[Place]) -> _BadTip | None:
     if places and _is_wrong_about_the_tip(blocks, places):
         problem = "another block is in its place; it is below the tip"
         raise _damaged(len(places) - 1, problem)
-    return _BadTip(tip, newest.problem)
+    return tip, newest.problem
 
 
 def _require_earlier_files(blocks: Path, places: list[Place]) -> None:
@@ -251,10 +243,10 @@ def _require_earlier_files(blocks: Path, places: list[Place]) -> None:
 
 
 def _left_out(
-    blocks: Path, bad_tip: _BadTip, height: int, rest: _Rest | None, pending: Pending
+    blocks: Path, bad_tip: tuple[Place, str], height: int, rest: _Rest | None, pending: Pending
 ) -> str:
     """Words about a tip that is torn and left out. Raises DamagedBlock if it is anything else."""
-    place, problem = bad_tip.place, bad_tip.problem
+    place, problem = bad_tip
     if not 0 <= _size(_path(blocks, place.file)) < place.end:
         raise _damaged(height, f"{problem}; it was on the disk when the table of heights named it")
     if rest is not None and rest.has_valid_blocks():

@@ -276,16 +276,12 @@ class _Question(NamedTuple):
         self, origin: Place | None, destination: Place | None, carrier: Carrier | None
     ) -> dict[str, str]:
         """Return what labels and paths say of places, a carrier and the rest of the reading."""
-        reading, day, place = (
-            self.reading,
-            self.covered and self.covered.first,
-            origin or destination,
-        )
+        reading, place = self.reading, origin or destination
+        day = self.covered and self.covered.first
         sort, _, order = _order(reading)
-        ends = [
-            f" {word} {end.label}" for word, end in (("from", origin), ("to", destination)) if end
-        ]
-        number, where, name = reading.number or 0, "".join(ends), carrier and carrier.called
+        ends = (("from", origin), ("to", destination))
+        where = "".join(f" {word} {end.label}" for word, end in ends if end)
+        number, name = reading.number or 0, carrier and carrier.called
         return {
             "where": where,
             "route": where.removeprefix(" from "),

@@ -5,6 +5,7 @@ append; a node that is opened again is given what it lacks, as CometBFT does.
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,13 @@ def quiet(line: str) -> None:
     """A report that nobody reads."""
 
 
+def make_base(folder: Path, begins_ms: int = T0) -> None:
+    """Make the chain that a cluster begins with: genesis, of the time `begins_ms`."""
+    base = Settings(dir=str(folder / BASE))
+    with closing(BlockWriter(base, lambda: begins_ms, quiet, NOTHING_PENDING)) as writer:
+        writer.acquire(wait=False)
+
+
 def make(
     folder: Path,
     count: int = 4,
@@ -37,8 +45,7 @@ def make(
     begins_ms: int = T0,
 ) -> None:
     """Make a cluster whose chain has nothing but genesis, of the time `begins_ms`."""
-    with BlockWriter(Settings(dir=str(folder / BASE)), lambda: begins_ms, quiet, NOTHING_PENDING):
-        pass
+    make_base(folder, begins_ms)
     hosts = [Host(f"node{i}", "127.0.0.1", 26600 + i, 8000 + i) for i in range(count)]
     make_cluster(folder, hosts, interval_s, empty=empty)
 

@@ -8,20 +8,17 @@ import pytest
 import requests
 from flask.testing import FlaskClient
 
-from backend.base.settings import Settings as BackendSettings
 from backend.chain.flight import as_mapping
-from backend.cluster.configuration import BASE
 from backend.cluster.local import LocalCluster, hosts_on_loopback
-from backend.storage.block_writer import BlockWriter
 from flightchain_client import Client, Mode
 from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.processes import Service, until
+from tests.cluster.engine import make_base
 from tests.cluster.processes import SETTINGS, need_engine
 from tests.cluster.requests import post
 from tests.flights import csv_of, flight, flights
 from tests.frontend.writing import Visitor
-from tests.storage.chains import NOTHING_PENDING
 
 pytestmark = pytest.mark.slow
 
@@ -31,10 +28,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """A cluster of one node, which is ready."""
     need_engine()
     folder = tmp_path_factory.mktemp("c")
-    with BlockWriter(
-        BackendSettings(dir=str(folder / BASE)), lambda: 1_700_000_000_000, print, NOTHING_PENDING
-    ):
-        pass
+    make_base(folder)
     cluster = LocalCluster(folder, SETTINGS)
     cluster.make(hosts_on_loopback(1, 0, 0), 4.0, empty=False)
     try:

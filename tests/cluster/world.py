@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from backend.base.http_requests import NoAnswer
-from backend.base.settings import Settings
 from backend.chain.flight import as_mapping
-from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
+from backend.cluster.configuration import CHAIN, ENGINE, Host
 from backend.cluster.local import LocalCluster, hosts_on_loopback
 from backend.cluster.membership import membership_in
-from backend.storage.block_writer import BlockWriter
+from tests.cluster.engine import make_base
 from tests.cluster.networks import Networks, networks
 from tests.cluster.processes import SETTINGS
 from tests.cluster.requests import post
 from tests.flights import flight, on_disk
-from tests.storage.chains import NOTHING_PENDING
 
 WITHIN_S = 90.0
 INTERVAL_S = 1.0
@@ -134,10 +132,7 @@ def cluster_in(folder: Path, nodes: int = 4, disk: Path | None = None) -> Iterat
 
     disk: where the last node is, if not with the others.
     """
-    with BlockWriter(
-        Settings(dir=str(folder / BASE)), lambda: 1_700_000_000_000, print, NOTHING_PENDING
-    ):
-        pass
+    make_base(folder)
     hosts = hosts_on_loopback(nodes, 0, 0)
     with networks(folder, hosts) as between:
         settings = SETTINGS if between is None else {**SETTINGS, **between.environment}
