@@ -20,7 +20,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 from backend.api import SERVICE, create_app
 from backend.api.routes import Row
 from backend.api.specification import PROBLEMS, path_of
-from backend.base.settings import Settings, table
+from backend.base.settings import Settings
 from backend.cli.commands import main as command_line
 from backend.index.views import VIEWS, statements
 from backend.sources.kinds import KINDS as KINDS_OF_FILES
@@ -28,6 +28,7 @@ from backend.sources.kinds import Reading
 from backend.verify.folder_files import KINDS
 from loadtests.bench import growth_curves
 from loadtests.bench.measurements import markdown, read
+from tests.settings_table import table
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.base.settings import Settings, from_environment, table
+from backend.base.settings import Settings, from_environment
 from backend.base.version import commit
 from backend.cli.commands import main
 from backend.cluster.engine import VERSION
@@ -25,6 +25,7 @@ from tests import test_scripts
 from tests.api.processes import ROOT, environment, free_port, ran, serving, until
 from tests.cluster.engine import make as make_cluster_in
 from tests.flights import transactions_in
+from tests.settings_table import table
 
 pytestmark = pytest.mark.slow
 

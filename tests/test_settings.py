@@ -6,10 +6,11 @@ import pytest
 from gunicorn.config import Config
 
 from backend.base.errors import InvalidSetting
-from backend.base.settings import Settings, from_environment, table, variable
+from backend.base.settings import Settings, from_environment, variable
 from backend.service.web_server import gunicorn_options
 from backend.serving import gunicorn_app
 from tests.cases import each_of
+from tests.settings_table import table
 
 SETTINGS = {setting.name: setting for setting in fields(Settings)}
 CHECKED = {  # texts with a rule: a good one, a bad one, and why that is refused

@@ -5,7 +5,7 @@ docs/reference/settings.md shows the same table; a test compares the two.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 
 from backend.base.errors import InvalidSetting
@@ -254,16 +254,3 @@ def _parsed(name: str, setting: "Field[object]", text: str) -> object:
     if not low <= number <= high:
         raise InvalidSetting(name, text, f"must be between {low} and {high}")
     return number
-
-
-def table() -> list[tuple[str, str, str, str]]:
-    """Return the table of settings for documents, in rows of variable, default, unit and reason."""
-    return [
-        (variable(f.name), _shown_default(f), f.metadata["unit"], f.metadata["reason"])
-        for f in fields(Settings)
-    ]
-
-
-def _shown_default(setting: "Field[object]") -> str:
-    default = "" if setting.default is MISSING else str(setting.default)
-    return default.removeprefix(f"{PROJECT}/")

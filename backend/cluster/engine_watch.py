@@ -50,7 +50,6 @@ class Watcher:
         self._membership = membership
         self._own = identity.index
         self._clock_ms = clock_ms
-        self.last: ClusterStatus | None = None  # the newest status
         self._seen: tuple[object, ...] = ()  # where the engine was last
         self._since_s = 0.0  # since when it has been there and should have moved, monotonic
         self._patience_s = STANDS_STILL_S
@@ -61,10 +60,6 @@ class Watcher:
 
         Raises EngineStandsStill if the engine must be started again.
         """
-        self.last = self._look(application, waits_s, now_s)
-        return self.last
-
-    def _look(self, application: Application, waits_s: float, now_s: float) -> ClusterStatus:
         members, own = self._membership.members, self._own
         name = "" if own is None else members[own].name
         height, total = application.engine_height, self._membership.power

@@ -67,6 +67,7 @@ class Node:
         self._outbox: Outbox | None = None
         self._failures: list[Exception] = []
         self._is_stopping = False
+        self._status: node_status.ClusterStatus | None = None  # the newest that was written
         self._pause = threading.Event()  # never set
         self._reported: dict[str, str] = {}  # what fails, and the error that was reported last
         self._mined_below_tip = 0  # own flights in blocks below the newest one
@@ -159,15 +160,15 @@ class Node:
 
     def _rebuild_index(self, watcher: Watcher, application: Application) -> None:
         with application.paused():
-            self._end.follower.follow(partial(self._tell_of_index, watcher))
+            self._end.follower.follow(self._tell_of_index)
         watcher.forget()
 
-    def _tell_of_index(self, watcher: Watcher, done: int, to_do: int) -> None:
+    def _tell_of_index(self, done: int, to_do: int) -> None:
         """Tell all who ask that this node lives, but accepts nothing while it reads its chain."""
         message = f"this node rebuilds its index: {done:,} of {to_do:,} blocks are read"
-        if watcher.last is not None:
+        if self._status is not None:
             now_s = time.monotonic()
-            changed = msgspec.structs.replace(watcher.last, refusal=message, written_s=now_s)
+            changed = msgspec.structs.replace(self._status, refusal=message, written_s=now_s)
             node_status.write(self._settings.folder, changed)
         self._announcer.working(INDEXING_S)
         self._notifier.alive()
@@ -179,6 +180,7 @@ class Node:
         if refusal := put_back.refusal(self._settings.folder):
             status = msgspec.structs.replace(status, refusal=refusal)
         node_status.write(self._settings.folder, status)
+        self._status = status
         due_s = time.monotonic() if self._outbox is None else self._outbox.due_s
         self._announcer.next_round(max(0.0, due_s - time.monotonic()))
         self._notifier.alive()

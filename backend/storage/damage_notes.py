@@ -10,7 +10,6 @@ cut is met again.
 
 import threading
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -92,9 +91,3 @@ def reasons(notes: DamageNotes, named: Collection[int]) -> list[str]:
     if more := len(errors) - len(shown):
         shown.append(f"{counted(more, 'more block is', 'more blocks are')} damaged")
     return [f"{reason}; run `python -m backend verify`" for reason in shown]
-
-
-def remove(folder: Path) -> None:
-    """Remove all notes about the chain in `folder`, if that can be done."""
-    with suppress(WriteFailed):
-        files.remove(folder / NAME)

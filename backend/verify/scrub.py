@@ -41,7 +41,8 @@ from backend.storage.damage_notes import DamageNotes
 from backend.storage.tokens import FILE_NAME as TOKENS_NAME
 from backend.verify.audit import accepted_words, wrong_part
 from backend.verify.chain_check import Checked, Stretch, checked, nothing, stretch_at
-from backend.verify.scrub_state import BLOCK, Problem, ScrubState, read, remove, write
+from backend.verify.scrub_state import BLOCK, Problem, ScrubState, read, write
+from backend.verify.scrub_state import NAME as STATE_NAME
 
 SHARE = 0.03  # how much of one core the scrub may use
 LEAST_WORK_S = 0.01  # how long it works at least between two pauses
@@ -373,9 +374,9 @@ class _KeptOpen:
 def scrubbing(settings: Settings, report: Report) -> Iterator[None]:
     """Scrub in a thread of its own; if `scrub_hours` is 0, forget what an earlier scrub found."""
     if not settings.scrub_hours:
-        damage_notes.remove(settings.folder)
         try:
-            remove(settings.folder)
+            for name in (damage_notes.NAME, STATE_NAME):
+                files.remove(settings.folder / name)
         except WriteFailed as error:
             report(str(error))
         yield

@@ -74,11 +74,6 @@ def write(folder: Path, state: ScrubState) -> None:
     files.replace_unsynced(folder / NAME, msgspec.json.encode(state))
 
 
-def remove(folder: Path) -> None:
-    """Remove the state. Raises WriteFailed."""
-    files.remove(folder / NAME)
-
-
 def damaged_blocks(state: ScrubState) -> list[int]:
     """Return the heights of the blocks in which the scrub found something wrong."""
     return [problem.number for problem in state.problems if problem.kind == BLOCK]

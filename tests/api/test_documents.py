@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import requests
 
-from backend.base.settings import table
 from backend.cli.commands import main as command_line
 from loadtests.bench.benchmark import ROWS
 from loadtests.bench.measurements import read
@@ -21,6 +20,7 @@ from tests import reference
 from tests.api.processes import ROOT, Service, environment, free_port, ran, serving
 from tests.api.worlds import copy_chain
 from tests.cases import each_of
+from tests.settings_table import table
 
 PAGES = [
     *sorted(ROOT.glob("*.md")),

@@ -6,7 +6,6 @@ import pytest
 
 from backend.base import files
 from backend.base.errors import DamagedBlock, WriteFailed
-from backend.storage import damage_notes
 from backend.storage.damage_notes import MOST_NOTES, NAME, DamageNotes, reasons
 
 
@@ -32,8 +31,6 @@ def test_whoever_takes_the_notes_leaves_none(tmp_path: Path) -> None:
     assert notes.take() == {}
     notes.met(DamagedBlock(3, "torn"))  # it still is
     assert notes.known() == {3: "torn"}
-    damage_notes.remove(tmp_path)
-    assert notes.known() == {}
 
 
 def test_where_nothing_can_be_written_the_process_keeps_them_itself(
