@@ -36,7 +36,6 @@ DAY_MINUTES = 1440
 
 _LEG = [("carrier", "i4"), ("number", "i4"), ("origin", "i4"), ("destination", "i4")]
 _LEG += [("departure", "i4"), ("minutes", "i4")]
-_CLOCK = pa.array([f"{minute // 60:02}{minute % 60:02}" for minute in range(DAY_MINUTES)])
 Numbers = Any  # a numpy array; its element type and shape are those of the line that makes it
 
 
@@ -157,4 +156,6 @@ def _times(random: Generator, rows: Numbers, storm: Numbers) -> dict[str, Any]:
 
 
 def _clock(minutes: Numbers, missing: Numbers) -> Any:
-    return _CLOCK.take(pa.array(minutes % DAY_MINUTES, mask=missing))
+    # Not made on import: to make its first array, pyarrow imports pandas if it is there.
+    clock = pa.array([f"{minute // 60:02}{minute % 60:02}" for minute in range(DAY_MINUTES)])
+    return clock.take(pa.array(minutes % DAY_MINUTES, mask=missing))
