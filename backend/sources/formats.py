@@ -7,15 +7,14 @@ a table that makes no sense. The parsers are `table`, `json_records` and `column
 import re
 import tomllib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
 from backend.sources.columnar import COLUMNAR, WITH_DUCKDB, read_columnar
 from backend.sources.json_records import read_json
-from backend.sources.kinds import NO_TEXT
-from backend.sources.packed import WORKBOOK, PackedFile
+from backend.sources.packed import PackedFile
 from backend.sources.records import Records, from_utf16
 from backend.sources.table import read_table
 
@@ -24,13 +23,9 @@ _NOT_POSTED = (
     f"FILE on the ledger's machine, or make a CSV file of it{WITH_DUCKDB}"
 )
 _ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["refused"]
-_NO_TEXT = r"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|[^\n]{,4000}\0"
-_REFUSED: Sequence[tuple[str, str]] = (
-    *((row["start"], row["reason"]) for row in _ROWS),
-    *((r"\xd0\xcf\x11\xe0", WORKBOOK), (_NO_TEXT, NO_TEXT)),
-)
+_FLAGS = re.DOTALL | re.IGNORECASE
+_REFUSED = [(re.compile(row["start"].encode(), _FLAGS), row["reason"]) for row in _ROWS]
 _is_json = re.compile(rb"\{|\[(?!\s*\w+])").match  # [YEAR],[MONTH] is a header of SQL Server
-_PATTERNS = [(re.compile(text.encode(), re.DOTALL | re.IGNORECASE), why) for text, why in _REFUSED]
 
 
 @contextmanager
@@ -54,7 +49,7 @@ def opened_records(file: PackedFile) -> Iterator[Records]:
             start = next(as_utf8, b"")
             all_blocks = chain([start], as_utf8)
         bare = start.removeprefix(BOM_UTF8)
-        if reason := next((why for pattern, why in _PATTERNS if pattern.match(bare)), ""):
+        if reason := next((why for pattern, why in _REFUSED if pattern.match(bare)), ""):
             raise file.problem(f"{reason}{file.or_leave_out}")
         if file.is_strict or _is_json(bare.lstrip()):
             yield read_json(file, bare.lstrip(), all_blocks)

@@ -21,7 +21,6 @@ MONTH, DAY, CARRIER = "MONTH", "DAY", "CARRIER"  # what is not stored, but deriv
 ORIGIN_STATE, DEST_STATE = "ORIGIN_STATE", "DEST_STATE"
 MOST_CHARACTERS = 60  # of a title that are shown
 MOST_NOT_USED = 1000  # titles that are kept for people; objects may have any number of names
-NO_TEXT = "is neither text nor a format that is read here; make a CSV file (UTF-8) of it"
 BTS_TABLE = "Reporting Carrier On-Time Performance"
 MAY_BE_EMPTY = ("ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "AIR_TIME")
 DERIVED: Mapping[str, Sequence[tuple[str, ...]]] = {
@@ -240,7 +239,7 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
         titles = ", ".join(reading.titles)
         strange = titles.count(r"\udc")  # characters that are not UTF-8, of six letters each
         if 4 * strange >= len(titles) - 5 * strange:
-            return NO_TEXT
+            return "is neither text nor a format that is read here; make a CSV file (UTF-8) of it"
         remedy = "delete what is above its titles, "
         if numbers:
             remedy = "write the titles of its columns above it"
