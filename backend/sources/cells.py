@@ -36,7 +36,8 @@ _WHOLE = re.compile(r"([+-]?\d+)(\.0*)?", re.ASCII)
 _TELLING = 5  # different delays, which are all full minutes in seconds by chance in no file
 _NO_DELAY = (9999, -9999)  # stand for nothing where a program knows no empty cell
 _LOST = re.compile("[\ufffd\udc80-\udcff]")  # what stands for a character that is not UTF-8
-_NO_NAME = re.compile(rf'{_LOST.pattern}|[";|]|[ÃÂ][^A-Za-z ]|^[\W\d_]*$')
+_WORDS = "|".join(map(re.escape, _EMPTY))
+_NO_NAME = re.compile(rf'{_LOST.pattern}|[";|]|[ÃÂ][^A-Za-z ]|^([\W\d_]*|(?i:{_WORDS}))$')
 STRICT, STORED, LOOSE, DECIMALS, COMMAS = DIALECTS = ("strict", "stored", "loose", ".", ",")
 """How cells are written: as `chain` wants them; as an export of a ledger has them, whose names are
 right as they stand; as people write them, so that in 1.000 a point may stand before thousands or

@@ -14,6 +14,7 @@ from backend.sources.cells import (
     LOOSE,
     PARSERS,
     STATES,
+    STORED,
     dialect_of,
     flag,
     is_zero,
@@ -64,9 +65,14 @@ def test_words_for_empty_count_where_a_field_may_be_empty(word: str) -> None:
             parsed(field, word)
 
 
-def test_what_is_a_name_is_never_empty() -> None:
+def test_words_for_empty_are_no_names_but_where_a_ledger_has_them() -> None:
     assert parsed("ORIGIN", "NAN") == "NAN"
-    assert parsed("ORIGIN_CITY_NAME", "None") == "None"
+    for word in WORDS:
+        for field in ("ORIGIN_CITY_NAME", "DEST_STATE_NM"):
+            with pytest.raises(InvalidFlight, match="is no name of a city or state"):
+                parsed(field, word)
+    assert parsed("ORIGIN_CITY_NAME", "None", STORED) == "None"
+    assert parsed("ORIGIN_CITY_NAME", "Nantucket, MA") == "Nantucket, MA"
 
 
 def test_a_number_that_is_none_is_empty() -> None:
