@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import Literal
 
 import pytest
@@ -49,15 +50,15 @@ class Look:
 
 
 FURTHER_ROWS = "tbody tr:nth-child(n+9)"  # are made as those before them
-LIGHT = Look(1280, "light", WCAG, FURTHER_ROWS)
-DARK = Look(1280, "dark", CONTRAST, FURTHER_ROWS)
+LIGHT, DARK = (Look(1280, scheme, WCAG, FURTHER_ROWS) for scheme in ("light", "dark"))
 NARROW = Look(320, "dark", WCAG)
 LONG = [pytest.mark.long]
 LOOKS: list[tuple[str, Row, tuple[Look, ...], list[pytest.MarkDecorator]]] = [
-    *(("many", row, (LIGHT, DARK), []) for row in FULLEST),
+    # Of two pages one is looked at in its light colours, and the other in its dark ones.
+    *(("many", row, (look,), []) for row, look in zip(FULLEST, cycle((LIGHT, DARK)), strict=False)),
     *(("empty", row, (), []) for row in FULLEST),
     *(("empty", row, (NARROW,), LONG) for row in FULLEST),
-    *(("many", row, (replace(LIGHT, left_out=""),), LONG) for row in PAGES),
+    *(("many", row, (replace(LIGHT, left_out=""), DARK), LONG) for row in PAGES),
 ]
 
 
