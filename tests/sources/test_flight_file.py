@@ -323,20 +323,22 @@ def test_a_state_that_others_spell_otherwise_is_stored_as_the_file_has_it(tmp_pa
     assert flights_of(FlightFile(path))[0][state] == "Kentucky"
 
 
-NIGHT = ("1:05", "2:59", "3:10", "4:00", "10:30", "12:45")
+HOURS = [str(hour) for hour in range(14, 23)]
+MORNING = [f"{hour}:{minute}" for hour in range(5, 13) for minute in (10, 35)]
+NIGHT = ["1:05", "2:59", "3:10", "4:00", *MORNING]
 
 
 @each_of(
     ("times", "delays", "reason"),
     [
-        (("5", "20", "8.0", "17", "24", "NA"), (1, 2), "such as '8.0', which may be hours; write"),
-        (NIGHT, (1, 2), "has times such as '4:00', which may lack AM or PM"),
-        (("03:10:00", "1:05", "11:30", "12:01", "9:15"), (1, 2), "which may lack AM or PM"),
+        (["8.0", "NA", *HOURS], (1, 2), "such as '8.0', which may be hours; write four digits"),
+        (NIGHT, (1, 2), "has times such as '4:00', which may lack AM or PM; write four digits"),
+        ([f"0{NIGHT[0]}:00", *NIGHT[1:]], (1, 2), "which may lack AM or PM"),
         (("811",), (60, -120, 480, "", 540, 0, "-600.00"), "has delays such as .*, which may be s"),
     ],
 )
 def test_columns_in_another_unit_are_refused(
-    tmp_path: Path, times: tuple[str, ...], delays: tuple[object, ...], reason: str
+    tmp_path: Path, times: Sequence[str], delays: tuple[object, ...], reason: str
 ) -> None:
     with pytest.raises(InvalidInput, match=reason):
         read(open_source(timed(tmp_path, times, delays)))
@@ -345,15 +347,16 @@ def test_columns_in_another_unit_are_refused(
 @each_of(
     ("times", "delays"),
     [
-        (("5", "20", "8.0", "17"), (60, -120, 480, 540, 0)),  # too few to tell
-        (("0005", "20", "8.0", "17", "24"), (60, -120, 480, 540, 61)),
-        ((*NIGHT, "13:00"), (1, 2)),
-        ((*NIGHT, "0:05"), (1, 2)),
-        (("5:05", "6:59", "7:10", "8:00", "10:30", "12:45"), (1, 2)),  # of a morning
+        (HOURS, (60, -120, 480, 540, 0)),  # too few to tell
+        (["0005", *HOURS], (60, -120, 480, 540, 61)),
+        ([*NIGHT, "13:00"], (1, 2)),
+        ([*NIGHT, "0:05"], (1, 2)),
+        (NIGHT[2:], (1, 2)),
+        ([*MORNING, "6:15", "7:15", "8:15", "9:15", "4:55"], (1, 2)),
     ],
 )
 def test_columns_in_their_own_unit_are_read(
-    tmp_path: Path, times: tuple[str, ...], delays: tuple[object, ...]
+    tmp_path: Path, times: Sequence[str], delays: tuple[object, ...]
 ) -> None:
     assert read(open_source(timed(tmp_path, times, delays)))[1] == []
 
