@@ -15,7 +15,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ MEANS = """average_delay = sum_arr_delay / arrived
     on_time_share_of_arrived = on_time / arrived
     on_time_share_of_scheduled = on_time / flights""".splitlines()
 canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+read_text = partial(Path.read_text, encoding="utf-8")  # whatever the system writes
 in_lines = json.JSONEncoder(ensure_ascii=False, separators=("\n", ":")).encode  # a value in each
 
 
@@ -369,10 +370,10 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     args, about, verdict, files = parser.parse_args(), "--key, --witness", "verified", list[Json]()
     try:  # what has the two `+` of a key is never taken for the name of a file
-        keys = [k if k.count("+") > 1 else Path(k).read_text() for k in (args.key, *args.witness)]
+        keys = [k if k.count("+") > 1 else read_text(Path(k)) for k in (args.key, *args.witness)]
         key, *witnesses = (text.strip() for text in keys)
         about = f"--kept {args.kept}"
-        log, least, top = checkpoint_of(Path(args.kept).read_text()) if args.kept else ("", 0, b"")
+        log, least, top = checkpoint_of(read_text(Path(args.kept))) if args.kept else ("", 0, b"")
         known = {least: top}
         for about in args.files:
             result, roots = checked(about, key, witnesses)

@@ -328,5 +328,15 @@ def test_it_runs_without_anything_installed_and_tells_in_words(
     assert "a line is cut off" in done.stdout
 
 
+def test_a_kept_checkpoint_is_utf_8_whatever_the_system_writes(
+    proofs: dict[str, list[Json]], judge: Judge
+) -> None:
+    note = judge.file(str(proofs["transaction"][0]["checkpoint"]).encode(), "kept")
+    proof = judge.file(proofs["transaction"])
+    command = [sys.executable, "-X", "utf8=0", str(ROOT / "scripts/verify.py"), str(proof)]
+    done = ran(*command, "--key", judge.key, "--kept", str(note), env={"LC_ALL": "POSIX"})
+    assert done.stdout.startswith("VERIFIED"), done.stdout + done.stderr
+
+
 def test_it_is_short_enough_to_read() -> None:
-    assert len((ROOT / "scripts" / "verify.py").read_text().splitlines()) < 400
+    assert len((ROOT / "scripts" / "verify.py").read_text("utf-8").splitlines()) <= 400
