@@ -93,8 +93,8 @@ def words(text: str) -> list[str]:
 
 
 def plain(title: str) -> str:
-    """Return a title in small letters, without anything but letters and digits."""
-    return re.sub(r"[\W_]", "", title.lower())
+    """Return the letters and digits of a title, in small ones, behind what turns its meaning."""
+    return re.sub(r"(?!^[-~!%])[\W_]", "", title.strip().lower())
 
 
 _TABLE = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))

@@ -293,6 +293,10 @@ NOT_FLIGHTS = [
         ),
     ),
     ("IATA_CODE,AIRLINE", "does not have any column of a flight"),
+    (
+        "FL_DATE,OP_UNIQUE_CARRIER,FL_NUM,ORIGIN,DEST,DEP_TIME,DEP_DELAY,ARR_TIME,-ARR_DELAY,~Cancelled",
+        "lacks the columns ARR_DELAY, CANCELLED, which are not guessed",
+    ),
 ]
 
 
