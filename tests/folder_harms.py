@@ -25,7 +25,7 @@ from backend.trust.log.rotation import rotate
 from backend.verify.audit import verify
 from tests.api.worlds import settings_for
 from tests.flights import flights
-from tests.submitting import accept_in, sealing
+from tests.submitting import accept_in, add, sealing
 
 FILE_BYTES = 4000
 PENDING = 3
@@ -222,7 +222,7 @@ def findings_while_running(folder: Path, harm: Callable[[], None]) -> Findings:
 
 def _go_on(ledger: Ledger, sealer: Sealer) -> list[str]:
     """Accept a flight and seal it."""
-    ledger.submitter.add(flights(1, 990)[0])
+    add(ledger.submitter, flights(1, 990)[0])
     with sealer.writing(wait=False):
         sealer.seal_pending()
     return []

@@ -4,9 +4,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from typing import Any
 
 from backend.base.settings import Settings
 from backend.chain.flight import Flight
+from backend.ledger.submission import Submitter
 from backend.mempool import Accepted, Mempool, Offer
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.sealing.miner import Miner, Sealer
@@ -27,6 +29,15 @@ def accept_in(
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
+
+
+def add(submitter: Submitter, flight: Flight, wait_s: float = 0) -> dict[str, Any]:
+    """The receipt of a flight; an outcome that is an error is raised."""
+    offer = Offer([flight])
+    (outcome,) = submitter.accept_all([offer])
+    if isinstance(outcome, Exception):
+        raise outcome
+    return submitter.receipt(offer, outcome, wait_s=wait_s)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from tests.api.processes import Service, serving, until
 from tests.api.worlds import GOOD, settings_for
 from tests.flights import on_disk
 from tests.mempool.spoiling import PAGE_BYTES, spoil, store_path
+from tests.submitting import add
 from tests.test_cli import call
 
 pytestmark = pytest.mark.slow
@@ -72,7 +73,7 @@ def posted(service: Service, number: int) -> int:
 def added(ledger: Ledger, number: int) -> int:
     """The id of a flight that is accepted without a service."""
     flight = flight_of({**GOOD, "OP_CARRIER_FL_NUM": number})
-    return int(ledger.submitter.add(flight)["TRANSACTION_ID"])
+    return int(add(ledger.submitter, flight)["TRANSACTION_ID"])
 
 
 def lost_ids(folder: Path) -> set[int]:

@@ -19,7 +19,7 @@ from tests.api.processes import living, until
 from tests.api.worlds import GOOD
 from tests.flights import flight, import_flights, transactions_in
 from tests.storage.chains import block_file, contents, flip
-from tests.submitting import sealing
+from tests.submitting import add, sealing
 from tests.test_cli import call
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ def test_where_there_was_a_chain_no_other_is_begun(folder: Path) -> None:
         closing(Ledger(settings_for(folder), print)) as ledger,
         pytest.raises(Damage, match="the chain has lost blocks"),
     ):
-        ledger.submitter.add(flight(1))
+        add(ledger.submitter, flight(1))
 
 
 def test_a_service_with_a_damaged_tip_is_not_ready_and_says_why(folder: Path) -> None:

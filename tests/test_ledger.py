@@ -27,6 +27,7 @@ from backend.sealing.miner import Sealer
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
 from tests.index.conftest import open_files
 from tests.index.worlds import follow, following, make_chain, plain_flight
+from tests.submitting import add
 
 SIZES = [3, 0, 0, 1, 2, 0]
 TIP = len(SIZES)
@@ -101,7 +102,7 @@ def seal(folder: Path) -> int:
 def test_the_tip_counts_a_transaction_once_while_its_block_is_sealed(
     chain: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger.submitter.add(plain_flight(), wait_s=0)
+    add(ledger.submitter, plain_flight(), wait_s=0)
     counted = ledger._mempool.pending_count
 
     def sealed_before_counting() -> int:
@@ -158,7 +159,7 @@ def test_a_signal_in_the_thread_that_waits_lets_it_go(ledger: Ledger) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
         started = time.monotonic()
-        assert ledger.submitter.add(FLIGHTS[0], wait_s=SEALED_WITHIN_S)["state"] == "pending"
+        assert add(ledger.submitter, FLIGHTS[0], wait_s=SEALED_WITHIN_S)["state"] == "pending"
         assert time.monotonic() - started < SEALED_WITHIN_S / 2
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -169,7 +170,7 @@ def test_a_transaction_that_is_mined_between_two_looks_is_found(
     chain: Path, ledger: Ledger
 ) -> None:
     """Another thread asks for the tip, and so forgets what is mined, between the two."""
-    transaction_id = ledger.submitter.add(FLIGHTS[0], wait_s=0)["TRANSACTION_ID"]
+    transaction_id = add(ledger.submitter, FLIGHTS[0], wait_s=0)["TRANSACTION_ID"]
     find = Mempool.find
 
     def find_late(mempool: Mempool, wanted: int) -> tuple[Flight, int] | None:

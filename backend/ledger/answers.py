@@ -165,8 +165,8 @@ class Answers:
     def recent_state(self) -> State:
         """Return the state of the index for answers, at most a moment old. Raises TryLater.
 
-        `add` waits that moment before it returns that a flight is mined, so that later answers
-        count the flight.
+        A `Submitter` waits that moment before it returns that a flight is mined, so that later
+        answers count the flight.
         """
         return self._index.recent_state()
 

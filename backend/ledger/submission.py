@@ -57,28 +57,13 @@ class Submitter:
         """
         self._is_stopping = True
 
-    def add(
-        self,
-        flight: Flight,
-        *,
-        wait_s: float = 0,
-        durable: bool = True,
-        key: IdempotencyKey | None = None,
-    ) -> Json:
-        """Accept a flight; it is durable when this returns, unless `durable` is false.
-
-        wait_s: how long to wait until it is mined and in the index. key: as in `Offer`. Raises
-        TryLater if the mempool is full or the clock is doubted, KeyReused, WriteFailed,
-        DamagedMempool.
-        """
-        offer = Offer([flight], key, durable)
-        accepted = self._accept(offer)
-        return self.receipt(offer, accepted, wait_s=wait_s, durable=durable)
-
     def receipt(
         self, offer: Offer, accepted: Accepted, *, wait_s: float = 0, durable: bool = True
     ) -> Json:
-        """Return what `add` returns for an offer of one flight that was accepted."""
+        """Return what an answer says of an offer of one flight that was accepted.
+
+        wait_s: how long to wait until it is mined and in the index.
+        """
         (flight,) = offer.flights
         number = accepted.first_transaction
         members = self._receipt(accepted, wait_s, durable)
@@ -112,8 +97,10 @@ class Submitter:
     ) -> Json:
         """Accept flights (at least one), all or none, with consecutive ids.
 
-        skips: accept only flights of which the ledger has no record, and raise TryLater as well
-        while that cannot be known. The rest is as in `add`.
+        They are durable when this returns, unless `durable` is false. skips: accept only flights of
+        which the ledger has no record, and raise TryLater as well while that cannot be known. The
+        rest is as in `receipt` and `Offer`. Raises TryLater if the mempool is full or the clock is
+        doubted, KeyReused, WriteFailed, DamagedMempool.
         """
         offer = Offer(flights, key, durable)
         accepted = self._accept_new(offer) if skips else self._accept(offer)

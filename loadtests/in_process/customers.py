@@ -34,6 +34,7 @@ from backend.base.errors import FlightchainError
 from backend.base.settings import from_environment
 from backend.chain.flight import flight_of
 from backend.ledger.ledger import Ledger
+from backend.mempool import Offer
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, asked
 from backend.serving.worker import SWITCH_INTERVAL_S
 from backend.sources.posted_batch import batch_of
@@ -51,7 +52,11 @@ Call = Callable[[Ledger, Parameters, bytes], object]
 
 def _add(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
     _require_sync(parameters)
-    return ledger.submitter.add(flight_of(msgspec.json.decode(body)))
+    offer = Offer([flight_of(msgspec.json.decode(body))])
+    (outcome,) = ledger.submitter.accept_all([offer])
+    if isinstance(outcome, Exception):
+        raise outcome
+    return ledger.submitter.receipt(offer, outcome)
 
 
 def _add_batch(ledger: Ledger, parameters: Parameters, body: bytes) -> object:

@@ -28,7 +28,7 @@ from tests.api.worlds import (
     world_in,
 )
 from tests.index.worlds import execute
-from tests.submitting import sealing
+from tests.submitting import add, sealing
 
 DAYS = {"INITIAL_DATE": "2000-01-01", "FINAL_DATE": "2030-01-01"}
 
@@ -131,7 +131,7 @@ def test_whoever_was_told_of_a_block_sees_it_in_every_process(
             running = [pool.submit(keep_asking), pool.submit(keep_sealing)]
             try:
                 for _ in range(8):
-                    receipt = ours.submitter.add(flight, wait_s=10)
+                    receipt = add(ours.submitter, flight, wait_s=10)
                     seen = other.recent_state().tip_hash
                     assert receipt["state"] == "mined"
                     assert seen == ours.answers.recent_state().tip_hash

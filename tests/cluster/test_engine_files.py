@@ -19,6 +19,7 @@ from backend.cluster.node_status import StatusReader
 from backend.ledger.ledger import Ledger
 from tests.cluster.engine import make, quiet
 from tests.flights import flights
+from tests.submitting import add
 
 REACHED = 41
 
@@ -133,7 +134,7 @@ def test_a_worker_starts_without_them_answers_what_it_can_and_says_so(
         (said,) = [reason for reason in ledger.not_ready() if path.name in reason]
         assert "put back a copy" in said
         with pytest.raises(TryLater, match=path.name):
-            ledger.submitter.add(flights(1)[0])
+            add(ledger.submitter, flights(1)[0])
         with pytest.raises(TryLater, match=path.name):
             ledger.accepted_as("node0-1")
         if path.is_dir():

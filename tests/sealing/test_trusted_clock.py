@@ -23,7 +23,7 @@ from backend.storage.block_store import BlockStore
 from tests.api.processes import Service, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.flights import csv_of, flight, flights, import_flights
-from tests.submitting import accept_in, at_work, sealing
+from tests.submitting import accept_in, add, at_work, sealing
 from tests.test_cli import call
 
 pytestmark = pytest.mark.slow
@@ -312,12 +312,12 @@ def test_nothing_is_accepted_while_the_clock_is_doubted(chain: Fixture) -> None:
     with closing(Ledger(settings, print)) as ledger:
         chain.clocks.now_ms += 3650 * DAY_MS
         with pytest.raises(TryLater, match="the clock says 2037"):
-            ledger.submitter.add(flight(2))
+            add(ledger.submitter, flight(2))
         with pytest.raises(TryLater, match="the clock says 2037"):
             ledger.submitter.add_batch([flight(3)])
         assert any("the clock says 2037" in reason for reason in ledger.not_ready())
         chain.clocks.now_ms -= 3650 * DAY_MS
-        assert ledger.submitter.add(flight(2))["timestamp"] == TODAY_MS
+        assert add(ledger.submitter, flight(2))["timestamp"] == TODAY_MS
         assert not any("clock" in reason for reason in ledger.not_ready())
 
 
