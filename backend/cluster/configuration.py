@@ -240,11 +240,7 @@ def _write_config(home: Path, host: Host, peers: str, interval_s: float) -> None
         f"{interval_s:g}s",
         shares_address=host.host == host.bind,
     )
-    _write(_config_path(home), written)
-
-
-def _config_path(home: Path) -> Path:
-    return home / "config" / "config.toml"
+    _write(home / "config" / "config.toml", written)
 
 
 def bring_up_to_date(home: Path, report: Report) -> None:
@@ -252,7 +248,7 @@ def bring_up_to_date(home: Path, report: Report) -> None:
 
     A file that a person has changed stays as it is, and is reported. Raises FlightchainError.
     """
-    path = _config_path(home)
+    path = home / "config" / "config.toml"
     try:
         text = path.read_text("utf-8")
         present = tomllib.loads(text)

@@ -122,18 +122,14 @@ class Mempool:
     def close(self) -> None:
         """Sync what was accepted without a sync, and close every descriptor."""
         self._commit.close()
-        if self._has_written:
-            self._empty_log_at_end()
+        if self._has_written:  # leave one file behind, if nobody minds and nothing has failed
+            with suppress(FlightchainError, OSError):
+                self._commit.require_sound()
+                with self._between_processes:
+                    self._store.empty_log()
         with self._lock:
             self._store.close()
             self._watermark.close()
-
-    def _empty_log_at_end(self) -> None:
-        """Leave one file behind, if nobody minds and nothing has failed."""
-        with suppress(FlightchainError, OSError):
-            self._commit.require_sound()
-            with self._between_processes:
-                self._store.empty_log()
 
     # --- accepting ---------------------------------------------------------------------------
 

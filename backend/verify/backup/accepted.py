@@ -60,8 +60,13 @@ def copy_accepted(
     """
     folder = target / FOLDER
     files.make_folder(folder)
-    with closing(Mempool(settings, transactions, report)) as mempool:
-        records, keys = _sound_contents(mempool)
+    try:
+        with closing(Mempool(settings, transactions, report)) as mempool:
+            records, keys = mempool.snapshot()
+    except NeedsRepair as error:
+        raise DamagedMempool(
+            f"{error}; start the service or run `mine --once`, which repairs it, then back up again"
+        ) from error
     following = records[-1].next if records else 0
     require(following)
     data = _made_in(folder, Genesis(settings.folder)(), records, keys)
@@ -74,15 +79,6 @@ def copy_accepted(
     new_bytes += sum(_keep(folder / name, data) for name, data in aside.items())
     sizes = {name: len(data) for name, data in aside.items()}
     return Copied({name: len(data)} if records or keys else {}, sizes, following, new_bytes)
-
-
-def _sound_contents(mempool: Mempool) -> tuple[list[Record], dict[str, KeyUse]]:
-    try:
-        return mempool.snapshot()
-    except NeedsRepair as error:
-        raise DamagedMempool(
-            f"{error}; start the service or run `mine --once`, which repairs it, then back up again"
-        ) from error
 
 
 def _made_in(folder: Path, genesis: str, records: list[Record], keys: dict[str, KeyUse]) -> bytes:
