@@ -37,14 +37,13 @@ Json = dict[str, Any]
 class Member:
     """A member. key: its public key. voter: its address as a voter; "" if it has no vote.
 
-    power: the weight of its vote. url: where its service answers, as the configuration says.
+    power: the weight of its vote.
     """
 
     name: str
     key: bytes
     voter: str
     power: int
-    url: str
 
     @property
     def peer_id(self) -> str:
@@ -160,7 +159,6 @@ def _member(state: Json, voter: Json | None) -> Member:
         bytes.fromhex(state["key"]),
         address_of(public) if voter else "",
         int(voter["power"]) if voter else 0,
-        str(state.get("url", "")),
     )
 
 

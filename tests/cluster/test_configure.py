@@ -45,7 +45,9 @@ def test_each_machine_gets_a_folder_with_keys_peers_chain_and_settings(configure
         node = configured / f"node{i}"
         membership = membership_in(node / ENGINE)
         assert identity_in(node / ENGINE, membership).index == i
-        assert [member.url for member in membership.members] == [f"http://{h}:8000" for h in HOSTS]
+        genesis = json.loads((node / ENGINE / "config" / "genesis.json").read_bytes())
+        urls = [member["url"] for member in genesis["app_state"]["members"]]
+        assert urls == [f"http://{h}:8000" for h in HOSTS]
         assert membership.interval_s == 5
         config = (node / ENGINE / "config" / "config.toml").read_text()
         assert 'laddr = "tcp://0.0.0.0:27000"' in config
