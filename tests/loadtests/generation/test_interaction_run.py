@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loadtests.generation.interactions import Interaction, Step, by_interaction, whole
-from loadtests.generation.rows import Row, read_rows
+from loadtests.generation.rows import Row, customer_of, read_rows
 from loadtests.generation.run import Generator
 from loadtests.processes import Service, Site, running
 from loadtests.scenarios import STEPS, mixed_interactions
@@ -44,36 +44,33 @@ def _of(steps: list[Row]) -> tuple[int, int]:
     return steps[0].index % 10_000, number
 
 
-def test_each_customer_keeps_its_connection(tmp_path: Path) -> None:
+def test_customers_keep_connection_and_interval_and_do_nothing_after_a_failure(
+    tmp_path: Path,
+) -> None:
+    """Starts are due every interval, give or take a hundredth."""
+
     class Kept(Handler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             clients[self.client_address] += 1
-            self.send_response(200)
+            self.send_response(404 if self.path == "/nothing" else 200)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
     clients = Counter[object]()
-    interaction = Interaction("k", (Step("tip", "GET", "/tip"),) * 2)
+    steps = Step("yes", "GET", "/tip"), Step("no", "GET", "/nothing"), Step("never", "GET", "/tip")
+    sequences = [[Interaction("k", steps)] * 20] * 2
     with served_by(Kept) as url:
-        Generator(tmp_path).interactions(Site(url), [[interaction] * 3] * 2, "kept")
-    assert sorted(clients.values()) == [6, 6]
-
-
-def test_starts_are_due_every_interval_give_or_take_a_hundredth_and_nothing_follows_a_failure(
-    served: Service, tmp_path: Path
-) -> None:
-    interaction = Interaction("k", (Step("no", "GET", "/nothing"), Step("never", "GET", "/tip")))
-    record = Generator(tmp_path).interactions(
-        served, [[interaction] * 20], "paced", interval_s=0.05
-    )
-    assert [(row.kind, row.status) for row in record.rows] == [("k:no", 404)] * 20
-    dues = [row.intended_s for row in record.rows]
-    gaps = [after - before for before, after in pairwise(dues)]
-    assert all(0.0495 - 2e-6 <= gap <= 0.0505 + 2e-6 for gap in gaps)
-    assert len({round(gap, 5) for gap in gaps}) > 1
-    assert all(row.sent_s >= row.intended_s - 2e-6 for row in record.rows)
+        record = Generator(tmp_path).interactions(Site(url), sequences, "paced", interval_s=0.05)
+    assert sorted(clients.values()) == [40, 40]
+    for customer in range(2):
+        rows = [row for row in record.rows if customer_of(row) == customer]
+        assert [(row.kind, row.status) for row in rows] == [("k:yes", 200), ("k:no", 404)] * 20
+        gaps = [after.intended_s - before.intended_s for before, after in pairwise(rows[::2])]
+        assert all(0.0495 - 2e-6 <= gap <= 0.0505 + 2e-6 for gap in gaps)
+        assert len({round(gap, 5) for gap in gaps}) > 1
+        assert all(row.sent_s >= row.intended_s - 2e-6 for row in rows)
 
 
 def test_all_customers_do_as_many(tmp_path: Path) -> None:
