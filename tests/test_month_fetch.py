@@ -3,7 +3,6 @@
 import re
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -20,20 +19,26 @@ from tests.flights import transactions_in
 
 pytestmark = pytest.mark.slow
 
-JANUARY, FEBRUARY = Month(2008, 1), Month(2008, 2)
+JANUARY, FEBRUARY, MARCH = (Month(2008, number) for number in (1, 2, 3))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def bts() -> Iterator[Bts]:
+    with server.bts_server() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
 def pages() -> str:
     return f"http://127.0.0.1:{free_port()}"
 
 
-@pytest.fixture
-def service(bts: Bts, pages: str, tmp_path: Path) -> Iterator[Service]:
-    """A service with its pages, which may take months from the server."""
+@pytest.fixture(scope="module")
+def service(bts: Bts, pages: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service with its pages, which may take months from the server; the last test kills it."""
     more: dict[str, Any] = {"FLIGHTCHAIN_BTS_URL": bts.url, "FLIGHTCHAIN_MIN_FREE_BYTES": 0}
     more["FLIGHTCHAIN_FRONTEND_PORT"] = pages.rpartition(":")[2]
-    running = Service(tmp_path / "chain", "--frontend", **more)
+    running = Service(tmp_path_factory.mktemp("months") / "chain", "--frontend", **more)
     try:
         running.wait_until_ready()
         until(lambda: f"open {pages}" in running.said())
@@ -90,11 +95,11 @@ def test_a_month_is_fetched_once_and_everything_that_keeps_it_away_is_said(
 def test_a_page_has_a_month_fetched_which_is_stopped_with_the_service(
     bts: Bts, pages: str, service: Service
 ) -> None:
-    token, goes_on = Tokens(service.folder).add("operator"), Event()
-    content = bts.publish(JANUARY)
+    token, goes_on = Tokens(service.folder).add("reader of pages"), Event()
+    content = bts.publish(MARCH)
 
     def send(**more: str) -> requests.Response:
-        form = {"YEAR": "2008", "MONTH": "01", **more}
+        form = {"YEAR": "2008", "MONTH": "03", **more}
         return requests.post(f"{pages}/months", form, headers={"Origin": pages}, timeout=10)
 
     bts.faults.append(server.stalled(goes_on))
@@ -102,12 +107,12 @@ def test_a_page_has_a_month_fetched_which_is_stopped_with_the_service(
     refused = send()
     assert (refused.status_code, "Please enter yours" in refused.text) == (401, True)
     shown = send(TOKEN=token).text
-    assert re.search(r'data-refresh="/months/state"[^>]*data-say="Adding 2008-01"', shown)
+    assert re.search(r'data-refresh="/months/state"[^>]*data-say="Adding 2008-03"', shown)
     assert "The file is being downloaded." in shown
-    part = service.folder / f"{JANUARY.file_name}.part"
+    part = service.folder / f"{MARCH.file_name}.part"
     until(lambda: part.exists() and part.stat().st_size == 200)
     service.stop(signal.SIGKILL)
-    until(lambda: not service.role("import", "bts:2008-01"))
+    until(lambda: not service.role("import", "bts:2008-03"))
     goes_on.set()
     assert content.startswith(part.read_bytes())
     until(lambda: MonthFetch(service.folder).look().state == FAILED)
