@@ -13,7 +13,6 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from _pytest.runner import runtestprotocol
 from flask.testing import FlaskClient
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
@@ -93,21 +92,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def is_slow(item: pytest.Item) -> bool:
     return item.get_closest_marker("slow") is not None
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Of a test that passes, send one message to the process that reports, and not five.
-
-    It spares both processes a millisecond or so for each test that does nothing.
-    """
-    options = item.config.option
-    if "PYTEST_XDIST_WORKER" not in os.environ or options.durations or options.xmlpath:
-        return None  # all are wanted
-    for report in runtestprotocol(item, log=False, nextitem=nextitem):
-        if report.when == "call" or not report.passed:
-            item.ihook.pytest_runtest_logreport(report=report)
-    return True
 
 
 @pytest.hookimpl(optionalhook=True)
