@@ -14,7 +14,8 @@ from pathlib import Path
 
 from backend.sources.columnar import COLUMNAR, WITH_DUCKDB, read_columnar
 from backend.sources.json_records import read_json
-from backend.sources.packed import PackedFile
+from backend.sources.kinds import NO_TEXT
+from backend.sources.packed import WORKBOOK, PackedFile
 from backend.sources.records import Records, from_utf16
 from backend.sources.table import read_table
 
@@ -24,7 +25,11 @@ _NOT_POSTED = (
 )
 _ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["refused"]
 _FLAGS = re.DOTALL | re.IGNORECASE
-_REFUSED = [(re.compile(row["start"].encode(), _FLAGS), row["reason"]) for row in _ROWS]
+_NO_TEXT = r"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|[^\n]{,4000}\0"
+_STARTS = [*((row["start"], row["reason"]) for row in _ROWS), (r"\xd0\xcf\x11\xe0", WORKBOOK)]
+_REFUSED = [
+    (re.compile(start.encode(), _FLAGS), why) for start, why in (*_STARTS, (_NO_TEXT, NO_TEXT))
+]
 _is_json = re.compile(rb"\{|\[(?!\s*\w+])").match  # [YEAR],[MONTH] is a header of SQL Server
 
 

@@ -19,6 +19,7 @@ from backend.chain.fields import FIELD_NAMES
 
 MONTH, DAY, CARRIER = "MONTH", "DAY", "CARRIER"  # what is not stored, but derived from
 ORIGIN_STATE, DEST_STATE = "ORIGIN_STATE", "DEST_STATE"
+NO_TEXT = "is neither text nor a format that is read here; make a CSV file (UTF-8) of it"
 MOST_CHARACTERS = 60  # of a title that are shown
 MOST_NOT_USED = 1000  # titles that are kept for people; objects may have any number of names
 BTS_TABLE = "Reporting Carrier On-Time Performance"
@@ -239,7 +240,7 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
         titles = ", ".join(reading.titles)
         strange = titles.count(r"\udc")  # characters that are not UTF-8, of six letters each
         if 4 * strange >= len(titles) - 5 * strange:
-            return "is neither text nor a format that is read here; make a CSV file (UTF-8) of it"
+            return NO_TEXT
         remedy = "delete what is above its titles, "
         if numbers:
             remedy = "write the titles of its columns above it"

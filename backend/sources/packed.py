@@ -28,7 +28,7 @@ MOST_TIMES = 200  # its packed size, that a file may unpack to; flights do to 5 
 UNPACKED_ROOM = 64 << 20  # which any file may unpack to; a posted one to no more
 ZSTD_PIECE = 1 << 10  # packed bytes that are unpacked at once; they may become 32 MB
 ZIP = b"PK\x03\x04"
-_WORKBOOK = "is a workbook of a spreadsheet; open it there, and save its sheet as CSV UTF-8"
+WORKBOOK = "is a workbook of a spreadsheet; open it there, and save its sheet as CSV UTF-8"
 _WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffice
 _BESIDE_TABLES = re.compile(
     r"(.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|[a-z_]*metadata|[a-z]+ed_\d+)|"
@@ -168,7 +168,7 @@ class PackedFile:
         if begins_with_another or len(set(names)) < len(names):
             raise self.problem("hides files behind others; make one archive of them again")
         if not _WORKBOOKS.isdisjoint(names):
-            raise self.problem(_WORKBOOK)
+            raise self.problem(WORKBOOK)
         if not (tables := tables_among(names)):
             raise self.problem(f"holds no table of flights; it contains {shown(names)}")
         return tables
