@@ -1,9 +1,9 @@
 """Reads flights from a file of any kind in `kinds`, and says what it took the file for."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from copy import copy
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from itertools import chain, islice, repeat
 from itertools import count as counting
@@ -19,7 +19,7 @@ from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, has_meaning, reading_of
 from backend.sources.packed import PackedFile, SentFile, files_of
-from backend.sources.records import BatchReader, RecordBatch, Records
+from backend.sources.records import RecordBatch, Records
 from backend.sources.source import RawRows, Source, Understanding, Unusable
 
 SAMPLE_ROWS = 5
@@ -85,11 +85,10 @@ class FlightFile(Source):
             self._done = done
             with opened_records(file) as records:
                 deriver, batches, known = self._started(file, records)
-                places = tuple(deriver.reading.places.values())
                 for read in batches:
                     if next(numbers) % step != first:
                         continue
-                    batch = read(places)
+                    batch = read()
                     self._require_one_order(file, records.unit, deriver, batch)
                     known.repeated_headers += batch.repeated_headers
                     yield deriver.raw_rows(batch, f"{file.label}, {records.unit}", records.header)
@@ -97,12 +96,14 @@ class FlightFile(Source):
 
     def _started(
         self, file: PackedFile, records: Records
-    ) -> tuple[Deriver, Iterator[BatchReader], Understanding]:
+    ) -> tuple[Deriver, Iterator[Callable[[], RecordBatch]], Understanding]:
         """Return what makes flights of the batches of a file, what makes these, and what it is."""
         try:
             reading = reading_of(records.titles)
-            reads = [cache(read) for read in islice(records.batches, 1)]
-            first = [read(tuple(reading.places.values())) for read in reads]
+            places = tuple(reading.places.values())
+            batches = (partial(read, places) for read in records.batches)
+            reads = [cache(read) for read in islice(batches, 1)]
+            first = [read() for read in reads]
             # Flights that are sent as a single one is, with the names of all fields:
             is_strict = file.is_strict and records.titles == FIELD_NAMES
             if file not in self._orders:
@@ -120,7 +121,7 @@ class FlightFile(Source):
         dialect = STRICT if is_strict else _dialect(file, reading, first)
         deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
         known = self._described(file, reading, deriver, first)
-        return deriver, chain(reads, records.batches), known
+        return deriver, chain(reads, batches), known
 
     @staticmethod
     def _order(file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:

@@ -73,9 +73,12 @@ class _Header:
         title. One that alone has more is one in which a comma is not quoted, so that its cells
         stand in wrong columns.
         """
-        width = len(self.titles)
-        is_usual = len(row) == self.usual and (self.is_filled or not any(row[width:]))
-        return is_usual or len(row) == width
+        is_usual = len(row) == self.usual and not any(row[place] for place in self.beyond())
+        return is_usual or len(row) == len(self.titles)
+
+    def beyond(self) -> range:
+        """Return the positions of cells that must be empty in a row of the usual width."""
+        return range(len(self.titles), len(self.titles) if self.is_filled else self.usual)
 
     def first_title(self) -> int:
         """Return the position of the first column that has a title."""
@@ -232,8 +235,7 @@ def _usual_columns(
     """
     if header.usual > MOST_COLUMNS:
         return {}
-    beyond = () if header.is_filled else range(len(header.titles), header.usual)
-    positions = (*places, header.first_title(), *beyond)
+    positions = (*places, header.first_title(), *header.beyond())
     pick = itemgetter(*positions)
     rows, widths = [], set[int]()
     with suppress(csv.Error, IndexError):
@@ -244,7 +246,7 @@ def _usual_columns(
         return {}
     columns = dict(zip(positions, zip(*rows, strict=True), strict=True))
     is_usual = not header.has_title(columns[header.first_title()])
-    return columns if is_usual and not any(map(any, (columns[place] for place in beyond))) else {}
+    return columns if is_usual and not any(any(columns[at]) for at in header.beyond()) else {}
 
 
 def _column(rows: Sequence[list[str]], position: int) -> list[str]:
