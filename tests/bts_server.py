@@ -1,5 +1,6 @@
 """A server with the layout of BTS, whose months are real zips of made-up rows, and its faults."""
 
+import gzip
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -56,22 +57,19 @@ class _Handler(Handler):
         else:
             self.send_rest(content)
 
-    do_HEAD = do_GET
-
     def send(self, status: int, body: bytes, kind: str = "application/zip", **more: str) -> None:
         """Send a whole answer."""
-        headers = {"Content-Type": kind, "Content-Length": str(len(body))}
+        headers = {"Content_Type": kind, "Content_Length": str(len(body))}
         self.send_response(status)
         for header, value in (headers | more).items():
             self.send_header(header.replace("_", "-"), value)
         self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
+        self.wfile.write(body)
 
-    def send_rest(self, content: bytes, sent: int | None = None) -> None:
+    def send_rest(self, content: bytes, sent: int | None = None, encoding: str = "") -> None:
         """Send the part of a file that was asked for. sent: after how many bytes to break off."""
         tag = f'"{hash(content)}"'
-        start = int(self.headers.get("Range", "bytes=0-")[6:-1])
+        start = int(self.headers.get("Range", "bytes=0-")[6:].partition("-")[0])
         if self.headers.get("If-Range", tag) != tag:
             start = 0
         if start >= len(content):
@@ -80,11 +78,12 @@ class _Handler(Handler):
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(content) - start))
         self.send_header("ETag", tag)
+        if encoding:
+            self.send_header("Content-Encoding", encoding)
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(content[start:] if sent is None else content[start : start + sent])
+        self.wfile.write(content[start:] if sent is None else content[start : start + sent])
         self.close_connection = sent is not None
 
 
@@ -112,6 +111,34 @@ def busy(handler: _Handler, _: bytes) -> None:
 def login_page(handler: _Handler, _: bytes) -> None:
     """Answer as the captive portal of a hotel does."""
     handler.send(200, b"<html>Welcome to the Grand Hotel</html>", "text/html")
+
+
+def encoded(after: int | None = None) -> Fault:
+    """Send the file packed, though nobody asked for that, and break off after so many bytes."""
+
+    def send(handler: _Handler, content: bytes) -> None:
+        handler.send_rest(gzip.compress(content, 0, mtime=0), after, "gzip")
+
+    return send
+
+
+def in_parts(handler: _Handler, content: bytes) -> None:
+    """Send no more than 200 bytes of what was asked for, as a cache may do."""
+    start = int(handler.headers.get("Range", "bytes=0-")[6:-1])
+    body = content[start : start + 200]
+    place = f"bytes {start}-{start + len(body) - 1}/{len(content)}"
+    handler.send(206, body, Content_Range=place)
+
+
+def of_unknown_length(handler: _Handler, content: bytes) -> None:
+    """Send the file with a length that is no number."""
+    handler.send(200, content, Content_Length="abc")
+    handler.close_connection = True
+
+
+def redirecting(handler: _Handler, _: bytes) -> None:
+    """Send the client to where it is."""
+    handler.send(302, b"", Location=handler.path)
 
 
 def ignoring_the_range(handler: _Handler, content: bytes) -> None:

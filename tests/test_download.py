@@ -43,6 +43,12 @@ def fetch(bts: Bts, folder: Path, least_free: int = 0) -> tuple[bytes, list[str]
         ([server.broken_off(100), server.ignoring_the_range], ["", "bytes=100-"]),
         ([server.busy, server.busy], ["", "", ""]),
         ([server.broken_off(100), server.busy], ["", "bytes=100-", "bytes=100-"]),
+        ([server.in_parts] * 2, ["", "bytes=200-", "bytes=400-"]),
+        ([server.broken_off(100), server.in_parts], ["", "bytes=100-", "bytes=300-"]),
+        ([server.of_unknown_length], [""]),
+        ([server.encoded()], [""]),
+        ([server.encoded(115)] + [server.encoded()] * 2, ["", "bytes=100-", ""]),
+        ([server.encoded(115)], ["", "bytes=100-"]),
     ],
 )
 def test_a_download_goes_on_where_it_broke(
@@ -70,6 +76,18 @@ def test_a_server_that_falls_silent_is_asked_again(
     bts.faults.append(silent)
     assert fetch(bts, tmp_path)[0] == content
     assert bts.asked[1][1] == "bytes=50-"
+
+
+@pytest.mark.parametrize(
+    ("named", "pauses"), [("7", [7]), ("soon", []), ("Fri, 31 Dec 99999 23:59:59 GMT", [])]
+)
+def test_a_server_that_is_busy_is_asked_again_after_the_pause_that_it_names(
+    bts: Bts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, pauses: list[int]
+) -> None:
+    content, slept = bts.publish(MONTH), list[float]()
+    bts.faults.append(lambda handler, _: handler.send(503, b"", Retry_After=named))
+    monkeypatch.setattr("urllib3.util.retry.time.sleep", slept.append)
+    assert (fetch(bts, tmp_path)[0], slept) == (content, pauses)
 
 
 def test_a_file_that_changes_meanwhile_is_begun_again(bts: Bts, tmp_path: Path) -> None:
@@ -105,9 +123,10 @@ def unreachable(bts: Bts) -> None:
         (lambda bts: bts.faults.append(server.login_page), DownloadFailed, "log in"),
         (lambda bts: bts.faults.extend([server.busy] * 3), DownloadFailed, "503"),
         (lambda bts: bts.faults.append(lambda h, _: h.send(403, b"")), DownloadFailed, "403"),
+        (lambda bts: bts.faults.extend([server.redirecting] * 4), DownloadFailed, "302 again"),
         (unreachable, DownloadFailed, "refused"),
     ],
-    ids=["404", "login page", "always busy", "403", "unreachable"],
+    ids=["404", "login page", "always busy", "403", "redirects", "unreachable"],
 )
 def test_a_refusal_says_what_is_wrong_and_leaves_nothing(
     bts: Bts, tmp_path: Path, harm: Callable[[Bts], None], kind: type[FlightchainError], words: str

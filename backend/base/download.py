@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import urllib3
-from urllib3.exceptions import HTTPError, LocationValueError
+from urllib3.exceptions import HTTPError, InvalidHeader, LocationValueError
 
 from backend.base.errors import FlightchainError, NotFound, shown
 from backend.base.files import (
@@ -36,7 +36,9 @@ RETRIES = urllib3.Retry(
     retry_after_max=600,
     status_forcelist=(429, 500, 502, 503, 504),
 )
-_ONLY_REDIRECTS = urllib3.Retry(3, connect=0, read=0, status=0, other=0)
+_ONLY_REDIRECTS = urllib3.Retry(
+    3, connect=0, read=0, other=0, raise_on_redirect=False, respect_retry_after_header=False
+)
 _PARTIAL, _BEYOND_THE_END, _GONE = 206, 416, frozenset({404, 410})
 _EXPECTED = {200, _PARTIAL, _BEYOND_THE_END, *_GONE}
 
@@ -86,8 +88,8 @@ class Downloader:
     def has(self, url: str) -> bool:
         """Return whether the server has a file. Raises DownloadFailed."""
 
-        def ask() -> bool:
-            with closing(self._answer("HEAD", url, {})) as response:
+        def ask() -> bool:  # for a byte of it: some servers refuse HEAD
+            with closing(self._answer(url, {"Range": "bytes=0-0"})) as response:
                 return response.status not in _GONE
 
         return self._patiently(url, ask, lambda: 0)
@@ -113,22 +115,26 @@ class Downloader:
         headers = {"Range": f"bytes={held}-"} if held else {}
         if held and part.tag:
             headers["If-Range"] = part.tag  # if there is another file now, all of it is sent
-        with closing(self._answer("GET", url, headers)) as response:
+        with closing(self._answer(url, headers)) as response:
             if response.status in _GONE:
                 raise NotThere(f"{url} is not there")
             place = response.headers.get("Content-Range", "")
-            if response.status == _PARTIAL and place.startswith(f"bytes {held}-"):
-                self._keep(url, response, part, held)
-            elif response.status == 200:
+            is_encoded = response.headers.get("Content-Encoding", "identity") != "identity"
+            if response.status == 200:
                 self._keep(url, response, part, 0)
+            elif place.startswith(f"bytes {held}-") and not is_encoded:  # else of other bytes
+                self._keep(url, response, part, held)
+                if place.rpartition("/")[2] not in {"*", str(part.size())}:
+                    raise HTTPError("the server sends it in parts")
             elif place != f"bytes */{held}":  # else nothing was missing
                 part.cut(0)
-                raise HTTPError("the server has another file of this name now")
+                raise HTTPError("what has come is no part of what the server has now")
 
     def _keep(
         self, url: str, response: urllib3.BaseHTTPResponse, part: "_Part", start: int
     ) -> None:
         """Write the bytes of an answer from `start` on."""
+        rest = response.length_remaining or 0
         first = response.read(len(self._magic))
         if start == 0 and not first.startswith(self._magic):
             kind = shown(response.headers.get("Content-Type", "something"))
@@ -136,7 +142,6 @@ class Downloader:
                 f"{url} is answered with {kind} that begins with {shown(first)}, not with a "
                 "file; if your network wants you to log in, do that in a browser, and try again"
             )
-        rest = int(response.headers.get("Content-Length") or 0)
         require_room(part.path.parent, self._least_free + max(0, rest - part.size() + start))
         part.tag = response.headers.get("ETag", "")
         part.cut(start)
@@ -144,17 +149,19 @@ class Downloader:
         while piece := response.read1(PIECE_BYTES):  # what has come, however little
             part.append(piece, start + rest)
 
-    def _answer(self, method: str, url: str, headers: dict[str, str]) -> urllib3.BaseHTTPResponse:
+    def _answer(self, url: str, headers: dict[str, str]) -> urllib3.BaseHTTPResponse:
         """Send a request. Raises HTTPError, or DownloadFailed if it is no use to ask again."""
         try:
-            response = self._pool.request(method, url, headers=headers, preload_content=False)
+            response = self._pool.request("GET", url, headers=headers, preload_content=False)
         except LocationValueError as error:
             raise DownloadFailed(f"{url} cannot be read: {error}") from error
         if response.status not in _EXPECTED:
             response.close()
-            if self._retries.is_retry(method, response.status):
+            if self._retries.is_retry("GET", response.status):
                 raise _Busy(response)
-            raise DownloadFailed(f"{url} cannot be read: the server answers {response.status}")
+            again = " again and again" if response.get_redirect_location() else ""
+            reason = f"the server answers {response.status}{again}"
+            raise DownloadFailed(f"{url} cannot be read: {reason}")
         return response
 
     def _patiently(
@@ -177,7 +184,10 @@ class Downloader:
                         f"{reason}; what has come is kept, and the same command goes on with it"
                     ) from error
                 self._report(f"{reason}; it is tried again")
-                retries.sleep(response)
+                try:
+                    retries.sleep(response)
+                except (InvalidHeader, ValueError):  # it names no pause that can be read
+                    retries.sleep()
 
 
 @contextmanager
