@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import asdict
 
 from backend.base import files
 from backend.base.errors import FlightchainError
@@ -69,6 +70,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def not_whole(path: Path, what: str) -> ExportRefused:
+    """Return the error about a file of an export that is not a good copy. what: what it is."""
+    remedy = "put back a copy of it, or make a new export in an empty folder"
+    return ExportRefused(f"{path} {what}; {remedy}")
+
+
 _READ_MANIFEST = msgspec.json.Decoder(Manifest)
 
 
@@ -80,12 +87,20 @@ def read(folder: Path) -> Manifest | None:
     except FileNotFoundError:
         return None
     except msgspec.MsgspecError as error:
-        raise ExportRefused(f"{path} is damaged ({error}); make a new export elsewhere") from None
+        raise not_whole(path, f"is damaged ({error})") from None
     if manifest.format != FORMAT or not all(map(_DATA_FILE.fullmatch, manifest.files())):
-        raise ExportRefused(
-            f"{path} is not of format {FORMAT}, which this release writes; make a new export "
-            "elsewhere"
-        )
+        raise not_whole(path, f"is not of format {FORMAT}, which this release writes")
+    summed = Manifest(genesis_hash=manifest.genesis_hash)
+    for run in manifest.runs:
+        if not summed.height + 1 == run.first <= run.height:
+            what = f"names blocks {run.first} to {run.height} after block {summed.height}"
+            raise not_whole(path, f"{what}, so the export lacks flights or has some twice")
+        summed = summed.with_run(run)
+    if wrong := [
+        name for name, value in asdict(summed).items() if getattr(manifest, name) != value
+    ]:
+        what = f"differs from its runs in {', '.join(wrong)}"
+        raise not_whole(path, f"{what}, so nobody knows what the export holds")
     return manifest
 
 
@@ -113,10 +128,7 @@ def require_all_files(folder: Path, manifest: Manifest) -> None:
         size = path.stat().st_size if path.exists() else None
         if size != file.bytes:
             has = "is missing" if size is None else f"has {size:,} bytes instead of {file.bytes:,}"
-            raise ExportRefused(
-                f"{path} {has}, so the export lacks flights; put it back, or make a new export in "
-                "an empty folder"
-            )
+            raise not_whole(path, f"{has}, so the export lacks flights")
 
 
 def left_over(folder: Path, manifest: Manifest) -> list[Path]:

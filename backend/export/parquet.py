@@ -8,11 +8,13 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec.structs import asdict
 
 from backend.base import files
 from backend.base.errors import NotFound
@@ -27,6 +29,7 @@ from backend.export.manifest import (
     ExportRefused,
     Manifest,
     Run,
+    not_whole,
 )
 from backend.export.tables import HEIGHT, ID, MonthTable, tables
 from backend.storage.block_store import BlockStore
@@ -103,6 +106,10 @@ def _require_same_chain(store: BlockStore, folder: Path, manifest: Manifest) -> 
             f"{folder} holds flights of another chain, whose block {wrong[0]} is "
             f"{hashes[wrong[0]]}; choose another folder"
         )
+    flights = store.place(manifest.height).next_transaction if manifest.runs else 0
+    if manifest.flights != flights:
+        what = f"names {manifest.flights:,} flights up to block {manifest.height}"
+        raise not_whole(folder / manifests.NAME, f"{what}, where the chain has {flights:,}")
 
 
 def _run(
@@ -111,19 +118,25 @@ def _run(
     tip = store.place(height)
     new = tip.next_transaction - manifest.flights
     files.require_room(folder, MOST_BYTES_A_FLIGHT * new)
-    metadata = {
-        "flightchain.format": str(manifests.FORMAT),
-        "flightchain.genesis_hash": manifest.genesis_hash,
-        "flightchain.height": str(height),
-        "flightchain.tip_hash": tip.hash.hex(),
-    }
-    first = manifest.height + 1
-    written = [_write(folder, table, metadata) for table in tables(store, first, height, progress)]
-    for file in written:
+    run = Run(manifest.height + 1, height, tip.hash.hex(), [])
+    metadata = _metadata(manifest, run)
+    for table in tables(store, run.first, height, progress):
+        run.files.append(_write(folder, table, metadata))
+    for file in run.files:
         path = folder / file.path
         files.make_folder(path.parent)
         files.rename(_unfinished(folder, file.path), path)
-    return Run(first, height, tip.hash.hex(), written)
+    return run
+
+
+def _metadata(manifest: Manifest, run: Run) -> dict[str, str]:
+    """Return what each file of a run says of itself."""
+    return {
+        "flightchain.format": str(manifests.FORMAT),
+        "flightchain.genesis_hash": manifest.genesis_hash,
+        "flightchain.height": str(run.height),
+        "flightchain.tip_hash": run.tip_hash,
+    }
 
 
 def _unfinished(folder: Path, name: str) -> Path:
@@ -132,9 +145,7 @@ def _unfinished(folder: Path, name: str) -> Path:
 
 def _write(folder: Path, table: MonthTable, metadata: dict[str, str]) -> ExportedFile:
     """Write a file where no program looks for it, and say what it will be."""
-    first_id = pc.min(table.rows[ID]).as_py()
-    name = f"{DATA}/YEAR={table.year}/MONTH={table.month}/flights-{first_id:012}.parquet"
-    path = _unfinished(folder, name)
+    path = _unfinished(folder, _name(table))
     files.make_folder(path.parent)
     with files.refusals("write", path):
         pq.write_table(
@@ -148,8 +159,19 @@ def _write(folder: Path, table: MonthTable, metadata: dict[str, str]) -> Exporte
         )
     with path.open("rb") as file:
         files.sync(file.fileno(), path)
+    return _described(path, table)
+
+
+def _name(table: MonthTable) -> str:
+    first_id = pc.min(table.rows[ID]).as_py()
+    return f"{DATA}/YEAR={table.year}/MONTH={table.month}/flights-{first_id:012}.parquet"
+
+
+def _described(path: Path, table: MonthTable) -> ExportedFile:
+    """Return what the manifest must say of the file at `path`, which has the flights of a table."""
+    with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return ExportedFile(name, table.rows.num_rows, path.stat().st_size, digest)
+    return ExportedFile(_name(table), table.rows.num_rows, path.stat().st_size, digest)
 
 
 # --- checking --------------------------------------------------------------------------------
@@ -166,34 +188,34 @@ def check(chain: Path, folder: Path, progress: Progress) -> Manifest:
     manifests.require_own_folder(folder)
     if not manifest.runs:
         raise ExportRefused(f"{folder} holds no flights yet: a run was interrupted; export again")
-    if left := manifests.left_over(folder, manifest):
-        raise ExportRefused(
-            f"{left[0]} is not in {manifests.NAME}: a run was interrupted, or is not at its end; "
-            "export again"
-        )
     with _chain_in(chain) as store:
         _require_same_chain(store, folder, manifest)
+        if left := manifests.left_over(folder, manifest):
+            raise ExportRefused(
+                f"{left[0]} is not in {manifests.NAME}: a run was interrupted, or is not at its "
+                "end; export again"
+            )
         for run in manifest.runs:
-            exported = iter(run.files)
-            for table in tables(store, run.first, run.height, progress):
-                _compare(folder, next(exported, None), table)
-            if next(exported, None) is not None:
-                raise ExportRefused(f"{folder} has flights that blocks up to {run.height} have not")
+            expected = tables(store, run.first, run.height, progress)
+            for file, table in zip_longest(run.files, expected):
+                if file is None or table is None:
+                    what = f"has other files than blocks {run.first} to {run.height} make"
+                    raise not_whole(folder / manifests.NAME, what)
+                _compare(folder / file.path, file, table, _metadata(manifest, run))
     return manifest
 
 
-def _compare(folder: Path, file: ExportedFile | None, table: MonthTable) -> None:
+def _compare(path: Path, file: ExportedFile, table: MonthTable, metadata: dict[str, str]) -> None:
     """Raise ExportRefused unless a file has these flights, and is as it was written."""
-    if file is None:
-        raise ExportRefused(f"{folder} lacks flights of {table.year}-{table.month:02}")
-    path = folder / file.path
     try:
-        with path.open("rb") as opened:
-            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        described = _described(path, table)
         rows = pq.read_table(path, partitioning=None)
     except (OSError, pa.ArrowException) as error:
-        raise ExportRefused(f"{path} cannot be read: {error}; make a new export") from error
-    if digest != file.sha256:
-        raise ExportRefused(f"{path} is not as it was written: its SHA-256 is {digest}")
+        raise not_whole(path, f"cannot be read: {error}") from error
+    said = rows.schema.metadata or {}
+    wrong = [name for name, value in asdict(described).items() if getattr(file, name) != value]
+    wrong += [name for name in metadata if said.get(name.encode()) != metadata[name].encode()]
+    if wrong:
+        raise not_whole(path, f"differs from what was written in {', '.join(wrong)}")
     if not rows.equals(table.rows):
-        raise ExportRefused(f"{path} has other flights than the blocks")
+        raise not_whole(path, "has other flights than the blocks")

@@ -33,7 +33,8 @@ _WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffi
 _BESIDE_TABLES = re.compile(
     r"(.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|[a-z_]*metadata|[a-z]+ed_\d+)|"
     r"\.[^/.][^/]*(/.*)?|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|"
-    r"[^/]*\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha\d+|py|r|ipynb|ini)|thumbs\.db|"
+    r"[^/]*\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha\d+|py|r|ipynb|ini|lock)|thumbs\.db|"
+    r"unfinished/flights-\d{12}\.parquet|"  # of an export of ours that was interrupted
     r"(schema|load)\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\.csv)",
     re.IGNORECASE,
 )

@@ -4,9 +4,11 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
+from functools import partial
 from itertools import pairwise
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from backend.cli.export_commands import export as command
 from backend.export import parquet, tables
 from backend.export.manifest import ExportRefused
 from backend.export.parquet import check, export
+from backend.sources.packed import files_of
 from tests.api.worlds import generated, seal, settings_for
 from tests.flights import on_disk
 
@@ -156,7 +159,7 @@ def test_an_export_that_lacks_a_file_is_neither_called_whole_nor_added_to(
     content = path.read_bytes()
     for harm, words in (
         (lambda: path.write_bytes(content[1:]), rf"has {len(content) - 1:,} bytes instead of "),
-        (path.unlink, r"is missing.* put it back, or make a new export"),
+        (path.unlink, r"is missing.* put back a copy of it, or make"),
     ):
         harm()
         before = made_of(folder)
@@ -301,11 +304,12 @@ def _rewrite(folder: Path, change: Callable[[Any], Any]) -> None:
     path = max(data(folder), key=lambda path: path.stat().st_size)
     table = pq.read_table(path, partitioning=None)
     pq.write_table(change(table), path)
+    content = path.read_bytes()
 
     def name_changed(manifest: dict[str, Any]) -> None:
         for file in manifest["runs"][0]["files"]:
             if folder / file["path"] == path:
-                file["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+                file.update(bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
 
     _edit(folder, name_changed)
 
@@ -317,16 +321,32 @@ def _edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-def _last_file(manifest: dict[str, Any]) -> dict[str, Any]:
-    file: dict[str, Any] = manifest["runs"][0]["files"][-1]
-    return file
+def _forget_file(manifest: dict[str, Any]) -> None:
+    manifest["flights"] -= manifest["runs"][0]["files"].pop()["flights"]
 
 
-def _forget_file(folder: Path) -> None:
-    def forget(manifest: dict[str, Any]) -> None:
-        (folder / manifest["runs"][0]["files"].pop()["path"]).unlink()
+def _go_back(manifest: dict[str, Any]) -> None:
+    """Add a run that ends below its beginning, and one that goes up again."""
+    below, last = manifest["runs"][-2:]
+    back = below | {"first": last["height"] + 1, "files": []}
+    manifest["runs"] += [back, last | {"files": []}]
 
-    _edit(folder, forget)
+
+def _move_file(run: int, to: int, manifest: dict[str, Any]) -> None:
+    manifest["runs"][to]["files"].append(manifest["runs"][run]["files"].pop())
+
+
+def _to_another_year(folder: Path) -> None:
+    """Move a file, and write a manifest that names its new place."""
+
+    def move(manifest: dict[str, Any]) -> None:
+        file = manifest["runs"][0]["files"][-1]
+        path = folder / file["path"]
+        file["path"] = file["path"].replace("YEAR=2016", "YEAR=2017")
+        (folder / file["path"]).parent.mkdir(parents=True)
+        path.rename(folder / file["path"])
+
+    _edit(folder, move)
 
 
 def _flip(folder: Path) -> None:
@@ -339,7 +359,7 @@ def _flip(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
-        (_flip, "is not as it was written|cannot be read"),
+        (_flip, "differs .* in sha256|cannot be read"),
         (lambda folder: data(folder)[0].unlink(), "cannot be read"),
         (lambda folder: data(folder)[0].write_bytes(b""), "cannot be read"),
         (lambda folder: _rewrite(folder, lambda table: table.slice(1)), "other flights"),
@@ -350,24 +370,26 @@ def _flip(folder: Path) -> None:
             ),
             "is not in manifest.json",
         ),
+        *(
+            (
+                lambda folder, name=name: _rewrite(
+                    folder,
+                    lambda table: table.replace_schema_metadata(
+                        table.schema.metadata | {f"flightchain.{name}".encode(): b"2"}
+                    ),
+                ),
+                f"differs .* in flightchain.{name};",
+            )
+            for name in ("format", "genesis_hash", "height", "tip_hash")
+        ),
+        (_to_another_year, "differs .* in path;"),
         (lambda folder: (folder / "manifest.json").write_text("{}"), "is damaged"),
         (lambda folder: _edit(folder, lambda known: known.update(format=2)), "not of format 1"),
-        (
-            lambda folder: _edit(folder, lambda known: _last_file(known).update(path="../a")),
-            "not of format 1",
-        ),
-        (_forget_file, "lacks flights of"),
-        (
-            lambda folder: _edit(
-                folder, lambda known: known["runs"][0]["files"].append(_last_file(known))
-            ),
-            "has flights that blocks up to 3 have not",
-        ),
         (shutil.rmtree, "holds no export"),
     ],
     ids=[
-        *("flipped", "missing", "empty", "short", "swapped", "more", "manifest"),
-        *("format", "elsewhere", "forgotten", "twice", "nothing"),
+        *("flipped", "missing", "empty", "short", "swapped", "more"),
+        *("of format", "of chain", "of height", "of tip", "moved", "manifest", "format", "nothing"),
     ],
 )
 def test_check_finds_what_is_not_as_in_the_chain(
@@ -377,6 +399,63 @@ def test_check_finds_what_is_not_as_in_the_chain(
     harm(folder)
     with pytest.raises(ExportRefused, match=words):
         check(chain, folder, silent)
+
+
+def _changes(part: Any) -> Iterator[tuple[object, Callable[[], object]]]:
+    """Calls that each spoil one place in or below `part` of a manifest, and the places' names."""
+    for at, value in list(part.items() if isinstance(part, dict) else enumerate(part)):
+        if isinstance(part, list):
+            yield at, partial(part.pop, at)
+            yield at, partial(part.insert, at, value)
+        if isinstance(value, dict | list):
+            yield from _changes(value)
+        elif isinstance(value, int):
+            yield from ((at, partial(part.update, {at: value + by})) for by in (-1, 1))
+        else:
+            yield at, partial(part.update, {at: f"{value[:-1]}x"})
+
+
+def test_a_manifest_changed_at_any_place_is_neither_agreed_with_nor_added_to(
+    chain: Path, folder: Path
+) -> None:
+    for count in (0, 50):
+        add(chain, count)
+        export(chain, folder, silent)
+    text = (folder / "manifest.json").read_text()
+    add(chain, 10)
+    for number, (name, _) in enumerate(_changes(json.loads(text))):
+        manifest = json.loads(text)
+        list(_changes(manifest))[number][1]()
+        _edit(folder, methodcaller("update", manifest))
+        before = made_of(folder)
+        for act in (check, export) if name != "sha256" else (check,):
+            with pytest.raises(
+                ExportRefused, match=r"; (put back .* or make a new export|choose an)"
+            ):
+                act(chain, folder, silent)
+        assert made_of(folder) == before
+    (folder / "manifest.json").write_text(text)
+    assert export(chain, folder, silent).new_flights == 10
+    text = (folder / "manifest.json").read_text()
+    for harm, words, acts in (
+        (_forget_file, r"names .*, where the chain has", (check, export)),
+        (_go_back, "names blocks 7 to 5 after block 6", (check, export)),
+        (partial(_move_file, 0, 1), "has other files than", (check,)),
+        (partial(_move_file, 1, 0), "has other files than", (check,)),
+    ):
+        (folder / "manifest.json").write_text(text)
+        check(chain, folder, silent)
+        _edit(folder, harm)
+        for act in acts:
+            with pytest.raises(ExportRefused, match=words):
+                act(chain, folder, silent)
+
+
+def test_the_whole_folder_can_be_imported(chain: Path, folder: Path) -> None:
+    export(chain, folder, silent)
+    (folder / "unfinished/flights-000000000000.parquet").write_bytes(b"PAR1")
+    read = {file.label for file in files_of(folder)}
+    assert read == {str(path.relative_to(folder.parent)) for path in data(folder)}
 
 
 def test_the_commands_say_what_they_did(chain: Path, folder: Path) -> None:
