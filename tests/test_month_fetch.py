@@ -67,8 +67,11 @@ def test_a_month_is_fetched_once_and_everything_that_keeps_it_away_is_said(
 
     assert service.json("/months") == {"state": "idle", "month": None, "message": ""}
     assert fetch("2008-01", "wrong").status_code == 401
-    for wrong in ("2008", "2008-13", "latest", "1987-09"):
-        assert fetch(wrong).json()["field"] == "MONTH"
+    for wrong in ("2008", "2008-13", "latest", "2008-01..2008-02"):
+        refused = fetch(wrong).json()
+        reason = refused["detail"].removeprefix(f"MONTH {wrong!r}: ")
+        assert (refused["field"], reason) == ("MONTH", "a month is written as 2008-01")
+    assert "first month that is published" in fetch("1987-09").text
     assert bts.asked == []
     bts.publish(JANUARY)
     bts.faults.append(slow)

@@ -80,15 +80,15 @@ def months_in(specification: str) -> MonthRange:
 
 
 def _month(text: str) -> Month | None:
-    return None if text == LATEST else month_in(text)
+    form = "a month is written as 2008-01, a range as 2008-01..2008-12, the newest as latest"
+    return None if text == LATEST else month_in(text, form)
 
 
-def month_in(text: str) -> Month:
-    """Read a month, such as 2008-01. Raises InvalidSetting."""
+def month_in(text: str, form: str = "a month is written as 2008-01") -> Month:
+    """Read a month, such as 2008-01. form: how to write what is asked. Raises InvalidSetting."""
     match = re.fullmatch(PATTERN, text)
     if not match:
-        reason = "a month is written as 2008-01, a range as 2008-01..2008-12, the newest as latest"
-        raise InvalidSetting("months", text, reason)
+        raise InvalidSetting("months", text, form)
     month = Month(int(match[1]), int(match[2]))
     if month < FIRST_MONTH:
         raise InvalidSetting("months", text, f"the first month that is published is {FIRST_MONTH}")
