@@ -15,6 +15,7 @@ from pathlib import Path
 
 import apsw
 import click
+from jinja2 import Environment, FileSystemLoader
 from werkzeug.http import HTTP_STATUS_CODES
 
 from backend.api import SERVICE, create_app
@@ -104,6 +105,14 @@ def kinds() -> Iterator[str]:
         yield f"| {kind.name} | {kind.source} | {' '.join(titles)} | {derived} |"
 
 
+def refused() -> Iterator[str]:
+    """Lines of the table of files that are refused, which a page has, too."""
+    yield from ("| File | What to do |", "|---|---|")
+    templates = Environment(loader=FileSystemLoader(ROOT / "frontend" / "templates"))
+    for row in vars(templates.get_template("texts.html").module)["refused_files"]:
+        yield f"| {' | '.join(row)} |"
+
+
 def views() -> Iterator[str]:
     """Lines of the table of the index's views."""
     yield from ("| View | Columns |", "|---|---|")
@@ -142,6 +151,7 @@ PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "files": files,
     "errors": errors,
     "kinds": kinds,
+    "refused": refused,
     "views": views,
     "growth": growth,
     **{name: partial(measurements, numbers) for name, numbers in MEASURED.items()},

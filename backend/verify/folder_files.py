@@ -111,7 +111,7 @@ KINDS = (
     _derived("scrub.json", "how far the scrub is, and what it found", "scrub",
              "the scrub begins again, and finds its problems again"),
     _derived("verified.json", "what was verified, and the hashes of its bytes", "verify",
-             "`verify --since` refuses until everything was verified again"),
+             "`verify --since last` verifies everything; `--since HEIGHT` refuses until then"),
     _derived("damaged.json", "notes of readers about damaged blocks", "service",
              "damaged blocks are noted again when they are met"),
     _derived("miner.json", "the status of the miner", "miner", "the miner seems to hang"),

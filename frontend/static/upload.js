@@ -250,9 +250,10 @@ function alreadyThere(found) {
 function contradicting(found) {
   if (!found.conflicts) return [];
   const said = (value) => value ?? "empty";
-  const items = found.conflicting.map(({ flight, stored, fields, TRANSACTION_ID: id }) => {
+  const items = found.conflicting.map(({ flight, stored, fields, TRANSACTION_ID: id, BLOCK_HEIGHT: height }) => {
     const pairs = fields.map((name) => `${name} ${said(flight[name])}, stored ${said(stored[name])}`).join("; ");
-    const link = id === null ? [] : [" (", node("a", { href: `${BASE}/transactions/${id}` }, `transaction ${id}`), ")"];
+    const block = height === null ? [] : [" in ", node("a", { href: `${BASE}/blocks/${height}` }, `block ${number(height)}`)];
+    const link = id === null ? [] : [" (", node("a", { href: `${BASE}/transactions/${id}` }, `transaction ${id}`), ...block, ")"];
     return node("li", {}, `flight ${flight.OP_CARRIER_FL_NUM} on ${flight.FL_DATE}: ${pairs}`, ...link);
   });
   const those = `${counted(found.conflicts, "flight contradicts", "flights contradict")} what the ledger says, and ${found.conflicts === 1 ? "is" : "are"} left out:`;

@@ -176,7 +176,7 @@ def test_what_contradicts_the_ledger_is_shown_and_left_out(
         assert "2 of them are in the ledger already" in text
         assert "1 flight contradicts what the ledger says, and is left out:" in text
         assert "ORIGIN_CITY_NAME Elsewhere, XX, stored " in text
-        assert "(transaction 3)" in text
+        assert "(transaction 3 in block 1)" in text
     assert f"1 flight was accepted, as transaction {before}." in text
     pages.until_there_are(before + 1)
 

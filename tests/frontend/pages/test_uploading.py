@@ -6,15 +6,16 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from itertools import count
 from typing import Any
 from zipfile import ZipFile
 
 import pytest
 
-from backend.chain.fields import FIELD_NAMES, FIELDS
+from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
-from backend.sources.kinds import KINDS, reading_of
+from backend.sources.kinds import BTS_TABLE, KINDS, MAY_BE_EMPTY, UnknownKindError, reading_of
 from backend.storage.tokens import Tokens
 from frontend.texts import texts
 from tests.api.processes import ROOT
@@ -151,7 +152,7 @@ def test_what_is_there_or_contradicts_is_left_out_and_said(visitor: Visitor) -> 
         assert "3 of them are in the ledger already" in text
         assert "1 flight contradicts what the ledger says, and is left out" in text
         assert "<code>ORIGIN_CITY_NAME</code> Elsewhere, XX, stored " in text
-        assert ">transaction 4</a>" in text
+        assert '>transaction 4</a> in <a href="/blocks/1">block 1</a>)' in text
     assert "5 flights were accepted" in text
     assert visitor.transactions == before + 5
     everything = csv_of([*FLIGHTS[:3], *new]).encode()
@@ -385,19 +386,26 @@ def words(visitor: Visitor, name: str) -> list[Any]:
 def test_the_page_says_what_to_get_and_what_to_tick(visitor: Visitor) -> None:
     boxes = words(visitor, "bts_boxes")
     page = text_of(visitor.client.get("/upload").text)
-    guide = (ROOT / "docs" / "how-to" / "import.md").read_text(encoding="utf-8")
-    assert " ".join(boxes) in " ".join(guide.split())
+    for path in ("README.md", "docs/how-to/import.md"):
+        guide = " ".join((ROOT / path).read_text(encoding="utf-8").split())
+        assert " ".join(boxes) in guide
+        assert f"{BTS_TABLE} (1987-present)" in guide
     assert reading_of(tuple(boxes)).kind.name == "ready-made month since 2018"
     assert " , ".join(boxes) in page
     assert all(f"{kind.name} {kind.source.replace('`', '')}" in page for kind in KINDS)
+    for file, what_to_do in words(visitor, "refused_files"):
+        assert " ".join(f"{file} {what_to_do}".replace("`", " ").split()) in page
 
 
 def test_the_columns_are_those_of_the_ledger(visitor: Visitor) -> None:
     columns = words(visitor, "columns")
     assert tuple(name for name, *_ in columns) == FIELD_NAMES
-    nullable = {field.name for field in FIELDS if field.nullable}
-    needed = {name for name, _, needed, _ in columns if needed == "Always"}
-    assert needed == set(FIELD_NAMES) - nullable - {"YEAR", "DAY_OF_WEEK"}
+    needs = {name: needed for name, _, needed, _ in columns}
+    assert {name for name in needs if needs[name] == "No"} == set(MAY_BE_EMPTY)
+    for name, needed in needs.items():
+        is_optional = needed == "No" or needed.startswith("If the column is there")
+        with nullcontext() if is_optional else pytest.raises(UnknownKindError):
+            reading_of(tuple(title for title in FIELD_NAMES if title != name))
 
 
 @pytest.mark.parametrize("ending", ["csv", "ndjson"])
