@@ -40,7 +40,14 @@ _BESIDE_TABLES = re.compile(
 )
 _LOG_OF_ROWS = re.compile(r"(.*/)?(_delta_log|\.hoodie)/.*")  # of Delta Lake and of Hudi
 _NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
-_UNPACK_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, zipfile.BadZipFile)
+_UNPACK_ERRORS = (
+    EOFError,
+    UnicodeDecodeError,  # of a name in a zip archive
+    zlib.error,
+    lzma.LZMAError,
+    zstandard.ZstdError,
+    zipfile.BadZipFile,
+)
 
 
 class _ZstdFile:

@@ -245,6 +245,15 @@ def test_zip_with_a_password_is_refused(tmp_path: Path) -> None:
         content_of(written(tmp_path, bytes(packed)))
 
 
+def test_zip_with_a_name_that_is_not_the_utf8_that_it_says_is_refused(tmp_path: Path) -> None:
+    packed = bytearray(zipped(b"x"))
+    last = packed.rindex(b"PK\x01\x02")
+    packed[last + 9] |= 8  # the flag "UTF-8" of the last member
+    packed[last + 46] = 0xFF  # the first byte of its name
+    with pytest.raises(InvalidInput, match=r"is damaged or incomplete \('utf-8' codec can't"):
+        content_of(written(tmp_path, bytes(packed)))
+
+
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"'no\.csv': does not exist; check the path"):
         content_of(tmp_path / "no.csv")
