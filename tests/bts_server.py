@@ -16,6 +16,11 @@ Fault = Callable[["_Handler", bytes], None]  # answers a request for the rest of
 
 def month_zip(month: Month, count: int = 3) -> bytes:
     """The file of a month with `count` flights on its first day."""
+    return zipped(month_text(month, count).encode(), f"On_Time_{month.year}_{month.month}.csv")
+
+
+def month_text(month: Month, count: int = 3) -> str:
+    """The table in it."""
     day = month.first_day
     about_day = {
         "YEAR": str(day.year),
@@ -23,7 +28,7 @@ def month_zip(month: Month, count: int = 3) -> bytes:
         "FL_DATE": day.isoformat(),
     }
     rows = [FLOWN | about_day | {"OP_CARRIER_FL_NUM": str(1 + n)} for n in range(count)]
-    return zipped(monthly_text(rows).encode(), f"On_Time_{month.year}_{month.month}.csv")
+    return monthly_text(rows)
 
 
 @dataclass

@@ -95,8 +95,8 @@ def test_too_many_bad_rows_are_left_out_only_if_that_share_is_allowed(tmp_path: 
     assert refused.stderr.endswith(
         "\nsome.csv: 1 of 40 rows (2.5 %) is bad, among them 1 cancelled flight and 0 without an "
         "arrival; without them more flights look punctual\n"
-        "error: more than 1 % of some.csv is bad; mend the file, or allow more with "
-        "--skip-at-most 2.5; nothing was imported\n"
+        "error: file 'some.csv': has more than 1 % bad rows; mend them, or allow --skip-at-most "
+        "2.5; nothing was imported\n"
     )
     assert transactions_in(folder) == 0
     done = imported(folder, "--skip-bad", "--skip-at-most", "2.5", file)
@@ -170,7 +170,7 @@ def _read(terminal: int) -> bytes:
     ("answer", "status", "end", "stored"),
     [
         ("y\n", 0, "299 flights imported in 1 block, 1 bad row was left out\n", 299),
-        ("\n", 1, "error: the bad rows are to be mended first; nothing was imported\n", 0),
+        ("\n", 1, "has bad rows, which are to be mended first; nothing was imported\n", 0),
         ("\x03", 130, "stopped\n", 0),
         ("\x04", 130, "stopped\n", 0),
     ],

@@ -4,16 +4,18 @@ import json
 import re
 import signal
 from contextlib import ExitStack
+from io import BytesIO
 from pathlib import Path
 from threading import Event
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from click.testing import CliRunner
 
 from backend.base.clock import now_ms
 from backend.base.download import NotThere
-from backend.base.errors import FlightchainError, InvalidSetting, WriterBusy
+from backend.base.errors import FlightchainError, InvalidSetting, WriteFailed, WriterBusy
 from backend.base.settings import Settings
 from backend.cli import month_import
 from backend.cli.import_command import import_command
@@ -24,6 +26,8 @@ from tests import bts_server as server
 from tests.api.processes import backend, begun, until
 from tests.bts_server import Bts
 from tests.flights import on_disk, transactions_in
+from tests.sources.samples import zipped
+from tests.test_cli import call
 
 pytestmark = pytest.mark.slow
 
@@ -35,9 +39,11 @@ def bring(bts: Bts, folder: Path, months: str, keep: Path | None = None) -> None
     """Import months in this process."""
     settings = Settings(dir=str(folder), bts_url=bts.url, min_free_bytes=0)
 
-    def import_file(path: Path) -> None:
+    def import_file(path: Path, month: Month) -> None:
         with ExitStack() as pipes:
-            import_all(settings, file_sources(settings, [path], "", pipes))
+            [source] = file_sources(settings, [path], "", pipes)
+            source.month = str(month)
+            import_all(settings, [source])
 
     month_import.import_months(settings, months_in(months), keep, import_file)
 
@@ -103,7 +109,7 @@ def test_the_next_month_comes_while_one_is_imported(bts: Bts, tmp_path: Path) ->
     bts.files = _Watched(bts.files, FEBRUARY.file_name, came)
     (tmp_path / "chain").mkdir()
 
-    def import_file(path: Path) -> None:
+    def import_file(path: Path, month: Month) -> None:
         assert came.wait(20)
 
     (tmp_path / "kept").mkdir()
@@ -139,12 +145,66 @@ def test_files_that_are_kept_are_not_downloaded_again_unless_they_are_damaged(
     assert transactions_in(tmp_path / "three") == 3
 
 
+def with_flag(flag_at: int, value: int) -> bytes:
+    """A month whose table is marked so in the directory of its zip."""
+    content = bytearray(server.month_zip(JANUARY))
+    content[content.rindex(b"PK\x01\x02") + flag_at] = value
+    return bytes(content)
+
+
+def with_two_tables() -> bytes:
+    content = BytesIO(server.month_zip(JANUARY))
+    with ZipFile(content, "a") as archive:
+        archive.writestr("On_Time_2008_2.csv", server.month_text(FEBRUARY))
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("published", "words"),
+    [
+        (server.month_zip(FEBRUARY), "has flights of 2008-02-01, and 2008-01 was asked for"),
+        (with_two_tables(), "has flights of 2008-02-01, and 2008-01 was asked for"),
+        (zipped(b"<html>Maintenance</html>"), "is a web page"),
+        (zipped(server.month_text(JANUARY).replace("IAD", "nowhere").encode()), "has bad rows"),
+        (with_flag(8, 1), "is encrypted"),
+        (with_flag(10, 9), "compression"),
+    ],
+    ids=["other month", "next month, too", "page", "bad rows", "password", "method"],
+)
+def test_what_cannot_be_imported_is_downloaded_again_by_the_same_command(
+    bts: Bts, tmp_path: Path, published: bytes, words: str
+) -> None:
+    bts.files[JANUARY.file_name] = published
+    done = call(tmp_path, "import", "bts:2008-01", FLIGHTCHAIN_BTS_URL=bts.url)
+    assert (done.returncode, words in done.stderr, "is removed" in done.stderr) == (1, True, True)
+    assert (transactions_in(tmp_path), zips_in(tmp_path)) == (0, [])
+    bts.publish(JANUARY)
+    bring(bts, tmp_path, "bts:2008-01")
+    assert days_in(tmp_path) == ["2008-01-01"] * 3
+
+
+@pytest.mark.parametrize("reason", [WriteFailed("the disk is full"), KeyboardInterrupt()])
+def test_a_good_file_is_not_downloaded_again_if_something_else_ends_its_import(
+    bts: Bts, tmp_path: Path, reason: BaseException
+) -> None:
+    bts.publish(JANUARY)
+
+    def import_file(path: Path, month: Month) -> None:
+        raise reason
+
+    settings = Settings(dir=str(tmp_path), bts_url=bts.url, min_free_bytes=0)
+    with pytest.raises(type(reason)):
+        month_import.import_months(settings, months_in("bts:2008-01"), None, import_file)
+    bring(bts, tmp_path, "bts:2008-01")
+    assert (len(bts.asked), transactions_in(tmp_path)) == (1, 3)
+
+
 def test_a_file_that_is_published_damaged_is_refused_and_leaves_nothing(
     bts: Bts, tmp_path: Path
 ) -> None:
     bts.publish(JANUARY)
     bts.faults.extend([server.truncated] * 2)
-    with pytest.raises(FlightchainError, match=r"no whole zip archive.*try again later"):
+    with pytest.raises(FlightchainError, match=r"is damaged.*try again later"):
         bring(bts, tmp_path, "bts:2008-01")
     assert zips_in(tmp_path) == []
 

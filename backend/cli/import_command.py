@@ -16,7 +16,7 @@ from backend.cli.import_dialogue import KEEP, ON_CONFLICT, ImportDialogue, Skipp
 from backend.cli.import_sources import file_sources, named_source
 from backend.cli.log_commands import say
 from backend.cli.serve_commands import require_all_to_serve
-from backend.ledger.bts_months import PREFIX, MonthRange, months_in
+from backend.ledger.bts_months import PREFIX, Month, MonthRange, months_in
 
 MOST_SKIPPED_PERCENT = 1.0
 CHECKED = ("files", "nycflights")
@@ -224,9 +224,11 @@ def _import_months(
     """Import months of BTS. keep: the folder in which their files stay."""
     from backend.cli.month_import import import_months
 
-    def import_file(path: Path) -> None:
+    def import_file(path: Path, month: Month) -> None:
         with ExitStack() as pipes:
-            _import(settings, file_sources(settings, [path], "", pipes), skipping, on_conflict)
+            [source] = file_sources(settings, [path], "", pipes)
+            source.month = str(month)
+            _import(settings, [source], skipping, on_conflict)
 
     import_months(settings, months, keep, import_file)
 

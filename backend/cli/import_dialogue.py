@@ -11,7 +11,7 @@ from textwrap import fill
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from backend.base.errors import FlightchainError
+from backend.base.errors import FlightchainError, InvalidInput
 from backend.base.progress import Line, Progress, counting, left
 from backend.base.words import counted
 from backend.cli.asking import confirm
@@ -168,22 +168,19 @@ class ImportDialogue:
             self._require_own_files(bad)
             self._require_new_files(bad)
             if not self._skipping.without_asking and sys.stdin is not None and sys.stdin.isatty():
-                _require_consent()
+                _require_consent(bad[0].label)
             self._write_files(bad)
 
     def _require_few(self, bad: Sequence["Checked"]) -> None:
         skipping = self._skipping
-        if not skipping.is_wanted:
-            raise FlightchainError(
-                "there are bad rows; mend them in the file, or leave them out with --skip-bad"
-            )
-        most = skipping.most_percent
         for checked in bad:
-            if _percent(checked) > most:
-                raise FlightchainError(
-                    f"more than {most:g} % of {checked.label} is bad; mend the file, or allow more "
-                    f"with --skip-at-most {ceil(10 * _percent(checked)) / 10:.1f}"
-                )
+            if not skipping.is_wanted:
+                reason = "has bad rows; mend them in the file, or leave them out with --skip-bad"
+                raise InvalidInput("file", checked.label, reason)
+            if _percent(checked) > skipping.most_percent:
+                allowed = f"--skip-at-most {ceil(10 * _percent(checked)) / 10:.1f}"
+                reason = f"has more than {skipping.most_percent:g} % bad rows; mend them, or allow"
+                raise InvalidInput("file", checked.label, f"{reason} {allowed}")
 
     def _files(self, bad: Sequence["Checked"]) -> Iterator[tuple[Path, bytes]]:
         """Yield the files of bad rows and what they will hold."""
@@ -249,9 +246,9 @@ def _checked_words(checked: "Checked") -> str:
     return "; ".join(words)
 
 
-def _require_consent() -> None:
+def _require_consent(label: str) -> None:
     if not confirm("Import the others without them?"):
-        raise FlightchainError("the bad rows are to be mended first")
+        raise InvalidInput("file", label, "has bad rows, which are to be mended first")
 
 
 def _percent(checked: "Checked") -> float:

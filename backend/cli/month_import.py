@@ -6,8 +6,7 @@ nothing is wrong, but the months are downloaded again, and their flights found t
 """
 
 import time
-import zipfile
-import zlib
+from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ import msgspec
 
 from backend.base.clock import now_ms
 from backend.base.download import Downloader, DownloadFailed, NotThere
-from backend.base.errors import FlightchainError, WriterBusy
+from backend.base.errors import FlightchainError, InvalidInput, WriterBusy
 from backend.base.files import FileLock, make_folder, remove, write_new
 from backend.base.progress import EVERY_S, Line, counting, left
 from backend.base.settings import Settings
@@ -30,20 +29,22 @@ from backend.ledger.bts_months import MAGIC, Month, MonthRange
 from backend.questions.values import AverageDelays, Options
 from backend.sealing.child import Send, sent_by
 from backend.sealing.miner import Sealer
+from backend.sources.packed import files_of
 
 MEMORY, LOCK_NAME = "fetched.json", "months.lock"
+ImportFile = Callable[[Path, Month], None]
 MOST_MONTHS_BEHIND = 24  # that the newest published month is looked for
 
 
 def import_months(
-    settings: Settings, wanted: MonthRange, keep: Path | None, import_file: Callable[[Path], None]
+    settings: Settings, wanted: MonthRange, keep: Path | None, import_file: ImportFile
 ) -> None:
     """Download and import months one after the other.
 
     keep: the folder where their files stay; None: they are removed when they are imported.
-    import_file: imports a file. Raises NotThere for a month that is not published, DownloadFailed,
-    WriterBusy if another process does the same, and what `import_file` raises; what came before
-    stays.
+    import_file: imports a file; if it raises InvalidInput, the file is removed. Raises NotThere for
+    a month that is not published, DownloadFailed, WriterBusy if another process does the same, and
+    what `import_file` raises; what came before stays.
     """
     make_folder(settings.folder)
     lock = FileLock(settings.folder / LOCK_NAME)
@@ -60,7 +61,7 @@ def import_months(
 
 
 def _import_months(
-    settings: Settings, wanted: MonthRange, keep: Path | None, import_file: Callable[[Path], None]
+    settings: Settings, wanted: MonthRange, keep: Path | None, import_file: ImportFile
 ) -> None:
     folder = keep or settings.folder
     make_folder(folder)
@@ -74,7 +75,7 @@ def _import_months(
     try:
         with closing(_files(settings, to_do, folder)) as files:
             for month, path in files:
-                import_file(path)
+                _import_or_remove(month, path, import_file)
                 if keep is None:  # before it counts as imported, so that nothing is left behind
                     remove(path)
                 memory.add(month)
@@ -83,6 +84,16 @@ def _import_months(
         if done:
             before = counted(done, "month was", "months were")
             error.args = (f"{error}; {before} imported before that",)
+        raise
+
+
+def _import_or_remove(month: Month, path: Path, import_file: ImportFile) -> None:
+    """Import a file; one with which something is wrong must not keep its month away for ever."""
+    try:
+        import_file(path, month)
+    except InvalidInput as error:
+        remove(path)
+        error.args = (f"{error}; {path} is removed, and the same command downloads it again",)
         raise
 
 
@@ -183,21 +194,22 @@ def _download(url: str, path: Path, least_free: int, send: Send) -> None:
         for _ in range(2):  # a part of another file may have been continued
             if not path.exists():
                 downloader.download(url, path, progress)
-            if not (problem := _zip_problem(path)):
+            if not (problem := _problem(path)):
                 return
             send(f"{url} {problem}; it is removed")
             remove(path)
     raise DownloadFailed(f"{url} {problem}; try again later, or download it by hand")
 
 
-def _zip_problem(path: Path) -> str:
-    """Say what is wrong with a zip archive; "" if every byte of it is as its checksums say."""
+def _problem(path: Path) -> str:
+    """Say what is wrong with a file; "" if all its tables can be unpacked to their end."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            member = archive.testzip()
-    except (zipfile.BadZipFile, EOFError, OSError, zlib.error) as error:
-        return f"is no whole zip archive: {error}"
-    return f"has a damaged member, {member}" if member else ""
+        for table in files_of(path):
+            with table.opened() as blocks:
+                deque(blocks, 0)
+    except InvalidInput as error:
+        return error.reason
+    return ""
 
 
 _READ_FLIGHTS = msgspec.json.Decoder(dict[str, int])

