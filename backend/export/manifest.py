@@ -92,8 +92,8 @@ def read(folder: Path) -> Manifest | None:
         raise not_whole(path, f"is not of format {FORMAT}, which this release writes")
     summed = Manifest(genesis_hash=manifest.genesis_hash)
     for run in manifest.runs:
-        if not summed.height + 1 == run.first <= run.height:
-            what = f"names blocks {run.first} to {run.height} after block {summed.height}"
+        if not (first := summed.height + 1) == run.first <= run.height:
+            what = f"names blocks {run.first} to {run.height}, where block {first} comes next"
             raise not_whole(path, f"{what}, so the export lacks flights or has some twice")
         summed = summed.with_run(run)
     if wrong := [

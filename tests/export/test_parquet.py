@@ -439,7 +439,7 @@ def test_a_manifest_changed_at_any_place_is_neither_agreed_with_nor_added_to(
     text = (folder / "manifest.json").read_text()
     for harm, words, acts in (
         (_forget_file, r"names .*, where the chain has", (check, export)),
-        (_go_back, "names blocks 7 to 5 after block 6", (check, export)),
+        (_go_back, "names blocks 7 to 5, where block 7 comes next", (check, export)),
         (partial(_move_file, 0, 1), "has other files than", (check,)),
         (partial(_move_file, 1, 0), "has other files than", (check,)),
     ):
