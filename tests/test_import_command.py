@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass
+from datetime import date
 from io import BytesIO, StringIO
 from pathlib import Path
 
@@ -103,6 +104,18 @@ def test_too_many_bad_rows_are_left_out_only_if_that_share_is_allowed(tmp_path: 
     assert done.returncode == 0, done.stderr
     assert "39 flights imported in 1 block, 1 bad row was left out\n" in done.stderr
     assert transactions_in(folder) == 39
+
+
+def test_days_that_agree_by_chance_are_not_imported_whatever_is_allowed(tmp_path: Path) -> None:
+    """2019-03-04 of 3 April: its weekday is that of 4 March by chance."""
+    path, rows = tmp_path / "some.csv", []
+    for number, row in enumerate(flights(28)):
+        day = date(2019, 3, number % 28 + 1)
+        rows.append([2019, day.isoweekday(), f"{day:%Y-%d-%m}", *row[3:]])
+    path.write_text(csv_of(rows), encoding="utf-8")
+    refused = imported(tmp_path / "chain", "--skip-bad", "--skip-at-most", "100", str(path))
+    assert refused.returncode == 1
+    assert "has wrong days for the most part, and others that are right by chance" in refused.stderr
 
 
 def test_all_files_are_checked_before_the_first_is_stored_and_bad_rows_named(

@@ -177,6 +177,9 @@ class ImportDialogue:
             if not skipping.is_wanted:
                 reason = "has bad rows; mend them in the file, or leave them out with --skip-bad"
                 raise InvalidInput("file", checked.label, reason)
+            if checked.bad.misdated > checked.rows - checked.bad.count:
+                reason = "has wrong days for the most part, and others that are right by chance"
+                raise InvalidInput("file", checked.label, f"{reason}; mend them")
             if _percent(checked) > skipping.most_percent:
                 allowed = f"--skip-at-most {ceil(10 * _percent(checked)) / 10:.1f}"
                 reason = f"has more than {skipping.most_percent:g} % bad rows; mend them, or allow"

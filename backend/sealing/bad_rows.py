@@ -37,13 +37,15 @@ class BadRows:
     """The bad rows of a source.
 
     count: how many. cancelled, not_arrived: how many of them are flights that were cancelled, or
-    have no time of arrival for another reason. first: the first `SHOWN_BAD_ROWS`. start, end: where
-    they stand in the spool of bad rows. header: what stands above them there; None without any.
+    have no time of arrival for another reason. misdated: how many are bad for their day, or what
+    stands beside it. first: the first `SHOWN_BAD_ROWS`. start, end: where they stand in the spool
+    of bad rows. header: what stands above them there; None without any.
     """
 
     count: int = 0
     cancelled: int = 0
     not_arrived: int = 0
+    misdated: int = 0
     first: list[BadRow] = field(default_factory=list)
     start: int = 0
     end: int = 0
@@ -62,6 +64,7 @@ class BadRows:
                 self.first.append(problem)
             self.cancelled += state == CANCELLED
             self.not_arrived += state == NOT_ARRIVED
+            self.misdated += problem.field in {"FL_DATE", "DAY_OF_WEEK", "YEAR"}
             if spool is not None and batch.header is not None:
                 self._keep(spool, batch.header, problem, text)
 

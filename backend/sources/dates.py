@@ -141,7 +141,6 @@ def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
             raise DoubtfulDatesError(f"has days in two orders, {days}; write all in one")
         if proofs:
             _require_agreement(rows, sum(len(orders) == 1 for _, orders in fits))
-            _require_none_swapped(rows)
             return next(iter(proofs))
         doubtful = next((day for day, orders in fits if len(orders) == 2), doubtful)
     if doubtful is None:
@@ -161,21 +160,21 @@ def _require_agreement(rows: Iterable[Evidence], agreeing: int) -> None:
         raise DoubtfulDatesError(f"{reason} contradict; leave that column out")
 
 
-def _require_none_swapped(rows: Iterable[Evidence]) -> None:
-    """Raise DoubtfulDatesError if a spreadsheet may have swapped days and months, where it could.
+def swapped(rows: Iterable[Evidence]) -> str:
+    """Return why a spreadsheet may have swapped days and months, where it could; "" if it has not.
 
-    One with the month first makes 2019-04-03 of 04/03/2019, and leaves 13/03/2019 as it is.
+    rows: of a whole file, in which some days have the year first and others do not. A spreadsheet
+    that has the month first makes 2019-04-03 of 04/03/2019, and leaves 13/03/2019 as it is.
     """
     changed: object = None
     for row in rows:
         days = readings(row[0])
         if len(days) > 1 or (YEAR_FIRST in days and (any(row[1:]) or days[YEAR_FIRST].day > 12)):
-            return
+            return ""
         changed = row[0] if YEAR_FIRST in days else changed
-    if changed:
-        reason = f"has days such as {shown(changed)}, and others that have no day below 13"
-        what = "a spreadsheet may have swapped day and month in them; write all days as YYYY-MM-DD"
-        raise DoubtfulDatesError(f"{reason}; {what}")
+    reason = f"has days such as {shown(changed)}, and others that have no day below 13"
+    what = "a spreadsheet may have swapped day and month in them; write all days as YYYY-MM-DD"
+    return f"{reason}; {what}"
 
 
 def _fitting(row: Evidence) -> set[str]:
@@ -190,7 +189,7 @@ def contradiction(row: Evidence, order: str) -> str:
     agreeing = _agreeing(row)
     if not agreeing or agreeing & {order, YEAR_FIRST}:
         return ""
-    what = f"is a day if written {WRITTEN[agreeing.pop()]}, but not if {WRITTEN[order]}"
+    what = f"is a day if written {WRITTEN[min(agreeing)]}, but not if {WRITTEN[order]}"
     return f"{what}, as the others are read; write all in one order"
 
 

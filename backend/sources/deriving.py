@@ -42,8 +42,8 @@ _is_icao = re.compile("([KP][A-Z]|T[IJ])[A-Z]{2}").fullmatch  # of an airport of
 class Deriver:
     """Turns batches of one file into raw rows.
 
-    reading: what the columns mean. emptied: how many cells that mean nothing were emptied, by
-    field.
+    reading: what the columns mean. is_strict: whether nothing is derived. emptied: how many cells
+    that mean nothing were emptied, by field.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Deriver:
         dialect: how cells are written, of `cells.DIALECTS`; if `STRICT`, nothing is derived.
         """
         self.reading = reading
+        self.is_strict = dialect == STRICT
         self._dialect = dialect
         self._ledger = ledger
         self._sources = reading.sources
@@ -73,7 +74,7 @@ class Deriver:
         columns: dict[str, Column] = {
             meaning: batch.columns[place] for meaning, place in self.reading.places.items()
         }
-        if self._dialect != STRICT:
+        if not self.is_strict:
             self._derive(columns)
         nothing = [None] * len(batch.numbers)
         raw = [columns.get(name, nothing) for name in FIELD_NAMES]

@@ -14,7 +14,8 @@ from backend.base.errors import InvalidFlight, InvalidInput, excerpt
 from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.cells import STORED, STRICT, dialect_of, other_unit
-from backend.sources.dates import Evidence, contradiction, doubt, order_of, readings
+from backend.sources.contradictions import contradiction as contradiction_of_columns
+from backend.sources.dates import Evidence, contradiction, doubt, order_of, readings, swapped
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, has_meaning, reading_of
@@ -54,6 +55,7 @@ class FlightFile(Source):
         self._dates = dates
         self._ledger = ledger
         self._orders: dict[PackedFile, str | None] = {}
+        self._unswapped = set[PackedFile]()  # although not all of their days have the year first
         self._understanding: Understanding | None = None
         self._done = 0
 
@@ -119,32 +121,41 @@ class FlightFile(Source):
                 raise file.problem(_IN_FOLDERS.format(", ".join(columns))) from error
             raise file.problem(f"{error}{'' if error.day else file.or_leave_out}") from error
         dialect = STRICT if is_strict else _dialect(file, reading, first)
+        if dialect not in (STRICT, STORED) and (reason := contradiction_of_columns(reading, first)):
+            raise file.problem(reason)
         deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
         known = self._described(file, reading, deriver, first)
         return deriver, chain(reads, batches), known
 
     @staticmethod
     def _order(file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
-        def evidence() -> Generator[Iterator[Evidence], None, None]:
-            yield from (_evidence(reading, batch) for batch in first)
-            places = tuple(reading.places[name] for name in _DAY_PARTS if name in reading.places)
-            with opened_records(file) as records:
-                yield from (_evidence(reading, read(places)) for read in records.batches)
-
-        with closing(evidence()) as batches:
-            return order_of(batches)
+        with closing(_evidence_in(file, reading)) as others:
+            return order_of(chain((_evidence(reading, batch) for batch in first), others))
 
     def _require_one_order(
         self, file: PackedFile, unit: str, deriver: Deriver, batch: RecordBatch
     ) -> None:
-        """Raise BadRow if a day can only be meant in another order than that of the file."""
-        if (order := self._orders[file]) in (None, YEAR_FIRST):
+        """Raise BadRow if a day can only be meant in another order than that of the file.
+
+        Raises InvalidInput if some have the year first, and a spreadsheet may have changed these.
+        """
+        order, reading = self._orders[file], deriver.reading
+        if order is None or deriver.is_strict:
             return
-        rows = list(_evidence(deriver.reading, batch))
+        known = map(readings, set(batch.columns[reading.places["FL_DATE"]]))
+        forms = {YEAR_FIRST in days for days in known if days}
+        if forms <= {True} and order == YEAR_FIRST:
+            return
+        rows = list(_evidence(reading, batch))
         for row in dict.fromkeys(rows):
             if reason := contradiction(row, order):
                 number = batch.numbers[rows.index(row)]
                 raise file.bad_row(number, "FL_DATE", row[0], reason, unit)
+        if True in forms and file not in self._unswapped:
+            with closing(_evidence_in(file, reading)) as batches:
+                if reason := swapped(chain.from_iterable(batches)):
+                    raise file.problem(reason)
+            self._unswapped.add(file)
 
     def _described(
         self, file: PackedFile, reading: Reading, deriver: Deriver, first: list[RecordBatch]
@@ -164,6 +175,13 @@ class FlightFile(Source):
             )
         deriver.emptied = known.emptied
         return known
+
+
+def _evidence_in(file: PackedFile, reading: Reading) -> Generator[Iterator[Evidence], None, None]:
+    """Yield what each batch of a file tells of its days."""
+    places = tuple(reading.places[name] for name in _DAY_PARTS if name in reading.places)
+    with opened_records(file) as records:
+        yield from (_evidence(reading, read(places)) for read in records.batches)
 
 
 def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:

@@ -90,7 +90,7 @@ function addUp(found, table, slice, outcome) {
 
 // What the whole file was taken for, slice by slice.
 function understand(found, table, { kind, dates, dates_written, emptied, repeated_headers, not_used, ...rest }) {
-  if (dates in FIRST) table.orders.add(dates);
+  if (dates) table.orders.add(dates);
   found.understood ??= { kind, dates, dates_written, emptied: {}, repeated_headers: 0, not_used: [], ...rest };
   const all = found.understood;
   if (kind !== all.kind) {
@@ -105,9 +105,9 @@ function understand(found, table, { kind, dates, dates_written, emptied, repeate
 // Decides how the days of a table are written, from what its slices say.
 function decide(table) {
   if (table.orders.size > 1) {
-    throw new Problem(`${table.name && `${table.name}: `}Some days are written with the day first, others with the month first. Write all in one order.`);
+    throw new Problem(`${table.name && `${table.name}: `}Some days are written in one order, others in another. Write all as YYYY-MM-DD.`);
   }
-  table.dates ??= [...table.orders][0];
+  table.dates ??= [...table.orders].find((order) => order in FIRST);
 }
 
 // Sends the slices of all tables one after the other, and adds up what becomes of them.

@@ -223,12 +223,27 @@ def test_weekdays_show_that_a_file_was_put_together_of_two_orders(tmp_path: Path
 
 
 def test_days_with_the_year_first_before_others_do_not_decide_these(tmp_path: Path) -> None:
-    days = ["2019-03-01"] * 1000 + ["13/03/2019", "03/14/2019", "02/03/2019"]
-    good, messages = bad_rows(dated(tmp_path, days))
-    assert (good, len(messages)) == (1000, 3), "a spreadsheet may have changed the first ones"
-    assert all("is no day if dates are written year, month, day" in text for text in messages)
+    days = ["2019-03-01"] * 1000 + ["02/03/2019", "13/03/2019"]
+    with pytest.raises(BadRow, match="written day, month, year, but not if year, month, day"):
+        bad_rows(dated(tmp_path, days))
     days = ["2019-03-01", "13/03/2019", "02/03/2019"]
     assert days_of(dated(tmp_path, days)) == ["2019-03-01", "2019-03-13", "2019-03-02"]
+
+
+@pytest.mark.parametrize("share", [(0, 1), (1, 2)])
+def test_days_that_a_spreadsheet_may_have_swapped_are_found_anywhere(
+    tmp_path: Path, share: tuple[int, int]
+) -> None:
+    """It takes 04/03/2019 for 3 April where it can, and leaves 13/03/2019 as it is."""
+    left = [f"{day}/03/2019" for day in range(13, 32)] * 60
+    changed = [f"2019-{month:02d}-03" for month in range(1, 13)] * 100
+    for days, dates in ((left + changed, ""), (left + changed, "day-first"), (changed + left, "")):
+        source = FlightFile(dated(tmp_path, days), dates=dates)
+        source.share = share
+        with pytest.raises(InvalidInput, match=r"may have swapped|write all in one"):
+            list(source.rows())
+    good, problems = bad_rows(dated(tmp_path, [*left, *changed, "04/03/2019"]))
+    assert (good, problems) == (len(left) + len(changed) + 1, [])
 
 
 def test_files_that_are_imported_together_are_of_one_kind(tmp_path: Path) -> None:

@@ -87,9 +87,12 @@ def test_numbers_of_rows_need_no_title(tmp_path: Path, first: int) -> None:
     lines = [header, *(f'"{number}",{row}' for number, row in enumerate(rows, first))]
     path = written(tmp_path, "\n".join(lines))
     assert flights_of(open_source(path)) == [flight_of(row) for row in ROWS]
-    for others in (lines[:0:-1], [f"{'9' * 5000},{rows[0]}"] * 3):
-        good, problems = bad_rows(written(tmp_path, "\n".join([header, *others])))
-        assert (good, len(problems)) == (0, 3)
+    path = written(tmp_path, "\n".join([header, *lines[:0:-1]]))  # so all cells are misplaced
+    with pytest.raises(InvalidInput, match="OP_CARRIER_FL_NUM 19393, which is the number of a"):
+        open_source(path)
+    path = written(tmp_path, "\n".join([header, *[f"{'9' * 5000},{rows[0]}"] * 3]))
+    good, problems = bad_rows(path)
+    assert (good, len(problems)) == (0, 3)
 
 
 def test_ascending_flight_numbers_are_no_numbers_of_rows(tmp_path: Path) -> None:
