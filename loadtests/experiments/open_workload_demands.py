@@ -12,6 +12,7 @@ come: with several workers it is not 1/E[S], and not known to be that times thei
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
@@ -31,6 +32,7 @@ from loadtests.models import mva
 from loadtests.models.estimates import BATCHES, Interval, Verdict, batch_means, verdict
 from loadtests.models.laws import DELAY, Station
 from loadtests.models.open_queue import Queue
+from loadtests.processes import ProgramFailed
 
 ENGINE = ("index", "decompress", "hash", "decode", "filter")  # the index, or stages of a scan
 FILES = ("file", "emulated")
@@ -179,8 +181,13 @@ def closed_points(results: Results) -> list[Closed]:
 
 
 def throughput_per_s(rows: Sequence[Row]) -> Interval | None:
-    """Return X of a closed run, by batches of times between answers; None for too few of them."""
-    done_s = [row.done_s for row in closed_window(rows).rows] if len(rows) > LEAST_ANSWERS else []
+    """Return X of a closed run, by batches of times between answers; None for too few of them.
+
+    There is none either if the server failed before all customers were at work.
+    """
+    done_s = list[float]()
+    with suppress(ValueError):
+        done_s += [row.done_s for row in closed_window(rows).rows]
     if len(done_s) <= LEAST_ANSWERS:
         return None
     gap_s = batch_means([later - sooner for sooner, later in pairwise(done_s)])
@@ -230,7 +237,7 @@ def amounts(run: Run, before: Calibration) -> tuple[Sequence[int], int]:
 def _measure_closed(
     run: Run, subject: Measured, server: str, customers: int, before: Calibration
 ) -> None:
-    name = f"closed-{server}-{customers}-1"
+    name = unused_name(run.results, f"closed-{server}-{customers}")
     run.say(f"{SERVERS[server]}, closed, customers: {customers}")
     at_once = min(customers, subject.queue.servers)
     is_brief = run.options.quick or run.options.minutes is not None
@@ -241,6 +248,8 @@ def _measure_closed(
     given = subject.target, choices, name
     record = run.generator.closed(*given, customers=customers, requests=requests, each_once=True)
     judge_run(run.results.folder, record, record.facts(before))
+    if not any(row.succeeded for row in record.rows[-customers:]):
+        raise ProgramFailed(f"{name}: its last requests were not answered; does the server run?")
     with run.results.more(CLOSED, ClosedLine) as table:
         table.add(ClosedLine(name, server, customers))
 

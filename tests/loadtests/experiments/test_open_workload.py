@@ -64,7 +64,7 @@ from loadtests.models import gap_ledger, replay
 from loadtests.models.estimates import Verdict
 from loadtests.models.open_queue import ONE, Queue
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence
-from loadtests.processes import Site
+from loadtests.processes import ProgramFailed, Site
 from loadtests.servers import study
 from tests.loadtests.experiments.made_up import SERVICE_S, a_run, judge, keep, results_of
 
@@ -755,3 +755,25 @@ def test_a_difference_of_few_calibrations_has_no_interval() -> None:
     points = steady_points(runs, is_until_decided=True)
     (metric,) = (m for m in _metrics([], points, []) if m.name.startswith("forecast"))
     assert (metric.low, metric.high) == (None, None)
+
+
+def test_a_server_that_dies_during_the_closed_runs_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first customer was refused all its requests before the last had begun."""
+    results = results_of("open-workload", tmp_path)
+    rows = [
+        Row("c", closed_index(who, n), "k", at_s, at_s, None, at_s + 0.01, None, 0, "")
+        for who in range(4)
+        for n in range(20)
+        for at_s in [0.5 * who + 0.01 * n]
+    ]
+    record = RunRecord("c", "closed", tuple(rows), (), None, 0.0)
+    monkeypatch.setattr(Generator, "closed", lambda *_, **__: record)
+    subject = Measured(
+        Site("http://x"), lambda _: iter([Request("k", f"/{n}") for n in range(999)])
+    )
+    before, run = Calibration("c", 9, 0.04, 0.0, 0.0), Run(QUICK, results, tmp_path, print)
+    with pytest.raises(ProgramFailed, match="closed-scans-1-1: its last requests were not answ"):
+        learning.explore(run, subject, loads.ELSEWHERE_SCANS, before)
+    assert learning.throughput_per_s(rows) is None
