@@ -71,8 +71,11 @@ def read(path: Path) -> list[ToolRun]:
             _require_times(run)
     except ResultsError as problem:
         raise ResultsError(f"{path} {problem}") from None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, csv.Error) as problem:
-        message = f"{path} has a value that its form does not have: {problem}"
+    except KeyError as problem:
+        raise ResultsError(f"{path} lacks {problem}, which its form has") from problem
+    except (OSError, ValueError, IndexError, TypeError, AttributeError, csv.Error) as problem:
+        value = str(problem).rpartition(": ")[2]  # without Python's words for it
+        message = f"{path} has a value that its form does not have, {value}; was it cut off?"
         raise ResultsError(message) from problem
     return runs
 
@@ -94,6 +97,7 @@ def _require_times(run: ToolRun) -> None:
 
 _BINARY = "is vegeta's binary form; write `vegeta encode --to csv FILE > FILE.csv` and bring that"
 _WIDE = "is UTF-16, as PowerShell writes; save it as UTF-8 and bring that"
+_ALL_FAILED = "has no request that succeeded"
 _UNKNOWN = (
     "is no output that is known here: of wrk2 -L, vegeta encode or report -type=json, k6, JMeter, "
     "oha, hey, Locust --csv or --raw"
@@ -137,7 +141,7 @@ def _summed(run: ToolRun) -> list[ToolRun]:
     """Return a run without its rows, as a file that only sums up would have it."""
     good = sorted(row.closed_response_s for row in run.rows if row.succeeded)
     if not good:
-        raise ResultsError("has no request that succeeded")
+        raise ResultsError(_ALL_FAILED)
     last, mean_s = len(good) - 1, sum(good) / len(good)
     quantiles = {at / 200: good[round(at / 200 * last)] for at in range(201)}
     duration_s = max(row.done_s for row in run.rows)
@@ -270,7 +274,12 @@ def _summary(
     quantiles: Mapping[float, float],
     customers: int | None = None,
 ) -> list[ToolRun]:
-    """Return a run. sums: requests, failed ones, seconds, and the mean time."""
+    """Return a run. sums: requests, failed ones, seconds, and the mean time.
+
+    Raises ResultsError if no request succeeded.
+    """
+    if 0 < sums[0] <= sums[1]:
+        raise ResultsError(_ALL_FAILED)
     return [ToolRun(name, tool, (), *sums, tuple(sorted(quantiles.items())), customers)]
 
 
@@ -286,8 +295,10 @@ def _wrk2(path: Path) -> list[ToolRun]:
         )
     unit = {"ms": MS, "s": S, "m": 60.0, "h": 3600.0}[made[3]]
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
-    failed = int(bad[1]) if bad else 0
-    sums = int(made[1]), failed, float(made[2]) * unit, float(mean[1]) * MS
+    errors = re.search(r"Socket errors: (.+)", text)  # of requests that are not among those made
+    lost = sum(map(int, re.findall(r"\d+", errors[1]))) if errors else 0
+    failed = lost + (int(bad[1]) if bad else 0)
+    sums = int(made[1]) + lost, failed, float(made[2]) * unit, float(mean[1]) * MS
     quantiles = {float(share): float(value) * MS for value, share, _ in lines}
     return _summary(path.stem, "wrk2", sums, quantiles, customers=0)
 
@@ -324,15 +335,20 @@ def _k6_summary(path: Path) -> list[ToolRun]:
     return _summary(path.stem, "k6", sums, quantiles, customers)
 
 
+OHA_CUT_OFF = "aborted due to deadline"  # requests that were under way at the end
+
+
 def _oha_json(path: Path) -> list[ToolRun]:
     content = json.loads(path.read_text(encoding=ENCODING))
     sums, at = content["summary"], content["latencyPercentiles"]
     quantiles = {float(name[1:]) / 100: value for name, value in at.items() if value is not None}
     codes = content.get("statusCodeDistribution", {})
     good = sum(count for code, count in codes.items() if code[0] in "23")
-    made = sum(codes.values()) or round(sums["requestsPerSec"] * sums["total"])
+    errors = content.get("errorDistribution", {})
+    lost = sum(count for why, count in errors.items() if why != OHA_CUT_OFF)
+    made = sum(codes.values()) + lost or round(sums["requestsPerSec"] * sums["total"])
     quantiles |= {0.0: sums["fastest"], 1.0: sums["slowest"]}
-    failed = made - good if codes else 0
+    failed = made - good if codes or lost else 0
     return _summary(path.stem, "oha", (made, failed, sums["total"], sums["average"]), quantiles)
 
 

@@ -157,6 +157,7 @@ Running 30s test @ http://127.0.0.1:80/index.html
 #[Buckets =           27, SubBuckets     =         2048]
 ----------------------------------------------------------
   60018 requests in 30.00s, 19.81MB read
+  Socket errors: connect 0, read 40, write 0, timeout 900
   Non-2xx or 3xx responses: 18
 Requests/sec:   2000.28
 """
@@ -191,14 +192,15 @@ OHA = {
     "summary": {"successRate": 1.0, "total": 10.0, "slowest": 0.09, "fastest": 0.01}
     | {"average": 0.02, "requestsPerSec": 50.0},
     "latencyPercentiles": {"p10": 0.011, "p50": 0.018, "p99": 0.07, "p99.99": None},
-    "statusCodeDistribution": {"200": 495, "500": 5},
+    "statusCodeDistribution": {"200": 395, "500": 5},
+    "errorDistribution": {"connection refused": 100, "aborted due to deadline": 4},
 }
 SUMMED: dict[str, tuple[str, ToolRun]] = {
-    "wrk2": (WRK2, ToolRun("output", "wrk2", (), 60018, 18, 30.0, 0.006602)),
+    "wrk2": (WRK2, ToolRun("output", "wrk2", (), 60958, 958, 30.0, 0.006602)),
     "vegeta": (json.dumps(VEGETA), ToolRun("output", "vegeta", (), 100, 2, 1.98, 0.033)),
     "k6": (json.dumps(K6, indent=4), ToolRun("output", "k6", (), 600, 6, 60.0, 0.1)),
     "k6, exported": (json.dumps(K6_EXPORT), ToolRun("output", "k6", (), 600, 6, 60.0, 0.1)),
-    "oha": (json.dumps(OHA, indent=2), ToolRun("output", "oha", (), 500, 5, 10.0, 0.02)),
+    "oha": (json.dumps(OHA, indent=2), ToolRun("output", "oha", (), 500, 105, 10.0, 0.02)),
 }
 MEDIANS = {"wrk2": 0.006671, "vegeta": 0.030, "k6": 0.095, "k6, exported": 0.095, "oha": 0.018}
 
@@ -263,8 +265,12 @@ SPARSE = {
     "a letter": ("Dear all,\nit was slow.\n", "is no output that is known here"),
     "wrk": (WRK2.split("  Latency Dist", maxsplit=1)[0], "ask wrk2 with -L"),
     "few": (oha_csv(REQUESTS[:3]), "has 3 requests; it takes at least 20"),
-    "torn": (oha_csv(REQUESTS).replace("0.02,2", "soon,2"), "form does not have: could not"),
-    "a long cell": (oha_csv(REQUESTS) + '"' + 200_000 * "x", "form does not have: field larger"),
+    "torn": (
+        oha_csv(REQUESTS).replace("0.02,2", "soon,2"),
+        "does not have, 'soon'; was it cut off",
+    ),
+    "cut off": (hey_csv(REQUESTS).rpartition(",")[0] + ",", "does not have, ''; was it cut off"),
+    "a long cell": (oha_csv(REQUESTS) + '"' + 200_000 * "x", "form does not have, field larger"),
     "no number": (oha_csv([(0, float("nan"))] * 30), "has a time of nan s, which cannot be"),
     "negative": (
         vegeta_json([(at, -1) for at, _ in REQUESTS]),
@@ -278,6 +284,14 @@ SPARSE = {
     "no rate": (
         '{"metrics":{"http_req_duration":{"avg":0},"http_reqs":{"count":0,"rate":0}}}',
         "has 0 requests",
+    ),
+    "no sums": ('{"metrics":{"http_reqs":{}}}', "lacks 'count', which its form has"),
+    "all refused": (
+        json.dumps(
+            {"summary": {**dict.fromkeys(OHA["summary"], 0), "average": None}}
+            | {"latencyPercentiles": {}, "errorDistribution": {"refused": 500}}
+        ),
+        "has no request that succeeded",
     ),
     "failed": (k6_csv([(0, 0)] * 30, 1).replace(",200\n", ",500\n"), "no request that succeeded"),
     "one of two": (LOCUST["run_stats.csv"], "beside it output_stats_history.csv is missing"),
