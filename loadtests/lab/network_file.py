@@ -122,7 +122,7 @@ class Network:
 def read(path: Path) -> Network:
     """Return the network that a file describes. Raises ResultsError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         content = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError) as problem:
         raise ResultsError(f"{path} cannot be read as {path.suffix or 'TOML'}: {problem}") from None
@@ -157,6 +157,7 @@ _WORDS = {
     "`float`": "a number",
     "`float | null`": "a number",
     "`int`": "a whole number",
+    "`int | null`": "a whole number",
     "Object": "the table",
     "missing": "lacks the",
     "Expected": "it must be",

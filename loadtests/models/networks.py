@@ -34,9 +34,9 @@ from itertools import pairwise, product
 from loadtests.models.domain import count, not_negative, positive
 
 MOST_DEPENDENT = 6  # stations with several servers or rates: 2⁶ = 64 networks are solved
-MOST_STEPS = 20_000_000  # populations times networks times stations times classes
+MOST_STEPS = 1_000_000  # populations times networks times stations times classes: half a minute
 MOST_LOAD = 0.9999  # of open classes at a station: beyond, S(n) would need too many terms
-_LEAST_TERM = 1e-17
+_LEAST_TERM, _LARGE = 1e-17, 1e200
 
 Rates = tuple[float, ...] | None  # α(1), α(2) … of a station, the last for all more; None: a delay
 
@@ -126,7 +126,8 @@ def closed_states(
         counted = f"{dependent} stations have several servers or rates"
         raise ValueError(f"{counted}; at most {MOST_DEPENDENT} can be solved")
     size = math.prod(number + 1 for number in customers) * 2**dependent
-    if size * len(stations) * len(customers) > MOST_STEPS:
+    work = sum(1 + len(station.rates or ()) / 50 for station in stations)
+    if size * work * len(customers) > MOST_STEPS:
         raise ValueError("the network has too many populations to solve; take fewer customers")
     for at, think_s in enumerate(thinks_s):
         if think_s + math.fsum(station.demands_s[at] for station in stations) == 0:
@@ -260,7 +261,10 @@ def solve(
     Raises ValueError if open classes bring more work than a station can do, or as `closed_states`.
     """
     shares = [_open_shares(classes, station) for station in stations]
-    beside = [_Beside(station, sum(share)) for station, share in zip(stations, shares, strict=True)]
+    beside = [
+        _Beside(station, sum(share), sum(group.customers for group in classes))
+        for station, share in zip(stations, shares, strict=True)
+    ]
     closed = [at for at, group in enumerate(classes) if not group.is_open]
     of_closed = [
         ServiceStation(station.name, tuple(station.demands_s[at] for at in closed), seen.rates)
@@ -300,27 +304,32 @@ def _open_shares(classes: Sequence[CustomerClass], station: ServiceStation) -> l
 class _Beside:
     """Shows a station as closed customers see it beside open ones that bring `load` = Σ λ·D.
 
-    rates: α'. The last of them holds for all more, as the station's own do.
+    rates: α'. The last of them holds for all more, as the station's own do; those beyond the number
+    of closed customers do not matter, and are left out but for one.
     """
 
-    def __init__(self, station: ServiceStation, load: float) -> None:
+    def __init__(self, station: ServiceStation, load: float, closed: int) -> None:
         self._load, self._own, self.rates = load, station.rates or (), station.rates
         self._means: list[float] = []  # open customers beside n closed ones, over the load
         if self._own and load:
-            sums = [self._sums(n) for n in range(len(self._own))]
+            sums = [self._sums(n) for n in range(min(len(self._own), closed + 2))]
             self._means = [mean for _, mean in sums]
-            pairs = zip(self._own, pairwise(total for total, _ in sums), strict=False)
-            self.rates = (*(rate * a / b for rate, (a, b) in pairs), self._own[-1] - load)
+            pairs = zip(self._own, pairwise(log for log, _ in sums), strict=False)
+            slower = (rate * math.exp(before - after) for rate, (before, after) in pairs)
+            self.rates = (*slower, self._own[-1] - load)
 
     def _sums(self, n: int) -> tuple[float, float]:
-        """Return S(n), and the mean number of open customers over the load."""
-        term, total, first, i = 1.0, 1.0, 0.0, 0
+        """Return ln S(n), and the mean number of open customers over the load."""
+        term, total, first, i, log = 1.0, 1.0, 0.0, 0, 0.0
         while term > _LEAST_TERM * total or n + i < len(self._own):
             i += 1
             term *= self._load * (n + i) / (i * self._own[min(n + i, len(self._own)) - 1])
             total += term
             first += i * term
-        return total, first / total / self._load
+            if total > _LARGE:
+                term, total, first = term / _LARGE, total / _LARGE, first / _LARGE
+                log += math.log(_LARGE)
+        return log + math.log(total), first / total / self._load
 
     def open_customers(self, queue: float, idle: Sequence[float]) -> float:
         """Return Q/(λ·D) of open classes beside closed ones with this mean and probabilities.

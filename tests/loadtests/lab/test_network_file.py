@@ -45,9 +45,9 @@ def test_one_class_in_json_is_mean_value_analysis(tmp_path: Path) -> None:
     assert means.throughput_per_s == pytest.approx(same.throughput_per_s)
 
 
-def test_whole_numbers_may_be_written_with_a_point(tmp_path: Path) -> None:
+def test_whole_numbers_may_be_written_with_a_point_after_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "network.toml"
-    path.write_text(CLASSES.replace("3", "2.0") + STATION)
+    path.write_text(CLASSES.replace("3", "2.0") + STATION, encoding="utf-8-sig")
     (group,) = network_file.read(path).classes
     assert repr(group.customers) == "2"
 
@@ -71,6 +71,7 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
             "unknown field `speed`; it may have name, kind, servers, rates, a",
         ),
         (CLASSES + STATION + "servers = 0", "servers must be a whole number of at least 1, is 0"),
+        (CLASSES + STATION + "servers = 1.5", "it must be a whole number, is a number - at"),
         (CLASSES + STATION + "servers = 2\nrates = [1]", "a queue has one of them, a delay none"),
         (
             CLASSES + STATION + 'kind = "stack"',

@@ -127,11 +127,18 @@ def test_a_published_network_has_its_published_means(name: str) -> None:
             assert [row.customers for row in means.at] == pytest.approx(expected, abs=tolerance)
 
 
-def test_open_classes_alone_make_m_m_m() -> None:
+@pytest.mark.parametrize(("rate_per_s", "servers"), [(2.9, 3), (360.0, 400), (990.0, 1000)])
+def test_open_classes_alone_make_m_m_m(rate_per_s: float, servers: int) -> None:
     from loadtests.models.open_queue import mmm
 
-    (means,) = solve(opened(2.9), stations([(1.0,)], [of_servers(3)]))
-    assert means.response_time_s == pytest.approx(mmm(2.9, 1.0, 3).response_time_s)
+    (means,) = solve(opened(rate_per_s), stations([(1.0,)], [of_servers(servers)]))
+    assert means.response_time_s == pytest.approx(mmm(rate_per_s, 1.0, servers).response_time_s)
+
+
+def test_many_servers_are_shared_with_closed_customers_who_hardly_wait() -> None:
+    classes = [*opened(320), *closed([20], [1])]
+    for means in solve(classes, stations([(1.0, 1.0)], [of_servers(400)])):
+        assert 1 < means.response_time_s < 1.001
 
 
 @pytest.mark.parametrize(
@@ -303,6 +310,7 @@ def test_a_simulator_has_the_same_throughputs() -> None:
         (opened(2.0), stations([(0.5,)], [SINGLE]), "open classes bring 1 s of work a second"),
         (closed([2]), stations([(0.0,)], [SINGLE]), "a round takes no time"),
         (closed([400, 400, 400]), stations([(1, 1, 1)], [SINGLE]), "too many populations"),
+        (closed([10**7]), stations([(1.0,)], [SINGLE]), "too many populations"),
         (closed([2]), stations([(1.0,)] * 7, [(1, 2)] * 7), "at most 6 can be solved"),
     ],
 )
