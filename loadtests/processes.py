@@ -34,6 +34,7 @@ READY_WITHIN_S = 120
 STOP_WITHIN_S = 45
 ANSWER_WITHIN_S = 900  # a scan of a long chain on a small machine
 LOOK_EVERY_S = 0.005
+NO_FLIGHTCHAIN = "; is it a Flightchain?"
 
 
 _PREFIX = "FLIGHTCHAIN_"
@@ -344,7 +345,8 @@ def _json_of(body: bytes, address: str) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as problem:
-        message = f"{address} did not answer with JSON, but {body[:60]!r}; is it a Flightchain?"
+        start = body[:60].decode("utf-8", errors="replace")
+        message = f"{address} did not answer with JSON, but {start!r}{NO_FLIGHTCHAIN}"
         raise ProgramFailed(message) from problem
 
 
@@ -362,7 +364,11 @@ def exchanged(
     content = response.read()
     if status not in {None, response.status}:
         where = response.headers.get("Location", "")
-        shown = f"a redirection to {where}" if where else repr(content[:300])
+        shown = (
+            f"a redirection to {where}"
+            if where
+            else repr(content[:300].decode("utf-8", errors="replace"))
+        )
         raise ProgramFailed(f"{method} {path} was answered {response.status}: {shown}")
     return response, content
 

@@ -85,6 +85,7 @@ def analyse(results: Results) -> Report:
         made=len(runs),
         wanted=manifest.get("reps") or 1,
         is_cut=is_cut,
+        is_shared=manifest.get("shared", False),
         overhead_s=point.alone.overhead_s,
     )
     tables = [measured_table([point]), verdict_table([point])]

@@ -234,6 +234,11 @@ class Calibrated:
         return fmean(self.means_s)
 
     @property
+    def busy_share(self) -> float:
+        """Return the share of E[S] that keeps a worker busy."""
+        return fmean(run.busy_share for run in self.runs)
+
+    @property
     def cv(self) -> float:
         """Return the coefficient of variation of service times."""
         drawn_s = self.drawn_s(np.random.default_rng(1), 4000)
@@ -248,7 +253,7 @@ class Calibrated:
     def forecast_s(self, run: Measured, slower: float = 1.0) -> float:
         """Simulate the mean response time of a run if E[S] is `slower` times as long."""
         rng = np.random.default_rng(run.line.requests)
-        busy, means_s = fmean(alone.busy_share for alone in self.runs), []
+        busy, means_s = self.busy_share, []
         for _ in range(DRAWS):
             times_s = slower * self.drawn_s(rng, len(run.rows) or run.line.requests)
             queued_s = _simulated_s(run, busy * times_s, rng)
@@ -329,9 +334,16 @@ class Load:
         return min(len(self.runs), len(self.calibrated.runs)) >= LEAST_VALUES
 
     @property
+    def overload(self) -> float:
+        """Return λE[S] of one worker if the workers have no steady state at this rate; else 0."""
+        first, busy_s = self.runs[0], self.calibrated.mean_s * self.calibrated.busy_share
+        brought = 0.0 if first.customers else fmean(r.rate_per_s for r in self.runs) * busy_s
+        return brought if brought >= first.line.workers else 0.0
+
+    @property
     def verdict(self) -> Verdict:
         """Tell whether the forecast holds within the tolerance."""
-        if not self.is_enough:
+        if not self.is_enough or self.overload:
             return Verdict.NOT_DECIDED
         return estimates.verdict(self.difference, self.forecast_s)
 

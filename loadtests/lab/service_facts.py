@@ -10,7 +10,7 @@ from typing import Any, Self
 from prometheus_client.parser import text_string_to_metric_families
 
 from loadtests.number_format import format_number
-from loadtests.processes import ProgramFailed, Site
+from loadtests.processes import NO_FLIGHTCHAIN, ProgramFailed, Site
 from loadtests.tables import Line
 
 NAME = "Flightchain"
@@ -71,7 +71,7 @@ def _version(site: Site) -> str:
     except OSError as problem:
         raise ProgramFailed(f"no service answers at {site.url}: {problem}") from problem
     except ProgramFailed as problem:
-        raise _other_server(site, str(problem)) from problem
+        raise _other_server(site, str(problem).removesuffix(NO_FLIGHTCHAIN)) from problem
     if not isinstance(root, dict) or root.get("service") != NAME:
         raise _other_server(site, "GET / does not say so")
     return str(root.get("version", "unknown"))

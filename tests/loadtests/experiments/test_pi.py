@@ -186,8 +186,8 @@ class TestSettings:
         ("status", "headers", "message"),
         [
             (302, {"Location": "https://pi/"}, "GET / was answered 302: a redirection to https://"),
-            (503, {}, "GET / was answered 503: b'busy'"),
-            (200, {}, "did not answer with JSON, but b'busy'"),
+            (503, {}, "GET / was answered 503: 'busy'. The lab"),
+            (200, {}, "did not answer with JSON, but 'busy'. The lab"),
         ],
     )
     def test_why_a_server_cannot_be_asked_is_told(

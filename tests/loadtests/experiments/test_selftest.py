@@ -88,6 +88,13 @@ def test_a_queue_that_behaves_passes(tmp_path: Path) -> None:
     assert "add 1.50 ms to the time" in findings
 
 
+def test_a_machine_of_which_the_rules_are_switched_off_is_not_called_good(tmp_path: Path) -> None:
+    results = made(tmp_path)
+    results.write_manifest(results.manifest() | {"shared": True})
+    first = analyse(results).findings[0]
+    assert "whether this machine is good for measurements is not tested" in first
+
+
 def test_each_repetition_has_its_own_reason(tmp_path: Path) -> None:
     busy, late = replace(QUIET, foreign_cpu=0.5), replace(QUIET, lag_p99_s=0.01)
     report = analyse(made(tmp_path / "two", busy, late))
