@@ -71,6 +71,7 @@ def _help_of(
     command: click.Command, name: str, parent: click.Context | None = None
 ) -> Iterator[str]:
     names = parent.help_option_names if parent else command.context_settings["help_option_names"]
+    command._help_option = None  # click keeps that of a test which called it without its parent
     context = click.Context(command, info_name=name, terminal_width=100, help_option_names=names)
     yield from (f"## `{name}`", "", "```", command.get_help(context), "```", "")
     for inner in command.commands.values() if isinstance(command, click.Group) else ():
