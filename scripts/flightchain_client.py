@@ -59,6 +59,7 @@ Suggested = Literal["city", "airport", "carrier", "flight_number"]
 Question = Literal["filter_transactions", "average_delays", "flight_counter"]
 Group = Times | Literal["carrier", "origin", "destination", "route"]
 Duplicates = Literal["accept", "skip"]
+Dates = Literal["day-first", "month-first", "year-first"]
 Day = date | str
 Flight = Mapping[str, object]
 Flights = str | Path | Iterable[Flight]  # or the file of them at a path
@@ -128,7 +129,7 @@ class Adding(TypedDict, total=False):
     mode: Mode
     on_error: Literal["reject", "skip"]
     duplicates: Duplicates
-    dates: Literal["day-first", "month-first", "year-first"]
+    dates: Dates | None
     dry_run: bool
 
 
@@ -299,6 +300,14 @@ class FlightchainError(Exception):
 
     added: Added | None = None
 
+    def __str__(self) -> str:
+        return super().__str__() + self._before()
+
+    def _before(self) -> str:
+        """Say what `add_batch` had added, if it was something."""
+        count = self.added.accepted if self.added else 0
+        return f"; {count} flights were added before" if count else ""
+
 
 class Problem(FlightchainError):
     """The service refused, with an `application/problem+json` (RFC 9457) or another answer."""
@@ -322,7 +331,8 @@ class Problem(FlightchainError):
         where = f"row {rows[0]}: " if rows else ""
         hint = f"; {HINTS[self.status]}" if self.status in HINTS else ""
         title, detail = (_printable(text) for text in (self.title, self.detail))
-        return f"{self.status} {title}: {where}{detail or 'the service gives no reason'}{hint}"
+        reason = detail or "the service gives no reason"
+        return f"{self.status} {title}: {where}{reason}{hint}{self._before()}"
 
 
 class Unreachable(FlightchainError):
@@ -505,7 +515,7 @@ class _Request:
         return {NAMES.get(name, name): _text(value) for name, value in given}
 
     def may_repeat(self) -> bool:
-        return self.body is None or self.key is not None
+        return self.body is None or self.key is not None or bool(self.parameters.get("dry_run"))
 
 
 @dataclass(eq=False)
@@ -710,14 +720,18 @@ class Client:
     ) -> Added:
         """Add any number of flights, or those in a file, `batch_size` in a request.
 
-        An error ends the call; its `added` says what was added before. progress: is called after
-        every batch. key: the beginning of the keys of the batches; with one of your own, a second
-        run within a day that is the same in all else gets the answers of the first one.
+        A file of several batches is checked to its end first, so that nothing of a bad one is
+        added. An error ends the call; its `added` says what was added before. progress: is called
+        after every batch. key: the beginning of the keys of the batches; with one of your own, a
+        second run within a day that is the same in all else gets the answers of the first one.
         """
         key = uuid.uuid4().hex if key is None else key
         added = Added()
         with closing(batches(flights, batch_size)) as cut:
-            for number, batch in enumerate(cut):
+            first = list(islice(cut, 2))
+            if isinstance(flights, str | Path) and len(first) > 1 and not how.get("dry_run"):
+                how["dates"] = self.check(flights, batch_size=batch_size, **how) or how.get("dates")
+            for number, batch in enumerate(chain(first, cut)):
                 try:
                     added += self.send(batch, f"{key}/{number}", **how)
                 except FlightchainError as error:
@@ -728,15 +742,45 @@ class Client:
                     progress(added)
         return added
 
+    def check(
+        self, file: str | Path, *, batch_size: int = BATCH_SIZE, **how: Unpack[Adding]
+    ) -> Dates | None:
+        """Have the service check a file to its end without adding anything.
+
+        Returns how its days are written, unless each tells that itself. Raises Problem for a bad
+        batch, and FlightchainError if some days are in one order and some in another.
+        """
+        doubt, on_error = cast("Problem | None", None), how.get("on_error")
+        orders: dict[Dates, int] = {}
+        with closing(batches(file, batch_size)) as cut:
+            for batch in cut:
+                try:
+                    answer = self._answer(batch, None, {**how, "dry_run": True})
+                except Problem as problem:
+                    if not problem.readings:
+                        raise
+                    doubt = doubt or problem
+                    continue
+                if (bad := _faults(answer.get("errors"), batch.offset)) and on_error != "skip":
+                    what = f"{bad[0].get('field')} {bad[0].get('value')!r}: {bad[0].get('detail')}"
+                    raise Problem(422, {"title": "bad flights", "detail": what, "errors": bad})
+                if order := _part(_part(answer, "understood", dict), "dates", object):
+                    orders.setdefault(cast("Dates", order), batch.offset + 1)
+        if len(orders) > 1:
+            (one, row), (other, other_row), *_ = orders.items()
+            what = f"{file}: days are {one} from row {row} on, but {other} from row {other_row} on"
+            raise FlightchainError(f"{what}; write all as YYYY-MM-DD")
+        order = next((order for order in orders if order != "year-first"), None)
+        if doubt is None:
+            return order
+        if order is None:
+            raise doubt
+        how["dates"] = order
+        return self.check(file, batch_size=batch_size, **how)
+
     def send(self, batch: Batch, key: str | None = None, **how: Unpack[Adding]) -> Added:
         """Send one batch, which `batches` made, as one request."""
-        options = {"mode": "sync", "duplicates": "skip", **how}
-        body, kind = batch.body, batch.content_type
-        try:
-            answer = self._sent(_Request("/transactions/batch", options, body, kind, key))
-        except Problem as problem:
-            problem.errors = _faults(problem.errors, batch.offset)
-            raise
+        answer = self._answer(batch, key, how)
         ids: tuple[range, ...] = ()
         if answer.get("first_transaction") is not None:  # else none has one yet
             first, last = (_part(answer, f"{end}_transaction", int) for end in ("first", "last"))
@@ -751,6 +795,15 @@ class Client:
         )
 
     # --- sending
+
+    def _answer(self, batch: Batch, key: str | None, how: Adding) -> Json:
+        options = {"mode": "sync", "duplicates": "skip", **how}
+        body, kind = batch.body, batch.content_type
+        try:
+            return self._sent(_Request("/transactions/batch", options, body, kind, key))
+        except Problem as problem:
+            problem.errors = _faults(problem.errors, batch.offset)
+            raise
 
     def _get(self, path: str, parameters: Mapping[str, object] | None = None) -> Json:
         return self._sent(_Request(path, parameters or {}))

@@ -76,7 +76,8 @@ def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Record
 
     Raises InvalidInput if it is not what it seems; the iterator `batches` does, too.
     """
-    is_line = start.partition(b"\n")[0].rstrip().endswith(b"}")
+    first = start.partition(b"\n")[0].rstrip()
+    is_line = first.endswith(b"}") and len(first) <= MAX_BYTES
     if not file.is_strict and (_opening(start.decode(errors="replace")) or not is_line):
         return _records(file, _slices(_elements(file, blocks)), UNIT)
     return _records(file, _lines(file, blocks), "line")

@@ -224,6 +224,8 @@ CUT_OFF = "ends too early, after"
         ('{"error": "none today", "status": 404}', "is JSON without a list of flights"),
         (json.dumps({name: {"0": cell} for name, cell in FLOWN.items()}), ".*orient='records'"),
         (json.dumps({"0": FLOWN, "1": FLOWN}), ".*orient='records'"),
+        (json.dumps(dict.fromkeys(range(300), FLOWN)), ".*orient='records'"),
+        (json.dumps({"value": [FLOWN] * 300}), ".*orient='records'"),
         (b"{" + b" " * (2 * BLOCK_BYTES), "is JSON without a list of flights"),
     ],
 )
