@@ -6,5 +6,5 @@ files          the only module that makes bytes durable
 file_names     names from outside, which are checked before they become paths
 processes      what every process needs from the operating system
 http_requests  requests to other services, with a deadline
-clock, lru, progress, version, words
+clock, lru, progress, state_file, version, words
 """

@@ -162,9 +162,9 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
     from backend.cluster.engine_files import check_engine
     from backend.storage.layout import BLOCKS_FOLDER
     from backend.storage.recovery import WHAT_TO_DO
-    from backend.verify.repeated import remembered, verify_again
+    from backend.verify.repeated import MEMORY, verify_again
 
-    memory = remembered(settings.folder)
+    memory = MEMORY.read(settings.folder)
     if since == "last":
         height = memory.height if memory else None
     else:

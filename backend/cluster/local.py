@@ -4,7 +4,6 @@ The folder holds what `configuration` makes, `hosts.json`, and for each node `pi
 is the supervisor (`python -m backend serve`) with all its processes.
 """
 
-import json
 import os
 import shutil
 import signal
@@ -13,13 +12,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from backend.base import files
 from backend.base.errors import FlightchainError, InvalidInput
 from backend.base.http_requests import NoAnswer, ask
 from backend.base.settings import PREFIX, PROJECT
+from backend.base.state_file import StateFile
 from backend.base.words import printable
 from backend.cluster import configuration
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
@@ -29,6 +29,7 @@ from backend.storage.layout import BLOCKS_FOLDER
 from backend.storage.receipt_store import FILE_NAME as RECEIPTS_NAME
 
 HOSTS_NAME, PID_NAME, LOG_NAME = "hosts.json", "pid", "log"
+HOSTS = StateFile(HOSTS_NAME, list[Host])
 LOOPBACK = "127.0.0.1"
 STOP_WITHIN_S = 60.0
 ANSWER_WITHIN_S = 2.0
@@ -75,12 +76,12 @@ class LocalCluster:
     @property
     def hosts(self) -> list[Host]:
         """The nodes in their order; none if there is no cluster. Raises FlightchainError."""
-        path = self.folder / HOSTS_NAME
         try:
-            return [Host(**row) for row in json.loads(path.read_bytes())]
+            return HOSTS.load(self.folder)
         except FileNotFoundError:
             return []
-        except (ValueError, TypeError, InvalidInput) as error:
+        except (ValueError, InvalidInput) as error:
+            path = self.folder / HOSTS_NAME
             raise FlightchainError(f"{path} is damaged ({error}); put back a copy") from error
 
     @property
@@ -91,20 +92,16 @@ class LocalCluster:
     def make(self, hosts: list[Host], interval_s: float, *, empty: bool) -> None:
         """Make the configuration of new nodes, which begin with the chain in `base`."""
         configuration.make_cluster(self.folder, hosts, interval_s, empty=empty)
-        self._write(hosts)
+        HOSTS.write(self.folder, hosts)
 
     def add(self, host: Host) -> None:
         """Make the configuration of a node that only reads."""
         hosts = self.hosts
         host = replace(host, votes=False)
         configuration.add_reader(self.folder, host, hosts)
-        self._write([*hosts, host])
+        HOSTS.write(self.folder, [*hosts, host])
         configuration.admit_readers(self.folder, self.hosts)
         configuration.share_log_key(self.folder, self.hosts)
-
-    def _write(self, hosts: list[Host]) -> None:
-        text = json.dumps([asdict(host) for host in hosts], indent=1)
-        files.write_new(self.folder / HOSTS_NAME, text.encode())
 
     def node(self, name: str) -> Host:
         """Return a node by its name or its number. Raises FlightchainError."""

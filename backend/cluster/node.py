@@ -169,7 +169,7 @@ class Node:
         if self._status is not None:
             now_s = time.monotonic()
             changed = msgspec.structs.replace(self._status, refusal=message, written_s=now_s)
-            node_status.write(self._settings.folder, changed)
+            node_status.FILE.write_unsynced(self._settings.folder, changed)
         self._announcer.working(INDEXING_S)
         self._notifier.alive()
 
@@ -179,7 +179,7 @@ class Node:
         status = watcher.look(application, outbox_waits_s, time.monotonic())
         if refusal := put_back.refusal(self._settings.folder):
             status = msgspec.structs.replace(status, refusal=refusal)
-        node_status.write(self._settings.folder, status)
+        node_status.FILE.write_unsynced(self._settings.folder, status)
         self._status = status
         due_s = time.monotonic() if self._outbox is None else self._outbox.due_s
         self._announcer.next_round(max(0.0, due_s - time.monotonic()))

@@ -14,6 +14,7 @@ import msgspec
 
 from backend.base import files
 from backend.base.errors import TryLater, WriteFailed
+from backend.base.state_file import StateFile
 from backend.sealing.miner_status import LOCK_NAME
 
 FILE_NAME = "cluster.json"
@@ -51,13 +52,7 @@ class ClusterStatus(msgspec.Struct, frozen=True):
         return 3 * self.votes > 2 * self.votes_total
 
 
-_decode = msgspec.json.Decoder(ClusterStatus).decode
-_encode = msgspec.json.Encoder().encode
-
-
-def write(folder: Path, status: ClusterStatus) -> None:
-    """Write the status. Raises WriteFailed."""
-    files.replace_unsynced(folder / FILE_NAME, _encode(status))
+FILE = StateFile(FILE_NAME, ClusterStatus)
 
 
 def begin(folder: Path) -> None:
@@ -70,19 +65,15 @@ def end(folder: Path, why: str) -> None:
     """Write why the node has ended, or remove the status if it was stopped."""
     with suppress(WriteFailed):  # a status that is not fresh does not count; the log says why
         if why:
-            status = ClusterStatus("", 0, [], 0, 0, True, 0, why, ENDED_S)
-            files.replace_unsynced(folder / FILE_NAME, _encode(status))
+            FILE.write_unsynced(folder, ClusterStatus("", 0, [], 0, 0, True, 0, why, ENDED_S))
         else:
             files.remove(folder / FILE_NAME)
 
 
 def end_in(folder: Path) -> str:
     """Return why the last process has ended, as it wrote; "" if it did not."""
-    try:
-        status = _decode((folder / FILE_NAME).read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return ""
-    return status.refusal if status.written_s == ENDED_S else ""
+    status = FILE.read(folder)
+    return status.refusal if status is not None and status.written_s == ENDED_S else ""
 
 
 class StatusReader:
@@ -104,12 +95,7 @@ class StatusReader:
         return status if status is not None and now_s - status.written_s < FRESH_S else None
 
     def _read(self) -> ClusterStatus | None:
-        if not files.is_locked(self._folder / LOCK_NAME):
-            return None
-        try:
-            return _decode((self._folder / FILE_NAME).read_bytes())
-        except (OSError, msgspec.DecodeError):
-            return None
+        return FILE.read(self._folder) if files.is_locked(self._folder / LOCK_NAME) else None
 
     def refusal(self) -> str:
         """Why nothing is accepted now; "" if it is."""

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import asdict
 
-from backend.base import files
 from backend.base.errors import FlightchainError
 from backend.base.file_names import strange_entry
+from backend.base.state_file import StateFile
 
 NAME, LOCK_NAME = "manifest.json", "export.lock"
 DATA, UNFINISHED = "flights", "unfinished"  # folders: what programs read, and what is being written
@@ -76,17 +76,17 @@ def not_whole(path: Path, what: str) -> ExportRefused:
     return ExportRefused(f"{path} {what}; {remedy}")
 
 
-_READ_MANIFEST = msgspec.json.Decoder(Manifest)
+FILE = StateFile(NAME, Manifest)
 
 
 def read(folder: Path) -> Manifest | None:
     """Read the manifest of an export; None if there is none. Raises ExportRefused."""
     path = folder / NAME
     try:
-        manifest = _READ_MANIFEST.decode(path.read_bytes())
+        manifest = FILE.load(folder)
     except FileNotFoundError:
         return None
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise not_whole(path, f"is damaged ({error})") from None
     if manifest.format != FORMAT or not all(map(_DATA_FILE.fullmatch, manifest.files())):
         raise not_whole(path, f"is not of format {FORMAT}, which this release writes")
@@ -102,12 +102,6 @@ def read(folder: Path) -> Manifest | None:
         what = f"differs from its runs in {', '.join(wrong)}"
         raise not_whole(path, f"{what}, so nobody knows what the export holds")
     return manifest
-
-
-def write(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest in one step. Raises WriteFailed."""
-    text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
-    files.write_new(folder / NAME, text + b"\n")
 
 
 def require_own_folder(folder: Path) -> None:

@@ -67,7 +67,7 @@ def export(chain: Path, folder: Path, progress: Progress) -> Exported:
             if height == manifest.height:
                 return Exported(manifest, 0, 0)
             run = _run(store, folder, manifest, height, progress)
-            manifests.write(folder, manifest.with_run(run))
+            manifests.FILE.write(folder, manifest.with_run(run))
             return Exported(
                 manifest.with_run(run),
                 sum(file.flights for file in run.files),
@@ -90,7 +90,7 @@ def _begun(store: BlockStore, folder: Path) -> Manifest:
         manifest = Manifest(genesis_hash=store.place(0).hash.hex())
         if manifests.left_over(folder, manifest):
             raise ExportRefused(f"{folder} has no {manifests.NAME}; choose an empty folder")
-        manifests.write(folder, manifest)
+        manifests.FILE.write(folder, manifest)
     _require_same_chain(store, folder, manifest)
     return manifest
 

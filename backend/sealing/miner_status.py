@@ -16,6 +16,7 @@ import msgspec
 from backend.base import files
 from backend.base.clock import now_ms
 from backend.base.errors import WriteFailed
+from backend.base.state_file import StateFile
 from backend.base.words import Report
 
 LOCK_NAME = "miner.lock"
@@ -44,18 +45,15 @@ class MinerStatus(msgspec.Struct, frozen=True):
         return late_s if late_s > OVERDUE_S else 0.0
 
 
-_decode = msgspec.json.Decoder(MinerStatus).decode
-_encode = msgspec.json.Encoder().encode
+_FILE = StateFile(STATUS_NAME, MinerStatus)
 
 
 def miner_status(folder: Path) -> MinerStatus | None:
-    """Return the status of the miner of the chain in `folder`; None if none runs or wrote one."""
-    if not files.is_locked(folder / LOCK_NAME):
-        return None
-    try:
-        return _decode((folder / STATUS_NAME).read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return None  # it is starting or stopping, or has reported that it cannot write the file
+    """Return the status of the miner of the chain in `folder`; None if none runs or wrote one.
+
+    A miner that runs without is starting or stopping, or has reported that it cannot write it.
+    """
+    return _FILE.read(folder) if files.is_locked(folder / LOCK_NAME) else None
 
 
 def next_block_at(folder: Path) -> int | None:
@@ -84,7 +82,7 @@ class Announcer:
 
     def __init__(self, folder: Path, report: Report) -> None:
         """report: takes a message when the file cannot be written."""
-        self._path = folder / STATUS_NAME
+        self._folder = folder
         self._report = report
         self._status: MinerStatus | None = None
 
@@ -115,13 +113,13 @@ class Announcer:
         """Remove the status, because the miner ends or cannot announce anything."""
         self._status = None
         try:
-            self._path.unlink(missing_ok=True)
-        except OSError as error:
-            self._report(f"cannot remove {self._path}: {error.strerror}")
+            files.remove(self._folder / STATUS_NAME)
+        except WriteFailed as error:
+            self._report(str(error))
 
     def _write(self, status: MinerStatus) -> None:
         try:
-            files.replace_unsynced(self._path, _encode(status))
+            _FILE.write_unsynced(self._folder, status)
             self._status = status
         except WriteFailed as error:
             self._report(f"{error}; mining continues")

@@ -25,9 +25,10 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from backend.base import clock, files
+from backend.base import clock
 from backend.base.errors import FlightchainError, TryLater, WriteFailed
 from backend.base.settings import Settings, variable
+from backend.base.state_file import StateFile
 from backend.base.words import Report
 from backend.sealing.miner_status import miner_status
 from backend.storage.block_store import BlockStore
@@ -42,8 +43,7 @@ class _Noted(msgspec.Struct):
     believed_ms: int
 
 
-_decode = msgspec.json.Decoder(_Noted).decode
-_encode = msgspec.json.Encoder().encode
+_FILE = StateFile(FILE_NAME, _Noted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,6 @@ class TrustedClock:
         monotonic: reads seconds that never go back.
         """
         self._folder = settings.folder
-        self._path = settings.folder / FILE_NAME
         self._wait_s = settings.clock_wait_s
         self._store = store
         self._report = report
@@ -164,11 +163,11 @@ class TrustedClock:
     def _noted(self) -> int | None:
         """Return the last time that any process believed; None if none is on record."""
         try:
-            return _decode(self._path.read_bytes()).believed_ms
+            return _FILE.load(self._folder).believed_ms
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.DecodeError) as error:
-            self._report(f"{self._path} is not used: {error}; it is rewritten")
+        except (OSError, ValueError) as error:
+            self._report(f"{self._folder / FILE_NAME} is not used: {error}; it is rewritten")
             return None
 
     def _note_now_and_then(self, now: int) -> None:
@@ -184,12 +183,12 @@ class TrustedClock:
 
     def _note(self, now: int) -> None:
         """Write down that the clock is believed, in a small file whose loss does no harm."""
-        if not self._path.parent.is_dir():  # whoever writes the first block makes it
+        if not self._folder.is_dir():  # whoever writes the first block makes it
             return
         self._noted_ms = now
         try:
             with self._noting:
-                files.replace_unsynced(self._path, _encode(_Noted(now)))
+                _FILE.write_unsynced(self._folder, _Noted(now))
         except WriteFailed as error:
             self._report(f"{error}; the clock is trusted anyway")
 

@@ -9,30 +9,28 @@ cut is met again.
 """
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-
-import msgspec
 
 from backend.base import files
 from backend.base.errors import DamagedBlock, WriteFailed
+from backend.base.state_file import StateFile
 from backend.base.words import counted
 
 NAME = "damaged.json"
 MOST_NOTES = 100
 MOST_SHOWN = 3
 
-_decode = msgspec.json.Decoder(dict[int, str]).decode
-_encode = msgspec.json.Encoder().encode
+_FILE = StateFile(NAME, dict[int, str])
 
 
 class DamageNotes:
     """The notes about the chain in `folder`. Safe for threads."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / NAME
+        self._folder = folder
         self._lock = threading.Lock()
-        self._known: Mapping[int, str] = {}  # of the file, when it was last read here
+        self._known: dict[int, str] = {}  # of the file, when it was last read here
         self._unwritten: dict[int, str] = {}  # on a medium that is read-only
 
     def known(self) -> dict[int, str]:
@@ -63,19 +61,16 @@ class DamageNotes:
                 self._write({})
             return dict(taken)
 
-    def _read(self) -> Mapping[int, str]:
-        try:
-            self._known = _decode(self._path.read_bytes())
-        except (OSError, msgspec.MsgspecError):
-            self._known = {}
+    def _read(self) -> dict[int, str]:
+        self._known = _FILE.read(self._folder) or {}
         return self._known
 
-    def _write(self, notes: Mapping[int, str]) -> None:
+    def _write(self, notes: dict[int, str]) -> None:
         try:
             if notes:
-                files.replace_unsynced(self._path, _encode(notes))
+                _FILE.write_unsynced(self._folder, notes)
             else:
-                files.remove(self._path)
+                files.remove(self._folder / NAME)
             self._known = notes
         except WriteFailed:
             self._unwritten |= notes

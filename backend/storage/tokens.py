@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from backend.base import files
 from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllowed
 from backend.base.settings import Settings, variable
+from backend.base.state_file import StateFile
 from backend.serving.host_policy import is_loopback
 
 FILE_NAME = "tokens.json"
@@ -43,7 +44,7 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{zlib.crc32(f'{self.name} {self.sha256}'.encode()):08x}"
 
 
-_decode = msgspec.json.Decoder(list[Token]).decode
+_FILE = StateFile(FILE_NAME, list[Token])
 
 
 def are_needed(settings: Settings) -> bool:
@@ -83,10 +84,10 @@ class Tokens:
         try:
             changed = self._path.stat().st_mtime_ns
             if changed != self._read[0]:
-                self._read = (changed, _sound(_decode(self._path.read_bytes())))
+                self._read = (changed, _sound(_FILE.load(self._path.parent)))
         except FileNotFoundError:
             return None
-        except (msgspec.MsgspecError, ValueError) as error:
+        except ValueError as error:
             raise Damage(
                 f"{self._path} is not a list of tokens: {error}; restore it, or remove it and "
                 f"create new tokens with: {ADD}"
@@ -128,8 +129,7 @@ class Tokens:
 
     def _write(self, tokens: list[Token]) -> None:
         kept = [replace(token, checksum=token.expected_checksum) for token in tokens]
-        text = msgspec.json.format(msgspec.json.encode(kept), indent=1)
-        files.write_new(self._path, text + b"\n", mode=0o600)
+        _FILE.write(self._path.parent, kept, mode=0o600)
 
     def owner_of(self, authorization: str | None) -> str:
         """Return the owner of the token in an Authorization header. Raises NotAllowed."""

@@ -19,7 +19,7 @@ import msgspec
 
 from backend.base.clock import now_ms
 from backend.base.errors import Damage, FlightchainError, NotFound, WriteFailed
-from backend.base.files import replace_unsynced
+from backend.base.state_file import StateFile
 from backend.index.index_file import index_path
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER, ENTRY_BYTES, TABLE_NAME, first_height_of
@@ -54,7 +54,7 @@ class Memory(msgspec.Struct, frozen=True):
     index: IndexMemory | None = None
 
 
-_READ_MEMORY = msgspec.json.Decoder(Memory)
+MEMORY = StateFile(NAME, Memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def verify_again(
     whether nothing but the blocks is. Raises FlightchainError if blocks up to `since` were not
     verified before, Damage if they are others now, and what `verify` raises.
     """
-    memory, blocks, old, tip_hash = remembered(folder), {}, {}, ""
+    memory, blocks, old, tip_hash = MEMORY.read(folder), {}, {}, ""
     with closing(BlockStore(folder)) as store:
         height = store.height()
         if since is not None:
@@ -119,18 +119,10 @@ def verify_again(
 def _remember(folder: Path, memory: Memory) -> str:
     """Return why that cannot be done, as on a medium that can only be read; "" if it is done."""
     try:
-        replace_unsynced(folder / NAME, msgspec.json.encode(memory))
+        MEMORY.write_unsynced(folder, memory)
     except WriteFailed as error:
         return str(error)
     return ""
-
-
-def remembered(folder: Path) -> Memory | None:
-    """Return what was verified last; None if nothing was, or the file is damaged."""
-    try:
-        return _READ_MEMORY.decode((folder / NAME).read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return None
 
 
 def _of_same_chain(store: BlockStore, memory: Memory | None, since: int) -> Memory:

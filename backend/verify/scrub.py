@@ -41,8 +41,8 @@ from backend.storage.damage_notes import DamageNotes
 from backend.storage.tokens import FILE_NAME as TOKENS_NAME
 from backend.verify.audit import accepted_words, wrong_part
 from backend.verify.chain_check import Checked, Stretch, checked, nothing, stretch_at
-from backend.verify.scrub_state import BLOCK, Problem, ScrubState, read, write
-from backend.verify.scrub_state import NAME as STATE_NAME
+from backend.verify.scrub_state import BLOCK, Problem, ScrubState, read
+from backend.verify.scrub_state import FILE as STATE_FILE
 
 SHARE = 0.03  # how much of one core the scrub may use
 LEAST_WORK_S = 0.01  # how long it works at least between two pauses
@@ -326,7 +326,7 @@ class Scrub:
         if not self._is_unsaved:
             return
         try:
-            write(self._folder, self.state)
+            STATE_FILE.write_unsynced(self._folder, self.state)
         except WriteFailed as error:
             self._report(f"{error}; the scrub continues")
         self._is_unsaved = False
@@ -375,7 +375,7 @@ def scrubbing(settings: Settings, report: Report) -> Iterator[None]:
     """Scrub in a thread of its own; if `scrub_hours` is 0, forget what an earlier scrub found."""
     if not settings.scrub_hours:
         try:
-            for name in (damage_notes.NAME, STATE_NAME):
+            for name in (damage_notes.NAME, STATE_FILE.name):
                 files.remove(settings.folder / name)
         except WriteFailed as error:
             report(str(error))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from backend.base import files
+from backend.base.state_file import StateFile
 from backend.base.words import Report, counted
 
 NAME = "scrub.json"
@@ -50,7 +50,7 @@ class ScrubState(msgspec.Struct, frozen=True):
         return self.done / self.pieces if self.pieces else 0.0
 
 
-_decode = msgspec.json.Decoder(ScrubState).decode
+FILE = StateFile(NAME, ScrubState)
 
 
 def read(folder: Path, report: Report = lambda line: None) -> ScrubState | None:
@@ -58,20 +58,14 @@ def read(folder: Path, report: Report = lambda line: None) -> ScrubState | None:
 
     report: takes a message if the file cannot be read.
     """
-    path = folder / NAME
     try:
-        return _decode(path.read_bytes())
+        return FILE.load(folder)
     except OSError as error:
         if not isinstance(error, FileNotFoundError):
-            report(f"{path} cannot be read: {error.strerror or error}")
-    except msgspec.MsgspecError:
+            report(f"{folder / NAME} cannot be read: {error.strerror or error}")
+    except ValueError:
         pass  # the scrub finds its problems again
     return None
-
-
-def write(folder: Path, state: ScrubState) -> None:
-    """Replace the state. Raises WriteFailed."""
-    files.replace_unsynced(folder / NAME, msgspec.json.encode(state))
 
 
 def damaged_blocks(state: ScrubState) -> list[int]:

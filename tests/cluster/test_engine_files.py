@@ -173,6 +173,8 @@ def test_why_a_node_has_ended_is_said_until_it_runs_again(tmp_path: Path) -> Non
     assert reader.refusal().endswith("nothing is accepted: node_key.json is empty")
     node_status.end(tmp_path, "")
     assert reader.refusal().endswith("nothing is accepted")
+    (tmp_path / node_status.FILE_NAME).write_bytes(b'{"node": "\xff"}')
+    assert reader.refusal().endswith("nothing is accepted")
 
 
 @pytest.mark.parametrize("name", ["log.key", "blocks"])

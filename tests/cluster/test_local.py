@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from backend.cli.commands import main
 from backend.cluster.configuration import Host
-from backend.cluster.local import LOG_NAME, LocalCluster, free_ports
+from backend.cluster.local import HOSTS, LOG_NAME, free_ports
 from tests.frontend.fake_backend import answering
 
 TIP = {
@@ -37,9 +37,8 @@ ANSWERS: dict[str, tuple[Any, Any, str]] = {
 
 def status_of(folder: Path, url: str, log: str = "") -> str:
     """What `cluster status` says of a cluster with a node at `url`, in a line."""
-    cluster = LocalCluster(folder)
     port = int(url.rpartition(":")[2])
-    cluster._write([Host("node0", "127.0.0.1", 1, port)])
+    HOSTS.write(folder, [Host("node0", "127.0.0.1", 1, port)])
     (folder / "node0").mkdir()
     (folder / "node0" / LOG_NAME).write_text(log)
     done = CliRunner().invoke(main, ["cluster", "status", "--folder", str(folder)])

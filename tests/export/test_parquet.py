@@ -384,12 +384,17 @@ def _flip(folder: Path) -> None:
         ),
         (_to_another_year, "differs .* in path;"),
         (lambda folder: (folder / "manifest.json").write_text("{}"), "is damaged"),
+        (
+            lambda folder: (folder / "manifest.json").write_bytes(b'{"tip_hash":"\xff"'),
+            "is damaged",
+        ),
         (lambda folder: _edit(folder, lambda known: known.update(format=2)), "not of format 1"),
         (shutil.rmtree, "holds no export"),
     ],
     ids=[
         *("flipped", "missing", "empty", "short", "swapped", "more"),
-        *("of format", "of chain", "of height", "of tip", "moved", "manifest", "format", "nothing"),
+        *("of format", "of chain", "of height", "of tip", "moved", "manifest"),
+        *("no UTF-8", "format", "nothing"),
     ],
 )
 def test_check_finds_what_is_not_as_in_the_chain(

@@ -214,7 +214,9 @@ def test_the_time_is_noted_once_an_hour_and_only_by_who_seals(chain: Fixture) ->
     assert chain.noted() is None
 
 
-@pytest.mark.parametrize("data", [b"", b"nonsense", b"{}", b'{"believed_ms":"x"}', b"\xff" * 100])
+@pytest.mark.parametrize(
+    "data", [b"", b"nonsense", b"{}", b'{"believed_ms":"x"}', b"\xff" * 100, b'{"a":' * 5000]
+)
 def test_a_spoiled_note_is_said_and_written_anew(chain: Fixture, data: bytes) -> None:
     (chain.folder / FILE_NAME).write_bytes(data)
     assert chain.clock(seals=True).doubt() is None

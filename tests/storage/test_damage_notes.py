@@ -47,7 +47,7 @@ def test_where_nothing_can_be_written_the_process_keeps_them_itself(
     assert notes.known() == {}
 
 
-@pytest.mark.parametrize("content", [b"", b"[", b'{"x": 1}', b'{"1": 2}'])
+@pytest.mark.parametrize("content", [b"", b"[", b'{"x": 1}', b'{"1": 2}', b'{"1": "\xff"}'])
 def test_a_file_that_is_none_counts_as_no_notes(tmp_path: Path, content: bytes) -> None:
     (tmp_path / NAME).write_bytes(content)
     notes = DamageNotes(tmp_path)

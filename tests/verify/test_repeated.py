@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from backend.base import files
 from backend.base.errors import Damage, FlightchainError, WriteFailed
 from backend.cli.commands import verify as command
 from backend.index.index_file import index_path
 from backend.storage.layout import ENTRY_BYTES
-from backend.verify import repeated
-from backend.verify.repeated import NAME, Again, IndexMemory, remembered, verify_again
+from backend.verify.repeated import MEMORY, NAME, Again, IndexMemory, verify_again
 from tests.api.worlds import generated, seal, settings_for
 from tests.index.worlds import execute
 from tests.storage.chains import block_file, flip, table_path
@@ -121,7 +121,7 @@ def test_an_index_that_is_behind_is_not_taken_for_one_that_holds_all(
 
 
 def test_the_blocks_alone_are_verified_and_what_is_known_of_the_index_stays(folder: Path) -> None:
-    before = remembered(folder)
+    before = MEMORY.read(folder)
     assert before is not None
     assert before.index is not None
     path = folder / NAME
@@ -129,7 +129,7 @@ def test_the_blocks_alone_are_verified_and_what_is_known_of_the_index_stays(fold
     path.write_bytes(earlier)
     for since in (None, TIP):
         again(folder, since=since, chain_only=True)
-        now = remembered(folder)
+        now = MEMORY.read(folder)
         assert now is not None
         assert now.index == IndexMemory(before.index.hash, TIP, "2026-01-02T03:04:05+00:00")
         assert now.time >= before.time
@@ -159,7 +159,7 @@ def test_a_chain_that_was_replaced_or_put_back_is_refused(folder: Path, tmp_path
 def test_what_was_not_verified_before_is_refused(folder: Path) -> None:
     with pytest.raises(FlightchainError, match=r"up to 4 were not verified .* --since 3"):
         again(folder, since=4)
-    for content in (b"{", b'{"height": 3}', None):
+    for content in (b"{", b'{"height": 3}', b'{"tip_hash": "\xff"', b'{"a":' * 5000, None):
         (folder / NAME).unlink()
         if content:
             (folder / NAME).write_bytes(content)
@@ -171,18 +171,18 @@ def test_what_was_not_verified_before_is_refused(folder: Path) -> None:
 def test_nothing_bad_is_remembered_and_a_medium_that_can_only_be_read_is_verified(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = remembered(folder)
+    before = MEMORY.read(folder)
     flip(block_file(folder), 300)
     for since in (TIP, None):
         with pytest.raises(Damage):
             again(folder, since=since)
-    assert remembered(folder) == before
+    assert MEMORY.read(folder) == before
     flip(block_file(folder), 300)
-    monkeypatch.setattr(repeated, "replace_unsynced", _refuse)
+    monkeypatch.setattr(files, "replace_unsynced", _refuse)
     report = again(folder, since=None)
     assert report.verified.height == TIP
     assert report.forgotten == f"cannot write {folder / NAME}: Read-only file system"
-    assert remembered(folder) == before
+    assert MEMORY.read(folder) == before
     assert (
         f"this is not remembered, so --since will not know of it: {report.forgotten}"
         in call(folder)[1]

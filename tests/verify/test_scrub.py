@@ -417,7 +417,17 @@ def test_it_goes_on_where_it_stopped(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{", b"[]", b'{"height":"x"}', b'{"height":4,"pieces":3,"done":2}', b"\xff\0"]
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"height":"x"}',
+        b'{"height":4,"pieces":3,"done":2}',
+        b"\xff\0",
+        b'{"problems":[{"kind":"\xff"}]}',
+        b'{"a":' * 5000,
+    ],
 )
 def test_a_state_file_that_is_torn_or_of_another_version_begins_a_pass(
     bench: Bench, data: bytes

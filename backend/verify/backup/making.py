@@ -115,7 +115,7 @@ def _begun(store: BlockStore, folder: Path) -> Manifest:
     manifest = manifests.read(folder)
     if manifest is None:
         manifest = Manifest(is_complete=False, genesis_hash=genesis_hash)
-        manifests.write(folder, manifest)
+        manifests.FILE.write(folder, manifest)
     if manifest.genesis_hash != genesis_hash:
         raise BackupRefused(
             f"{folder} is the backup of another ledger, whose block 0 is {manifest.genesis_hash}; "
@@ -175,7 +175,7 @@ class _Run:
             mempool=accepted.mempool,
             aside=accepted.aside,
         )
-        manifests.write(self._folder, manifest)
+        manifests.FILE.write(self._folder, manifest)
         complete(self._folder, accepted.mempool | accepted.aside)
         new_bytes = accepted.new_bytes + bytes_of(self._store, first, height)
         return manifest, height + 1 - first, new_bytes
@@ -224,7 +224,7 @@ class _Run:
             first = self._first_bad(copy, start, agreed)
             if first <= self._old.height:
                 left = replace(self._old, is_complete=False, height=first - 1, tip_hash="")
-                manifests.write(self._folder, left)  # as it will be when they are cut off
+                manifests.FILE.write(self._folder, left)  # as it will be when they are cut off
             done = first
             for following in copy.copy(first, height):
                 self._check_arrived(copy, done, following)

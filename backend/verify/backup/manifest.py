@@ -11,9 +11,9 @@ from typing import Annotated
 
 import msgspec
 
-from backend.base import files
 from backend.base.errors import BackupRefused, InvalidInput
 from backend.base.file_names import bare_name, strange_entry
+from backend.base.state_file import StateFile
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import database, last_release, lost_files
 from backend.storage import tokens
@@ -52,7 +52,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     aside: dict[str, Size] = {}
 
 
-_decode = msgspec.json.Decoder(Manifest).decode
+FILE = StateFile(NAME, Manifest, MOST_BYTES)
 
 
 def read(folder: Path) -> Manifest | None:
@@ -64,12 +64,11 @@ def read(folder: Path) -> Manifest | None:
     _require_plain_files(folder)
     path = folder / NAME
     try:
-        with path.open("rb") as stream:
-            manifest = _decode(stream.read(MOST_BYTES))
+        manifest = FILE.load(folder)
         _require_known_names(manifest)
     except FileNotFoundError:
         return None
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, InvalidInput) as error:
+    except (ValueError, InvalidInput) as error:
         raise BackupRefused(f"{path} is damaged ({error}); make a new backup elsewhere") from None
     if manifest.format != FORMAT:
         raise BackupRefused(
@@ -94,9 +93,3 @@ def _require_known_names(manifest: Manifest) -> None:
         bare_name(name, database.COPY_FORM, last_release.NAME_FORM)
     for name in manifest.aside:
         bare_name(name, lost_files.NAME_FORM)
-
-
-def write(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest in one step. Raises WriteFailed."""
-    text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
-    files.write_new(folder / NAME, text + b"\n")
