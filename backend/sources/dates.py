@@ -11,6 +11,7 @@ days for others. A number that counts from a day that the file does not name is 
 import re
 from collections.abc import Iterable
 from datetime import date, timedelta
+from itertools import chain
 
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
 from backend.base.errors import shown
@@ -124,14 +125,15 @@ class DoubtfulDatesError(UnknownKindError):
 def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
     """Return in which order the days of a file are written, read no further than needed.
 
-    `YEAR_FIRST` if the year does in all days of the first batch; None if all orders mean the same
+    `YEAR_FIRST` if it is that of all days in the first batch; None if all orders mean the same
     days. Raises DoubtfulDatesError if both orders fit, or each fits some rows that the other does
     not.
     """
     doubtful: object = None
     for number, batch in enumerate(batches):
         rows = list(dict.fromkeys(batch))
-        if number == 0 and all(readings(row[0]).keys() <= {YEAR_FIRST} for row in rows):
+        orders = set(chain.from_iterable(readings(row[0]) for row in rows))
+        if number == 0 and orders == {YEAR_FIRST}:
             return YEAR_FIRST
         fits = [(row[0], _fitting(row)) for row in rows]
         proofs = {next(iter(orders)): day for day, orders in fits if len(orders) == 1}

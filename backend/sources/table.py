@@ -19,6 +19,7 @@ from operator import itemgetter
 
 from backend.base.errors import BadRow
 from backend.base.words import counted
+from backend.sources.kinds import has_meaning
 from backend.sources.packed import PackedFile
 from backend.sources.records import (
     BatchReader,
@@ -104,9 +105,17 @@ class _Header:
             if cells[: len(titles)] == titles:
                 again.add(number)
             elif len(names.intersection(cells)) > len(names) / 2:
-                reason = "is a header with other columns than the first; split the file there"
-                raise self.file.bad_row(number, "line", self.separator.join(row), reason)
+                raise self._other(number, row)
         return again
+
+    def require_row(self, number: int, row: list[str]) -> None:
+        """Raise BadRow if a row of another width is the header of another table."""
+        if sum(map(has_meaning, row)) > len(row) / 2:
+            raise self._other(number, row)
+
+    def _other(self, number: int, row: list[str]) -> BadRow:
+        reason = "is a header with other columns than the first; split the file there"
+        return self.file.bad_row(number, "line", self.separator.join(row), reason)
 
 
 def read_table(file: PackedFile, blocks: Iterator[bytes]) -> Records:
@@ -271,6 +280,7 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
             cut.append(row)
             good.append(number)
         elif row:  # else it is blank, or a fault already
+            header.require_row(number, row)
             remedy = "delete the line if it is no flight, write it as the header, or download again"
             if len(row) > width:
                 remedy = f"write a cell that has {header.separator!r} in it in double quotes"

@@ -189,6 +189,14 @@ def test_a_day_far_down_decides_for_all_before_it(tmp_path: Path, ahead: int) ->
     assert days_of(path) == ["2019-03-02"] * ahead + ["2019-03-13"]
 
 
+def test_of_days_that_nobody_can_read_no_order_is_said(tmp_path: Path) -> None:
+    source = FlightFile(dated(tmp_path, ["03/20/19"] * 3))
+    source.check()
+    known = source.understood()
+    assert known is not None
+    assert known.dates is None
+
+
 def test_weekdays_prove_the_order_and_must_agree_with_every_row(tmp_path: Path) -> None:
     path = dated(tmp_path, ["02/03/2019", "05/03/2019"], [6, 2])
     assert days_of(path) == ["2019-03-02", "2019-03-05"]
