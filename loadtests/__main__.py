@@ -147,6 +147,7 @@ def run(
 @click.option("--ssh", default="", help="Who may set the service there up: USER@HOST.")
 @click.option("--loads", default="", callback=_numbers, help="Only these shares of L.")
 @_SHARED
+@_FAIL_IF
 @_SEED
 @_OUT
 def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:

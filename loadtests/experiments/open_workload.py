@@ -27,11 +27,12 @@ from loadtests.experiments.open_workload_servers import SCALE
 from loadtests.grouping import grouped
 from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Mode
-from loadtests.lab.repeated import accepted, estimate, from_interval
+from loadtests.lab.repeated import accepted, estimate, from_interval, most_common_reason
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.estimates import REPLICATIONS, Verdict
+from loadtests.models.estimates import REPLICATIONS, TOLERANCE, Verdict
 from loadtests.models.sequential import LEAST_VALUES
 
+DRIFT = "calibration_drift (%)"
 LIMITS = {
     "warm_up": loads.WARM_UP,
     "brief_warm_up": loads.BRIEF_WARM_UP,
@@ -73,25 +74,15 @@ def analyse(results: Results) -> Report:
         _of_calibrations(runs),
     ]
     findings = SENTENCES(
-        "findings",
-        steady=steady,
-        short=short,
-        closed=grouped([p for p in closed if p.customers > 1], lambda point: point.demands.server),
-        refused=results.lines_if_any(loads.REFUSED, loads.RefusedLine),
-        unstable=_unstable(runs, steady),
-        rejected=_rejected(made, runs),
-        servers=SERVERS,
-        forecasts=FORECASTS,
-        percent=percent,
-        give_or_take=give_or_take,
+        "findings", steady=steady, short=short, percent=percent, give_or_take=give_or_take
     )
-    rejected = "" if runs else SENTENCES.paragraph("rejected")
+    failure = describe_failure(results, made, steady, "resume, or --until-decided")
     return Report(
-        findings,
+        [*findings, *load_findings(results, made, steady, closed)],
         [section for section in sections if section.parts],
         [*_metrics(runs, steady, closed)],
-        failure=rejected or _failure(steady, is_quick=manifest.get("quick", False)),
-        conclusion=rejected or _conclusion(steady),
+        failure=failure,
+        conclusion=_conclusion(steady) if runs else failure,
     )
 
 
@@ -128,31 +119,67 @@ def _of_calibrations(runs: Sequence[OpenRun]) -> Section:
 # --- findings ------------------------------------------------------------------------------------
 
 
+def load_findings(
+    results: Results, made: Sequence[OpenRun], steady: Sequence[Steady], closed: Sequence[Closed]
+) -> list[str]:
+    """Describe closed runs, what changed meanwhile, and loads without a result, with the reason."""
+    several = [point for point in closed if point.customers > 1]
+    drifts = {
+        line["run"]: float(line.get(DRIFT) or 0) / 100 for line in results.rows_if_any("runs")
+    }
+    return SENTENCES(
+        "loads",
+        closed=grouped(several, lambda point: point.demands.server),
+        changes=[
+            (SERVERS[server], drift)
+            for server, runs in grouped(made, lambda run: run.server).items()
+            if (drift := max(drifts.get(run.run, 0.0) for run in runs)) > TOLERANCE
+        ],
+        refused=results.lines_if_any(loads.REFUSED, loads.RefusedLine),
+        unstable=_unstable(accepted(made), steady),
+        rejected=_rejected(made, accepted(made)),
+        why=most_common_reason(results),
+        servers=SERVERS,
+        forecasts=FORECASTS,
+        percent=percent,
+    )
+
+
+def describe_failure(
+    results: Results, made: Sequence[OpenRun], steady: Sequence[Steady], how: str
+) -> str:
+    """Say why no forecast is decided, as one of a quick run need not be; "" if one is.
+
+    how: to measure longer.
+    """
+    is_decided = any(point.forecast is not Verdict.NOT_DECIDED for point in steady)
+    runs = accepted(made)
+    if is_decided or (runs and results.manifest().get("quick")):
+        return ""
+    return SENTENCES.paragraph(
+        "failure",
+        made=made,
+        runs=runs,
+        why=most_common_reason(results),
+        unstable=[] if steady else _unstable(runs, steady),
+        how=how,
+    )
+
+
 def _conclusion(steady: Sequence[Steady]) -> str:
     """Say at how many loads the forecast holds, and whether service is in order."""
     counts = Counter(point.forecast for point in steady)
     return SENTENCES.paragraph(
         "conclusion",
         points=steady,
-        forecasts=[
-            (words, counts[verdict] or "none")
-            for verdict, words in FORECASTS.items()
-            if verdict is Verdict.AGREES or counts[verdict]
-        ],
+        forecasts=[(words, counts[v]) for v, words in FORECASTS.items() if counts[v]],
         orders=Counter(point.order_label for point in steady).items(),
     )
 
 
-def _failure(steady: Sequence[Steady], *, is_quick: bool) -> str:
-    """Say why the runs are a failure: none decides a forecast, as one of a quick run need not."""
-    forecasts = {point.forecast for point in steady}
-    is_open = forecasts == {Verdict.NOT_DECIDED} and not is_quick
-    return SENTENCES.paragraph("undecided") if is_open else ""
-
-
 def _unstable(runs: Sequence[OpenRun], steady: Sequence[Steady]) -> list[tuple[LoadKey, str]]:
-    """Return the loads that have no steady state by their model, with that model's name."""
-    over = {run.key: run.queue.name for run in runs if not run.is_stable}
+    """Return the loads that have no steady state by their model, with a sentence about that."""
+    over = {run.key: run.instability for run in runs if not run.is_stable}
     return sorted((key, over[key]) for key in over.keys() - {point.key for point in steady})
 
 

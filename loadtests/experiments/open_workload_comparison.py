@@ -21,6 +21,7 @@ honestly as one whose length was fixed before.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from math import ceil, inf, sqrt
 from random import Random
 from statistics import fmean
@@ -151,6 +152,13 @@ class Steady(AtLoad):
             return sequential.sequential_verdict(self.by_calibration, self.predicted)
         return self._verdict(self.difference, self.predicted)
 
+    @property
+    def forecast_label(self) -> str:
+        """Say whether the forecast holds, and what it lacks to be decided."""
+        is_open = self.forecast is Verdict.NOT_DECIDED and not self.is_until_decided
+        lacking = self._lacking(self.difference) if is_open else ""
+        return FORECASTS[self.forecast] + (f", as it has {lacking}" if lacking else "")
+
     @cached_property
     def as_served(self) -> Interval | None:
         """Return measured less replayed from sending on, with the server's own service times.
@@ -199,9 +207,17 @@ class Steady(AtLoad):
             return WAITED if self.as_served.estimate > 0 else HURRIED
         return ORDERS[self.order]
 
-    def _verdict(self, difference: Interval, mean: float) -> Verdict:
+    def _lacking(self, difference: Interval) -> str:
+        """Say how much less there is than a verdict needs; "" if there is enough."""
         least = REPLICATIONS if self.key.fraction >= REPLICATIONS_FROM else 0
-        if difference.values < LEAST_VALUES or len(self.runs) < least:
+        if difference.values < LEAST_VALUES:
+            return f"{difference.values} of the {LEAST_VALUES} calibrations that a verdict needs"
+        if len(self.runs) < least:
+            return f"{len(self.runs)} of the {least} runs that a verdict needs"
+        return ""
+
+    def _verdict(self, difference: Interval, mean: float) -> Verdict:
+        if self._lacking(difference):
             return Verdict.NOT_DECIDED
         return estimates.verdict(difference, mean)
 
@@ -293,8 +309,8 @@ def progress(results: Results, key: LoadKey, turn_s: float) -> tuple[bool, str]:
     points = steady_points(runs, is_until_decided=True)
     if not points:
         reasons = reasons_by_run(results)
-        last = next((reasons[run.run] for run in reversed(runs) if run.run in reasons), "")
-        return False, ": ".join(filter(None, ["no run counts yet", last.split(";")[0]]))
+        whys = (reasons.get(r.run, "").split(";")[0] or r.instability for r in reversed(runs))
+        return False, ": ".join(["no run counts yet", *islice(filter(None, whys), 1)])
     (point,) = points
     known = f"measured less forecast {percent(point.difference, point.predicted)}, "
     known += f"calibrations: {point.difference.values}"

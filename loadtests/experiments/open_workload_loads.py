@@ -225,6 +225,16 @@ class OpenRun(RunLine):
         return (1 + SMALL) * self.utilisation < 1
 
     @property
+    def instability(self) -> str:
+        """Say that the model has no steady state; "" if it has one."""
+        if self.is_stable:
+            return ""
+        return (
+            f"{self.queue.name} has no steady state at this rate, because the server does more at "
+            "once than that says"
+        )
+
+    @property
     def cv(self) -> float:
         """Return the coefficient of variation of the time in the server, as calibrated."""
         return float(self.service_variance_s2**0.5 / self.busy_s)

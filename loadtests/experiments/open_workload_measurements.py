@@ -69,8 +69,21 @@ def measure(run: Run) -> None:
     """Check the load generator, and make the runs that the results lack, at first all."""
     if run.options.host:
         ServiceFacts.ask(Site(run.options.host))  # before it takes a minute to find out
-    generator_check.check(run)
-    measure_loads(run, loads.planned(run.options))
+    plan = loads.planned(run.options)
+    if not lacks_nothing(run, plan):
+        generator_check.check(run)
+        measure_loads(run, plan)
+
+
+def lacks_nothing(run: Run, plan: Sequence[Load]) -> bool:
+    """Tell whether all runs of the plan were made and count, and say then how there can be more."""
+    if shortfalls(run, plan):
+        return False
+    run.say(
+        "no run is missing, so nothing is measured; for more runs measure anew, with more "
+        "--minutes or --reps, or --until-decided"
+    )
+    return True
 
 
 def measure_loads(run: Run, plan: Sequence[Load]) -> None:
@@ -156,7 +169,9 @@ class _UnderTest:
                 is_decided, known = progress(run.results, load.key, turn_s)
                 run.say(f"{load.fraction:g} of L: {known}")
                 if run.options.until_decided and is_decided:
-                    break
+                    return
+        if lacking > 0 and monotonic() > run.until_s:
+            run.say(f"{_label(load)}: the time is over; runs that `resume` still makes: {lacking}")
 
     def _is_refused(self, load: Load) -> bool:
         """Tell whether the load generator cannot send so much, and list the load then."""

@@ -7,27 +7,30 @@ report is one page: a sentence, the study's tables beside its own, figures.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from loadtests.experiments import open_workload
 from loadtests.experiments import open_workload_comparison as comparing
 from loadtests.experiments import open_workload_figures as figures
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import pi_measurements as measuring
 from loadtests.experiments.open_workload_comparison import FORECASTS, Steady, give_or_take, percent
-from loadtests.experiments.open_workload_demands import closed_points
+from loadtests.experiments.open_workload_demands import closed_points, demands_by_server
 from loadtests.experiments.pi_measurements import INDEX, SCAN, SENTENCES, MachineLine
 from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.one_customer import Recorded
 from loadtests.lab.published import SERVICE_TIMES
-from loadtests.lab.repeated import accepted
+from loadtests.lab.repeated import accepted, estimate, from_interval, most_common_reason
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
-from loadtests.models.estimates import Verdict
+from loadtests.models.estimates import mean_over_runs
 from loadtests.models.sample_statistics import mean_of, summary
+from loadtests.models.sequential import LEAST_VALUES
 from loadtests.questions import KINDS
 
 COUNTER = "flight_counter"
+MOST_CHANGE = 0.2  # of E[S] from the first customer to the next, that may be chance
 
 Alone = Mapping[tuple[str, str], Recorded]
 """Kind and engine -> the run of one customer."""
@@ -36,9 +39,10 @@ Alone = Mapping[tuple[str, str], Recorded]
 def analyse(results: Results) -> Report:
     """Report what was measured. Raises ResultsError if no customer asked yet."""
     loads.require_known(results)
-    runs = measuring.alone(results)
-    if not all((kind, engine) in runs for kind in KINDS for engine in (INDEX, SCAN)):
+    every = measuring.alone(results)
+    if not all((kind, engine) in every for kind in KINDS for engine in (INDEX, SCAN)):
         raise ResultsError(f"{results.folder} lacks the service times of one customer")
+    runs = {pair: run for pair, run in every.items() if run.is_accepted}
     manifest, machine = results.manifest(), results.lines_if_any(measuring.MACHINE, MachineLine)
     made = loads.open_runs(results) if results.has(loads.PLAN) else []
     steady = comparing.steady_points(made)
@@ -46,11 +50,14 @@ def analyse(results: Results) -> Report:
     refused = results.lines_if_any(loads.REFUSED, loads.RefusedLine)
     keys = [*(run.key for run in made), *(line.key for line in refused)]
     is_over = manifest["state"] == "complete"  # else what is missing was not reached yet
-    is_decided = any(point.forecast is not Verdict.NOT_DECIDED for point in steady)
+    failure = open_workload.describe_failure(results, made, steady, "--minutes, or resume")
+    load_words = SENTENCES(
+        "load", keys=keys, why=measuring.why_rankings(results, every), least=LEAST_VALUES
+    )
     closed_parts = [figures.throughput(closed)] if closed else []
     sections = [
         Section("One customer", SENTENCES("alone"), [_service_times(runs)]),
-        Section("Under load", SENTENCES("load", keys=keys), _under_load(steady) if steady else []),
+        Section("Under load", load_words, _under_load(steady) if steady else []),
         Section("Customers who ask again at once", parts=closed_parts),
         Section("The Pi meanwhile", [], _over_time(machine)),
     ]
@@ -59,16 +66,17 @@ def analyse(results: Results) -> Report:
         facts=facts,
         steady=steady,
         left_out=measuring.left_out(keys, manifest.get("loads", ())) if is_over else (),
-        refused=refused,
-        forecasts=FORECASTS,
+        changes=_changes(results, every),
+        rejected=[f"{kind} by {engine}" for kind, engine in every.keys() - runs.keys()],
+        why=most_common_reason(results),
         percent=percent,
     )
     return Report(
-        findings,
+        [*findings, *open_workload.load_findings(results, made, steady, closed)],
         [section for section in sections if section.parts],
         [*_metrics(runs, steady)],
-        failure="" if manifest["quick"] or is_decided else SENTENCES.paragraph("failure"),
-        conclusion=_conclusion(facts, runs, made, steady, machine),
+        failure=failure,
+        conclusion=_conclusion(facts, runs, made, steady, machine, failure),
     )
 
 
@@ -78,8 +86,9 @@ def _conclusion(
     made: Sequence[loads.OpenRun],
     steady: Sequence[Steady],
     machine: Sequence[MachineLine],
+    failure: str,
 ) -> str:
-    index_s, scan_s = (mean_of(runs[COUNTER, engine].times_s) for engine in (INDEX, SCAN))
+    index_s, scan_s = (_mean_s(runs, COUNTER, engine) for engine in (INDEX, SCAN))
     points = grouped(steady, lambda point: point.forecast)
     by_server = grouped(accepted(made), lambda run: run.server).items()
     heat = [line.temperature_celsius for line in machine if line.temperature_celsius is not None]
@@ -104,7 +113,24 @@ def _conclusion(
         ],
         heat=max(heat, default=None),
         was_throttled=any(line.throttled for line in machine),
+        failure=failure,
     )
+
+
+def _mean_s(runs: Alone, kind: str, engine: str) -> float | None:
+    """Return the mean service time; None if no run of it counts."""
+    return mean_of(runs[kind, engine].times_s) if (kind, engine) in runs else None
+
+
+def _changes(results: Results, runs: Alone) -> Iterator[tuple[str, float, float]]:
+    """Yield the servers whose E[S] has changed before they had load, with it (s) at first and then.
+
+    The same client asked alike both times, some minutes apart.
+    """
+    for server, demands in demands_by_server(results).items():
+        then_s, first_s = demands.busy_s + demands.network_s, measuring.first_s(runs, server)
+        if abs(then_s / first_s - 1) > MOST_CHANGE:
+            yield loads.SERVERS[server], first_s, then_s
 
 
 def _describe_loads(points: Sequence[Steady]) -> str:
@@ -120,7 +146,7 @@ def _describe_loads(points: Sequence[Steady]) -> str:
 
 def _service_times(runs: Alone) -> Table:
     def cv(kind: str, engine: str) -> float | None:
-        times_s = runs[kind, engine].times_s
+        times_s = runs[kind, engine].times_s if (kind, engine) in runs else ()
         return summary(times_s).cv if len(times_s) > 1 else None
 
     return Table.from_items(
@@ -130,13 +156,17 @@ def _service_times(runs: Alone) -> Table:
             ("Question", str),
             ("Study 000 / s", lambda kind: SERVICE_TIMES[kind].mean_s),
             ("its cv", lambda kind: SERVICE_TIMES[kind].variation),
-            ("Scan / s", lambda kind: mean_of(runs[kind, SCAN].times_s)),
+            ("Scan / s", lambda kind: _mean_s(runs, kind, SCAN)),
             ("cv", lambda kind: cv(kind, SCAN)),
-            ("Index / ms", lambda kind: 1000 * mean_of(runs[kind, INDEX].times_s)),
+            ("Index / ms", lambda kind: times(1000, _mean_s(runs, kind, INDEX))),
             ("cv", lambda kind: cv(kind, INDEX)),
             (
                 "The study's over our scan's",
-                lambda kind: SERVICE_TIMES[kind].mean_s / mean_of(runs[kind, SCAN].times_s),
+                lambda kind: (
+                    SERVICE_TIMES[kind].mean_s / scan_s
+                    if (scan_s := _mean_s(runs, kind, SCAN))
+                    else None
+                ),
             ),
         ],
         "The study's chain had 522 blocks on a hard disk; this one is as long as its ledger.",
@@ -151,13 +181,15 @@ def _under_load(steady: Sequence[Steady]) -> list[Table | Figure]:
             ("Asked for", lambda point: loads.SERVERS[point.key.server]),
             ("Share of L", lambda point: f"{point.key.fraction:.2g}"),
             ("Requests", lambda point: point.arrivals),
-            ("Requests / s", lambda point: point.runs[0].rate_per_s),
+            ("Requests / s", lambda point: mean_of([run.rate_per_s for run in point.runs])),
+            ("E[S] / ms", lambda p: 1000 * mean_of([run.service_time_s for run in p.runs])),
             ("The study's / E[S]", lambda point: comparing.PUBLISHED.get(point.key.fraction)),
             ("Ours / E[S]", lambda point: give_or_take(point.raw)),
             ("Forecast / E[S]", lambda point: point.predicted),
             ("Difference", lambda point: percent(point.difference, point.predicted)),
             ("The forecast", lambda point: FORECASTS[point.forecast]),
         ],
+        figures.SENTENCES.paragraph("rules", **open_workload.LIMITS),
     )
     series = figures.layers(steady, "formula of one worker")
     return [table, figures.against_load(SENTENCES.paragraph("response"), series)]
@@ -213,7 +245,9 @@ def _memory_used(line: MachineLine) -> float | None:
 
 def _metrics(runs: Alone, steady: Sequence[Steady]) -> Iterator[Metric]:
     for (kind, engine), run in runs.items():
-        yield Metric(f"service_time[{kind},{engine}]", mean_of(run.times_s), "s")
+        name, is_one = f"service_time[{kind},{engine}]", len(run.times_s) == 1
+        mean = estimate(run.times_s) if is_one else from_interval(mean_over_runs([run.times_s]))
+        yield mean.metric(name, "s")
     yield from (point.error for point in steady)
 
 
@@ -225,7 +259,8 @@ EXPERIMENT = Experiment(
     about=(
         "One customer asks the three questions, by the index and by scans. Then requests arrive as "
         "a Poisson process at shares of the highest rate L, and customers ask again at once. What "
-        "is asked is asked once, so that no answer is a kept one. The generator is not on the Pi."
+        "is asked is asked once, so that no answer is a kept one. The load generator runs on the "
+        "machine of the lab."
     ),
     measure=measuring.measure,
     analyse=analyse,

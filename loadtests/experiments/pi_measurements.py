@@ -32,6 +32,7 @@ from loadtests.experiments.open_workload_servers import Requests, each_once, ran
 from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
 from loadtests.lab import generator_check
+from loadtests.lab.content import format_time
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
 from loadtests.lab.repeated import unused_name
@@ -104,11 +105,14 @@ DRAWN = 3000  # questions of each kind
 WARM_UP = 1
 LEAST = {INDEX: 50, SCAN: 5}  # requests of one customer, if they fit into the time
 ASKED_SHARE = 1 / 100  # of all the time, for each question by each engine
-LOAD_SHARE = 0.4  # of all the time, for the open runs of each engine and their calibrations
-LATEST = 1.25  # times that; after it, no rejected run is made again
+CHECK_S, EXPLORING_S = 30, 30  # for the load generator's check; closed runs, and demands
+LOAD_SHARE = 0.4  # of the time without these, for open runs of each engine and their calibrations
+LATEST = 1.25  # times that; after it, no run is begun
+START_S = 1.0  # of the load generator, for each run and calibration
 LEAST_FACTOR = 0.7  # of the usual arrivals; with fewer, a run is nothing but its warm-up
 MOST_FACTOR = 4.0
 SHORTEST_S = 0.0025  # a question that takes less is too quick for the load generator
+FEW = "of which there are too few different ones here"
 LEAST_VARIETY = 0.9  # of drawn questions that differ; with fewer, there are soon no new ones
 SAMPLE_EVERY_S = 10.0
 
@@ -144,6 +148,9 @@ def measure(run: Run) -> None:
     run.say(facts.description)
     with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
         table.add(facts)
+    is_begun = run.results.has(loads.PLAN)
+    if is_begun and measuring.lacks_nothing(run, list(planned(run))):
+        return
     with _watched(run.results, site):
         generator_check.check(run)
         ask_alone(run, site)
@@ -153,8 +160,9 @@ def measure(run: Run) -> None:
         missing = measuring.shortfalls(run, list(plan))
         later_s = sum(map(partial(_takes_s, plan), missing))
         for group in grouped(missing, lambda shortfall: shortfall.load.server).values():
-            later_s -= sum(map(partial(_takes_s, plan), group))
-            until_s = time.monotonic() + LATEST * _load_s(run)
+            group_s = sum(map(partial(_takes_s, plan), group))
+            later_s -= group_s
+            until_s = time.monotonic() + EXPLORING_S + LATEST * max(group_s, _load_s(run))
             in_time = replace(run, until_s=until_s, later_s=later_s)
             measuring.measure_loads(in_time, [shortfall.load for shortfall in group])
 
@@ -215,16 +223,33 @@ def planned(run: Run) -> dict[Load, float]:
     """Return the open runs that fit into the time, by what one customer saw, and their seconds."""
     runs, options = alone(run.results), run.options
     workers = run.results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1].workers
-    ranking_s = mean_of(runs[RANKING, INDEX].times_s)
-    index_s, scan_s = (
-        mean_of([mean_of(runs[kind, engine].times_s) for kind in KINDS]) for engine in ENGINES
+    is_ranking = (
+        why_rankings(run.results, runs) != FEW or _variety(Site(options.host)) < LEAST_VARIETY
     )
-    limit_per_s = generator_check.limit_per_s(generator_check.last_check(run.results))
-    are_slow = index_s >= SHORTEST_S and max(ARRIVALS) * workers / index_s <= limit_per_s
-    are_many = are_slow and _variety(Site(options.host)) >= LEAST_VARIETY
-    index = (loads.ELSEWHERE_QUESTIONS, index_s) if are_many else (loads.ELSEWHERE, ranking_s)
-    of_scans = fitting(loads.ELSEWHERE_SCANS, scan_s, _load_s(run), options.loads, workers)
-    return fitting(*index, _load_s(run), options.loads, workers) | of_scans
+    index = loads.ELSEWHERE if is_ranking else loads.ELSEWHERE_QUESTIONS
+    plan = dict[Load, float]()
+    for server in (index, loads.ELSEWHERE_SCANS):
+        plan |= fitting(server, first_s(runs, server), _load_s(run), options.loads, workers)
+    return plan
+
+
+def first_s(runs: Mapping[tuple[str, str], Recorded], server: str) -> float:
+    """Return E[S] (s) of what a server is asked, as one customer saw it at first."""
+    engine = SCAN if server == loads.ELSEWHERE_SCANS else INDEX
+    kinds = [RANKING] if server == loads.ELSEWHERE else KINDS
+    return mean_of([mean_of(runs[kind, engine].times_s) for kind in kinds])
+
+
+def why_rankings(results: Results, runs: Mapping[tuple[str, str], Recorded]) -> str:
+    """Say why rankings are asked for in place of the three questions, if they are."""
+    index_s = first_s(runs, loads.ELSEWHERE_QUESTIONS)
+    if index_s < SHORTEST_S:
+        return f"which take {format_time(index_s)}, less than {format_time(SHORTEST_S)}"
+    limit_per_s = generator_check.limit_per_s(generator_check.last_check(results))
+    workers = results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1].workers
+    if max(ARRIVALS) * workers / index_s > limit_per_s:
+        return f"of which this load generator cannot send enough, as its limit is {limit_per_s:g}/s"
+    return FEW
 
 
 def _takes_s(plan: Mapping[Load, float], shortfall: measuring.Shortfall) -> float:
@@ -240,7 +265,7 @@ def _variety(site: Site) -> float:
 
 def _load_s(run: Run) -> float:
     """Return how long (s) the open runs of a server and their calibrations are to take."""
-    return 60 * (run.options.minutes or MINUTES) * LOAD_SHARE
+    return LOAD_SHARE * (60 * (run.options.minutes or MINUTES) - CHECK_S - 2 * EXPLORING_S)
 
 
 def fitting(
@@ -248,13 +273,14 @@ def fitting(
 ) -> dict[Load, float]:
     """Return ten runs at as many shares of L as fit into `seconds`, lowest first, and their time.
 
-    There is at least one share, unless its calibrations alone take all the time. mean_s: E[S], as
-    one customer sees it. chosen: from these shares; none: all.
+    There is at least one share, unless its calibrations alone take all the time.
+    mean_s: E[S], as one customer sees it. chosen: from these shares; none: all.
     """
     wanted = sorted(chosen or ARRIVALS)
     calibrating_s = (LEAST_VALUES + 1) * measuring.CALIBRATION_REQUESTS * mean_s
     if calibrating_s > seconds:
         return {}
+    calibrating_s += (LEAST_VALUES + 1 + REPLICATIONS) * START_S
     for count in range(len(wanted), 0, -1):
         usual_s = {
             share: REPLICATIONS * ARRIVALS[share] / share * mean_s / workers

@@ -21,7 +21,7 @@ from loadtests.lab import response_times
 from loadtests.lab.content import Cell, Report, Section, Table, capital, summary
 from loadtests.lab.experiment import Experiment, Mode, Options, Run
 from loadtests.lab.generator_check import generator_section
-from loadtests.lab.repeated import Estimate
+from loadtests.lab.repeated import Estimate, most_common_reason
 from loadtests.lab.report.page import plain_page, report_page
 from loadtests.lab.results import MANIFEST, NO, REPORT, Results, ResultsError
 from loadtests.lab.studies import errata_section
@@ -111,12 +111,16 @@ def _measured(
     experiment: Experiment, options: Options, results: Results, say: Say
 ) -> Report | None:
     manifest = results.manifest()
+    manifest.pop("problem", None)
     try:
         with TemporaryDirectory(prefix="flightchain-lab-", ignore_cleanup_errors=True) as scratch:
             experiment.measure(Run(options, results, Path(scratch), say))
         manifest["state"] = "complete"
     except KeyboardInterrupt:
         say("interrupted; what was measured is kept")
+        raise
+    except Exception as problem:
+        manifest["problem"] = str(problem)
         raise
     finally:
         results.write_manifest(manifest | {"ended": _now()})
@@ -174,7 +178,8 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     manifest, experiment = results.manifest(), experiment_of(results)
     report, runs, groups = experiment.analyse(results), _runs(results), _groups(results)
     if runs and all(run.get("accepted") == NO for run in runs):
-        why = f"all runs ({len(runs)}) were rejected by rule, so nothing was measured that counts"
+        why = f"all runs ({len(runs)}) were rejected by rule, mostly because "
+        why += f"{most_common_reason(results)}, so nothing was measured that counts"
         report = replace(report, failure=report.failure or why, conclusion=f"{capital(why)}.")
     thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
     if thresholds and not groups and not any(map(response_times.is_of_load, runs)):

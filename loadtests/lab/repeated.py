@@ -9,7 +9,7 @@ lines({"HTTP": cells, …}, sources, x, y)        # both, for several series
 x.metric("throughput[8]", "1/s")                # for `compare`
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
@@ -48,6 +48,13 @@ def accepted_by_run(results: Results) -> Mapping[str, bool]:
 def reasons_by_run(results: Results) -> Mapping[str, str]:
     """Return, for each run that was judged, why it does not count; "" if it does."""
     return {line["run"]: line["reasons"] for line in results.rows_if_any(RUNS.removesuffix(".csv"))}
+
+
+def most_common_reason(results: Results) -> str:
+    """Return the words of the rule that rejected most runs; "" if none was rejected."""
+    reasons = chain.from_iterable(text.split("; ") for text in reasons_by_run(results).values())
+    words = Counter(reason.partition(": ")[2] for reason in reasons if reason)
+    return words.most_common(1)[0][0] if words else ""
 
 
 def samples_by_run(results: Results) -> Mapping[str, list[Sample]]:

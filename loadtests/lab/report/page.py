@@ -50,7 +50,9 @@ def report_page(
         waits = {"read_ms": f"{READ_MS / scale:.3g}", "check_ms": f"{CHECK_MS / scale:.3g}"}
         setting = f"{mode_words}{experiment.waited.format(**waits)}."
     if manifest["state"] != "complete":
-        warnings.append("This run was interrupted. It shows what was measured until then.")
+        problem = manifest.get("problem")
+        ended = f"ended with an error ({problem.rstrip('.')})" if problem else "was interrupted"
+        warnings.append(f"This run {ended}. It shows what was measured until then.")
     if manifest.get("shared"):
         warnings.append(SHARED)
     if manifest["quick"]:

@@ -104,6 +104,8 @@ def test_who_watches_is_told_why_no_run_counts(
     why = "foreign_cpu 57 % of a core, limit 10: other programs took processor time"
     (tmp_path / "runs.csv").write_text(f'run,reasons\n{run.run},"{why}; another"\n')
     assert comparing.progress(results, run.key, 1.0) == (False, f"no run counts yet: {why}")
+    run = replace(a_run(0.5, seed=2), rate_per_s=30.0)
+    assert "yet: M/G/1 has no steady state" in comparing.progress(results, run.key, 1.0)[1]
 
 
 def test_who_watches_is_told_how_much_more_would_decide(
@@ -555,7 +557,7 @@ def test_a_report_is_made_again_byte_for_byte(tmp_path: Path) -> None:
     assert "M/G/1" in before.decode()
     assert "Where the gaps come from" in before.decode()
     summary = json.loads((results.folder / "summary.json").read_bytes())
-    assert "holds at none, is not decided at 3 of 3 loads" in summary["conclusion"]
+    assert "within 5 %, is not decided at 3 of 3 loads. Req" in summary["conclusion"]
     assert f"<strong>{summary['conclusion']}</strong>" in before.decode().replace("\u00a0", " ")
     low = {metric["name"]: metric["low"] for metric in summary["metrics"]}
     assert low["response_time[study,0.5]"] is None  # of one run

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -9,6 +10,7 @@ from http.server import ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 from unittest.mock import Mock
 
 import pytest
@@ -21,7 +23,7 @@ from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as open_measuring
 from loadtests.experiments import pi
 from loadtests.experiments import pi_measurements as measuring
-from loadtests.experiments.open_workload_demands import ClosedLine
+from loadtests.experiments.open_workload_demands import ClosedLine, Demands
 from loadtests.experiments.open_workload_loads import (
     ELSEWHERE,
     ELSEWHERE_QUESTIONS,
@@ -44,6 +46,7 @@ from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.one_customer import Answered, Recorded
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
+from loadtests.models.open_queue import ONE
 from loadtests.processes import ProgramFailed, Site, free_port, running
 from loadtests.questions import KINDS
 from loadtests.servers.null import null_server
@@ -117,7 +120,7 @@ class TestFitting:
         assert (len(customers), requests) == (4 if most == 200 else 2, most)
 
     def test_of_chosen_loads_those_are_measured_that_fit(self) -> None:
-        planned = fitting(ELSEWHERE_SCANS, 0.04, 60, chosen=(0.85, 0.8))
+        planned = fitting(ELSEWHERE_SCANS, 0.04, 76, chosen=(0.85, 0.8))
         assert [load.fraction for load in planned] == [0.8]
 
 
@@ -229,9 +232,14 @@ class TestSettings:
 
 class TestReport:
     def made_up(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, *runs: OpenRun, state: str = "complete"
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        *runs: OpenRun,
+        state: str = "complete",
+        other: Mapping[tuple[str, str], Recorded] = MappingProxyType({}),
     ) -> Report:
-        """Report these runs, and one customer whose answers took 20 ms."""
+        """Report these runs, and one customer whose answers took 20 ms, but for `other` ones."""
         results = results_of("pi", folder)
         results.write_manifest(results.manifest() | {"state": state})
         with results.table("service", ServiceFacts) as table:
@@ -239,7 +247,7 @@ class TestReport:
         with results.table("plan", RunLine):
             pass
         alone = {(kind, engine): _run(0.02) for kind in KINDS for engine in ("index", "scan")}
-        monkeypatch.setattr(measuring, "alone", lambda results: alone)
+        monkeypatch.setattr(measuring, "alone", lambda results: {**alone, **other})
         monkeypatch.setattr(loads, "open_runs", lambda results: runs)
         return pi.analyse(results)
 
@@ -256,10 +264,14 @@ class TestReport:
         report = self.made_up(tmp_path, monkeypatch, *runs, rejected)
         (under_load,) = (part for part in report.sections if part.title == "Under load")
         assert "Rankings are pages of" in " ".join(under_load.paragraphs)
+        assert "of which there are too few different ones here" in under_load.paragraphs[-1]
         sentence = report.conclusion
         assert "from one customer holds for rankings at 0.3 and 0.5 of L" in sentence
         assert "; it does not hold for scans at 0.3 of L" in sentence
-        assert "second, are 40.0 ms and 25.0 for rankings, 40.0 ms and 25.0 for scans." in sentence
+        assert (
+            "second, are on average 40.0 ms and 25.0 for rankings, 40.0 ms and 25.0 for scans."
+            in sentence
+        )
 
     def test_only_a_session_that_is_over_had_too_little_time(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -268,7 +280,57 @@ class TestReport:
             report = self.made_up(tmp_path / state, monkeypatch, state=state)
             findings = [text for text in report.findings if "did not fit into the time" in text]
             assert len(findings) == sentences
-            assert "No run under load counts, so no forecast was tested." in report.conclusion
+            assert "No load was measured, so no forecast was tested." in report.conclusion
+
+    def test_what_lacks_a_forecast_has_its_reason(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Two workers where one is told, two calibrations, and rejected runs."""
+        two = [replace(a_run(0.5, seed=n, server=ELSEWHERE), rate_per_s=30.0) for n in range(5)]
+        few = [a_run(0.3, 1.9, seed=n, server=ELSEWHERE_SCANS) for n in range(5)]
+        shared = [replace(run, calibration=f"c{n % 2}") for n, run in enumerate(few)]
+        late = a_run(0.8, seed=9, server=ELSEWHERE_SCANS, counts=False)
+        (tmp_path / "all").mkdir()
+        (tmp_path / "all/runs.csv").write_text(
+            "run,accepted,reasons,calibration_drift (%)\n"
+            'r9,no,"foreign_cpu 57 % of a core, limit 10: others took it",\nr1,yes,,102\n'
+        )
+        report = self.made_up(tmp_path / "all", monkeypatch, *two, *shared, late)
+        text = "\n".join(report.findings)
+        assert "0.5 of L, rankings: M/G/1 has no steady state at this rate, because the" in text
+        assert "is not decided, as it has 2 of the 5 calibrations that a verdict needs" in text
+        assert "every run was rejected; the table of runs has the reasons, mostly that" in text
+        assert "Scans: E[S] changed by up to 102 % from one calibration to the next" in text
+        assert "No forecast is decided: measure longer (--minutes, or resume)" in report.failure
+        report = self.made_up(tmp_path / "two", monkeypatch, *two)
+        assert report.failure.startswith("No forecast is decided: M/G/1 has no steady state")
+        assert report.failure in report.conclusion
+
+    def test_a_service_that_became_slower_is_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        demands = Demands(0.04, 0, 0, 0, 0, server=ELSEWHERE_SCANS, queue=ONE, requests=9)
+        monkeypatch.setattr(pi, "demands_by_server", lambda _: {ELSEWHERE_SCANS: demands})
+        report = self.made_up(tmp_path, monkeypatch)
+        assert any("E[S] was 20 ms at first and 40 ms when" in text for text in report.findings)
+
+    def test_service_times_that_do_not_count_are_not_shown(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rejected = replace(_run(0.02), is_accepted=False)
+        report = self.made_up(tmp_path, monkeypatch, other={("flight_counter", "scan"): rejected})
+        assert "Service times of flight_counter by scan do not count" in report.findings[-1]
+        assert report.conclusion == report.failure
+        assert "service_time[flight_counter,scan]" not in [m.name for m in report.metrics]
+
+    def test_service_times_have_intervals(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """So that `compare` can decide whether they differ."""
+        many = Recorded("r", True, [*_run(0.02).requests] * 50)
+        report = self.made_up(tmp_path, monkeypatch, other={("flight_counter", "scan"): many})
+        (metric,) = (m for m in report.metrics if m.name == "service_time[flight_counter,scan]")
+        assert metric.low == pytest.approx(0.02)
 
     @pytest.mark.parametrize("experiment", ["pi", "open-workload"])
     def test_a_result_with_names_of_another_version_is_told(
@@ -289,6 +351,7 @@ def test_what_is_left_in_all_is_only_what_is_missing(
     results, left_s = results_of("pi", tmp_path), list[float]()
     plan = fitting(ELSEWHERE, 0.002, 480, (0.3,)) | fitting(ELSEWHERE_SCANS, 0.005, 480, (0.3,))
     scans_s = 10 * 4 * 120 / 0.3 * 0.005 + 6 * 200 * 0.005  # at most 4 times the usual arrivals
+    scans_s += 16 * measuring.START_S
     monkeypatch.setattr(ServiceFacts, "ask", lambda site: ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
     monkeypatch.setattr(generator_check, "check", lambda run: None)
     monkeypatch.setattr(measuring, "ask_alone", lambda run, site: None)
@@ -343,10 +406,12 @@ def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_p
         metrics = service_facts.numbers(service)
         (folder,) = (tmp_path / "out").iterdir()
         rows = (folder / "requests.csv").read_bytes()
-        resume(folder, lambda text: None)  # lacks nothing
+        said = list[str]()
+        resume(folder, said.append)
+        assert said[1].startswith("no run is missing, so nothing is measured")
         assert (folder / "requests.csv").read_bytes() == rows
     assert outcome.exit_code == 1, outcome.output
-    assert "No forecast under load is decided" in outcome.output
+    assert "No forecast is decided" in outcome.output
     assert "set FLIGHTCHAIN_WORKERS=1 and FLIGHTCHAIN_ANSWER_CACHE_BYTES=0" in outcome.output
     assert metrics["flightchain_answer_cache_misses_total"] > 100
     assert metrics["flightchain_answer_cache_hits_total"] == 0

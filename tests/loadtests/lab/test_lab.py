@@ -15,10 +15,11 @@ from loadtests import experiments
 from loadtests.experiments import running
 from loadtests.experiments.running import resume, run
 from loadtests.lab.content import NO_BREAK, Figure, Report, Section, Table, shown, together
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import FOLDED_ROWS, plain_page, report_page
 from loadtests.lab.results import Results, ResultsError
+from loadtests.processes import ProgramFailed
 from loadtests.tables import TableError
 from tests.loadtests.lab.miniature import EXPERIMENT
 
@@ -61,6 +62,17 @@ class TestRunning:
         assert results.manifest()["state"] == "interrupted"
         assert len(results.rows("squares")) == 4
         assert "was interrupted" in report_of(results)
+
+    def test_that_ended_with_an_error_shows_it(self, tmp_path: Path) -> None:
+        def fails(run: Run) -> None:
+            EXPERIMENT.measure(run)
+            raise ProgramFailed("answered 500.")
+
+        failing = replace(EXPERIMENT, measure=fails)
+        with pytest.raises(ProgramFailed):
+            run(failing, Options(Mode.REAL), tmp_path / "one", lambda text: None)
+        page = report_of(Results(tmp_path / "one"))
+        assert "This run ended with an error (answered 500). It shows" in page
 
     def test_says_that_too_little_was_measured_for_a_report(self, tmp_path: Path) -> None:
         messages: list[str] = []
