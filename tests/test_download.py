@@ -124,9 +124,14 @@ def unreachable(bts: Bts) -> None:
         (lambda bts: bts.faults.extend([server.busy] * 3), DownloadFailed, "503"),
         (lambda bts: bts.faults.append(lambda h, _: h.send(403, b"")), DownloadFailed, "403"),
         (lambda bts: bts.faults.extend([server.redirecting] * 4), DownloadFailed, "302 again"),
+        (
+            lambda bts: bts.faults.append(lambda h, _: h.send(302, b"", Location="http://[")),
+            DownloadFailed,
+            "Invalid IPv6 URL",
+        ),
         (unreachable, DownloadFailed, "refused"),
     ],
-    ids=["404", "login page", "always busy", "403", "redirects", "unreachable"],
+    ids=["404", "login page", "always busy", "403", "redirects", "no address", "unreachable"],
 )
 def test_a_refusal_says_what_is_wrong_and_leaves_nothing(
     bts: Bts, tmp_path: Path, harm: Callable[[Bts], None], kind: type[FlightchainError], words: str

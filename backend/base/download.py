@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import urllib3
-from urllib3.exceptions import HTTPError, InvalidHeader, LocationValueError
+from urllib3.exceptions import HTTPError, InvalidHeader
 
 from backend.base.errors import FlightchainError, NotFound, shown
 from backend.base.files import (
@@ -153,7 +153,7 @@ class Downloader:
         """Send a request. Raises HTTPError, or DownloadFailed if it is no use to ask again."""
         try:
             response = self._pool.request("GET", url, headers=headers, preload_content=False)
-        except LocationValueError as error:
+        except ValueError as error:  # an address, perhaps of a redirect, is none
             raise DownloadFailed(f"{url} cannot be read: {error}") from error
         if response.status not in _EXPECTED:
             response.close()
