@@ -111,7 +111,7 @@ def test_the_tip_counts_a_transaction_once_while_its_block_is_sealed(
 
     monkeypatch.setattr(ledger._mempool, "pending_count", sealed_before_counting)
     tip = ledger.tip()
-    assert (tip["transactions"], tip["pending"]) == (TRANSACTIONS + 1, 0)
+    assert (tip.transactions, tip.pending) == (TRANSACTIONS + 1, 0)
 
 
 @contextmanager

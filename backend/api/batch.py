@@ -15,8 +15,9 @@ from backend.api.problems import InvalidFlights, shown_errors
 from backend.api.reading import BadBody, body, idempotency_key, mimetype
 from backend.api.routes import Lane, Row
 from backend.api.schemas import FLIGHT_EXAMPLE
-from backend.api.writing import DRY_RUN, MODE, Json, Writing, accepted
+from backend.api.writing import DRY_RUN, MODE, Writing, accepted
 from backend.base.day_orders import MONTH_FIRST, ORDERS, WRITTEN
+from backend.chain.json_objects import Json
 from backend.ledger.ledger import Ledger
 from backend.questions.parameters import Choice
 from backend.serving.environs import Environ

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType, defstruct
 
 from backend.chain.block import Header as ChainHeader
 from backend.chain.fields import Value
+from backend.ledger.ledger import DamagedBlock, Tip
 from backend.questions.answer_types import (
     Answer,
     AverageDelays,
@@ -26,6 +27,7 @@ from backend.questions.answer_types import (
     TransactionRow,
     ref,
 )
+from backend.trust.proofs.prover import Witnesses
 
 Base64Hash = Annotated[str, Meta(pattern="^[A-Za-z0-9+/]{43}=$", description="SHA-256")]
 State = Literal["pending", "mined"]
@@ -76,54 +78,12 @@ class BlockFound(Answer):
     block: Block  # type: ignore[valid-type]
 
 
-class DamagedBlock(Answer):
-    """A block that cannot be read, with what the table of heights says about it."""
-
-    height: Count
-    hash: Hash | None
-    first_transaction: Count | None
-    transaction_count: Count | None
-    detail: Annotated[str, Meta(description="what is wrong with it")]
-
-
 class Headers(Answer):
     """Headers of blocks, newest first."""
 
     blocks: list[Header]  # type: ignore[valid-type]
     next: Annotated[str | None, Meta(description="the address of the next page")]
     damaged: list[DamagedBlock] | UnsetType = UNSET
-
-
-class ClusterState(Answer):
-    """The state of a node; only in a cluster."""
-
-    node: Annotated[str | None, Meta(description="this node; null if it only reads")]
-    members: list[str]
-    proposer: Annotated[str | None, Meta(description="the node that proposed the newest block")]
-    running: bool
-    engine_height: Annotated[
-        Count | None,
-        Meta(description="blocks that the consensus engine has decided, with the empty ones"),
-    ]
-    peers: list[str]
-    votes: Annotated[Count, Meta(description="weight of the votes of this node and its peers")]
-    votes_total: Count
-    lag_blocks: Annotated[
-        Count | None, Meta(description="blocks of the engine that a peer has and this node lacks")
-    ]
-    accepts: Annotated[bool, Meta(description="whether flights can be added here now")]
-
-
-class Tip(Answer):
-    """State of the ledger."""
-
-    height: Count
-    hash: Hash
-    timestamp: Milliseconds
-    transactions: Count
-    pending: Count
-    next_block_at: Annotated[int | None, Meta(description="null: no miner is running")]
-    cluster: ClusterState | UnsetType = UNSET
 
 
 # --- adding flights ------------------------------------------------------------------------------
@@ -316,20 +276,6 @@ class ConsistencyProof(Proof, rename={"from_size": "from"}):
     from_root: Base64Hash
     root: Base64Hash
     path: Path
-
-
-class Cosigner(Answer):
-    """A witness that has cosigned the newest checkpoint."""
-
-    name: str
-    cosigned_at: Milliseconds
-
-
-class Witnesses(Answer):
-    """The witnesses that have cosigned the newest checkpoint."""
-
-    size: Annotated[Count, Meta(description="the number of blocks in the newest checkpoint")]
-    witnesses: list[Cosigner]
 
 
 class Cheat(Answer):

@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 from flask import Flask, Response, request
+from msgspec import UNSET
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
 
+from backend.api.body_types import Error
 from backend.api.conditions import NO_STORE
 from backend.api.observing import REQUEST_ID
 from backend.api.reading import BadBody
@@ -31,6 +32,7 @@ from backend.base.errors import (
     excerpt,
 )
 from backend.chain.flight import MOST_ERRORS
+from backend.chain.json_objects import Json
 from backend.serving.environs import Environ
 
 MIMETYPE = "application/problem+json"
@@ -128,26 +130,26 @@ def _ours(error: FlightchainError, request_id: str | None) -> Response:
     return response
 
 
-def _members(error: FlightchainError) -> dict[str, Any]:
+def _members(error: FlightchainError) -> Json:
     if isinstance(error, DamagedBlock):
         return {"damaged_blocks": [error.height]}
     if not isinstance(error, InvalidInput):
         return {}
-    members: dict[str, Any] = {"field": excerpt(error.field), "value": excerpt(error.value)}
+    members: Json = {"field": excerpt(error.field), "value": excerpt(error.value)}
     if isinstance(error, InvalidFlights):
         members["errors"] = shown_errors(error.problems)
     return members | (error.members if isinstance(error, InvalidFlight) else {})
 
 
-def shown_errors(problems: Sequence[InvalidInput]) -> list[dict[str, Any]]:
+def shown_errors(problems: Sequence[InvalidInput]) -> list[Error]:
     """Return the first `MOST_ERRORS` of `problems`, with their rows if they have any."""
     return [
-        ({"row": problem.row} if isinstance(problem, BadRow) else {})
-        | {
-            "field": excerpt(problem.field),
-            "value": excerpt(problem.value),
-            "detail": problem.reason,
-        }
+        Error(
+            row=problem.row if isinstance(problem, BadRow) else UNSET,
+            field=str(excerpt(problem.field)),
+            value=excerpt(problem.value),
+            detail=problem.reason,
+        )
         for problem in problems[:MOST_ERRORS]
     ]
 

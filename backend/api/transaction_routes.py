@@ -5,6 +5,7 @@
 
 from flask import Response
 
+from backend.api.body_types import Tried
 from backend.api.conditions import SETTLED, tag_of, unchanged
 from backend.api.json_answers import answer, versioned
 from backend.api.operation import ADDING, BLOCKS, Operation, in_json
@@ -94,13 +95,8 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         comparison = ledger.submitter.compared([flight])
         ids = [record.transaction_id for record in comparison.copies.values()]
         others = [conflict.stored.transaction_id for conflict in comparison.conflicts]
-        return answer({
-            "dry_run": True,
-            "accepted": 1,
-            "duplicate_of": next(iter(ids), None),
-            "conflicts_with": next(iter(others), None),
-            "flight": as_mapping(flight),
-        })  # fmt: skip
+        duplicate_of, conflicts_with = next(iter(ids), None), next(iter(others), None)
+        return answer(Tried(True, 1, duplicate_of, conflicts_with, as_mapping(flight)))
 
     def transaction(environ: Environ, transaction_id: str) -> Response:
         GET_TRANSACTION.given(environ)

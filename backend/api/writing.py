@@ -24,6 +24,7 @@ from backend.api.schemas import FLIGHT_EXAMPLE
 from backend.base.errors import InvalidQuery
 from backend.base.settings import most_commit_waiters
 from backend.chain.flight import Flight, examine
+from backend.chain.json_objects import Json
 from backend.ledger.ledger import Ledger
 from backend.mempool import Offer
 from backend.mempool.idempotency_keys import IdempotencyKey
@@ -31,8 +32,6 @@ from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice
 from backend.serving.environs import ABANDONED, Environ
 from backend.storage.tokens import Tokens, are_needed
-
-Json = dict[str, Any]
 
 MODE = Choice(
     "mode",

@@ -4,8 +4,11 @@ Most readers of JSON silently keep the last of two members with one name, msgspe
 """
 
 import json
+from typing import Any
 
 import msgspec
+
+Json = dict[str, Any]  # an object
 
 MAX_BYTES = 64 * 1024  # of a flight; more would only cost time and memory
 

@@ -207,7 +207,7 @@ def _height(text: str) -> int:
 def show(settings: Settings, height: str) -> None:
     """Print block HEIGHT, or the newest block (`tip`), as JSON."""
     with _ledger(settings) as ledger:
-        wanted = int(ledger.tip()["height"]) if height == "tip" else _height(height)
+        wanted = ledger.tip().height if height == "tip" else _height(height)
         print_json(ledger.block(wanted, 0, 1000))
 
 

@@ -23,6 +23,7 @@ from typing import IO, Any
 from backend.base.errors import FlightchainError, TryLater
 from backend.base.processes.parent_death import die_with_parent
 from backend.base.words import printable
+from backend.chain.json_objects import Json
 from backend.cluster.socket_server import socket_name
 
 VERSION = "0.38.26"
@@ -34,7 +35,6 @@ STOP_WITHIN_S = 15.0
 MOST_COMPLAINT = 400  # characters
 
 _IN_CACHE = "already exists in cache"  # what the engine says of a transaction that it has
-Json = dict[str, Any]
 
 
 def program() -> Path:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from backend.base.errors import FlightchainError
 from backend.base.settings import Settings
+from backend.chain.json_objects import Json
 from backend.cluster.log_key import common_key_in
 from backend.cluster.membership import (
     PUT_BACK,
     Identity,
-    Json,
     Membership,
     address_of,
     identity_in,

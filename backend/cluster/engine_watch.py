@@ -11,12 +11,12 @@ If starting the engine again does not help, it is waited for longer and longer.
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
 from backend.base.clock import now_ms
 from backend.base.errors import FlightchainError, TryLater
+from backend.chain.json_objects import Json
 from backend.cluster.application import Application
 from backend.cluster.engine import Engine
 from backend.cluster.membership import Identity, Membership
@@ -84,7 +84,7 @@ class Watcher:
         refusal = self._refusal(status, application.header_ms, since_s, waits_s)
         return msgspec.structs.replace(status, refusal=refusal)
 
-    def _reached(self, peers: list[dict[str, Any]]) -> int:
+    def _reached(self, peers: list[Json]) -> int:
         """Return the height that voters with more than a third of the votes have reached."""
         power = {member.peer_id: member.power for member in self._membership.members}
         votes = 0
@@ -151,7 +151,7 @@ class Watcher:
         return ""
 
 
-def _height_and_id(peer: dict[str, Any]) -> tuple[int, str]:
+def _height_and_id(peer: Json) -> tuple[int, str]:
     """Return the height at which a peer stands, as the engine's consensus knows it, and its id."""
     try:
         height = int(peer["peer_state"]["round_state"]["height"])

@@ -14,11 +14,11 @@ import json
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from backend.base.errors import FlightchainError
+from backend.chain.json_objects import Json
 from backend.storage.block_store import BlockStore
 
 MOST_MEMBERS = 256  # an index is a byte in the table of receipts
@@ -29,8 +29,6 @@ GENESIS_LOST = (
     "another node's, which is the same"
 )
 NODE_KEY_LOST = f"it is what the others know this node by; {PUT_BACK}"
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

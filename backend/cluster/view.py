@@ -11,7 +11,9 @@ client's flight. Receipts without a tag are older, or of a flight within a batch
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta
 
 from backend.base.errors import FlightchainError, InvalidSetting, NotFound, TryLater
 from backend.base.settings import NO_CLUSTER, Settings, variable
@@ -20,12 +22,31 @@ from backend.chain.flight import Flight
 from backend.chain.transaction import transaction, transaction_bytes
 from backend.cluster.membership import identity_in, membership_in
 from backend.cluster.node_status import ClusterStatus, StatusReader
+from backend.questions.answer_types import Answer, Count
 from backend.storage.block_store import BlockStore
 from backend.storage.receipt_store import Receipts, belongs_to_cluster
 
 TAG_DIGITS = 8
 
-Json = dict[str, Any]
+
+class ClusterState(Answer):
+    """The state of a node; only in a cluster."""
+
+    node: Annotated[str | None, Meta(description="this node; null if it only reads")]
+    members: list[str]
+    proposer: Annotated[str | None, Meta(description="the node that proposed the newest block")]
+    running: bool
+    engine_height: Annotated[
+        Count | None,
+        Meta(description="blocks that the consensus engine has decided, with the empty ones"),
+    ]
+    peers: list[str]
+    votes: Annotated[Count, Meta(description="weight of the votes of this node and its peers")]
+    votes_total: Count
+    lag_blocks: Annotated[
+        Count | None, Meta(description="blocks of the engine that a peer has and this node lacks")
+    ]
+    accepts: Annotated[bool, Meta(description="whether flights can be added here now")]
 
 
 class ClusterView:
@@ -112,21 +133,21 @@ class ClusterView:
             raise TryLater(self._status.refusal())
         return status
 
-    def tip_members(self) -> Json:
+    def state(self) -> ClusterState:
         """Return what `/tip` says of the cluster."""
         status, newest = self._status.status(), self._receipts.newest()
-        return {
-            "node": self._names[self._own] if self._own >= 0 else None,
-            "members": self._names,
-            "proposer": newest.proposer if newest is not None else None,
-            "running": status is not None,
-            "engine_height": status.engine_height if status else None,
-            "peers": status.peers if status else [],
-            "votes": status.votes if status else 0,
-            "votes_total": status.votes_total if status else 0,
-            "lag_blocks": status.lag_blocks if status else None,
-            "accepts": not (self._problem or self._status.refusal()),
-        }
+        return ClusterState(
+            node=self._names[self._own] if self._own >= 0 else None,
+            members=self._names,
+            proposer=newest.proposer if newest is not None else None,
+            running=status is not None,
+            engine_height=status.engine_height if status else None,
+            peers=status.peers if status else [],
+            votes=status.votes if status else 0,
+            votes_total=status.votes_total if status else 0,
+            lag_blocks=status.lag_blocks if status else None,
+            accepts=not (self._problem or self._status.refusal()),
+        )
 
     def not_ready(self) -> list[str]:
         """Return the reasons why this node cannot do all its work now; a reader's is to answer."""

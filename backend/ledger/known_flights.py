@@ -3,11 +3,11 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from backend.base.errors import TryLater
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.identity import Conflict, Leg, Stored, differences, leg_of
+from backend.chain.json_objects import Json
 from backend.index.queries import IndexReader
 from backend.questions import scan
 from backend.storage.block_store import BlockStore
@@ -17,8 +17,6 @@ MOST_SHOWN = 100
 MOST_READ_BLOCKS = 256  # that the index lacks; an import is at most 64 ahead of it
 INDEX_PATIENCE_S = 5.0
 POLL_S = 0.02
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ never writes a block. It is safe for threads.
 """
 
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from backend.base.clock import now_ms
 from backend.base.errors import Damage, NotFound, TryLater
@@ -22,15 +22,17 @@ from backend.base.words import Report, counted
 from backend.chain.block import Block, Header
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
+from backend.chain.json_objects import Json
 from backend.chain.single_transactions import transactions_json
 from backend.cluster.node_status import ClusterStatus
-from backend.cluster.view import view_of
+from backend.cluster.view import ClusterState, view_of
 from backend.index.known_airports import airports_in
 from backend.index.queries import IndexReader
 from backend.ledger.answers import Answers, tip_height
 from backend.ledger.known_flights import RecordsInBlocks
 from backend.ledger.submission import Submitter
 from backend.mempool import Mempool
+from backend.questions.answer_types import Answer, Count, Hash, Milliseconds
 from backend.sealing.miner_status import next_block_at, why_no_miner
 from backend.sealing.trusted_clock import TrustedClock
 from backend.sources.airports import Lookup
@@ -49,10 +51,8 @@ from backend.verify import scrub_state
 from backend.verify.folder_check import FolderCheck, require_own_blocks
 from backend.verify.scrub_state import ScrubState
 
-Json = dict[str, Any]
 _HEADER_NAMES = tuple(field.name for field in fields(Header))
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
-_OF_PLACE = ("hash", "first_transaction", "transaction_count")  # of the table of heights
+_decode = msgspec.json.Decoder(Json).decode
 
 
 class Encoded(NamedTuple):
@@ -60,6 +60,28 @@ class Encoded(NamedTuple):
 
     hash: str
     json: bytes
+
+
+class Tip(Answer):
+    """State of the ledger."""
+
+    height: Count
+    hash: Hash
+    timestamp: Milliseconds
+    transactions: Count
+    pending: Count
+    next_block_at: Annotated[int | None, Meta(description="null: no miner is running")]
+    cluster: ClusterState | UnsetType = UNSET
+
+
+class DamagedBlock(Answer):
+    """A block that cannot be read, with what the table of heights says about it."""
+
+    height: Count
+    hash: Hash | None
+    first_transaction: Count | None
+    transaction_count: Count | None
+    detail: Annotated[str, Meta(description="what is wrong with it")]
 
 
 class BlockList(NamedTuple):
@@ -70,7 +92,7 @@ class BlockList(NamedTuple):
     """
 
     headers: list[Json]
-    damaged: list[Json]
+    damaged: list[DamagedBlock]
     lowest: int
 
 
@@ -163,14 +185,14 @@ class Ledger:
                 block_list.damaged.append(self._damaged(height, error))
         return block_list
 
-    def _damaged(self, height: int, error: Damage) -> Json:
+    def _damaged(self, height: int, error: Damage) -> DamagedBlock:
         """Return what is known of a block that cannot be read."""
-        known: Json = dict.fromkeys(_OF_PLACE)
-        with suppress(Damage):  # of its entry in the table of heights
+        try:
             place = self._store.place(height)
-            values = (place.hash.hex(), place.first_transaction, place.transaction_count)
-            known = dict(zip(_OF_PLACE, values, strict=True))
-        return {"height": height, **known, "detail": str(error)}
+        except Damage:  # of its entry in the table of heights
+            return DamagedBlock(height, None, None, None, str(error))
+        first, count = place.first_transaction, place.transaction_count
+        return DamagedBlock(height, place.hash.hex(), first, count, str(error))
 
     def transaction(self, transaction_id: int) -> Json:
         """Return a transaction, pending or mined. Raises NotFound."""
@@ -230,20 +252,20 @@ class Ledger:
             rows += map(_decode, _encoded_rows(block, row, after - first - len(rows)))
         return rows
 
-    def tip(self) -> Json:
+    def tip(self) -> Tip:
         """Return the newest block, how many transactions blocks hold, and how many are pending."""
         height, pending = self._height_and_pending()
         block = self.cached_blocks.cached_block(height)
         header = block.header
-        return {
-            "height": height,
-            "hash": block.hash,
-            "timestamp": header.timestamp,
-            "transactions": header.first_transaction + header.transaction_count,
-            "pending": pending,
-            "next_block_at": next_block_at(self.settings.folder),
-            **({} if self._cluster is None else {"cluster": self._cluster.tip_members()}),
-        }
+        return Tip(
+            height=height,
+            hash=block.hash,
+            timestamp=header.timestamp,
+            transactions=header.first_transaction + header.transaction_count,
+            pending=pending,
+            next_block_at=next_block_at(self.settings.folder),
+            cluster=UNSET if self._cluster is None else self._cluster.state(),
+        )
 
     def _height_and_pending(self) -> tuple[int, int]:
         """Return the height and the pending count of one moment: each transaction counts once."""

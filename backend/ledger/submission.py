@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from backend.base.errors import KeyReused, TryLater
 from backend.chain.flight import Flight
 from backend.chain.identity import Stored, all_matches, differences, match
+from backend.chain.json_objects import Json
 from backend.chain.merkle import leaf_hash
 from backend.chain.transaction import transaction, transaction_bytes
 from backend.cluster.view import ClusterView
@@ -21,8 +21,6 @@ from backend.ledger.known_flights import MOST_SHOWN, Comparison, RecordsInBlocks
 from backend.mempool import Accepted, Mempool, Offer, Outdated, Refused
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.sealing.trusted_clock import TrustedClock
-
-Json = dict[str, Any]
 
 COMMIT_POLL_S = 0.02
 COMPARE_PATIENCE_S = 5.0  # for blocks that are sealed faster than flights are compared

@@ -130,7 +130,7 @@ def test_a_worker_starts_without_them_answers_what_it_can_and_says_so(
     path, whole = home / name, (home / name).read_bytes()
     harm(path)
     with closing(Ledger(settings, quiet)) as ledger:
-        assert ledger.tip()["height"] == 0
+        assert ledger.tip().height == 0
         (said,) = [reason for reason in ledger.not_ready() if path.name in reason]
         assert "put back a copy" in said
         with pytest.raises(TryLater, match=path.name):

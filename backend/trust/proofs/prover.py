@@ -6,14 +6,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta
 
 from backend.base.errors import NotFound, TryLater
 from backend.base.words import counted
 from backend.chain import merkle
 from backend.chain.block import Block
 from backend.chain.columns import decode_body, transaction_bytes
+from backend.chain.json_objects import Json
 from backend.chain.summary import CELL_COLUMNS, Cell, cells_of
+from backend.questions.answer_types import Answer, Count, Milliseconds
 from backend.questions.values import NAMES, AverageDelays, FlightCounter, Question, asked_for
 from backend.storage.caches import CachedBlocks
 from backend.trust.log import CHECKPOINT_NAME, COSIGNED_NAME, VERIFIER_NAME, checkpoints
@@ -25,7 +29,19 @@ from backend.trust.log.tree import HistoryTree
 FORM = 1
 _ZLIB_LEVEL = 6
 
-Json = dict[str, Any]
+
+class Cosigner(Answer):
+    """A witness that has cosigned the newest checkpoint."""
+
+    name: str
+    cosigned_at: Milliseconds
+
+
+class Witnesses(Answer):
+    """The witnesses that have cosigned the newest checkpoint."""
+
+    size: Annotated[Count, Meta(description="the number of blocks in the newest checkpoint")]
+    witnesses: list[Cosigner]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +76,15 @@ class Prover:
                 return cosigned
         return newest
 
-    def cosigners(self) -> Json:
+    def cosigners(self) -> Witnesses:
         """Return who has cosigned the newest checkpoint, and when. Raises NotFound, TryLater."""
         note, signed = self._newest()
         cosigners = [
-            {
-                "name": signature.name,
-                "cosigned_at": 1000 * int.from_bytes(signature.signature[:TIME_BYTES], "big"),
-            }
+            Cosigner(signature.name, 1000 * int.from_bytes(signature.signature[:TIME_BYTES], "big"))
             for signature in note.signatures
             if signature.name != signed.origin
         ]
-        return {"size": signed.size, "witnesses": cosigners}
+        return Witnesses(signed.size, cosigners)
 
     def verifier_key(self) -> bytes:
         """Return the key that verifies checkpoints. Raises NotFound while there is none."""
