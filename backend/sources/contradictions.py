@@ -6,6 +6,7 @@ that disagrees is no contradiction: people give some of them to other cities tha
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import lru_cache
 from itertools import chain
 
 from backend.base.errors import shown
@@ -19,6 +20,7 @@ _STATES = frozenset(STATES.values())
 _REMEDY = "in most rows; put the titles of its columns right, or write what belongs together"
 
 
+@lru_cache(maxsize=1000)
 def _states_of_airport(text: str) -> Set[str]:
     airport = airport_of(text)
     return {airport.state, *_state_of_city(airport.city)} if airport else set()
@@ -28,6 +30,7 @@ def _state_of_city(text: str) -> Set[str]:
     return _state_named(text.rpartition(", ")[2]) if ", " in text else set()
 
 
+@lru_cache(maxsize=1000)
 def _state_named(text: str) -> Set[str]:
     return {str(state(text))} & _STATES
 

@@ -9,8 +9,9 @@ days for others. A number that counts from a day that the file does not name is 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import chain
 
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
@@ -66,6 +67,13 @@ def readings(value: object) -> dict[str, date]:
             {MONTH_FIRST: (year, first, second), DAY_FIRST: (year, second, first)}
         )
     return {}
+
+
+@lru_cache(maxsize=4000)
+def forms(value: object) -> Set[bool]:
+    """Return whether the year comes first in a day; neither of both if it is no day."""
+    days = readings(value)
+    return {YEAR_FIRST in days} if days else set()
 
 
 def _calendar_days(orders: dict[str, tuple[str, str | int, str]]) -> dict[str, date]:

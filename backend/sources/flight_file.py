@@ -15,7 +15,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.cells import STORED, STRICT, dialect_of, other_unit
 from backend.sources.contradictions import contradiction as contradiction_of_columns
-from backend.sources.dates import Evidence, contradiction, doubt, order_of, readings, swapped
+from backend.sources.dates import Evidence, contradiction, doubt, forms, order_of, readings, swapped
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, has_meaning, reading_of
@@ -142,16 +142,15 @@ class FlightFile(Source):
         order, reading = self._orders[file], deriver.reading
         if order is None or deriver.is_strict:
             return
-        known = map(readings, set(batch.columns[reading.places["FL_DATE"]]))
-        forms = {YEAR_FIRST in days for days in known if days}
-        if forms <= {True} and order == YEAR_FIRST:
+        are_first = set().union(*map(forms, set(batch.columns[reading.places["FL_DATE"]])))
+        if order == YEAR_FIRST and False not in are_first:
             return
         rows = list(_evidence(reading, batch))
         for row in dict.fromkeys(rows):
             if reason := contradiction(row, order):
                 number = batch.numbers[rows.index(row)]
                 raise file.bad_row(number, "FL_DATE", row[0], reason, unit)
-        if True in forms and file not in self._unswapped:
+        if True in are_first and file not in self._unswapped:
             with closing(_evidence_in(file, reading)) as batches:
                 if reason := swapped(chain.from_iterable(batches)):
                     raise file.problem(reason)
