@@ -132,29 +132,35 @@ def make_inputs(folder: Path, chain: Path, seed: int, log: Path) -> None:
 
 
 class Task(NamedTuple):
-    """Says how a task is reported. printed_s: times of the study's programs, its Python first."""
+    """Says how a task is reported. printed_s: times of the study's programs, its Python first.
+
+    The last is that of its Go, to compare with.
+    """
 
     title: str
     printed_s: Mapping[str, float]
-    go_s: float  # of the study's Go, to compare with
+
+    @property
+    def go_s(self) -> float:
+        """Return the time of the study's Go."""
+        return [*self.printed_s.values()][-1]
 
 
 _SERIALISATION, _VALIDATION = published.SERIALISATION, published.SCHEMA_VALIDATION
-_GO_VALIDATION_S = _VALIDATION.python_s / published.SCHEMA_GO_TIMES_FASTER
 TASKS = {
     ROUND_TRIPS: Task(
         "Serialising and parsing",
         {"the study's Python": _SERIALISATION.python_s, "the study's Go": _SERIALISATION.go_s},
-        _SERIALISATION.go_s,
     ),
     VALIDATIONS: Task(
         "Validating",
         {
             "the study's Python": _VALIDATION.python_s,
             "the study's Go, as printed": _VALIDATION.go_s,
-            "the study's Go, as its text says": _GO_VALIDATION_S,
+            "the study's Go, if it was 15 times faster": (
+                _VALIDATION.python_s / published.SCHEMA_GO_TIMES_FASTER
+            ),
         },
-        _GO_VALIDATION_S,
     ),
 }
 
