@@ -41,6 +41,7 @@ TAIL = 0.99
 NOT_SHARED = "every run is rejected. Close them, or go on with --shared: then runs are kept"
 SHARED = "runs would be rejected without --shared. They are kept"
 _LONGEST_ANSWER = 65536
+_LIMITS = {rule.name: rule.limit for rule in RULES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +96,15 @@ def check(run: Run) -> None:
 
 def would_be_rejected(facts: Facts, *, is_shared: bool) -> Iterator[str]:
     """Yield what the rules would say of runs on this machine now, with what can be done."""
-    limits, lag_s = {rule.name: rule.limit for rule in RULES}, facts.lag_mean_s or 0.0
+    lag_s = facts.lag_mean_s or 0.0
     foreign = 100 * (facts.foreign_cpu or 0.0)
-    if foreign > limits["foreign_cpu"]:
+    if foreign > _LIMITS["foreign_cpu"]:
         yield (
             f"Other programs use {foreign:.0f} % of a core now, and above "
-            f"{limits['foreign_cpu']:g} % {SHARED if is_shared else NOT_SHARED}, and the report is "
-            "marked."
+            f"{_LIMITS['foreign_cpu']:g} % {SHARED if is_shared else NOT_SHARED}, and the "
+            "report is marked."
         )
-    shortest_s = lag_s / (limits["dispatch_lag_mean"] / 100)
+    shortest_s = lag_s / (_LIMITS["dispatch_lag_mean"] / 100)
     count = "count only" if is_shared else "are rejected unless"
     yield (
         f"Requests are sent {1000 * lag_s:.2f} ms late on average here, so runs of questions that "
@@ -152,15 +153,29 @@ def limit_per_s(lines: Sequence[CheckLine]) -> float:
 
 
 def describe_own_error(lines: Sequence[CheckLine]) -> str:
-    """Return a sentence on the generator's own error, up to its limit."""
+    """Return sentences on the generator's own error, up to its limit, and on what it matters to.
+
+    An error below 0 is chance, or that of the independent client.
+    """
     carried = [line for line in lines if line.rate_per_s <= limit_per_s(lines)]
-    mean_ms = 1000 * max(0.0, *(line.error_s for line in carried))
-    tail_ms = 1000 * max(0.0, *(line.tail_error_s for line in carried))
+    errors_s = (
+        max(line.error_s for line in carried),
+        max(line.tail_error_s for line in carried),
+    )
+    mean, tail = (
+        f"at most {1000 * error_s:.2f} ms" if error_s > 0 else "no more than an independent client"
+        for error_s in errors_s
+    )
+    share = _LIMITS["dispatch_lag_mean"] / 100
+    matters_to = (
+        f"of those below {format_time(errors_s[0] / share)}" if errors_s[0] > 0 else "of none"
+    )
     return (
-        f"The load generator itself adds at most {mean_ms:.2f} ms to a mean response time and "
-        f"{tail_ms:.2f} ms to a 99th percentile, up to its limit of {limit_per_s(lines):g} "
-        "requests a second: so much later than to an independent client a server that answers at "
-        "once answered it in this session."
+        f"The load generator itself adds {mean} to a mean response time and {tail} to a 99th "
+        f"percentile, up to its limit of {limit_per_s(lines):g} requests a second, beyond which "
+        "that grows: so much later than to an independent client a server that answers at once "
+        f"answered it in this session. Of mean response times, it is {100 * share:g} % or more "
+        f"{matters_to}."
     )
 
 

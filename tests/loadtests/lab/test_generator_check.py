@@ -69,8 +69,15 @@ def test_what_would_be_rejected_is_said_at_the_start(
 
 def test_its_error_is_told_up_to_its_limit() -> None:
     sentence = describe_own_error([line(50, 0.25), line(100, 0.3, 1.5), line(200, 0.9, 9.0)])
-    assert "at most 0.10 ms to a mean response time and 1.00 ms to a 99th percentile" in sentence
+    assert "at most 0.10 ms to a mean response time and at most 1.00 ms to a 99th" in sentence
     assert "100 requests a second" in sentence
+    assert "it is 2 % or more of those below 5 ms" in sentence
+
+
+def test_an_error_below_that_of_the_independent_client_is_not_called_nothing() -> None:
+    sentence = describe_own_error([line(50, 0.1)])
+    assert "adds no more than an independent client to a mean response time" in sentence
+    assert "2 % or more of none" in sentence
 
 
 def test_each_session_has_a_check_of_its_own(
