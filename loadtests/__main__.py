@@ -180,10 +180,21 @@ def resume(folder: Path) -> None:
 @click.option(
     "--workers", type=_COUNT, default=1, show_default=True, help="Of the server, for files."
 )
+@click.option(
+    "--calibration",
+    "alone",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A further file, which is of one customer; may be repeated.",
+)
 @_FAIL_IF
 @_OUT
 def analyse(
-    paths: tuple[Path, ...], workers: int, fail_if: tuple[str, ...], out: Path | None
+    paths: tuple[Path, ...],
+    workers: int,
+    alone: tuple[Path, ...],
+    fail_if: tuple[str, ...],
+    out: Path | None,
 ) -> None:
     """Make summaries and reports of folders of results anew, or one of files of load generators.
 
@@ -194,7 +205,7 @@ def analyse(
     folders = [path for path in paths if not path.is_file()]
     if files:
         folder = _new_folder(OF_FILES, out)
-        running.bring(files, folder, workers)
+        running.bring(files, folder, workers, alone)
         folders.append(folder)
     failures = []
     for folder in folders:

@@ -160,8 +160,8 @@ class RefusedLine(_Keyed, Line):
         """Say why it was not measured."""
         return (
             f"{self.key.label}: not measured, because it would be {self.rate_per_s:.3g} requests a "
-            f"second, and this load generator is proven up to {self.limit_per_s:g}; ask questions "
-            "that take longer, as scans do."
+            f"second, and beyond {self.limit_per_s:g} the error of this load generator grows; ask "
+            "questions that take longer, as scans do, or use a quieter machine."
         )
 
 

@@ -75,12 +75,12 @@ def _new(folder: Path) -> Results:
     return Results(folder)
 
 
-def bring(files: Sequence[Path], folder: Path, workers: int) -> None:
+def bring(files: Sequence[Path], folder: Path, workers: int, alone: Sequence[Path] = ()) -> None:
     """Make `folder`, which must not exist, a result of runs that any load generator made.
 
-    workers: of the server. Raises ResultsError.
+    workers: of the server. alone: further files, of one customer. Raises ResultsError.
     """
-    runs, results = tool_results.read(files, workers), _new(folder)
+    runs, results = tool_results.read(files, workers, alone), _new(folder)
     manifest = _manifest(tool_results.EXPERIMENT, Options(Mode.REAL), folder)
     manifest |= {"mode": "files", "machine": {"cpu": "not known, because the files were brought"}}
     tool_results.write(runs, results)

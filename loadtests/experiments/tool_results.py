@@ -40,6 +40,7 @@ RUNS, QUANTILES = "tool_runs", "quantiles"
 DRAWS = 16  # simulations of each run
 STEP = 0.01  # by which E[S] is moved to see what the forecast does
 WHOLE = 0.03  # X·R this close to a whole number is a number of customers
+ROUNDED_S = 0.00016  # requests meet for so long if three times are rounded to 0.1 ms, as by hey
 SAME_RATE = 0.01
 EVEN = 0.05  # arrivals whose gaps vary less are a generator's, not those of closed customers
 FULL = 0.9  # customers who do not think are in the system for at least this share of the time
@@ -72,9 +73,11 @@ class QuantileLine(Line):
     value_s: float
 
 
-def read(files: Sequence[Path], workers: int) -> list[tuple[RunLine, ToolRun]]:
-    """Read the runs in files. workers: of the server. Raises ResultsError."""
-    return [(_line(run, workers), run) for run in read_all(files)]
+def read(
+    files: Sequence[Path], workers: int, alone: Sequence[Path] = ()
+) -> list[tuple[RunLine, ToolRun]]:
+    """Read the runs in files. workers: of the server. alone: of one customer. As `read_all`."""
+    return [(_line(run, workers), run) for run in read_all(files, alone)]
 
 
 def _line(run: ToolRun, workers: int) -> RunLine:
@@ -150,7 +153,7 @@ class Measured:
         if not self.rows:
             return self.customers == 0 and self.quantiles[-1][1] < 1 / self.rate_per_s
         ends_s = self.starts_s + self.responses_s
-        return bool(np.all(ends_s[:-1] <= self.starts_s[1:]))
+        return bool(np.all(ends_s[:-1] <= self.starts_s[1:] + ROUNDED_S))
 
     @cached_property
     def customers(self) -> int:

@@ -182,8 +182,14 @@ class _Columns:
     def read(self, path: Path) -> list[ToolRun]:
         name, wanted = self.metric
         with path.open(encoding=ENCODING, newline="") as file:
-            lines = [row for row in csv.DictReader(file) if not name or row[name] == wanted]
-        return _of_requests(path, self.tool, [self._request(row) for row in lines])
+            rows = list(csv.DictReader(file))
+        users = {float(row[self.took]) for row in rows if name and row[name] in K6_USERS}
+        customers = {self.customers: "1"} if users and max(users) == 1 else {}
+        return _of_requests(
+            path,
+            self.tool,
+            [self._request(row | customers) for row in rows if not name or row[name] == wanted],
+        )
 
     def _request(self, row: Mapping[str, str]) -> _Request:
         took_s = float(row[self.took]) * self.took_unit
@@ -199,13 +205,14 @@ def _unit_of(unix: float) -> float:
     return S if unix < 1e11 else MS if unix < 1e14 else US if unix < 1e17 else NS
 
 
+K6_USERS = ("vus", "vus_max")  # metrics that tell how many customers there were
 _TABLES = (
     _Columns(
         *("JMeter", "timeStamp", MS, "elapsed", MS, "responseCode", "label", "allThreads"),
         success="success",
     ),
     _Columns(
-        *("k6", "timestamp", 0.0, "metric_value", MS, "status", "name"),
+        *("k6", "timestamp", 0.0, "metric_value", MS, "status", "name", "users"),
         metric=("metric_name", "http_req_duration"),
         is_end=True,
     ),
@@ -414,12 +421,16 @@ _FORMS: Sequence[_Form] = (
 )
 
 
-def read_all(paths: Sequence[Path]) -> list[ToolRun]:
-    """Return the runs of all files; Locust's two files are one run. Raises ResultsError."""
+def read_all(paths: Sequence[Path], alone: Sequence[Path] = ()) -> list[ToolRun]:
+    """Return the runs of all files; Locust's two files are one run. Raises ResultsError.
+
+    alone: further files, whose runs are of one customer, whatever they say.
+    """
     runs: dict[tuple[Path, str], ToolRun] = {}
-    for path in paths:
+    for path in (*alone, *paths):
         for run in read(path):
-            runs.setdefault((path.parent.resolve(), run.name), run)
+            known = replace(run, customers=1) if path in alone else run
+            runs.setdefault((path.parent.resolve(), run.name), known)
     names = Counter(run.name for run in runs.values())
     return [
         replace(run, name=f"{folder.name}-{run.name}") if names[run.name] > 1 else run

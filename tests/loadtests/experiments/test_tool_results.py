@@ -118,6 +118,29 @@ def test_without_one_customer_there_are_percentiles_and_no_forecast(tmp_path: Pa
     assert any(m.name.startswith("response_time_p99[12.") for m in report.metrics)
 
 
+def test_runs_of_one_customer_are_known_although_their_times_are_rounded(tmp_path: Path) -> None:
+    """As by hey, to 0.1 ms, so that a request seems to begin before the last has ended."""
+
+    def rounded(requests: Sequence[Request]) -> str:
+        return hey_csv([(round(at, 4), round(took, 4)) for at, took in requests])
+
+    def back_to_back(requests: Sequence[Request]) -> str:
+        ends = np.cumsum([took for _, took in requests])
+        return rounded([(end - took, took) for end, (_, took) in zip(ends, requests, strict=True)])
+
+    paths = [*files(tmp_path, [back_to_back], runs=0), *files_elsewhere(tmp_path / "open")]
+    assert "of one customer: 6" in reported(tmp_path / "one", paths).findings[0]
+
+
+def test_files_that_are_said_to_be_of_one_customer_are(tmp_path: Path) -> None:
+    alone, busy = files(tmp_path, [oha_csv], runs=1, calibrations=1)
+    words = ["analyse", str(busy), "--calibration", str(alone), "--out", str(tmp_path / "a")]
+    outcome = CliRunner().invoke(main, words)
+    assert "of one customer: 1" in outcome.output
+    words = ["analyse", str(busy), "--calibration", str(busy), "--out", str(tmp_path / "b")]
+    assert "All runs are of one customer alone" in CliRunner().invoke(main, words).output
+
+
 def closed_run(random: Random, customers: int, think_s: float, count: int = 1500) -> list[Request]:
     ready, free, requests = [0.0] * customers, 0.0, []
     for _ in range(count):

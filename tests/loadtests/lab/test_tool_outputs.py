@@ -226,6 +226,15 @@ def test_times_in_whole_seconds_are_summed_up(tmp_path: Path) -> None:
     assert run.requests == len(REQUESTS)
 
 
+@pytest.mark.parametrize(("users", "customers"), [(1, 1), (3, None)])
+def test_k6_tells_of_one_customer(users: int, customers: int | None, tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    rows = "".join(f"vus{end},1790000000,{users}.000000,,,,,,,\n" for end in ("", "_max"))
+    path.write_text(k6_csv(REQUESTS) + rows)
+    (run,) = read(path)
+    assert (len(run.rows), run.customers) == (len(REQUESTS), customers)
+
+
 LOCUST = {
     "run_stats.csv": (
         "Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time,"
