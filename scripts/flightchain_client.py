@@ -728,9 +728,10 @@ class Client:
         key = uuid.uuid4().hex if key is None else key
         added = Added()
         with closing(batches(flights, batch_size)) as cut:
-            first = list(islice(cut, 2))
-            if isinstance(flights, str | Path) and len(first) > 1 and not how.get("dry_run"):
-                how["dates"] = self.check(flights, batch_size=batch_size, **how) or how.get("dates")
+            file = flights if isinstance(flights, str | Path) else None
+            first = list(islice(cut, 2 if file else 0))
+            if file and len(first) > 1 and not how.get("dry_run"):
+                how["dates"] = self.check(file, batch_size=batch_size, **how) or how.get("dates")
             for number, batch in enumerate(chain(first, cut)):
                 try:
                     added += self.send(batch, f"{key}/{number}", **how)
