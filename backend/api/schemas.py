@@ -1,6 +1,6 @@
 """The bodies of requests and answers, as JSON Schema (2020-12, the dialect of OpenAPI 3.1).
 
-Schemas of answers derive from `questions.answer_types` and `bodies`, those of flights from
+Schemas of answers derive from `questions.answer_types` and `body_types`, those of flights from
 `chain.fields`, which is the table that validates, and those of questions from their parameters. A
 test holds real answers against these schemas.
 """

@@ -5,7 +5,7 @@ A column is dictionary-coded: `values` lists the distinct values in order of fir
 19 fields of `fields.FIELDS`, then `timestamp`. A TRANSACTION_ID is not stored: it is the block's
 `first_transaction` plus the row number, so a body does not change with its place in the ledger.
 
-Body (frozen; `rules` R11 accepts no other spelling of the same rows):
+Body (frozen; `block_rules` R11 accepts no other spelling of the same rows):
 
     directory   one line, canonical JSON: for each column [bytes of its dictionary, bytes of codes]
     columns     for each: its dictionary, a JSON array without spaces; then its codes, one byte a
@@ -131,7 +131,7 @@ def decode_body(body: bytes, count: int, names: Sequence[str] = COLUMN_NAMES) ->
     """Return the columns `names` of a body of `count` rows.
 
     Raises BodyError if the bytes are not such a body. What the values mean is not looked at: that
-    is the work of `rules`.
+    is the work of `block_rules`.
     """
     try:
         return _decode(body, count, names)

@@ -2,8 +2,8 @@
 
 A dictionary is JSON already, so that a row is put together from pieces of dictionaries, and a piece
 is found by what stands between values. In a column of texts that is `","`, unless a backslash makes
-the quotes ambiguous; in the others a comma, which is no part of any value. What `rules` refuses may
-come out wrong.
+the quotes ambiguous; in the others a comma, which is no part of any value. What `block_rules`
+refuses may come out wrong.
 
 From decoded columns, the service would take at least twice the processor time for
 `GET /transactions/ID` and 1.5 times for 50 rows of a block (rows of `scripts/bench`: transactions

@@ -1,8 +1,8 @@
 """Where a chain stands, and the three things one can do there: build, check and apply.
 
 `ChainState` is a value: `build` makes the next block from a time and transactions, `check` (in
-`rules`) accepts or rejects a block, `applied` is the state after it. None of them knows a file or a
-clock, so the local miner, an import and any other engine use the same three.
+`block_rules`) accepts or rejects a block, `applied` is the state after it. None of them knows a
+file or a clock, so the local miner, an import and any other engine use the same three.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
 """Lends connections to the index in use, to one asker at a time, while the index is trusted.
 
 It is trusted if every page that was read has its checksum (see `index_file`), its pages are of one
-moment (`checkpoint_note`), and it stands at a block of the chain (`comparison`). A file that fails
-in any of these is refused as a whole: by this process at once, by others within a second because of
-the mark that is left (`damage_mark`), until the miner has rebuilt the index.
+moment (`checkpoint_note`), and it stands at a block of the chain (`difference_from`). A file that
+fails in any of these is refused as a whole: by this process at once, by others within a second
+because of the mark that is left (`damage_mark`), until the miner has rebuilt the index.
 """
 
 import time

@@ -191,7 +191,7 @@ class FrontWorker(UvicornWorker):  # type: ignore[misc]
     }
 
     wsgi: Front
-    _loads: Any  # connections and requests in lanes, by `_place`; -1 where there is no worker
+    _loads: Any  # by worker: connections and requests in lanes; -1 where there is none
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:  # noqa: ARG003
