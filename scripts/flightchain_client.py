@@ -193,7 +193,11 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Tip:
-    """The state of the ledger. Times are UTC milliseconds; next_block_at: None without a miner."""
+    """The state of the ledger. Times are UTC milliseconds.
+
+    next_block_at: when the miner seals what is pending by then; if nothing is, no block comes. None
+    without a miner.
+    """
 
     height: int
     hash: str

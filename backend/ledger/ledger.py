@@ -70,7 +70,13 @@ class Tip(Answer):
     timestamp: Milliseconds
     transactions: Count
     pending: Count
-    next_block_at: Annotated[int | None, Meta(description="null: no miner is running")]
+    next_block_at: Annotated[
+        int | None,
+        Meta(
+            description="when the miner seals what is pending by then, UTC milliseconds; no block "
+            "comes if nothing is, unless FLIGHTCHAIN_MINE_EMPTY is 1. null: no miner is running"
+        ),
+    ]
     cluster: ClusterState | UnsetType = UNSET
 
 
