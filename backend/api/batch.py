@@ -22,7 +22,7 @@ from backend.ledger.ledger import Ledger
 from backend.questions.parameters import Choice
 from backend.serving.environs import Environ
 from backend.sources.posted_batch import ANY, Batch, batch_of
-from backend.sources.source import CANCELLED, NOT_ARRIVED
+from backend.sources.source import CANCELLED, NOT_ARRIVED, require_days
 
 KINDS = {
     "application/x-ndjson": "ndjson",
@@ -114,6 +114,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         if batch.errors and stops:
             raise _refusal(batch)
         _require_not_too_many(batch, most_flights)
+        require_days(len(batch.flights), batch.misdated, "body", f"{batch.rows_read:,} rows")
         read = _what_was_read(batch, with_sample=is_dry)
         if is_dry or not batch.flights:
             tried = ledger.submitter.try_batch(batch.flights, skips=skips_known)

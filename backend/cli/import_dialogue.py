@@ -172,14 +172,15 @@ class ImportDialogue:
             self._write_files(bad)
 
     def _require_few(self, bad: Sequence["Checked"]) -> None:
+        from backend.sources.source import require_days
+
         skipping = self._skipping
         for checked in bad:
             if not skipping.is_wanted:
                 reason = "has bad rows; mend them in the file, or leave them out with --skip-bad"
                 raise InvalidInput("file", checked.label, reason)
-            if checked.bad.misdated > checked.rows - checked.bad.count:
-                reason = "has wrong days for the most part, and others that are right by chance"
-                raise InvalidInput("file", checked.label, f"{reason}; mend them")
+            good = checked.rows - checked.bad.count
+            require_days(good, checked.bad.misdated, "file", checked.label)
             if _percent(checked) > skipping.most_percent:
                 allowed = f"--skip-at-most {ceil(10 * _percent(checked)) / 10:.1f}"
                 reason = f"has more than {skipping.most_percent:g} % bad rows; mend them, or allow"

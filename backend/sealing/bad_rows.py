@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from backend.base.errors import BadRow, InvalidInput, excerpt
 from backend.sealing.spool import Spool
-from backend.sources.source import CANCELLED, NOT_ARRIVED, RawRows, state_of
+from backend.sources.source import CANCELLED, NOT_ARRIVED, RawRows, is_misdated, state_of
 
 SHOWN_BAD_ROWS = 20
 
@@ -37,9 +37,9 @@ class BadRows:
     """The bad rows of a source.
 
     count: how many. cancelled, not_arrived: how many of them are flights that were cancelled, or
-    have no time of arrival for another reason. misdated: how many are bad for their day, or what
-    stands beside it. first: the first `SHOWN_BAD_ROWS`. start, end: where they stand in the spool
-    of bad rows. header: what stands above them there; None without any.
+    have no time of arrival for another reason. misdated: as in `source.is_misdated`. first: the
+    first `SHOWN_BAD_ROWS`. start, end: where they stand in the spool of bad rows. header: what
+    stands above them there; None without any.
     """
 
     count: int = 0
@@ -64,7 +64,7 @@ class BadRows:
                 self.first.append(problem)
             self.cancelled += state == CANCELLED
             self.not_arrived += state == NOT_ARRIVED
-            self.misdated += problem.field in {"FL_DATE", "DAY_OF_WEEK", "YEAR"}
+            self.misdated += is_misdated(problem)
             if spool is not None and batch.header is not None:
                 self._keep(spool, batch.header, problem, text)
 

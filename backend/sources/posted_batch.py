@@ -18,7 +18,7 @@ from backend.chain.flight import MOST_ERRORS, Flight
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.flight_file import FlightFile
 from backend.sources.packed import SentFile
-from backend.sources.source import Understanding, Validator, state_of
+from backend.sources.source import Understanding, Validator, is_misdated, state_of
 
 CSV, NDJSON, ANY = "csv", "ndjson", ""
 REMEMBERED_VALUES = 2000  # for each field, in every worker
@@ -31,13 +31,15 @@ class Batch:
     """The flights of a batch, in their order, and its bad rows.
 
     errors: what is wrong with the first `MOST_ERRORS` of the bad rows. rejected: how many bad rows
-    there are. states: what became of the flights in them, by `source.state_of`. rows_read: how many
-    rows were read. is_whole: whether these are all rows. understood: what the body was taken for.
+    there are. misdated: how many of them `is_misdated`. states: what became of the flights in them,
+    by `source.state_of`. rows_read: how many rows were read. is_whole: whether these are all rows.
+    understood: what the body was taken for.
     """
 
     flights: list[Flight] = field(default_factory=list)
     errors: list[BadRow] = field(default_factory=list)
     rejected: int = 0
+    misdated: int = 0
     states: Counter[str] = field(default_factory=Counter)
     rows_read: int = 0
     is_whole: bool = True
@@ -81,6 +83,7 @@ def batch_of(
                 batch.errors.append(error)
             batch.states.update(state_of(raw, problem) for problem in bad)
             batch.rejected += len(bad)
+            batch.misdated += sum(map(is_misdated, bad))
             batch.rows_read += len(raw.faults) + len(raw.lines)
             pause()
     batch.understood = source.understood()

@@ -32,6 +32,7 @@ from backend.sources import cells
 from backend.sources.kinds import Reading
 
 BATCH_ROWS = 1000
+LEAST_MISDATED = 10  # fewer may be slips
 SHOWN_TITLES = 3
 
 FlightColumns = list[list[Value]]
@@ -248,6 +249,21 @@ def state_of(raw: RawRows, problem: BadRow) -> str:
     if raw.parsed("CANCELLED", place) == 1:
         return CANCELLED
     return ARRIVED if isinstance(raw.parsed("ARR_DELAY", place), int) else NOT_ARRIVED
+
+
+def is_misdated(problem: BadRow) -> bool:
+    """Return whether a row is bad for its day, or for what stands beside it."""
+    return problem.field in {"FL_DATE", "DAY_OF_WEEK", "YEAR"}
+
+
+def require_days(good: int, misdated: int, field: str, value: str) -> None:
+    """Raise InvalidFlight if the good rows have their days by chance, as more are misdated.
+
+    field, value: what has them, for the message.
+    """
+    if 0 < good < misdated >= LEAST_MISDATED:
+        reason = "has wrong days for the most part, and others that are right by chance"
+        raise InvalidFlight(field, value, f"{reason}; mend them")
 
 
 def validated(source: Source) -> Iterator[FlightColumns]:

@@ -6,6 +6,7 @@ import io
 import json
 import tracemalloc
 from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -198,6 +199,19 @@ def test_skipping_takes_the_good_rows_and_reports_the_bad_ones(client: FlaskClie
     assert (receipt["accepted"], receipt["rejected"]) == (4, 1)
     assert [each["row"] for each in receipt["errors"]] == [3]
     assert pending(client) == 4
+
+
+def test_rows_that_agree_with_their_weekday_by_chance_are_not_taken(client: FlaskClient) -> None:
+    """2019-03-04 of 3 April: its weekday is that of 4 March by chance."""
+    days = [date(2019, 3, number) for number in range(1, 29)]
+    rows = [
+        (2019, day.isoweekday(), f"{day:%Y-%d-%m}", *flight[3:])
+        for day, flight in zip(days, FLIGHTS, strict=False)
+    ]
+    for query in ("?on_error=skip", "?on_error=skip&dry_run=true"):
+        refusal = problem(post(client, as_csv(rows), query, "text/csv"), 422)
+        assert "has wrong days for the most part, and others that are right" in refusal["detail"]
+    assert pending(client) == 0
 
 
 @pytest.mark.parametrize(("query", "accepted"), [("", 0), ("&on_error=skip", 2)])
