@@ -36,7 +36,7 @@ def answer_page(
 def cited_page(
     template: str, ask: Callable[[dict[str, str]], Answer], **more: Any
 ) -> tuple[str, int]:
-    """As `answer_page`, for answers with `evidence`; the template also has their `citation`."""
+    """Return what `answer_page` does, of an answer with `evidence`; with its `citation`, too."""
     citation = Citation(request.args)
     ask_again = citation.or_newest(ask)
     return answer_page(template, ask_again, uncited(request.args), citation=citation, **more)

@@ -54,7 +54,7 @@ class File:
         self.close = answer.close
 
     def pieces(self) -> Iterator[bytes]:
-        """Its bytes. Raises ConnectionResetError where it breaks off: it must not look finished."""
+        """Yield its bytes. Raises ConnectionResetError where it breaks off, as it is not whole."""
         try:
             yield from self._answer.raw.stream(PIECE_BYTES, decode_content=False)
         except (HTTPError, OSError) as error:

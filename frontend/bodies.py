@@ -1,4 +1,4 @@
-"""How much may be posted to each page, and where it is kept while it is worked on.
+"""Bounds how much may be posted to each page, and keeps it while it is worked on.
 
 A request that announces more than its page takes is refused by its head. What is longer than a form
 is a file, and kept on a disk: the pages run in little memory.

@@ -1,4 +1,4 @@
-"""What the ledger covers, as the backend tells it; asked for every few seconds at most."""
+"""Tells what the ledger covers; asks the backend every few seconds at most."""
 
 import time
 from collections import Counter
@@ -48,7 +48,7 @@ class Airport:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a ledger covers: mined flights. first_date, last_date: None without any flights.
+    """Says what a ledger covers: mined flights. first_date, last_date: None without any flights.
 
     Airports and carriers are in the order of their flights, most first.
     """

@@ -1,4 +1,4 @@
-"""How what a page shows is proved, and how it is cited.
+"""Says how what a page shows is proved and cited.
 
 The service proves of an answer what `KINDS` says. A citation is the address of a question with
 three more parameters: `as_of`, the height of the block up to which it was answered, `tip_hash`,
@@ -67,7 +67,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Answered:
-    """What a page shows of the service's answer to its question. known: the coverage meanwhile."""
+    """Holds what a page shows of the answer to its question. known: the coverage meanwhile."""
 
     known: Coverage
     question: Question
@@ -96,7 +96,7 @@ def address_to_cite(question: Question, answers: Sequence[Evidence]) -> str:
 
 
 class Verdict(NamedTuple):
-    """Whether what was cited is still the same. height: of the block up to which it counted.
+    """Says whether what was cited is still the same. height: of the block up to which it counted.
 
     is_missing: whether the ledger does not have that block.
     """
@@ -113,7 +113,7 @@ def uncited(values: Mapping[str, str]) -> dict[str, str]:
 
 
 class Citation:
-    """What an address cites, if it does: `values` are its parameters."""
+    """Says what an address cites, if it does: `values` are its parameters."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._cited = {name: values[name].lower() for name in FORMS if values.get(name)}
@@ -123,7 +123,7 @@ class Citation:
     def or_newest(
         self, ask: Callable[[dict[str, str]], Answer]
     ) -> Callable[[dict[str, str]], Answer]:
-        """`ask`, which asks about the newest block if the cited one is not there.
+        """Return `ask`, which asks about the newest block if the cited one is not there.
 
         Raises Refused for a citation that is none.
         """

@@ -29,18 +29,18 @@ def install(app: Flask) -> None:
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """1234567 -> "1,234,567"."""
+    """Return 1234567 as "1,234,567"."""
     return NOTHING if value is None else f"{value:z,.{digits}f}".replace("-", "−")
 
 
 def ordinal(value: int) -> str:
-    """14 -> "14th"."""
+    """Return 14 as "14th"."""
     ending = "th" if value // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
     return f"{value}{ending}"
 
 
 def share(value: float | None) -> str:
-    """0.8312 -> "83.1 %", whose space does not break."""
+    """Return 0.8312 as "83.1 %", whose space does not break."""
     return NOTHING if value is None else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
 
 
@@ -60,12 +60,12 @@ def minutes(value: float | None, digits: int = 0) -> str:
 
 
 def local_time(hhmm: str | None) -> str:
-    """From "0517" to "05:17"."""
+    """Return "0517" as "05:17"."""
     return NOTHING if not hhmm else f"{hhmm[:2]}:{hhmm[2:]}"
 
 
 def day(iso: str | None) -> str:
-    """From "2013-01-01" to "Tuesday, 1 January 2013"."""
+    """Return "2013-01-01" as "Tuesday, 1 January 2013"."""
     if not iso:
         return NOTHING
     when = date.fromisoformat(iso)
@@ -73,12 +73,12 @@ def day(iso: str | None) -> str:
 
 
 def weekday(iso: str) -> str:
-    """From "2013-01-01" to "Tuesday"."""
+    """Return "2013-01-01" as "Tuesday"."""
     return f"{date.fromisoformat(iso):%A}"
 
 
 def short_day(iso: str) -> str:
-    """From "2013-01-01" to "Tue 1 Jan"."""
+    """Return "2013-01-01" as "Tue 1 Jan"."""
     when = date.fromisoformat(iso)
     return f"{when:%a} {when.day} {when:%b}"
 
@@ -92,7 +92,7 @@ def plus(day: str, days: int) -> str:
 
 
 def short_interval(first: str, last: str) -> str:
-    """Two ISO dates -> "3 to 9 July 2013"; a whole month or year -> "July 2013", "2013"."""
+    """Return two ISO dates as "3 to 9 July 2013", a whole month or year as "July 2013", "2013"."""
     start, stop = date.fromisoformat(first), date.fromisoformat(last)
     end = f"{stop.day} {stop:%B} {stop:%Y}"
     if start == stop:
@@ -110,7 +110,7 @@ def short_interval(first: str, last: str) -> str:
 
 
 def moment(milliseconds: int | None) -> str:
-    """UTC milliseconds -> "2013-01-01 05:17:23 UTC"."""
+    """Return UTC milliseconds as "2013-01-01 05:17:23 UTC"."""
     if milliseconds is None:
         return NOTHING
     if milliseconds > LAST_MS:
@@ -132,13 +132,13 @@ def age(milliseconds: int | None, now_ms: int | None = None) -> str:
 
 
 def due(milliseconds: int, now_ms: int | None = None) -> str:
-    """When UTC milliseconds will be: "in 12 seconds", or "any moment" if they have gone by."""
+    """Return when UTC milliseconds will be: "in 12 seconds", or "any moment" if they are over."""
     words = age(milliseconds, now_ms)
     return words if words.startswith("in ") else "any moment"
 
 
 def duration(seconds: float) -> str:
-    """In the largest unit that fits: "59 seconds", "1 minute", "3 days", "2 years"."""
+    """Return seconds in the largest unit that fits: "59 seconds", "1 minute", "3 days"."""
     for unit, length_s in (
         ("year", 365.25 * 86400),
         ("month", 30.44 * 86400),
@@ -152,7 +152,7 @@ def duration(seconds: float) -> str:
 
 
 def counted(count: int, unit: str) -> str:
-    """1191, "flight" -> "1,191 flights"."""
+    """Return 1191 of "flight" as "1,191 flights"."""
     return f"{count:,} {unit}{'' if count == 1 else 's'}"
 
 
@@ -169,7 +169,7 @@ def short(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """From "there is no block 9" to "There is no block 9."."""
+    """Return "there is no block 9" as "There is no block 9."."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 

@@ -51,7 +51,7 @@ class FormRequest(Generic[Answer]):
     def beside(
         self, question: Question | None, fields: Collection[str]
     ) -> list[tuple[str, str, str]]:
-        """As `Question.beside`; of a refused question, what was typed and is not wrong."""
+        """Return what `Question.beside` does; of a refused one, what is typed and not wrong."""
         typed = {n: text for n, text in self.values.items() if n not in {*DAYS, *self.wrong}}
         return (question or Question("", typed)).beside(fields)
 

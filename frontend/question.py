@@ -113,7 +113,7 @@ class Question:
         return f"{path}?{urlencode(pairs, doseq=True)}" if pairs else path
 
     def elsewhere(self, name: str, **changed: Any) -> str:
-        """As `address`, at another page."""
+        """Return `address` at another page."""
         return replace(self, name=name).address(**changed)
 
     def only(self, name: str, **values: Any) -> "Question":
@@ -157,7 +157,7 @@ class Question:
         return short_interval(first, self.values.get("FINAL_DATE") or first)
 
     def beside(self, fields: Collection[str]) -> list[tuple[str, Any, str]]:
-        """(parameter, value, in words) of all that a form with these fields has no field for."""
+        """Return (parameter, value, in words) of all that is in none of these fields of a form."""
         others = (name for name in self.values if name in {*_IN_WORDS, DAYS[1]} - {*fields})
         return [(name, self.values[name], self._in_words(name)) for name in others]
 

@@ -75,7 +75,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
 
 
 def for_url(host: str) -> str:
-    """`host` as an address has it: IPv6 in brackets."""
+    """Return `host` as an address has it: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
 
 

@@ -15,7 +15,7 @@ JSON_ALONE, BOTH = ("json",), ("json", "csv")
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """What a page shows, for programs.
+    """Holds what a page shows, for programs.
 
     answer: for JSON. columns, rows: of the CSV. as_of: the last block that the rows count, `height`
     and `tip_hash`, for X-Flightchain-As-Of.

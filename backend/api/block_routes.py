@@ -130,7 +130,7 @@ def rows(ledger: Ledger) -> list[Row]:
 
 
 def _lane_of_block(ledger: Ledger, environ: Environ, height: str) -> Lane:
-    """INLINE for a short page of a cached block, and for a block that the client has already."""
+    """Return INLINE for a short page of a cached block, and for a block that the client has."""
     try:
         number, given = HEIGHT.parse(height), GET_BLOCK.given(environ)
         if not ledger.cached_blocks.has(number):
@@ -144,7 +144,7 @@ def _lane_of_block(ledger: Ledger, environ: Environ, height: str) -> Lane:
 
 
 def _lane_of_list(environ: Environ) -> Lane:
-    """THREAD for a few of the newest blocks, which pages and watchers ask for: they are cached."""
+    """Return THREAD for a few of the newest blocks, which are cached: pages and watchers ask."""
     try:
         given = LIST_BLOCKS.given(environ)
         is_newest = WITH_HASH.find(given) is None and BEFORE.find(given) is None

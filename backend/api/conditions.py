@@ -59,7 +59,7 @@ def quoted(tag: str, encoding: str = "") -> str:
 
 
 def unchanged(environ: Environ, tag: str, cache_control: str) -> Response | None:
-    """304 if the client has the answer with this tag, else None. The answer need not be known."""
+    """Return 304 if the client has the answer with this tag, which need not be known; else None."""
     encoding = known_encoding(environ, tag)
     return None if encoding is None else not_modified(tag, encoding, cache_control)
 
@@ -85,6 +85,6 @@ def wants_any(environ: Environ) -> bool:
 
 
 def not_modified(tag: str, encoding: str, cache_control: str) -> Response:
-    """304 with the headers that the answer would have."""
+    """Return 304 with the headers that the answer would have."""
     etag = ("ETag", quoted(tag, encoding))
     return nothing(304, etag, ("Cache-Control", cache_control), VARY)

@@ -133,7 +133,7 @@ def example_address(path: str, parameters: Iterable[Part]) -> str:
 
 
 def _commands(url: str, bodies: Mapping[str, Part]) -> Iterator[str]:
-    """Lines for the shell: one to get `url`, or one to send the example of each body to it."""
+    """Yield lines for a shell: one to get `url`, or one to send the example of each body to it."""
     request = f"curl {shell_quoted(SERVER + url)}"
     for media_type, content in bodies.items():
         example = content["example"]
@@ -163,7 +163,7 @@ def _plain(value: object) -> str:
 
 
 def phrase(text: str) -> Markup:
-    """`text`, escaped, with the parts between backticks as code."""
+    """Return `text`, escaped, with the parts between backticks as code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704  it is escaped
 
 

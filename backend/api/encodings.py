@@ -59,7 +59,7 @@ def weights(header: str) -> Mapping[str, float]:
 
 
 def compressed(encoding: str, body: bytes) -> bytes:
-    """`body`, compressed in an encoding."""
+    """Return `body`, compressed in an encoding."""
     compressor = _COMPRESSORS[encoding]()
     return compressor.compress(body) + compressor.flush()
 

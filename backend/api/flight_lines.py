@@ -145,7 +145,7 @@ def _cell_after(form: LineFormat, name: str, value: Value) -> str:
 
 
 def counted_up_to(as_of: AsOf) -> str:
-    """Value of the header AS_OF_HEADER: height and hash of the block up to which a file counts."""
+    """Return the value of AS_OF_HEADER: height and hash of the block up to which a file counts."""
     return f"{as_of.height} {as_of.tip_hash}"
 
 

@@ -47,7 +47,7 @@ def versioned(
     compress: Callable[[str, bytes], bytes] = compressed,
     mimetype: str = MIMETYPE,
 ) -> Response:
-    """`body` in the encoding that the client wants, or 304 if the client has it already.
+    """Return `body` in the encoding that the client wants, or 304 if the client has it already.
 
     tag: as in `conditions`; by default that of the content. compress: makes the encoded body from
     an encoding and the body; it may have kept it.

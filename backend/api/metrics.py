@@ -352,7 +352,7 @@ def _family(counted: Counted, series: list[tuple[tuple[str, ...], list[float]]])
 
 
 def _buckets(values: list[float]) -> list[tuple[str, float]]:
-    """Cumulative counts by upper bound, as the text format wants them."""
+    """Return cumulative counts by upper bound, as the text format wants them."""
     bounds = [*map(str, BOUNDS_S), "+Inf"]
     return list(zip(bounds, accumulate(values[:SUM]), strict=True))
 

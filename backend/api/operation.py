@@ -54,7 +54,7 @@ def in_json(meaning: str, type_name: str, **more: Any) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What one method of one route takes and answers.
+    """Describes what one method of one route takes and answers.
 
     name: the operationId. answers: status -> good answer. in_path: parameters in the path, named as
     there, but in capitals. errors: statuses of problems besides those that every operation may

@@ -167,7 +167,7 @@ def _of_http(error: HTTPException) -> Response:
 
 
 def _refused_by_system(error: OSError, request_id: str | None) -> Response:
-    """503, because an error of the disk is not the request's fault, and may pass."""
+    """Return 503, because an error of the disk is not the request's fault, and may pass."""
     what = f"{error.filename}: " if error.filename else ""
     _log.error("the operating system refuses: %s (request %s)", error, request_id)
     detail = (

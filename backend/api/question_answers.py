@@ -121,7 +121,7 @@ class Answering:
     def _encoded(
         self, answer: CachedAnswer, encoding: str, kind: type[Selecting], query: str, state: State
     ) -> CachedAnswer:
-        """`answer` with its body compressed by `encoding`, from the kept ones if it is there."""
+        """Return `answer` with its body compressed by `encoding`; it may have been kept."""
         name, tip_hash = (state, kind, f"{encoding} {query}"), answer.tip_hash
         compressed_answer = self._cache.find(name) if tip_hash == state.tip_hash else None
         if compressed_answer is None:

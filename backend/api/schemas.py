@@ -76,7 +76,7 @@ def plain(schema: Schema) -> Schema:
 
 
 def _with_null(schema: Schema) -> Schema:
-    """`schema`, which is one of two, as one schema if the other is null and it has a type."""
+    """Return `schema`, one of two, as one schema if the other is null and it has a type."""
     first, *others = schema["oneOf"]
     if others != [{"type": "null"}] or "type" not in first:
         return schema

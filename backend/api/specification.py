@@ -97,7 +97,7 @@ def document(rows: Iterable[Row]) -> Schema:
 
 
 def path_of(rule: str) -> str:
-    """`/transactions/<id:transaction_id>` -> `/transactions/{TRANSACTION_ID}`."""
+    """Return `/transactions/{TRANSACTION_ID}` for `/transactions/<id:transaction_id>`."""
     return re.sub(r"<(?:\w+:)?(\w+)>", lambda parameter: f"{{{parameter[1].upper()}}}", rule)
 
 

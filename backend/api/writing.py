@@ -1,4 +1,4 @@
-"""What every route that accepts flights shares: who may write, how long it waits, its answer.
+"""Holds what all routes that accept flights share: who may write, the wait, the answer.
 
 Writing has three modes, which differ in what the answer promises:
 

@@ -6,5 +6,5 @@ EARLIEST_MS = 1_577_836_800_000  # 2020-01-01 UTC; a clock that says an earlier 
 
 
 def now_ms() -> int:
-    """UTC milliseconds since 1970. The clock may be set back; for order, take the larger time."""
+    """Return UTC milliseconds since 1970. A clock may be set back: for order, take the larger."""
     return time.time_ns() // 1_000_000

@@ -24,7 +24,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.00005, 0.01
 
 @contextmanager
 def refusals(what: str, path: Path | str) -> Iterator[None]:
-    """What the system refuses becomes WriteFailed: "cannot WHAT PATH: …"."""
+    """Raise WriteFailed, "cannot WHAT PATH: …", for what the system refuses inside."""
     try:
         yield
     except OSError as error:

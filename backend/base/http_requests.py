@@ -29,7 +29,7 @@ class NoAnswer(FlightchainError):
 
 
 class Answer(NamedTuple):
-    """What was answered, be it an error."""
+    """The answer of a server, be it an error."""
 
     status: int
     body: bytes

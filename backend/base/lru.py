@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 
 @dataclass(slots=True)
 class Counts:
-    """How often keys were found, missed and evicted so far, and what is kept now."""
+    """Counts how often keys were found, missed and evicted so far, and what is kept now."""
 
     hits: int = 0
     misses: int = 0

@@ -114,7 +114,7 @@ def leading_zero_bits(hash_hex: str) -> int:
 
 
 def mined(header: Header) -> Header:
-    """`header` with the smallest nonce that makes its hash start with `difficulty_bits` zero bits.
+    """Return `header` with the smallest nonce whose hash starts with `difficulty_bits` zero bits.
 
     Takes 2^difficulty_bits attempts on average: 256 by default, a fraction of a millisecond.
     """

@@ -119,7 +119,7 @@ def _written(header: Header) -> tuple[bytes, str] | None:
 
 
 def _body_problems(block: Block, columns: Columns) -> Iterator[tuple[str, str]]:
-    """Rules from R11 on that a block breaks, whose body decodes to `columns`."""
+    """Return the rules from R11 on that a block breaks, whose body decodes to `columns`."""
     header = block.header
     if not _is_canonical(block.body, columns):
         yield "R11", "the body is not the canonical encoding of its rows"

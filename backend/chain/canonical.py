@@ -39,5 +39,5 @@ def literal(value: Value) -> bytes:
 
 
 def sha256_hex(data: bytes) -> str:
-    """SHA-256 as 64 lower-case hexadecimal digits."""
+    """Return the SHA-256 as 64 lower-case hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()

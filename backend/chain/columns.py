@@ -194,7 +194,7 @@ def _pack(column: Column) -> bytes:
 
 
 def joined(low: Sequence[int], high: Sequence[int]) -> Sequence[int]:
-    """Codes of two bytes, from all low and all high bytes."""
+    """Return codes of two bytes, from all low and all high bytes."""
     interleaved = bytearray(2 * len(low))
     interleaved[0::2] = low
     interleaved[1::2] = high
@@ -202,7 +202,7 @@ def joined(low: Sequence[int], high: Sequence[int]) -> Sequence[int]:
 
 
 def _swapped_if_big_endian(numbers: "array[int]") -> "array[int]":
-    """Codes are stored low byte first, whatever the machine's own order is."""
+    """Return codes low byte first, as they are stored, whatever the machine's order is."""
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers

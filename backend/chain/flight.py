@@ -102,5 +102,5 @@ def unknown_reason(name: str) -> str:
 
 
 def as_mapping(flight: Flight) -> dict[str, Value]:
-    """`flight` with its field names."""
+    """Return `flight` with its field names."""
     return dict(zip(FIELD_NAMES, flight, strict=True))

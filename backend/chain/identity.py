@@ -118,7 +118,7 @@ def match(flight: Flight, records: Iterable[Stored], *, exactly: bool = False) -
 def all_matches(
     flights: Sequence[Flight], known: Sequence[Sequence[Stored]]
 ) -> list[Stored | None]:
-    """For each flight the record of it among those `known` of its leg, or before it here."""
+    """Return for each flight the record of it among those `known` of its leg, or before it here."""
     new = NewFlights()
     return [new.match_or_add(*pair) for pair in zip(flights, known, strict=True)]
 

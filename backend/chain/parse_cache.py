@@ -11,7 +11,7 @@ Made = TypeVar("Made")
 
 
 class ParseCache(dict[Key, Made]):
-    """What `make` makes of each key. At most `entries` are kept, and none of a long key.
+    """Keeps what `make` makes of at most `entries` keys, none of them long.
 
     `map(cache.__getitem__, column)` is the quickest way to treat a column of few distinct values.
     """

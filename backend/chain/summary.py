@@ -21,7 +21,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one carrier's flights of one day in one block add up to.
+    """Adds up one carrier's flights of one day in one block.
 
     flights: how many there are. cancelled: how many of them were cancelled. arrived, departed: how
     many have an ARR_DELAY (the rest were diverted), a DEP_DELAY. on_time: how many arrived less

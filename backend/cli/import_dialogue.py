@@ -28,7 +28,7 @@ SHOWN_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class Skipping:
-    """What a person wants done with bad rows.
+    """Says what a person wants done with bad rows.
 
     is_wanted: whether they are left out; otherwise nothing is imported. most_percent: of the rows
     of a file that may be bad. without_asking: whether to go on without a question. file: takes the

@@ -66,7 +66,7 @@ class _HeldByEngine:
         return first >= self._transactions
 
     def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:  # noqa: ARG002
-        """None: blocks of the same flights are the same."""
+        """Return None, because blocks of the same flights are the same."""
         return None
 
 

@@ -70,7 +70,7 @@ class Host:
 
 
 def hosts_at(addresses: Sequence[str], port: int, peer_port: int, first: int = 0) -> list[Host]:
-    """Nodes `first` and after on machines of their own. Raises InvalidSetting."""
+    """Return nodes `first` and after, each on a machine of its own. Raises InvalidSetting."""
     for address in addresses:
         if not _ADDRESS.fullmatch(address):
             raise InvalidSetting("host", address, "must be a host name or an IPv4 address")

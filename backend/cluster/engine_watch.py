@@ -122,7 +122,7 @@ class Watcher:
     def _refusal(
         self, status: ClusterStatus, header_ms: int, since_s: float, waits_s: float
     ) -> str:
-        """Why nothing is accepted; "" if it is.
+        """Return why nothing is accepted; "" if it is.
 
         header_ms: the time in the newest header. since_s: how long ago that was decided.
         """

@@ -39,7 +39,7 @@ RESTARTED = b"; starting it again in"  # a line of the supervisor, after that wh
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on now."""
+    """Return ports of loopback that nobody listens on now."""
     probes = [socket.socket() for _ in range(count)]
     try:
         for probe in probes:
@@ -51,7 +51,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def hosts_on_loopback(count: int, port: int, peer_port: int, first: int = 0) -> list[Host]:
-    """Nodes `first` and after. port, peer_port: of node 0, the next have the next; 0: free ones."""
+    """Return nodes `first` and after. port, peer_port: of node 0, then the next; 0: free ones."""
     ports = free_ports(2 * count)
     return [
         Host(

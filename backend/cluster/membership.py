@@ -83,7 +83,7 @@ class Membership:
         return round(1000 * self.interval_s) + LEEWAY_MS
 
     def latest_ms(self, header_ms: int) -> int:
-        """Until when a flight of a block with this header time may have been accepted."""
+        """Return until when a flight of a block with this header time may have been accepted."""
         return header_ms + self.leeway_ms
 
     def earliest_ms(self, below_ms: int) -> int:

@@ -27,7 +27,7 @@ _NOT_RUNNING = "the node of the cluster is not running, or hangs; nothing is acc
 
 
 class ClusterStatus(msgspec.Struct, frozen=True):
-    """What a node knows about its cluster.
+    """Says what a node knows about its cluster.
 
     node: its name. engine_height: height of the engine's newest block. peers: the names of the
     members that are connected. votes: the weight of the votes of these and its own; votes_total:
@@ -98,7 +98,7 @@ class StatusReader:
         return FILE.read(self._folder) if files.is_locked(self._folder / LOCK_NAME) else None
 
     def refusal(self) -> str:
-        """Why nothing is accepted now; "" if it is."""
+        """Return why nothing is accepted now; "" if it is."""
         status = self.status()
         if status is not None:
             return status.refusal

@@ -60,7 +60,7 @@ class Outbox:
         self.due_s = self._monotonic_s() + self._interval_s - into_s
 
     def waits_s(self) -> float:
-        """For how long flights have been sent and nothing was mined; 0 if none are on the way."""
+        """Return for how long flights were sent and none was mined; 0 if none are on the way."""
         return self._monotonic_s() - self._moved_s if self._sent > self._mined else 0.0
 
     def step(self) -> None:

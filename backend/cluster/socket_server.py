@@ -27,7 +27,7 @@ Handle = Callable[[str, Message], Message]
 
 @contextmanager
 def socket_name(path: Path) -> Iterator[str]:
-    """A name of a Unix socket that is short enough for Linux (107 bytes), wherever it lies.
+    """Yield a name of a Unix socket that is short enough for Linux (107 bytes), wherever it is.
 
     It is good for this process while the block lasts.
     """

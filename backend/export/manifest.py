@@ -37,7 +37,7 @@ class ExportedFile(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """What one export added: the flights of the blocks from `first` to `height`."""
+    """Names what one export added: the flights of the blocks from `first` to `height`."""
 
     first: int
     height: int
@@ -46,7 +46,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an export holds: the flights of all blocks up to `height`, whose hash is `tip_hash`."""
+    """Names what an export holds: all flights up to block `height`, whose hash is `tip_hash`."""
 
     format: int = FORMAT
     genesis_hash: str

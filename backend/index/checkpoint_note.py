@@ -29,7 +29,7 @@ _NOOP = -1  # SQLITE_CHECKPOINT_NOOP: only tells how many frames the log has
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a writer left. changed_ns: when the file was last changed; 0 while it is moving."""
+    """A writer's note. changed_ns: when the file was last changed; 0 while it is moving."""
 
     height: int
     inode: int

@@ -89,7 +89,7 @@ def flight_numbers(rows: Rows, prefix: str, limit: int) -> list[tuple[int, int, 
 
 
 def _range(prefix: str, length: int) -> tuple[int, int]:
-    """First and last number of `length` digits that begins with `prefix`; if none, an empty one."""
+    """Return the least and the largest number of `length` digits with `prefix`; 1, 0 if none."""
     if prefix.startswith("0") or len(prefix) > length:
         return 1, 0
     first = int(prefix.ljust(length, "0")) if prefix else 10 ** (length - 1)

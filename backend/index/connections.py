@@ -253,6 +253,6 @@ def _file(path: Path) -> File:
 
 
 def _condition(path: Path) -> Condition:
-    """Numbers of the file system that are others whenever the content of a file is."""
+    """Return numbers of the file system that are others whenever the content of a file is."""
     status = path.stat()
     return (status.st_ino, status.st_ctime_ns, status.st_size, log_bytes(path))

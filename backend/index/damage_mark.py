@@ -29,7 +29,7 @@ def mark(path: Path, reason: str) -> bool:
 
 
 def damage_of(path: Path) -> str | None:
-    """Why the index file at `path` (no link) is marked as damaged; None if it is not.
+    """Return why the index file at `path` (no link) is marked as damaged; None if it is not.
 
     Raises OSError if that cannot be told.
     """

@@ -1,4 +1,4 @@
-"""What a ledger covers: from which day to which, which carriers, which airports.
+"""Tells what a ledger covers: from which day to which, which carriers, which airports.
 
 Read from tables that grow with the variety of flights, not with their number.
 """

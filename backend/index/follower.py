@@ -41,7 +41,7 @@ Progress = Callable[[int, int], None]  # blocks done, blocks to do; first before
 
 
 def no_progress(done: int, to_do: int) -> None:
-    """Progress that nobody watches."""
+    """Do nothing: nobody watches the progress."""
 
 
 class IndexFollower:
@@ -106,7 +106,7 @@ class IndexFollower:
 
     @contextmanager
     def behind(self) -> Iterator[None]:
-        """Inside, `apply` returns at once, and waits for the blocks of the call before it.
+        """Let `apply` return at once inside, and wait for the blocks of the call before it.
 
         A thread takes them in meanwhile. What goes wrong with them is raised by the next call, or
         at the end.
@@ -179,7 +179,7 @@ class IndexFollower:
             raise WriteFailed(f"the index cannot be written: {error}") from error
 
     def _problem(self, progress: Progress) -> str | None:
-        """Why the index that is there cannot be gone on with; None if it can.
+        """Return why the index that is there cannot be gone on with; None if it can.
 
         progress: called before the whole file is read. Raises TryLater if nothing can be said now.
         """

@@ -165,7 +165,7 @@ def _are_ranked(where: _Where, ranges: Sequence[Range]) -> bool:
 def _counted_as(
     parts: Mapping[Key, list[int]], groups: Mapping[Key, list[int]], group_count: int | None = None
 ) -> Counted:
-    """parts: what all flights are added up from."""
+    """Return the totals of groups, and of all flights, added up from `parts`."""
     total = DelayTotals(*map(sum, zip(*parts.values(), strict=True)))
     return Counted(
         total, {key: DelayTotals(*counts) for key, counts in groups.items()}, group_count
@@ -202,7 +202,7 @@ def _counts_by(
 def _counts_of(
     rows: Rows, where: _Where, group_by: str | None, periods: Range, below: int | None
 ) -> list[Any]:
-    """Raw keys and counts of the flights of some periods."""
+    """Return the raw keys and counts of the flights of some periods."""
     span, first, last = periods
     if below is not None or (span == DAY and (where.places or group_by in KINDS)):
         return _of_flights(rows, where, group_by, (first, last), below)
@@ -234,7 +234,7 @@ def delay_counts(rows: Rows, question: AverageDelays, below: int | None) -> Coun
 
 
 def _of_totals(rows: Rows, where: _Where, group_by: str | None, periods: Range) -> list[Any]:
-    """Raw keys and counts of whole periods."""
+    """Return the raw keys and counts of whole periods."""
     raw = "period" if group_by in _TIMES else "carrier" if group_by == "carrier" else "0"
     raw = _AIRPORTS.get(group_by or "", raw)
     values: list[object]
@@ -256,7 +256,7 @@ def _of_totals(rows: Rows, where: _Where, group_by: str | None, periods: Range) 
 
 
 def _of_slots(rows: Rows, where: _Where, group_by: str, periods: Range) -> list[Any]:
-    """Raw keys and counts of whole months, or of days by hour."""
+    """Return the raw keys and counts of whole months, or of days by hour."""
     slots, raw = _SLOTS.get(group_by, _SLOTS["hour"]), _HOURS.get(group_by, ("slot",))[0]
     span, *ends = periods
     values: list[object]
@@ -278,7 +278,7 @@ def _of_slots(rows: Rows, where: _Where, group_by: str, periods: Range) -> list[
 def _of_flights(
     rows: Rows, where: _Where, group_by: str | None, days: tuple[int, int], below: int | None
 ) -> list[Any]:
-    """Raw keys and counts of the flights of some days."""
+    """Return the raw keys and counts of the flights of some days."""
     raw = {"carrier": "carrier", None: "0"}.get(group_by, "day")
     raw = _HOURS[group_by][1] if group_by in _HOURS else _AIRPORTS.get(group_by or "", raw)
     source, values = _flights(where, days, below)
@@ -287,7 +287,7 @@ def _of_flights(
 
 
 def _flights(where: _Where, days: tuple[int, int], below: int | None) -> tuple[str, list[object]]:
-    """FROM and WHERE that select flights, route by route, and the values for it."""
+    """Return FROM and WHERE that select flights, route by route, and the values for it."""
     source = "route CROSS JOIN flight ON flight.route = route.route"
     conditions, values = _and_carrier(where)
     if below is not None:
@@ -365,7 +365,7 @@ def _some(
 
 
 def _weekday(raw: int, span: int) -> Key:
-    """raw: a day, or the slot of a weekday."""
+    """Return the key of a weekday. raw: a day, or the slot of a weekday."""
     weekday = date_of(raw).weekday() if span == DAY else raw - FIRST_WEEKDAY_SLOT
     return (1 + weekday,)
 

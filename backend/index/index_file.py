@@ -144,7 +144,7 @@ def open_apart(path: Path) -> apsw.Connection:
 
 @contextmanager
 def snapshot(connection: apsw.Connection) -> Iterator[None]:
-    """Statements inside all see the index at one moment."""
+    """Let all statements inside see the index at one moment."""
     connection.execute("BEGIN")
     try:
         yield

@@ -36,7 +36,7 @@ def periods_of(day: date) -> tuple[tuple[int, int], tuple[int, int], tuple[int, 
 
 
 def cover(initial: date, final: date, longest: int = YEAR) -> list[Range]:
-    """Ranges of periods that hold every day from `initial` to `final` (inclusive) exactly once.
+    """Return periods that hold every day from `initial` to `final` (inclusive) exactly once.
 
     longest: the longest span to use. There are at most five ranges and none of them is empty. There
     is none if `initial` is after `final`.

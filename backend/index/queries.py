@@ -99,7 +99,7 @@ _HHMM = [f"{time:04d}" for time in range(2401)]
 
 
 class State(NamedTuple):
-    """What decides every answer at the tip: the file of the index and the block it stands for.
+    """The file of the index and its block, which decide every answer at the tip.
 
     The file belongs to it, because an index that was wrong is rebuilt for the same block.
     """

@@ -26,7 +26,7 @@ _ONE_RANGE = f"SELECT item, {COUNTS} FROM ranking WHERE {OF_RANKING}"  # noqa: S
 def first_groups(
     rows: Rows, group_by: str, carrier: int, ranges: Sequence[Range], shown: Shown
 ) -> tuple[list[Any], int]:
-    """Items and counts of the first groups, and how many groups there are with flights enough.
+    """Return items and counts of the first groups, and how many groups have flights enough.
 
     The first ones end with the last that is shown and all that equal it: only their names tell
     which of these come first. group_by: a name of KINDS. carrier: perhaps ALL_CARRIERS. ranges: of

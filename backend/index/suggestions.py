@@ -39,7 +39,7 @@ class Candidate:
 
 
 def typed(field: str, q: str) -> str:
-    """`q` as it is looked up. Raises InvalidQuery for a field that is none, or a bad `q`."""
+    """Return `q` as it is looked up. Raises InvalidQuery for no such field, or a bad `q`."""
     if field not in FIELDS:
         raise InvalidQuery("field", field, f"must be one of {', '.join(FIELDS)}")
     bare = q.strip()
@@ -83,7 +83,7 @@ def _rank(text: str, wanted: str) -> int:
 
 @lru_cache(maxsize=8192)  # the names of a few hundred cities and airports, again and again
 def folded(text: str) -> str:
-    """`text` without case and accents."""
+    """Return `text` without case and accents."""
     decomposed = unicodedata.normalize("NFKD", text)
     return "".join(c for c in decomposed if not unicodedata.combining(c)).casefold()
 

@@ -173,7 +173,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFlights:
-    """What an index must have in table flight, block by block. It can be sent between processes.
+    """Says what an index must have in table flight, by block. Processes can send it.
 
     height: the height of the block at which the index stands, -1 if there is nothing to compare.
     places, routes: the index's numbers of airports, and of routes by two of these.

@@ -150,7 +150,7 @@ class Answers:
         return []
 
     def suggest(self, field: str, q: str, limit: int) -> types.Suggestions:
-        """Completions of `q` for a field of `suggestions.FIELDS`. Raises InvalidQuery, TryLater."""
+        """Complete `q` for one of `suggestions.FIELDS`. Raises InvalidQuery, TryLater."""
         q = suggestions.typed(field, q)
         completions, as_of = self._index.snapshot(
             lambda rows: suggestions.suggested(rows, field, q, limit)
@@ -235,7 +235,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class _Kind(Generic[Item]):
-    """How an answer shows groups of flights.
+    """Says how an answer shows groups of flights.
 
     rows: the type of a group, by what groups are made of. figures: makes the values of a row behind
     those of its key. count: the figure that is the number of flights. figure: returns a figure by

@@ -21,7 +21,7 @@ POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class LegRecords:
-    """What the blocks up to `height` hold of the legs of some flights."""
+    """Holds what the blocks up to `height` have of the legs of some flights."""
 
     height: int
     by_leg: dict[Leg, list[Stored]]
@@ -75,7 +75,7 @@ class RecordsInBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What the ledger says about flights.
+    """Says what the ledger has of flights.
 
     copies: the records that say the same, by the positions of the flights. conflicts: the flights
     of which it says something else.

@@ -162,7 +162,7 @@ class Ledger:
     # --- blocks and transactions -------------------------------------------------------------
 
     def block(self, height: int, offset: int, limit: int) -> Json:
-        """One block with up to `limit` of its transactions from row `offset` on."""
+        """Return one block with up to `limit` of its transactions from row `offset` on."""
         return _decode(self.encoded_block(height, offset, limit).json)
 
     def encoded_block(self, height: int, offset: int, limit: int) -> Encoded:
@@ -174,7 +174,7 @@ class Ledger:
         return Encoded(block.hash, header + more)
 
     def blocks(self, before: int | None, limit: int, beginning: str | None = None) -> BlockList:
-        """Headers with hashes: the `limit` blocks below `before` (None: the tip).
+        """Return headers with hashes: the `limit` blocks below `before` (None: the tip).
 
         beginning: only the blocks whose hash begins with these hex digits, however far below.
         """
@@ -246,7 +246,7 @@ class Ledger:
         return b'{"state":"mined","transaction":%b,"block":%b}' % (row, mined_in)
 
     def transactions(self, first: int, count: int) -> list[Json]:
-        """Up to `count` mined transactions from id `first` on."""
+        """Return up to `count` mined transactions from id `first` on."""
         rows: list[Json] = []
         after = min(first + count, self.mined_count())
         while first + len(rows) < after:
@@ -378,7 +378,7 @@ class Ledger:
 
 
 def _encoded_rows(block: Block, offset: int, limit: int) -> list[bytes]:
-    """Up to `limit` transactions of a block from row `offset` on, each as JSON."""
+    """Return up to `limit` transactions of a block from row `offset` on, each as JSON."""
     header, after = block.header, offset + limit
     return transactions_json(
         block.body, header.transaction_count, header.first_transaction, offset, after

@@ -25,7 +25,7 @@ IDLE, RUNNING, DONE, FAILED = "idle", "running", "done", "failed"
 
 
 class Fetch(NamedTuple):
-    """How far a fetch is. month: None if there was none. message: what the process said last."""
+    """Says how far a fetch is. month: None if there was none. message: the process's last one."""
 
     state: str
     month: str | None

@@ -29,7 +29,7 @@ OF_LAST_RELEASE = (
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a mempool holds that has passed the check.
+    """Says what a mempool holds that has passed the check.
 
     pending: how many accepted transactions are in no block yet. void: how many of them stand for
     lost flights. keys: how many idempotency keys are kept. lost: messages about lost flights, and

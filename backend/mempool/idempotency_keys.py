@@ -17,7 +17,7 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
-    """What a key was used for.
+    """Says what a key was used for.
 
     body_hash: as in `IdempotencyKey`. first, count: the first id of its flights, and how many there
     are. timestamp: when they were accepted, UTC milliseconds.

@@ -48,7 +48,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def aside_in(folder: Path) -> list[str]:
-    """Messages about the damaged files in `folder`."""
+    """Return messages about the damaged files in `folder`."""
     return [
         f"a damaged file of the mempool is kept as {folder / name}: look at it, then move it"
         for name in names_in(folder)

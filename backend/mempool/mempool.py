@@ -362,7 +362,7 @@ class Mempool:
     # --- duplicates ------------------------------------------------------------------------------
 
     def _records_of(self, flights: Sequence[Flight], mined: int) -> list[list[Stored]]:
-        """For each flight pending records of its leg, among them that of the same flight."""
+        """Return for each flight the pending records of its leg, among them that of the flight."""
         duplicates = self._duplicates
         duplicates.forget(mined)
         for part in self._store.parts(max(mined, duplicates.next), self._store.next):
@@ -378,7 +378,7 @@ class Mempool:
         return records
 
     def records_of(self, flights: Sequence[Flight]) -> list[list[Stored]]:
-        """For each flight pending records of its leg, among them that of the same flight.
+        """Return for each flight the pending records of its leg, among them that of the flight.
 
         Raises as `pending_count`.
         """
@@ -428,7 +428,7 @@ class Mempool:
             return range(mined, max(mined, self._store.next))
 
     def oldest_pending_at(self) -> int | None:
-        """When the oldest pending transaction was accepted, UTC milliseconds; None without any."""
+        """Return when the oldest pending transaction was accepted (UTC, ms); None without any."""
         with self._reading() as mined:
             oldest = self._store.flight_at(mined)
             return None if oldest is None else oldest[1]

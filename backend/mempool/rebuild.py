@@ -33,7 +33,7 @@ MARK_UNKNOWN = (
 
 
 class Contents(NamedTuple):
-    """What can be read of a mempool: records in the order of their ids, and keys.
+    """Holds what can be read of a mempool: records in the order of their ids, and keys.
 
     problem: what is wrong with that of the last release, in words, or "".
     """

@@ -52,7 +52,7 @@ class PendingInRecovery:
         return None
 
     def _held(self, first: int, following: int) -> dict[int, tuple[int, Flight]]:
-        """Acceptance time and flight of each of these ids that can be read."""
+        """Return acceptance time and flight of each of these ids that can be read."""
         if self._records is None:
             self._records = []
             with suppress(DamagedMempool):  # of another ledger
@@ -67,7 +67,7 @@ class PendingInRecovery:
 
 
 def _rows_of(block: Block) -> Iterator[tuple[object, Flight]]:
-    """Acceptance time and flight of each transaction."""
+    """Yield acceptance time and flight of each transaction."""
     columns = decode_body(block.body, block.header.transaction_count)
     times, *values = (columns[name].expanded() for name in (TIMESTAMP, *FIELD_NAMES))
     return zip(times, zip(*values, strict=True), strict=True)

@@ -50,7 +50,7 @@ def require_blocks(missing: int, mined: int) -> None:
 
 
 class Store:
-    """What this process has read of the file in `folder`. It is not safe for threads."""
+    """Holds what this process has read of the file in `folder`. It is not safe for threads."""
 
     def __init__(
         self, folder: Path, chain_transactions: Callable[[], int], genesis: Callable[[], str]
@@ -325,7 +325,7 @@ class Store:
             self._is_named = bool(named)
 
     def _refused(self, error: apsw.Error) -> FlightchainError:
-        """NeedsRepair if the file is damaged, else WriteFailed."""
+        """Return NeedsRepair if the file is damaged, else WriteFailed."""
         if damage := database.damage_in(error):
             return NeedsRepair(f"{self.path} is damaged: {damage}")
         return WriteFailed(f"{self.path} cannot be written: {error}")

@@ -180,7 +180,7 @@ _MADE: dict[str, Schema] = {
 
 
 def _groups_of(prefix: str, figures: type[Struct]) -> dict[str, type[Any]]:
-    """For each way to group, the type of a group: what tells it apart, and its figures."""
+    """Return the type of a group for each way to group: what tells it apart, and its figures."""
     made: dict[str, type[Any]] = {}
     for by, group in GROUPS.items():
         keys = [

@@ -201,7 +201,7 @@ def _conditions(question: Selecting | Selection) -> dict[str, Condition]:
 
 
 def _meets(columns: Columns, conditions: Conditions) -> list[bool]:
-    """For each row whether it meets every condition; empty if no row of the block does.
+    """Return for each row whether it meets every condition; nothing if no row of the block does.
 
     A condition is tried once on each distinct value, so in most blocks only a dictionary is read.
     """
@@ -224,7 +224,7 @@ def _walk(
     costs: Costs | None = None,
     first: int = 0,
 ) -> Iterator[tuple[Block, Columns]]:
-    """Blocks `first` to `height`, checked and linked, with the columns `names`.
+    """Yield blocks `first` to `height`, checked and linked, with the columns `names`.
 
     costs: takes the time for that, and the time that the caller spends on each block.
     """

@@ -129,7 +129,7 @@ Asked = TypeVar("Asked", FilterTransactions, AverageDelays, FlightCounter, Depar
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to answer a question.
+    """Says how to answer a question.
 
     engine: "index" or "scan". as_of: a height, None for the tip. group_by: a name of GROUPS, to
     break the answer down. distribution: whether to add the distribution of delays. shown: which of
@@ -323,7 +323,7 @@ def _with_carrier(parameters: Given) -> Given:
 
 
 def provable(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
-    """As `asked`, of a question in the form that can be proved. Raises InvalidQuery."""
+    """Return what `asked` does, if the question can be proved in this form. Raises InvalidQuery."""
     question, options = asked(kind, parameters)
     for parameter in PROVABLE[kind].values():
         if parameter.required and getattr(question, parameter.name) is None:

@@ -44,7 +44,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to build.
+    """A block to build.
 
     label: the source's. folder: the chain's. first: the id that the first flight should get.
     batches: returns the flights. progress: returns how much of them has been read, 0 to 1.

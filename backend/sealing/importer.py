@@ -40,7 +40,7 @@ BLOCKS_AT_ONCE = 48  # sealed with one sync, and indexed together: more take mor
 
 @dataclass(slots=True)
 class Tally:
-    """What an import has done so far with a source.
+    """Counts what an import has done so far with a source.
 
     label: the source's. imported, already_there, conflicts, bad: flights. fraction: how much of
     what the check has left has been sealed, 0 to 1.
@@ -67,7 +67,7 @@ def require_good(sources: Sequence[Checked]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """What an import calls, in this order.
+    """Is called by an import, in this order.
 
     on_check: again and again while a source is checked. on_compare: again and again while flights
     are compared that the sources have more than once. decide: with the results of all sources,

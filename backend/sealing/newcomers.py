@@ -17,7 +17,7 @@ _DATE = POSITION["FL_DATE"]
 
 @dataclass(slots=True)
 class SourceComparison:
-    """What a comparison of the flights of a source with the ledger has found.
+    """Says what a comparison of the flights of a source with the ledger has found.
 
     already_there: how many records say the same as a stored one. conflicts: how many contradict a
     stored one of the same flight. first_conflicts: what the first ones say.

@@ -97,7 +97,7 @@ class Part:
 
 
 class Compared(NamedTuple):
-    """How far a comparison is. flights: how many are done. fraction: of all, 0 to 1."""
+    """Says how far a comparison is. flights: how many are done. fraction: of all, 0 to 1."""
 
     flights: int
     fraction: float

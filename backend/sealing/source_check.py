@@ -36,7 +36,7 @@ _DATE = POSITION["FL_DATE"]
 
 @dataclass(slots=True)
 class Checked(Part):
-    """What the check of a source has found, so far or in all.
+    """Says what the check of a source has found, so far or in all.
 
     understood: what it was taken for, once it was read. rows: how many it has, bad ones too.
     fraction: how much of the source has been read, 0 to 1.
@@ -62,7 +62,7 @@ class Spools:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """What a process has read.
+    """Holds what a process has read.
 
     rows: how many. legs: hashes of the legs of the flights that are valid and new; data: these,
     packed. comparison: of the valid ones with the ledger. fraction: how much of the source has been

@@ -112,7 +112,7 @@ class TrustedClock:
         return self._believed_ms
 
     def doubt(self) -> Doubt | None:
-        """Why the clock is not believed now; None if it is."""
+        """Return why the clock is not believed now; None if it is."""
         now = self._says()
         if self._believed_ms is None or now - self._believed_ms > LEAP_MS:
             newest = self._newest_ms()

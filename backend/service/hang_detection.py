@@ -36,7 +36,7 @@ class Watch:
         self._pid = 0
 
     def verdict(self, pid: int) -> str:
-        """Why process `pid` hangs; "" if it does not, or not for long enough."""
+        """Return why process `pid` hangs; "" if it does not, or not for long enough."""
         now = self._monotonic()
         passed_s = min(LOOK_COUNTS_S, now - self._looked_at) if pid == self._pid else 0.0
         if pid != self._pid:
@@ -48,7 +48,7 @@ class Watch:
 
 
 def stopped() -> Watch:
-    """Watches for a process that was stopped by a signal and not continued."""
+    """Return a watch for a process that was stopped by a signal and not continued."""
     return Watch(_is_stopped, STOPPED_FOR_S)
 
 
@@ -61,7 +61,7 @@ def _is_stopped(pid: int) -> str:
 
 
 def overdue_miner(folder: Path) -> Watch:
-    """Watches for a miner of the chain in `folder` that is overdue to write its status."""
+    """Return a watch for a miner of the chain in `folder` that is overdue to write its status."""
 
     def symptom(pid: int) -> str:
         status = miner_status(folder)
@@ -73,7 +73,7 @@ def overdue_miner(folder: Path) -> Watch:
 
 
 def silent_server(url: str) -> Watch:
-    """Watches for a web server at `url` that does not answer `/health/live`."""
+    """Return a watch for a web server at `url` that does not answer `/health/live`."""
     return Watch(Asking(url).symptom, UNANSWERED_FOR_S)
 
 

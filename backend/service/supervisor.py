@@ -206,7 +206,7 @@ def _announce_if_ready(
 
 
 def _refusal(answer: Answer) -> str:
-    """Why the service is not ready, in its own words; "" if it is."""
+    """Return why the service is not ready, in its own words; "" if it is."""
     if answer.status == http.HTTPStatus.OK:
         return ""
     return str(

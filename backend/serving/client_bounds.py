@@ -1,4 +1,4 @@
-"""What the clients of one worker may take together: connections, received and unsent bytes.
+"""Bounds what the clients of one worker take together: connections, received and unsent bytes.
 
 When all places are taken, or one address has more than its share of them, the oldest connection
 without a request in hand gives way, one of the address that has the most. If there is none, the new

@@ -59,7 +59,7 @@ Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 
 class Route(NamedTuple):
-    """How a request is answered.
+    """Says how a request is answered.
 
     lane: INLINE, GROUPED, or the name of one of the site's lanes. application: answers the request,
     once, and raises nothing. group: answers it instead if the lane is GROUPED.
@@ -353,7 +353,7 @@ class UnsentBody(BytesIO):
     is_wanted = False
 
     def read(self, *_: Any) -> bytes:
-        """Nothing."""
+        """Return nothing, and note that the body is wanted."""
         self.is_wanted = True
         return b""
 

@@ -60,7 +60,7 @@ class HostPolicy:
         self._known: set[str] = set()
 
     def refusal(self, environ: Mapping[str, Any]) -> Refusal | None:
-        """Why the request with this WSGI environ is refused; None if it is not."""
+        """Return why the request with this WSGI environ is refused; None if it is not."""
         host = environ.get("HTTP_HOST")
         if host not in self._known and (refusal := self._of_host(host, environ)):
             return refusal
@@ -116,7 +116,7 @@ def hide_query(environ: dict[str, Any]) -> None:
 
 
 def without_secrets(text: str) -> str:
-    """`text` with the values of all parameters that are named like tokens left out."""
+    """Return `text` without the values of all parameters that are named like tokens."""
     return _SECRET.sub(r"\1=(hidden)", text)
 
 
@@ -153,7 +153,7 @@ def _address(name: str) -> IPv4Address | IPv6Address | None:
 
 
 def _compared(name: str) -> str:
-    """`name` as names are compared: addresses written one way, small letters, no dot at the end."""
+    """Return `name` as it is compared: addresses in one form, small letters, no dot at the end."""
     address = _address(name)
     return str(address) if address is not None else name.lower().removesuffix(".")
 

@@ -66,7 +66,7 @@ class FrontServer(Server):
         self.count()
 
     def _most_connections(self) -> int:
-        """So many that the site has descriptors for its files."""
+        """Return as many as leave the site descriptors for its files."""
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         threads = 1 + sum(lane.count for lane in self._site.lanes.values())  # 1 is for groups
         others = OTHER_DESCRIPTORS + DESCRIPTORS_A_THREAD * threads

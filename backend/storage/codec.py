@@ -44,7 +44,7 @@ class FrameError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a frame holds. length: how long the whole frame is, in bytes."""
+    """The content of a frame. length: how long the whole frame is, in bytes."""
 
     header_bytes: bytes
     compressed_body: bytes

@@ -36,7 +36,7 @@ def _start_of(path: Path, length: int) -> bytes:
 
 
 class Genesis:
-    """What `genesis_in` says of a folder, read until it is known."""
+    """Says what `genesis_in` says of a folder, read until it is known."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

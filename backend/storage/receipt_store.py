@@ -65,7 +65,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is kept of a block. engine_height: the height of the engine's block that it was made of.
+    """The entry of a block. engine_height: the height of the engine's block that it was made of.
 
     proposer: the name of the voter who proposed that. senders: for each flight the index of the
     node that accepted it. runs: one for each such node.

@@ -44,7 +44,7 @@ WHAT_TO_DO = "restore the chain from a backup"
 
 
 class Pending(Protocol):
-    """What recovery asks of the mempool; it calls `holds` and `contradiction` inside `locked`."""
+    """Answers what recovery asks of the mempool: `holds` and `contradiction`, inside `locked`."""
 
     def locked(self) -> AbstractContextManager[None]:
         """Return a lock: while it is held, no process gives ids."""
@@ -90,7 +90,7 @@ class _Bad:
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """What does not continue the chain: from `bad` on in the file `path`, and the files `later`."""
+    """The rest that does not continue the chain: from `bad` on in `path`, and the files `later`."""
 
     path: Path
     bad: _Bad
@@ -245,7 +245,7 @@ def _require_earlier_files(blocks: Path, places: list[Place]) -> None:
 def _left_out(
     blocks: Path, bad_tip: tuple[Place, str], height: int, rest: _Rest | None, pending: Pending
 ) -> str:
-    """Words about a tip that is torn and left out. Raises DamagedBlock if it is anything else."""
+    """Return words about a torn tip that is left out. Raises DamagedBlock if it is not torn."""
     place, problem = bad_tip
     if not 0 <= _size(_path(blocks, place.file)) < place.end:
         raise _damaged(height, f"{problem}; it was on the disk when the table of heights named it")

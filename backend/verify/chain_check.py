@@ -207,7 +207,7 @@ def _compare_place(place: Place, block: Block) -> None:
 
 @contextmanager
 def mapping(processes: int) -> Iterator[Each]:
-    """A function like `map` whose work is done by so many processes; if one, by this process.
+    """Yield a function like `map` whose work so many processes do; if one, then this process.
 
     The processes start when the function is called, and no other thread may be running then. They
     are killed if the context is left with an error.

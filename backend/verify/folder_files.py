@@ -140,7 +140,7 @@ def unusable(folder: Path) -> list[str]:
 
 
 def _files_in(folder: Path) -> Iterator[tuple[Path, FileKind]]:
-    """Every file that is in the table, and every folder in the place of one."""
+    """Yield every file that is in the table, and every folder in the place of one."""
     for part in (folder, folder / layout.BLOCKS_FOLDER, folder / "index"):
         try:
             paths = sorted(part.iterdir())
@@ -153,7 +153,7 @@ def _files_in(folder: Path) -> Iterator[tuple[Path, FileKind]]:
 
 
 def _problem(path: Path) -> str:
-    """Why a file cannot be read; "" if it can."""
+    """Return why a file cannot be read; "" if it can."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:  # it has just gone, or is a link to nothing

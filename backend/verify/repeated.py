@@ -42,7 +42,7 @@ class IndexMemory(msgspec.Struct, frozen=True):
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """What was verified: blocks 0 to `height`, and at some time the index; None if never.
+    """Says what was verified: blocks 0 to `height`, and at some time the index; None if never.
 
     blocks: the hashes of the bytes up to that height. time: ISO 8601.
     """

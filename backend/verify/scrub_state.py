@@ -31,7 +31,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class ScrubState(msgspec.Struct, frozen=True):
-    """How far a scrub is.
+    """Says how far a scrub is.
 
     height: the height of the tip when this pass began; -1 if none has begun. pieces: how many the
     pass has. done: how many of them were checked. completed_at: when the last whole pass ended, UTC

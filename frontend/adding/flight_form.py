@@ -155,7 +155,7 @@ def _in_words(reason: str) -> str:
 
 
 def _without_consequences(problems: dict[str, str]) -> dict[str, str]:
-    """Problems without those about an airport's place where its code is wrong already."""
+    """Return problems without those about an airport's place whose code is wrong already."""
     return {
         name: text
         for name, text in problems.items()

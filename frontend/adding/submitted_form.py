@@ -39,7 +39,7 @@ class SubmittedForm:
         return "TOKEN" in self.problems
 
     def response(self, page: str | Response) -> Response:
-        """`page` with the status, and with the time for another try."""
+        """Return `page` with the status, and with the time for another try."""
         response = make_response(page, self.status)
         if self.retry_after_s:
             response.headers["Retry-After"] = str(self.retry_after_s)

@@ -1,4 +1,4 @@
-"""What a file was taken for, as a page shows it before anything is added."""
+"""Shows on a page what a file was taken for, before anything is added."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -51,7 +51,7 @@ class DoubtfulDays(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the ledger says about rows.
+    """Says what the ledger has of rows.
 
     good, bad: how many are flights, how many are not. bad_cancelled, bad_not_arrived: how many of
     the bad ones are of flights that were cancelled, or did not arrive otherwise. bad_rows: the

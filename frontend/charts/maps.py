@@ -23,7 +23,7 @@ APART = (70, 44)  # units between two labels
 
 
 class Shaded(Protocol):
-    """What is known of a route. level: the number of its colour."""
+    """Colours a route. level: the number of its colour."""
 
     @property
     def level(self) -> int: ...
@@ -51,7 +51,7 @@ class RoutesMap:
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """How far two airports are from each other."""
+    """Says how far two airports are from each other."""
 
     airports: tuple[str, str]
     km: float

@@ -164,7 +164,7 @@ _FIRST_LABELS = {"day": 0, "month": 2, "year": 4}  # the first row above to try,
 
 
 def time_ticks(time: TimeAxis) -> tuple[Tick, ...]:
-    """At most MOST_TICKS ticks, each in the middle of its slot."""
+    """Return at most MOST_TICKS ticks, each in the middle of its slot."""
     width = 100 / len(time.slots)
     for is_marked, label in _TIME_LABELS[_FIRST_LABELS[time.unit] :]:  # noqa: B007  the one that fits is used below
         places = [place for place, slot in enumerate(time.slots) if is_marked(slot.first)]
@@ -190,7 +190,7 @@ def bar(axis: Axis, x: float, width: float, value: float, text: str, kind: str =
 def _bars(
     upright: Axis, places: int, share: float, values: Iterable[tuple[int, float, str, str]]
 ) -> tuple[Bar, ...]:
-    """Bars in their places, of which each fills a share. values: (place, value, text, kind)."""
+    """Return bars that fill a share of their places. values: (place, value, text, kind)."""
     pitch = 100 / places
     return tuple(
         bar(upright, (place + (1 - share) / 2) * pitch, share * pitch, value, text, kind)
@@ -276,7 +276,7 @@ def _points(values: Mapping[int, float], upright: Axis, pitch: float) -> dict[in
 
 
 def _runs(points: Mapping[int, Point]) -> list[list[Point]]:
-    """Runs of points, each of points in adjacent slots."""
+    """Return runs of points, each of points in adjacent slots."""
     runs: list[list[Point]] = []
     before = None
     for slot in sorted(points):

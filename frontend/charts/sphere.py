@@ -71,7 +71,7 @@ class AroundMiddle:
     middle: Place
 
     def point(self, place: Place) -> Point | None:
-        """(km to the right of the middle, km below it); None on the far side of the earth."""
+        """Return (km right of the middle, km below it); None on the far side of the earth."""
         middle_latitude, middle_longitude = map(radians, self.middle)
         latitude, longitude = map(radians, place)
         east = cos(latitude) * sin(longitude - middle_longitude)

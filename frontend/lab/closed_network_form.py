@@ -114,7 +114,7 @@ def filled_rows(given: Mapping[str, str]) -> list[int]:
 
 
 def without_blanks(given: Mapping[str, str]) -> dict[str, str]:
-    """`given` without the default values that browsers send for rows in which nothing was typed."""
+    """Return `given` without the defaults that browsers send for rows with nothing typed."""
     empty = set(range(1, MOST_STATIONS + 1)) - set(filled_rows(given))
     blank = {f"{name}_{row}" for row in empty for name in OF_A_ROW}
     return {name: text for name, text in given.items() if name not in blank}

@@ -65,7 +65,7 @@ def _chart(
 def _bounded(
     answer: Answer, name: tuple[str, str], column: str, bounds: Sequence[str], factor: float
 ) -> list[Curve]:
-    """Our curve and its bounds; the study's, too, unless one of the two would be flat beside it.
+    """Return our curve and its bounds; the study's, too, unless one would be flat beside it.
 
     name: of what is drawn, and its symbol. column, bounds: of the rows of `mva.Curve`.
     """

@@ -160,7 +160,7 @@ def studied(arrival_rate_per_s: float) -> Queue:
 
 
 def curve_rows(queue: Queue) -> list[dict[str, float]]:
-    """Response times of each model from no load to MOST_LOAD, for the CSV twin and the chart."""
+    """Return response times of each model from no load to MOST_LOAD, for the twin and the chart."""
     rows = []
     for step in range(STEPS + 1):
         at = queue.at(MOST_LOAD * step / STEPS * queue.capacity_per_s)
@@ -171,7 +171,7 @@ def curve_rows(queue: Queue) -> list[dict[str, float]]:
 
 
 def response_chart(answer: Answer) -> Chart:
-    """Response time against the arrival rate, with what was asked for marked."""
+    """Return the response time against the arrival rate, with what was asked for marked."""
     queue, before = answer.queue, answer.before
     right = max(queue.capacity_per_s, min(queue.arrival_rate_per_s, 1.25 * queue.capacity_per_s))
     tops = _tops(answer)

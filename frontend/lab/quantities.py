@@ -16,7 +16,7 @@ LEAST_OF_A_UNIT = {"s": 0.1, "ms": 0.01}
 
 
 def significant(value: float | None, digits: int = DIGITS) -> str:
-    """1234567.8 -> "1,234,568", 40.499375 -> "40.50", 0.0000029 -> "2.900·10⁻⁶"."""
+    """Return 1234567.8 as "1,234,568", 40.499375 as "40.50", 0.0000029 as "2.900·10⁻⁶"."""
     if value is None or not math.isfinite(value):
         return NOTHING
     if value == 0:
@@ -35,7 +35,7 @@ def plain(value: float) -> str:
 
 
 def time_unit(seconds: float) -> tuple[float, str]:
-    """(unit in seconds, its name): the largest unit that fits `seconds`; µs for the smallest."""
+    """Return the largest unit that fits `seconds` (seconds, name); µs for the smallest."""
     if seconds == 0:
         return TIMES[0]
     fitting = (
@@ -45,7 +45,7 @@ def time_unit(seconds: float) -> tuple[float, str]:
 
 
 def time(seconds: float | None) -> str:
-    """155.3446 -> "155.3 s", 0.00014 -> "0.1400 ms"."""
+    """Return 155.3446 as "155.3 s", 0.00014 as "0.1400 ms"."""
     if seconds is None:
         return NOTHING
     factor, name = time_unit(seconds)
@@ -53,12 +53,12 @@ def time(seconds: float | None) -> str:
 
 
 def rate(per_s: float | None) -> str:
-    """0.020988 -> "0.02099/s"."""
+    """Return 0.020988 as "0.02099/s"."""
     return NOTHING if per_s is None else f"{significant(per_s)}/s"
 
 
 def change(before: float, after: float) -> str:
-    """From one value to another, both positive: "÷ 2.44", "× 1.5", "the same"."""
+    """Return how one value became another, both positive: "÷ 2.44", "× 1.5", "the same"."""
     ratio = after / before
     if abs(ratio - 1) < EQUAL:
         return "the same"

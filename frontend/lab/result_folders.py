@@ -81,7 +81,7 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """What pages say of a run, as its manifest has it. scale: K of an emulated disk."""
+    """Says what pages show of a run, as its manifest has it. scale: K of an emulated disk."""
 
     experiment: str
     title: str = ""

@@ -1,4 +1,4 @@
-"""How late a carrier is over an interval: the page and its twins; several are compared."""
+"""Shows how late a carrier is over an interval, as a page and twins; several are compared."""
 
 from flask import Blueprint, redirect, request
 from werkzeug.wrappers import Response as AnyResponse

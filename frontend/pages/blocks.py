@@ -30,7 +30,7 @@ routes = Blueprint("blocks", __name__)
 
 @routes.get("/blocks")
 def blocks() -> Answer:
-    """Headers, newest first; a height or hash in the form leads to its block."""
+    """Show headers, newest first; a height or hash in the form leads to its block."""
     given = filled_in(request.args)
     if height := given.pop("height", None):
         return _block_of_form(height)
@@ -87,7 +87,7 @@ def _list_page(form: FormRequest[Json]) -> tuple[str, int]:
 
 
 def _cosigned() -> Json:
-    """Who has cosigned the newest checkpoint; nobody while none is signed."""
+    """Return who has cosigned the newest checkpoint; nobody while none is signed."""
     try:
         return backend.get("/log/witnesses")
     except Refused:

@@ -1,4 +1,4 @@
-"""How many flights there are between two cities: the page and its twins."""
+"""Shows how many flights there are between two cities: the page and its twins."""
 
 from flask import Blueprint, request
 

@@ -1,4 +1,4 @@
-"""What happened to flight N on day D."""
+"""Shows what happened to flight N on day D."""
 
 from flask import Blueprint, redirect, request
 from werkzeug.wrappers import Response as AnyResponse

@@ -52,7 +52,7 @@ def result(name: str) -> str:
 
 @twins(routes, "/lab/results/<name>")
 def result_twin(name: str) -> Twin:
-    """Findings and metrics of a result, and how it was made; as CSV the metrics."""
+    """Return findings and metrics of a result, and how it was made; as CSV the metrics."""
     content = _result(name).as_json()
     return Twin(content, METRIC_COLUMNS, content["metrics"])
 

@@ -133,7 +133,7 @@ class DelaysReport(Answered):
             yield f"{name}\n{minutes(self.means.get(place), 1)}{of_week}"
 
     def rows(self) -> Iterator[tuple[str, list[str]]]:
-        """(day or other slot, its figures as text), for slots with flights."""
+        """Return (day or other slot, its figures as text) of slots with flights."""
         for place, cell in sorted(self.cells.items()):
             counts = [number(cell[name]) for name in COUNTS]
             on_time = share(cell["on_time_share_of_arrived"])
@@ -148,7 +148,7 @@ def _cells(days: Sequence[Json], time: TimeAxis) -> dict[int, Json]:
 
 
 def week_means(cells: Mapping[int, Json], count: int) -> dict[int, float]:
-    """Day -> mean delay in minutes of the flights of seven days: three before to three after it.
+    """Return by day the mean delay of seven days in minutes: three before to three after it.
 
     count: of the days, which are numbered from 0. Empty for fewer than `LEAST_DAYS_FOR_WEEKS`.
     """

@@ -71,7 +71,7 @@ class UsualFlight:
 
 @dataclass(frozen=True)
 class Departures:
-    """What leaves a place, or for a place. by_hour: the answer about the hours of these days.
+    """Says what leaves a place, or for a place. by_hour: the answer about the hours of these days.
 
     answer: of the service, with the flights of a day or the groups of several.
     """

@@ -14,7 +14,7 @@ from frontend.question import BOTH
 
 @dataclass(frozen=True)
 class CountsReport(Answered):
-    """What the page shows of an answer.
+    """Says what the page shows of an answer.
 
     answer: of `/flight_counter`, by day and by carrier, and the `reverse_count`.
     """
@@ -41,7 +41,7 @@ class CountsReport(Answered):
         return bars_in_time(self.time, self.counts, texts)
 
     def rows(self) -> Iterator[tuple[str, int]]:
-        """(day or other slot, flights)."""
+        """Return (day or other slot, flights)."""
         return zip(self.time.names, self.counts, strict=True)
 
     @property

@@ -108,7 +108,7 @@ def arrival_day(leg: Leg) -> int:
 
 
 def _clock_gain(leg: Leg) -> int | None:
-    """By how many minutes the clock of the destination is ahead of that of the origin."""
+    """Return by how many minutes the destination's clock is ahead of the origin's."""
     zones = zone_of(leg["ORIGIN"]), zone_of(leg["DEST"])
     if None in zones:
         return None

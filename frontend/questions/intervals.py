@@ -22,7 +22,7 @@ class Interval:
 
 
 def offered(known: Coverage, looked_at: str | None = None) -> list[Interval]:
-    """Intervals to offer: everything, the last days, and months; years, too, for many months.
+    """Return intervals to offer: all days, the last ones, months; of many months, years, too.
 
     looked_at: an ISO date; the months of its year are among them.
     """

@@ -120,7 +120,7 @@ def status_of_day(given: Mapping[str, str]) -> DayStatus:
 
 
 def numbers_like(number: object) -> list[Json]:
-    """Flight numbers that begin like `number`, those with the most digits in common first."""
+    """Return flight numbers that begin like `number`, those with the most common digits first."""
     text = str(number)
     alike: dict[int, Json] = {}
     for digits in range(len(text), 0, -1):

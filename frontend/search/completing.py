@@ -92,7 +92,7 @@ def written(thing: Thing) -> str:
 
 
 def _runs(unknown: tuple[Token, ...], text: str) -> list[tuple[int, int]]:
-    """(start, end) of each piece of `text` in which all words are unknown."""
+    """Return (start, end) of each piece of `text` in which all words are unknown."""
     runs: list[tuple[int, int]] = []
     for word in unknown:
         if word.end and runs and not text[runs[-1][1] : word.start].strip(" ,"):
@@ -112,7 +112,7 @@ def _alike(text: str, names: Names, known: Coverage) -> list[str]:
 
 
 def _with(text: str, runs: list[tuple[int, int]], names: tuple[str, ...]) -> str:
-    """`text` with names in place of its `runs`."""
+    """Return `text` with names in place of its `runs`."""
     for (start, end), name in reversed(list(zip(runs, names, strict=True))):
         text = f"{text[:start]}{name}{text[end:]}"
     return text

@@ -42,7 +42,7 @@ Thing = Carrier | Place
 
 
 def bare(text: str) -> str:
-    """`text` without accents, and with one kind of apostrophe and single spaces."""
+    """Return `text` without accents, and with one kind of apostrophe and single spaces."""
     decomposed = unicodedata.normalize("NFKD", text.replace("\u2019", "'"))
     return " ".join("".join(c for c in decomposed if not unicodedata.combining(c)).split())
 

@@ -57,7 +57,7 @@ class Token(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a word or a name is. kind: of its value, below."""
+    """Says what a word or a name is. kind: of its value, below."""
 
     kind: str
     value: Any
@@ -72,7 +72,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text names. The carrier, and each end of a route, has one or more alternatives.
+    """Says what a text names. The carrier, and each end of a route, has one or more alternatives.
 
     at: a place that is no end of a route. compared: what they are, and each of them: carriers, ends
     of a route, routes, flights or days. amounts: texts such as "5 hours" and "first flight".
@@ -144,7 +144,7 @@ class _Scanner:
             yield Token(token, start, start + len(token))
 
     def parts(self) -> Iterator[list[Part]]:
-        """For each name or word, what it may be."""
+        """Yield for each name or word what it may be."""
         at, before = 0, ""
         while at < len(self._tokens):
             parts, after = self._longest(at, before)

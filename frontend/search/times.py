@@ -67,7 +67,7 @@ class Days:
 
 
 def interval(first: Days, last: Days) -> Days | None:
-    """From the beginning of `first` to the end of `last`; None if that lies before it.
+    """Return the days from the beginning of `first` to the end of `last`; None if there are none.
 
     Where only one of them has a year, the other lies as close as possible: "November to February
     2013" begins in 2012.

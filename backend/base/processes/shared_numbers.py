@@ -297,7 +297,7 @@ class MinerNumbers:
 
 @contextmanager
 def run_folder(settings: Settings) -> Iterator[Path | None]:
-    """The folder where the processes of a run count: the one in the settings, or a new one.
+    """Return where the processes of a run count: the folder in the settings, or a new one.
 
     A new folder is removed at the end by the process that made it, not by processes that it has
     forked; the next service that starts removes what a killed one left behind. If the folder cannot

@@ -38,7 +38,7 @@ class Cheat(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a cheat. verify, witness: what each of them says; None if it notices nothing."""
+    """Says what came of a cheat. verify, witness: what each says; None if it notices nothing."""
 
     name: str
     what: str
@@ -73,7 +73,7 @@ def _make_chain(folder: Path) -> None:
 
 
 def _flights(count: int) -> list[Flight]:
-    """Made-up flights, all of which arrived."""
+    """Return made-up flights, all of which arrived."""
     flights: list[Flight] = []
     for batch in validated(Generated(10 * count, seed=1)):
         flights += [flight for flight in zip(*batch, strict=True) if None not in flight]

@@ -27,7 +27,7 @@ class NoteError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class VerifierKey:
-    """What verifies signatures. name: of the key. public: the Ed25519 public key, 32 bytes."""
+    """Verifies signatures. name: of the key. public: the Ed25519 public key, 32 bytes."""
 
     name: str
     public: bytes
@@ -139,7 +139,7 @@ def decoded(text: str, what: str) -> bytes:
 
 
 def encoded(data: bytes) -> str:
-    """Bytes in Base64 (RFC 4648 section 4)."""
+    """Return bytes in Base64 (RFC 4648 section 4)."""
     return base64.b64encode(data).decode()
 
 

@@ -97,7 +97,7 @@ class Prover:
             raise NotFound(f"{if_missing}; the miner creates it when it starts") from None
 
     def anchor(self, tip: int | None = None) -> Anchor:
-        """Blocks 0 to `tip`, or all that are signed. Raises NotFound, TryLater."""
+        """Return blocks 0 to `tip`, or all that are signed. Raises NotFound, TryLater."""
         note, signed = self._newest()
         size = signed.size if tip is None else tip + 1
         if size > signed.size:

@@ -23,7 +23,7 @@ from backend.trust.witness.witness import NotCosigned, NotSigned, Witness
 
 
 class Verdict(IntEnum):
-    """How a log was found, with the exit status that says so; the worst stands last."""
+    """Says how a log was found, with the exit status for it; the worst stands last."""
 
     FINE = 0
     SILENT = 3
@@ -33,7 +33,7 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found of one log, in words."""
+    """Says in words what was found of one log."""
 
     verdict: Verdict
     message: str

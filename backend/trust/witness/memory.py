@@ -1,4 +1,4 @@
-"""What a witness remembers of logs, in files of its folder.
+"""Keeps what a witness remembers of logs, in files of its folder.
 
 For each log there is a note: the newest checkpoint that was cosigned, with the signatures of the
 log and of the witness, who says there when it was first seen. Beside it may stand the log's key

@@ -32,7 +32,7 @@ MAKING = "making.sqlite"  # a copy that is being made
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What was copied.
+    """Counts what was copied.
 
     mempool, aside: the size in bytes of the copy, and of each file that was kept of a damaged
     mempool. next_transaction: the id after the last one in it. new_bytes: how many bytes were

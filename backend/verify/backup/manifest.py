@@ -29,7 +29,7 @@ Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backup holds.
+    """Says what a backup holds.
 
     height, tip_hash: its newest block. transactions: how many its blocks hold. If it is not
     complete, height is that of the last block that was checked, and of the rest only genesis_hash
