@@ -5,6 +5,7 @@
     database          opens and makes that file, and turns SQLite's errors into ours
     records           defines a record, which is what one offer wrote
     duplicates        recognises a flight that is pending already
+    id_lock           keeps other threads and processes from giving ids
     idempotency_keys  defines the keys that clients send to post once
     syncs             makes what was written durable, with one sync for many threads
     watermark         remembers how far flights have been acknowledged (`acknowledged.dat`)

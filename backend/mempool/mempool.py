@@ -20,7 +20,6 @@ An idempotency key is used once a day: a request that repeats it, in whatever pr
 that the first one got. It is as durable as its flights, because it is written with them.
 """
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -37,13 +36,13 @@ from backend.base.errors import (
     NeedsRepair,
     TryLater,
     WriteFailed,
-    WriterBusy,
 )
 from backend.base.settings import Settings
 from backend.base.words import Report, counted
 from backend.chain.flight import Flight
 from backend.chain.identity import Stored, all_matches, leg_of
 from backend.mempool.duplicates import Duplicates
+from backend.mempool.id_lock import IdLock
 from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
 from backend.mempool.lost_files import lost_in
 from backend.mempool.rebuild import contents_of, finish_replacing, rebuild
@@ -107,9 +106,7 @@ class Mempool:
         self.chain_transactions = chain_transactions
         self._report = report
         self._folder = settings.folder / FOLDER
-        self._between_processes = files.FileLock(settings.folder / LOCK_NAME)
-        self._accepting = threading.Lock()  # held while waiting for other processes
-        self._exclusive_thread = -1  # the thread that holds both
+        self._id_lock = IdLock(settings.folder / LOCK_NAME)
         self._lock = threading.Lock()  # held for moments: the store and the duplicates
         genesis = Genesis(settings.folder)
         self._watermark = Watermark(settings.folder, genesis, report)
@@ -125,7 +122,7 @@ class Mempool:
         if self._has_written:  # leave one file behind, if nobody minds and nothing has failed
             with suppress(FlightchainError, OSError):
                 self._commit.require_sound()
-                with self._between_processes:
+                with self._id_lock.between_processes:
                     self._store.empty_log()
         with self._lock:
             self._store.close()
@@ -241,31 +238,9 @@ class Mempool:
         This is for the time before it is known what blocks hold. A thread that holds the lock may
         take it again.
         """
-        if self._exclusive_thread == threading.get_ident():
-            yield
-            return
         files.make_folder(self._folder)
-        self._lock_others_out()
-        try:
+        with self._id_lock.held():
             yield
-        finally:
-            self._exclusive_thread = -1
-            self._between_processes.release()
-            self._accepting.release()
-
-    def _lock_others_out(self) -> None:
-        lock, patience_s = self._between_processes, files.LOCK_PATIENCE_S
-        if not self._accepting.acquire(timeout=patience_s):
-            raise TryLater(f"{lock.path} is held by another request of process {os.getpid()}")
-        try:
-            lock.acquire(wait=True, within_s=patience_s)
-        except BaseException as error:
-            self._accepting.release()
-            if isinstance(error, WriterBusy):
-                words = f"{error}; nothing is accepted until that process releases it"
-                raise TryLater(words) from error
-            raise
-        self._exclusive_thread = threading.get_ident()
 
     # --- repairing -------------------------------------------------------------------------------
 

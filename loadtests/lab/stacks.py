@@ -56,8 +56,8 @@ WAITS = (
     Pattern("waiting for the sync of others", innermost=r"GroupCommit\.sync \("),
     Pattern(
         "waiting for a lock of the mempool",
-        innermost=r"Mempool\.(_lock_others_out|_records_of|_write|find|exclusive|locked) \("
-        r"|lock_within \(",
+        innermost=r"Mempool\.(_records_of|_write|find|exclusive|locked) \("
+        r"|IdLock\.\w+ \(|lock_within \(",
     ),
     Pattern("waiting for a block", innermost=r"Submitter\._wait_until_mined \("),
 )
@@ -97,7 +97,7 @@ WORK = (
         r"_others \(|Mempool\._(records_of|of_leg)|.* \(backend/(index/|mempool/duplicates\.py\))",
     ),
     Pattern(HASHING, r".* \(backend/chain/(transaction|canonical|merkle)\.py\)"),
-    Pattern(_LOCKS, r"Mempool\.(exclusive|locked|_lock_others_out) \(|lock_within \("),
+    Pattern(_LOCKS, r"Mempool\.(exclusive|locked) \(|IdLock\.|lock_within \("),
     Pattern(_SYNCING, r"sync(_folder)? \(backend/base/files|GroupCommit\."),
     Pattern(_LOG, r".* \(backend/(mempool/\w+|base/files)\.py\)"),
     Pattern("waiting for a block: looking again", r"Submitter\._wait_until_mined \("),
