@@ -40,7 +40,7 @@ RUNS, QUANTILES = "tool_runs", "quantiles"
 DRAWS = 16  # simulations of each run
 STEP = 0.01  # by which E[S] is moved to see what the forecast does
 WHOLE = 0.03  # X·R this close to a whole number is a number of customers
-ROUNDED_S = 0.00016  # requests meet for so long if three times are rounded to 0.1 ms, as by hey
+ROUNDED_S = 0.00016  # requests seem to meet for so long if three times are rounded to 0.1 ms
 SAME_RATE = 0.01
 EVEN = 0.05  # arrivals whose gaps vary less are a generator's, not those of closed customers
 FULL = 0.9  # customers who do not think are in the system for at least this share of the time
@@ -131,6 +131,11 @@ class Measured:
         return np.array([row.open_response_s for row in self.rows])
 
     @property
+    def _ends_s(self) -> Values:
+        """Return when requests had ended for certain, however the tool rounds."""
+        return self.starts_s + np.maximum(0.0, self.responses_s - ROUNDED_S)
+
+    @property
     def rate_per_s(self) -> float:
         """Return the number of arrivals a second."""
         length_s = float(self.starts_s[-1] - self.starts_s[0]) if self.rows else 0.0
@@ -152,8 +157,7 @@ class Measured:
             return True
         if not self.rows:
             return self.customers == 0 and self.quantiles[-1][1] < 1 / self.rate_per_s
-        ends_s = self.starts_s + self.responses_s
-        return bool(np.all(ends_s[:-1] <= self.starts_s[1:] + ROUNDED_S))
+        return bool(np.all(self._ends_s[:-1] <= self.starts_s[1:]))
 
     @cached_property
     def customers(self) -> int:
@@ -169,7 +173,7 @@ class Measured:
             whole = max(1, round(inside))
             return whole if abs(inside - whole) < WHOLE * inside else 0
         steps = np.repeat([1, -1], len(self.rows))
-        times_s = np.concatenate([self.starts_s, self.starts_s + self.responses_s]).round(6)
+        times_s = np.concatenate([self.starts_s, self._ends_s]).round(6)
         most = int(np.cumsum(steps[np.lexsort((steps, times_s))]).max())
         return most if inside >= FULL * most and self.gaps_cv > EVEN else 0
 

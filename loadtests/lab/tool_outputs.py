@@ -14,7 +14,7 @@ import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -132,9 +132,14 @@ def _of_requests(path: Path, tool: str, requests: Sequence[_Request]) -> list[To
     most, times = counts.most_common(1)[0]
     customers = int(most) if most and times >= 0.9 * len(requests) else None
     run = ToolRun(path.stem, tool, tuple(rows), customers=customers)
-    if all(float(request.start_s).is_integer() for request in requests):
+    ends_s = (request.start_s + request.took_s for request in requests)  # as k6 has them
+    if any(map(_are_whole, ([request.start_s for request in requests], ends_s))):
         return _summed(run)
     return [run]
+
+
+def _are_whole(times_s: Iterable[float]) -> bool:
+    return all(round(time_s, 5).is_integer() for time_s in times_s)
 
 
 def _summed(run: ToolRun) -> list[ToolRun]:

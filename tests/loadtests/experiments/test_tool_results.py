@@ -128,8 +128,12 @@ def test_runs_of_one_customer_are_known_although_their_times_are_rounded(tmp_pat
         ends = np.cumsum([took for _, took in requests])
         return rounded([(end - took, took) for end, (_, took) in zip(ends, requests, strict=True)])
 
-    paths = [*files(tmp_path, [back_to_back], runs=0), *files_elsewhere(tmp_path / "open")]
-    assert "of one customer: 6" in reported(tmp_path / "one", paths).findings[0]
+    paths = files(tmp_path, [back_to_back], runs=0)
+    paths.append(tmp_path / "three.csv")
+    paths[-1].write_text(rounded(closed_run(Random(3), 3, 0.0)))
+    (finding,) = reported(tmp_path / "one", paths).findings
+    assert finding.startswith("N = 3: ")
+    assert "of one customer: 6" in finding
 
 
 def test_files_that_are_said_to_be_of_one_customer_are(tmp_path: Path) -> None:

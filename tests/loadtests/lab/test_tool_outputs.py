@@ -220,7 +220,7 @@ def test_a_file_that_sums_up_has_its_numbers(name: str, tmp_path: Path) -> None:
 
 def test_times_in_whole_seconds_are_summed_up(tmp_path: Path) -> None:
     path = tmp_path / "output"
-    path.write_text(k6_csv([(at, 0.0) for at, _ in REQUESTS], unit=1))
+    path.write_text(k6_csv(REQUESTS, unit=1))
     (run,) = read(path)
     assert not run.rows
     assert run.requests == len(REQUESTS)
