@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backend.base.errors import BackupRefused, FlightchainError
-from backend.verify.backup.manifest import Manifest
+from backend.verify.backup.manifest import MOST_BYTES, Manifest
 from tests.effort import examples
 from tests.test_file_names import HOSTILE
 from tests.verify.backup.house import House
@@ -73,8 +73,9 @@ def test_a_size_that_is_no_number_of_bytes_is_refused(house: House) -> None:
 NO_MANIFESTS = (b"", b"null", b"[]", b"[" * 10**5, b'{"x":' * 10**5, b"\xff{}", b"{}" + b" " * 10)
 
 
-def test_a_manifest_that_is_none_is_refused(house: House) -> None:
-    for text in NO_MANIFESTS:
+def test_a_manifest_that_is_none_or_endless_is_refused(house: House) -> None:
+    endless = b" " * MOST_BYTES + (house.backup / "backup.json").read_bytes()
+    for text in (*NO_MANIFESTS, endless):
         (house.backup / "backup.json").write_bytes(text)
         refused(house, r"backup\.json is damaged")
 
