@@ -14,9 +14,9 @@ from loadtests.questions import SAMPLED_BLOCKS, sample
 from tests.api.processes import ran
 from tests.api.worlds import GOOD
 from tests.cases import each_of
+from tests.client.samples import posted
 from tests.nonsense import KINDS, nonsense
 from tests.test_cli import call, refusal
-from tests.test_client import posted
 
 pytestmark = pytest.mark.slow
 

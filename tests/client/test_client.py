@@ -1,36 +1,23 @@
-"""The client and scripts/bulk_post against a running service, directly and through bad networks."""
+"""The client against a running service, directly and through bad networks."""
 
 import bz2
-import csv
-import gzip
-import json
 import os
 import re
-import shutil
-import signal
 import socket
-import subprocess
 import sys
 import textwrap
 import threading
 import time
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
-from io import StringIO
-from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 import flightchain_client
 from backend.chain.fields import FIELD_NAMES
-from backend.chain.flight import Flight, as_mapping, examine
+from backend.chain.flight import Flight, as_mapping
 from flightchain_client import (
     Added,
     Client,
@@ -41,167 +28,26 @@ from flightchain_client import (
     Wait,
     batches,
 )
-from tests.api.processes import ROOT, Service, backend, free_port, ran, serving, until
+from tests.api.processes import Service, free_port, ran, serving, until
 from tests.api.worlds import GOOD, Json, generated
-from tests.cases import each_of
-from tests.flights import csv_of, flights, on_disk
+from tests.client.bad_network import through
+from tests.client.samples import (
+    NDJSON,
+    PAGE,
+    SCRIPTS,
+    bulk_post,
+    day_first,
+    mappings,
+    mined,
+    on_an_empty_ledger,
+    packed,
+    posted,
+)
+from tests.flights import csv_of, flights
 from tests.hostile_keys import wrong_answers
 from tests.http_servers import Handler, served_by
-from tests.sources.samples import MONTHLY_TITLES
 
 pytestmark = pytest.mark.slow
-
-SCRIPTS = ROOT / "scripts"
-PAGE = (ROOT / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
-
-
-def mappings(count: int, start: int = 0) -> list[Json]:
-    return [dict(as_mapping(flight)) for flight in flights(count, start)]
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for the tests that look only at what they add themselves."""
-    with serving(tmp_path_factory.mktemp("shared") / "chain") as found:
-        yield found
-
-
-@pytest.fixture
-def empty_ledger(folder: Path) -> Iterator[Service]:
-    """A service for a test that says which ids and heights come first."""
-    with serving(folder) as found:
-        yield found
-
-
-on_an_empty_ledger = pytest.mark.usefixtures("empty_ledger")
-BEFORE: dict[Path, int] = {}  # folder of a ledger -> its flights when the test began
-
-
-@pytest.fixture
-def service(request: pytest.FixtureRequest) -> Service:
-    """The shared service, or for a test that is `on_an_empty_ledger` one of its own."""
-    is_alone = "empty_ledger" in request.fixturenames
-    found: Service = request.getfixturevalue("empty_ledger" if is_alone else "shared")
-    BEFORE[found.folder] = 0
-    BEFORE[found.folder] = len(mined(found))
-    return found
-
-
-@pytest.fixture
-def first(service: Service) -> int:
-    """The id that the next flight gets; none is pending."""
-    return BEFORE[service.folder]
-
-
-@pytest.fixture
-def client(service: Service) -> Iterator[Client]:
-    with Client(service.url) as found:
-        yield found
-
-
-@pytest.fixture
-def paused(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses of clients in seconds. They are over at once, and all else takes no time."""
-    pauses: list[float] = []
-    clock = SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses))
-    monkeypatch.setattr(flightchain_client, "time", clock)
-    return pauses
-
-
-def mined(service: Service) -> list[Flight]:
-    """All flights that the ledger got in this test, once none is pending."""
-    until(lambda: service.json("/tip")["pending"] == 0)
-    return on_disk(service.folder).flights[BEFORE.get(service.folder, 0) :]
-
-
-# --- bad networks --------------------------------------------------------------------------------
-
-BUSY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"
-    b"Retry-After: %s\r\nContent-Length: 40\r\nConnection: close\r\n\r\n"
-    b'{"title":"Busy","detail":"try later..."}'
-)
-
-
-class Proxy:
-    """Passes requests on to `service`, one a connection, and spoils some.
-
-    spoils: what becomes of each POST in turn: "cut" forwards it, waits until the service has
-    answered, and ends the connection; "half" sends half of that answer; a number is a 503 with that
-    Retry-After, nothing is forwarded; "" and everything after the last passes. seen: the keys of
-    the POSTs.
-    """
-
-    def __init__(self, service: Service, *spoils: str) -> None:
-        self._service = service
-        self._spoils = list(spoils)
-        self.seen: list[str] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
-        self._listener.close()
-
-    def _run(self) -> None:
-        with suppress(OSError):  # closed
-            while True:
-                connection, _ = self._listener.accept()
-                with connection:
-                    self._pass_on(connection)
-
-    def _pass_on(self, connection: socket.socket) -> None:
-        request = whole_request(connection)
-        if not request:
-            return
-        spoil = ""
-        if request.startswith(b"POST"):
-            head = request.partition(b"\r\n\r\n")[0].decode()
-            keys = [x[17:] for x in head.split("\r\n") if x.lower().startswith("idempotency-key: ")]
-            self.seen += keys or ["none"]
-            spoil = self._spoils.pop(0) if self._spoils else ""
-        if spoil.isdigit() or spoil.endswith("GMT"):
-            connection.sendall(BUSY % spoil.encode())
-            return
-        answer = self._answered(request)
-        kept = {"cut": 0, "half": len(answer) - 10, "": len(answer)}[spoil]
-        connection.sendall(answer[:kept])
-
-    def _answered(self, request: bytes) -> bytes:
-        """All that the service says to one request."""
-        closed = request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
-        closed = closed.replace(b"Connection: keep-alive\r\n", b"")
-        answer = b""
-        with socket.create_connection(("127.0.0.1", self._service.port), 30) as forward:
-            forward.sendall(closed)
-            while part := forward.recv(65536):
-                answer += part
-        return answer
-
-
-def whole_request(connection: socket.socket) -> bytes:
-    received = b""
-    while b"\r\n\r\n" not in received:
-        if not (part := connection.recv(65536)):
-            return b""
-        received += part
-    head, _, body = received.partition(b"\r\n\r\n")
-    lengths = [x for x in head.lower().split(b"\r\n") if x.startswith(b"content-length:")]
-    missing = (int(lengths[0].split(b":")[1]) if lengths else 0) - len(body)
-    while missing > 0 and (part := connection.recv(missing)):
-        received += part
-        missing -= len(part)
-    return received
-
-
-@contextmanager
-def through(service: Service, *spoils: str, **more: Any) -> Iterator[tuple[Client, Proxy]]:
-    """A client that reaches `service` through a proxy."""
-    with closing(Proxy(service, *spoils)) as proxy, Client(proxy.url, **more) as client:
-        yield client, proxy
 
 
 # --- asking --------------------------------------------------------------------------------------
@@ -334,21 +180,6 @@ def test_any_iterable_is_cut_into_batches(client: Client, service: Service, firs
     assert client.add_batch([]) == Added()
 
 
-def packed(path: Path, text: str) -> Path:
-    if path.name.startswith("utf-16"):
-        path.write_bytes(text.encode("utf-16"))
-    elif path.suffix == ".gz":
-        path.write_bytes(gzip.compress(text.encode()))
-    elif path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("readme.html", "BTS")
-            archive.writestr("ontime.csv", text)
-    else:
-        path.write_text(text, encoding="utf-8")
-    return path
-
-
-NDJSON = "".join(json.dumps(each) + "\n" for each in mappings(25))
 FILES = {
     "f.csv": csv_of(flights(25)),
     "bom.csv": "\ufeff" + csv_of(flights(25)).replace("\n", "\r\n"),
@@ -372,18 +203,6 @@ def test_files_are_added(client: Client, service: Service, tmp_path: Path, size:
         assert client.add_batch(path, batch_size=size, duplicates="accept").accepted == 25, name
     assert client.add_batch(str(path), dry_run=True) == Added(0, 0, 1, already_there=25)
     assert mined(service) == flights(25) * len(FILES)
-
-
-def day_first(folder: Path, days: Sequence[str]) -> Path:
-    """A file of flights on these days, without weekdays."""
-    names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
-    rows = [{**row, "FL_DATE": day} for row, day in zip(mappings(len(days)), days, strict=True)]
-    path = folder / "days.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, names, extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
 
 
 @on_an_empty_ledger
@@ -729,16 +548,6 @@ def test_what_is_no_flightchain_is_said() -> None:
             next(client.blocks())
 
 
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, str]]:
-    """A service that needs a token and mines nothing, and a token of it."""
-    folder = tmp_path_factory.mktemp("guarded") / "chain"
-    token = backend(folder, "token", "add", "me").stdout.split()[-1]
-    more = {"FLIGHTCHAIN_REQUIRE_TOKEN": 1, "FLIGHTCHAIN_MINE_INTERVAL_S": 3600}
-    with serving(folder, **more) as found:
-        yield found, token
-
-
 def test_a_token_is_sent_even_where_a_netrc_knows_better(
     guarded: tuple[Service, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -806,230 +615,6 @@ def test_the_examples_of_the_documents_work(service: Service, tmp_path: Path) ->
     assert re.fullmatch(counted, said[-1])
     assert (tmp_path / "july.ndjson").read_bytes().startswith(b"{")
     assert len(mined(service)) == 1
-
-
-# --- bulk_post -----------------------------------------------------------------------------------
-
-
-def loaded(path: Path) -> Any:
-    """A script as a module."""
-    loader = SourceFileLoader(path.name, str(path))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "dont_write_bytecode", True)
-        spec = spec_from_loader(path.name, loader)
-        assert spec is not None
-        module = sys.modules[path.name] = module_from_spec(spec)  # dataclasses look there
-        loader.exec_module(module)
-    return module
-
-
-script = loaded(SCRIPTS / "bulk_post")
-
-
-def posted(*arguments: object) -> tuple[int, str, str]:
-    """Run scripts/bulk_post to its end in this process; its status, output and errors."""
-    with redirect_stdout(StringIO()) as output, redirect_stderr(StringIO()) as errors:
-        try:
-            status: int = script.main([*map(str, arguments)])
-        except SystemExit as ended:
-            status = int(str(ended.code))
-    return status, output.getvalue(), errors.getvalue()
-
-
-def bulk_post(service: Service, *arguments: object) -> tuple[int, Json, str]:
-    """Let it post to a service; its status, what it says in JSON, and its errors."""
-    status, output, errors = posted("--url", service.url, "--json", *arguments)
-    return status, json.loads(output) if output else {}, errors
-
-
-def test_it_knows_the_columns_of_a_month_that_the_service_knows() -> None:
-    assert {title: name for name, title in MONTHLY_TITLES.items()} == script.MONTHLY_NAMES
-
-
-@pytest.mark.parametrize(("mode", "batch"), [("async", 15), ("sync", 0), ("commit", 15)])
-def test_it_posts_and_measures_in_every_mode(service: Service, mode: str, batch: int) -> None:
-    arguments = ("--generate", 3, "--threads", 3, "--transactions-per-thread", 20)
-    status, found, said = bulk_post(service, *arguments, "--mode", mode, "--batch", batch)
-    assert (status, found["errors"], found["messages"]) == (0, {}, [])
-    requests = 60 if batch == 0 else 6  # 15 and 5 for each thread
-    assert (found["flights"], found["requests"]) == (60, requests)
-    assert found["accepted"] == {"mined" if mode == "commit" else "pending": requests}
-    assert found["flights_per_s"] == pytest.approx(60 / found["elapsed_s"])
-    ranks = [found["latency_s"][name] for name in ("p50", "p90", "p95", "p99", "max")]
-    assert ranks == sorted(ranks)
-    assert 0 < ranks[-1] <= found["elapsed_s"]
-    assert "3 threads" in said
-    assert len(mined(service)) == 60
-
-
-def test_it_writes_every_request_as_a_row(service: Service, tmp_path: Path) -> None:
-    rows = [*flights(10)]
-    bad: Sequence[object] = ["?", *rows[3][1:]]
-    path = packed(tmp_path / "f.csv", csv_of([*rows, bad]))
-    _, found, _ = bulk_post(service, path, "--threads", 2, "--rows", tmp_path / "rows.csv")
-    with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
-        written = list(csv.DictReader(file))
-    assert sorted(row["status"] for row in written) == ["202"] * 10 + ["422"]
-    assert sum(int(row["flights"]) for row in written) == found["flights"] == 10
-    for thread in "01":
-        of_thread = [row for row in written if row["thread"] == thread]
-        assert [row["number"] for row in of_thread] == [str(n) for n in range(len(of_thread))]
-        times = [float(row[name]) for row in of_thread for name in ("sent_s", "done_s")]
-        assert times == sorted(times)
-    first = min(float(row["sent_s"]) for row in written)
-    last = max(float(row["done_s"]) for row in written)
-    assert 0 < last - first < found["elapsed_s"] + 1e-5
-    assert last < time.perf_counter()  # the clock of this process, too
-
-
-def test_rows_that_cannot_be_written_are_said_before_anything_is_posted(service: Service) -> None:
-    arguments = ("--generate", 1, "--rows", "/proc/nothing/rows.csv")
-    status, found, said = bulk_post(service, *arguments)
-    assert (status, found) == (1, {})
-    assert "/proc/nothing/rows.csv" in said
-    assert mined(service) == []
-
-
-def test_made_up_flights_are_valid_and_those_of_their_seed() -> None:
-    made = list(islice(script.generated("1 0"), 5000))
-    assert [problems for flight in made if (problems := examine(flight)[1])] == []
-    assert made[:100] == list(islice(script.generated("1 0"), 100))
-    assert made[:100] != list(islice(script.generated("1 1"), 100))
-    assert {flight["CANCELLED"] for flight in made} == {0, 1}
-
-
-MONTHLY = {
-    "FL_DATE": "FlightDate",
-    "OP_CARRIER_AIRLINE_ID": "DOT_ID_Reporting_Airline",
-    "OP_CARRIER_FL_NUM": "Flight_Number_Reporting_Airline",
-    "YEAR": "something else",
-    "DAY_OF_WEEK": "",
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "batch"),
-    [("monthly.csv", 4), ("us.csv", 0), ("f.ndjson", 4), ("f.zip", 0)],
-)
-def test_it_posts_files_once(service: Service, tmp_path: Path, name: str, batch: int) -> None:
-    text = NDJSON if name == "f.ndjson" else csv_of(flights(25))
-    if name == "monthly.csv":
-        head, _, rest = text.partition("\n")
-        titles = [MONTHLY.get(title, title) for title in head.split(",")]
-        text = ",".join(titles) + "\n" + rest
-    elif name == "us.csv":
-        text = text.replace("2008-01-03", "1/3/2008 12:00:00 AM")
-    path = packed(tmp_path / name, text)
-    arguments = ("--threads", 4, "--batch", batch, "--duplicates", "accept")
-    status, found, said = bulk_post(service, path, *arguments)
-    assert (status, found["flights"]) == (0, 25), said
-    assert found["requests"] == (7 if batch else 25)
-    assert sorted(mined(service)) == flights(25)
-
-
-def test_bad_flights_are_counted_and_the_others_posted(service: Service, tmp_path: Path) -> None:
-    rows: list[Sequence[object]] = [*flights(10)]
-    rows[3] = ["?", *rows[3][1:]]
-    path = packed(tmp_path / "f.csv", csv_of(rows))
-    status, found, _ = bulk_post(service, path, "--threads", 2)
-    assert (status, found["flights"], found["errors"]) == (1, 9, {"422": 1})
-    assert "YEAR" in found["messages"][0]
-
-
-def test_a_file_that_breaks_off_ends_it(service: Service, tmp_path: Path) -> None:
-    path = packed(tmp_path / "f.ndjson", NDJSON + "{\n")
-    status, found, _ = bulk_post(service, path)
-    assert (status, found["flights"], found["errors"]) == (1, 25, {"file": 1})
-
-
-def test_waiting_for_503_is_part_of_the_latency(service: Service) -> None:
-    arguments = ("--generate", 1, "--threads", 1, "--transactions-per-thread", 4)
-    with closing(Proxy(service, "", "1", "cut")) as proxy:
-        status, found, _ = bulk_post(service, *arguments, "--url", proxy.url)
-    assert (status, found["flights"], found["requests"]) == (0, 4, 4)
-    assert (found["waited_for_503"], found["waited_for_503_share"]) == (1, 0.25)
-    assert found["repeats"] == {"503": 1, "unreachable": 1}
-    assert found["latency_s"]["max"] > 1 > found["latency_s"]["p50"]
-    assert len(mined(service)) == 4
-    with closing(Proxy(service, "", "1", "cut")) as proxy:
-        status, found, _ = bulk_post(service, *arguments, "--url", proxy.url, "--no-keys")
-    assert (status, found["flights"]) == (1, 2)
-    assert found["errors"] == {"503": 1, "unreachable": 1}
-
-
-def test_percentiles_are_nearest_ranks() -> None:
-    values = [float(n) for n in range(1, 11)]
-    found = [script.percentile(values, p) for p in (0, 10, 50, 51, 90, 91, 99, 100)]
-    assert found == [1, 1, 5, 6, 9, 10, 10, 10]
-    assert script.percentile([], 50) is None
-    assert script.percentile([7.0], 50) == 7
-
-
-def test_interrupted_it_tells_what_was_measured(guarded: tuple[Service, str]) -> None:
-    service, token = guarded
-    arguments = ["--generate", "2", "--threads", "12", "--mode", "commit", "--token", token]
-    command = [sys.executable, str(SCRIPTS / "bulk_post"), "--url", service.url, *arguments]
-    before = service.json("/tip")["pending"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        until(lambda: service.json("/tip")["pending"] > before + 30)
-        process.send_signal(signal.SIGINT)
-        said, complaints = process.communicate(timeout=20)
-    accepted = service.json("/tip")["pending"] - before
-    assert process.returncode == 130
-    assert "Traceback" not in complaints
-    numbers = {line[:14].strip(): line[14:].split()[0] for line in said.splitlines()}
-    assert numbers["failed"] == "none"
-    assert 0 < int(numbers["unfinished"]) < 12  # those who wait for a block that does not come
-    assert int(numbers["flights"]) == accepted - int(numbers["unfinished"])
-
-
-@each_of(
-    ("arguments", "said"),
-    [
-        ((), "--generate SEED"),
-        (("f.csv", "--generate", "1"), "--generate SEED"),
-        (("nothing.csv",), "nothing.csv"),
-        ((str(SCRIPTS / "lib.sh"),), "also in a .gz or .zip); use python -m backend import"),
-        (("--generate", "1", "--batch", "-1"), "--batch"),
-        (("--generate", "1", "--threads", "0"), "--threads"),
-        (("--generate", "1"), "is the service running"),
-    ],
-)
-def test_what_it_cannot_do_it_says(arguments: tuple[str, ...], said: str) -> None:
-    status, _, errors = posted("--url", f"http://127.0.0.1:{free_port()}", *arguments)
-    assert status in {1, 2}
-    assert said in errors
-
-
-def test_it_never_posts_to_an_address_that_was_not_given() -> None:
-    status, output, errors = posted("--generate", "1")
-    assert (status, output) == (2, "")
-    assert "--url" in errors
-
-
-def test_it_needs_the_client_beside_it_and_nothing_else_of_ours(
-    service: Service, tmp_path: Path
-) -> None:
-    assert os.access(SCRIPTS / "bulk_post", os.X_OK)
-    for name in ("bulk_post", "flightchain_client.py"):
-        shutil.copy(SCRIPTS / name, tmp_path / name)
-    arguments = ["--generate", "1", "--threads", "1", "--transactions-per-thread", "1"]
-    command = [sys.executable, str(tmp_path / "bulk_post"), "--url", service.url, *arguments]
-    done = ran(*command, cwd=Path("/"))
-    assert (done.returncode, done.stdout.split()[:2]) == (0, ["flights", "1"])
-
-
-def test_without_requests_it_says_what_to_install(tmp_path: Path) -> None:
-    for name in ("bulk_post", "flightchain_client.py"):
-        shutil.copy(SCRIPTS / name, tmp_path / name)
-    command = [sys.executable, "-S", "-E", str(tmp_path / "bulk_post")]  # -S: no site-packages
-    bare = {name: value for name, value in os.environ.items() if name != "VENV"}  # of scripts/test
-    done = ran(*command, env=bare)
-    assert done.returncode == 1
-    assert "No module named 'requests'" in done.stderr
-    assert "-m pip install requests" in done.stderr
 
 
 def test_headers_end_with_an_error_at_a_block_that_is_damaged(

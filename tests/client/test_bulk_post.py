@@ -1,0 +1,215 @@
+"""scripts/bulk_post against a running service."""
+
+import csv
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from backend.chain.flight import examine
+from tests.api.processes import Service, free_port, ran, until
+from tests.cases import each_of
+from tests.client.bad_network import Proxy
+from tests.client.samples import NDJSON, SCRIPTS, bulk_post, mined, packed, posted, script
+from tests.flights import csv_of, flights
+from tests.sources.samples import MONTHLY_TITLES
+
+pytestmark = pytest.mark.slow
+
+
+def test_it_knows_the_columns_of_a_month_that_the_service_knows() -> None:
+    assert {title: name for name, title in MONTHLY_TITLES.items()} == script.MONTHLY_NAMES
+
+
+@pytest.mark.parametrize(("mode", "batch"), [("async", 15), ("sync", 0), ("commit", 15)])
+def test_it_posts_and_measures_in_every_mode(service: Service, mode: str, batch: int) -> None:
+    arguments = ("--generate", 3, "--threads", 3, "--transactions-per-thread", 20)
+    status, found, said = bulk_post(service, *arguments, "--mode", mode, "--batch", batch)
+    assert (status, found["errors"], found["messages"]) == (0, {}, [])
+    requests = 60 if batch == 0 else 6  # 15 and 5 for each thread
+    assert (found["flights"], found["requests"]) == (60, requests)
+    assert found["accepted"] == {"mined" if mode == "commit" else "pending": requests}
+    assert found["flights_per_s"] == pytest.approx(60 / found["elapsed_s"])
+    ranks = [found["latency_s"][name] for name in ("p50", "p90", "p95", "p99", "max")]
+    assert ranks == sorted(ranks)
+    assert 0 < ranks[-1] <= found["elapsed_s"]
+    assert "3 threads" in said
+    assert len(mined(service)) == 60
+
+
+def test_it_writes_every_request_as_a_row(service: Service, tmp_path: Path) -> None:
+    rows = [*flights(10)]
+    bad: Sequence[object] = ["?", *rows[3][1:]]
+    path = packed(tmp_path / "f.csv", csv_of([*rows, bad]))
+    _, found, _ = bulk_post(service, path, "--threads", 2, "--rows", tmp_path / "rows.csv")
+    with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
+        written = list(csv.DictReader(file))
+    assert sorted(row["status"] for row in written) == ["202"] * 10 + ["422"]
+    assert sum(int(row["flights"]) for row in written) == found["flights"] == 10
+    for thread in "01":
+        of_thread = [row for row in written if row["thread"] == thread]
+        assert [row["number"] for row in of_thread] == [str(n) for n in range(len(of_thread))]
+        times = [float(row[name]) for row in of_thread for name in ("sent_s", "done_s")]
+        assert times == sorted(times)
+    first = min(float(row["sent_s"]) for row in written)
+    last = max(float(row["done_s"]) for row in written)
+    assert 0 < last - first < found["elapsed_s"] + 1e-5
+    assert last < time.perf_counter()  # the clock of this process, too
+
+
+def test_rows_that_cannot_be_written_are_said_before_anything_is_posted(service: Service) -> None:
+    arguments = ("--generate", 1, "--rows", "/proc/nothing/rows.csv")
+    status, found, said = bulk_post(service, *arguments)
+    assert (status, found) == (1, {})
+    assert "/proc/nothing/rows.csv" in said
+    assert mined(service) == []
+
+
+def test_made_up_flights_are_valid_and_those_of_their_seed() -> None:
+    made = list(islice(script.generated("1 0"), 5000))
+    assert [problems for flight in made if (problems := examine(flight)[1])] == []
+    assert made[:100] == list(islice(script.generated("1 0"), 100))
+    assert made[:100] != list(islice(script.generated("1 1"), 100))
+    assert {flight["CANCELLED"] for flight in made} == {0, 1}
+
+
+MONTHLY = {
+    "FL_DATE": "FlightDate",
+    "OP_CARRIER_AIRLINE_ID": "DOT_ID_Reporting_Airline",
+    "OP_CARRIER_FL_NUM": "Flight_Number_Reporting_Airline",
+    "YEAR": "something else",
+    "DAY_OF_WEEK": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    [("monthly.csv", 4), ("us.csv", 0), ("f.ndjson", 4), ("f.zip", 0)],
+)
+def test_it_posts_files_once(service: Service, tmp_path: Path, name: str, batch: int) -> None:
+    text = NDJSON if name == "f.ndjson" else csv_of(flights(25))
+    if name == "monthly.csv":
+        head, _, rest = text.partition("\n")
+        titles = [MONTHLY.get(title, title) for title in head.split(",")]
+        text = ",".join(titles) + "\n" + rest
+    elif name == "us.csv":
+        text = text.replace("2008-01-03", "1/3/2008 12:00:00 AM")
+    path = packed(tmp_path / name, text)
+    arguments = ("--threads", 4, "--batch", batch, "--duplicates", "accept")
+    status, found, said = bulk_post(service, path, *arguments)
+    assert (status, found["flights"]) == (0, 25), said
+    assert found["requests"] == (7 if batch else 25)
+    assert sorted(mined(service)) == flights(25)
+
+
+def test_bad_flights_are_counted_and_the_others_posted(service: Service, tmp_path: Path) -> None:
+    rows: list[Sequence[object]] = [*flights(10)]
+    rows[3] = ["?", *rows[3][1:]]
+    path = packed(tmp_path / "f.csv", csv_of(rows))
+    status, found, _ = bulk_post(service, path, "--threads", 2)
+    assert (status, found["flights"], found["errors"]) == (1, 9, {"422": 1})
+    assert "YEAR" in found["messages"][0]
+
+
+def test_a_file_that_breaks_off_ends_it(service: Service, tmp_path: Path) -> None:
+    path = packed(tmp_path / "f.ndjson", NDJSON + "{\n")
+    status, found, _ = bulk_post(service, path)
+    assert (status, found["flights"], found["errors"]) == (1, 25, {"file": 1})
+
+
+def test_waiting_for_503_is_part_of_the_latency(service: Service) -> None:
+    arguments = ("--generate", 1, "--threads", 1, "--transactions-per-thread", 4)
+    with closing(Proxy(service, "", "1", "cut")) as proxy:
+        status, found, _ = bulk_post(service, *arguments, "--url", proxy.url)
+    assert (status, found["flights"], found["requests"]) == (0, 4, 4)
+    assert (found["waited_for_503"], found["waited_for_503_share"]) == (1, 0.25)
+    assert found["repeats"] == {"503": 1, "unreachable": 1}
+    assert found["latency_s"]["max"] > 1 > found["latency_s"]["p50"]
+    assert len(mined(service)) == 4
+    with closing(Proxy(service, "", "1", "cut")) as proxy:
+        status, found, _ = bulk_post(service, *arguments, "--url", proxy.url, "--no-keys")
+    assert (status, found["flights"]) == (1, 2)
+    assert found["errors"] == {"503": 1, "unreachable": 1}
+
+
+def test_percentiles_are_nearest_ranks() -> None:
+    values = [float(n) for n in range(1, 11)]
+    found = [script.percentile(values, p) for p in (0, 10, 50, 51, 90, 91, 99, 100)]
+    assert found == [1, 1, 5, 6, 9, 10, 10, 10]
+    assert script.percentile([], 50) is None
+    assert script.percentile([7.0], 50) == 7
+
+
+def test_interrupted_it_tells_what_was_measured(guarded: tuple[Service, str]) -> None:
+    service, token = guarded
+    arguments = ["--generate", "2", "--threads", "12", "--mode", "commit", "--token", token]
+    command = [sys.executable, str(SCRIPTS / "bulk_post"), "--url", service.url, *arguments]
+    before = service.json("/tip")["pending"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        until(lambda: service.json("/tip")["pending"] > before + 30)
+        process.send_signal(signal.SIGINT)
+        said, complaints = process.communicate(timeout=20)
+    accepted = service.json("/tip")["pending"] - before
+    assert process.returncode == 130
+    assert "Traceback" not in complaints
+    numbers = {line[:14].strip(): line[14:].split()[0] for line in said.splitlines()}
+    assert numbers["failed"] == "none"
+    assert 0 < int(numbers["unfinished"]) < 12  # those who wait for a block that does not come
+    assert int(numbers["flights"]) == accepted - int(numbers["unfinished"])
+
+
+@each_of(
+    ("arguments", "said"),
+    [
+        ((), "--generate SEED"),
+        (("f.csv", "--generate", "1"), "--generate SEED"),
+        (("nothing.csv",), "nothing.csv"),
+        ((str(SCRIPTS / "lib.sh"),), "also in a .gz or .zip); use python -m backend import"),
+        (("--generate", "1", "--batch", "-1"), "--batch"),
+        (("--generate", "1", "--threads", "0"), "--threads"),
+        (("--generate", "1"), "is the service running"),
+    ],
+)
+def test_what_it_cannot_do_it_says(arguments: tuple[str, ...], said: str) -> None:
+    status, _, errors = posted("--url", f"http://127.0.0.1:{free_port()}", *arguments)
+    assert status in {1, 2}
+    assert said in errors
+
+
+def test_it_never_posts_to_an_address_that_was_not_given() -> None:
+    status, output, errors = posted("--generate", "1")
+    assert (status, output) == (2, "")
+    assert "--url" in errors
+
+
+def test_it_needs_the_client_beside_it_and_nothing_else_of_ours(
+    service: Service, tmp_path: Path
+) -> None:
+    assert os.access(SCRIPTS / "bulk_post", os.X_OK)
+    for name in ("bulk_post", "flightchain_client.py"):
+        shutil.copy(SCRIPTS / name, tmp_path / name)
+    arguments = ["--generate", "1", "--threads", "1", "--transactions-per-thread", "1"]
+    command = [sys.executable, str(tmp_path / "bulk_post"), "--url", service.url, *arguments]
+    done = ran(*command, cwd=Path("/"))
+    assert (done.returncode, done.stdout.split()[:2]) == (0, ["flights", "1"])
+
+
+def test_without_requests_it_says_what_to_install(tmp_path: Path) -> None:
+    for name in ("bulk_post", "flightchain_client.py"):
+        shutil.copy(SCRIPTS / name, tmp_path / name)
+    command = [sys.executable, "-S", "-E", str(tmp_path / "bulk_post")]  # -S: no site-packages
+    bare = {name: value for name, value in os.environ.items() if name != "VENV"}  # of scripts/test
+    done = ran(*command, env=bare)
+    assert done.returncode == 1
+    assert "No module named 'requests'" in done.stderr
+    assert "-m pip install requests" in done.stderr
