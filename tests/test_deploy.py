@@ -130,6 +130,15 @@ def test_the_frontend_is_public_in_containers_only_where_writing_needs_a_token()
     assert published == [("127.0.0.1", port, port) for port in ("8000", "5000")]
 
 
+def test_the_container_that_imports_can_download_months_and_the_miner_nothing() -> None:
+    importing, mining = (
+        re.findall(rf"^  {role}:.*\n((?:    .*\n)+)", COMPOSE, re.MULTILINE)[0]
+        for role in ("fill", "miner")
+    )
+    assert "network_mode" not in importing
+    assert "network_mode: none" in mining
+
+
 # --- numbers of both roles -------------------------------------------------------------------
 
 
