@@ -119,7 +119,7 @@ def _content_of(payload: bytes) -> tuple[list[int], list[Flight]]:
         if not 0 <= zstandard.frame_content_size(payload) <= MOST_JSON_BYTES:
             raise BadTransaction("its payload is too long")
         parts = _decode(zstandard.decompress(payload))
-    except (zstandard.ZstdError, msgspec.DecodeError, RecursionError) as error:
+    except (zstandard.ZstdError, ValueError, RecursionError) as error:
         raise BadTransaction(f"its payload cannot be read: {error}") from error
     times = [time for time, flights in parts for _ in flights]
     flights = [flight for _, flights in parts for flight in flights]

@@ -12,6 +12,7 @@ import pytest
 
 from backend.base.errors import Damage, FlightchainError, WriteFailed
 from backend.chain.block import MAX_TRANSACTIONS
+from backend.cluster import signed_transactions
 from backend.cluster.application import BAD, MOST_AHEAD, OK, OLD, UNFIT
 from backend.cluster.configuration import BASE
 from backend.cluster.messages import ABORT, RECHECK, REJECT
@@ -149,6 +150,29 @@ def test_a_transaction_that_others_could_have_made_is_refused(engine: Engine) ->
     assert checked(b, good) == OK
     engine.decide([good])
     assert checked(b, good, RECHECK) == OLD
+
+
+NO_FLIGHTS = {
+    "nothing": b"",
+    "no parts": b"[]",
+    "a number": b"7",
+    "no flights": b"[[7,[]]]",
+    "no values": b"[[7,[[]]]]",
+    "brackets": b"[" * 10**5,
+    "no UTF-8": b'[[7,[["\xff"]]]]',
+    "a long number": b"[[7,[[%b]]]]" % (b"9" * 10**5),
+}
+
+
+@pytest.mark.parametrize("payload", NO_FLIGHTS.values(), ids=NO_FLIGHTS)
+def test_a_member_that_signs_nonsense_stops_no_other(
+    engine: Engine, payload: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signed_transactions, "_encode", lambda _: payload)
+    nonsense = engine.nodes[0].sent(0, 1)
+    assert checked(engine.nodes[1], nonsense) == BAD
+    assert rejected(engine.nodes[1], [nonsense])
+    assert engine.decide([nonsense])["txs"] == []
 
 
 def test_peers_are_let_in_while_the_index_of_a_node_is_rebuilt(engine: Engine) -> None:
