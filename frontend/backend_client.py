@@ -156,7 +156,7 @@ class Backend:
     def _object(self, answer: requests.Response) -> Json:
         try:
             return _object(answer.content)
-        except msgspec.DecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise BackendAway(self.url, f"the answer is not JSON ({error})") from error
 
     def _first_answer(self, path: str, **how: Any) -> requests.Response:
@@ -227,7 +227,7 @@ def _headers(token: str, key: str) -> dict[str, str]:
 def _refused(answer: requests.Response) -> Refused:
     try:
         problem = _object(answer.content)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         problem = {
             "detail": f"the service answered with status {answer.status_code} and no explanation"
         }

@@ -18,7 +18,7 @@ Answer = Callable[[str, Mapping[str, str]], Any]
 def answering(answer: Answer) -> Iterator[str]:
     """The address of a service where `answer(path, parameters)` is what GET and POST get, as JSON.
 
-    An HTTPStatus is answered as such.
+    An HTTPStatus is answered as such, and bytes as they are.
     """
 
     class Answering(Handler):
@@ -28,7 +28,8 @@ def answering(answer: Answer) -> Iterator[str]:
             parts = urlsplit(self.path)
             found = answer(parts.path, dict(parse_qsl(parts.query)))
             status = found if isinstance(found, HTTPStatus) else HTTPStatus.OK
-            body = json.dumps({} if status is found else found).encode()
+            content = {} if status is found else found
+            body = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

@@ -12,7 +12,11 @@ from tests.api.processes import free_port
 from tests.frontend.fake_backend import Answer, answering
 
 
-@pytest.mark.parametrize("answer", ["text", ["a", "list"], 7, None, {"half": "\ud800"}])
+@pytest.mark.parametrize(
+    "answer",
+    ["text", ["a", "list"], 7, None, {"half": "\ud800"}, b'{"a":"\xff"}', b'{"a":' * 10**5],
+    ids=lambda answer: repr(answer)[:20],
+)
 def test_what_is_no_object_is_no_answer_of_a_backend(answer: object) -> None:
     with (
         answering(lambda path, parameters: answer) as url,
