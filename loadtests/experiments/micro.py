@@ -140,11 +140,6 @@ class Task(NamedTuple):
     title: str
     printed_s: Mapping[str, float]
 
-    @property
-    def go_s(self) -> float:
-        """Return the time of the study's Go."""
-        return [*self.printed_s.values()][-1]
-
 
 _SERIALISATION, _VALIDATION = published.SERIALISATION, published.SCHEMA_VALIDATION
 TASKS = {
@@ -267,7 +262,7 @@ def _figure(task: str, programs: Sequence[Timed]) -> Figure:
         if timed.times != TIMES:
             note += f" {timed.program.title}: measured with {timed.times:,} and extrapolated."
     bars.sort(reverse=True)
-    go_s, ours_s = TASKS[task].go_s, programs[0].median_s
+    go_s, ours_s = [*TASKS[task].printed_s.values()][-1], programs[0].median_s
     columns = (
         *("Program", "s per 100,000", "µs each"),
         *("times the study's Go", "times ours", "Processes"),

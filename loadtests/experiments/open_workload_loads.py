@@ -160,8 +160,8 @@ class RefusedLine(_Keyed, Line):
         """Say why it was not measured."""
         return (
             f"{self.key.label}: not measured, because it would be {self.rate_per_s:.3g} requests a "
-            f"second, and beyond {self.limit_per_s:g} the error of this load generator grows; ask "
-            "questions that take longer, as scans do, or use a quieter machine."
+            f"second, and only up to {self.limit_per_s:g} the error of this load generator is "
+            "known not to grow; ask what takes longer, as scans do, or use a quieter machine."
         )
 
 
@@ -231,7 +231,7 @@ class OpenRun(RunLine):
             return ""
         return (
             f"{self.queue.name} has no steady state at this rate, because the server does more at "
-            "once than that says"
+            "once than this model says"
         )
 
     @property

@@ -20,7 +20,7 @@ from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.one_customer import Recorded
 from loadtests.lab.published import SERVICE_TIMES
-from loadtests.lab.repeated import accepted, estimate, from_interval, most_common_reason
+from loadtests.lab.repeated import Estimate, accepted, from_interval, most_common_reason
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
@@ -245,9 +245,11 @@ def _memory_used(line: MachineLine) -> float | None:
 
 def _metrics(runs: Alone, steady: Sequence[Steady]) -> Iterator[Metric]:
     for (kind, engine), run in runs.items():
-        name, is_one = f"service_time[{kind},{engine}]", len(run.times_s) == 1
-        mean = estimate(run.times_s) if is_one else from_interval(mean_over_runs([run.times_s]))
-        yield mean.metric(name, "s")
+        mean = Estimate(mean_s := mean_of(run.times_s))
+        if len(run.times_s) > 1:
+            interval = mean_over_runs([run.times_s])  # whose parts leave out a remainder
+            mean = from_interval(interval.plus(mean_s - interval.estimate))
+        yield mean.metric(f"service_time[{kind},{engine}]", "s")
     yield from (point.error for point in steady)
 
 

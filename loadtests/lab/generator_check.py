@@ -158,23 +158,18 @@ def describe_own_error(lines: Sequence[CheckLine]) -> str:
     An error below 0 is chance, or that of the independent client.
     """
     carried = [line for line in lines if line.rate_per_s <= limit_per_s(lines)]
-    errors_s = (
-        max(line.error_s for line in carried),
-        max(line.tail_error_s for line in carried),
-    )
+    mean_s = max(line.error_s for line in carried)
     mean, tail = (
         f"at most {1000 * error_s:.2f} ms" if error_s > 0 else "no more than an independent client"
-        for error_s in errors_s
+        for error_s in (mean_s, max(line.tail_error_s for line in carried))
     )
     share = _LIMITS["dispatch_lag_mean"] / 100
-    matters_to = (
-        f"of those below {format_time(errors_s[0] / share)}" if errors_s[0] > 0 else "of none"
-    )
+    matters_to = f"of those below {format_time(mean_s / share)}" if mean_s > 0 else "of none"
     return (
         f"The load generator itself adds {mean} to a mean response time and {tail} to a 99th "
-        f"percentile, up to its limit of {limit_per_s(lines):g} requests a second, beyond which "
-        "that grows: so much later than to an independent client a server that answers at once "
-        f"answered it in this session. Of mean response times, it is {100 * share:g} % or more "
+        f"percentile, up to its limit of {limit_per_s(lines):g} requests a second: so much "
+        "later than to an independent client a server that answers at once answered it in this "
+        f"session. Of mean response times, it is {100 * share:g} % or more "
         f"{matters_to}."
     )
 
