@@ -26,7 +26,7 @@ from backend.base.settings import most_commit_waiters
 from backend.chain.flight import Flight, examine
 from backend.chain.json_objects import Json
 from backend.ledger.ledger import Ledger
-from backend.mempool import Offer
+from backend.mempool import Accepted, Offer, Refused
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice
@@ -163,7 +163,7 @@ class Writing:
         return answer({**members, **more}, status, ("Location", location))
 
 
-def _answer(post: Post, outcome: Any) -> Response | Exception:
+def _answer(post: Post, outcome: Accepted | Refused) -> Response | Exception:
     if isinstance(outcome, Exception):
         return outcome
     try:
