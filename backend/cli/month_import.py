@@ -14,14 +14,13 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-import msgspec
-
 from backend.base.clock import now_ms
 from backend.base.download import Downloader, DownloadFailed, NotThere
 from backend.base.errors import FlightchainError, InvalidInput, WriterBusy
-from backend.base.files import FileLock, make_folder, remove, write_new
+from backend.base.files import FileLock, make_folder, remove
 from backend.base.progress import EVERY_S, Line, counting, left
 from backend.base.settings import Settings
+from backend.base.state_file import StateFile
 from backend.base.words import counted
 from backend.cli.log_commands import say
 from backend.index.queries import IndexReader
@@ -31,7 +30,7 @@ from backend.sealing.child import Send, sent_by
 from backend.sealing.miner import Sealer
 from backend.sources.packed import files_of
 
-MEMORY, LOCK_NAME = "fetched.json", "months.lock"
+MEMORY, LOCK_NAME = StateFile("fetched.json", dict[str, int]), "months.lock"
 ImportFile = Callable[[Path, Month], None]
 MOST_MONTHS_BEHIND = 24  # that the newest published month is looked for
 
@@ -212,19 +211,15 @@ def _problem(path: Path) -> str:
     return ""
 
 
-_READ_FLIGHTS = msgspec.json.Decoder(dict[str, int])
-
-
 class _Memory:
     """Remembers how many flights of a month the ledger had when that was imported whole."""
 
     def __init__(self, settings: Settings) -> None:
         self._folder = settings.folder
-        self._path = settings.folder / MEMORY
         self._flights: dict[str, int] = {}
         try:
-            self._flights = _READ_FLIGHTS.decode(self._path.read_bytes())
-        except (FileNotFoundError, msgspec.DecodeError):
+            self._flights = MEMORY.load(self._folder)
+        except (FileNotFoundError, ValueError):
             return
         with (  # an index that is behind, or of an earlier release, would count too few
             closing(Sealer(settings, say)) as sealer,
@@ -241,7 +236,7 @@ class _Memory:
     def add(self, month: Month) -> None:
         """Remember a month that was imported whole."""
         self._flights[str(month)] = self._stored(month)
-        write_new(self._path, msgspec.json.encode(self._flights))
+        MEMORY.write(self._folder, self._flights)
 
     def _stored(self, month: Month) -> int:
         days = (month.first_day.isoformat(), month.last_day.isoformat())

@@ -30,7 +30,7 @@ Columns = dict[str, list[object]]
 
 
 def _departure_delays(mean_tail: float) -> list[int]:
-    """4096 equally likely delays in minutes: 60 % are at most 0, the rest an exponential tail.
+    """Return 4096 equally likely delays in minutes: 60 % at most 0, the rest an exponential tail.
 
     mean_tail: the mean of that tail, in minutes.
     """

@@ -33,7 +33,7 @@ class Airport:
     departures: int
 
     def miles_to(self, other: "Airport") -> float:
-        """Great-circle distance in statute miles (haversine formula)."""
+        """Return the great-circle distance in statute miles (haversine formula)."""
         north, north_there = math.radians(self.latitude), math.radians(other.latitude)
         east = math.radians(other.longitude - self.longitude)
         half_chord = (

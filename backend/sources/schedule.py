@@ -70,7 +70,7 @@ def _journey(random: Random, carrier: Carrier, flight_number: int) -> list[Leg]:
 
 
 def _stops(random: Random, carrier: Carrier) -> list[Airport]:
-    """Two to four different airports; every second one is a hub, and none is too near the next."""
+    """Return two to four airports; every second one is a hub, and none is too near the next."""
     count, at_hub = random.choice(_STOPS), random.random() < 0.5
     stops: list[Airport] = []
     while len(stops) < count:
