@@ -77,7 +77,7 @@ class Record(NamedTuple):
         """Return the flights. Raises Unsound if they are not what the record says."""
         if self.is_void:
             return [VOID] * self.flight_count
-        with suppress(msgspec.DecodeError):
+        with suppress(ValueError):
             flights: list[Flight] = list(_decode(self.flights))
             if len(flights) == self.flight_count:
                 return flights

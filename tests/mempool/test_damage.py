@@ -14,7 +14,7 @@ from backend.chain.placeholder import VOID
 from backend.mempool import FOLDER, check_mempool, database
 from backend.mempool.database import FILE_NAME, NEW_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.mempool.records import FLIGHTS_A_RECORD
+from backend.mempool.records import FLIGHTS_A_RECORD, Record, Unsound
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
 from tests.flights import flight, flights
@@ -502,3 +502,9 @@ def test_a_new_chain_has_nothing_to_say(house: House) -> None:
     accept_in(mempool, [flight(0)], T)
     assert house.messages == []
     assert mempool.not_ready() == []
+
+
+@pytest.mark.parametrize("content", [b"[[", b'[["\xb0"]]', b"[[1.5]]", b"[[],[]]"])
+def test_flights_that_nobody_wrote_are_unsound(content: bytes) -> None:
+    with pytest.raises(Unsound, match="the record of transaction 7 lacks flights"):
+        Record(7, 1, 0, 0, content, b"").decoded()
