@@ -7,7 +7,7 @@ from http import HTTPStatus
 import msgspec
 from flask import Flask, Response, request
 from msgspec import UNSET
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.http import HTTP_STATUS_CODES
 
 from backend.api.body_types import Error
@@ -160,6 +160,9 @@ def _of_http(error: HTTPException) -> Response:
     detail = error.description or HTTPStatus(status).description
     if status == HTTPStatus.NOT_FOUND:
         detail = "there is nothing at this address; GET /docs describes all addresses"
+    if isinstance(error, MethodNotAllowed):
+        methods = " and ".join(sorted(error.valid_methods or ()))
+        detail = f"this address takes {methods} alone; GET /docs describes all addresses"
     response = problem(status, detail, **more)
     keep: Callable[[str], bool] = lambda name: name in {"Allow", "Retry-After"}  # noqa: E731
     response.headers.extend([(n, v) for n, v in error.get_headers() if keep(n)])

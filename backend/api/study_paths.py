@@ -73,7 +73,8 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
         page, count = PAGE.of(given), PER_PAGE.of(given)
         transactions = ledger.transactions(page * count, count)
         if not transactions:
-            raise NotFound(f"page {page} is beyond the last of {counted(count, 'transaction')}")
+            size = counted(count, "transaction")
+            raise NotFound(f"page {page} is beyond the last one, with {size} a page")
         return answer({"transactions": transactions})
 
     together = Group(prepare, writing.accept_all)

@@ -16,7 +16,7 @@ from backend.base.errors import InvalidFlight
 
 Value = int | str | None
 
-_DECIMAL = re.compile(r"([+-]?\d{1,15})(?:\.0*)?", re.ASCII)
+_DECIMAL = re.compile(r"([+-]?\d{1,40})(?:\.0*)?", re.ASCII)
 _ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[ T]00:00(?::00)?)?", re.ASCII)
 _US_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})(?: 12:00:00 AM)?", re.ASCII)
 

@@ -73,4 +73,5 @@ def test_a_page_that_there_is_not_is_named_in_words(
     client: FlaskClient, per_page: int, said: str
 ) -> None:
     answer = client.get(f"/transactions_pages?page=9999999&per_page={per_page}")
-    assert problem(answer, 404)["detail"] == f"page 9999999 is beyond the last of {said}"
+    detail = f"page 9999999 is beyond the last one, with {said} a page"
+    assert problem(answer, 404)["detail"] == detail

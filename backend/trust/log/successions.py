@@ -157,8 +157,8 @@ def rebuild_successions(folder: Path, key: SecretKey, texts: Iterable[str]) -> i
         wanted = str(succession.old)
     if not chain or _missing(chain, key):
         reason = (
-            f"do not have all notes that lead to {key.verifier}; nothing was changed; take proofs "
-            "that were made after the log got that key"
+            f"has not all of the notes that lead to {key.verifier}; nothing was changed; take "
+            "proofs that were made after the log got that key"
         )
         raise InvalidInput("PROOF", None, reason)
     write_successions(folder, [succession.note for succession in chain])
