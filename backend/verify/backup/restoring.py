@@ -5,7 +5,8 @@ the chain. Then it is moved to its place, the blocks last; while `restoring/` ex
 begins a new chain beside it. A restore that is killed on the way leaves nothing that could be taken
 for a ledger, and the same command begins again. `acknowledged.dat` is written after the blocks are
 in place: if it is found beside an interrupted restore, a service has accepted flights there. The
-index is made last, because it is derived.
+index is made last, because it is derived; without it the ledger is whole, and whatever writes to it
+next makes the index.
 """
 
 import shutil
@@ -14,9 +15,10 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from pathlib import Path
 
 from backend.base import files
-from backend.base.errors import BackupRefused, Damage, NotFound, WriterBusy
+from backend.base.errors import BackupRefused, Damage, NotFound, WriteFailed, WriterBusy
 from backend.base.settings import Settings
 from backend.base.words import Report
+from backend.index.index_file import index_path
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import check_mempool
 from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
@@ -39,6 +41,8 @@ from backend.verify.backup.manifest import Manifest
 Watched = Callable[[str], AbstractContextManager[Progress]]
 
 LOCK_NAMES = (MINER_LOCK_NAME, WRITER_LOCK_NAME, MEMPOOL_LOCK_NAME)
+INDEX_BYTES, FLIGHT_BYTES = 2 * 2**20, 70  # that an index takes at most, and for each flight
+MAKES_INDEX = "start the service or run `reindex`, which makes the index"
 MOVED_FIRST = (MEMPOOL_FOLDER, tokens.FILE_NAME, SUCCESSIONS_NAME)
 
 
@@ -47,7 +51,7 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
 
     watched: gives a progress, in blocks, for each part of the work. report: takes messages, one at
     a time. Raises BackupRefused if `folder` holds no backup, or one that is not complete or
-    damaged, or if there is a ledger already; WriteFailed.
+    damaged, or if there is a ledger already; WriteFailed, also if all but the index is restored.
     """
     require_apart(settings.folder, folder)
     named = _complete_manifest(folder)
@@ -63,16 +67,24 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
                     following = _check(manifest, stage, progress)
             except (Damage, BackupRefused) as error:
                 shutil.rmtree(stage)
-                raise BackupRefused(f"the backup in {folder} is not restored: {error}") from error
+                raise BackupRefused(
+                    f"the backup in {folder} is not restored: {error}; {_mending(folder)}"
+                ) from error
             _put_in_place(stage, settings.folder)
             with closing(Watermark(settings.folder, Genesis(settings.folder))) as watermark:
                 watermark.note(Mark(following, manifest.transactions))
-    with (
-        watched("making the index") as progress,
-        closing(Sealer(settings, report)) as sealer,
-        sealer.writing(wait=True, progress=progress, sign=False),  # a key may be put back first
-    ):
-        return manifest
+    try:
+        with (
+            watched("making the index") as progress,
+            closing(Sealer(settings, report)) as sealer,
+            sealer.writing(wait=True, progress=progress, sign=False),  # a key may be put back first
+        ):
+            return manifest
+    except WriteFailed as error:
+        raise WriteFailed(
+            f"all flights are restored to {settings.folder}, only the index is not made: {error}; "
+            f"free some space, then {MAKES_INDEX}"
+        ) from error
 
 
 def _complete_manifest(folder: Path) -> Manifest:
@@ -87,12 +99,21 @@ def _complete_manifest(folder: Path) -> Manifest:
     return manifest
 
 
+def _mending(folder: Path) -> str:
+    return (
+        f"if the ledger that it was made of is still there, `backup --full {folder}`, with that "
+        "ledger's FLIGHTCHAIN_DIR, copies again what is damaged"
+    )
+
+
 def _sound_manifest(folder: Path, manifest: Manifest, backup: BlockStore) -> Manifest:
     """Compare the manifest with the table of heights. Raises BackupRefused."""
     try:
         hashes = [backup.place(height).hash.hex() for height in (0, manifest.height)]
     except (Damage, NotFound) as error:
-        raise BackupRefused(f"the backup in {folder} is damaged: {error}") from error
+        raise BackupRefused(
+            f"the backup in {folder} is damaged: {error}; {_mending(folder)}"
+        ) from error
     if hashes != [manifest.genesis_hash, manifest.tip_hash]:
         raise BackupRefused(
             f"the backup in {folder} is damaged: {manifests.NAME} names the blocks "
@@ -127,9 +148,12 @@ def _empty_stage(folder: Path) -> Path:
     names = {p.name for p in folder.iterdir() if p.suffix != ".lock" and p.name != "lost+found"}
     ours = {stage.name, *MOVED_FIRST} if unfinished_restore(folder) else set()
     if not names <= ours:
+        lacks_index = not ours and not index_path(folder).exists()
+        hint = f"; if a restore has ended while it made the index, {MAKES_INDEX}"
         raise BackupRefused(
             f"{folder} is not empty, it holds {', '.join(sorted(names))}; if the backup is to "
             "replace a ledger there, stop the service and move all of that aside"
+            + (hint if lacks_index and layout.BLOCKS_FOLDER in names else "")
         )
     if stage.exists():  # it is removed last, so that a restore killed here can be repeated
         shutil.rmtree(folder / MEMPOOL_FOLDER, ignore_errors=True)
@@ -144,8 +168,9 @@ def _copy(
     folder: Path, backup: BlockStore, manifest: Manifest, stage: Path, progress: Progress
 ) -> None:
     accepted = manifest.mempool | manifest.aside
-    wanted = bytes_of(backup, 0, manifest.height) + sum(accepted.values()) + SPARE_BYTES
-    files.require_room(stage, wanted)
+    copied = bytes_of(backup, 0, manifest.height) + sum(accepted.values())
+    index = INDEX_BYTES + FLIGHT_BYTES * manifest.transactions
+    files.require_room(stage, copied + index + SPARE_BYTES)
     with BlockCopy(backup, stage) as copy:
         for done in copy.copy(0, manifest.height):
             progress(done, manifest.height + 1)

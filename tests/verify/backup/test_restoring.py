@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from backend.base import files
@@ -13,6 +14,7 @@ from backend.base.clock import now_ms
 from backend.base.errors import BackupRefused, DamagedMempool, TryLater, WriteFailed
 from backend.base.files import FileLock
 from backend.base.settings import Settings
+from backend.index import follower
 from backend.ledger.ledger import Ledger
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import Mempool
@@ -23,6 +25,7 @@ from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
+from backend.verify.backup.making import SPARE_BYTES
 from backend.verify.backup.restoring import LOCK_NAMES
 from tests.effort import tries
 from tests.flights import flights, on_disk
@@ -202,7 +205,7 @@ def test_a_flipped_bit_in_a_block_is_named(house: House, height: int) -> None:
     path = block_file(house.backup, place.file)
     for at in (0, 9, 17, 400, place.length - 1):
         flip(path, place.offset + at)
-        assert_refused(house, f"block {height} is damaged: ")
+        assert_refused(house, f"block {height} is damaged: .*`backup --full {house.backup}`")
         flip(path, place.offset + at)
 
 
@@ -261,7 +264,7 @@ def test_a_folder_without_a_backup_is_named(house: House) -> None:
 def test_a_ledger_that_is_there_is_left_alone(house: House) -> None:
     house.restore()
     before = contents(house.restored)
-    with pytest.raises(BackupRefused, match=r"is not empty, it holds .*blocks, .*move all of that"):
+    with pytest.raises(BackupRefused, match=r"it holds .*blocks, .*move all of that aside$"):
         house.restore()
     assert contents(house.restored) == before
 
@@ -292,6 +295,36 @@ def test_a_full_disk_is_named_before_anything_is_copied(
         house.restore()
     monkeypatch.undo()
     house.restore()
+
+
+def test_room_for_the_index_is_asked_for_as_well(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted: list[int] = []
+    monkeypatch.setattr(files, "require_room", lambda folder, bytes_: wanted.append(bytes_))
+    house.restore()
+    files_there = [path for path in house.restored.rglob("*") if path.is_file()]
+    assert wanted > [sum(path.stat().st_size for path in files_there) + SPARE_BYTES]
+
+
+def test_a_ledger_that_lacks_only_its_index_is_said_to_be_restored(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_arguments: object) -> None:
+        raise apsw.FullError("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(follower, "_build", full)
+        with pytest.raises(
+            WriteFailed, match=r"flights are restored.* index is not made: .*is full; .*`reindex`"
+        ):
+            house.restore()
+    with pytest.raises(BackupRefused, match=r"it holds .*blocks, .*made the index, .*`reindex`"):
+        house.restore()
+    restored = House(house.restored.parent)
+    restored.settings = house.elsewhere(house.restored)
+    restored.seal()
+    assert verify(house.restored).index == "the index agrees with every block"
 
 
 # --- interrupted -----------------------------------------------------------------------------
