@@ -152,6 +152,11 @@ class Finder:
 
     # --- what may help when nothing is found
 
+    def not_understood(self, text: str) -> list[str]:
+        """Return the words of `text` that name nothing; [] if it may name a part of the chain."""
+        read = [] if named_in_chain(text) else self._read(text)
+        return [word.text for reading in read[:1] for word in reading.unknown if word.text]
+
     def suggestions(self, text: str) -> list[Lead]:
         """Return pages for texts that are similar to `text`, and for less than it says."""
         known = self._coverage

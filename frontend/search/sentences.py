@@ -39,6 +39,7 @@ from frontend.search.vocabulary import (
 MAX_CHARACTERS = 200
 MOST_READINGS = 8
 YEARS_OF_A_LEDGER = 40
+MOST_DAYS = 31  # of a month
 
 Carriers = tuple[Carrier, ...]
 Places = tuple[Place, ...]
@@ -169,11 +170,22 @@ class _Scanner:
             return [*also, *(Part(DAYS, meaning) for meaning in days)], after_days
         if named:
             return named, after_name
+        return self._unnamed(at, before, after_days)
+
+    def _unnamed(self, at: int, before: str, after_days: int) -> Meanings:
+        """Return what begins with a token that begins no name and no days that exist.
+
+        after_days: the token behind days that do not exist, if it begins such.
+        """
+        if after_days and not self._is_number_of_flight(at, before):
+            return self._impossible(at, after_days), after_days
+        start = self._tokens[at].start
         is_number = before == CARRIERS and self._tokens[at].text.isdigit()
         for kind, read in () if is_number else ((HOUR, hour_at), (AMOUNT, amount_at)):
             value, after = self._up_to_token(read(self._text, start))
-            if value is not None:
-                return [Part(kind, value)], after
+            if after:
+                exists = value is not None
+                return [Part(kind, value)] if exists else self._impossible(at, after), after
         return self._word(self._tokens[at]), at + 1
 
     def _up_to_token(self, value_and_end: tuple[Any, int] | None) -> tuple[Any, int]:
@@ -217,6 +229,17 @@ class _Scanner:
             return [Part(DAYS, year)]
         is_year = abs(year.first.year - self._newest.year) <= YEARS_OF_A_LEDGER
         return [Part(DAYS, year), *number] if is_year and before not in NUMBER_FOLLOWS else number
+
+    def _impossible(self, at: int, after: int) -> list[Part]:
+        """Return the tokens from `at` up to `after` as one that is unknown: "31 April", "13 am"."""
+        start, end = self._tokens[at].start, self._tokens[after - 1].end
+        return [Part(UNKNOWN, Token(self._text[start:end], start, end))]
+
+    def _is_number_of_flight(self, at: int, before: str) -> bool:
+        """Return whether what is no day is a flight: "UA 45 July", but not "UA 31 June"."""
+        text = self._tokens[at].text
+        is_named = before == CARRIERS or (at and self._tokens[at - 1].word in NUMBER_FOLLOWS)
+        return bool(is_named) and text.isdigit() and int(text) > MOST_DAYS
 
     def _flight_number(self, token: Token) -> list[Part]:
         return [Part(NUMBER, int(token.text))] if _FLIGHT_NUMBER.fullmatch(token.text) else []
@@ -282,16 +305,25 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
     if len(others[HOUR]) > 1:
         others[AMOUNT] += [f"{hour}:00" for hour in others.pop(HOUR)]
     is_twice = len(together) > len(dict(together))
-    if len(others[NUMBER]) > 1 or None in members or is_twice:
+    if _has_number_joined_to_days(parts):
+        others[UNKNOWN] += [Token(str(number), 0, 0) for number in others.pop(NUMBER)]
+    if len(others.get(NUMBER, ())) > 1 or None in members or is_twice:
         others[UNKNOWN].append(Token("", 0, 0))
     return Reading(
         **dict(together),
-        number=next(iter(others[NUMBER]), None),
+        number=next(iter(others.get(NUMBER, ())), None),
         hour=next(iter(others.get(HOUR, ())), None),
         wanted=frozenset(COMPARATIVES.get(word, word) for word in wanted - {FLIGHTS}),
         amounts=tuple(others[AMOUNT]),
         unknown=tuple(others[UNKNOWN]),
     )
+
+
+def _has_number_joined_to_days(parts: tuple[Part, ...]) -> bool:
+    """Return whether a number may be that of a day: "May 5 and 6", but not "May 5 and UA 6"."""
+    letters = {NUMBER: "n", DAYS: "d", CARRIERS: "c"}
+    order = "".join(value[:1] if kind == JOIN else letters.get(kind, " ") for kind, value in parts)
+    return bool(re.search(r"d[at]n|(?<!c)n[at]d", order))
 
 
 def _of_carriers(carriers: list[Carriers]) -> dict[str, Any]:

@@ -133,15 +133,19 @@ NAMED: Mapping[str, Callable[[int], Days]] = {
 }
 
 
-def hour_at(text: str, at: int) -> tuple[int, int] | None:
-    """Return the hour of the day that is written from place `at`, and the place of its end."""
+def hour_at(text: str, at: int) -> tuple[int | None, int] | None:
+    """Return the hour of the day that is written from place `at`, and the place of its end.
+
+    There may be no such hour: "13 am", "25:00". None if none is written.
+    """
     match = _HOUR.match(text, at)
     if match is None:
         return None
     hour, half = int(match["hour"] or 12 * (match["named"].lower() == "noon")), match["half"]
+    is_none = hour >= HOURS or bool(half and half.lower() == "a" and hour > HOURS // 2)
     if half and 1 <= hour <= HOURS // 2:
         hour = hour % (HOURS // 2) + HOURS // 2 * (half.lower() == "p")
-    return (hour, match.end()) if hour < HOURS else None
+    return None if is_none else hour, match.end()
 
 
 def amount_at(text: str, at: int) -> tuple[str, int] | None:
@@ -156,8 +160,8 @@ def amount_at(text: str, at: int) -> tuple[str, int] | None:
 def times_at(text: str, at: int, newest: date) -> tuple[list[Days], int] | None:
     """Return what the longest text from place `at` that names days may mean, and its end.
 
-    "5/6" is a day in either order, as in the United States first; "13/2" is in one. None if there
-    is no such text, or if no such days exist: "February 30" is not February.
+    "5/6" is a day in either order, as in the United States first; "13/2" is in one, and
+    "30 February" in none: it is not February. None if there is no such text.
     """
     meanings: dict[int, dict[Days, None]] = {}
     for pattern in _PATTERNS:
@@ -166,7 +170,7 @@ def times_at(text: str, at: int, newest: date) -> tuple[list[Days], int] | None:
             with suppress(ValueError):
                 days[_days(match.groupdict(), newest)] = None
     end = max(meanings, default=at)
-    return (list(meanings[end]), end) if meanings.get(end) else None
+    return (list(meanings[end]), end) if meanings else None
 
 
 def _days(parts: dict[str, str | None], newest: date) -> Days:

@@ -126,6 +126,19 @@ def test_an_unknown_flight_offers_others(pages: FlaskClient, flight: Json) -> No
         assert any("/report?" in each["address"] for each in twin["suggestions"]), text
 
 
+def test_days_that_do_not_exist_open_no_page_and_are_said(pages: FlaskClient) -> None:
+    for text, unknown in {
+        "worst route on 31 June": "31 June",
+        "29 Feb 2015": "29 Feb 2015",
+        "Jan 5 and 6": "6",
+        "7 to 1 January": "7 to 1 January",
+    }.items():
+        answer = pages.get("/search", query_string={"q": text})
+        assert answer.status_code == 200, text
+        assert f"Not understood: “{unknown}”." in answer.text
+    assert "Not understood" not in pages.get("/search?q=block 999999").text
+
+
 def test_without_results_there_are_suggestions(
     pages: FlaskClient, look: Look, flight: Json
 ) -> None:

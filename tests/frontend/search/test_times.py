@@ -89,7 +89,7 @@ def dates(days: Days) -> tuple[str, str]:
 @each_of(("text", "expected"), TIMES.items())
 def test_a_text_names_these_days(text: str, expected: tuple[str, str] | None) -> None:
     times = times_at(text, 0, NEWEST)
-    assert (dates(times[0][0]) if times else None) == expected
+    assert (dates(times[0][0]) if times and times[0] else None) == expected
     assert times is None or times[1] == len(text)
 
 
