@@ -122,6 +122,6 @@ def test_a_service_says_why_it_is_not_ready_there(medium: Path, tmp_path: Path) 
 def test_writing_is_refused_in_one_line(medium: Path) -> None:
     done = call(medium, "mine", "--once")
     assert done.returncode == 1
-    assert "Read-only file system" in done.stderr
+    assert "Read-only file system; mount its disk for writing" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in done.stderr

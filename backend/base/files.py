@@ -28,7 +28,8 @@ def refusals(what: str, path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise WriteFailed(f"cannot {what} {path}: {error.strerror or error}") from error
+        remedy = "; mount its disk for writing" if error.errno == errno.EROFS else ""
+        raise WriteFailed(f"cannot {what} {path}: {error.strerror or error}{remedy}") from error
 
 
 def write_at(descriptor: int, data: bytes, offset: int, path: Path) -> None:
