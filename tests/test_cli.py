@@ -4,9 +4,11 @@ import json
 import os
 import pwd
 import re
+import shutil
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from click import Group
 from click.testing import CliRunner
 
 from backend.cli.commands import main
+from backend.mempool.watermark import Mark, Watermark
+from backend.storage.genesis import Genesis
 from backend.trust.log.secret_keys import SecretKey
 from backend.verify.chain_check import BLOCKS_AT_ONCE
 from tests.api.processes import (
@@ -75,6 +79,12 @@ def refusal(done: Done | subprocess.CompletedProcess[str], status: int = 1) -> s
         assert done.stderr.startswith("error: ")
         assert done.stderr.count("\n") == 1
     return done.stderr
+
+
+def everything_below(folder: Path) -> dict[Path, bytes]:
+    """Every file below a folder but those that each reader of SQLite has beside one."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {p: p.read_bytes() for p in paths if not p.name.endswith(("-shm", "-wal"))}
 
 
 # --- help and wrong calls ------------------------------------------------------------------------
@@ -255,15 +265,49 @@ def test_verify_names_the_first_bad_block(tmp_path: Path) -> None:
     assert "error: block 1" in message.stderr
 
 
-@pytest.mark.parametrize("command", [["tip"], ["show", "tip"], ["show", "0"], ["verify"]])
-def test_without_a_chain_looking_says_so_and_makes_nothing(
-    tmp_path: Path, command: list[str]
-) -> None:
-    refusal(call(tmp_path / "none", *command))
-    assert not (tmp_path / "none").exists()
+NEED_A_CHAIN = ["tip", "show tip", "show 0", "verify", "reindex", "accept-loss", "log rotate-key"]
+QUESTION = "query average_delays INITIAL_DATE=2015-01-01 FINAL_DATE=2015-01-31"
 
 
-READS, WRITES = ["tip", "show 0", "verify"], ["mine --once", "reindex", "import --generate 1"]
+@pytest.mark.parametrize("command", [*NEED_A_CHAIN, QUESTION])
+def test_a_folder_without_a_chain_is_named_and_not_made(tmp_path: Path, command: str) -> None:
+    folder = tmp_path / "typo"
+    assert f"{folder} holds no chain" in refusal(call(folder, *command.split()))
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("command", [*NEED_A_CHAIN, QUESTION, "mine --once"])
+def test_blocks_that_are_gone_are_missed_by_every_command(tmp_path: Path, command: str) -> None:
+    world_in(tmp_path)
+    shutil.rmtree(tmp_path / "blocks")
+    message = refusal(call(tmp_path, *command.split()))
+    assert f"there are no blocks in {tmp_path / 'blocks'}, but they held" in message
+    assert "is the disk mounted?" in message
+
+
+def test_where_nothing_is_missing_no_loss_is_accepted(tmp_path: Path) -> None:
+    world_in(tmp_path)
+    call(tmp_path, "mine", "--once")
+    before = everything_below(tmp_path)
+    done = call(tmp_path, "accept-loss")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "no block is missing, so nothing is given up\n"
+    assert everything_below(tmp_path) == before
+
+
+def test_a_loss_that_the_mempool_alone_knows_of_is_accepted(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    with closing(Watermark(tmp_path, Genesis(tmp_path))) as watermark:
+        watermark.note(Mark(0, len(world.transactions) + 5))
+    done = call(tmp_path, "accept-loss")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "5 acknowledged flights are lost" in done.stderr
+    assert done.stderr.endswith("what came after it is given up\n")
+    assert "no block is missing" in call(tmp_path, "accept-loss").stderr
+
+
+READS = ["tip", "show 0", "verify", "reindex"]
+WRITES = ["mine --once", "import --generate 1"]
 
 
 @pytest.mark.parametrize("command", [*READS, *WRITES])

@@ -8,7 +8,7 @@ if all was done, 1 for an error, which one line names, 2 for a command that was 
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -206,9 +206,9 @@ def _height(text: str) -> int:
 @click.pass_obj
 def show(settings: Settings, height: str) -> None:
     """Print block HEIGHT, or the newest block (`tip`), as JSON."""
+    wanted = None if height == "tip" else _height(height)
     with _ledger(settings) as ledger:
-        wanted = ledger.tip().height if height == "tip" else _height(height)
-        print_json(ledger.block(wanted, 0, 1000))
+        print_json(ledger.block(ledger.tip().height if wanted is None else wanted, 0, 1000))
 
 
 @main.command()
@@ -257,7 +257,14 @@ def accept_loss(settings: Settings) -> None:
     has kept a checkpoint will refuse what follows. Restore a backup instead if there is one.
     """
     from backend.sealing.miner import Sealer
+    from backend.verify.folder_check import require_chain
 
+    require_chain(settings.folder, recovers=True)
+    with suppress(Damage), closing(Sealer(settings, say)) as sealer:
+        with sealer.writing(wait=True, follow=False, sign=False):  # as the miner does
+            sealer.mempool.pending(1)
+        say("no block is missing, so nothing is given up")
+        return
     with closing(Sealer(settings, say, accepts_loss=True)) as sealer, sealer.writing(wait=True):
         height = sealer.height()
     say(f"the chain goes on after block {height}; what came after it is given up")
@@ -271,7 +278,9 @@ def reindex(settings: Settings) -> None:
     The service uses the old index meanwhile.
     """
     from backend.sealing.miner import Sealer
+    from backend.verify.folder_check import require_chain
 
+    require_chain(settings.folder, recovers=True)
     with (
         closing(Sealer(settings, say)) as sealer,
         sealer.writing(wait=True, follow=False),
@@ -328,7 +337,9 @@ def restore(settings: Settings, folder: Path) -> None:
 @contextmanager
 def _ledger(settings: Settings) -> Iterator[Any]:
     from backend.ledger.ledger import Ledger
+    from backend.verify.folder_check import require_chain
 
+    require_chain(settings.folder)
     with closing(Ledger(settings, say)) as ledger:
         yield ledger
 

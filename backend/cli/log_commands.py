@@ -57,12 +57,14 @@ def rotate_key(settings: Settings) -> None:
     from backend.sealing.miner import Sealer
     from backend.storage.receipt_store import belongs_to_cluster
     from backend.trust.log.rotation import rotate
+    from backend.verify.folder_check import require_chain
 
     if belongs_to_cluster(settings.folder):
         raise FlightchainError(
             f"the ledger in {settings.folder} belongs to a cluster, whose nodes share the key of "
             "the log; give all of them a new one with `scripts/cluster log-key --new`"
         )
+    require_chain(settings.folder, recovers=True)
     with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
         rotation = rotate(settings.folder)
     say("the log has a new key, which the old key has signed; the new key is:")
@@ -82,7 +84,9 @@ def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) ->
     from backend.sealing.miner import Sealer
     from backend.trust.log.secret_keys import log_key
     from backend.trust.log.successions import notes_in_proof, rebuild_successions
+    from backend.verify.folder_check import require_chain
 
+    require_chain(settings.folder, recovers=True)
     texts = [text for path in proofs for text in notes_in_proof(path)]
     with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True, sign=False):
         count = rebuild_successions(settings.folder, log_key(settings.folder), texts)

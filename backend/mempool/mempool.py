@@ -476,13 +476,3 @@ class Mempool:
         with self._lock:
             self._has_written |= self._store.next > 0
             return self._store.remove(below, self._key_time_ms(clock_now_ms()))
-
-    def require_no_blocks(self) -> None:
-        """Raise DamagedMempool if blocks have held transactions here at some time."""
-        mark = self._watermark.read() or Mark()
-        if mark.mined:
-            raise DamagedMempool(
-                f"there are no blocks, but they held {counted(mark.mined, 'transaction')} once: is "
-                "the disk mounted? If it is, restore the chain from a backup; for a new chain, use "
-                "an empty folder"
-            )

@@ -19,12 +19,14 @@ import apsw
 
 from backend.base import files
 from backend.base.errors import DamagedMempool, FlightchainError, NeedsRepair, TryLater, WriteFailed
+from backend.base.words import counted
 from backend.chain.flight import Flight
 from backend.mempool import database, last_release
 from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey, KeyUse
 from backend.mempool.records import Accepted, Record, Unsound, sound_record
 from backend.mempool.watermark import Mark
 from backend.storage import checked_sqlite
+from backend.storage.layout import BLOCKS_FOLDER
 
 LOG_BYTES = 4 * 2**20  # of the write-ahead log; then it is copied into the file and emptied
 REMOVED_AT_ONCE = 5000  # records; others wait for the lock meanwhile
@@ -33,6 +35,15 @@ _FROM = "SELECT * FROM record WHERE first >= ? ORDER BY first"
 _HOLDING = "SELECT * FROM record WHERE first <= ? ORDER BY first DESC LIMIT 1"
 _ALL_RECORDS = "SELECT * FROM record ORDER BY first"
 _ALL_KEYS = "SELECT * FROM key_use ORDER BY key"
+
+
+def no_blocks(folder: Path, mined: int) -> str:
+    """Say that a chain's folder has no blocks, which held so many transactions at some time."""
+    return (
+        f"there are no blocks in {folder / BLOCKS_FOLDER}, but they held "
+        f"{counted(mined, 'transaction')} once: is the disk mounted? If it is, restore the chain "
+        "from a backup; for a new chain, use an empty folder"
+    )
 
 
 def require_blocks(missing: int, mined: int) -> None:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, repeat
 
 from backend.base import files
@@ -42,7 +43,7 @@ from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
 from backend.storage.receipt_store import require_no_cluster
 from backend.trust.log.signing import CheckpointSigner
-from backend.verify.folder_check import require_no_traces, require_one_ledger
+from backend.verify.folder_check import require_may_begin, require_one_ledger
 from backend.verify.scrub import scrubbing
 
 POLL_S = 0.2
@@ -110,16 +111,13 @@ class Sealer:
         self.mempool = Mempool(settings, self.transactions, report)
         pending = PendingInRecovery(self.mempool)
         self._accepts_loss = accepts_loss
+        may_begin = partial(require_may_begin, settings.folder)
         self._writer = BlockWriter(
-            settings, now_ms, report, pending, self._require_may_begin, self._require_one_ledger
+            settings, now_ms, report, pending, may_begin, self._require_one_ledger
         )
         self.index = IndexFollower(settings.folder, self._store, report)
         self._for_later: list[SealedBlock] | None = None  # blocks that the index is to have
         self._signer = CheckpointSigner(settings.folder, self._store, report)
-
-    def _require_may_begin(self) -> None:
-        self.mempool.require_no_blocks()
-        require_no_traces(self._settings.folder)
 
     def _require_one_ledger(self) -> None:
         require_one_ledger(self._settings.folder, self._store, accepts_loss=self._accepts_loss)

@@ -23,8 +23,8 @@ from backend.storage.receipt_store import Receipts
 from backend.storage.tokens import Tokens
 from backend.trust.log.log_checks import check_log
 from backend.verify.chain_check import Progress, checked_in, joined, mapping, nothing, stretches_of
-from backend.verify.folder_check import require_one_ledger
-from backend.verify.folder_files import missing_chain, unusable
+from backend.verify.folder_check import require_chain, require_one_ledger
+from backend.verify.folder_files import unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,9 @@ def verify(
     """
     if problems := unusable(folder):
         raise Damage(problems[0])
+    require_chain(folder)
     with closing(BlockStore(folder)) as store, ExitStack() as opened:
         height = store.height()
-        if height < 0:
-            raise Damage(f"{folder} holds no chain: {missing_chain(folder)}")
         index = opened.enter_context(IndexCheck(folder)) if scope.index else None
         if scope.first <= height:
             _verify_blocks(

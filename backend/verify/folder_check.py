@@ -16,10 +16,13 @@ import apsw
 
 from backend.base.errors import Damage, FlightchainError, NotFound
 from backend.index.index_file import Position, index_path, open_to_read, position_in
+from backend.mempool.store import no_blocks
 from backend.mempool.watermark import Watermark
 from backend.storage.block_store import BlockStore
 from backend.storage.genesis import genesis_in
+from backend.storage.receipt_store import belongs_to_cluster
 from backend.storage.tokens import Tokens
+from backend.storage.unfinished_restore import unfinished_restore
 from backend.trust.log.log_checks import (
     LOG_FILES,
     check_log,
@@ -29,7 +32,7 @@ from backend.trust.log.log_checks import (
     traces_of_log,
 )
 from backend.trust.log.tree import HistoryTree
-from backend.verify.folder_files import missing_chain, short_block_files, unusable
+from backend.verify.folder_files import has_block_files, missing_chain, short_block_files, unusable
 
 LOOK_AGAIN_S = 0.1  # the key may be changed by a rotation at this moment
 NOT_SIGNED = "until then new blocks are not signed, and flights in them have no proofs"
@@ -86,14 +89,38 @@ def require_one_ledger(folder: Path, store: BlockStore, *, accepts_loss: bool) -
         raise Damage(problem)
 
 
-def require_no_traces(folder: Path) -> None:
-    """Raise Damage rather than begin a chain where the log of another one is left."""
-    if names := traces_of_log(folder):
-        raise Damage(
-            f"{folder / 'blocks'} holds no chain, but {', '.join(names)} is of a chain that was "
-            "here: is the disk mounted? If it is, restore the chain from a backup; for a new "
+def lost_chain(folder: Path) -> str:
+    """Say what shows that blocks were in a folder that has none now; "" if nothing does."""
+    with closing(Watermark(folder, lambda: "")) as watermark:
+        mark = watermark.read()
+    if mark is not None and mark.mined:
+        return no_blocks(folder, mark.mined)
+    if (names := traces_of_log(folder)) and not belongs_to_cluster(folder):
+        is_are = "is" if len(names) == 1 else "are"
+        return (
+            f"{folder / 'blocks'} holds no chain, but {', '.join(names)} {is_are} of a chain that "
+            "was here: is the disk mounted? If it is, restore the chain from a backup; for a new "
             f"chain, use an empty folder, or move {LOG_FILES} away"
         )
+    return ""
+
+
+def require_may_begin(folder: Path) -> None:
+    """Raise Damage rather than begin a chain where another one was."""
+    if problem := lost_chain(folder):
+        raise Damage(problem)
+
+
+def require_chain(folder: Path, *, recovers: bool = False) -> None:
+    """Raise Damage if `folder` holds no chain.
+
+    recovers: whether the caller makes a missing table of heights again from the block files.
+    """
+    with closing(BlockStore(folder)) as store:
+        has_blocks = store.height() >= 0 or (recovers and has_block_files(folder))
+    if not has_blocks:
+        words = unfinished_restore(folder) or lost_chain(folder)
+        raise Damage(words or f"{folder} holds no chain: {missing_chain(folder)}")
 
 
 class FolderCheck:

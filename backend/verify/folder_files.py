@@ -169,10 +169,15 @@ def _problem(path: Path) -> str:
     return "" if can_be_read else "cannot be read: Permission denied"
 
 
+def has_block_files(folder: Path) -> bool:
+    """Return whether there are block files, which a table of heights can be made from."""
+    return any((folder / layout.BLOCKS_FOLDER).glob("blocks-*.dat"))
+
+
 def missing_chain(folder: Path) -> str:
     """Say what is missing in a folder without a chain."""
     blocks = folder / layout.BLOCKS_FOLDER
-    if any(blocks.glob("blocks-*.dat")):
+    if has_block_files(folder):
         return (
             f"{blocks / layout.TABLE_NAME} is missing or empty, so that no block is found; restart "
             "the service: the miner makes it again from the block files"
