@@ -140,6 +140,8 @@ def test_flights_that_are_there_already_are_said_before(visitor: Visitor) -> Non
     assert "3 of them are in the ledger already" in " ".join(page.text.split())
     assert 'as <a href="/transactions/0">transaction 0</a>' in page.text
     assert "Add 5 flights" in page.text
+    page = visitor.upload(csv_of(FLIGHTS[:1]).encode(), action="check")
+    assert "and is left out." in " ".join(page.text.split())
 
 
 def test_what_is_there_or_contradicts_is_left_out_and_said(visitor: Visitor) -> None:
