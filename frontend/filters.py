@@ -1,5 +1,6 @@
 """Numbers, days, times and states as people read them. Every function is a filter in templates."""
 
+import re
 from calendar import monthrange
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -10,6 +11,10 @@ from flask import Flask
 NOTHING = "–"  # shown where there is no value
 LAST_MS = 253_402_300_799_999  # of the year 9999, with which calendars end
 HASH_DIGITS_SHOWN = 12
+_BEGINS_WITH_A_WORD = re.compile(
+    r"(?!\w+ (['\"]).*\1: )[a-z]+(['’-][a-z]+)*[,;:.!?]?(\s|$)", re.DOTALL
+)
+"""Not: "http://127.0.0.1:8080", "q 'a': is given more than once"."""
 
 STATUS = {
     "on_time": "On time",
@@ -169,8 +174,9 @@ def short(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return "there is no block 9" as "There is no block 9."."""
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
+    """Return "there is no block 9" as "There is no block 9."; an address or a name stays small."""
+    start = text[:1].upper() if _BEGINS_WITH_A_WORD.match(text) else text[:1]
+    return f"{start}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def status(leg: Mapping[str, Any]) -> str:

@@ -66,5 +66,5 @@ def _day(text: str) -> date:
     except ValueError:
         when = date.min
     if when.isoformat() != text or not FIRST_YEAR <= when.year <= LAST_YEAR:
-        abort(404, f"{text} is not a day; write it as in /days/2013-01-05")
+        abort(404, f"“{text}” is not a day; write it as in /days/2013-01-05")
     return when

@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontend.filters import NOTHING, moment, number, plus, share
+from frontend.filters import NOTHING, moment, number, plus, sentence, share
 
 LAST_MS = 253_402_300_799_999  # of the year 9999
 
@@ -35,3 +35,21 @@ def test_days_end_with_the_calendar() -> None:
     assert plus("2013-01-31", 1) == "2013-02-01"
     assert plus("9999-12-31", 1) == "9999-12-31"
     assert plus("0001-01-01", -1) == "0001-01-01"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("there is no block 9", "There is no block 9."),
+        ("must be a number", "Must be a number."),
+        ("nothing: it isn't there!", "Nothing: it isn't there!"),
+        ("non-finite", "Non-finite."),
+        ("q 'b': is given more than once", "q 'b': is given more than once."),
+        ("http://127.0.0.1:18399 does not answer", "http://127.0.0.1:18399 does not answer."),
+        ("as_of 'x' is no height", "as_of 'x' is no height."),
+        ("“x” is not a day", "“x” is not a day."),
+        ("easyJet or Delta?", "easyJet or Delta?"),
+    ],
+)
+def test_only_a_word_gets_a_capital_letter(text: str, shown: str) -> None:
+    assert sentence(text) == shown

@@ -152,7 +152,7 @@ def test_a_day_without_flights_says_so(pages: FlaskClient) -> None:
 def test_what_is_no_day_is_not_found(pages: FlaskClient, text: str) -> None:
     page = pages.get(f"/days/{text}")
     assert page.status_code == 404
-    assert "is not a day" in page.text
+    assert "” is not a day" in page.text
 
 
 def test_a_month_leads_to_those_of_its_days_that_were_counted() -> None:
