@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.base.errors import Damage
+from backend.base.errors import Damage, TryLater
 from backend.base.settings import Settings
 from backend.ledger.ledger import Ledger
 from backend.sources.generated import Generated
@@ -61,11 +61,16 @@ def test_where_there_was_a_chain_no_other_is_begun(folder: Path) -> None:
             sealing(settings_for(folder)),
         ):
             pass
-    with (
-        closing(Ledger(settings_for(folder), print)) as ledger,
-        pytest.raises(Damage, match="the chain has lost blocks"),
-    ):
-        add(ledger.submitter, flight(1))
+    with closing(Ledger(settings_for(folder), print)) as ledger:
+        with pytest.raises(Damage, match="is the disk mounted"):
+            add(ledger.submitter, flight(1))
+        missed = f"there are no blocks in {folder / 'blocks'}, but they held 2,500 transactions"
+        for ask in (ledger.tip, ledger.index_lag_blocks):
+            with pytest.raises(TryLater, match=missed):
+                ask()
+        first, *others = ledger.not_ready()
+        assert first.startswith(missed)
+        assert [line for line in others if "blocks" in line] == []
 
 
 def test_a_service_with_a_damaged_tip_is_not_ready_and_says_why(folder: Path) -> None:

@@ -145,7 +145,7 @@ class Connections:
     def _look(self) -> None:
         """Take note if the index has been rebuilt, or is refused."""
         path = self._in_use()
-        with _looking():
+        with self._looking():
             self.file, damage = _file(path), damage_mark.damage_of(path)
         if damage is not None:
             self._refused[self.file] = damage
@@ -154,8 +154,24 @@ class Connections:
 
     def _in_use(self) -> Path:
         """Return the file that the link names."""
-        with _looking():
+        with self._looking():
             return self._path.resolve(strict=True)
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """Raise TryLater for a file that is not there, or that the system does not show."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise self._not_yet() from None
+        except OSError as error:
+            raise TryLater(f"the index cannot be looked at ({error})", RETRY_AFTER_S) from error
+
+    def _not_yet(self) -> TryLater:
+        """Return the error for an index that does not exist, or has no blocks to stand for."""
+        if self._store.height() < 0:
+            return self._store.no_chain()
+        return TryLater(NOT_YET, RETRY_AFTER_S)
 
     def _open(self) -> Opened:
         """Open the index in use; once more if it was exchanged in this very moment."""
@@ -170,7 +186,7 @@ class Connections:
                 opened = self._opened(path)
         except OSError:  # it has gone
             self.look_again()
-            raise TryLater(NOT_YET, RETRY_AFTER_S) from None
+            raise self._not_yet() from None
         except apsw.Error as error:
             raise self._given_up(path, _file(path), error) from error
         except TryLater:
@@ -207,7 +223,7 @@ class Connections:
         """Return where the index stands. Raises Wrong if the chain says otherwise, TryLater."""
         position = position_in(connection)
         if position is None:
-            raise TryLater(NOT_YET, RETRY_AFTER_S)
+            raise self._not_yet()
         try:
             difference = difference_from(self._store, position)
         except (Damage, OSError) as error:
@@ -215,7 +231,7 @@ class Connections:
         if difference is None:
             return position
         if self._store.height() < 0:
-            raise TryLater(NOT_YET, RETRY_AFTER_S)
+            raise self._not_yet()
         raise Wrong(difference)
 
     def _given_up(self, path: Path, file: File, error: Exception) -> TryLater:
@@ -229,17 +245,6 @@ class Connections:
         words = " is wrong" if is_marked else " is wrong, and cannot be marked as such"
         self._report(f"the index {path}{'' if reason == OUTDATED else words}: {reason}")
         return _refusal(reason)
-
-
-@contextmanager
-def _looking() -> Iterator[None]:
-    """Raise TryLater for a file that is not there, or that the system does not show."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise TryLater(NOT_YET, RETRY_AFTER_S) from None
-    except OSError as error:
-        raise TryLater(f"the index cannot be looked at ({error})", RETRY_AFTER_S) from error
 
 
 def _refusal(reason: str) -> TryLater:

@@ -46,14 +46,13 @@ Item = TypeVar("Item")
 Counted = TypeVar("Counted", Delays, FlightCounts)
 
 NEAR_BLOCKS = 60  # an hour of them; to scan one takes about a millisecond
-NO_CHAIN = "the chain does not exist yet; the miner creates it when it starts"
 
 
 def tip_height(store: BlockStore) -> int:
     """Return the height of the tip. Raises TryLater without a chain."""
     height = store.height()
     if height < 0:
-        raise TryLater(NO_CHAIN)
+        raise store.no_chain()
     return height
 
 

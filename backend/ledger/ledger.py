@@ -48,7 +48,7 @@ from backend.trust.log.tiles import Tile
 from backend.trust.log.tree import HistoryTree
 from backend.trust.proofs.prover import Prover
 from backend.verify import scrub_state
-from backend.verify.folder_check import FolderCheck, require_own_blocks
+from backend.verify.folder_check import FolderCheck, require_own_blocks, why_no_blocks
 from backend.verify.scrub_state import ScrubState
 
 _HEADER_NAMES = tuple(field.name for field in fields(Header))
@@ -112,7 +112,11 @@ class Ledger:
     def __init__(self, settings: Settings, report: Report) -> None:
         """report: takes messages about what was repaired in the mempool's log, or is wrong."""
         self.settings = settings
-        self._store = BlockStore(settings.folder, partial(require_own_blocks, settings.folder))
+        self._store = BlockStore(
+            settings.folder,
+            partial(require_own_blocks, settings.folder),
+            partial(why_no_blocks, settings.folder),
+        )
         self._notes = DamageNotes(settings.folder)
         disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
         self.cached_blocks = CachedBlocks(
@@ -307,11 +311,9 @@ class Ledger:
             reasons.append(str(error))
         scrub = scrub_state.read(self.settings.folder, reasons.append) or ScrubState()
         reported = {self._store.height(), *scrub_state.damaged_blocks(scrub)}
-        return (
-            reasons
-            + scrub_state.reasons(scrub.problems)
-            + damage_notes.reasons(self._notes, reported)
-        )
+        reasons += scrub_state.reasons(scrub.problems)
+        reasons += damage_notes.reasons(self._notes, reported)
+        return list(dict.fromkeys(reasons))  # several parts may miss the same blocks
 
     def cluster_status(self) -> ClusterStatus:
         """Return how the cluster does. Raises NotFound without one, TryLater without its node."""

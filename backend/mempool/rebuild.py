@@ -88,7 +88,7 @@ def rebuild(
     lost = list(missing_ids(contents.records, known.end, mined))
     once = max([known.mined, mined, *(r.mined for r in contents.records)])
     if lost and not accepts_loss:
-        require_blocks(lost[0][0], once)
+        require_blocks(folder.parent, lost[0][0], once)
     end = max([0, *(r.next for r in contents.records), *(ids.stop for ids in lost)])
     # What blocks alone hold at the end is void, too, or the file would be taken for an older one.
     in_blocks = [range(end, known.next)] if end < known.next else []

@@ -26,6 +26,7 @@ from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey, KeyUse
 from backend.mempool.records import Accepted, Record, Unsound, sound_record
 from backend.mempool.watermark import Mark
 from backend.storage import checked_sqlite
+from backend.storage.genesis import genesis_in
 from backend.storage.layout import BLOCKS_FOLDER
 
 LOG_BYTES = 4 * 2**20  # of the write-ahead log; then it is copied into the file and emptied
@@ -46,14 +47,17 @@ def no_blocks(folder: Path, mined: int) -> str:
     )
 
 
-def require_blocks(missing: int, mined: int) -> None:
+def require_blocks(folder: Path, missing: int, mined: int) -> None:
     """Raise DamagedMempool if blocks held a transaction once that is missing now.
 
-    missing: its id. mined: how many transactions blocks held at some time.
+    folder: the chain's. missing: its id. mined: how many transactions blocks held at some time.
     """
     if missing < mined:
+        if not missing and not genesis_in(folder):
+            raise DamagedMempool(no_blocks(folder, mined))
+        end = f"ends at transaction {missing - 1}" if missing else "holds no transaction"
         raise DamagedMempool(
-            f"the chain ends at transaction {missing - 1}, but its blocks held {mined} "
+            f"the chain {end}, but its blocks held {mined} "
             "transactions once: the chain has lost blocks, and nothing is accepted or mined; "
             "restore it from a copy; or, if you know that the blocks are gone, run `python -m "
             "backend accept-loss`, which lets void entries take the places of their flights"
@@ -70,6 +74,7 @@ class Store:
         self.path = folder / database.FILE_NAME
         self.log_path = folder / f"{database.FILE_NAME}-wal"
         self.genesis = genesis
+        self._chain_folder = folder.parent
         self._beside = (str(self.log_path), str(folder / f"{database.FILE_NAME}-shm"))
         self._chain_transactions = chain_transactions
         self.last_timestamp = 0  # of the newest record; acceptance times never go back
@@ -124,7 +129,7 @@ class Store:
     def _require_up_to(self, mark: Mark) -> None:
         """Raise NeedsRepair or DamagedMempool if the file ends before the mark."""
         first, where = max(self.next, self._chain_transactions()), "missing"
-        require_blocks(first, mark.mined)
+        require_blocks(self._chain_folder, first, mark.mined)
         if first >= mark.next:
             first, where = self.next, "in blocks alone"
         if first < mark.next:
@@ -185,7 +190,7 @@ class Store:
         mined = self._chain_transactions()
         if self.next < record.first <= mined:
             return
-        require_blocks(max(self.next, mined), record.mined)
+        require_blocks(self._chain_folder, max(self.next, mined), record.mined)
         raise NeedsRepair(
             f"{self.path}: id {record.first} follows instead of {max(self.next, mined)}"
         )

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from backend.base.errors import Damage, DamagedBlock, NotFound
+from backend.base.errors import Damage, DamagedBlock, NotFound, TryLater
 from backend.base.files import forget_cached
 from backend.chain.block import Block
 from backend.storage import layout
@@ -18,6 +18,7 @@ from backend.storage.layout import ENTRY_BYTES, Place, place_from
 
 MAX_RUN_BYTES = 64 * 2**20
 MAX_OPEN_FILES = 64
+NO_CHAIN = "the chain does not exist yet; the miner creates it when it starts"
 SEARCHED_AT_ONCE = 4096  # entries of the table
 
 
@@ -50,9 +51,18 @@ class _OpenFile:
 class BlockStore:
     """The blocks under `folder` (the chain's folder, which need not exist yet)."""
 
-    def __init__(self, folder: Path, require_ours: Callable[[], None] = lambda: None) -> None:
-        """require_ours: raises Damage if the blocks in the folder are another ledger's."""
+    def __init__(
+        self,
+        folder: Path,
+        require_ours: Callable[[], None] = lambda: None,
+        why_no_blocks: Callable[[], str] = lambda: "",
+    ) -> None:
+        """require_ours: raises Damage if the blocks in the folder are another ledger's.
+
+        why_no_blocks: says why there are none though there were some once; "" if there were none.
+        """
         self._require_ours = require_ours
+        self._why_no_blocks = why_no_blocks
         self._ours = -1  # the inode of the table of heights that was found to be ours
         self._blocks = folder / layout.BLOCKS_FOLDER
         self._table_path = self._blocks / layout.TABLE_NAME
@@ -67,6 +77,10 @@ class BlockStore:
     def height(self) -> int:
         """Return height of the tip, -1 if there is no block."""
         return self._seen()[1]
+
+    def no_chain(self) -> TryLater:
+        """Return the error for a question that cannot be answered because there is no block."""
+        return TryLater(self._why_no_blocks() or NO_CHAIN)
 
     def _seen(self) -> tuple[int, int]:
         """Return the inode of the table of heights and the tip's height, -1 without a block."""

@@ -105,6 +105,12 @@ def lost_chain(folder: Path) -> str:
     return ""
 
 
+def why_no_blocks(folder: Path) -> str:
+    """Say why a folder shows no blocks though there were some once; "" if there were none."""
+    problem = unfinished_restore(folder) or lost_chain(folder)
+    return missing_chain(folder) if problem and has_block_files(folder) else problem
+
+
 def require_may_begin(folder: Path) -> None:
     """Raise Damage rather than begin a chain where another one was."""
     if problem := lost_chain(folder):
@@ -119,7 +125,7 @@ def require_chain(folder: Path, *, recovers: bool = False) -> None:
     with closing(BlockStore(folder)) as store:
         has_blocks = store.height() >= 0 or (recovers and has_block_files(folder))
     if not has_blocks:
-        words = unfinished_restore(folder) or lost_chain(folder)
+        words = why_no_blocks(folder)
         raise Damage(words or f"{folder} holds no chain: {missing_chain(folder)}")
 
 
@@ -158,8 +164,6 @@ class FolderCheck:
     def _wrong_parts(self) -> Iterator[str]:
         if self._store.height() >= 0:
             yield from self._wrong_blocks()
-        elif names := traces_of_log(self._folder):
-            yield f"{missing_chain(self._folder)}, but {', '.join(names)} is there"
         try:
             Tokens(self._folder).all()
         except FlightchainError as error:
