@@ -578,6 +578,10 @@ LOG_KEY, OTHER_LOG_KEY = (str(SecretKey("log", bytes([at]) * 32).verifier) for a
         (["witness", "--listen", "nowhere"], "--listen takes HOST:PORT"),
         (["witness", "--listen", "127.0.0.1:99999", "--key", LOG_KEY], "--listen takes HOST:PORT"),
         (["witness", "--listen", "127.0.0.1:1"], "--key names the logs to cosign"),
+        (["cluster", "up", "3", "--port", "99999"], "99999 is not in the range 0<=x<=65535"),
+        (["cluster", "up", "3", "--port", "65534"], "--port 65534: the last of 3 nodes would need"),
+        (["cluster", "up", "3", "--peer-port", "65534"], "--peer-port 65534: the last of 3 nodes"),
+        (["cluster", "configure", "pi0", "--port", "0"], "0 is not in the range 1<=x<=65535"),
         (["cosign"], "FLIGHTCHAIN_WITNESSES does not name any witness"),
     ],
 )

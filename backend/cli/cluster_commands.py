@@ -14,6 +14,8 @@ from backend.base.settings import PROJECT, Settings, variable
 from backend.cli.log_commands import say
 
 READY_WITHIN_S = 120.0
+HIGHEST_PORT = 65535
+_PORT, _FREE_OR_PORT = click.IntRange(1, HIGHEST_PORT), click.IntRange(0, HIGHEST_PORT)
 _FOLDER = click.option(
     "--folder",
     type=click.Path(path_type=Path),
@@ -35,8 +37,12 @@ def cluster() -> None:
 @cluster.command()
 @click.argument("nodes", type=click.IntRange(1, 64))
 @_FOLDER
-@click.option("--port", type=int, default=8000, show_default=True, help="Port of node 0; 0: free.")
-@click.option("--peer-port", type=int, default=26600, show_default=True, help="Likewise for peers.")
+@click.option(
+    "--port", type=_FREE_OR_PORT, default=8000, show_default=True, help="Port of node 0; 0: free."
+)
+@click.option(
+    "--peer-port", type=_FREE_OR_PORT, default=26600, show_default=True, help="Likewise for peers."
+)
 @_CHAIN
 @click.pass_obj
 def up(
@@ -51,6 +57,12 @@ def up(
     from backend.cluster.engine import program
     from backend.cluster.local import hosts_on_loopback
 
+    for option, first in (("--port", port), ("--peer-port", peer_port)):
+        if first and (last := first + nodes - 1) > HIGHEST_PORT:
+            raise click.UsageError(
+                f"{option} {first}: the last of {nodes} nodes would need port {last}, but the "
+                f"highest is {HIGHEST_PORT}; choose a lower one"
+            )
     program()
     local = _local(folder)
     if not local.hosts:
@@ -82,6 +94,7 @@ def _make_base(folder: Path, chain: Path | None) -> None:
     from backend.cluster.configuration import BASE
     from backend.cluster.log_key import take_key
 
+    folder = folder.absolute()  # the commands below run elsewhere
     base, copy = folder / BASE, str(folder / "copy")
     if chain is None:
         _run(base, "import", "--if-empty")
@@ -112,8 +125,8 @@ def _run(folder: Path, *command: str) -> None:
 @cluster.command()
 @click.argument("hosts", nargs=-1, required=True, metavar="HOST...")
 @_FOLDER
-@click.option("--port", type=int, default=8000, show_default=True, help="Port of each service.")
-@click.option("--peer-port", type=int, default=26656, show_default=True, help="Port for peers.")
+@click.option("--port", type=_PORT, default=8000, show_default=True, help="Port of each service.")
+@click.option("--peer-port", type=_PORT, default=26656, show_default=True, help="Port for peers.")
 @click.option("--reader", is_flag=True, help="Configure one more node, without a vote.")
 @_CHAIN
 @click.pass_obj
@@ -162,7 +175,7 @@ def configure(
 @_FOLDER
 def status(folder: Path) -> None:
     """Show how each node does."""
-    _show(_local(folder))
+    _show(_local(folder, is_made=True))
 
 
 def _show(local: Any) -> None:
@@ -174,7 +187,7 @@ def _show(local: Any) -> None:
 @_FOLDER
 def down(folder: Path) -> None:
     """Stop all nodes. Their folders stay."""
-    local = _local(folder)
+    local = _local(folder, is_made=True)
     local.stop(local.hosts)
 
 

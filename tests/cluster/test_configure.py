@@ -147,6 +147,15 @@ def test_a_cluster_goes_on_with_the_ledger_of_a_single_node_and_what_is_pending_
     assert begun["app_state"]["transactions"] == 31
 
 
+def test_a_folder_is_that_of_the_caller_and_not_of_the_commands_that_make_its_chain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = configure(Path("pis"), "a", "b")
+    assert done.exit_code == 0, done.output
+    assert transactions_in(tmp_path / "pis" / "node1" / CHAIN) == 50
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

@@ -59,3 +59,10 @@ def test_a_node_that_does_not_run_is_said_to_have_ended_with_the_end_of_its_log(
     line = status_of(tmp_path, f"http://127.0.0.1:{free_ports(1)[0]}", "begins\nends: no disk\n")
     assert "does not run here: " in line
     assert "the last line of its log: ends: no disk" in line
+
+
+@pytest.mark.parametrize("command", ["status", "down"])
+def test_a_folder_without_a_cluster_is_said_to_have_none(tmp_path: Path, command: str) -> None:
+    done = CliRunner().invoke(main, ["cluster", command, "--folder", str(tmp_path)])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"error: {tmp_path} has no cluster\n"
