@@ -216,6 +216,14 @@ def variable(name: str) -> str:
     return PREFIX + name.upper()
 
 
+def absolute_folders(settings: Settings) -> dict[str, str]:
+    """Return the variables that name folders for a process whose working folder is another one."""
+    folders = {"dir": settings.dir, "lab_dir": settings.lab_dir}
+    if settings.cluster != NO_CLUSTER:
+        folders["cluster"] = settings.cluster
+    return {variable(name): str(Path(text).absolute()) for name, text in folders.items()}
+
+
 def from_environment(environment: Mapping[str, str]) -> Settings:
     """Read the settings from `environment`; the rest have their defaults.
 

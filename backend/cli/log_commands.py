@@ -203,8 +203,10 @@ def _listen(
     folder: Path, name: str | None, keys: "tuple[VerifierKey, ...]", address: tuple[str, int]
 ) -> None:
     """Cosign what logs send."""
+    from backend.service.supervisor import require_port
     from backend.service.witness_server import run_witness
 
+    require_port(*address, "HOST:PORT for --listen")
     witness = _witness(folder, name)
     say(f"this witness is {witness.key.verifier}")
     run_witness(witness, keys, *address)

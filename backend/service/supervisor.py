@@ -25,7 +25,7 @@ from backend.base.errors import FlightchainError, InvalidSetting
 from backend.base.http_requests import Answer, NoAnswer, ask
 from backend.base.processes.parent_death import die_with_parent
 from backend.base.processes.shared_numbers import run_folder
-from backend.base.settings import NO_WITNESS, PROJECT, Settings, variable
+from backend.base.settings import NO_WITNESS, PROJECT, Settings, absolute_folders, variable
 from backend.base.words import Report
 from backend.sealing.miner_status import miner_status
 from backend.service.hang_detection import Watch, overdue_miner, silent_server, stopped
@@ -123,9 +123,10 @@ class Child:
 
 def supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
     """Run gunicorn and the miner until SIGTERM or SIGINT. frontend: whether to run that, too."""
+    os.environ.update(absolute_folders(settings))  # for the children, which run elsewhere
     with run_folder(settings) as metrics_folder:
         if metrics_folder is not None:
-            os.environ[variable("metrics_dir")] = str(metrics_folder)  # for the children
+            os.environ[variable("metrics_dir")] = str(metrics_folder.absolute())
         _supervise(settings, report, frontend=frontend)
 
 
@@ -269,7 +270,12 @@ def require_ports(settings: Settings, *, frontend: bool) -> None:
 
 
 def _require_port(settings: Settings, host_setting: str, port_setting: str) -> None:
-    host, port = getattr(settings, host_setting), getattr(settings, port_setting)
+    others = f"{variable(port_setting)} or {variable(host_setting)}"
+    require_port(getattr(settings, host_setting), getattr(settings, port_setting), others)
+
+
+def require_port(host: str, port: int, others: str) -> None:
+    """Raise FlightchainError unless a port is free. others: what may name another one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -277,6 +283,5 @@ def _require_port(settings: Settings, host_setting: str, port_setting: str) -> N
             probe.bind((host, port))
         except OSError as error:
             raise FlightchainError(
-                f"cannot listen at {host} port {port}: {error.strerror}; "
-                f"choose another {variable(port_setting)} or {variable(host_setting)}"
+                f"cannot listen at {host} port {port}: {error.strerror}; choose another {others}"
             ) from None

@@ -1,12 +1,18 @@
-"""A port that is free may be taken, and one that is not is named before anything starts."""
+"""Processes of a service get ports that are free, and folders wherever they run."""
 
+import os
 import socket
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from backend.base.errors import FlightchainError
-from backend.base.settings import Settings
+from backend.base.settings import Settings, variable
+from backend.cli.commands import main
+from backend.service import supervisor
 from backend.service.supervisor import require_ports
+from backend.trust.log.secret_keys import LOG, new_key
 
 
 def test_a_port_is_free_as_soon_as_nobody_listens_whatever_the_system_remembers() -> None:
@@ -17,3 +23,30 @@ def test_a_port_is_free_as_soon_as_nobody_listens_whatever_the_system_remembers(
         with socket.create_connection(listener.getsockname()):
             listener.accept()[0].close()  # who closes first has to remember the connection
     require_ports(settings, frontend=False)
+
+
+def test_a_port_that_a_witness_cannot_have_is_said_in_one_line(tmp_path: Path) -> None:
+    key = new_key("log", LOG).verifier
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        arguments = ["witness", "--folder", str(tmp_path), "--key", str(key), "--listen", address]
+        done = CliRunner().invoke(main, arguments)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "cannot listen at 127.0.0.1 port" in done.stderr
+    assert done.stderr.endswith("Address already in use; choose another HOST:PORT for --listen\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_children_in_another_folder_find_the_folders_of_their_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "environ", {})
+    monkeypatch.setattr(supervisor, "_supervise", lambda *_arguments, **_named: None)
+    names = {"dir": "led", "cluster": "engine", "lab_dir": "lab", "metrics_dir": "counts"}
+    supervisor.supervise(Settings(**names), print, frontend=False)  # type: ignore[arg-type]
+    expected = {variable(name): str(tmp_path / text) for name, text in names.items()}
+    assert os.environ == expected
+    os.environ.clear()
+    supervisor.supervise(Settings(dir="led", metrics_dir="m"), print, frontend=False)
+    assert variable("cluster") not in os.environ
