@@ -162,6 +162,7 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
     from backend.cluster.engine_files import check_engine
     from backend.storage.layout import BLOCKS_FOLDER
     from backend.storage.recovery import WHAT_TO_DO
+    from backend.verify.folder_check import is_backup
     from backend.verify.repeated import MEMORY, verify_again
 
     memory = MEMORY.read(settings.folder)
@@ -174,7 +175,12 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
             result = verify_again(
                 settings.folder, progress, processes, height, chain_only=chain_only
             )
-    except DamagedBlock as error:
+    except Damage as error:
+        if is_backup(settings.folder):
+            remedy = f"this is a backup: `backup --full {settings.folder}` mends it from the ledger"
+            raise Damage(f"{error}; {remedy}") from error
+        if not isinstance(error, DamagedBlock):
+            raise
         blocks = settings.folder / BLOCKS_FOLDER
         raise Damage(f"{error}; it is in {blocks}; {WHAT_TO_DO}") from error
     if result.note:

@@ -43,11 +43,13 @@ class Checked:
     following: int = 0
 
 
-def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checked:
+def check_mempool(
+    folder: Path, chain_transactions: Callable[[], int], *, has_mark: bool = True
+) -> Checked:
     """Check the mempool of the chain in `folder`.
 
-    chain_transactions: how many transactions blocks hold now. Raises DamagedMempool, which names
-    the file and the ids.
+    chain_transactions: how many transactions blocks hold now. has_mark: whether there must be a
+    watermark, as in any ledger. Raises DamagedMempool, which names the file and the ids.
     """
     mempool, genesis = folder / FOLDER, Genesis(folder)
     with closing(Watermark(folder, genesis)) as watermark:
@@ -61,7 +63,7 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
     except NeedsRepair as error:
         raise DamagedMempool(f"{error}; {WHAT_NEXT}") from error
     mined = chain_transactions()  # after the records, so that it is not behind
-    if mark is None and (records or (folder / MARK_NAME).exists()):
+    if has_mark and mark is None and (records or (folder / MARK_NAME).exists()):
         lost.append(f"{folder / MARK_NAME}: {MARK_MISSING}; {MARK_WHAT_NEXT}")
     following = records[-1].next if records else 0
     void = sum(max(0, r.next - max(r.first, mined)) for r in records if r.is_void)

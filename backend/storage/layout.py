@@ -25,6 +25,7 @@ from backend.chain.block import Block
 
 BLOCKS_FOLDER = "blocks"
 TABLE_NAME = "heights.dat"
+BACKUP_NAME = "backup.json"  # in the folder of a backup, and in no ledger's
 RESTORING_FOLDER = "restoring"  # in the chain's folder, while a backup is put in its place
 
 MAGIC = b"FCB1"

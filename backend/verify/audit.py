@@ -17,13 +17,14 @@ from backend.chain.columns import decode_body
 from backend.index.index_file import difference_from
 from backend.index.table_checks import PARTS, Examined, IndexCheck
 from backend.mempool import check_mempool
+from backend.mempool.watermark import NAME as MARK_NAME
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import OUTDATED
 from backend.storage.receipt_store import Receipts
 from backend.storage.tokens import Tokens
 from backend.trust.log.log_checks import check_log
 from backend.verify.chain_check import Progress, checked_in, joined, mapping, nothing, stretches_of
-from backend.verify.folder_check import require_chain, require_one_ledger
+from backend.verify.folder_check import is_backup, require_chain, require_one_ledger
 from backend.verify.folder_files import unusable
 
 
@@ -84,7 +85,9 @@ def verify(
             require_one_ledger(folder, store, accepts_loss=False)
         tip = store.place(height)
         words = (
-            _index_words(index, height) if index else "",
+            _index_words(index, height)
+            if index and (index.position or not is_backup(folder))
+            else "",
             accepted_words(folder, store) if scope.accepted else "",
         )
         is_whole = bool(index and index.position and index.position.height == height)
@@ -124,7 +127,9 @@ def accepted_words(folder: Path, store: BlockStore) -> str:
     """Check the mempool, its keys, the tokens and the log. Returns a message; raises Damage."""
     with closing(Receipts(folder, store)) as receipts:
         entries = receipts.check() if receipts.is_there() else 0
-        mempool = check_mempool(folder, lambda: _first_pending(store, receipts))
+        mempool = check_mempool(
+            folder, lambda: _first_pending(store, receipts), has_mark=not is_backup(folder)
+        )
     tokens = len(Tokens(folder).all())
     void = f", {mempool.void} of them void" if mempool.void else ""
     words = (
@@ -134,7 +139,10 @@ def accepted_words(folder: Path, store: BlockStore) -> str:
     )
     if entries:
         words += f"; the receipts of {counted(entries, 'block')} fit"
-    return "; but ".join([f"{words}; {check_log(folder, store)}", *mempool.lost])
+    signed = check_log(folder, store)
+    if is_backup(folder):
+        signed = f"this is a backup, which has no index, no {MARK_NAME} and no key of the log"
+    return "; but ".join([f"{words}; {signed}", *mempool.lost])
 
 
 def _first_pending(store: BlockStore, receipts: Receipts) -> int:

@@ -17,9 +17,11 @@ import apsw
 from backend.base.errors import Damage, FlightchainError, NotFound
 from backend.index.index_file import Position, index_path, open_to_read, position_in
 from backend.mempool.store import no_blocks
+from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Watermark
 from backend.storage.block_store import BlockStore
 from backend.storage.genesis import genesis_in
+from backend.storage.layout import BACKUP_NAME
 from backend.storage.receipt_store import belongs_to_cluster
 from backend.storage.tokens import Tokens
 from backend.storage.unfinished_restore import unfinished_restore
@@ -87,6 +89,11 @@ def require_one_ledger(folder: Path, store: BlockStore, *, accepts_loss: bool) -
         problem = lost_part(folder, HistoryTree(store), store)
     if problem:
         raise Damage(problem)
+
+
+def is_backup(folder: Path) -> bool:
+    """Return whether a folder is a backup, in which nobody has gone on with the ledger."""
+    return (folder / BACKUP_NAME).exists() and not (folder / MARK_NAME).exists()
 
 
 def lost_chain(folder: Path) -> str:

@@ -17,9 +17,9 @@ from backend.base.state_file import StateFile
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import database, last_release, lost_files
 from backend.storage import tokens
-from backend.storage.layout import BLOCKS_FOLDER
+from backend.storage.layout import BACKUP_NAME, BLOCKS_FOLDER
 
-NAME = "backup.json"
+NAME = BACKUP_NAME
 FORMAT = 1
 LOCK_NAME = "backup.lock"
 MOST_BYTES = 16 * 2**20

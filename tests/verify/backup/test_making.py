@@ -30,6 +30,7 @@ from tests.effort import tries
 from tests.flights import flights, import_flights
 from tests.mempool.spoiling import store_path
 from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
+from tests.test_cli import call
 from tests.trust.log.test_signing import accept_loss
 from tests.verify.backup.house import (
     MINED,
@@ -64,6 +65,21 @@ def test_a_backup_is_a_chain_folder_that_verifies(house: House) -> None:
     assert tokens.read_bytes() == (house.folder / "tokens.json").read_bytes()
     assert stat.S_IMODE(tokens.stat().st_mode) == 0o600
     assert not (house.backup / "index").exists()
+
+
+def test_verify_says_that_a_backup_is_one_and_what_mends_it(house: House) -> None:
+    done = call(house.backup, "verify")
+    assert done.returncode == 0
+    assert "this is a backup, which has no index, no acknowledged.dat and no key" in done.stderr
+    assert not [words for words in ("but", "yet", "nobody can tell") if words in done.stderr]
+    flip(block_file(house.backup), 2000)
+    done = call(house.backup, "verify")
+    assert done.returncode == 1
+    assert "restore" not in done.stderr
+    remedy = f"this is a backup: `backup --full {house.backup}` mends it from the ledger"
+    assert done.stderr.endswith(f"; {remedy}\n")
+    house.back_up(full=True)
+    assert call(house.backup, "verify").returncode == 0
 
 
 def test_nothing_new_is_nothing_written(house: House) -> None:
