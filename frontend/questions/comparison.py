@@ -31,7 +31,7 @@ from frontend.questions.group_queries import answer_as_of
 from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, best_first
 from frontend.questions.punctuality_report import figures_of
 from frontend.questions.verdicts import Verdict, verdict
-from frontend.search.fields import DAYS_FIELD, route, understood
+from frontend.search.fields import DAYS_FIELD, require_clear_days, route, understood
 from frontend.search.times import Days
 
 WHAT, SORT = "what", "sort"
@@ -155,6 +155,8 @@ def _read(what: str, item: str, known: Coverage) -> Parameters:
     """Return the parameters of a question about an item. Raises Refused if it is none."""
     if asked := SUBJECTS[what].read(item, known):
         return asked
+    if what == "days":
+        require_clear_days({ITEM: item}, known, {ITEM})
     hint = SUBJECTS[what].hint.removeprefix("Such as ")
     reason = f"“{item[:MOST_QUOTED]}” is not understood; write it as in {hint}"
     raise Refused({"field": ITEM, "value": item, "detail": reason}, 400)

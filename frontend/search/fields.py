@@ -3,17 +3,18 @@
 A field for a place takes a code, a city or what travellers call it; one for days takes all that the
 search takes; one for a flight number takes the carrier in front of it. The service takes one
 spelling of each: pages lead to the address that has it. What the ledger does not know, or what has
-several meanings, stays as it was typed, and the service says what is wrong with it.
+several meanings, as "5/6" does, stays as it was typed, and the service says what is wrong with it.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, NUMBER
 from frontend.search.names import Place
 from frontend.search.sentences import Reading, readings
+from frontend.search.times import Days
 
 DAYS_FIELD = "days"  # stands for both ends of an interval
 DAY_FIELDS = frozenset((DAYS_FIELD, DAY, *DAYS))
@@ -81,17 +82,34 @@ def route(text: str, known: Coverage) -> dict[str, str]:
 
 
 def _days(name: str, text: str, given: Values, known: Coverage) -> dict[str, str]:
-    """Return the first and the last day that a text names; {} if it names none."""
+    """Return the first and the last day that a text names; {} if there are none or several."""
     if name != DAYS_FIELD and _is_day(text):
         return {name: text}
-    read = readings(text, known)
-    days = next((r.days for r in read if r.days and r == Reading(days=r.days)), None)
-    if days is None or days.meant:
+    meanings = _meanings(text, known)
+    if len(meanings) != 1 or meanings[0].meant:
         return {}
+    days = meanings[0]
     first, last = (DAY, DAYS[1]) if name == DAY else DAYS
     if name == DAYS_FIELD or (name == DAY and last not in given and not days.is_one):
         return {first: days.first.isoformat(), last: days.last.isoformat()}
     return {name: (days.last if name == last else days.first).isoformat()}
+
+
+def _meanings(text: str, known: Coverage) -> list[Days]:
+    """Return the days that a text may mean if it names nothing else: "5/6" is 6 May or 5 June."""
+    read = readings(text, known)
+    return list(dict.fromkeys(r.days for r in read if r.days and r == Reading(days=r.days)))
+
+
+def require_clear_days(given: Values, known: Coverage, names: Set[str] = DAY_FIELDS) -> None:
+    """Raise Refused for a text in one of the fields that may mean several days."""
+    for name, text in given.items():
+        meanings = _meanings(text, known) if name in names else []
+        if len(meanings) > 1:
+            days = " or ".join(each.name for each in meanings)
+            ways = " or ".join(each.iso for each in meanings)
+            detail = f"“{text}” may be {days}; write {ways}"
+            raise Refused({"field": name, "value": text, "detail": detail}, 400)
 
 
 def _carrier(text: str, known: Coverage) -> dict[str, str]:

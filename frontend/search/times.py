@@ -43,6 +43,11 @@ class Days:
         return filters.short_interval(self.first.isoformat(), self.last.isoformat())
 
     @property
+    def iso(self) -> str:
+        """The days as "2013-07-05" or "2013-07-03 to 2013-07-05"."""
+        return " to ".join(dict.fromkeys((self.first.isoformat(), self.last.isoformat())))
+
+    @property
     def phrase(self) -> str:
         """The name with the word in front of it that a sentence needs: "in July 2013"."""
         if self.is_one:

@@ -37,10 +37,10 @@ REFUSED = [
     ("/report?OP_CARRIER_AIRLINE_ID=19977", "Please fill this in"),
     (f"{REPORT}1&group_by=day", "unknown parameter group_by"),
     ("/rankings?by=city", "</a>: Must be one of carrier, route, origin, destination"),
-    ("/rankings?sort=name", "Sort 'name': must be one of flights"),
-    ("/rankings?order=up", "Order 'up': must be one of descending"),
-    ("/rankings?page=0", "Page '0': must be a number from 1"),
-    ("/rankings?page=x", "Page 'x': must be a number from 1"),
+    ("/rankings?sort=name", "sort 'name': must be one of flights"),
+    ("/rankings?order=up", "order 'up': must be one of descending"),
+    ("/rankings?page=0", "page '0': must be a number from 1"),
+    ("/rankings?page=x", "page 'x': must be a number from 1"),
     ("/rankings?INITIAL_DATE=2015-02-01&FINAL_DATE=2015-01-01", "Must not be after the last day"),
     ("/rankings?engine=scan&by=x", "</a>: Must be one of carrier"),
     ("/route?ORIGIN=LAX&DEST=SFO&INITIAL_DATE=whenever", ">Not understood; write it as in 2013-"),
@@ -69,6 +69,28 @@ def test_bad_input_has_a_message(pages: FlaskClient, address: str, message: str)
     for form in ("json", "csv"):
         twin = pages.get(address.replace("?", f".{form}?"))
         assert (twin.status_code, twin.mimetype) == (400, "application/problem+json")
+
+
+@each_of(
+    "address",
+    [
+        f"{STATUS}1&FL_DATE=4/3/2015",
+        f"{DELAYS}1&days=4/3/2015",
+        f"{CITIES}Los+Angeles%2C+CA&INITIAL_DATE=4/3/2015",
+        "/days?days=4/3/2015",
+        f"{REPORT}1&days=4/3/2015",
+        "/airports/LAX?days=4/3/2015",
+        "/compare?what=days&item=4/3/2015&item=13/3/2015",
+    ],
+)
+def test_a_form_does_not_guess_which_day_is_meant(pages: FlaskClient, address: str) -> None:
+    answer = pages.get(address, follow_redirects=True)
+    page = html.unescape(answer.text)
+    reason = "“4/3/2015” may be 3 April 2015 or 4 March 2015; write 2015-04-03 or 2015-03-04"
+    assert (answer.status_code, reason in page) == (400, True)
+    assert 'value="4/3/2015"' in page
+    clear = pages.get(address.replace("4/3/2015", "14/3/2015"), follow_redirects=True)
+    assert "may be" not in html.unescape(clear.text)
 
 
 KEPT = [

@@ -1,11 +1,12 @@
 """A field of a form takes what the search takes, and it means the same there."""
 
+import re
 from typing import Any
 
 import pytest
 
 from frontend.errors import Refused
-from frontend.search.fields import as_asked, with_number
+from frontend.search.fields import as_asked, require_clear_days, with_number
 from tests.cases import each_of
 from tests.frontend.search.ledger import KNOWN
 from tests.frontend.search.test_sentences import READINGS
@@ -18,11 +19,21 @@ def asked(**fields: str) -> dict[str, str]:
     return dict(as_asked(fields.items(), KNOWN))
 
 
+SEVERAL_DAYS = {
+    "1/5/2013": "may be 5 January 2013 or 1 May 2013; write 2013-01-05 or 2013-05-01",
+    "1/5/13": "may be 5 January 2013 or 1 May 2013; write 2013-01-05 or 2013-05-01",
+    "1-5-2013": "may be 5 January 2013 or 1 May 2013; write 2013-01-05 or 2013-05-01",
+    "3/8/87": "may be 8 March 1987 or 3 August 1987; write 1987-03-08 or 1987-08-03",
+    "4/3/2013 to 5/4/2013": "may be 3 April to 4 May 2013 or 3 to 5 April 2013 or",
+}
+ONE_DAY = [(text, days) for text, days in TIMES.items() if days and text not in SEVERAL_DAYS]
+
+
 def end(place: str) -> dict[str, str]:
     return {"ORIGIN": place} if place in CODES else {"ORIGIN_CITY_NAME": place}
 
 
-@each_of(("text", "days"), [(text, days) for text, days in TIMES.items() if days])
+@each_of(("text", "days"), ONE_DAY)
 def test_a_field_takes_every_form_of_a_day_that_the_search_takes(
     text: str, days: tuple[str, str]
 ) -> None:
@@ -30,6 +41,15 @@ def test_a_field_takes_every_form_of_a_day_that_the_search_takes(
     first, last = days
     expected = {"FL_DATE": first} | ({"FINAL_DATE": last} if first != last else {})
     assert asked(FL_DATE=text) == expected
+
+
+@each_of(("text", "reason"), SEVERAL_DAYS.items())
+def test_a_field_does_not_guess_which_of_two_days_is_meant(text: str, reason: str) -> None:
+    assert asked(days=text) == {"INITIAL_DATE": text}
+    assert asked(FL_DATE=text) == {"FL_DATE": text}
+    with pytest.raises(Refused, match=re.escape(f"“{text}” {reason}")) as refused:
+        require_clear_days({"ORIGIN": "JFK", "FL_DATE": text}, KNOWN)
+    assert refused.value.fields == ["FL_DATE"]
 
 
 @each_of("city", KNOWN.cities)
