@@ -105,7 +105,9 @@ class BlockStore:
         """Return the place of one block. Raises NotFound if there is no such block."""
         places = self.places(height, 1)
         if not places:
-            raise NotFound(f"block {height} does not exist; the newest is block {self.height()}")
+            newest = self.height()
+            others = f"the newest is block {newest}" if newest >= 0 else "there are no blocks"
+            raise NotFound(f"block {height} does not exist; {others}")
         return places[0]
 
     def tip(self) -> tuple[int, Place] | None:

@@ -78,6 +78,11 @@ def test_asking_beyond_either_end_finds_nothing(
     assert store.frames(height, 3) == []
 
 
+def test_without_blocks_no_block_is_said_to_be_the_newest(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="block 1 does not exist; there are no blocks"):
+        BlockStore(tmp_path).place(1)
+
+
 @pytest.mark.parametrize("block_file_bytes", [A_FILE_EACH, 2000, 10**6])
 @given(first=st.integers(0, 12), count=st.integers(1, 14))
 def test_a_run_is_the_blocks_one_by_one(
