@@ -198,15 +198,18 @@ def test_what_is_wrong_is_named(judge: Judge, proofs: Proofs, tmp_path: Path) ->
         for found in (Judge(tmp_path, key).says(path), judge.says(path, witness=key)):
             assert found["file"] == "--key, --witness"
             assert key in found["reason"]
-    found = Judge(tmp_path, judge.key[:-1]).says(path)
-    assert "it is damaged, or is not a proof" in found["reason"]
-    found = judge.says(path, kept=nowhere)
-    assert found["file"] == f"--kept {nowhere}"
-    assert "No such file" in found["reason"]
+    note = judge.file(str(proofs["transaction"][0]["checkpoint"]).encode(), "note")
+    for key in (judge.key[:-1], str(note)):
+        for found in (Judge(tmp_path, key).says(path), judge.says(path, witness=key)):
+            assert found["file"] == "--key, --witness"
+            assert "is not the key of a log or witness" in found["reason"]
+    for found in (judge.says(path, kept=nowhere), judge.says(Path(nowhere))):
+        assert (found["verdict"], found["file"].split()[-1]) == ("not read", nowhere)
+        assert found["reason"] == f"No such file or directory: {nowhere!r}"
     for data in (b"{}", b"\xff"):
         assert "it is damaged, or is not a proof" in judge.of(data)["reason"]
     for data in (b"", b"[]", b"x\n"):
-        assert "no number of blocks" in judge.of(data)["reason"]
+        assert "not a proof or checkpoint: no number of blocks" in judge.of(data)["reason"]
 
 
 # --- checkpoints and members that are not what they should be
