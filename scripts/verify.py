@@ -12,6 +12,7 @@ import base64
 import hashlib
 import json
 import re
+import signal
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -66,8 +67,7 @@ def read(data: bytes, what: str, depth: int, never: str = r"(?<![.\d])\d{16}|[tf
     """Return what JSON holds if it is neither large nor deep, and has nothing of `never`."""
     bare = TEXT.sub("", text := data.decode()) if len(data) <= MOST_BYTES else "["
     is_small = bare.count(",") < MOST_VALUES and not re.search(never, bare)
-    for _ in range(depth):
-        bare = INNERMOST.sub("", bare)
+    bare = reduce(lambda text, _: INNERMOST.sub("", text), range(depth), bare)
     require(is_small and not set("[]{}") & set(bare), f"{what} is cut off, or not as in a proof")
     return json.loads(text)
 
@@ -256,9 +256,8 @@ def cells_of(columns: Json) -> list[Json]:
     used = (columns[name] for name in (CARRIER, DAY, "CANCELLED", "ARR_DELAY", "DEP_DELAY"))
     for carrier, day, cancelled, late, left in zip(*used, strict=True):
         arrived, departed = late is not None, left is not None
-        flight = (1, cancelled, arrived, departed, arrived and late < 15, late or 0, left or 0)
-        sums = cells.get((carrier, day), [0] * 7)
-        cells[carrier, day] = [old + new for old, new in zip(sums, flight, strict=True)]
+        leg = (1, cancelled, arrived, departed, arrived and late < 15, late or 0, left or 0)
+        cells[carrier, day] = [*map(sum, zip(cells.get((carrier, day), [0] * 7), leg, strict=True))]
     return [{CARRIER: c + 0, DAY: d + "", **dict(zip(SUMS, cells[c, d]))} for c, d in sorted(cells)]  # noqa: B905
 
 
@@ -397,4 +396,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(getattr(signal, "SIGPIPE", signal.SIGINT), signal.SIG_DFL)  # `| head` ends it
     raise SystemExit(main())

@@ -3,6 +3,7 @@
 import base64
 import copy
 import json
+import os
 import random
 import re
 import subprocess
@@ -336,6 +337,21 @@ def test_a_kept_checkpoint_is_utf_8_whatever_the_system_writes(
     command = [sys.executable, "-X", "utf8=0", str(ROOT / "scripts/verify.py"), str(proof)]
     done = ran(*command, "--key", judge.key, "--kept", str(note), env={"LC_ALL": "POSIX"})
     assert done.stdout.startswith("VERIFIED"), done.stdout + done.stderr
+
+
+def test_who_reads_only_the_beginning_sees_no_traceback(
+    proofs: dict[str, list[Json]], judge: Judge
+) -> None:
+    path = str(judge.file(proofs["transaction"]))
+    script = str(ROOT / "scripts" / "verify.py")
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        command = [sys.executable, "-u", script, path, "--key", judge.key]
+        done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(writer)
+    assert done.stderr == b""
 
 
 def test_it_is_short_enough_to_read() -> None:
