@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Set
 from datetime import date, timedelta
 from functools import lru_cache
-from itertools import chain
 
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
 from backend.base.errors import shown
@@ -140,8 +139,7 @@ def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
     doubtful: object = None
     for number, batch in enumerate(batches):
         rows = list(dict.fromkeys(batch))
-        orders = set(chain.from_iterable(readings(row[0]) for row in rows))
-        if number == 0 and orders == {YEAR_FIRST}:
+        if number == 0 and set().union(*(forms(row[0]) for row in rows)) == {True}:
             return YEAR_FIRST
         fits = [(row[0], _fitting(row)) for row in rows]
         proofs = {next(iter(orders)): day for day, orders in fits if len(orders) == 1}
