@@ -103,7 +103,7 @@ class FlightFile(Source):
         try:
             reading = reading_of(records.titles)
             places = tuple(reading.places.values())
-            batches = (partial(read, places) for read in records.batches)
+            batches = _readers(file, records, places)
             reads = [cache(read) for read in islice(batches, 1)]
             first = [read() for read in reads]
             # Flights that are sent as a single one is, with the names of all fields:
@@ -180,7 +180,16 @@ def _evidence_in(file: PackedFile, reading: Reading) -> Generator[Iterator[Evide
     """Yield what each batch of a file tells of its days."""
     places = tuple(reading.places[name] for name in _DAY_PARTS if name in reading.places)
     with opened_records(file) as records:
-        yield from (_evidence(reading, read(places)) for read in records.batches)
+        yield from (_evidence(reading, read()) for read in _readers(file, records, places))
+
+
+def _readers(
+    file: PackedFile, records: Records, places: tuple[int, ...]
+) -> Iterator[Callable[[], RecordBatch]]:
+    """Yield what reads the next batch of a file, after a pause."""
+    for read in records.batches:
+        file.pause()
+        yield partial(read, places)
 
 
 def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:

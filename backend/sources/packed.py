@@ -92,11 +92,12 @@ class PackedFile:
     label: its name in messages. part: its name in the folder or archive that was given, or "".
     or_leave_out: the end of messages about a part, else "". is_posted: whether it is the body of a
     request. is_strict: whether it is JSON, an object a line, under the rules of a single flight
-    that is posted.
+    that is posted. pause: called before each batch of rows is read; what it raises ends the work.
     """
 
     is_posted = False
     is_strict = False
+    pause: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(self, path: Path, member: str = "", whole: str = "", part: str = "") -> None:
         """whole: the name of the folder or archive, or what to call the file."""
@@ -246,9 +247,12 @@ class SentFile(PackedFile):
 
     is_posted = True
 
-    def __init__(self, content: bytes, *, is_strict: bool = False) -> None:
+    def __init__(
+        self, content: bytes, *, is_strict: bool = False, pause: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(Path("body"))
         self.is_strict = is_strict
+        self.pause = pause
         self._content = content
 
     def problem(self, reason: str) -> InvalidInput:

@@ -70,7 +70,8 @@ def batch_of(
     flights or not UTF-8.
     """
     batch = Batch()
-    source = FlightFile(SentFile(body, is_strict=kind == NDJSON), dates=dates, ledger=ledger)
+    file = SentFile(body, is_strict=kind == NDJSON, pause=pause)
+    source = FlightFile(file, dates=dates, ledger=ledger)
     with closing(source.rows()) as rows:
         for raw in rows:
             if batch.is_longer_than(most_flights) or (stops and batch.rejected >= MOST_ERRORS):
@@ -85,6 +86,5 @@ def batch_of(
             batch.rejected += len(bad)
             batch.misdated += sum(map(is_misdated, bad))
             batch.rows_read += len(raw.faults) + len(raw.lines)
-            pause()
     batch.understood = source.understood()
     return batch

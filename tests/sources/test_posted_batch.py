@@ -143,6 +143,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_flight() -> None:
 
 @pytest.mark.parametrize(("kind", "header"), [(NDJSON, b""), (CSV, HEADER)])
 def test_work_stops_when_a_pause_ends_it(kind: str, header: bytes) -> None:
+    """CSV in which no row has a day is read to its end for the order of its days."""
     paused: list[int] = []
 
     def pause() -> None:
