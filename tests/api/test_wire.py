@@ -12,9 +12,11 @@ from urllib.parse import urlencode
 import pytest
 import requests
 
+from backend.sources.generated import Generated
 from tests.api.processes import Service, serving, until
-from tests.api.worlds import World, generated, seal, settings_for, world_in
+from tests.api.worlds import World, settings_for, world_in
 from tests.cases import each_of
+from tests.flights import import_flights
 from tests.raw_http import megabytes
 from tests.storage.chains import block_file, flip
 
@@ -164,7 +166,7 @@ def test_clients_that_go_away_leave_their_places_to_others(service: Service) -> 
 def long_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service whose exports are far longer than what sockets hold, with few threads."""
     settings = settings_for(tmp_path_factory.mktemp("long") / "chain")
-    seal(settings, [generated(1000)] * 40)
+    import_flights(settings, Generated(40_000))
     with serving(settings.folder, FLIGHTCHAIN_THREADS=4, **NEVER) as found:
         yield found
 

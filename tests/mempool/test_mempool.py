@@ -12,7 +12,7 @@ import pytest
 from backend.base import files
 from backend.base.errors import TryLater
 from backend.base.settings import PROJECT
-from backend.mempool import Accepted
+from backend.mempool import Accepted, id_lock
 from backend.mempool.mempool import LOCK_NAME
 from tests.flights import flight, flights
 from tests.mempool.house import WAIT_S, House, T, everything, numbered
@@ -168,7 +168,7 @@ def test_sealing_while_somebody_counts_is_no_damage(house: House) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LOCK_PATIENCE_S", 0.2)
+    monkeypatch.setattr(id_lock, "LOCK_PATIENCE_S", 0.2)
 
 
 @pytest.mark.usefixtures("impatient")

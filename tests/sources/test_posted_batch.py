@@ -13,7 +13,7 @@ from backend.sources.source import CANCELLED
 from tests.evil_bodies import EVIL, HEADER
 from tests.flights import csv_of, flights
 
-BODY_BYTES = 100_000
+BODY_BYTES = 40_000
 MOST_TIMES = 4  # as much memory as bytes, besides the body
 ROOM_BYTES = 15_000_000  # of what is parsed together, however long the body is
 MOST_FLIGHTS = 5_000
