@@ -1,13 +1,12 @@
-"""The two caches, against the store below them and against a model made of plain dictionaries."""
+"""The two caches, against the store below them."""
 
 import gc
 import os
 import random
 import threading
 import tracemalloc
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from itertools import product
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,22 +82,6 @@ def forty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def shortened(whole: Path, folder: Path, blocks: int) -> Path:
-    """A copy of the chain `whole` of which only the first `blocks` can be seen; see `lengthen`."""
-    block_file(folder).parent.mkdir(parents=True, exist_ok=True)
-    if not block_file(folder).exists():
-        block_file(folder).symlink_to(block_file(whole))
-    table_path(folder).write_bytes(table_path(whole).read_bytes()[: blocks * ENTRY_BYTES])
-    return folder
-
-
-def lengthen(whole: Path, folder: Path, blocks: int) -> None:
-    """Let the first `blocks` blocks be seen, as a commit does."""
-    data = table_path(whole).read_bytes()[: blocks * ENTRY_BYTES]
-    with table_path(folder).open("r+b") as stream:
-        stream.write(data)
-
-
 # Any length of chain ------------------------------------------------------------------------------
 
 
@@ -128,131 +111,64 @@ def test_the_blocks_of_a_long_chain_are_the_ones_of_the_store(
         assert cached.statistics()[1].blocks == 0  # all of them belong to the last cache
 
 
-# Reading from the disk ----------------------------------------------------------------------------
+# What needs the disk ------------------------------------------------------------------------------
+
+
+def test_adjacent_blocks_are_read_at_once(forty: Path) -> None:
+    """Ahead of the block when blocks are asked for in order, and else around it."""
+    store = CountingStore(forty)
+    cached = CachedBlocks(store, 10**6, RUN)
+    for height in range(41):
+        asked(cached, height)
+    assert store.runs == [[*range(19)], [*range(19, 38)], [38, 39, 40]]
+    asked(CachedBlocks(store, 10**6, RUN), 20)
+    assert store.runs[3:] == [[*range(11, 30)]]
+
+
+@given(
+    cache_bytes=st.integers(0, 50_000),
+    run=st.integers(1, 25),
+    tips=st.lists(st.integers(0, 40), max_size=3).map(sorted),
+    jumps=st.lists(st.integers(0, 40), max_size=10),
+)
+@settings(max_examples=examples(60), deadline=None)
+def test_the_newest_blocks_and_the_one_just_asked_for_need_no_disk(
+    tmp_path_factory: pytest.TempPathFactory,
+    forty: Path,
+    cache_bytes: int,
+    run: int,
+    tips: list[int],
+    jumps: list[int],
+) -> None:
+    """The chain grows to each of `tips` in turn, and is read in a row and by jumps at each."""
+    whole, folder = CountingStore(forty), tmp_path_factory.mktemp("growing")
+    hashes, sizes = [place.hash.hex() for place in whole.places(0, 41)], whole.sizes()
+    block_file(folder).parent.mkdir()
+    block_file(folder).symlink_to(block_file(forty))
+    store = CountingStore(folder)
+    cached = CachedBlocks(store, cache_bytes, run)
+    for tip in tips:
+        table_path(folder).write_bytes(table_path(forty).read_bytes()[: (tip + 1) * ENTRY_BYTES])
+        newest = [h for h in range(tip + 1) if sum(sizes[h : tip + 1]) <= cache_bytes // 2]
+        for height in [*newest, *range(tip + 1), *(jump % (tip + 1) for jump in jumps), 0]:
+            assert asked(cached, height) == hashes[height]
+            if height in newest or sizes[height] <= cache_bytes // 2:
+                before = len(store.runs)
+                asked(cached, height)
+                assert len(store.runs) == before
+        before = len(store.runs)
+        for height in newest:
+            asked(cached, height)
+        assert len(store.runs) == before
 
 
 def test_a_run_cut_short_by_large_blocks_still_has_the_block_asked_for(
     forty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = CountingStore(forty)
     monkeypatch.setattr("backend.storage.block_store.MAX_RUN_BYTES", 1)
-    cached = CachedBlocks(store, 10**6, RUN)
+    cached = CachedBlocks(BlockStore(forty), 10**6, RUN)
     for height in (30, 31, 5, 40, 0):
         asked(cached, height)
-
-
-# Against a model ----------------------------------------------------------------------------------
-
-
-@dataclass
-class ModelCache:
-    """What one cache must hold: height -> bytes."""
-
-    capacity: int
-    kept: dict[int, int] = field(default_factory=dict)
-    hits: int = 0
-    misses: int = 0
-    evictions: int = 0
-
-    def evict(self, height: int) -> None:
-        del self.kept[height]
-        self.evictions += 1
-
-    def shrink(self, centre: int) -> None:
-        while sum(self.kept.values()) > self.capacity:
-            self.evict(max(self.kept, key=lambda height: abs(height - centre)))
-
-
-@dataclass
-class Model:
-    """The contract: which blocks belong where, what a miss reads, what goes first."""
-
-    sizes: list[int]
-    last: ModelCache
-    others: ModelCache
-    run: int
-    tip: int = -1
-    floor: int = 0
-    asked: int = -2
-
-    def follow(self, tip: int) -> None:
-        self.tip, self.floor = tip, tip + 1
-        while self.floor and sum(self.sizes[self.floor - 1 : tip + 1]) <= self.last.capacity:
-            self.floor -= 1
-        for height in [h for h in self.last.kept if h < self.floor]:
-            self.last.evict(height)
-
-    def home(self, height: int) -> ModelCache:
-        return self.last if height >= self.floor else self.others
-
-    def ask(self, height: int) -> None:
-        in_order, self.asked = height == self.asked + 1, height
-        home = self.home(height)
-        if height in home.kept:
-            home.hits += 1
-            return
-        home.misses += 1
-        run = self.run if home.capacity else 1
-        first = height if in_order else max(0, height - run // 2)
-        for near in range(first, min(first + run, self.tip + 1)):
-            self.home(near).kept.setdefault(near, self.sizes[near])
-        self.last.shrink(self.tip)
-        self.others.shrink(height)
-
-
-steps = st.lists(
-    st.one_of(
-        st.tuples(st.just("ask"), st.integers(0, 40)),
-        st.tuples(st.just("scan"), st.integers(1, 8)),
-        st.tuples(st.just("grow"), st.integers(1, 4)),
-    ),
-    max_size=30,
-)
-
-
-@settings(max_examples=examples(60), deadline=None)
-@given(
-    st.integers(1, 41),
-    st.one_of(st.integers(0, 30_000), st.integers(0, 100_000)),
-    st.integers(1, 25),
-    steps,
-)
-def test_hits_misses_and_evictions_are_those_of_the_model(
-    tmp_path_factory: pytest.TempPathFactory,
-    forty: Path,
-    blocks: int,
-    cache_bytes: int,
-    run: int,
-    steps: list[tuple[str, int]],
-) -> None:
-    folder = shortened(forty, tmp_path_factory.getbasetemp() / "model", blocks)
-    whole, store = BlockStore(forty), BlockStore(folder)
-    places = whole.places(0, 41)
-    sizes = [place.length + FRAME_OVERHEAD_BYTES for place in places]
-    last, others = ModelCache(cache_bytes // 2), ModelCache(cache_bytes - cache_bytes // 2)
-    model = Model(sizes, last, others, run)
-    model.follow(blocks - 1)
-    cached, position, calls = CachedBlocks(store, cache_bytes, run), -1, 0
-    for what, number in steps:
-        if what == "grow":
-            blocks = min(41, blocks + number)
-            lengthen(forty, folder, blocks)
-            continue
-        ahead = range(position + 1, position + 1 + number) if what == "scan" else [number]
-        for height in (h % blocks for h in ahead):
-            if blocks - 1 != model.tip:
-                model.follow(blocks - 1)
-            model.ask(height)
-            assert asked(cached, height) == places[height].hash.hex()
-            position, calls = height, calls + 1
-            for counts, expected in zip(cached.statistics(), (last, others), strict=True):
-                assert counts.hits == expected.hits
-                assert counts.misses == expected.misses
-                assert counts.evictions == expected.evictions
-                assert counts.blocks == len(expected.kept)
-                assert counts.bytes == sum(expected.kept.values())
-    assert lookups(cached) == calls
-    whole.close()
 
 
 # Memory -------------------------------------------------------------------------------------------
@@ -443,61 +359,29 @@ def test_a_chain_that_was_cut_and_grew_beyond_serves_no_stale_block(
         assert asked(cached, height) == store.place(height).hash.hex()
 
 
-@pytest.mark.parametrize("cache_bytes", [0, 5_000, 10**6])
-def test_a_damaged_block_is_never_served_and_its_neighbours_are(
-    tmp_path: Path, cache_bytes: int
+@each_of("cache_bytes", [0, 4_000, 10**6])
+def test_what_is_damaged_is_never_served_and_hides_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory, cache_bytes: int
 ) -> None:
-    make_chain(tmp_path, [1] * 25)
-    store = BlockStore(tmp_path)
-    hashes = [place.hash.hex() for place in store.places(0, 26)]
-    flip(block_file(tmp_path), store.place(12).offset + 200)
-    cached = CachedBlocks(store, cache_bytes, RUN)
-    for _ in range(2):
-        for height in [*range(26), 12, 11, 13]:
-            if height == 12:
-                with pytest.raises(DamagedBlock, match="block 12 is damaged"):
-                    cached.block(12)
-            else:
-                assert asked(cached, height) == hashes[height]
-
-
-def test_a_damaged_entry_does_not_hide_its_neighbours(tmp_path: Path) -> None:
-    """Not even the entry of the tip."""
-    make_chain(tmp_path, [1] * 10)
-    for damaged, cache_bytes in product((0, 3, 9, 10), (0, 4_000, 10**6)):
-        flip(table_path(tmp_path), ENTRY_BYTES * damaged + 3)
-        store = BlockStore(tmp_path)
-        assert_all_but(CachedBlocks(store, cache_bytes, RUN), damaged, blocks=11)
-        store.close()
-        flip(table_path(tmp_path), ENTRY_BYTES * damaged + 3)
-
-
-def assert_all_but(cached: CachedBlocks, damaged: int, blocks: int) -> None:
-    """Every block is served, in whatever order, except the damaged one."""
-    for height in [*range(blocks), *range(blocks - 1, -1, -1)]:
-        if height != damaged:
-            asked(cached, height)
-        else:
-            with pytest.raises(Damage, match=f"block {damaged} "):
-                cached.block(damaged)
-
-
-@pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])
-def test_a_block_that_was_damaged_is_read_again_once_it_is_whole(
-    tmp_path: Path, cache_bytes: int
-) -> None:
-    make_chain(tmp_path, [1] * 3)
-    store = BlockStore(tmp_path)
-    at = store.place(2).offset + 100
-    for _ in range(2):
-        cached = CachedBlocks(store, cache_bytes, RUN)
-        flip(block_file(tmp_path), at)
-        cached.block(1)  # brings its neighbours
-        for _ in range(2):
-            with pytest.raises(DamagedBlock, match="block 2 is damaged"):
-                cached.block(2)
-        flip(block_file(tmp_path), at)
-        assert cached.block(2).header.height == 2
-        assert_within_budget(cached)
-    if cache_bytes == 10**6:  # to forget what is damaged is not to evict
-        assert sum(counts.evictions for counts in cached.statistics()) == 0
+    """Neither a block nor an entry, not even that of the tip; and it is served once it is whole."""
+    folder = tmp_path_factory.mktemp("damaged")
+    make_chain(folder, [1] * 25)
+    with closing(BlockStore(folder)) as store:
+        places = store.places(0, 26)
+    for damaged, path, at in [
+        (12, block_file(folder), places[12].offset + 200),
+        *((height, table_path(folder), ENTRY_BYTES * height + 3) for height in (0, 3, 24, 25)),
+    ]:
+        flip(path, at)
+        with closing(BlockStore(folder)) as store:
+            cached = CachedBlocks(store, cache_bytes, RUN)
+            for height in [*range(26), *range(25, -1, -1)]:
+                if height != damaged:
+                    assert asked(cached, height) == places[height].hash.hex()
+                    continue
+                with pytest.raises(Damage, match=f"block {damaged} "):
+                    cached.block(damaged)
+            flip(path, at)
+            assert asked(cached, damaged) == places[damaged].hash.hex()
+        if cache_bytes == 10**6:  # to forget what is damaged is not to evict
+            assert sum(counts.evictions for counts in cached.statistics()) == 0
