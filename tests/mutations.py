@@ -30,7 +30,7 @@ NOT_NOTICED = "NOT NOTICED"
 # A line has a module, the tests below `tests` that promise what it does, and a piece of it, which
 # occurs there once, with what is put in its place.
 BREAKS = """
-backend/api/__init__.py  trust/cheating/test_cheats.py  table.add(cheat_outcomes.rows()) => pass
+backend/api/__init__.py  trust/test_cheating.py  table.add(cheat_outcomes.rows()) => pass
 backend/api/conditions.py  api/test_compression.py  f'"{tag}-{encoding}"' if encoding => f'"{tag}"' if encoding
 backend/api/conditions.py  api/test_compression.py  in ("", encoding_for(environ)) => in ("", "gzip", "zstd")
 backend/api/conditions.py  api/test_conditions.py  zlib.crc32(route.encode()) => 0
@@ -47,9 +47,9 @@ backend/base/progress.py  test_progress.py  at_once or now_s - self => at_once a
 backend/chain/fields.py  chain/test_fields.py  negative if early", -14, True => negative if early", -14, False
 backend/chain/merkle.py  chain/test_merkle.py  if not 0 < old_size <= size => if 0 < old_size <= size
 backend/cli/import_command.py  test_cli.py  is_to_finish = unfinished.exists() and => is_to_finish = False and
-backend/cluster/admission.py  cluster/test_configure.py  if peer_id in self._members or => if
-backend/cluster/admission.py  cluster/test_configure.py  errors="replace").split() => errors="replace").splitlines()
-backend/cluster/admission.py  cluster/test_configure.py  self._strangers.add(peer_id) => pass
+backend/cluster/membership.py  cluster/test_configure.py  if peer_id in self._members or => if
+backend/cluster/membership.py  cluster/test_configure.py  errors="replace").split() => errors="replace").splitlines()
+backend/cluster/membership.py  cluster/test_configure.py  self._strangers.add(peer_id) => pass
 backend/cluster/application.py  cluster/test_application.py  if name == "query": => if False:
 backend/cluster/configuration.py  cluster/test_configure.py  str(48 * 3600 * 10**9) => str(48 * 3600 // 10**9)
 backend/cluster/wire.py  cluster/test_wire.py  0, 1, 2, 5 => 0, 1, 2, 6

@@ -18,7 +18,7 @@ from backend.mempool import database, last_release, lost_files
 from backend.storage import layout
 from backend.trust.log import tiles
 from backend.trust.log.notes import VerifierKey
-from backend.trust.witness.memory import Memory
+from backend.trust.witness.witness import Memory
 from frontend.lab import result_folders
 from loadtests.lab.results import Results, ResultsError
 from tests.cases import each_of

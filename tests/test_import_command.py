@@ -22,11 +22,9 @@ import pytest
 from backend.base.errors import FlightchainError
 from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES
-from backend.cli.import_command import NEEDS, import_command
+from backend.cli.import_command import NEEDS, file_sources, import_command
 from backend.cli.import_dialogue import ImportDialogue, Skipping
-from backend.cli.import_sources import file_sources
-from backend.sealing.bad_rows import BadRows
-from backend.sealing.source_check import Checked
+from backend.sealing.source_check import BadRows, Checked
 from tests.api.processes import ROOT, environment, ran, until
 from tests.cases import each_of
 from tests.descriptors import descriptors_of
@@ -201,7 +199,7 @@ def test_in_a_terminal_it_asks_before_rows_are_left_out(
 
 ASK_OFTEN = f"""
 from backend.cli.import_command import NEEDS, import_command
-from backend.cli.asking import confirm
+from backend.cli.import_dialogue import confirm
 for number in range({TIMES}):
     try:
         confirm("Go on?")

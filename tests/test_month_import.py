@@ -18,8 +18,7 @@ from backend.base.download import NotThere
 from backend.base.errors import FlightchainError, InvalidSetting, WriteFailed, WriterBusy
 from backend.base.settings import Settings
 from backend.cli import month_import
-from backend.cli.import_command import import_command
-from backend.cli.import_sources import file_sources
+from backend.cli.import_command import file_sources, import_command
 from backend.ledger.bts_months import Month, MonthRange, months_in
 from backend.sealing.importer import import_all
 from tests import bts_server as server

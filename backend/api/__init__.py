@@ -1,7 +1,7 @@
 """The REST service: takes parameters, calls the ledger, and answers in JSON. It is thin on purpose.
 
 To follow a request, start at its row in the table of routes (`_table`, below; `routes.py` says what
-a row is). `service/service_site.py` finds the row of each request and calls its handler.
+a row is). `service/web_server.py` finds the row of each request and calls its handler.
 
     POST /transactions: `api/transaction_routes.py` reads the flight, `api/writing.py` answers as
     the mode promises, and `ledger/submission.py` hands it to the mempool and waits for its block.

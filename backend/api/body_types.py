@@ -27,7 +27,7 @@ from backend.questions.answer_types import (
     TransactionRow,
     ref,
 )
-from backend.trust.proofs.prover import Witnesses
+from backend.trust.proofs import Witnesses
 
 Base64Hash = Annotated[str, Meta(pattern="^[A-Za-z0-9+/]{43}=$", description="SHA-256")]
 State = Literal["pending", "mined"]

@@ -26,9 +26,7 @@ def rows() -> list[Row]:
     def outcomes() -> bytes:
         with lock:  # so that those who ask first, at once, do not each let all be tried
             if not bodies:
-                from backend.trust.cheating.cheats import (
-                    try_all,  # which loads all that writes blocks
-                )
+                from backend.trust.cheating import try_all  # which loads all that writes blocks
 
                 bodies.append(encode({"cheats": [outcome._asdict() for outcome in try_all()]}))
             return bodies[0]

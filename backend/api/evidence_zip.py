@@ -17,7 +17,7 @@ from backend.base.settings import PROJECT
 from backend.ledger.ledger import Ledger
 from backend.questions.selection import Selection
 from backend.questions.values import FilterTransactions, Question, asked_for
-from backend.trust.proofs.prover import Anchor
+from backend.trust.proofs import Anchor
 
 VERIFY = PROJECT / "scripts" / "verify.py"
 MODE = 0o644 << 16  # of the files, as zip files tell it

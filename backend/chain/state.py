@@ -20,11 +20,24 @@ from backend.chain.block import (
     block_of,
     mined,
 )
-from backend.chain.block_content import Content, content_of
 from backend.chain.canonical import sha256_hex
-from backend.chain.columns import Columns, columns_of, transaction_bytes
+from backend.chain.columns import Columns, columns_of, encode_body, transaction_bytes
 from backend.chain.merkle import Frontier
-from backend.chain.summary import summary_root
+from backend.chain.summary import Cell, cells_of, summary_root
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The transactions of a block, their encoding, and their summary."""
+
+    columns: Columns
+    body: bytes
+    cells: list[Cell]
+
+
+def content_of(columns: Columns) -> Content:
+    """Return the content that `columns` make."""
+    return Content(columns, encode_body(columns), cells_of(columns))
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,8 +144,8 @@ def configure(
     HOST is an address or a name under which the other machines reach one. For each machine a folder
     is made, which is to be copied there; it holds secret keys. Nothing is started.
     """
-    from backend.cluster.admission import READERS_NAME
     from backend.cluster.configuration import hosts_at, peer_id
+    from backend.cluster.membership import READERS_NAME
 
     local = _local(folder)
     known = local.hosts

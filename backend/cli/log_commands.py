@@ -268,7 +268,7 @@ def _tell(finding: "Finding", alarm: list[str] | None) -> None:
 @click.command()
 def cheat() -> None:
     """Cheat on a temporary chain and show which check notices it."""
-    from backend.trust.cheating.cheats import try_all
+    from backend.trust.cheating import try_all
 
     for outcome in try_all():
         click.echo(f"{outcome.name}: {outcome.what}")

@@ -15,10 +15,9 @@ from backend.base.errors import FlightchainError
 from backend.base.settings import Settings
 from backend.base.words import Report
 from backend.chain.block import Block
-from backend.chain.block_content import Content, content_of
 from backend.chain.columns import columns_of
 from backend.chain.flight import Flight
-from backend.chain.state import ChainState
+from backend.chain.state import ChainState, Content, content_of
 from backend.cluster.log_key import adopt_common_key
 from backend.cluster.membership import Membership, require_base
 from backend.cluster.transaction_selection import Rows

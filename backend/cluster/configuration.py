@@ -28,10 +28,9 @@ from backend.base.errors import FlightchainError, InvalidSetting
 from backend.base.file_names import bare_name
 from backend.base.words import Report
 from backend.chain.json_objects import Json
-from backend.cluster.admission import READERS_NAME
 from backend.cluster.engine_files import CONFIG_ERRORS, config_unusable
 from backend.cluster.log_key import give_key, share_key
-from backend.cluster.membership import MOST_MEMBERS, address_of, node_key_in
+from backend.cluster.membership import MOST_MEMBERS, READERS_NAME, address_of, node_key_in
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER
 from backend.trust.log import checkpoints

@@ -1,7 +1,7 @@
-"""Reads who belongs to a cluster from the engine's genesis file, which all nodes share.
+"""Reads who belongs to a cluster from the engine's genesis file, and whom a node talks to.
 
-Its `app_state` names the members in order, each with the public key of its `node_key.json`, and the
-block of the existing chain with which every node begins:
+All nodes share the genesis. Its `app_state` names the members in order, each with the public key of
+its `node_key.json`, and the block of the existing chain with which every node begins:
 
     {"height": 337, "hash": "00…", "transactions": 336776, "interval_s": 60.0, "empty": false,
      "members": [{"name": "node0", "key": "64 hexadecimal digits", "url": "http://…"}, …]}
@@ -18,6 +18,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from backend.base.errors import FlightchainError
+from backend.base.words import Report
 from backend.chain.json_objects import Json
 from backend.storage.block_store import BlockStore
 
@@ -29,6 +30,8 @@ GENESIS_LOST = (
     "another node's, which is the same"
 )
 NODE_KEY_LOST = f"it is what the others know this node by; {PUT_BACK}"
+READERS_NAME = "readers"
+MOST_NAMED = 20  # strangers that are reported, so that they cannot fill the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +206,37 @@ def object_of(data: bytes) -> Json | None:
     except ValueError:
         return None
     return content if isinstance(content, dict) else None
+
+
+class Admission:
+    """The peers that the engine with the folder `home` talks to: members, and readers named to it.
+
+    The engine asks for each peer (`filter_peers` in its configuration) after that has proved its
+    key. A stranger could else claim a height that nobody has reached, keep a node that starts from
+    catching up, or take the places of others. A reader has no vote and so is not in the genesis;
+    its id stands in `config/readers` of every node, ids separated by white space, which is read
+    each time.
+    """
+
+    def __init__(self, home: Path, membership: Membership, report: Report) -> None:
+        """report: takes a line for a stranger."""
+        self._path = home / "config" / READERS_NAME
+        self._members = {member.peer_id for member in membership.members}
+        self._report = report
+        self._strangers: set[str] = set()
+
+    def refusal(self, peer_id: str) -> str:
+        """Return why a peer is not talked to; "" if it is. peer_id: hexadecimal."""
+        if peer_id in self._members or peer_id in self._readers():
+            return ""
+        reason = f"the peer {peer_id} is no member of this cluster, and not named in {self._path}"
+        if peer_id not in self._strangers and len(self._strangers) < MOST_NAMED:
+            self._strangers.add(peer_id)
+            self._report(f"{reason}: it is refused; if it is a reader of yours, add its id there")
+        return reason
+
+    def _readers(self) -> list[str]:
+        try:
+            return self._path.read_text("ascii", errors="replace").split()
+        except OSError:  # most clusters have none
+            return []

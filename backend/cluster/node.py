@@ -20,19 +20,18 @@ from backend.base.processes.systemd import Notifier
 from backend.base.settings import Settings
 from backend.base.words import Report, counted
 from backend.cluster import node_status, put_back
-from backend.cluster.admission import Admission
 from backend.cluster.application import OK, OLD, Application
 from backend.cluster.block_appender import BlockAppender, Built
 from backend.cluster.configuration import bring_up_to_date
 from backend.cluster.engine import ABCI_SOCKET, Engine
 from backend.cluster.engine_files import REBUILD, require_sound
 from backend.cluster.engine_watch import EngineStandsStill, Watcher
-from backend.cluster.membership import identity_in, membership_in
+from backend.cluster.membership import Admission, identity_in, membership_in
 from backend.cluster.outbox import Outbox, with_believable_time
 from backend.cluster.put_back import OwnFlights
 from backend.cluster.signed_transactions import packed
 from backend.cluster.socket_server import SocketServer
-from backend.index.rebuilding import IndexRebuilder
+from backend.index.damage_mark import IndexRebuilder
 from backend.mempool import Accepted, Mempool
 from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.verify.scrub import scrubbing

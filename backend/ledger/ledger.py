@@ -46,7 +46,7 @@ from backend.storage.recovery import WHAT_TO_DO
 from backend.trust.log import tiles
 from backend.trust.log.tiles import Tile
 from backend.trust.log.tree import HistoryTree
-from backend.trust.proofs.prover import Prover
+from backend.trust.proofs import Prover
 from backend.verify import scrub_state
 from backend.verify.folder_check import FolderCheck, require_own_blocks, why_no_blocks
 from backend.verify.scrub_state import ScrubState

@@ -52,7 +52,7 @@ from backend.mempool.syncs import GroupCommit
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage.genesis import Genesis
-from backend.storage.unfinished_restore import unfinished_restore
+from backend.storage.layout import unfinished_restore
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"

@@ -11,10 +11,9 @@ from pathlib import Path
 
 from backend.base.clock import now_ms
 from backend.chain.block import MAX_TRANSACTIONS
-from backend.chain.block_content import content_of
 from backend.chain.columns import columns_from
 from backend.chain.fields import FIELD_NAMES
-from backend.chain.state import ForeseenRoot, transactions_root
+from backend.chain.state import ForeseenRoot, content_of, transactions_root
 from backend.chain.summary import Cell
 from backend.index.queries import IndexReader
 from backend.sealing.child import Send

@@ -21,14 +21,13 @@ from functools import partial
 from backend.base.errors import BadRow, TryLater
 from backend.base.settings import Settings
 from backend.base.words import Report, counted
-from backend.chain.block_content import Content
 from backend.chain.columns import decode_body
+from backend.chain.state import Content
 from backend.index.follower import Progress, no_progress
 from backend.sealing.block_builder import Built, Job, build
 from backend.sealing.child import sent_by
 from backend.sealing.miner import Sealer, Unsealed, unsealed
-from backend.sealing.newcomers import SourceComparison
-from backend.sealing.posted_meanwhile import PostedMeanwhile
+from backend.sealing.newcomers import PostedMeanwhile, SourceComparison
 from backend.sealing.repeats import Compared
 from backend.sealing.source_check import Checked, Spools, check
 from backend.sealing.spool import Spool

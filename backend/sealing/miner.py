@@ -28,12 +28,11 @@ from backend.base.processes.systemd import Notifier
 from backend.base.settings import Settings
 from backend.base.words import Report, counted
 from backend.chain.block import MAX_TRANSACTIONS, Block
-from backend.chain.block_content import Content, content_of
 from backend.chain.columns import Columns, columns_of
 from backend.chain.flight import Flight
-from backend.chain.state import ForeseenRoot
+from backend.chain.state import Content, ForeseenRoot, content_of
+from backend.index.damage_mark import IndexRebuilder
 from backend.index.follower import IndexFollower, Progress, no_progress
-from backend.index.rebuilding import IndexRebuilder
 from backend.index.writer import SealedBlock
 from backend.mempool import Mempool, PendingInRecovery
 from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer

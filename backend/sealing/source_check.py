@@ -14,24 +14,103 @@ from functools import partial
 from itertools import cycle
 from pathlib import Path
 
-from backend.base.errors import InvalidInput, WriteFailed
+from backend.base.errors import BadRow, InvalidInput, WriteFailed, excerpt
 from backend.base.files import free_bytes
 from backend.base.settings import Settings
 from backend.chain.fields import POSITION
 from backend.index.queries import IndexReader
-from backend.sealing.bad_rows import BadRows, BadRowsOfBatch
 from backend.sealing.block_builder import BATCHES_PER_SIGN
 from backend.sealing.child import Send, sent_by
 from backend.sealing.newcomers import Newcomers, SourceComparison
 from backend.sealing.repeats import LegHashes, Part, Report, hashes_of, without_repeats
 from backend.sealing.spool import Spool, packed
-from backend.sources.source import FlightColumns, Source, Understanding, Validator
+from backend.sources.source import (
+    CANCELLED,
+    NOT_ARRIVED,
+    FlightColumns,
+    RawRows,
+    Source,
+    Understanding,
+    Validator,
+    is_misdated,
+    state_of,
+)
 
 NEARLY_ALL = 0.99  # of a source that was read to its end, and not compared yet
 STORED_BYTES = 130  # that a flight takes in blocks and index, with room to spare
 MOST_PROCESSES = 4  # each of them unpacks the whole file
 LEAST_BYTES = 1 << 20  # of a file for which a second process is worth its start
 _DATE = POSITION["FL_DATE"]
+SHOWN_BAD_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class BadRowsOfBatch:
+    """The bad rows of a batch.
+
+    rows: what is wrong with each, what became of its flight (`source.state_of`), and how it stands
+    in the file. header: what stands there above them.
+    """
+
+    rows: Sequence[tuple[BadRow, str, str]]
+    header: str | None
+
+    @classmethod
+    def of(cls, raw: RawRows, bad: Sequence[BadRow]) -> "BadRowsOfBatch":
+        """Return those of `raw`. bad: what `Validator.judge` found."""
+        for problem in bad:
+            problem.value = excerpt(problem.value)  # a line may be long
+        return cls([(row, state_of(raw, row), raw.text(row.row)) for row in bad], raw.header)
+
+
+@dataclass(slots=True)
+class BadRows:
+    """The bad rows of a source, as they stand there, so that they can be mended and imported.
+
+    count: how many. cancelled, not_arrived: how many of them are flights that were cancelled, or
+    have no time of arrival for another reason. misdated: as in `source.is_misdated`. first: the
+    first `SHOWN_BAD_ROWS`. start, end: where they stand in the spool of bad rows. header: what
+    stands above them there; None without any.
+    """
+
+    count: int = 0
+    cancelled: int = 0
+    not_arrived: int = 0
+    misdated: int = 0
+    first: list[BadRow] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+    header: str | None = None
+
+    @property
+    def is_json(self) -> bool:
+        """Whether they are a JSON object a line."""
+        return self.header == ""
+
+    def add(self, batch: BadRowsOfBatch, spool: Spool | None) -> None:
+        """Add the bad rows of a batch. spool: takes them as they stand in the file."""
+        self.count += len(batch.rows)
+        for problem, state, text in batch.rows:
+            if len(self.first) < SHOWN_BAD_ROWS:
+                self.first.append(problem)
+            self.cancelled += state == CANCELLED
+            self.not_arrived += state == NOT_ARRIVED
+            self.misdated += is_misdated(problem)
+            if spool is not None and batch.header is not None:
+                self._keep(spool, batch.header, problem, text)
+
+    def _keep(self, spool: Spool, header: str, problem: BadRow, text: str) -> None:
+        """Write a row below its header. Raises InvalidInput if that is not of the rows before."""
+        lines = [text]
+        if self.header is None:
+            self.header, self.start, lines = header, spool.end, [header, text]
+        elif self.header != header:
+            file = problem.place.rpartition(", ")[0]
+            reason = "has bad rows, and another header than a file before it that has some, too"
+            raise InvalidInput("file", file, f"{reason}; import it alone")
+        for line in filter(None, lines):
+            spool.append(f"{line}\n".encode(errors="surrogateescape"))
+        self.end = spool.end
 
 
 @dataclass(slots=True)

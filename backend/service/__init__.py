@@ -1,6 +1,6 @@
 """Runs the service: its processes, its web server and its lanes.
 
 `supervisor` starts the processes and restarts them, and `hang_detection` tells when one hangs.
-`web_server` runs gunicorn in one of them. `service_site` tells its workers which lane and handler a
-request goes to. The server itself is the package `backend.serving`, which the frontend uses, too.
+`web_server` runs gunicorn in one of them, and tells its workers which lane and handler a request
+goes to. The server itself is the package `backend.serving`, which the frontend uses, too.
 """

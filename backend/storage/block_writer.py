@@ -25,9 +25,8 @@ from backend.chain.merkle import frontier_of
 from backend.chain.state import ChainState, empty_state, genesis
 from backend.storage import layout
 from backend.storage.codec import compress, frame_from, frame_of
-from backend.storage.layout import ENTRY_BYTES, Place
+from backend.storage.layout import ENTRY_BYTES, Place, unfinished_restore
 from backend.storage.recovery import Pending, recover
-from backend.storage.unfinished_restore import unfinished_restore
 
 WRITER_LOCK_NAME = "writer.lock"
 NOTICE_AFTER_S, LONGEST_WAIT_S = 5.0, 600.0  # of who waits for another writer

@@ -1,4 +1,4 @@
-"""Says where things are on disk. It is arithmetic and names alone: nothing here touches a file.
+"""Says where things are on disk: arithmetic and names. Nothing here opens a file.
 
 `blocks/blocks-HHHHHHHHHH.dat` hold consecutive blocks and are named after the first. A block is one
 frame, little-endian:
@@ -19,6 +19,7 @@ be made again from the block files. An entry:
 
 import struct
 import zlib
+from pathlib import Path
 from typing import NamedTuple
 
 from backend.chain.block import Block
@@ -96,3 +97,15 @@ def place_from(entry: bytes) -> Place | None:
     if len(entry) != ENTRY_BYTES or _CRC.pack(zlib.crc32(data)) != crc:
         return None
     return Place(*_ENTRY.unpack(data))
+
+
+def unfinished_restore(folder: Path) -> str:
+    """Return a message if a restore into `folder` is at work, or was killed; "" if none is.
+
+    It keeps its copy in `restoring/`, and moves the blocks out of it last. So while that folder is
+    there and no blocks are, there is no ledger to write to, and what was written would be lost.
+    """
+    stage = folder / RESTORING_FOLDER
+    if not stage.exists() or (folder / BLOCKS_FOLDER).exists():
+        return ""
+    return f"a backup was restored to {folder}, but not completely; restore it again"

@@ -21,10 +21,9 @@ from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Watermark
 from backend.storage.block_store import BlockStore
 from backend.storage.genesis import genesis_in
-from backend.storage.layout import BACKUP_NAME
+from backend.storage.layout import BACKUP_NAME, unfinished_restore
 from backend.storage.receipt_store import belongs_to_cluster
 from backend.storage.tokens import Tokens
-from backend.storage.unfinished_restore import unfinished_restore
 from backend.trust.log.log_checks import (
     LOG_FILES,
     check_log,

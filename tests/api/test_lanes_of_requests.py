@@ -26,7 +26,7 @@ from backend.api.writing import Writing
 from backend.base.errors import Damage, NotFound
 from backend.base.settings import Settings
 from backend.questions.values import OPTION_NAMES, PROVABLE
-from backend.service.service_site import ServiceSite
+from backend.service.web_server import ServiceSite
 from backend.serving.environs import environ_of
 from backend.storage.caches import Where
 from tests.api.worlds import seal, settings_for

@@ -11,7 +11,7 @@ from backend.api.routes import Lane
 from backend.base.files import LOCK_PATIENCE_S
 from backend.base.settings import Settings
 from backend.chain.flight import MOST_ERRORS
-from backend.service.service_site import LONG_NICENESS, MOST_QUESTIONS, lanes_of
+from backend.service.web_server import LONG_NICENESS, MOST_QUESTIONS, lanes_of
 from backend.serving.client_bounds import MAX_RECEIVED_BYTES, MAX_UNSENT_BYTES, SHARE
 from backend.serving.connection import (
     BYTES_PER_S,
@@ -25,7 +25,7 @@ from backend.serving.front import REFUSED_AT_ONCE, REFUSED_IN_S
 from backend.serving.gunicorn_app import COMMON
 from backend.storage.block_writer import LONGEST_WAIT_S
 from backend.trust.witness.alarms import ALARM_WITHIN_S
-from backend.trust.witness.memory import MOST_CONTRADICTIONS
+from backend.trust.witness.witness import MOST_CONTRADICTIONS
 from frontend.site import LONG_THREADS, MOST_LONG_WAITING, MOST_PAGES_WAITING
 from tests.api.processes import ROOT
 

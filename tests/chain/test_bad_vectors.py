@@ -8,11 +8,10 @@ import pytest
 from backend.base.errors import RuleViolation
 from backend.chain import block_rules, merkle
 from backend.chain.block import Header, HeaderError, block_of, decode_header, header_from
-from backend.chain.block_content import content_of
 from backend.chain.block_rules import HEADER_RULES
 from backend.chain.columns import BodyError, Columns, columns_of, decode_body
 from backend.chain.merkle import ProofError
-from backend.chain.state import ChainState, empty_state, genesis
+from backend.chain.state import ChainState, content_of, empty_state, genesis
 from tests.cases import each_of
 from tests.chain import inclusion
 from tests.chain.files import (

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from backend.base.errors import RuleViolation
 from backend.chain import block_rules
 from backend.chain.block import MAX_TRANSACTIONS, Block
-from backend.chain.block_content import Content, content_of
 from backend.chain.columns import columns_of, decode_body
 from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.chain.flight import Flight, flight_of
 from backend.chain.merkle import frontier_of
-from backend.chain.state import ChainState, empty_state, genesis
+from backend.chain.state import ChainState, Content, content_of, empty_state, genesis
 from tests.chain.files import chain_bytes, load
 from tests.chain.strategies import LAST_TIME, batches
 from tests.effort import tries

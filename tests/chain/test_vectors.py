@@ -5,7 +5,6 @@ Never regenerate a file to make a test here pass: a chain on somebody's disk wou
 
 from backend.chain import block_rules, merkle
 from backend.chain.block import header_from
-from backend.chain.block_content import content_of
 from backend.chain.canonical import canonical, sha256_hex
 from backend.chain.columns import (
     COLUMN_NAMES,
@@ -18,7 +17,7 @@ from backend.chain.columns import (
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import flight_of
 from backend.chain.merkle import Frontier, frontier_of
-from backend.chain.state import empty_state, transactions_root
+from backend.chain.state import content_of, empty_state, transactions_root
 from backend.chain.summary import cells_of, summary_root
 from tests.cases import each_of
 from tests.chain import inclusion, independent

@@ -18,7 +18,7 @@ from backend.cluster.local import LOG_NAME, LocalCluster
 from backend.cluster.put_back import NOTE_NAME
 from backend.index import damage_mark
 from backend.storage.layout import BLOCKS_FOLDER
-from backend.trust.cheating.editor import Editor
+from backend.trust.cheating import Editor
 from tests import go_programs
 from tests.cluster.networks import LEFT, RIGHT
 from tests.cluster.world import World, told, until

@@ -8,10 +8,17 @@ from click.testing import CliRunner, Result
 
 from backend.base.errors import FlightchainError
 from backend.cli.commands import main
-from backend.cluster.admission import MOST_NAMED, READERS_NAME, Admission
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, bring_up_to_date
 from backend.cluster.engine import VERSION
-from backend.cluster.membership import address_of, identity_in, membership_in, node_key_in
+from backend.cluster.membership import (
+    MOST_NAMED,
+    READERS_NAME,
+    Admission,
+    address_of,
+    identity_in,
+    membership_in,
+    node_key_in,
+)
 from backend.trust.log import KEY_NAME
 from tests.api.processes import ROOT
 from tests.api.worlds import GOOD, client_of, seal, settings_for

@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from backend.chain.block import Block, Header, block_of, mined
-from backend.chain.block_content import content_of
 from backend.chain.columns import columns_of, decode_body
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
-from backend.chain.state import ChainState, empty_state
+from backend.chain.state import ChainState, content_of, empty_state
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import compress, frame_of
 from backend.storage.layout import Place

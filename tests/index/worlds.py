@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from backend.base.words import Report
 from backend.chain.block import Block
-from backend.chain.block_content import content_of
 from backend.chain.columns import columns_of
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
+from backend.chain.state import content_of
 from backend.index import index_file
 from backend.index.checkpoint_note import note_settled
 from backend.index.follower import IndexFollower

@@ -4,7 +4,7 @@ from contextlib import closing
 from pathlib import Path
 
 from backend.base.errors import BadRow
-from backend.sealing.bad_rows import BadRows, BadRowsOfBatch
+from backend.sealing.source_check import BadRows, BadRowsOfBatch
 from backend.sealing.spool import Spool
 
 

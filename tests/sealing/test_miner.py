@@ -15,11 +15,11 @@ from backend.base.clock import now_ms
 from backend.base.errors import DamagedBlock
 from backend.base.settings import Settings
 from backend.chain.block import Block
-from backend.chain.block_content import Content, content_of
 from backend.chain.columns import columns_of
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight
 from backend.chain.placeholder import VOID
+from backend.chain.state import Content, content_of
 from backend.index.damage_mark import NAME as MARK_NAME
 from backend.index.damage_mark import mark
 from backend.index.follower import IndexFollower

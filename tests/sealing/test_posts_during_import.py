@@ -14,7 +14,7 @@ from backend.base.settings import Settings
 from backend.chain.flight import Flight
 from backend.index.writer import IndexWriter
 from backend.ledger.ledger import Ledger
-from backend.sealing import importer, posted_meanwhile
+from backend.sealing import importer, newcomers
 from backend.sealing.importer import Tally, Watcher, import_all
 from backend.sources.flight_file import FlightFile
 from tests.flights import csv_of, flights, import_flights, on_disk
@@ -171,7 +171,7 @@ def test_an_import_that_stores_nothing_of_its_last_blocks_ends_well(
 def test_more_posts_than_an_import_can_remember_end_it_with_a_word(
     tmp_path: Path, chosen: Settings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(posted_meanwhile, "MOST_REMEMBERED", 50)
+    monkeypatch.setattr(newcomers, "MOST_REMEMBERED", 50)
     rows, posted = flights(6000), flights(51, 10_000)
     source = written(tmp_path, rows)
 

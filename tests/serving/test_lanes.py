@@ -14,7 +14,7 @@ from flask import Response
 
 from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
-from backend.service.service_site import LONG_NICENESS
+from backend.service.web_server import LONG_NICENESS
 from backend.serving import front, lanes
 from backend.serving.body_stream import PIECE_BYTES
 from backend.serving.environs import Environ

@@ -13,12 +13,11 @@ import pytest
 from backend.base.errors import DamagedBlock
 from backend.base.settings import Settings
 from backend.chain.block import Block
-from backend.chain.block_content import Content, content_of
 from backend.chain.block_rules import check
 from backend.chain.columns import columns_of
 from backend.chain.fields import FIELDS
 from backend.chain.flight import flight_of
-from backend.chain.state import ChainState, empty_state
+from backend.chain.state import ChainState, Content, content_of, empty_state
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter

@@ -3,7 +3,7 @@
 A witness keeps the newest checkpoint of each log that it knows. It cosigns another one only if that
 is proved to extend the one that it keeps, so a log that takes something back, or that shows
 different things to different people, gets no more cosignatures (C2SP tlog-witness and
-tlog-cosignature). `witness` is the witness itself, and `memory` what it knows of logs. `remote`
-reads a log over HTTP, `following` looks at logs again and again, and `alarms` tells somebody.
-`cosign_requests` asks witnesses to cosign the checkpoints of this ledger.
+tlog-cosignature). `witness` is the witness itself, with what it knows of logs. `following` looks at
+logs over HTTP, and `alarms` tells somebody. `cosign_requests` asks witnesses to cosign the
+checkpoints of this ledger.
 """

@@ -29,7 +29,7 @@ from backend.storage import layout, tokens
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME
 from backend.storage.genesis import Genesis
-from backend.storage.unfinished_restore import unfinished_restore
+from backend.storage.layout import unfinished_restore
 from backend.trust.log.successions import SUCCESSIONS_NAME
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests

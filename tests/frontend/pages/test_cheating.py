@@ -2,7 +2,7 @@
 
 from flask.testing import FlaskClient
 
-from backend.trust.cheating.cheats import CHEATS
+from backend.trust.cheating import CHEATS
 from frontend.texts import texts
 
 

@@ -10,7 +10,6 @@ from backend.base.errors import Damage, WriterBusy
 from backend.trust.log import notes
 from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
-from backend.trust.witness import memory
 from backend.trust.witness import witness as witness_module
 from backend.trust.witness.witness import Forked, RolledBack, Unproved, Witness
 from tests.trust.witness.logs import signed
@@ -142,7 +141,7 @@ def test_what_contradicts_is_kept_up_to_a_bound(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory, "MOST_CONTRADICTIONS", 3)
+    monkeypatch.setattr(witness_module, "MOST_CONTRADICTIONS", 3)
     witness.cosign(signed(log, 5, tree.root(5)), log.verifier, tree.consistency_proof)
     for at in range(6):
         with pytest.raises(Unproved):

@@ -12,7 +12,7 @@ from backend.cli.commands import main
 from backend.trust.log import notes, tiles
 from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
-from backend.trust.witness import alarms, remote
+from backend.trust.witness import alarms, following
 from backend.trust.witness.following import Finding, Follower, Verdict, worst
 from backend.trust.witness.witness import Witness
 from tests.api.processes import free_port
@@ -133,7 +133,7 @@ def test_a_look_has_a_limit_of_time(
 ) -> None:
     log.show(key_of(folder), 3, tree.root(3))
     assert Follower(witness, [], HOUR_S).look(log.url).verdict is Verdict.FINE
-    monkeypatch.setattr(remote, "LOOK_WITHIN_S", 0.5)
+    monkeypatch.setattr(following, "LOOK_WITHIN_S", 0.5)
 
     def slow(path: str, _body: bytes) -> tuple[int, bytes]:
         time.sleep(0.3)

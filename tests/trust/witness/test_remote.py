@@ -5,7 +5,7 @@ import pytest
 from backend.chain import merkle
 from backend.trust.log import tiles
 from backend.trust.log.tree import TILE_WIDTH
-from backend.trust.witness.remote import RemoteLog, Unreachable
+from backend.trust.witness.following import RemoteLog, Unreachable
 from tests.trust.witness.logs import answering
 
 LEAVES = [merkle.leaf_hash(bytes([at % 256, at // 256])) for at in range(700)]

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from backend.cli.commands import main
-from backend.trust.cheating import cheats
-from backend.trust.cheating.cheats import CHEATS, HEIGHT, Outcome, try_all
+from backend.trust import cheating
+from backend.trust.cheating import CHEATS, HEIGHT, Outcome, try_all
 from tests.api.worlds import client_of, good, settings_for
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ def test_the_command_and_the_service_tell_the_same(
     outcomes: dict[str, Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that were tried once; docs/tutorial.md and the examples of the API try them again."""
-    monkeypatch.setattr(cheats, "try_all", lambda: list(outcomes.values()))
+    monkeypatch.setattr(cheating, "try_all", lambda: list(outcomes.values()))
     done = CliRunner().invoke(main, ["cheat"])
     assert done.exit_code == 0
     assert done.stdout.count("notices nothing") == len(CHEATS)
@@ -71,7 +71,7 @@ def test_those_who_ask_first_at_once_wait_for_the_same_attempts(
         time.sleep(0.1)
         return []
 
-    monkeypatch.setattr(cheats, "try_all", slowly)
+    monkeypatch.setattr(cheating, "try_all", slowly)
     with client_of(settings_for(tmp_path)) as client, ThreadPoolExecutor() as pool:
         answers = list(pool.map(lambda _: good(client.get("/cheats")), range(4)))
     assert answers == 4 * [{"cheats": []}]
