@@ -16,9 +16,8 @@ that says what is on it:
     field_labels    names of fields as people read them; texts: longer sentences
     twins           the `.csv` and `.json` twins of a page
     static_files    styles and scripts, at addresses that change with them
-    forgery         keeps other sites from making a visitor's browser post
     bodies          how much may be posted to each page, and where it waits
-    request_guard   refuses requests by their heads
+    request_guard   refuses requests by their heads: those of other sites, and too long ones
 
 The modules behind the pages, by kind:
 

@@ -4,8 +4,8 @@ import os
 import sys
 
 from frontend.errors import InvalidSetting
-from frontend.server import run
 from frontend.settings import from_environment
+from frontend.site import run
 
 if __name__ == "__main__":
     try:

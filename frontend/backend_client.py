@@ -242,3 +242,14 @@ def _reason(error: requests.RequestException) -> str:
         cause = deeper
     text = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(cause)
     return text or type(cause).__name__
+
+
+def by_height(answer: Json) -> list[Json]:
+    """Return the rows of an answer of `/blocks`, newest first.
+
+    A row with `detail` is of a damaged block: it has only `height`, and what the table of heights
+    says, which is `hash`, `first_transaction` and `transaction_count`, each None if that is
+    damaged, too.
+    """
+    rows = [*answer["blocks"], *answer.get("damaged", ())]
+    return sorted(rows, key=lambda row: -row["height"])

@@ -13,10 +13,11 @@ from typing import Any
 
 from flask import Flask, Response
 
+from backend.serving import gunicorn_app
 from backend.serving.environs import WAIT, Environ
-from backend.serving.front import Headers, Route, Site, Wsgi
+from backend.serving.front import Front, Headers, Route, Site, Wsgi
 from backend.serving.lanes import INLINE, Threads
-from frontend.app import HEADERS
+from frontend.app import HEADERS, create_app
 from frontend.bodies import FORM_BYTES, NO_ROOM, TAKES_FILES
 from frontend.errors import RETRY_AFTER_S
 from frontend.question import KINDS
@@ -127,3 +128,13 @@ def _headers(status: int) -> dict[str, str]:
     kind = {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", **HEADERS}
     is_later = status == HTTPStatus.SERVICE_UNAVAILABLE
     return {**kind, "Retry-After": str(RETRY_AFTER_S)} if is_later else kind
+
+
+def run(settings: Settings) -> None:
+    """Serve the pages from one process, which waits for the backend most of the time."""
+
+    def load() -> Front:
+        return Front(PagesSite(settings, create_app(settings)))
+
+    bind = gunicorn_app.bind_address(settings.host, settings.port)
+    gunicorn_app.run(load, {"bind": bind, "workers": 1})

@@ -1,15 +1,18 @@
 """Tells which cities, airports, carriers, days and flight numbers occur, and how often.
 
-Each function asks one statement of `rows` and reads tables that grow with the variety of flights,
-not with their number. The flights of a city or airport are those that leave plus those that arrive.
-Void entries (`chain.placeholder`) stand for flights that were lost, so they occur nowhere here.
+`covered` says all of it but the flight numbers. The others ask one statement of `rows` each, and
+read tables that grow with the variety of flights, not with their number. The flights of a city or
+airport are those that leave plus those that arrive. Void entries (`chain.placeholder`) stand for
+flights that were lost, so they occur nowhere here.
 """
 
 from backend.chain.fields import FIELD
 from backend.chain.placeholder import VOID_DEST_CITY, VOID_NUMBER, VOID_ORIGIN_CITY
 from backend.index.group_counts import KNOWN_CARRIERS
 from backend.index.index_file import Rows
-from backend.index.periods import YEAR
+from backend.index.periods import YEAR, date_of
+from backend.questions.answer_types import Covered, CoveredAirport, CoveredCarrier
+from backend.questions.carriers import CARRIER
 
 _MOST_DIGITS = len(str(FIELD["OP_CARRIER_FL_NUM"].maximum))
 
@@ -94,3 +97,27 @@ def _range(prefix: str, length: int) -> tuple[int, int]:
         return 1, 0
     first = int(prefix.ljust(length, "0")) if prefix else 10 ** (length - 1)
     return first, int(prefix.ljust(length, "9"))
+
+
+def covered(rows: Rows) -> Covered:
+    """Return days, carriers and airports of the ledger; those with the most flights come first."""
+    first, last = days(rows)
+    known_carriers = sorted(carriers(rows), key=lambda known: (-known[1], known[0]))
+    known_airports = sorted(airports(rows), key=lambda known: (-known[3], *known[:3]))
+    return Covered(
+        flights=sum(flights for _, flights in known_carriers),
+        first_date=_iso(first),
+        last_date=_iso(last),
+        carriers=[_carrier(*known) for known in known_carriers],
+        airports=[CoveredAirport(*known) for known in known_airports],
+    )
+
+
+def _carrier(number: int, flights: int) -> CoveredCarrier:
+    known = CARRIER.get(number)
+    code, name = (known.code, known.name) if known else (None, None)
+    return CoveredCarrier(number, code, name, flights)
+
+
+def _iso(day: int | None) -> str | None:
+    return None if day is None else date_of(day).isoformat()

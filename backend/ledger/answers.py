@@ -16,7 +16,7 @@ from backend.base.errors import Damage, TryLater
 from backend.chain.block import Header
 from backend.chain.columns import Columns
 from backend.index import suggestions
-from backend.index.extent import covered
+from backend.index.completions import covered
 from backend.index.queries import IndexReader, State
 from backend.index.unknown_values import unknown_values
 from backend.questions import answer_types as types

@@ -12,10 +12,10 @@ from hashlib import file_digest
 from os import SEEK_END
 from typing import IO, Any
 
-from frontend.adding.understanding import understanding_of
 from frontend.backend_client import Backend, Json
 from frontend.bodies import ANY_FILE
 from frontend.errors import Refused
+from frontend.field_labels import TRANSACTION_NAMES
 from frontend.filters import short_interval
 
 CLOCKS_AGREE_S = 1.0
@@ -27,6 +27,9 @@ _problem = re.compile(
     r"(?P<value>b?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|['\"].*?…)): (?P<reason>.*)",
     re.DOTALL,
 )
+SHOWN_ROWS = 3
+NOT_IN_FILES = {"TRANSACTION_ID", "timestamp"}
+SHOWN = ("kind", "source", "dates", "dates_written", "emptied", "repeated_headers", "not_used")
 
 
 class Unreadable(Exception):
@@ -118,7 +121,7 @@ def _outcome(answer: Json, **more: Any) -> Outcome:
         there=there,
         conflicts=conflicts,
         conflicting=answer["conflicting"],
-        understood=understanding_of(answer["understood"]),
+        understood=_understanding_of(answer["understood"]),
         **more,
     )
 
@@ -188,3 +191,24 @@ def _send(
         is_of_all = match["field"] in {None, "line"}
         what = "It" if is_of_all else f"{match['field']} {match['value']}"
         raise Unreadable(f"{what} {match['reason']}.", line) from None
+
+
+def _understanding_of(answer: Mapping[str, Any]) -> Json:
+    """Return what an answer of the backend says that it took a file for.
+
+    With `fields` in the order of a record: each has its `name`, its `origin` in the file, and its
+    `values` in some rows.
+    """
+    derived = {
+        name: f"from {what}"
+        for what, names in answer["derived"].items()
+        for name in names.split(", ")
+    }
+    origins = derived | answer["columns"] | dict.fromkeys(answer["left_empty"], "stays empty")
+    rows = answer.get("sample", ())[:SHOWN_ROWS]
+    fields = [
+        {"name": name, "origin": origins.get(name, ""), "values": [row[name] for row in rows]}
+        for name in TRANSACTION_NAMES
+        if name not in NOT_IN_FILES
+    ]
+    return {name: answer[name] for name in SHOWN} | {"fields": fields}

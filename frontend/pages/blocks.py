@@ -7,8 +7,7 @@ from flask import Blueprint, redirect, render_template, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from frontend import field_labels
-from frontend.backend_client import Json
-from frontend.block_rows import by_height
+from frontend.backend_client import Json, by_height
 from frontend.context import backend
 from frontend.errors import Refused
 from frontend.form_request import BAD_INPUT, FormRequest, filled_in, submit

@@ -7,7 +7,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from frontend.bodies import reason_of
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
-from frontend.forgery import ForeignForm
+from frontend.request_guard import ForeignForm
 from frontend.twins import json_twin
 
 TWINS = (".json", ".csv")

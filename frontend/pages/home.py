@@ -2,8 +2,7 @@
 
 from flask import Blueprint, render_template
 
-from frontend.backend_client import Json
-from frontend.block_rows import by_height
+from frontend.backend_client import Json, by_height
 from frontend.context import backend
 from frontend.errors import Refused
 from frontend.twins import JSON_ALONE, Twin, twins

@@ -8,6 +8,9 @@ longer one has to be chosen again. What is added is always what was checked, by 
 No file is in memory as a whole: it comes as one on the disk (see `bodies`), and is sent on from it.
 """
 
+import csv
+import io
+import json
 import os
 import shutil
 from base64 import b64decode, b64encode
@@ -21,7 +24,6 @@ from flask import Blueprint, Response, current_app, render_template, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from backend.serving.environs import body_file
-from frontend.adding.samples import sample_csv, sample_ndjson
 from frontend.adding.submitted_form import NEVER_TWICE, SubmittedForm, form_after, token_in
 from frontend.adding.uploads import (
     DAY_ORDERS,
@@ -37,6 +39,7 @@ from frontend.context import backend, settings
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.filters import size
 from frontend.pages.error_pages import problem_twin
+from frontend.texts import texts
 from frontend.twins import json_twin
 
 SKIP, REJECT = "skip", "reject"
@@ -235,7 +238,24 @@ def _options(values: Mapping[str, str]) -> tuple[str, str]:
 def sample(form: str) -> Response:
     """Return a file that shows the columns, and can be uploaded."""
     kind = "text/csv" if form == "csv" else "application/x-ndjson"
-    content = sample_csv() if form == "csv" else sample_ndjson()
+    content = _sample_csv() if form == "csv" else _sample_ndjson()
     response = Response(content, content_type=f"{kind}; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="flights.{form}"'
     return response
+
+
+def _samples() -> list[dict[str, Any]]:
+    names, _, _, examples = zip(*texts("columns"), strict=True)
+    return [dict(zip(names, flight, strict=True)) for flight in zip(*examples, strict=True)]
+
+
+def _sample_csv() -> str:
+    samples, text = _samples(), io.StringIO(newline="")
+    writer = csv.DictWriter(text, [*samples[0]])
+    writer.writeheader()
+    writer.writerows(samples)
+    return text.getvalue()
+
+
+def _sample_ndjson() -> str:
+    return "".join(json.dumps(flight) + "\n" for flight in _samples())

@@ -7,8 +7,7 @@ from itertools import chain, islice
 from typing import Any
 
 from frontend import filters
-from frontend.backend_client import Backend, Json
-from frontend.block_rows import by_height
+from frontend.backend_client import Backend, Json, by_height
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.question import CARRIER, NUMBER
