@@ -148,14 +148,14 @@ def kind_of(schema: Part) -> Markup:
     """Return the type and limits of a value, in a line; a link to the schema that it refers to."""
     if "$ref" in schema:
         return Markup('<a href="#schema-{0}">{0}</a>').format(name_of(schema))
-    if "anyOf" in schema:
-        return Markup(" or ").join(kind_of(choice) for choice in schema["anyOf"])
+    if "oneOf" in schema:
+        return Markup(" or ").join(kind_of(choice) for choice in schema["oneOf"])
     if "items" in schema:
         return Markup("array of {}").format(kind_of(schema["items"]))
-    types = schema.get("type", "any value")
+    types = schema.get("type", [])
     limits = [f"{name} {_plain(schema[name])}" for name in _LIMITS if name in schema]
     names = types if isinstance(types, str) else " or ".join(types)
-    return escape(", ".join([names, *limits]))
+    return escape(", ".join(filter(None, [names, *limits])) or "any value")
 
 
 def _plain(value: object) -> str:

@@ -61,6 +61,21 @@ def test_every_name_and_every_text_is_on_the_page(page: Page) -> None:
     assert {text for text in texts_in(shown) if text not in page.words} == set()
 
 
+def test_a_value_is_any_only_if_the_document_says_nothing_of_it(page: Page) -> None:
+    def parts_in(schema: Any) -> Iterator[Any]:
+        yield schema
+        for part in (*schema.get("oneOf", ()), *filter(None, [schema.get("items")])):
+            yield from parts_in(part)
+
+    for name, schema in DOCUMENT["components"]["schemas"].items():
+        links = {link.get("href") for link in page.by_id(f"schema-{name}").all("a")}
+        for member, of_member in schema["properties"].items():
+            parts = list(parts_in(of_member))
+            assert {"#schema-" + docs.name_of(part) for part in parts if "$ref" in part} <= links
+            is_known = of_member.keys() - {"description"}
+            assert ("any value" in docs.kind_of(of_member)) != bool(is_known), (name, member)
+
+
 def test_every_operation_has_a_place_to_which_the_contents_lead(page: Page) -> None:
     (nav,) = page.all("nav")
     links = {link.get("href").removeprefix("#") for link in nav.all("a")}
