@@ -27,11 +27,12 @@ FOLLOWING = re.compile(
 )
 
 TAKEN: dict[str | None, tuple[str, ...]] = {
-    **dict.fromkeys(("home", "about", "adding", "cheating", "cluster", "lab"), ()),
+    **dict.fromkeys(("home", "about", "adding", "cheating", "cluster", "lab", "months"), ()),
     **dict.fromkeys((f"calculator.calculator{twin}" for twin in ("", "_twin_json")), ()),
     **dict.fromkeys((f"uploading.{page}" for page in ("empty_form", "whole", "sample")), ()),
     "uploading.slice_of_file": ("action", "on_error", "dates"),
     "receipts": ("duplicate_of",),
+    "transactions.state": (),
     "search": ("q",),
 }
 """The parameters of pages that ask the service no question, by their blueprints or endpoints."""

@@ -185,6 +185,6 @@ def _hour(given: Mapping[str, str]) -> int | None:
     text = given.get(HOUR)
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and int(text[:3]) < HOURS):
+    if not (text.isascii() and text.isdigit() and len(text) <= 2 and int(text) < HOURS):
         raise Refused.parameter(HOUR, text, "must be an hour from 0 to 23")
     return int(text)

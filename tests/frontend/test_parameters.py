@@ -1,5 +1,7 @@
 """Parameters by which links from elsewhere follow visitors: pages ignore them, twins do not."""
 
+import re
+
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -47,6 +49,19 @@ def test_any_other_parameter_is_refused_for_it_may_be_believed(
     pages: FlaskClient, address: str, more: str
 ) -> None:
     assert pages.get(f"{address}&{more}").status_code == 400
+
+
+def test_no_page_takes_any_other_parameter(app: Flask, pages: FlaskClient) -> None:
+    samples = {"transaction_id": "1", "height": "1", "number": "1", "code": "JFK"}
+    samples |= {"day": "2015-01-01", "name": "x", "file": "x", "question": "average_delays"}
+    addresses = {
+        re.sub(r"<(?:[^<]*:)?(\w+)>", lambda match: samples[match[1]], rule.rule)
+        for rule in app.url_map.iter_rules()
+        if "GET" in (rule.methods or ()) and rule.endpoint not in {"live", "static"}
+    }
+    assert {"/months", "/transactions/1/state", "/lab.json"} <= addresses
+    statuses = {address: pages.get(f"{address}?colour=red").status_code for address in addresses}
+    assert {address for address, status in statuses.items() if status != 400} == set()
 
 
 @each_of("address", QUESTIONS)
