@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
@@ -283,12 +284,12 @@ def started(
             stdout=stream,
             stderr=stream,
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509  started from the main thread
+            preexec_fn=partial(_die_with_parent, ctypes.CDLL(None).prctl),  # noqa: PLW1509  it waits for no lock
         )
 
 
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+def _die_with_parent(prctl: Callable[..., object]) -> None:
+    prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     # A shell lets programs in the background ignore Ctrl-C, by which we end some of ours.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -1,23 +1,26 @@
 """Who runs the service has it fetch a month of BTS, from a page or by REST, and sees how far."""
 
+import errno
+import os
 import re
 import signal
+import sys
 from collections.abc import Iterator
-from threading import Event
+from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 import requests
 
+from backend.base.errors import WriteFailed
 from backend.ledger.bts_months import Month
-from backend.ledger.month_fetch import FAILED, MonthFetch
+from backend.ledger.month_fetch import DONE, FAILED, RUNNING, MonthFetch
 from backend.storage.tokens import Tokens
 from tests import bts_server as server
 from tests.api.processes import Service, free_port, until
 from tests.bts_server import Bts
 from tests.flights import transactions_in
-
-pytestmark = pytest.mark.slow
 
 JANUARY, FEBRUARY, MARCH = (Month(2008, number) for number in (1, 2, 3))
 
@@ -47,6 +50,7 @@ def service(bts: Bts, pages: str, tmp_path_factory: pytest.TempPathFactory) -> I
         running.stop()
 
 
+@pytest.mark.slow
 def test_a_month_is_fetched_once_and_everything_that_keeps_it_away_is_said(
     bts: Bts, service: Service
 ) -> None:
@@ -95,6 +99,7 @@ def test_a_month_is_fetched_once_and_everything_that_keeps_it_away_is_said(
     assert transactions_in(service.folder) == 3
 
 
+@pytest.mark.slow
 def test_a_page_has_a_month_fetched_which_is_stopped_with_the_service(
     bts: Bts, pages: str, service: Service
 ) -> None:
@@ -120,3 +125,46 @@ def test_a_page_has_a_month_fetched_which_is_stopped_with_the_service(
     assert content.startswith(part.read_bytes())
     until(lambda: MonthFetch(service.folder).look().state == FAILED)
     assert "fetch the month again" in MonthFetch(service.folder).look().message
+
+
+def test_a_fetch_that_cannot_begin_is_not_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def exhausted(thread: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    fetch = MonthFetch(tmp_path)
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    for place, name, fault, error in (
+        (os, "truncate", refuse, WriteFailed),
+        (os, "write", refuse, WriteFailed),
+        (Thread, "start", exhausted, RuntimeError),
+    ):
+        with monkeypatch.context() as broken, pytest.raises(error):
+            broken.setattr(place, name, fault)
+            fetch.start(JANUARY)
+        assert fetch.look().state != RUNNING
+    fetch.start(JANUARY)
+    until(lambda: fetch.look().state == DONE)
+
+
+def test_a_command_that_is_missing_ends_the_fetch_on_a_full_disk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch, write = MonthFetch(tmp_path), os.write
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+    fetch.start(JANUARY)
+    until(lambda: fetch.look().state == FAILED)
+    assert "cannot be started" in fetch.look().message
+
+    def full(descriptor: int, data: bytes) -> int:
+        if data == f"{JANUARY}\n".encode():
+            return write(descriptor, data)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", full)
+    fetch.start(JANUARY)
+    until(lambda: fetch.look().state == FAILED)

@@ -16,12 +16,11 @@ import socket
 import subprocess
 import sys
 import threading
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from backend.base.errors import FlightchainError, TryLater
-from backend.base.processes.parent_death import die_with_parent
+from backend.base.processes.parent_death import dying_with_parent
 from backend.base.words import printable
 from backend.chain.json_objects import Json
 from backend.cluster.socket_server import socket_name
@@ -80,7 +79,7 @@ class Engine:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            preexec_fn=partial(die_with_parent, signal.SIGTERM),  # noqa: PLW1509  before there are threads
+            preexec_fn=dying_with_parent(signal.SIGTERM),  # noqa: PLW1509  it only calls prctl
             start_new_session=True,
         )
         self._reader = threading.Thread(

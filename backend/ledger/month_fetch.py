@@ -9,14 +9,13 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import NamedTuple
 
 from backend.base.errors import WriterBusy
 from backend.base.files import LOCK_MODE, MOMENT_S, is_locked, lock_within, refusals
-from backend.base.processes.parent_death import die_with_parent
+from backend.base.processes.parent_death import dying_with_parent
 from backend.ledger.bts_months import PREFIX, Month
 
 LOG_NAME = "months.log"
@@ -39,17 +38,20 @@ class MonthFetch:
         self._path = folder / LOG_NAME
 
     def start(self, month: Month) -> Fetch:
-        """Begin to fetch a month. Raises WriterBusy while one is fetched already."""
+        """Begin to fetch a month. Raises WriterBusy while one is fetched already; WriteFailed."""
         with refusals("open", self._path):
             log = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, LOCK_MODE)
         try:
             lock_within(log, MOMENT_S, self._path)
-        except WriterBusy as error:
+            with refusals("write", self._path):
+                os.truncate(log, 0)
+                os.write(log, f"{month}\n".encode())
+            Thread(target=_fetch, args=(month, log), name="month-fetch", daemon=True).start()
+        except BaseException as error:
             os.close(log)
-            raise WriterBusy(f"{error}; a month is being fetched: wait for its end") from error
-        os.truncate(log, 0)
-        os.write(log, f"{month}\n".encode())
-        Thread(target=_fetch, args=(month, log), name="month-fetch", daemon=True).start()
+            if isinstance(error, WriterBusy):
+                raise WriterBusy(f"{error}; a month is being fetched: wait for its end") from error
+            raise
         return Fetch(RUNNING, str(month), "")
 
     def look(self) -> Fetch:
@@ -70,18 +72,24 @@ class MonthFetch:
 def _fetch(month: Month, log: int) -> None:
     """Run the command until it ends. log: a descriptor that has the lock, which is closed then."""
     try:
+        with suppress(OSError):  # the disk is full
+            os.write(log, f"{ENDED}{_status(month, log)}\n".encode())
+    finally:
+        os.close(log)
+
+
+def _status(month: Month, log: int) -> int:
+    """Run the command, and return the status with which it ended."""
+    try:
         process = subprocess.Popen(  # noqa: S603  our own command
             [sys.executable, "-m", "backend", "import", f"{PREFIX}{month}"],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
-            preexec_fn=partial(die_with_parent, signal.SIGINT),  # noqa: PLW1509  it only calls prctl
+            preexec_fn=dying_with_parent(signal.SIGINT),  # noqa: PLW1509  it only calls prctl
         )
-        status = process.wait()
+        return process.wait()
     except OSError as error:
-        status = 1
         os.write(log, f"it cannot be started: {error}\n".encode())
-    with suppress(OSError):
-        os.write(log, f"{ENDED}{status}\n".encode())
-    os.close(log)
+        return 1

@@ -19,11 +19,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
 
 from backend.base.errors import FlightchainError, InvalidSetting
 from backend.base.http_requests import Answer, NoAnswer, ask
-from backend.base.processes.parent_death import die_with_parent
+from backend.base.processes.parent_death import dying_with_parent
 from backend.base.processes.shared_numbers import run_folder
 from backend.base.settings import NO_WITNESS, PROJECT, Settings, absolute_folders, variable
 from backend.base.words import Report
@@ -63,7 +62,7 @@ class Child:
         self._process = subprocess.Popen(  # noqa: S603  our own command
             self._command,
             cwd=PROJECT,
-            preexec_fn=partial(die_with_parent, signal.SIGTERM),  # noqa: PLW1509  this process has no threads
+            preexec_fn=dying_with_parent(signal.SIGTERM),  # noqa: PLW1509  it only calls prctl
             start_new_session=True,
         )
         self._started = time.monotonic()
