@@ -36,7 +36,7 @@ NEVER_AGAIN = 1_000_000  # a round that no height reaches
 SIGNED = 3  # the last step of a round
 REBUILD = (
     "let the node get everything from the others anew: `scripts/cluster rebuild NODE --engine`, or "
-    "on a machine of its own the steps in README.md"
+    "on a machine of its own as docs/how-to/cluster.md says"
 )
 
 CONFIG_ERRORS = (OSError, ValueError, KeyError, TypeError)

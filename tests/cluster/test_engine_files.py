@@ -1,6 +1,7 @@
 """Each file of an engine that is not as it must be is named, with the remedy."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -13,10 +14,11 @@ from backend.base.settings import Settings
 from backend.cluster import node_status
 from backend.cluster.block_appender import BlockAppender
 from backend.cluster.configuration import ENGINE, bring_up_to_date
-from backend.cluster.engine_files import NEVER_AGAIN, check_engine, require_sound
+from backend.cluster.engine_files import NEVER_AGAIN, REBUILD, check_engine, require_sound
 from backend.cluster.membership import identity_in, membership_in
 from backend.cluster.node_status import StatusReader
 from backend.ledger.ledger import Ledger
+from tests.api.processes import ROOT
 from tests.cluster.engine import make, quiet
 from tests.flights import flights
 from tests.submitting import add
@@ -193,3 +195,8 @@ def test_a_node_does_not_start_with_a_part_of_another_ledger_and_changes_nothing
     with pytest.raises(Damage, match="one of them is another ledger's, and nothing is sealed"):
         start(home)
     assert {path: path.read_bytes() for path in chain.glob("log.*")} == before
+
+
+def test_the_remedy_names_the_document_that_has_its_steps() -> None:
+    (document,) = re.findall(r"\S+\.md", REBUILD)
+    assert "engine/data" in (ROOT / document).read_text("utf-8")
