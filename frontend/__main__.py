@@ -3,7 +3,7 @@
 import os
 import sys
 
-from frontend.errors import InvalidSetting
+from backend.base.errors import InvalidSetting
 from frontend.settings import from_environment
 from frontend.site import run
 

@@ -1,7 +1,6 @@
 """The errors of the frontend, as one small tree.
 
 FrontendError
-  InvalidSetting    a FLIGHTCHAIN_ variable that does not fit
   BackendAway       the backend cannot be reached, or its answer breaks off
   Refused           the backend answered with a problem (RFC 9457)
 """
@@ -14,10 +13,6 @@ RETRY_AFTER_S = 5  # when the backend is away, or names no time itself
 
 class FrontendError(Exception):
     """Any error of the frontend."""
-
-
-class InvalidSetting(FrontendError):
-    """A setting that does not fit; the message names it and its value."""
 
 
 class BackendAway(FrontendError):

@@ -1,20 +1,14 @@
-"""Reads from the environment where the frontend listens and where the backend is.
-
-The table of all settings, with these among them, is in docs/reference/settings.md; other variables
-are not looked at.
-"""
+"""Takes from the table of all settings where the frontend listens and where the backend is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend.serving.host_policy import names_in
-from frontend.errors import InvalidSetting
+from backend.base import settings as table
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  addresses to listen at, and to ask
-AUTO = "auto"
-MOST_DIGITS, PORTS = 15, (1, 65535)
-LAB = Path(__file__).resolve().parent.parent / "loadtests"
+EXAMPLES = table.PROJECT / "loadtests" / "examples"
+_DEFAULT = table.Settings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,72 +23,37 @@ class Settings:
     may be that is sent in one piece; it is the setting of the backend, which takes no longer ones.
     """
 
-    host: str = "127.0.0.1"
-    port: int = 5000
+    host: str = _DEFAULT.frontend_host
+    port: int = _DEFAULT.frontend_port
     backend_url: str = "http://127.0.0.1:8000"
     backend_host: str = ""
     threads: int = 8
-    lab_dirs: tuple[Path, ...] = (LAB / "results", LAB / "examples")
-    hosts: str = "localhost"
+    lab_dirs: tuple[Path, ...] = (Path(_DEFAULT.lab_dir), EXAMPLES)
+    hosts: str = _DEFAULT.hosts
     more_backends: tuple[str, ...] = ()
-    max_body_bytes: int = 16 * 2**20
-
-
-DEFAULT = Settings()
+    max_body_bytes: int = _DEFAULT.max_body_bytes
 
 
 def from_environment(environment: Mapping[str, str]) -> Settings:
-    """Return the settings in `environment`. Raises InvalidSetting."""
-    urls = environment.get("FLIGHTCHAIN_BACKEND_URL", AUTO)
-    host = ""
-    if urls == AUTO:
-        host = environment.get("FLIGHTCHAIN_HOST", DEFAULT.host)
-        port = _number(environment, "FLIGHTCHAIN_PORT", 8000)
-        urls = f"http://{for_url(EVERYWHERE.get(host, host))}:{port}"
-    lab_dir = environment.get("FLIGHTCHAIN_LAB_DIR", str(DEFAULT.lab_dirs[0]))
-    if not lab_dir:
-        raise InvalidSetting("FLIGHTCHAIN_LAB_DIR must not be empty")
+    """Return the settings in `environment`. Raises InvalidSetting for any that does not fit."""
+    given = table.from_environment(environment)
+    urls, host = given.backend_url, ""
+    if urls == table.AUTO:
+        host = given.host
+        urls = f"http://{for_url(EVERYWHERE.get(host, host))}:{given.port}"
     first, *others = [url.strip().rstrip("/") for url in urls.split(",")]
-    for url in (first, *others):
-        if not url.startswith(("http://", "https://")):
-            raise InvalidSetting(
-                f"FLIGHTCHAIN_BACKEND_URL {url!r} must begin with http:// or https://"
-            )
     return Settings(
-        environment.get("FLIGHTCHAIN_FRONTEND_HOST", DEFAULT.host),
-        _number(environment, "FLIGHTCHAIN_FRONTEND_PORT", DEFAULT.port),
+        given.frontend_host,
+        given.frontend_port,
         first,
         host,
-        lab_dirs=(Path(lab_dir), *DEFAULT.lab_dirs[1:]),
-        hosts=_hosts(environment),
+        lab_dirs=(Path(given.lab_dir), EXAMPLES),
+        hosts=given.hosts,
         more_backends=tuple(others),
-        max_body_bytes=_number(
-            environment, "FLIGHTCHAIN_MAX_BODY_BYTES", DEFAULT.max_body_bytes, (2**16, 2**30)
-        ),
+        max_body_bytes=given.max_body_bytes,
     )
 
 
 def for_url(host: str) -> str:
     """Return `host` as an address has it: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
-
-
-def _hosts(environment: Mapping[str, str]) -> str:
-    name = "FLIGHTCHAIN_HOSTS"
-    text = environment.get(name, DEFAULT.hosts)
-    try:
-        names_in(text)
-    except ValueError as error:
-        raise InvalidSetting(f"{name} {text!r}: {error}") from None
-    return text
-
-
-def _number(
-    environment: Mapping[str, str], name: str, default: int, bounds: tuple[int, int] = PORTS
-) -> int:
-    text = environment.get(name, str(default))
-    least, most = bounds
-    is_number = text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
-    if is_number and least <= int(text) <= most:
-        return int(text)
-    raise InvalidSetting(f"{name} {text!r} must be a whole number, {least} to {most}")

@@ -9,12 +9,14 @@ from backend.base.errors import InvalidSetting
 from backend.base.settings import Settings, from_environment, variable
 from backend.service.web_server import gunicorn_options
 from backend.serving import gunicorn_app
+from frontend.settings import from_environment as settings_of_pages
 from tests.cases import each_of
 from tests.settings_table import table
 
 SETTINGS = {setting.name: setting for setting in fields(Settings)}
 CHECKED = {  # texts with a rule: a good one, a bad one, and why that is refused
     "hosts": (" flights.example.org, 10.0.0.5,*", "b,a:80", "'a:80' is not a name"),
+    "backend_url": ("http://10.1.1.4:8000, https://x", "http://a,b", "must begin with https://"),
     "bts_url": ("http://nas/PREZIP", "nas/PREZIP", "must begin with https:// or http://"),
 }
 CHOICES = {
@@ -124,6 +126,8 @@ def test_an_unknown_variable_is_refused(name: str) -> None:
     error = refused(name, "8000")
     assert (error.field, error.value) == (name, "8000")
     assert "is not a setting" in error.reason
+    with pytest.raises(InvalidSetting, match="is not a setting"):
+        settings_of_pages({name: "8000"})
 
 
 def test_variables_of_others_are_left_alone() -> None:

@@ -36,6 +36,11 @@ def _require_http(url: str) -> None:
         raise ValueError("must begin with https:// or http://")
 
 
+def _require_backends(urls: str) -> None:
+    for url in () if urls == AUTO else urls.split(","):
+        _require_http(url.strip())
+
+
 def _choice(choices: tuple[str, ...], reason: str) -> str:
     metadata = {"unit": "", "reason": f"{reason}: {', '.join(choices)}", "choices": choices}
     return field(default=choices[0], metadata=metadata)
@@ -65,6 +70,7 @@ class Settings:
         "where the frontend finds the service; `auto`: on this machine, at the port of the "
         "service; several nodes of a cluster, separated by commas: pages ask them in turn, and "
         "flights are added by the first",
+        _require_backends,
     )
     hosts: str = _text(
         "localhost",

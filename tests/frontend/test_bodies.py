@@ -12,13 +12,13 @@ import pytest
 from flask import Flask, request
 from flask.testing import FlaskClient
 
+from backend.base.errors import InvalidSetting
 from backend.base.settings import Settings as BackendSettings
 from backend.serving import front as front_module
 from backend.serving.front import Front
 from frontend import bodies
 from frontend.app import create_app
 from frontend.bodies import ANY_FILE, FIELD_BYTES, FORM_BYTES, MAX_FORM_PARTS, TAKES_FILES
-from frontend.errors import InvalidSetting
 from frontend.pages import upload_file
 from frontend.settings import Settings, from_environment
 from frontend.site import MOST_FILES, PagesSite

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from frontend.bodies import ANY_FILE, FIELD_BYTES, FORM_BYTES
-from frontend.settings import DEFAULT
+from frontend.settings import Settings
 from tests.api.processes import ROOT, environment, free_port, until
 from tests.frontend.fake_backend import answering
 from tests.units import Confinement, confined
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 PRIVATE = Path("/var/tmp")
 MB = 2**20
 MOST_MEMORY = 96 * MB  # of the worker; the unit may have 128 MB, with the process that starts it
-FILE_BYTES = DEFAULT.max_body_bytes
+FILE_BYTES = Settings().max_body_bytes
 URLENCODED, GZIPPED = "application/x-www-form-urlencoded", "text/csv; gzip"
 MULTIPART = "multipart/form-data; boundary=x"
 FILE_HEAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n'

@@ -9,8 +9,8 @@ from flask.testing import FlaskClient
 from werkzeug.datastructures import Headers
 from werkzeug.test import create_environ
 
+from backend.base.errors import InvalidSetting
 from frontend.app import HEADERS, create_app
-from frontend.errors import InvalidSetting
 from frontend.request_guard import is_from_own_page
 from frontend.settings import Settings, from_environment
 from tests.api.processes import Service, free_port, until

@@ -8,10 +8,10 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from flask.testing import FlaskClient
 
+from backend.base.errors import InvalidSetting
 from frontend.app import CONTENT_SECURITY_POLICY
-from frontend.errors import InvalidSetting
 from frontend.lab.presets import NETWORKS, QUEUES
-from frontend.settings import DEFAULT, from_environment
+from frontend.settings import Settings, from_environment
 from tests.frontend.lab.folders import FINDING, make_result
 from tests.frontend.lab.test_closed_network_form import ONE
 from tests.frontend.pages.reading import MOST_BYTES, source, table, text
@@ -28,9 +28,9 @@ Dirs = tuple[Path, Path]
 
 def test_a_setting_says_where_results_are() -> None:
     found = from_environment({"FLIGHTCHAIN_LAB_DIR": "/srv/lab"}).lab_dirs
-    assert found == (Path("/srv/lab"), DEFAULT.lab_dirs[1])
-    assert from_environment({}).lab_dirs == DEFAULT.lab_dirs
-    assert [path.name for path in DEFAULT.lab_dirs] == ["results", "examples"]
+    assert found == (Path("/srv/lab"), Settings().lab_dirs[1])
+    assert from_environment({}).lab_dirs == Settings().lab_dirs
+    assert [path.name for path in Settings().lab_dirs] == ["results", "examples"]
     with pytest.raises(InvalidSetting, match="FLIGHTCHAIN_LAB_DIR"):
         from_environment({"FLIGHTCHAIN_LAB_DIR": ""})
 
