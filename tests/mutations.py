@@ -54,7 +54,6 @@ backend/cluster/application.py  cluster/test_application.py  if name == "query":
 backend/cluster/configuration.py  cluster/test_configure.py  str(48 * 3600 * 10**9) => str(48 * 3600 // 10**9)
 backend/cluster/wire.py  cluster/test_wire.py  0, 1, 2, 5 => 0, 1, 2, 6
 backend/export/manifest.py  export/test_parquet.py  manifest.format != FORMAT or => False or
-backend/export/tables.py  export/test_parquet.py  if block.header.previous_hash != below: => if False:
 backend/index/group_counts.py  index/test_answers.py  "hour": MONTH => "hour": YEAR
 backend/index/writer.py  index/test_follower.py  self._connection.execute("COMMIT") => pass
 backend/index/writer.py  index/test_trust.py  if used_at is not None and => if used_at is None and
@@ -85,6 +84,7 @@ backend/serving/lanes.py  serving/test_lanes.py  time.perf_counter() - asked => 
 backend/serving/lanes.py  serving/test_worker.py  group = self._waiting[:MOST_TOGETHER] => group = self._waiting[:]
 backend/serving/worker.py  serving/test_worker.py  self._joining.discard(joining) => pass
 backend/storage/block_writer.py  storage/test_block_writer.py  full = self._file is not None => full = self._file is None
+backend/storage/codec.py  export/test_parquet.py  (named := block.header.previous_hash) != => (named := "") is
 backend/storage/recovery.py  storage/test_recovery.py  if named and _is_of_another_ledger(blocks, named): => if False:
 backend/trust/log/checkpoints.py  trust/log/test_notes.py  origin.startswith(f"{ours}/") => origin.startswith(ours)
 backend/trust/log/log_checks.py  trust/log/test_signing.py  if signed_at(note, key) is not None => if True

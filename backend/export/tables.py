@@ -13,12 +13,12 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backend.base.errors import DamagedBlock
 from backend.base.progress import Progress
 from backend.chain.block import NO_PREVIOUS, Block
-from backend.chain.columns import COLUMN_NAMES, Column, decode_body
+from backend.chain.columns import COLUMN_NAMES, Column
 from backend.chain.fields import FIELD
 from backend.storage.block_store import BlockStore
+from backend.storage.codec import decoded, linked
 
 MOST_ROWS = 1_000_000  # in memory, and so in a file
 PARTITION = "YEAR"  # stands in the name of the folder, as does the month
@@ -44,7 +44,8 @@ def tables(store: BlockStore, first: int, height: int, progress: Progress) -> It
     """
     months: defaultdict[tuple[int, int], list[pa.Table]] = defaultdict(list)
     counts: defaultdict[tuple[int, int], int] = defaultdict(int)
-    for block in _linked(store, first, height):
+    below = store.place(first - 1).hash.hex() if first else NO_PREVIOUS
+    for block in linked(range(first, height + 1), store.block, below):
         for month, rows in _by_month(block):
             months[month].append(rows)
             counts[month] += rows.num_rows
@@ -57,22 +58,12 @@ def tables(store: BlockStore, first: int, height: int, progress: Progress) -> It
         yield _sorted(month, months.pop(month))
 
 
-def _linked(store: BlockStore, first: int, height: int) -> Iterator[Block]:
-    below = store.place(first - 1).hash.hex() if first else NO_PREVIOUS
-    for at in range(first, height + 1):
-        block = store.block(at)
-        if block.header.previous_hash != below:
-            raise DamagedBlock(at, f"it names {block.header.previous_hash} below it, not {below}")
-        below = block.hash
-        yield block
-
-
 def _by_month(block: Block) -> Iterator[tuple[tuple[int, int], pa.Table]]:
     """Yield the flights of a block by the months that they are in."""
     header = block.header
     if not header.transaction_count:
         return
-    columns = decode_body(block.body, header.transaction_count)
+    columns = decoded(block)
     arrays = {name: _array(name, columns[name]) for name in _NAMES}
     ids = range(header.first_transaction, header.first_transaction + columns.count)
     arrays[ID] = pa.array(ids, pa.int64())

@@ -19,7 +19,7 @@ import apsw
 from backend.base import files
 from backend.base.errors import Damage
 from backend.chain.block import Block, Header
-from backend.chain.columns import Column, Columns, decode_body
+from backend.chain.columns import Column, Columns
 from backend.chain.fields import Value
 from backend.chain.parse_cache import ParseCache
 from backend.index import totals, views
@@ -35,6 +35,7 @@ from backend.index.periods import day_number
 from backend.index.totals import FlightRow
 from backend.storage import checked_sqlite
 from backend.storage.checked_sqlite import Wrong
+from backend.storage.codec import decoded
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _WRITER_CACHE_KIB = 49152
@@ -68,9 +69,8 @@ class SealedBlock:
 
 
 def sealed_block(block: Block) -> SealedBlock:
-    """Return a block as the index needs it, decoded."""
-    columns = decode_body(block.body, block.header.transaction_count)
-    return SealedBlock(block.header, block.hash, columns)
+    """Return a block as the index needs it. Raises DamagedBlock if its body is none."""
+    return SealedBlock(block.header, block.hash, decoded(block))
 
 
 class IndexWriter:

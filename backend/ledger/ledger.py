@@ -23,7 +23,6 @@ from backend.chain.block import Block, Header
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.json_objects import Json
-from backend.chain.single_transactions import transactions_json
 from backend.cluster.node_status import ClusterStatus
 from backend.cluster.view import ClusterState, view_of
 from backend.index.known_airports import airports_in
@@ -39,6 +38,7 @@ from backend.sources.airports import Lookup
 from backend.storage import damage_notes
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks, Where
+from backend.storage.codec import encoded_rows
 from backend.storage.damage_notes import DamageNotes
 from backend.storage.decoded_blocks import CacheStatistics
 from backend.storage.emulated import EmulatedDisk
@@ -173,7 +173,7 @@ class Ledger:
         """Return what `block` returns, as JSON, several times faster than from decoded columns."""
         block = self.cached_blocks.cached_block(height)
         header = msgspec.json.encode(block.header).removesuffix(b"}")
-        rows = b",".join(_encoded_rows(block, offset, limit))
+        rows = b",".join(encoded_rows(block, offset, limit))
         more = b',"hash":"%b","transactions":[%b]}' % (block.hash.encode(), rows)
         return Encoded(block.hash, header + more)
 
@@ -245,7 +245,7 @@ class Ledger:
     def encoded_transaction(self, transaction_id: int, where: Where) -> bytes:
         """Return the transaction at `where`, as JSON. Raises NotFound or DamagedBlock."""
         block = self.cached_blocks.cached_block(where.height)
-        (row,) = _encoded_rows(block, transaction_id - block.header.first_transaction, 1)
+        (row,) = encoded_rows(block, transaction_id - block.header.first_transaction, 1)
         mined_in = b'{"height":%d,"hash":"%b"}' % (where.height, block.hash.encode())
         return b'{"state":"mined","transaction":%b,"block":%b}' % (row, mined_in)
 
@@ -259,7 +259,7 @@ class Ledger:
                 break
             block = self.cached_blocks.block(holder[0])
             row = first + len(rows) - block.header.first_transaction
-            rows += map(_decode, _encoded_rows(block, row, after - first - len(rows)))
+            rows += map(_decode, encoded_rows(block, row, after - first - len(rows)))
         return rows
 
     def tip(self) -> Tip:
@@ -377,14 +377,6 @@ class Ledger:
         if completed_at is None:
             raise TryLater("the scrub has not checked everything yet")
         return completed_at / 1000
-
-
-def _encoded_rows(block: Block, offset: int, limit: int) -> list[bytes]:
-    """Return up to `limit` transactions of a block from row `offset` on, each as JSON."""
-    header, after = block.header, offset + limit
-    return transactions_json(
-        block.body, header.transaction_count, header.first_transaction, offset, after
-    )
 
 
 def _header(block: Block) -> Json:

@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 
 from backend.base.errors import DamagedMempool
 from backend.chain.block import Block
-from backend.chain.columns import decode_body
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight
 from backend.chain.transaction import TIMESTAMP
 from backend.mempool.mempool import Mempool
 from backend.mempool.records import Record
+from backend.storage.codec import decoded
 from backend.storage.layout import Place
 
 
@@ -67,7 +67,7 @@ class PendingInRecovery:
 
 
 def _rows_of(block: Block) -> Iterator[tuple[object, Flight]]:
-    """Yield acceptance time and flight of each transaction."""
-    columns = decode_body(block.body, block.header.transaction_count)
+    """Yield acceptance time and flight of each transaction. Raises DamagedBlock."""
+    columns = decoded(block)
     times, *values = (columns[name].expanded() for name in (TIMESTAMP, *FIELD_NAMES))
     return zip(times, zip(*values, strict=True), strict=True)

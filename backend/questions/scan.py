@@ -13,9 +13,8 @@ from operator import and_
 from time import perf_counter
 from typing import TypeVar
 
-from backend.base.errors import DamagedBlock
 from backend.chain.block import NO_PREVIOUS, Block, Header
-from backend.chain.columns import COLUMN_NAMES, BodyError, Columns, decode_body
+from backend.chain.columns import Columns
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
 from backend.chain.identity import LEG_FIELDS, Leg, Stored, leg_of
@@ -32,6 +31,7 @@ from backend.questions.values import (
     Selecting,
 )
 from backend.storage.caches import CachedBlocks
+from backend.storage.codec import decoded, linked
 from backend.storage.scan_costs import DECODE, FILTER, Costs
 
 _EQUAL = (
@@ -54,7 +54,7 @@ def legs(
     legs_found: list[dict[str, Value]] = []
     for block, columns in _walk(blocks, height, tuple(conditions), costs):
         rows = list(compress(range(columns.count), _meets(columns, conditions)))
-        whole = _decoded(block, COLUMN_NAMES) if rows else columns
+        whole = decoded(block) if rows else columns
         legs_found += [leg(whole.row(row), block, row) for row in rows]
     return legs_found
 
@@ -70,7 +70,7 @@ def records_of(
         if days.isdisjoint(columns["FL_DATE"].values):
             continue
         places = [(row, leg) for row, leg in enumerate(columns.rows(LEG_FIELDS)) if leg in legs]
-        whole = _decoded(block, FIELD_NAMES) if places else columns
+        whole = decoded(block, FIELD_NAMES) if places else columns
         for row, leg in places:
             transaction_id = block.header.first_transaction + row
             record = Stored(transaction_id, block.header.height, tuple(whole.row(row).values()))
@@ -183,7 +183,7 @@ def flights(
         rows = list(compress(range(columns.count), _meets(columns, conditions)))
         rows = rows[bisect_left(rows, selection.cursor - block.header.first_transaction) :][:left]
         if rows:
-            yield block.header, _decoded(block, COLUMN_NAMES), rows
+            yield block.header, decoded(block), rows
         left = None if left is None else left - len(rows)
         if left == 0:
             return
@@ -229,22 +229,15 @@ def _walk(
     costs: takes the time for that, and the time that the caller spends on each block.
     """
     costs = Costs() if costs is None else costs
-    below = blocks.where(first - 1).hash if first else NO_PREVIOUS
-    for at in range(first, height + 1):
+
+    def read(height: int) -> Block:
         blocks.yield_to_short_requests()
-        block = blocks.block(at, costs)
-        if block.header.previous_hash != below:
-            raise DamagedBlock(at, f"it names {block.header.previous_hash} below it, not {below}")
-        below = block.hash
+        return blocks.block(height, costs)
+
+    below = blocks.where(first - 1).hash if first else NO_PREVIOUS
+    for block in linked(range(first, height + 1), read, below):
         start_s = perf_counter()
-        columns = _decoded(block, names)
+        columns = decoded(block, names)
         start_s = costs.spend(DECODE, start_s)
         yield block, columns
         costs.spend(FILTER, start_s)
-
-
-def _decoded(block: Block, names: tuple[str, ...]) -> Columns:
-    try:
-        return decode_body(block.body, block.header.transaction_count, names)
-    except BodyError as error:
-        raise DamagedBlock(block.header.height, str(error)) from error

@@ -1,14 +1,14 @@
 """Makes frames of blocks, as they stand in a block file, and checked blocks of frames.
 
 `verified_block` is what every read goes through: the frame's CRC, the header against the hash on
-record, the proof of work, the body against the header. `chain.rules` proves the rest. Of a frame
-that has passed and stayed in memory, `block_again` looks at the CRC alone.
+record, the proof of work, the body against the header. `chain.block_rules` proves the rest. Of a
+frame that has passed and stayed in memory, `block_again` looks at the CRC alone.
 """
 
 import hashlib
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -17,6 +17,8 @@ import zstandard
 from backend.base.errors import DamagedBlock
 from backend.base.words import counted
 from backend.chain.block import Block, Header, HeaderError, decode_header, leading_zero_bits
+from backend.chain.columns import COLUMN_NAMES, BodyError, Columns, decode_body
+from backend.chain.single_transactions import transactions_json
 from backend.storage.layout import MAGIC, MAX_BODY_BYTES, MAX_HEADER_BYTES, PREFIX, PREFIX_BYTES
 from backend.storage.scan_costs import DECOMPRESS, HASH, Costs
 
@@ -179,3 +181,40 @@ def sound_body(frame: Frame, height: int) -> bytes:
         return body_of(frame)
     except FrameError as error:
         raise DamagedBlock(height, str(error)) from error
+
+
+def decoded(block: Block, names: Sequence[str] = COLUMN_NAMES) -> Columns:
+    """Return columns of a block that hashes right. Raises DamagedBlock if its body is none."""
+    try:
+        return decode_body(block.body, block.header.transaction_count, names)
+    except BodyError as error:
+        raise DamagedBlock(block.header.height, str(error)) from error
+
+
+def encoded_rows(block: Block, offset: int, limit: int) -> list[bytes]:
+    """Return up to `limit` transactions of a block from row `offset` on, each as JSON.
+
+    Raises DamagedBlock as `decoded`.
+    """
+    header, after = block.header, offset + limit
+    try:
+        return transactions_json(
+            block.body, header.transaction_count, header.first_transaction, offset, after
+        )
+    except BodyError as error:
+        raise DamagedBlock(header.height, str(error)) from error
+
+
+def linked(
+    heights: Iterable[int], read: Callable[[int], Block], hash_below: str
+) -> Iterator[Block]:
+    """Yield the blocks that `read` has of adjacent heights. hash_below: of the one below the first.
+
+    Raises DamagedBlock if one names another block below it.
+    """
+    for height in heights:
+        block = read(height)
+        if (named := block.header.previous_hash) != hash_below:
+            raise DamagedBlock(height, f"it names {named} below it, not {hash_below}")
+        hash_below = block.hash
+        yield block

@@ -50,12 +50,13 @@ from backend.base.errors import NotFound, TryLater
 from backend.base.words import counted
 from backend.chain import merkle
 from backend.chain.block import Block
-from backend.chain.columns import decode_body, transaction_bytes
+from backend.chain.columns import transaction_bytes
 from backend.chain.json_objects import Json
 from backend.chain.summary import CELL_COLUMNS, Cell, cells_of
 from backend.questions.answer_types import Answer, Count, Milliseconds
 from backend.questions.values import NAMES, AverageDelays, FlightCounter, Question, asked_for
 from backend.storage.caches import CachedBlocks
+from backend.storage.codec import decoded
 from backend.trust.log import CHECKPOINT_NAME, COSIGNED_NAME, VERIFIER_NAME, checkpoints
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.notes import TIME_BYTES, Note, NoteError, encoded
@@ -170,7 +171,7 @@ class Prover:
             place = "block that is signed" if tip is None else f"block up to {tip}"
             raise NotFound(f"transaction {transaction_id} is not in any {place}")
         block = self._blocks.cached_block(where.height)
-        columns = decode_body(block.body, block.header.transaction_count)
+        columns = decoded(block)
         texts = transaction_bytes(columns, block.header.first_transaction)
         row = transaction_id - block.header.first_transaction
         return {
@@ -247,7 +248,7 @@ def _wanted(question: Question) -> _Wanted:
 
 def _evidence(block: Block, wanted: _Wanted) -> Json:
     """Return the line of a block in the proof of an answer."""
-    columns = decode_body(block.body, block.header.transaction_count, CELL_COLUMNS)
+    columns = decoded(block, CELL_COLUMNS)
     cells = cells_of(columns)
     if not wanted.from_cells and any(map(wanted.covers, cells)):
         return _whole(block)

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from backend.base.errors import Damage, TryLater
 from backend.base.words import counted
-from backend.chain.columns import decode_body
 from backend.index.index_file import difference_from
 from backend.index.table_checks import PARTS, Examined, IndexCheck
 from backend.mempool import check_mempool
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import OUTDATED
+from backend.storage.codec import decoded
 from backend.storage.receipt_store import Receipts
 from backend.storage.tokens import Tokens
 from backend.trust.log.log_checks import check_log
@@ -200,7 +200,7 @@ def _wrong_flight(index: IndexCheck, store: BlockStore) -> str:
     """Return a message about the first flight that the index lacks or has otherwise; "" if none."""
     for at in range(index.expected.height + 1):
         block = store.block(at)
-        columns = decode_body(block.body, block.header.transaction_count)
+        columns = decoded(block)
         if problem := index.look_up(block, columns):
             return problem
     return ""
