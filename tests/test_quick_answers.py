@@ -95,7 +95,23 @@ def test_what_the_client_has_is_told_by_the_loop(lanes: Lanes, path: str) -> Non
     client = lanes.loop.answered(request(path))
     (etag,) = [line for line in client.got.split(b"\r\n") if line.startswith(b"ETag: ")]
     known = etag.decode().replace("ETag", "If-None-Match")
-    assert lanes.ask(path, known) == (304, None, "loop")
+    tag = known.split('"')[1]
+    for told in (
+        [known],
+        [f'IF-NONE-MATCH:"other", W/"{tag}" '],
+        ['If-None-Match: "other"', known],
+        [f'If-None-Match: "{tag}-zstd"', "Accept-Encoding: gzip, deflate, br, zstd"],
+        ["accept-encoding: gzip", f'If-None-Match: "{tag}-gzip"'],
+    ):
+        assert lanes.ask(path, *told) == (304, None, "loop")
+    for other in (
+        ['If-None-Match: "other"'],
+        [f'If-None-Match: "{tag}x"'],
+        [f'X-If-None-Match: "{tag}"'],
+        [f'If-None-Match: "{tag}-zstd"'],
+        [f'If-None-Match: "{tag}-gzip"', "Accept-Encoding: br"],
+    ):
+        assert lanes.ask(path, *other)[::2] == (200, "thread" if path == BLOCK else "loop")
     assert lanes.ask(BLOCK, "If-None-Match: *")[::2] == (304, "thread")
 
 
