@@ -25,6 +25,7 @@ from backend.trust.log.rotation import rotate
 from backend.verify.audit import verify
 from tests.api.worlds import settings_for
 from tests.flights import flights
+from tests.harming import overwrite, remove
 from tests.submitting import accept_in, add, sealing
 
 FILE_BYTES = 4000
@@ -100,32 +101,24 @@ def add_small_files(folder: Path) -> None:
 
 
 def _missing(path: Path, _: Houses, __: str) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:  # what only a running service has may be gone
-        path.unlink(missing_ok=True)
+    if os.path.lexists(path):  # what only a running service has may be gone
+        remove(path)
 
 
 def _empty(path: Path, _: Houses, __: str) -> None:
-    _write(path, b"")
+    overwrite(path, b"")
 
 
 def _truncated(path: Path, _: Houses, __: str) -> None:
     data = path.read_bytes()
-    _write(path, data[: len(data) // 2])
+    overwrite(path, data[: len(data) // 2])
 
 
 def _flipped(path: Path, _: Houses, __: str) -> None:
     data = bytearray(path.read_bytes())
     if data:
         data[len(data) // 3] ^= 4
-    _write(path, bytes(data))
-
-
-def _write(path: Path, data: bytes) -> None:
-    with path.open("r+b") as file:
-        file.write(data)
-        file.truncate()
+    overwrite(path, bytes(data))
 
 
 def _unreadable(path: Path, _: Houses, __: str) -> None:

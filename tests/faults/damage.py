@@ -20,7 +20,7 @@ import requests
 
 from backend.chain.flight import as_mapping
 from backend.verify import folder_files
-from tests import folder_harms
+from tests import folder_harms, harming
 from tests.api.processes import Service, backend
 from tests.api.worlds import Json
 from tests.faults.auditing import asked_about, differing, says_lost
@@ -42,7 +42,6 @@ READY_WITHIN_S = 4.0  # or the service refuses to be ready, which it may
 ASKED = 5  # flights that the three questions are asked about
 MINED_ASKED = 5  # transactions of blocks that are asked for
 LIVE_SHARE = 0.3  # of the damages happen while the service runs
-GARBAGE_BYTES = 600
 ANSWER_WITHIN_S = 10.0
 REFUSALS = {503}
 NEW_SERIAL = 5 * 10**8
@@ -71,60 +70,8 @@ NAMED = re.compile(
 MINED_AGAIN = "its transactions are mined again"
 SAYS_KEYS_ARE_FREE = re.compile("may be used (again|twice)")
 
-Harm = Callable[[Path, random.Random], None]
-
-
-def _flip(path: Path, chance: random.Random) -> None:
-    """Turn one bit around."""
-    data = bytearray(path.read_bytes())
-    if data:
-        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-    _overwrite(path, bytes(data))
-
-
-def _truncate(path: Path, chance: random.Random) -> None:
-    """Cut the end off."""
-    data = path.read_bytes()
-    _overwrite(path, data[: chance.randrange(len(data))] if data else b"")
-
-
-def _scribble(path: Path, chance: random.Random) -> None:
-    """Put random bytes over a part."""
-    data = path.read_bytes()
-    at = chance.randrange(len(data) + 1)
-    _overwrite(path, data[:at] + chance.randbytes(GARBAGE_BYTES) + data[at + GARBAGE_BYTES :])
-
-
-def _blank(path: Path, chance: random.Random) -> None:
-    """Fill a sector with zeros, as a disk does that forgot it."""
-    data = path.read_bytes()
-    at = chance.randrange(0, len(data) or 1, 512)
-    _overwrite(path, (data[:at] + bytes(512) + data[at + 512 :])[: len(data)])
-
-
-def _remove(path: Path, _: random.Random) -> None:
-    """Let the file be gone, or the folder with all that is in it."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
-
-
-def _overwrite(path: Path, data: bytes) -> None:
-    """Write into the very file, which a process may have open."""
-    with path.open("r+b") as file:
-        file.write(data)
-        file.truncate()
-
-
-HARMS: dict[str, tuple[Harm, int]] = {  # with their shares
-    "flip": (_flip, 5),
-    "truncate": (_truncate, 2),
-    "scribble": (_scribble, 2),
-    "blank": (_blank, 1),
-    "remove": (_remove, 1),
-}
-REPLACED = {"foreign": 4, "older": 4}  # harms that put another file in its place, with their shares
+SHARES = {"flip": 5, "truncate": 2, "scribble": 2, "blank": 1, "remove": 1}  # of the harms
+REPLACED = {"foreign": 4, "older": 4}  # those that put another file in its place
 
 
 def kind_of(path: Path, folder: Path) -> str:
@@ -206,7 +153,7 @@ def _plan(template: Template, chance: random.Random) -> Iterator[Damage]:
     for path in sorted(template.folder.rglob("*")):
         name = str(path.relative_to(template.folder))
         kinds.setdefault(kind_of(path, template.folder), []).append(name)
-    shares = REPLACED | {name: share for name, (_, share) in HARMS.items()}
+    shares = REPLACED | SHARES
     while True:
         for kind in chance.sample(sorted(kinds), len(kinds)):
             file = chance.choice([*kinds[kind], kinds[kind][-1]])  # the newest more often
@@ -220,7 +167,7 @@ def _harms_of(template: Template, file: str) -> list[str]:
     """The harms that can come to a file, or to a folder or a link, which hold nothing to change."""
     path, houses = template.folder / file, template.houses
     others = {"foreign": houses.foreign / file, "older": houses.older / file}
-    changes = ["remove"] if path.is_dir() or path.is_symlink() else [*HARMS]
+    changes = ["remove"] if path.is_dir() or path.is_symlink() else [*SHARES]
     return changes + [harm for harm, other in others.items() if other.exists()]
 
 
@@ -261,7 +208,7 @@ def _do(trial: Trial, chance: random.Random) -> None:
     if trial.damage.harm in REPLACED:
         folder_harms.HARMS[trial.damage.harm](path, trial.template.houses, trial.damage.file)
     elif path.exists():  # what only a running service has may not be there yet
-        HARMS[trial.damage.harm][0](path, chance)
+        harming.harm(path, trial.damage.harm, chance)
     trial.harmed = path.read_bytes() if path.is_file() else None
     trial.is_changed = before is None or trial.harmed != before  # zeros over zeros are no damage
 

@@ -11,10 +11,11 @@ from backend.base.clock import now_ms
 from backend.chain.canonical import canonical
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
+from tests import harming
 from tests.api.worlds import settings_for
 from tests.faults.auditing import as_row, asked_about, audit, differing
 from tests.faults.clients import Memory, Receipt
-from tests.faults.damage import HARMS, kind_of
+from tests.faults.damage import kind_of
 from tests.faults.report import Outcome
 from tests.flights import flight, flights
 from tests.storage.chains import block_file, flip
@@ -113,12 +114,12 @@ def test_answers_are_held_against_a_plain_loop() -> None:
     assert differing({"count": POSTED - 1}, counted)
 
 
-@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize("harm", harming.HARMS)
 def test_every_harm_changes_the_file(tmp_path: Path, harm: str) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(range(1, 251)) * 10)
     before = path.read_bytes()
-    HARMS[harm][0](path, random.Random(1))
+    harming.harm(path, harm, random.Random(1))
     assert not path.exists() or path.read_bytes() != before
 
 

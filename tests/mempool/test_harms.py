@@ -6,7 +6,6 @@ is known, or it is said that keys may be used again.
 
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
 from tests.effort import tries
 from tests.flights import flight, flights
+from tests.harming import HARMS, harm
 from tests.mempool.house import House, everything
 from tests.submitting import accept_in
 
@@ -27,33 +27,6 @@ pytestmark = pytest.mark.slow
 NOW_MS = now_ms()
 PENDING, MINED = 60, 20
 KEYS = {f"key {number}": number for number in range(0, MINED + PENDING, 7)}
-
-Harm = Callable[[bytes, random.Random], bytes | None]
-
-
-def flip(data: bytes, chance: random.Random) -> bytes:
-    at = chance.randrange(len(data))
-    return data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :]
-
-
-def scribble(data: bytes, chance: random.Random) -> bytes:
-    at = chance.randrange(len(data))
-    return (data[:at] + chance.randbytes(600) + data[at + 600 :])[: len(data)]
-
-
-def blank(data: bytes, chance: random.Random) -> bytes:
-    at = chance.randrange(0, len(data), 512)
-    return (data[:at] + bytes(512) + data[at + 512 :])[: len(data)]
-
-
-HARMS: dict[str, Harm] = {
-    "flip": flip,
-    "scribble": scribble,
-    "blank": blank,
-    "truncate": lambda data, chance: data[: chance.randrange(len(data))],
-    "empty": lambda data, chance: b"",
-    "remove": lambda data, chance: None,
-}
 
 
 @pytest.fixture(scope="module")
@@ -75,17 +48,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(house.folder, copy)
     house.close()
     return copy
-
-
-def harm(path: Path, how: Harm, chance: random.Random) -> None:
-    """Harm the very file, which a process may have open."""
-    changed = how(path.read_bytes(), chance) if path.stat().st_size else b"?"
-    if changed is None:
-        path.unlink()
-        return
-    with path.open("r+b") as stream:
-        stream.write(changed)
-        stream.truncate()
 
 
 def require_all(house: House) -> None:
@@ -121,6 +83,6 @@ def test_every_flight_is_there_or_named_as_lost(
         house.chain.transactions = MINED
         if is_live:
             assert len(everything(house.mempool())) == PENDING
-        harm(house.folder / FOLDER / name, HARMS[how], random.Random(seed))
+        harm(house.folder / FOLDER / name, how, random.Random(seed))
         require_all(house)
         house.close()
