@@ -34,7 +34,6 @@ class FormRequest(Generic[Answer]):
 
     @property
     def status(self) -> int:
-        """The HTTP status of the page."""
         return self.refused.status if self.refused else 200
 
     @property

@@ -152,7 +152,6 @@ class Question:
 
     @property
     def days(self) -> str:
-        """The days in words."""
         first = self.values.get("INITIAL_DATE") or self.values[DAY]
         return short_interval(first, self.values.get("FINAL_DATE") or first)
 

@@ -83,7 +83,6 @@ class PagesSite(Site):
         return Route(lane, self._application)
 
     def leave(self, environ: Environ) -> None:
-        """Give the place of a file to another."""
         if environ.pop(HAS_PLACE, False):
             self._files -= 1
 
@@ -93,12 +92,10 @@ class PagesSite(Site):
             headers.append(("Server-Timing", wait.removeprefix(", ")))
 
     def failed(self, error: Exception, environ: Environ) -> Wsgi:  # noqa: ARG002
-        """Return the answer to a request whose body could not be kept."""
         logging.getLogger(__name__).error("cannot keep what was posted: %s", error)
         return _problem(HTTPStatus.SERVICE_UNAVAILABLE, f"{NO_ROOM}; nothing was added")
 
     def full(self, lane: str) -> Wsgi:
-        """Return the answer to a request whose lane is full."""
         return _problem(
             HTTPStatus.SERVICE_UNAVAILABLE, BUSY_WITH_FILES if lane == UPLOADS else BUSY
         )
@@ -110,7 +107,6 @@ class PagesSite(Site):
         detail: str,
         **more: object,  # noqa: ARG002
     ) -> tuple[Headers, bytes]:
-        """Return a page for a request that HTTP refuses."""
         if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             detail = f"{detail}. {SHORTER}"
         return list(_headers(status).items()), plain_page(status, detail)

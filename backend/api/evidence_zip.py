@@ -76,7 +76,6 @@ def evidence(
 
 
 def _flights(ledger: Ledger, question: Question, answer: Any) -> Iterable[bytes]:
-    """Return the flights behind an answer, as CSV."""
     if isinstance(question, FilterTransactions):
         return [table(CSV, LEG_NAMES, answer.flights, answer.as_of)]
     asked: dict[str, Any] = asked_for(question)

@@ -123,5 +123,4 @@ class AnswerCache(LruCache[Question, CachedAnswer]):
 
 
 def _kept_bytes(answer: CachedAnswer) -> int:
-    """Return what keeping an answer takes in memory."""
     return len(answer.query) + len(answer.body) + ENTRY_BYTES

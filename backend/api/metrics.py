@@ -282,7 +282,6 @@ class CountedRequests:
         self._counting = Lock()
 
     def begin(self) -> None:
-        """Note that a request has begun."""
         self._in_hand.append(None)
 
     def answered(self, environ: Environ, status: str, took_s: float) -> None:
@@ -309,7 +308,6 @@ class CountedRequests:
         return self._durations.setdefault((route, known, status), [])
 
     def in_progress(self) -> int:
-        """Return how many requests are in the application now."""
         return len(self._in_hand)
 
     def count(self) -> None:
@@ -332,7 +330,6 @@ class _Numbers(Collector):
         self._totals = totals
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every metric that has a number."""
         series: dict[str, list[tuple[tuple[str, ...], list[float]]]] = {}
         for (name, *labels), values in sorted(self._totals().items()):
             series.setdefault(name, []).append((tuple(labels), values))
@@ -364,7 +361,6 @@ class _State(Collector):
         self._ledger = ledger
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics that can be read now."""
         build = Gauge(BUILD_INFO, "What runs; always 1.", labels=("version", "commit"))
         build.add_metric((VERSION, commit()), 1)
         yield build

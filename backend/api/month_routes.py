@@ -25,14 +25,12 @@ class MonthParameter(Parameter[Month]):
     """A month of which BTS may have flights."""
 
     def parse(self, text: str) -> Month:
-        """Return the month."""
         try:
             return month_in(text)
         except InvalidSetting as error:
             raise InvalidQuery(self.name, text, error.reason) from None
 
     def schema(self) -> Schema:
-        """Return a string with its pattern."""
         return {"type": "string", "pattern": f"^{PATTERN}$"}
 
 

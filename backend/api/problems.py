@@ -94,7 +94,6 @@ class Problems:
         self._restart = restart
 
     def answer(self, error: Exception, environ: Environ) -> Response:
-        """Return the answer to a request whose handler raised `error`."""
         request_id = environ.get(REQUEST_ID)
         if isinstance(error, FlightchainError):
             response = _ours(error, request_id)
@@ -109,7 +108,6 @@ class Problems:
         return problem(500, "the service failed; its log says why")
 
     def install(self, app: Flask) -> None:
-        """Let `app` answer errors this way."""
         for kind in (FlightchainError, HTTPException, OSError, Exception):
             app.register_error_handler(kind, lambda error: self.answer(error, request.environ))
 

@@ -128,7 +128,6 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
 
 
 def _row_of_answer(ledger: Ledger, streams: Streams, kind: type[Any]) -> Row:
-    """Return the route for proofs of answers to questions of a kind."""
     name = NAMES[kind]
     ask: Callable[..., Any] = getattr(ledger.answers, name)
     operation = Operation(

@@ -36,7 +36,6 @@ class Whole(Response):
         return self._headers
 
     def get_wsgi_response(self, environ: dict[str, Any]) -> tuple[list[bytes], str, list[Pair]]:
-        """Return the body, status and headers that go out."""
         body: Any = [] if environ["REQUEST_METHOD"] == "HEAD" else self.response
         if self._headers is None:
             return body, self._status, self._pairs.copy()

@@ -91,7 +91,6 @@ class Match(NamedTuple):
         return self.row.handler(environ, **self.parameters)
 
     def lane(self, environ: Environ) -> Lane:
-        """Return the lane of this request."""
         lane = self.row.lane
         return lane if isinstance(lane, Lane) else lane(environ, **self.parameters)
 

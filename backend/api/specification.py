@@ -166,7 +166,6 @@ def _response(
 
 
 def _errors_of(operation: Operation) -> set[int]:
-    """Return the statuses of problems that an operation may answer."""
     statuses = {*EVERYWHERE, *operation.errors}
     if operation.body:
         statuses.update(FOR_BODIES)

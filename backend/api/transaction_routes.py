@@ -114,7 +114,6 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         return answer(ledger.accepted_as(receipt))
 
     def lane_of_transaction(environ: Environ, transaction_id: str) -> Lane:  # noqa: ARG001
-        """Return INLINE for a transaction in a cached block."""
         try:
             number = TRANSACTION_ID.parse(transaction_id)
             is_cached = ledger.cached_blocks.has_transaction(number)

@@ -119,7 +119,6 @@ class Writing:
         return lane
 
     def post(self, mode: str, flight: Flight, key: IdempotencyKey | None = None) -> Post:
-        """Return a post of one flight."""
         offer = Offer([flight], key, durable=mode != "async")
         return Post(
             offer,

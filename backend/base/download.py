@@ -82,7 +82,6 @@ class Downloader:
         self._pool = urllib3.PoolManager(timeout=SILENCE_S, retries=_ONLY_REDIRECTS)
 
     def close(self) -> None:
-        """Close all connections."""
         self._pool.clear()
 
     def has(self, url: str) -> bool:

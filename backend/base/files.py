@@ -234,7 +234,6 @@ class FileLock:
 
     @property
     def is_held(self) -> bool:
-        """Whether this object holds the lock."""
         return self._descriptor is not None
 
     def release(self) -> None:

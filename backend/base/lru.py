@@ -71,7 +71,6 @@ class LruCache(Generic[Key, Value]):
             self._counts.bytes = 0
 
     def counts(self) -> Counts:
-        """Return the counts as they are now."""
         with self._lock:
             counts = self._counts
             return Counts(

@@ -33,7 +33,6 @@ class Line:
         self._began_s = self._shown_s = time.monotonic()
 
     def elapsed_s(self) -> float:
-        """Return how long ago it was made."""
         return time.monotonic() - self._began_s
 
     def show(self, text: str, *, at_once: bool = False) -> None:
@@ -53,7 +52,6 @@ class Line:
             self._write()
 
     def close(self) -> None:
-        """End the line."""
         if self._is_terminal and self._text:
             print(file=sys.stderr, flush=True)
 

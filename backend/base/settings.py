@@ -203,7 +203,6 @@ class Settings:
 
     @property
     def folder(self) -> Path:
-        """`dir` as a path."""
         return Path(self.dir)
 
     @property

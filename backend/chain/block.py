@@ -59,7 +59,6 @@ class Header:
         return canonical(asdict(self))
 
     def hash(self) -> str:
-        """Return the block's hash."""
         return sha256_hex(self.canonical())
 
 

@@ -211,7 +211,6 @@ class Frontier:
         return Frontier(self.size + 1, (*peaks, peak))
 
     def root(self) -> bytes:
-        """Return the root of the tree so far."""
         if not self.peaks:
             return EMPTY_ROOT
         top = self.peaks[-1]

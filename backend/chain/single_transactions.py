@@ -47,7 +47,6 @@ def transactions_json(
 
 
 def _columns(body: bytes, count: int, start: int, stop: int) -> list[Iterable[bytes]]:
-    """Return the values of each column in rows `start` to `stop`."""
     columns: list[Iterable[bytes]] = []
     for is_text, (at, codes_at, end) in zip(_IS_TEXT, directory_of(body), strict=True):
         codes: Sequence[int] = body[codes_at + start : codes_at + stop]

@@ -32,14 +32,12 @@ WITHOUT_SETTINGS = HELP | {"--version"}
 
 
 def _held_words(held: dict[str, Any]) -> str:
-    """Say in words what a backup holds."""
     mined = counted(held["transactions"], "transaction")
     waiting = counted(held["pending"], "pending flight")
     return f"blocks 0 to {held['height']} with {mined}, and {waiting}"
 
 
 def _held(manifest: Any) -> dict[str, Any]:
-    """Return what a backup holds."""
     names = ("height", "tip_hash", "transactions", "pending")
     return {name: getattr(manifest, name) for name in names}
 
@@ -48,7 +46,6 @@ class Commands(click.Group):
     """A group of commands that shows errors in one line, and Ctrl-C without a traceback."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Run a command."""
         try:
             interruption.may_be_caught()
             if not _needs_no_settings():  # help is shown even if a setting is wrong

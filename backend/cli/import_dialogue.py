@@ -193,7 +193,6 @@ class ImportDialogue:
                 raise InvalidInput("file", checked.label, f"{reason} {allowed}")
 
     def _files(self, bad: Sequence["Checked"]) -> Iterator[tuple[Path, bytes]]:
-        """Yield the files of bad rows and what they will hold."""
         for checked in bad:
             rows = checked.bad
             if self._bad_rows is not None and rows.start < rows.end:
@@ -232,7 +231,6 @@ _GO_ON = "run the same command again to go on"
 
 
 def _bad_rows_file(label: str, *, is_json: bool) -> Path:
-    """Return the file in the working folder that takes the bad rows of a source."""
     name = Path(label).name
     while (stem := Path(name)).suffix.lower() in SUFFIXES:
         name = stem.stem
@@ -248,7 +246,6 @@ def _say_wrapped(line: str) -> None:
 
 
 def _checked_words(checked: "Checked") -> str:
-    """Say what a source was taken for, and what of it is new."""
     words = [f"taken for {checked.understood}"] if checked.understood else []
     words.append(f"{counted(checked.flights, 'flight is new', 'flights are new')}")
     if count := checked.comparison.already_there:

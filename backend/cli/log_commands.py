@@ -119,7 +119,6 @@ def cosign(settings: Settings, once: bool) -> None:
 
 
 def _key(text: str) -> "VerifierKey":
-    """Return the key that --key names."""
     from backend.trust.log.notes import NoteError, parse_key
 
     try:
@@ -129,7 +128,6 @@ def _key(text: str) -> "VerifierKey":
 
 
 def _name(text: str) -> str:
-    """Return the name that --name gives."""
     from backend.trust.log.notes import is_name
 
     if not (is_name(text) and text.isprintable()):
@@ -138,7 +136,6 @@ def _name(text: str) -> str:
 
 
 def _command(text: str) -> list[str]:
-    """Return the command that --alarm gives."""
     from backend.trust.witness.alarms import command_in
 
     try:
@@ -148,7 +145,6 @@ def _command(text: str) -> list[str]:
 
 
 def _address(text: str) -> tuple[str, int]:
-    """Return the host and the port that --listen gives."""
     host, _, port = text.rpartition(":")
     if not (port.isdecimal() and port.isascii() and int(port) < 1 << 16):
         raise click.UsageError(LISTEN_TAKES)

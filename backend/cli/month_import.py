@@ -229,12 +229,10 @@ class _Memory:
             pass
 
     def has(self, month: Month) -> bool:
-        """Return whether the ledger has all flights of a month that was imported before."""
         flights = self._flights.get(str(month), 0)
         return flights > 0 and self._stored(month) >= flights
 
     def add(self, month: Month) -> None:
-        """Remember a month that was imported whole."""
         self._flights[str(month)] = self._stored(month)
         MEMORY.write(self._folder, self._flights)
 

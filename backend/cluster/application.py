@@ -128,7 +128,6 @@ class Application:
     # --- the query connection ------------------------------------------------------------------
 
     def do_echo(self, request: Message) -> Message:
-        """Answer the same."""
         return request
 
     def do_info(self, request: Message) -> Message:  # noqa: ARG002

@@ -127,7 +127,6 @@ class BlockAppender:
 
     @property
     def state(self) -> ChainState:
-        """Where the chain stands."""
         return self._writer.state
 
     def build(self, header_ms: int, rows: Rows, engine_height: int, proposer: str) -> Built:

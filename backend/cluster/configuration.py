@@ -64,7 +64,6 @@ class Host:
 
     @property
     def url(self) -> str:
-        """Where its service answers."""
         return f"http://{self.host}:{self.port}"
 
 
@@ -153,7 +152,6 @@ def _make_node(folder: Path, host: Host) -> None:
 
 
 def _write_key(home: Path, name: str, *, with_address: bool) -> None:
-    """Write a new Ed25519 key as the engine reads it."""
     key = Ed25519PrivateKey.generate()
     public = key.public_key().public_bytes_raw()
     key_file: Json = {"priv_key": _typed("PrivKeyEd25519", key.private_bytes_raw() + public)}

@@ -87,7 +87,6 @@ class LocalCluster:
 
     @property
     def voters(self) -> list[Host]:
-        """The nodes that have a vote."""
         return [host for host in self.hosts if host.votes]
 
     def make(self, hosts: list[Host], interval_s: float, *, empty: bool) -> None:
@@ -187,7 +186,6 @@ class LocalCluster:
                 files.rename(path, aside / path.name)
 
     def send(self, host: Host, number: signal.Signals) -> None:
-        """Send a signal to all processes of a node."""
         pid = self.pid(host)
         if pid is not None:
             self._signal([pid, *_descendants(pid)], number)
@@ -282,7 +280,6 @@ def _started(pid: int) -> str:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Return the children of a process, and theirs."""
     return [descendant for child in _children(pid) for descendant in (child, *_descendants(child))]
 
 

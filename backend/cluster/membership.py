@@ -74,7 +74,6 @@ class Membership:
 
     @property
     def power(self) -> int:
-        """The weight of all votes."""
         return sum(member.power for member in self.members)
 
     @property

@@ -219,7 +219,6 @@ class Node:
             raise TryLater(f"the application refuses a transaction: {answer['log']}")
 
     def _appended(self, built: Built) -> None:
-        """Take note that a block is in the chain."""
         count = built.block.header.transaction_count
         self._numbers.sealed(count, 0.0)
         index = self._identity.index

@@ -62,7 +62,6 @@ class ClusterTransaction:
 
     @property
     def count(self) -> int:
-        """How many flights there are."""
         return self.following - self.first
 
 

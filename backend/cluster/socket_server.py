@@ -56,11 +56,9 @@ class SocketServer:
         self._listener.listen(CONNECTIONS)
 
     def start(self) -> None:
-        """Serve in threads from now on."""
         threading.Thread(target=self._accept, name="abci", daemon=True).start()
 
     def close(self) -> None:
-        """Close all connections."""
         self._is_closing = True
         for listener in [self._listener, *self._connections]:
             with suppress(OSError):

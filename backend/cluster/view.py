@@ -85,7 +85,6 @@ class ClusterView:
             raise TryLater(self._problem)
 
     def close(self) -> None:
-        """Close every file."""
         self._receipts.close()
 
     def id_of(self, number: int) -> int | None:

@@ -56,11 +56,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[Run] = []
 
     def files(self) -> dict[str, ExportedFile]:
-        """Return all files by their paths."""
         return {file.path: file for run in self.runs for file in run.files}
 
     def with_run(self, run: Run) -> "Manifest":
-        """Return what it is after another run."""
         return Manifest(
             genesis_hash=self.genesis_hash,
             height=run.height,

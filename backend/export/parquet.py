@@ -130,7 +130,6 @@ def _run(
 
 
 def _metadata(manifest: Manifest, run: Run) -> dict[str, str]:
-    """Return what each file of a run says of itself."""
     return {
         "flightchain.format": str(manifests.FORMAT),
         "flightchain.genesis_hash": manifest.genesis_hash,

@@ -59,7 +59,6 @@ def tables(store: BlockStore, first: int, height: int, progress: Progress) -> It
 
 
 def _by_month(block: Block) -> Iterator[tuple[tuple[int, int], pa.Table]]:
-    """Yield the flights of a block by the months that they are in."""
     header = block.header
     if not header.transaction_count:
         return

@@ -59,7 +59,6 @@ class IndexFollower:
         self._unfinished: Callable[[], None] | None = None  # ends when the last blocks are in
 
     def close(self) -> None:
-        """End the session."""
         self._finish()
         if self._writer is not None:
             writer, self._writer = self._writer, None

@@ -351,7 +351,6 @@ def _keys(
 
 
 def _named(rows: Rows, places: Sequence[int] | None) -> dict[int, tuple[str, str]]:
-    """Return code and city of some places, or of all."""
     return dict(_some(rows, _PLACES, "place", places))
 
 

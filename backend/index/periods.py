@@ -79,5 +79,4 @@ def _month_up_to(day: date) -> int:
 
 
 def _first_day(month: int) -> int:
-    """Return the number of the first day of a month."""
     return day_number(date(month // 12, month % 12 + 1, 1))

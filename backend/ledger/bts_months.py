@@ -36,12 +36,10 @@ class Month(NamedTuple):
 
     @property
     def first_day(self) -> date:
-        """Its first day."""
         return date(self.year, self.month, 1)
 
     @property
     def last_day(self) -> date:
-        """Its last day."""
         return date.fromordinal(self.moved(1).first_day.toordinal() - 1)
 
     def moved(self, months: int) -> "Month":

@@ -146,7 +146,6 @@ class Ledger:
         return airports_in(self._index)
 
     def close(self) -> None:
-        """Close every file."""
         self._mempool.close()
         self._index.close()
         self._store.close()
@@ -335,7 +334,6 @@ class Ledger:
         return tip_height(self._store)
 
     def mined_count(self) -> int:
-        """Return how many transactions blocks hold."""
         return self._store.transactions()
 
     def pending_count(self) -> int:

@@ -56,7 +56,6 @@ _decode = msgspec.json.Decoder(_Flights | _Keyed).decode
 
 
 def _segments_in(folder: Path) -> list[Path]:
-    """Return the segments that count, in order."""
     matches = (_SEGMENT.fullmatch(name) for name in lost_files.names_in(folder))
     segments = sorted((int(m[1]), int(m[2] or 0), m[0]) for m in matches if m)
     return [folder / name for name in {first: name for first, _, name in segments}.values()]

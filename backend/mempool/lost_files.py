@@ -29,7 +29,6 @@ class Lost(NamedTuple):
     path: Path
 
     def __str__(self) -> str:
-        """Say what is lost, and what to do."""
         lost = counted(self.flights, "acknowledged flight is lost", "acknowledged flights are lost")
         return (
             f"{lost}, transactions {self.first} to {self.first + self.flights - 1}; "

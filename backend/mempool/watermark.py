@@ -77,7 +77,6 @@ class Watermark:
         self._descriptor: int | None = None
 
     def close(self) -> None:
-        """Close the file."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -80,7 +80,6 @@ def _as_it_is(*values: Value) -> Key:
 
 
 def _departure(*values: Value) -> Key:
-    """Return the key of a departure from the columns of its group."""
     *flight, dep_time, dep_delay = values
     return (*flight, clock_time(scheduled_minute(dep_time, dep_delay)))
 

@@ -70,7 +70,6 @@ class Parameter(ABC, Generic[Read]):
         return value
 
     def missing(self, text: str | None) -> InvalidQuery:
-        """Return the error for a parameter that is not given, or blank."""
         return InvalidQuery(self.name, text, f"is missing; for example {self.name}={self.example}")
 
     def _with_default(self, schema: Schema) -> Schema:
@@ -86,7 +85,6 @@ class Number(Parameter[int]):
     reason: str = ""
 
     def parse(self, text: str) -> int:
-        """Return the number."""
         if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS:
             number = int(text)
             if self.least <= number <= self.most:
@@ -95,7 +93,6 @@ class Number(Parameter[int]):
         raise InvalidQuery(self.name, text, reason)
 
     def schema(self) -> Schema:
-        """Return an integer with its bounds."""
         bounds = {"minimum": self.least, "maximum": self.most}
         return self._with_default({"type": "integer", "format": "int64", **bounds})
 
@@ -107,7 +104,6 @@ class Choice(Parameter[str]):
     choices: tuple[str, ...] = ()
 
     def parse(self, text: str) -> str:
-        """Return the text, if it is one of `choices`."""
         if text in self.choices:
             return text
         if self.required or self.default is not None:
@@ -115,7 +111,6 @@ class Choice(Parameter[str]):
         raise InvalidQuery(self.name, text, f"must be {' or '.join(self.choices)}, or left out")
 
     def schema(self) -> Schema:
-        """Return a string that is one of `choices`."""
         return self._with_default({"type": "string", "enum": list(self.choices)})
 
 
@@ -129,7 +124,6 @@ class OfField(Parameter[Value]):
     field: str = ""
 
     def parse(self, text: str) -> Value:
-        """Return the value as it is stored."""
         if not text.strip():
             raise self.missing(text)
         try:
@@ -147,11 +141,9 @@ class Text(Parameter[str]):
     """A text that is checked further where it is used."""
 
     def parse(self, text: str) -> str:
-        """Return the text itself."""
         return text
 
     def schema(self) -> Schema:
-        """Return a string no longer than the texts in flights may be."""
         return self._with_default({"type": "string", "maxLength": MAX_TEXT_CHARACTERS})
 
 
@@ -160,13 +152,11 @@ class Hash(Parameter[str]):
     """A SHA-256 hash in 64 hex digits, or its beginning, at least 8 of them."""
 
     def parse(self, text: str) -> str:
-        """Return the digits, in small letters."""
         if not _is_hash(text):
             raise InvalidQuery(self.name, text, "must have 8 to 64 hex digits")
         return text.lower()
 
     def schema(self) -> Schema:
-        """Return a string of 8 to 64 hex digits."""
         return {"type": "string", "pattern": "^[0-9a-fA-F]{8,64}$"}
 
 

@@ -41,7 +41,6 @@ class Between:
 
     @property
     def interval(self) -> tuple[str, str]:
-        """The first and the last day."""
         return self.INITIAL_DATE, self.FINAL_DATE
 
 
@@ -59,7 +58,6 @@ class FilterTransactions:
 
     @property
     def interval(self) -> tuple[str, str]:
-        """The first and the last day."""
         return self.FL_DATE, self.FINAL_DATE or self.FL_DATE
 
 
@@ -112,7 +110,6 @@ class Departures:
 
     @property
     def interval(self) -> tuple[str, str]:
-        """The day, twice."""
         return self.FL_DATE, self.FL_DATE
 
 

@@ -229,13 +229,11 @@ class _Spooled:
         self._read_to = self._start
 
     def batches(self) -> Iterator[FlightColumns]:
-        """Yield them in the order of the source."""
         for batch in self._spool.batches(self._start, self._end):
             self._read_to = batch.end
             yield batch.read()
 
     def progress(self) -> float:
-        """Return which share of them has been read, 0 to 1."""
         return (self._read_to - self._start) / max(1, self._end - self._start)
 
 

@@ -243,7 +243,6 @@ class Sealer:
             self.mempool.trim(tip[1].first_transaction)
 
     def close(self) -> None:
-        """Close all files and release all locks."""
         self.index.close()
         self._writer.close()
         self.mempool.close()

@@ -44,7 +44,6 @@ class SourceComparison:
         return stored is None
 
     def add(self, other: "SourceComparison") -> None:
-        """Add what a comparison of further flights has found."""
         self.already_there += other.already_there
         self.conflicts += other.conflicts
         room = SHOWN_CONFLICTS - len(self.first_conflicts)

@@ -202,7 +202,6 @@ class _Split:
                 held.clear()
 
     def rows(self, group: int) -> Iterator[_Rows]:
-        """Yield the flights of a group."""
         for part, start, end in self._chunks[group]:
             for batch in self._spool.batches(start, end):
                 *columns, numbers = batch.read()
@@ -252,7 +251,6 @@ class _Earlier:
         self._of_part = NewFlights()
 
     def begin_part(self) -> None:
-        """Go on with another part."""
         for leg, records in self._of_part.by_leg.items():
             self._of_earlier_parts.setdefault(leg, []).extend(records)
         self._of_part = NewFlights()

@@ -104,7 +104,6 @@ class Child:
         os.killpg(process.pid, signal.SIGKILL)
 
     def ask_to_stop(self) -> None:
-        """Send SIGTERM."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
 

@@ -36,7 +36,6 @@ def run_http(settings: Settings) -> None:
 
 
 def _loaded(settings: Settings) -> Any:
-    """Load what the workers serve."""
     service = Service(settings, restart=lambda: os.kill(os.getpid(), signal.SIGTERM))
     if settings.worker_type != "asgi":
         return service.application
@@ -80,7 +79,6 @@ def _silent_s(settings: Settings) -> int:
 
 
 def _begin(worker: Any, metrics_folder: Path | None) -> None:
-    """Prepare a new worker, before it answers requests."""
     application = worker.wsgi
     is_front = isinstance(application, Front)
     service = application.site.service if is_front else application.extensions[SERVICE]
@@ -125,7 +123,6 @@ class ServiceSite:
         self.failed = service.problems.answer
 
     def route(self, environ: Environ) -> Route:
-        """Return the lane and the row of a request."""
         match = self._table.match(environ)
         if match is None:
             return Route(self.unmatched, self.service.flask)
@@ -135,7 +132,6 @@ class ServiceSite:
     def _by_row(
         self, match: Match, environ: Environ, start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
-        """Answer with the handler of the row, as a WSGI application does."""
         try:
             response = match.answer(environ)
         except Exception as error:  # noqa: BLE001  every error is answered
@@ -145,7 +141,6 @@ class ServiceSite:
     @staticmethod
     @cache  # clients that are refused may ask again at once, and many at a time
     def full(lane: str) -> Wsgi:
-        """Return the answer to a request whose lane is full."""
         detail = f"too many requests are waiting already for the lane {lane}; try again"
         return whole_problem(503, detail, ("Retry-After", str(RETRY_AFTER_S)))
 

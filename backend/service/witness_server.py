@@ -66,12 +66,10 @@ class WitnessSite(Site):
         return Route(INLINE if is_read else LANE, self._application)
 
     def failed(self, error: Exception, environ: Environ) -> Wsgi:
-        """Return the answer to a request whose body could not be kept."""
         environ["wsgi.errors"].write(f"{printable(str(error))}\n")
         return Response("this witness has no room for the request; try again later\n", 503)
 
     def full(self, lane: str) -> Wsgi:  # noqa: ARG002
-        """Return the answer to a request whose lane is full."""
         busy = "too many requests are waiting already; try again later\n"
         return Response(busy, 503, {"Retry-After": str(RETRY_AFTER_S)})
 
@@ -82,7 +80,6 @@ class WitnessSite(Site):
         detail: str,
         **more: object,  # noqa: ARG002
     ) -> tuple[Headers, bytes]:
-        """Return a line of text for a request that HTTP refuses."""
         return [("Content-Type", "text/plain; charset=utf-8")], f"{detail}\n".encode()
 
 

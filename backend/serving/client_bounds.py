@@ -35,10 +35,10 @@ class Connection(Protocol):
     deadline: float
     kept_bytes: int
 
-    def is_idle(self) -> bool: ...  # noqa: D102
-    def held_bytes(self) -> int: ...  # noqa: D102
-    def give_up_if_late(self, now: float) -> None: ...  # noqa: D102
-    def shutdown(self) -> None: ...  # noqa: D102
+    def is_idle(self) -> bool: ...
+    def held_bytes(self) -> int: ...
+    def give_up_if_late(self, now: float) -> None: ...
+    def shutdown(self) -> None: ...
 
 
 class Bounds(ServerState):
@@ -97,7 +97,6 @@ class Bounds(ServerState):
         return None
 
     def left(self, connection: Connection) -> None:
-        """Count a connection no more."""
         self.connections.discard(connection)
         self.slow_readers.discard(connection)
         address = address_of(connection)

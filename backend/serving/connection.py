@@ -254,7 +254,6 @@ class Connection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Note that all of the request is here."""
         self.cycle.waiting_for_100_continue = False  # RFC 9110 section 10.1.1
         self.waits_for, self.deadline = ANSWER, NEVER
         self.received_bytes = self._body_bytes = 0

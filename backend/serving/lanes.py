@@ -116,7 +116,6 @@ class Threads:
         self.changed(-1)
 
     def close(self) -> None:
-        """End the threads."""
         self._pool.shutdown()
 
     def numbers(self) -> LaneNumbers:
@@ -220,9 +219,7 @@ class RequestGroups:
         return self._in_hand > 0 or bool(self._waiting)
 
     def close(self) -> None:
-        """End the thread."""
         self._threads.shutdown()
 
     def numbers(self) -> LaneNumbers:
-        """Return the numbers to count."""
         return LaneNumbers(GROUPED, self._in_hand, len(self._waiting), self.refused, [])

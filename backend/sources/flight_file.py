@@ -60,11 +60,9 @@ class FlightFile(Source):
         self._done = 0
 
     def packed_bytes(self) -> int:
-        """Return how large the files are, as they are packed."""
         return sum(file.packed_bytes() for file in self._files)
 
     def progress(self) -> float:
-        """Return the share of the files read, 0 to 1."""
         current = self._files[self._done : self._done + 1]
         return (self._done + sum(file.progress() for file in current)) / len(self._files)
 

@@ -76,7 +76,6 @@ class Generated(Source):
             raise InvalidInput("flights", flights, f"do not fit into the years to {LAST_YEAR}")
 
     def progress(self) -> float:
-        """Return the share of the flights made, 0 to 1."""
         return self._made / self._flights if self._flights else 1.0
 
     def rows(self) -> Generator[RawRows, None, None]:

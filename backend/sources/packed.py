@@ -137,7 +137,6 @@ class PackedFile:
         return self._progress
 
     def packed_bytes(self) -> int:
-        """Return how large the file is, or the archive that it is in."""
         with self._translated():
             return self._path.stat().st_size
 

@@ -98,7 +98,6 @@ class Understanding:
         return self
 
     def __str__(self) -> str:
-        """Return one line for people."""
         reading = self.reading
         parts = [reading.kind.name]
         parts += [f"days are written {WRITTEN[self.dates]}"] if self.dates else []

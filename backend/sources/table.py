@@ -131,7 +131,6 @@ def read_table(file: PackedFile, blocks: Iterator[bytes]) -> Records:
 
 
 def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]:
-    """Return the header, and the lines after it in its batch."""
     separators, above = SEPARATORS, ""
     for first, lines in batches:
         for position, line in enumerate(lines):

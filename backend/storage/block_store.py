@@ -70,7 +70,6 @@ class BlockStore:
         self._open: dict[Path, _OpenFile] = {}
 
     def close(self) -> None:
-        """Forget every open file."""
         with self._lock:
             self._open.clear()
 
@@ -118,12 +117,10 @@ class BlockStore:
         return height, self._entries(self._table(inode), height, 1)[0]
 
     def transactions(self) -> int:
-        """Return how many transactions the blocks hold."""
         tip = self.tip()
         return 0 if tip is None else tip[1].next_transaction
 
     def _entries(self, table: _OpenFile, first: int, count: int) -> list[Place]:
-        """Return the entries of the table of heights from `first` on, up to `count`."""
         try:
             data = table.read(count * ENTRY_BYTES, first * ENTRY_BYTES)
         except OSError as error:

@@ -119,7 +119,6 @@ class BlockWriter:
         self._lock.release()
 
     def close(self) -> None:
-        """Release, and close every descriptor."""
         self._forget()
         self._lock.release()
 

@@ -111,7 +111,6 @@ class _Cache:
             self.statistics.bytes += kept_bytes(kept.frame)
 
     def drop(self, height: int) -> None:
-        """Evict one block."""
         kept = self._kept.pop(height)
         at = bisect_left(self._heights, height)
         del self._heights[at], self._first_transactions[at]
@@ -126,7 +125,6 @@ class _Cache:
             self.statistics.evictions -= 1
 
     def drop_below(self, floor: int) -> None:
-        """Evict every block below `floor`."""
         for height in self._heights[: bisect_left(self._heights, floor)]:
             self.drop(height)
 

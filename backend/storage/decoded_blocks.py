@@ -41,5 +41,4 @@ class DecodedBlockCache(LruCache[bytes, Block]):
         super().__init__(capacity_bytes, unpacked_bytes)
 
     def statistics(self) -> CacheStatistics:
-        """Return the counts as they are now."""
         return CacheStatistics("unpacked", self.capacity_bytes, *astuple(self.counts()))

@@ -43,6 +43,5 @@ class Genesis:
         self._hash = ""
 
     def __call__(self) -> str:
-        """Return it."""
         self._hash = self._hash or genesis_in(self._folder)
         return self._hash

@@ -108,7 +108,6 @@ class Receipts:
         self._own: int | None = None
 
     def close(self) -> None:
-        """Close the file."""
         while self._opened:
             self._opened.pop().close()
         self._local = threading.local()
@@ -211,7 +210,6 @@ class Receipts:
             ) from error
 
     def _connection(self) -> apsw.Connection:
-        """Return the connection of this thread."""
         if not hasattr(self._local, "connection"):
             self._local.connection = self._open()
             self._opened.append(self._local.connection)

@@ -364,7 +364,6 @@ class _KeptOpen:
         return self._descriptor
 
     def close(self) -> None:
-        """Close the file if it is open."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

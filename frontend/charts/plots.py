@@ -216,7 +216,6 @@ def incomplete(time: TimeAxis) -> tuple[Bar, ...]:
 
 
 def _rectangle(bar: Bar) -> str:
-    """Return a bar as part of an SVG path."""
     left, bottom = f"{bar.x:.2f}", f"{bar.y + bar.height:.2f}"
     return f"M{left} {bottom}V{bar.y:.2f}H{bar.x + bar.width:.2f}V{bottom}"
 

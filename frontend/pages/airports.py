@@ -38,7 +38,6 @@ class AirportDelays:
 
     @property
     def map(self) -> RoutesMap | None:
-        """The routes of departures."""
         query, rows = self.departures["query"], self.rows["destination"]
         lines = {(query["ORIGIN"], row.key["DEST"]): row for row in rows}
         return map_of_routes(coverage.now(), lines)

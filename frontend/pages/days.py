@@ -33,7 +33,6 @@ def calendar() -> tuple[str, int]:
 
 @twins(routes, "/days")
 def calendar_twin() -> Twin:
-    """Return the figures of each day and month."""
     report = days_report(filled_in(request.args))
     rows = csv_rows({"day": report.days, "month": report.months})
     return Twin(report.answers, (DAY, "month", *COLUMNS), rows, report.answers["day"]["as_of"])

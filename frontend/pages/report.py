@@ -34,7 +34,6 @@ class NumberReport(Answered):
 
     @property
     def rows(self) -> list[Row]:
-        """The figures of each carrier."""
         keys = [(report, {CARRIER: report.carrier.number}) for report in self.carriers]
         return [
             Row(key, report.carrier.label, self.question.address(**key), report.figures)

@@ -206,7 +206,6 @@ def slice_of_file() -> Response:
 
 
 def _failed(problem: Exception) -> Response:
-    """Return the problem that a slice is answered with."""
     if isinstance(problem, Unreadable):
         return problem_twin(422, "Not readable", str(problem), line=problem.line)
     if isinstance(problem, DoubtfulDays):

@@ -42,7 +42,6 @@ class DaysReport(Grouped):
         return rows_of(self.answers[by], by, self.known, Question("days", values))
 
     def calendar(self) -> Iterator[Month[Row]]:
-        """Return the days of each month."""
         return months({row.key[DAY]: row for row in self.days})
 
 

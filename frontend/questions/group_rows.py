@@ -323,7 +323,6 @@ class Grouped:
 
     @property
     def total(self) -> Any:
-        """The answer about all flights."""
         return self.answers["carrier"]
 
     @cached_property

@@ -81,7 +81,6 @@ class PunctualityReport:
         return [row for row in self.schedules if row in common]
 
     def calendar(self) -> Iterator[Month[list[Leg]]]:
-        """Return the flights of each day of each month."""
         return months(self.days)
 
 

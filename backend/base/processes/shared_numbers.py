@@ -157,7 +157,6 @@ class Numbers:
         return self.place(*key, count=HISTOGRAM_PLACES)
 
     def add(self, place: int, amount: float = 1.0) -> None:
-        """Add to the number at this place."""
         with self._lock:
             self._values[place] += amount
 
@@ -214,7 +213,6 @@ class _Named(NamedTuple):
 
 
 def _named(data: bytes | memoryview) -> Iterator[_Named]:
-    """Yield the names in a file of numbers."""
     place = UNNAMED
     for line in bytes(data[_NAMES_AT : _names_end(data)]).splitlines():
         lives, count, *key = json.loads(line)
@@ -223,7 +221,6 @@ def _named(data: bytes | memoryview) -> Iterator[_Named]:
 
 
 def _names_end(data: bytes | memoryview) -> int:
-    """Return where the last whole name ends."""
     return _NAMES_AT + bytes(data[_NAMES_AT:]).rfind(b"\n") + 1
 
 
@@ -281,7 +278,6 @@ class MinerNumbers:
         self._use.sample()
 
     def sealed(self, transactions: int, seconds: float) -> None:
-        """Count a block."""
         self._numbers.observe(self._duration, [seconds])
         self._numbers.add(self._blocks)
         self._numbers.add(self._transactions, transactions)

@@ -26,7 +26,6 @@ class Notifier:
         self._due = float("inf")  # a process that is not ready yet has another time limit
 
     def ready(self) -> None:
-        """Tell systemd that the process has begun to do its work."""
         self._due = 0.0
         self._send("READY=1")
 
@@ -37,7 +36,6 @@ class Notifier:
             self._send("WATCHDOG=1")
 
     def stopping(self) -> None:
-        """Tell systemd that the process is about to end."""
         self._send("STOPPING=1")
 
     def _send(self, state: str) -> None:

@@ -79,15 +79,12 @@ class SecretKey:
         self.verifier = VerifierKey(name, self._key.public_key().public_bytes_raw(), kind)
 
     def without_predecessors(self) -> "SecretKey":
-        """Return the same key, without the names of those that it followed."""
         return SecretKey(self.verifier.name, self._seed, self.verifier.kind)
 
     def signature(self, text: str) -> Signature:
-        """Return the signature of a text."""
         return self._signed(self._key.sign(text.encode()))
 
     def note(self, text: str) -> Note:
-        """Return a text with its signature."""
         return Note(text, (self.signature(text),))
 
     def cosignature(self, text: str, seconds: int) -> Signature:

@@ -28,7 +28,6 @@ class Tile:
 
     @property
     def name(self) -> str:
-        """The name, as it stands in a path."""
         digits = f"{self.index:03d}"
         digits = digits.rjust(-(-len(digits) // 3) * 3, "0")
         groups = [digits[at : at + 3] for at in range(0, len(digits), 3)]

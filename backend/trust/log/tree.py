@@ -28,7 +28,6 @@ class HistoryTree:
         self._lock = Lock()
 
     def size(self) -> int:
-        """Return the number of entries now."""
         return self._store.height() + 1
 
     def entries(self, first: int, count: int) -> list[bytes]:
@@ -84,7 +83,6 @@ class HistoryTree:
         return [self._subtree(level, index) for index in range(first, first + count)]
 
     def _subtree(self, level: int, index: int) -> bytes:
-        """Return the root of a whole subtree."""
         root = self._whole.get((level, index))
         if root is None:
             root = merkle.root(self._hashes(level - 1, index * TILE_WIDTH, TILE_WIDTH))

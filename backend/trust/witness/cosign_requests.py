@@ -83,7 +83,6 @@ class Asker:
         self._stopping = threading.Event()
 
     def stop(self) -> None:
-        """End `run`."""
         self._stopping.set()
 
     def run(self) -> None:

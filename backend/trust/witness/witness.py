@@ -92,7 +92,6 @@ class Memory:
             raise Damage(f"{path} is damaged: {error}; put back a copy") from error
 
     def remember_key(self, log: VerifierKey) -> None:
-        """Keep the key of a log."""
         files.write_new(self._path(log.name, ".vkey"), f"{log}\n".encode())
 
     def origin_file(self, url: str) -> Path:
@@ -110,7 +109,6 @@ class Memory:
             raise Damage(f"{path} is damaged: {error}; put back a copy") from error
 
     def remember_origin(self, url: str, origin: str) -> None:
-        """Keep which log was seen at a URL."""
         files.write_new(self.origin_file(url), f"{origin}\n".encode())
 
     def _path(self, what: str, suffix: str) -> Path:
@@ -242,7 +240,6 @@ class Witness:
         return f": both are in {path}"
 
     def remember(self, url: str, log: VerifierKey) -> None:
-        """Remember which log was seen at a URL, and the key with which it was trusted there."""
         with self._lock():
             if self.memory.origin_at(url) != log.name:
                 self.memory.remember_origin(url, log.name)
