@@ -1,17 +1,12 @@
-"""Writes flights as lines of CSV and NDJSON.
+"""Writes flights as lines of CSV and NDJSON, which can be imported again.
 
-A line has TRANSACTION_ID, timestamp, the 19 fields and BLOCK_HEIGHT, and can be imported again.
+The last line of NDJSON is no flight: `{"complete":true,"count":N,"as_of":{…}}`, unless a client
+asks to leave it out. Such a row would not be CSV (RFC 4180), so only HTTP tells whether a CSV file
+is whole: see `exporting`.
 
-- NDJSON (`application/x-ndjson`): one object per line. The last line is no flight, it says
-  `{"complete":true,"count":N,"as_of":{…}}`; a file without it has been cut. Tools that take every
-  line for a flight ask for it to be left out.
-- CSV (`text/csv`, RFC 4180): a header line; null is empty. A last row that is no flight would not
-  be CSV, so only HTTP tells whether a file is whole: see `exporting`.
-
-Spreadsheets run a cell that begins with = + - @ as a formula. Numbers may begin with -, and codes
-are capitals and digits; only the names of cities and states are free text. In CSV a name that
-begins so gets a space in front. A spreadsheet then shows it as text, and the import removes the
-space again: no value of the ledger begins with a space.
+Spreadsheets run a cell that begins with = + - @ as a formula. Only the names of cities and states
+are free text; in CSV one that begins so gets a space in front, which the import removes: no value
+of the ledger begins with a space.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,19 +1,14 @@
 """Makes requests observable: an id, how long each took, and a line in a log.
 
-- `X-Request-ID`, in every answer: the client's own if it is 1 to 64 characters of [A-Za-z0-9._-],
-  else one made here (from this process and a count; unique, no secret). Errors are logged with it.
-- `Server-Timing: total;dur=MS`, from the call of the application until its headers go out, and
-  `index` or `scan` for a question. The wait for a thread comes before that, as `wait`. Posts that
-  are answered together wait for each other: work that is done for all is in the time of each. A
-  scan also tells its stages (see `backend.storage.scan_costs`): `file`, with the numbers of blocks
-  read and of refills, `decompress`, `hash`, `decode`, `filter`; and how many blocks it found in the
-  caches `last` and `random`.
-- `X-Emulated-Disk: K`, in every answer of a service whose disk is emulated, and in no other.
-- `X-Service-Start: S`, only in the lab: when `total` began, in seconds of CLOCK_MONOTONIC;
-  `X-Boot-Id`, the id of the running kernel, because that clock means nothing on another machine;
-  and `X-Worker`, the id of the process that answered.
-- The access log, if it is on: one line of JSON on standard error for each request, written when its
-  body has gone out or broken off (`is_whole` false). `route` is null for a request without a route.
+`docs/reference/rest.md` names the headers, and `docs/reference/settings.md` those of the lab.
+
+- `X-Request-ID` is the client's own if it is 1 to 64 characters of [A-Za-z0-9._-], else one made
+  here (from this process and a count; unique, no secret). Errors are logged with it.
+- `Server-Timing: total;dur=MS` goes from the call of the application until its headers go out. The
+  wait for a thread comes before that, as `wait`. Posts that are answered together wait for each
+  other: work that is done for all is in the time of each.
+- The access log has a line when a body has gone out or broken off (`is_whole` false). `route` is
+  null for a request without a route.
 
 `reception` does all of this for every request, in whichever lane it is answered.
 """

@@ -1,20 +1,15 @@
 """Decides when two records are of the same flight, and whether they say the same about it.
 
-Records are of the same flight if day, carrier, number, origin, destination and scheduled departure
-agree. Cities, states and airport ids are not looked at, because sources spell or lack them.
+`docs/how-to/add.md` has the rules, under "What makes two records one flight". Their reasons:
 
-- The scheduled departure is DEP_TIME less DEP_DELAY, counted from the midnight at which FL_DATE
-  begins. It may be before that: BTS gives the delayed flight of the night before the date of its
+- The scheduled departure (DEP_TIME less DEP_DELAY) is counted from the midnight at which FL_DATE
+  begins, and may be before that: BTS gives the delayed flight of the night before the date of its
   departure, so in January 2008 flight 240 of Frontier left Denver for Jacksonville twice on the
   13th, at 00:23 (28 minutes late) and at 23:50 (5 minutes early).
-- Where a record has DEP_TIME alone, departures are compared.
-- Most cancelled flights have neither. Such a record is of the same flight as any other with the
-  same day, carrier, number, origin and destination: of the 942,541 flights of January 2008 and of
-  New York in 2013, no two but those above share these. One file or batch may still list a cancelled
-  flight beside one that flew, and both count: see `match`.
-
-What a record does not say contradicts nothing: airport ids, times, air time and departure delay may
-be empty in one of them. An empty ARR_DELAY does say something: the flight did not arrive.
+- Of the 942,541 flights of January 2008 and of New York in 2013, no two but those have the same
+  day, carrier, number, origin and destination. So that is enough for a record without times, as
+  most cancelled flights are.
+- Cities, states and airport ids do not tell flights apart, because sources spell or lack them.
 """
 
 from collections.abc import Iterable, Sequence

@@ -8,7 +8,6 @@
     index_file           how index files are named and opened, and where an index stands
     checkpoint_note      whether a file holds pages of one moment: the note that its writer leaves
     damage_mark          how whoever finds an index to be wrong has it rebuilt
-    rebuilding           rebuilds a marked index, in at most a tenth of the writer's time
     connections          connections to an index that is trusted
     writer               writes blocks into one file
     follower             writes: follows the chain block by block, or rebuilds the index
@@ -18,7 +17,6 @@
     completions          which cities, airports, carriers, days and flight numbers occur
     suggestions          completions of what somebody types
     unknown_values       values of a question that no flight has, and what may be meant
-    extent               what a ledger covers
     table_checks         whether an index says the same as the chain
 
 The index names the block up to which it stands. It may be deleted at any time.

@@ -1,16 +1,14 @@
 """Tells the time for what is written, and doubts a clock that has leapt ahead.
 
-Times in the chain never go back, so if one block is sealed while the clock is wrong and says 2036,
-all later blocks are of 2036, too. The clock of a machine without a battery may be wrong for a while
-after it was switched on. So a clock that is more than a day ahead of the newest time on record is
-doubted: nothing is accepted or sealed until it is back, or until FLIGHTCHAIN_CLOCK_WAIT_S have
-passed. Then it is believed, because the machine may simply have been off for long.
+`docs/explanation/trust.md` says when, and why: times in the chain never go back. The clock of a
+machine without a battery may be wrong for a while after it was switched on; after
+FLIGHTCHAIN_CLOCK_WAIT_S it is believed, because the machine may have been off for long.
 
 Two times are on record: that of the newest block, and the last time that was believed, which the
-miner and imports note in `clock.json` every hour. So a service that runs on an idle ledger never
-doubts. A time before all that was on record when a process began is not noted: a clock that starts
-in 1970 will be corrected, and the correction must not look like a leap. A chain that has only its
-genesis block has nothing to compare with, and its clock is never doubted.
+miner and imports note in `clock.json` every hour, so that an idle ledger never doubts. A time
+before all that was on record when a process began is not noted: a clock that starts in 1970 will be
+corrected, and the correction must not look like a leap. A chain that has only its genesis block has
+nothing to compare with, and its clock is never doubted.
 
 All processes of a machine agree: while a miner runs and does not hang, the others wait until the
 miner believes the clock, which its status tells.
