@@ -286,7 +286,7 @@ def config(
     A block is proposed as soon as there are transactions, which `outbox` sends every interval, and
     an empty one after an interval without any, so that the time in headers stays current.
 
-    Strangers are refused (`admission`), and must not take the places of members meanwhile.
+    Strangers are refused (`Admission`), and must not take the places of members meanwhile.
     shares_address: whether nodes are at the same address; if not, an address has one connection.
     """
     ids = ",".join(peer.partition("@")[0] for peer in peers.split(","))
