@@ -28,6 +28,7 @@ from backend.export.manifest import ExportRefused
 from backend.export.parquet import check, export
 from backend.sources.packed import files_of
 from tests.api.worlds import generated, seal, settings_for
+from tests.dying import killed_at
 from tests.flights import on_disk
 
 COUNT = 700  # of a week, from the end of a year on
@@ -221,35 +222,13 @@ def test_the_export_of_another_chain_is_refused(chain: Path, folder: Path, tmp_p
         export(chain, folder, silent)
 
 
-class Killed(BaseException):
-    """Stands for the end of the process."""
-
-
-def steps(
-    monkeypatch: pytest.MonkeyPatch, end_at: int, error: type[BaseException]
-) -> list[tuple[str, Path]]:
-    """Let the disk's calls of an export fail from the n-th on; the calls until then."""
-    calls: list[tuple[str, Path]] = []
-
-    def failing(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def act(*values: Any, **more: Any) -> Any:
-            if len(calls) >= end_at:
-                raise error("the end")
-            calls.append((name, next(value for value in values if isinstance(value, Path))))
-            return call(*values, **more)
-
-        return act
-
-    for name in ("sync", "rename", "write_new"):
-        monkeypatch.setattr(files, name, failing(name, getattr(files, name)))
-    return calls
+CALLS = ("sync", "rename", "write_new")
 
 
 def test_an_interrupted_export_looks_whole_nowhere_and_is_completed(
     chain: Path, folder: Path, tmp_path: Path
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
-        steps(patch, 3, Killed)  # when the manifest was begun
+    with killed_at(4, files, CALLS):  # when the manifest was begun
         export(chain, folder, silent)
     with pytest.raises(ExportRefused, match="no flights yet: a run was interrupted"):
         check(chain, folder, silent)
@@ -258,17 +237,14 @@ def test_an_interrupted_export_looks_whole_nowhere_and_is_completed(
     add(chain, 300)
     kept = tmp_path / "kept"
     shutil.copytree(folder, kept, copy_function=shutil.copy2)
-    for end_at in range(100):
+    for nth in range(1, 100):
         shutil.rmtree(folder)
         shutil.copytree(kept, folder, copy_function=shutil.copy2)
-        with pytest.MonkeyPatch.context() as patch:
-            steps(patch, end_at, Killed)
-            try:
-                export(chain, folder, silent)
-            except Killed:
-                pass
-            else:
-                break
+        exported = None
+        with killed_at(nth, files, CALLS):
+            exported = export(chain, folder, silent)
+        if exported:
+            break
         assert json.loads((folder / "manifest.json").read_text())["height"] == 3
         assert all(made_of(folder)[name] == earlier[name] for name in earlier)
         if made_of(folder).keys() > earlier.keys():
@@ -277,7 +253,7 @@ def test_an_interrupted_export_looks_whole_nowhere_and_is_completed(
         export(chain, folder, silent)
         check(chain, folder, silent)
         assert list((folder / "unfinished").iterdir()) == []
-    assert end_at > 4
+    assert nth > 5
 
 
 def test_a_full_disk_is_named_with_what_is_needed(

@@ -1,8 +1,7 @@
 """Damage is repaired by who accepts or seals: what is lost is named, and no id is given twice."""
 
 import shutil
-from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from unittest import mock
 
@@ -17,6 +16,7 @@ from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.mempool.records import FLIGHTS_A_RECORD, Record, Unsound
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
+from tests.dying import killed_at
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered
 from tests.mempool.spoiling import spoil
@@ -342,36 +342,16 @@ def test_a_log_that_was_kept_is_not_overwritten_by_the_next(house: House) -> Non
 
 @pytest.mark.parametrize("call", ["write_new", "remove", "rename", "sync", "sync_folder"])
 def test_whoever_dies_while_rebuilding_leaves_it_to_the_next(
-    house: House,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-    call: str,
+    house: House, tmp_path: Path, call: str
 ) -> None:
-    class Dead(BaseException):
-        pass
-
-    def dying(real: Callable[..., None], nth: int) -> Callable[..., None]:
-        left = [nth]
-
-        def die(*arguments: object, **more: object) -> None:
-            left[0] -= 1
-            if left[0] < 0:
-                raise Dead
-            real(*arguments, **more)
-
-        return die
-
     batches_written(house)
     spoil(house.folder, 1)
-    copies = tmp_path_factory.mktemp("copies")
-    for nth in range(7):
-        copy = House(copies / str(nth))
+    for nth in range(1, 8):
+        copy = House(tmp_path / str(nth))
         shutil.copytree(house.folder, copy.folder)
-        with monkeypatch.context() as patch:
-            patch.setattr(files, call, dying(getattr(files, call), nth))
-            with suppress(Dead):
-                copy.mempool().put_right()
-            copy.close()
+        with killed_at(nth, files, [call]):
+            copy.mempool().put_right()
+        copy.close()
         assert accept_in(copy.mempool(), [NEW], T).first_transaction == len(ALL)
         expected = [(i, VOID if i == 1 else f) for i, f in ALL]
         assert everything(copy.mempool()) == [*expected, (len(ALL), NEW)]

@@ -5,7 +5,6 @@ four pending ones with the key "in the log", and five single ones, in three segm
 """
 
 import shutil
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from backend.chain.flight import Flight
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
+from tests.dying import killed_at
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered
 from tests.submitting import accept_in
@@ -55,24 +55,9 @@ def test_flights_keep_their_ids_and_keys_are_known(old: House) -> None:
 
 
 @pytest.mark.parametrize("call", ["remove", "rename", "sync_folder"])
-def test_whoever_dies_on_the_way_leaves_the_rest_to_the_next(
-    old: House, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
-    class Dead(BaseException):
-        pass
-
-    real = getattr(files, call)
-    for nth in range(12):
-        left = [nth]
-
-        def die(*arguments: object, left: list[int] = left) -> None:
-            left[0] -= 1
-            if left[0] < 0:
-                raise Dead
-            real(*arguments)
-
-        with monkeypatch.context() as patch, suppress(Dead):
-            patch.setattr(files, call, die)
+def test_whoever_dies_on_the_way_leaves_the_rest_to_the_next(old: House, call: str) -> None:
+    for nth in range(1, 13):
+        with killed_at(nth, files, [call]):
             old.mempool().put_right()
     mempool = old.mempool()
     assert accept_in(mempool, [flight(ALL)], T + 60).first_transaction == ALL

@@ -15,14 +15,12 @@ from typing import Any
 
 import pytest
 
+from tests.dying import Killed
+
 SECTOR = 512
 FREELY_MIXED_SECTORS = 4
 
 Files = dict[str, bytes]
-
-
-class Killed(BaseException):
-    """The process is no more; nobody may handle this."""
 
 
 class _File:

@@ -19,6 +19,7 @@ import pytest
 from backend.base.errors import WriteFailed
 from backend.chain.state import genesis
 from backend.storage.block_store import BlockStore
+from tests.dying import Killed
 from tests.effort import tries
 from tests.storage.chains import (
     GENESIS_MS,
@@ -32,7 +33,7 @@ from tests.storage.chains import (
     table_path,
     writer_for,
 )
-from tests.storage.crashes import Disk, Killed
+from tests.storage.crashes import Disk
 
 pytestmark = pytest.mark.slow
 

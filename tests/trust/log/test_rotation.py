@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -24,6 +24,7 @@ from backend.trust.log.tree import HistoryTree
 from backend.verify.audit import verify as audit
 from backend.verify.folder_check import FolderCheck
 from tests.api.worlds import client_of, seal, settings_for
+from tests.dying import killed_at
 from tests.flights import flights
 from tests.trust.proofs.proofs import Judge, fetched
 
@@ -64,26 +65,13 @@ def test_the_newest_checkpoint_is_signed_anew_at_once(folder: Path) -> None:
     assert (folder / "log.key").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("step", range(8))
+@pytest.mark.parametrize("step", range(1, 9))
 def test_a_rotation_that_breaks_off_is_finished_or_has_not_happened(
     folder: Path, monkeypatch: pytest.MonkeyPatch, step: int, tmp_path: Path
 ) -> None:
     old = verifier(folder)
-    steps = iter(range(100))
-
-    def breaking(function: object) -> object:
-        def called(*arguments: object) -> object:
-            if next(steps) == step:
-                raise KeyboardInterrupt
-            return function(*arguments)  # type: ignore[operator]
-
-        return called
-
-    with monkeypatch.context() as patch:
-        for name in ("write_new", "rename", "replace_unsynced"):
-            patch.setattr(files, name, breaking(getattr(files, name)))
-        with suppress(KeyboardInterrupt):
-            rotate(folder)
+    with killed_at(step, files, ["write_new", "rename", "replace_unsynced"]):
+        rotate(folder)
     finish_rotation(folder)
     key = verifier(folder)  # the files agree
     audit(folder)  # and so does the checkpoint

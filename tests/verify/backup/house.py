@@ -22,6 +22,7 @@ from backend.storage import tokens
 from backend.verify.backup import Made, back_up, restore
 from backend.verify.backup.block_copies import Progress
 from backend.verify.backup.manifest import Manifest, read
+from tests.dying import killed_at
 from tests.flights import flights, on_disk
 from tests.index.worlds import settle
 
@@ -30,10 +31,6 @@ MINED = 400
 
 
 Done = TypeVar("Done")
-
-
-class Killed(BaseException):
-    """The process is no more; nobody may handle this."""
 
 
 class House:
@@ -137,15 +134,10 @@ CALLS = ("write_at", "sync", "sync_folder", "cut", "rename", "remove", "make_fol
 
 def unless_killed_at(nth: int, work: Callable[[], Done]) -> tuple[Done | None, list[str]]:
     """What `work` returns, None if it dies before the `nth` call that changes a file; the calls."""
-
-    def die() -> None:
-        raise Killed
-
-    with happening_at(nth, die) as made:
-        try:
-            return work(), made
-        except Killed:
-            return None, made
+    done = None
+    with killed_at(nth, files, CALLS) as made:
+        done = work()
+    return done, made
 
 
 @contextmanager
@@ -164,11 +156,7 @@ def _counting(name: str, nth: int, made: list[str], action: Callable[[], None]) 
     def call(*arguments: object, **options: object) -> object:
         if len(made) + 1 == nth:
             made.append("something else")  # whose own calls count, and let nothing happen
-            try:
-                action()
-            except Killed:
-                made.pop()
-                raise
+            action()
         made.append(name)
         return real(*arguments, **options)
 
