@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from frontend.context import texts
 from frontend.filters import NOTHING, day, local_time, minutes, moment
-from frontend.texts import texts
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 TRANSACTION_NAMES: tuple[str, ...] = (

@@ -136,7 +136,7 @@ def _name(text: str) -> str:
 
 
 def _command(text: str) -> list[str]:
-    from backend.trust.witness.alarms import command_in
+    from backend.trust.witness.following import command_in
 
     try:
         return command_in(text)
@@ -251,7 +251,7 @@ def _witness(folder: Path, name: str | None) -> "Witness":
 
 def _tell(finding: "Finding", alarm: list[str] | None) -> None:
     """Say how a log was found, and raise the alarm if it is not fine."""
-    from backend.trust.witness.alarms import AlarmFailed, raise_alarm
+    from backend.trust.witness.following import AlarmFailed, raise_alarm
 
     say(finding.message)
     if alarm and finding.verdict:

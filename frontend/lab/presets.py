@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from frontend.context import texts
 from frontend.lab import study
 from frontend.lab.closed_network_form import STUDIED, Visited
 from frontend.lab.quantities import plain
-from frontend.texts import texts
 
 SHOWN_CUSTOMERS = 30  # as in the study's figures
 INDEX_CV = 1.0

@@ -7,9 +7,8 @@ from flask import Blueprint, render_template, request
 
 from backend.serving.host_policy import is_loopback
 from frontend import field_labels
-from frontend.context import settings
+from frontend.context import settings, texts
 from frontend.settings import EVERYWHERE, Settings, for_url
-from frontend.texts import texts
 from frontend.twins import JSON_ALONE, Twin, twins
 
 PORT_BEHIND_NGINX = 8001  # of the service, in scripts/deploy/nginx.conf

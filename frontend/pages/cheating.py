@@ -4,8 +4,7 @@ from typing import Any
 
 from flask import Blueprint, render_template
 
-from frontend.context import backend
-from frontend.texts import texts
+from frontend.context import backend, texts
 from frontend.twins import JSON_ALONE, Twin, twins
 
 routes = Blueprint("cheating", __name__)

@@ -35,11 +35,10 @@ from frontend.adding.uploads import (
     key_of,
 )
 from frontend.bodies import FORM_BYTES, KEPT_FILE_BYTES, NO_ROOM, reason_of
-from frontend.context import backend, settings
+from frontend.context import backend, settings, texts
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.filters import size
 from frontend.pages.error_pages import problem_twin
-from frontend.texts import texts
 from frontend.twins import json_twin
 
 SKIP, REJECT = "skip", "reject"

@@ -24,7 +24,7 @@ from backend.serving.connection import (
 from backend.serving.front import REFUSED_AT_ONCE, REFUSED_IN_S
 from backend.serving.gunicorn_app import COMMON
 from backend.storage.block_writer import LONGEST_WAIT_S
-from backend.trust.witness.alarms import ALARM_WITHIN_S
+from backend.trust.witness.following import ALARM_WITHIN_S
 from backend.trust.witness.witness import MOST_CONTRADICTIONS
 from frontend.site import LONG_THREADS, MOST_LONG_WAITING, MOST_PAGES_WAITING
 from tests.api.processes import ROOT

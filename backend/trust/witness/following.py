@@ -4,8 +4,11 @@ A log that answers, and whose checkpoint extends the one that the witness keeps,
 is wrong is one of three: the log contradicts itself (put back, forked, replaced by another), it is
 silent (unreachable, or without a new block for too long), or this witness is unable to work (its
 own files). Each log is looked at for itself: what is wrong with one keeps no other from it.
+`raise_alarm` runs the command that tells somebody.
 """
 
+import shlex
+import subprocess
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -27,6 +30,7 @@ from backend.trust.witness.witness import NotCosigned, NotSigned, Witness
 
 LOOK_WITHIN_S = 60.0
 _LEVEL_BITS = 8
+ALARM_WITHIN_S = 60.0
 
 
 class Unreachable(FlightchainError):
@@ -213,3 +217,30 @@ class Follower:
         if key is None and self._keys:
             raise NotSigned(f"no --key is that of the log {origin}, which was not seen before")
         return key or log.key()
+
+
+class AlarmFailed(FlightchainError):
+    """The alarm could not be raised, or its command says that it failed."""
+
+
+def command_in(text: str) -> list[str]:
+    """Return the words of a command, as a shell reads them. Raises ValueError if it is empty."""
+    words = shlex.split(text)
+    if not words or not words[0]:
+        raise ValueError("the command is empty")
+    return words
+
+
+def raise_alarm(command: list[str], message: str) -> None:
+    """Run a command with a message as its last argument. Raises AlarmFailed."""
+    try:
+        done = subprocess.run(  # noqa: S603  as whoever called us wants
+            [*command, message], stdin=subprocess.DEVNULL, check=False, timeout=ALARM_WITHIN_S
+        )
+    except OSError as error:
+        raise AlarmFailed(f"{command[0]}: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        reason = f"{command[0]} did not end within {ALARM_WITHIN_S:g} s and was killed"
+        raise AlarmFailed(reason) from error
+    if done.returncode:
+        raise AlarmFailed(f"{command[0]} ended with status {done.returncode}")

@@ -3,7 +3,7 @@
 from flask.testing import FlaskClient
 
 from backend.trust.cheating import CHEATS
-from frontend.texts import texts
+from frontend.context import texts
 
 
 def test_each_attempt_has_a_title_and_says_who_notices_it(pages: FlaskClient) -> None:

@@ -17,7 +17,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.sources.kinds import BTS_TABLE, KINDS, MAY_BE_EMPTY, UnknownKindError, reading_of
 from backend.storage.tokens import Tokens
-from frontend.texts import texts
+from frontend.context import texts
 from tests.api.processes import ROOT
 from tests.api.worlds import generated
 from tests.flights import csv_of

@@ -12,7 +12,7 @@ from backend.cli.commands import main
 from backend.trust.log import notes, tiles
 from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
-from backend.trust.witness import alarms, following
+from backend.trust.witness import following
 from backend.trust.witness.following import Finding, Follower, Verdict, worst
 from backend.trust.witness.witness import Witness
 from tests.api.processes import free_port
@@ -257,7 +257,7 @@ def test_an_alarm_that_cannot_be_raised_is_told_and_the_others_are_raised(
     done = call(*urls, "--alarm", "sh -c 'exit 7'")
     assert done.exit_code == 3
     assert done.stderr.count("ended with status 7") == 2
-    monkeypatch.setattr(alarms, "ALARM_WITHIN_S", 0.2)
+    monkeypatch.setattr(following, "ALARM_WITHIN_S", 0.2)
     started = time.monotonic()
     done = call(*urls, "--alarm", "sh -c 'sleep 20'")
     assert (done.exit_code, time.monotonic() - started < 10) == (3, True)
