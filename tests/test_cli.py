@@ -34,6 +34,7 @@ from tests.api.processes import (
 from tests.api.worlds import GOOD, World, client_of, settings_for, world_in
 from tests.cases import each_of
 from tests.flights import transactions_in
+from tests.folders import all_below
 from tests.index.worlds import make_chain
 from tests.storage.chains import block_file, flip
 
@@ -79,12 +80,6 @@ def refusal(done: Done | subprocess.CompletedProcess[str], status: int = 1) -> s
         assert done.stderr.startswith("error: ")
         assert done.stderr.count("\n") == 1
     return done.stderr
-
-
-def everything_below(folder: Path) -> dict[Path, bytes]:
-    """Every file below a folder but those that each reader of SQLite has beside one."""
-    paths = (path for path in folder.rglob("*") if path.is_file())
-    return {p: p.read_bytes() for p in paths if not p.name.endswith(("-shm", "-wal"))}
 
 
 # --- help and wrong calls ------------------------------------------------------------------------
@@ -288,11 +283,11 @@ def test_blocks_that_are_gone_are_missed_by_every_command(tmp_path: Path, comman
 def test_where_nothing_is_missing_no_loss_is_accepted(tmp_path: Path) -> None:
     world_in(tmp_path)
     call(tmp_path, "mine", "--once")
-    before = everything_below(tmp_path)
+    before = all_below(tmp_path, ("-shm", "-wal"))
     done = call(tmp_path, "accept-loss")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "no block is missing, so nothing is given up\n"
-    assert everything_below(tmp_path) == before
+    assert all_below(tmp_path, ("-shm", "-wal")) == before
 
 
 def test_a_loss_that_the_mempool_alone_knows_of_is_accepted(tmp_path: Path) -> None:

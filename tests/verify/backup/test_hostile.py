@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from backend.base.errors import BackupRefused, FlightchainError
 from backend.verify.backup.manifest import MOST_BYTES, Manifest
 from tests.effort import examples
+from tests.folders import all_below
 from tests.test_file_names import HOSTILE
 from tests.verify.backup.house import House
 
@@ -34,19 +34,12 @@ def change_manifest(house: House, **members: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_bytes()), **members}))
 
 
-def everything_below(root: Path) -> dict[str, bytes | None]:
-    return {
-        str(path.relative_to(root)): path.read_bytes() if path.is_file() else None
-        for path in sorted(root.rglob("*"))
-    }
-
-
 def refused(house: House, match: str) -> None:
     """Refuse to restore the backup, and change nothing anywhere."""
-    before = everything_below(house.root)
+    before = all_below(house.root)
     with pytest.raises(BackupRefused, match=match):
         house.restore()
-    assert everything_below(house.root) == before
+    assert all_below(house.root) == before
     assert not house.restored.exists()
 
 
@@ -96,10 +89,10 @@ def test_a_link_in_a_backup_is_followed_neither_by_a_restore_nor_by_a_backup(
         change_manifest(house, aside={"lost-1-2.bin": len(STOLEN)})
     path.symlink_to(elsewhere)
     refused(house, "is neither a regular file nor a folder")
-    before = everything_below(house.root)
+    before = all_below(house.root)
     with pytest.raises(BackupRefused, match="is neither a regular file nor a folder"):
         house.back_up()
-    assert everything_below(house.root) == before
+    assert all_below(house.root) == before
 
 
 @pytest.mark.parametrize("part", ["backup.json", "blocks/heights.dat", "tokens.json"])
@@ -143,10 +136,10 @@ def test_whatever_a_manifest_says_a_restore_stays_in_its_folder(
     shutil.copy(original.backup / "backup.json", house.backup)
     change_manifest(house, **{field: value})
     shutil.rmtree(house.restored, ignore_errors=True)
-    before = everything_below(house.root)
+    before = all_below(house.root)
     try:
         house.restore()
     except FlightchainError as error:
         assert "backup" in str(error) or "bytes free" in str(error)
-    after = everything_below(house.root)
+    after = all_below(house.root)
     assert {n: d for n, d in after.items() if not n.startswith("restored")} == before

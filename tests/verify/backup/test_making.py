@@ -28,6 +28,7 @@ from backend.verify.backup import manifest as manifests
 from backend.verify.backup.manifest import LOCK_NAME
 from tests.effort import tries
 from tests.flights import flights, import_flights
+from tests.folders import all_below
 from tests.mempool.spoiling import store_path
 from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
 from tests.test_cli import call
@@ -45,12 +46,6 @@ from tests.verify.backup.house import (
 pytestmark = pytest.mark.slow
 
 MANY = 4_000
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below `folder`, by its path there."""
-    paths = [path for path in folder.rglob("*") if path.is_file()]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def test_a_backup_is_a_chain_folder_that_verifies(house: House) -> None:
@@ -83,10 +78,10 @@ def test_verify_says_that_a_backup_is_one_and_what_mends_it(house: House) -> Non
 
 
 def test_nothing_new_is_nothing_written(house: House) -> None:
-    before = tree(house.backup)
+    before = all_below(house.backup)
     made = house.back_up()
     assert (made.new_blocks, made.new_bytes) == (0, 0)
-    after = tree(house.backup)
+    after = all_below(house.backup)
     assert before.pop(manifests.NAME) != b""
     after.pop(manifests.NAME)
     assert after == before
@@ -185,10 +180,10 @@ def test_a_folder_that_does_not_fit_is_refused_and_left_alone(
     house: House, place: Callable[[House], Path], said: str
 ) -> None:
     folder = place(house)
-    before = tree(house.root)
+    before = all_below(house.root)
     with pytest.raises(BackupRefused, match=said):
         house.back_up(folder=folder)
-    assert tree(house.root) == before
+    assert all_below(house.root) == before
 
 
 def test_without_a_chain_there_is_nothing_to_back_up(tmp_path: Path) -> None:
@@ -215,10 +210,10 @@ def rolled_back(house: House) -> None:
 
 def refused(house: House, words: str) -> None:
     """Refuse to back up, and change nothing of the backup."""
-    before = tree(house.backup)
+    before = all_below(house.backup)
     with pytest.raises(BackupRefused, match=words):
         house.back_up()
-    assert tree(house.backup) == before
+    assert all_below(house.backup) == before
 
 
 def test_a_chain_that_has_lost_blocks_is_news(house: House) -> None:

@@ -29,6 +29,7 @@ from backend.verify.backup.making import SPARE_BYTES
 from backend.verify.backup.restoring import LOCK_NAMES
 from tests.effort import tries
 from tests.flights import flights, on_disk
+from tests.folders import all_below
 from tests.mempool.spoiling import spoil, store_path
 from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
 from tests.submitting import accept_in
@@ -390,13 +391,7 @@ def test_flights_that_were_accepted_where_a_restore_was_killed_are_not_removed(
     with closing(Mempool(interrupted, lambda: mined, print)) as mempool:
         accept_in(mempool, flights(3, 900), now_ms())
     aside.rename(stage)
-    before = contents_of(interrupted.folder)
+    before = all_below(interrupted.folder, (".lock",))
     with pytest.raises(BackupRefused, match=r"it holds acknowledged\.dat, mempool, restor"):
         house.restore()
-    assert contents_of(interrupted.folder) == before
-
-
-def contents_of(folder: Path) -> dict[Path, bytes]:
-    """Every file below `folder` that is no lock."""
-    found = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
-    return {path: path.read_bytes() for path in found}
+    assert all_below(interrupted.folder, (".lock",)) == before
