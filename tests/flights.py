@@ -2,13 +2,13 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from backend.base.settings import Settings
 from backend.chain.block_rules import check
-from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION
+from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION, Value
 from backend.chain.flight import Flight, flight_of
 from backend.chain.state import empty_state
 from backend.sealing.importer import Tally, Watcher, import_all
@@ -44,6 +44,16 @@ def csv_of(rows: Iterable[Sequence[object]]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(FIELD_NAMES)
     writer.writerows(rows)
+    return text.getvalue()
+
+
+def csv_of_days(flights: Iterable[Mapping[str, Value]], days: Iterable[str]) -> str:
+    """Flights on these days, written like this and without weekdays, as a CSV file."""
+    names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({**row, "FL_DATE": day} for row, day in zip(flights, days, strict=True))
     return text.getvalue()
 
 

@@ -23,6 +23,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping, examine, flight_of
 from tests.api.worlds import GOOD, Json, client_of, generated, good, problem, seal, settings_for
 from tests.chain.strategies import flights as valid_flights
+from tests.flights import csv_of_days
 
 FLIGHTS = generated(250)
 NDJSON = "application/x-ndjson"
@@ -76,12 +77,7 @@ def test_a_kind_without_cities_gets_them_from_the_ledger(
 
 
 def test_days_in_doubt_are_read_as_the_client_says(client: FlaskClient) -> None:
-    names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, extrasaction="ignore")
-    writer.writeheader()
-    writer.writerow(GOOD | {"FL_DATE": "02/03/2019"})
-    body = text.getvalue().encode()
+    body = csv_of_days([GOOD], ["02/03/2019"]).encode()
     refused = post(client, body, kind="text/csv")
     readings = {"month-first": "2019-02-03", "day-first": "2019-03-02"}
     detail = problem(refused, 422, field="dates", value="02/03/2019", readings=readings)["detail"]

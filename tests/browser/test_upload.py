@@ -19,7 +19,7 @@ from backend.sources.kinds import KINDS
 from tests.api.processes import Service, serving, stopped, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.browser.sites import shown
-from tests.flights import csv_of
+from tests.flights import csv_of, csv_of_days
 from tests.frontend.writing import FLIGHTS
 from tests.same_flights import changed
 
@@ -332,14 +332,10 @@ def test_a_bad_row_is_named_with_its_table(page: Page, tmp_path: Path) -> None:
 
 def written_day_first(folder: Path, days: list[str]) -> Path:
     """A file that says the days of its flights like this, and no weekdays."""
-    rows = of_new_carrier(len(days))
-    names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
+    rows = enumerate(of_new_carrier(len(days)), 1)
+    mappings = [as_mapping(row) | {"OP_CARRIER_FL_NUM": number} for number, row in rows]
     path = folder / "flights.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, names, extrasaction="ignore")
-        writer.writeheader()
-        for number, (row, day) in enumerate(zip(rows, days, strict=True), 1):
-            writer.writerow({**as_mapping(row), "FL_DATE": day, "OP_CARRIER_FL_NUM": number})
+    path.write_text(csv_of_days(mappings, days), encoding="utf-8")
     return path
 
 

@@ -1,6 +1,5 @@
 """What the tests of the client and of scripts/bulk_post share."""
 
-import csv
 import gzip
 import json
 import sys
@@ -15,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from tests.api.processes import ROOT, Service, until
 from tests.api.worlds import Json
-from tests.flights import flights, on_disk
+from tests.flights import csv_of_days, flights, on_disk
 
 SCRIPTS = ROOT / "scripts"
 PAGE = (ROOT / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
@@ -58,13 +56,8 @@ NDJSON = "".join(json.dumps(each) + "\n" for each in mappings(25))
 
 def day_first(folder: Path, days: Sequence[str]) -> Path:
     """A file of flights on these days, without weekdays."""
-    names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
-    rows = [{**row, "FL_DATE": day} for row, day in zip(mappings(len(days)), days, strict=True)]
     path = folder / "days.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, names, extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(rows)
+    path.write_text(csv_of_days(mappings(len(days)), days), encoding="utf-8")
     return path
 
 

@@ -43,7 +43,7 @@ from tests.client.samples import (
     packed,
     posted,
 )
-from tests.flights import csv_of, flights
+from tests.flights import csv_of, csv_of_days, flights
 from tests.hostile_keys import wrong_answers
 from tests.http_servers import Handler, served_by
 
@@ -352,9 +352,7 @@ def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
     assert [each["row"] for each in caught.value.errors] == [7]
     assert caught.value.added == Added(6, 0, 2, (range(first + 24, first + 30),))
     assert "; 6 flights were added before" in str(caught.value)
-    names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
-    cells = [{**given[0], "FL_DATE": "02/03/2019"}[name] for name in names]
-    path.write_text(",".join(names) + "\n" + ",".join(f'"{cell}"' for cell in cells) + "\n")
+    path.write_text(csv_of_days(given[:1], ["02/03/2019"]))
     with pytest.raises(Problem) as caught:
         client.add_batch(path, dry_run=True)
     assert caught.value.readings == {"month-first": "2019-02-03", "day-first": "2019-03-02"}

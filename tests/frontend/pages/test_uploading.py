@@ -1,6 +1,5 @@
 """Files of flights: good, bad, empty, too long, in other letters; whole and in slices."""
 
-import csv
 import gzip
 import io
 import json
@@ -20,7 +19,7 @@ from backend.storage.tokens import Tokens
 from frontend.context import texts
 from tests.api.processes import ROOT
 from tests.api.worlds import generated
-from tests.flights import csv_of
+from tests.flights import csv_of, csv_of_days
 from tests.frontend.pages.test_one_question import text_of
 from tests.frontend.writing import FLIGHTS, Visitor, errors_beside, hidden, notice, visiting
 from tests.same_flights import changed
@@ -318,13 +317,9 @@ def test_bad_rows_of_cancelled_flights_are_counted(visitor: Visitor) -> None:
 
 
 def test_days_in_doubt_are_asked_before_anything_is_added(visitor: Visitor) -> None:
-    names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
     flights = [as_mapping(flight) for flight in new_flights()]
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, names, extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows({**flight, "FL_DATE": "02/03/2019"} for flight in flights)
-    body, before = text.getvalue().encode(), visitor.transactions
+    body = csv_of_days(flights, ["02/03/2019"] * len(flights)).encode()
+    before = visitor.transactions
     page = visitor.upload(body, action="check")
     assert page.status_code == 422
     assert "Which day is 02/03/2019?" in page.text
