@@ -11,7 +11,7 @@ import pytest
 
 from backend.base.settings import Settings
 from backend.chain.block import block_of, mined
-from backend.export.tables import tables
+from backend.export.parquet import tables
 from backend.index.follower import IndexFollower
 from backend.ledger.ledger import Ledger
 from backend.mempool.recovery_view import PendingInRecovery

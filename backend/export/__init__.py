@@ -2,5 +2,5 @@
 
 It reads the blocks alone. The files name the block up to which they stand, and a manifest names the
 files, so that a copy can be compared with the chain at any time. pyarrow is needed, and imported
-only by `tables` and by whoever works with tables.
+only by `parquet`.
 """

@@ -23,7 +23,7 @@ from backend.chain.flight import Flight
 from backend.chain.placeholder import VOID
 from backend.cli import export_commands
 from backend.cli.export_commands import export as command
-from backend.export import parquet, tables
+from backend.export import parquet
 from backend.export.manifest import ExportRefused
 from backend.export.parquet import check, export
 from backend.sources.packed import files_of
@@ -92,7 +92,7 @@ def made_of(folder: Path) -> dict[str, tuple[int, bytes]]:
 def test_every_flight_comes_back_with_its_id_time_and_block(
     chain: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "MOST_ROWS", 250)
+    monkeypatch.setattr(parquet, "MOST_ROWS", 250)
     result = export(chain, folder, silent)
     held = on_disk(chain)
     rows = rows_in(folder)
