@@ -10,6 +10,8 @@ import msgspec
 
 Json = dict[str, Any]  # an object
 
+_object = msgspec.json.Decoder(Json).decode
+
 MAX_BYTES = 64 * 1024  # of a flight; more would only cost time and memory
 
 
@@ -32,6 +34,14 @@ def decoded(data: bytes) -> object:
     if isinstance(value, dict) and data.count(b":") != len(value):  # a name may come twice
         json.loads(data, object_pairs_hook=each_once)
     return value
+
+
+def object_of(data: bytes) -> Json | None:
+    """Return the JSON object that `data` is, or None if it is none."""
+    try:
+        return _object(data)
+    except (ValueError, RecursionError):
+        return None
 
 
 def each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

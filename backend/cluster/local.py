@@ -21,11 +21,10 @@ from backend.base.http_requests import NoAnswer, ask
 from backend.base.settings import PREFIX, PROJECT
 from backend.base.state_file import StateFile
 from backend.base.words import printable
-from backend.chain.json_objects import Json
+from backend.chain.json_objects import Json, object_of
 from backend.cluster import configuration
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
 from backend.cluster.engine_files import STATE_NAME
-from backend.cluster.membership import object_of
 from backend.storage.layout import BLOCKS_FOLDER
 from backend.storage.receipt_store import FILE_NAME as RECEIPTS_NAME
 

@@ -10,7 +10,6 @@ A member is a voter if `validators` has its name. The genesis of a cluster never
 """
 
 import base64
-import json
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from backend.base.errors import FlightchainError
 from backend.base.words import Report
-from backend.chain.json_objects import Json
+from backend.chain.json_objects import Json, object_of
 from backend.storage.block_store import BlockStore
 
 MOST_MEMBERS = 256  # an index is a byte in the table of receipts
@@ -196,15 +195,6 @@ def json_in(path: Path, lost: str) -> Json:
     if (content := object_of(data)) is None:
         raise FlightchainError(f"{path} is {'damaged' if data else 'empty'}; {lost}")
     return content
-
-
-def object_of(data: bytes) -> Json | None:
-    """Return the JSON object that `data` is, or None if it is none."""
-    try:
-        content = json.loads(data)
-    except ValueError:
-        return None
-    return content if isinstance(content, dict) else None
 
 
 class Admission:

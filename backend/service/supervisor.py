@@ -10,7 +10,6 @@ run without a supervisor (`serve --only-http`, `mine`, `python -m frontend`).
 """
 
 import http
-import json
 import os
 import select
 import signal
@@ -26,6 +25,7 @@ from backend.base.processes.parent_death import dying_with_parent
 from backend.base.processes.shared_numbers import run_folder
 from backend.base.settings import NO_WITNESS, PROJECT, Settings, absolute_folders, variable
 from backend.base.words import Report
+from backend.chain.json_objects import object_of
 from backend.sealing.miner_status import miner_status
 from backend.service.hang_detection import Watch, overdue_miner, silent_server, stopped
 from backend.storage import tokens
@@ -208,9 +208,8 @@ def _refusal(answer: Answer) -> str:
     """Return why the service is not ready, in its own words; "" if it is."""
     if answer.status == http.HTTPStatus.OK:
         return ""
-    return str(
-        json.loads(answer.body or b"{}").get("detail", f"it answers with status {answer.status}")
-    )
+    problem = object_of(answer.body) or {}  # another program may answer, too
+    return str(problem.get("detail", f"it answers with status {answer.status}"))
 
 
 def _waits_for_clock(settings: Settings) -> bool:
@@ -222,14 +221,12 @@ def _waits_for_clock(settings: Settings) -> bool:
 def _example(url: str) -> str:
     """Return the path of a question with an answer: about the first flight of the newest block."""
     try:
-        newest = json.loads(_ask(f"{url}/tip").body)["height"]
-        block = json.loads(_ask(f"{url}/blocks/{newest}?limit=1").body)["block"]
-        flights = block["transactions"]
-    except (NoAnswer, ValueError, KeyError):
-        flights = []
-    if not flights:
+        tip = object_of(_ask(f"{url}/tip").body) or {}
+        newest = object_of(_ask(f"{url}/blocks/{tip['height']}?limit=1").body) or {}
+        flight = newest["block"]["transactions"][0]
+        number, day = flight["OP_CARRIER_FL_NUM"], flight["FL_DATE"]
+    except (NoAnswer, LookupError, TypeError):
         return "/tip"
-    number, day = flights[0]["OP_CARRIER_FL_NUM"], flights[0]["FL_DATE"]
     return f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
 
 
