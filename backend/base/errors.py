@@ -15,9 +15,9 @@
     ├── WriteFailed             the disk refused; nothing more is written until a restart
     └── Damage                  stored bytes are not what they must be; writing stops
         ├── DamagedBlock        … in a block, which it names
-        ├── DamagedMempool      … in the mempool; it names the file and the byte
+        ├── DamagedMempool      … in the mempool; it names the file
         │   └── NeedsRepair     … which the next process that accepts or mines puts right
-        └── RuleViolation       a block breaks a numbered rule of `chain.rules`; it names both
+        └── RuleViolation       a block breaks a numbered rule of `chain.block_rules`; it names both
 
 A message says what was wrong, with the value, and what to do next.
 """
@@ -167,11 +167,11 @@ class DamagedBlock(Damage):
 
 
 class DamagedMempool(Damage):
-    """The mempool is damaged: a record is neither whole nor the torn end, or one is missing."""
+    """The mempool lacks flights that were accepted, or does not belong to these blocks."""
 
 
 class NeedsRepair(DamagedMempool):
-    """The mempool's log is damaged, and a process that holds the mempool's lock can repair it."""
+    """The mempool's file is damaged, and a process that holds the mempool's lock can repair it."""
 
 
 class RuleViolation(Damage):

@@ -14,7 +14,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks
 
 MOST_SHOWN = 100
-MOST_READ_BLOCKS = 256  # that the index lacks; an import is at most 64 ahead of it
+MOST_READ_BLOCKS = 256  # that the index lacks; an import is fewer ahead of it
 INDEX_PATIENCE_S = 5.0
 POLL_S = 0.02
 

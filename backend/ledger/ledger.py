@@ -110,7 +110,7 @@ class Ledger:
     """
 
     def __init__(self, settings: Settings, report: Report) -> None:
-        """report: takes messages about what was repaired in the mempool's log, or is wrong."""
+        """report: takes messages about what was repaired in the mempool, or is wrong."""
         self.settings = settings
         self._store = BlockStore(
             settings.folder,

@@ -34,9 +34,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     height, tip_hash: its newest block. transactions: how many its blocks hold. If it is not
     complete, height is that of the last block that was checked, and of the rest only genesis_hash
     and next_transaction are valid. pending: how many accepted flights are in no block yet.
-    next_transaction: the id after the last accepted one. mempool, aside: the size in bytes of each
-    segment of the mempool's log, and of each file with damaged bytes. time: when it was made, ISO
-    8601.
+    next_transaction: the id after the last accepted one. mempool, aside: the size in bytes of the
+    copy of the mempool, and of each file that was kept of a damaged one. time: when it was made,
+    ISO 8601.
     """
 
     format: int = FORMAT
