@@ -138,12 +138,12 @@ class Backend:
         return self._post("/months", params={"MONTH": month}, headers=_headers(token, ""))
 
     def wants_token(self) -> bool:
-        """Return whether adding needs a token; an empty batch is sent for a check without one.
+        """Return whether adding needs a token; an empty batch is sent without one, to add nothing.
 
         Raises as `get`.
         """
         try:
-            self.add_batch(b"\n", "application/x-ndjson", {"dry_run": "true"}, "", "")
+            self.add_batch(b"\n", "application/x-ndjson", {}, "", "")
         except Refused as error:
             if error.status != 401:
                 raise

@@ -4,6 +4,7 @@ import json
 import re
 import stat
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -141,7 +142,7 @@ def test_a_public_service_without_a_token_does_not_start(tmp_path: Path) -> None
         require_some(Settings(dir=str(tmp_path / "other"), frontend_host="0.0.0.0"))
 
 
-def test_writing_needs_a_token_and_reading_does_not(tmp_path: Path) -> None:
+def test_writing_needs_a_token_and_neither_reading_nor_a_dry_run_does(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, require_token=1)
     seal(settings, [])
     secret = Tokens(tmp_path).add("lab")
@@ -154,7 +155,14 @@ def test_writing_needs_a_token_and_reading_does_not(tmp_path: Path) -> None:
             problem(client.post(path, json=GOOD, headers=wrong), 401)
         right = {"Authorization": f"Bearer {secret}"}
         good(client.post("/transactions", json=GOOD, headers=right), 202)
-        good(client.get("/tip"))
+        tip = good(client.get("/tip"))
+        for path in ("/transactions", "/transactions/batch"):
+            kind = "json" if path == "/transactions" else "x-ndjson"
+            send = partial(client.post, data=json.dumps(GOOD), content_type=f"application/{kind}")
+            assert good(send(f"{path}?dry_run=true"))["accepted"] == 1
+            problem(send(f"{path}?dry_run=true", headers=wrong), 401)
+            problem(send(f"{path}?dry_run=false"), 401)
+        assert good(client.get("/tip")) == tip
     with client_of(replace(settings, require_token=0)) as client:
         good(client.post("/transactions", json=GOOD), 202)
 

@@ -95,12 +95,12 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     most_flights = ledger.settings.mempool_transactions
 
     def add_batch(environ: Environ) -> Response:
-        writing.require_token(environ)
         given = ADD_BATCH.given(environ)
+        is_dry = DRY_RUN.of(given) == "true"
+        writing.require_token(environ, is_dry=is_dry)
         mode = MODE.of(given)
         skips = ON_ERROR.of(given) == "skip"
         skips_known = DUPLICATES.of(given) == "skip"
-        is_dry = DRY_RUN.of(given) == "true"
         kind = _kind_of(environ)
         data = body(environ, most_bytes)
         key = idempotency_key(environ, data)

@@ -90,7 +90,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         return writing.accept(prepare(environ))
 
     def tried(environ: Environ) -> Response:
-        # This writes nothing, so it needs no token.
+        writing.require_token(environ, is_dry=True)
         flight, _ = sent_flight(environ)
         comparison = ledger.submitter.compared([flight])
         ids = [record.transaction_id for record in comparison.copies.values()]

@@ -41,6 +41,7 @@ MODE = Choice(
     default="sync",
     choices=("sync", "async", "commit"),
 )
+AUTHORIZATION = "HTTP_AUTHORIZATION"
 ONE_FLIGHT = {JSON: Media(ref("Flight"), FLIGHT_EXAMPLE)}
 
 
@@ -85,10 +86,13 @@ class Writing:
         self._tokens = Tokens(ledger.settings.folder)
         self._needs_token = are_needed(ledger.settings)
 
-    def require_token(self, environ: Environ) -> None:
-        """Raise NotAllowed unless this request may write."""
-        if self._needs_token:
-            self._tokens.owner_of(environ.get("HTTP_AUTHORIZATION"))
+    def require_token(self, environ: Environ, *, is_dry: bool = False) -> None:
+        """Raise NotAllowed unless this request may write.
+
+        is_dry: whether it writes nothing; then it needs no token, but a wrong one is refused.
+        """
+        if self._needs_token and not (is_dry and AUTHORIZATION not in environ):
+            self._tokens.owner_of(environ.get(AUTHORIZATION))
 
     def pause(self, environ: Environ) -> None:
         """Let short requests go first, in the midst of long work.
@@ -102,19 +106,22 @@ class Writing:
     def lane_of(self, usual: Lane) -> Callable[[Environ], Lane]:
         """Return a function that chooses a post's lane; waits for blocks hold up no other posts.
 
-        usual: the lane of a post that is durable when it is answered.
+        usual: the lane of a post that is durable when it is answered. Batches that are only tried,
+        by those who may not write, wait where scans do, and no batch of others waits for them.
         """
 
         def lane(environ: Environ) -> Lane:
             try:
                 given = given_in(environ)
-                mode = given.get(MODE.name, "sync")
             except InvalidQuery:
                 return Lane.THREAD
-            if mode == "commit":
+            mode, is_dry = given.get(MODE.name, "sync"), given.get(DRY_RUN.name) == "true"
+            if mode == "commit" and not is_dry:
                 return Lane.COMMIT
-            is_alone = mode != "sync" or DRY_RUN.name in given
-            return Lane.THREAD if usual == Lane.GROUPED and is_alone else usual
+            if usual == Lane.GROUPED:
+                return Lane.THREAD if is_dry or mode != "sync" else usual
+            is_stranger = self._needs_token and AUTHORIZATION not in environ
+            return Lane.SCAN if is_dry and is_stranger else usual
 
         return lane
 

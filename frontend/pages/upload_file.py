@@ -137,7 +137,7 @@ def _outcome(sent: _File) -> Response:
     about_file: dict[str, Any] = {
         "name": sent.name,
         "content": sent.kept(),
-        "wants_token": bool(token),
+        "wants_token": bool(token) or backend.wants_token(),
     }
     try:
         if is_check:

@@ -269,7 +269,7 @@ function offerToAdd(job) {
   const { bad } = job.found;
   const text = `${bad ? `Leave ${counted(bad, "row", "rows")} out and add ` : "Add "}${counted(newFlights(job.found), "flight", "flights")}`;
   const button = node("button", { type: "button" }, text);
-  button.addEventListener("click", () => work({ ...job, action: "add", onError: bad ? "skip" : "reject", stopping: new AbortController() }));
+  button.addEventListener("click", () => work({ ...job, action: "add", token: token(), onError: bad ? "skip" : "reject", stopping: new AbortController() }));
   result.querySelector(".notice").after(node("p", { class: "paging" }, button));
 }
 
@@ -357,14 +357,18 @@ async function work(job) {
   }
 }
 
+// The token as it is typed now: who only checks a file needs none.
+function token() {
+  return form.elements.TOKEN?.value.trim() ?? "";
+}
+
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  const { elements } = form;
   work({
-    file: elements.file.files[0],
+    file: form.elements.file.files[0],
     action: "check",
     onError: "skip",
-    token: elements.TOKEN?.value.trim() ?? "",
+    token: token(),
     stopping: new AbortController(),
   });
 });

@@ -1,6 +1,7 @@
 """The lane of each request: which are answered at once, and which keep which threads busy."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus, urlencode
 
@@ -92,6 +93,9 @@ ALONE = {
     "/transactions/batch": Lane.BATCH,
     "/transactions/batch?mode=async": Lane.BATCH,
     "/transactions/batch?mode=commit": Lane.COMMIT,
+    "/transactions/batch?mode=commit&dry_run=true": Lane.BATCH,
+    "/transactions?dry_run=true": Lane.THREAD,
+    "/transactions?mode=commit&dry_run=true": Lane.THREAD,
     "/transactions/1": Lane.READ,
     "/new_transactions": Lane.READ,
 }
@@ -180,3 +184,16 @@ OTHERS = [
 @each_of("target", OTHERS)
 def test_other_targets_are_not_quick(target: str, lane: LaneOf) -> None:
     assert lane(target) is not Lane.INLINE
+
+
+def test_batches_that_strangers_only_try_hold_up_no_batch_that_is_accepted(tmp_path: Path) -> None:
+    service = Service(settings_for(tmp_path, require_token=1), lambda: None)
+    site, tried = ServiceSite(service), "/transactions/batch?dry_run=true"
+    known = {"Authorization": "Bearer x"}
+    try:
+        assert site.route(environ("POST", tried)).lane is Lane.SCAN
+        assert site.route(environ("POST", f"{tried}&mode=commit")).lane is Lane.SCAN
+        assert site.route(environ("POST", tried, known)).lane is Lane.BATCH
+        assert site.route(environ("POST", "/transactions/batch")).lane is Lane.BATCH
+    finally:
+        service.ledger.close()

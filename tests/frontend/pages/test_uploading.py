@@ -273,6 +273,9 @@ def test_a_file_needs_a_token(tmp_path_factory: pytest.TempPathFactory) -> None:
         page = visitor.upload(new_csv(), TOKEN=secret)
         assert page.status_code == 200
         assert secret not in page.text
+        checked = visitor.upload(new_csv(), action="check")
+        assert checked.status_code == 200
+        assert checked.text.count('name="TOKEN"') == 2  # to check another file, and to add this one
         answer = visitor.slice(CSV, Authorization="Bearer x")
         assert answer.status_code == 401
         assert "This token is unknown or was revoked" in answer.get_json()["detail"]
