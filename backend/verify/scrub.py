@@ -306,7 +306,7 @@ class Scrub:
             self._report(f"a problem that the scrub found is solved: {problem.what}")
         if what and len(others) < MOST_PROBLEMS:
             self._report(f"the scrub found that {what}")
-            others.append(Problem(kind, number, what, self._now()))
+            others.append(Problem(kind, number, what))
         self._put(problems=tuple(others))
         self._save()
 

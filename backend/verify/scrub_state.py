@@ -20,14 +20,12 @@ BLOCK = "block"  # the kind of a problem that a block has
 class Problem(msgspec.Struct, frozen=True):
     """Something that is wrong with a piece of the chain.
 
-    kind, number: the piece. what: what is wrong, in words. found_at: when it was found, UTC
-    milliseconds.
+    kind, number: the piece. what: what is wrong, in words.
     """
 
     kind: str
     number: int
     what: str
-    found_at: int
 
 
 class ScrubState(msgspec.Struct, frozen=True):
