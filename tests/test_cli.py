@@ -129,7 +129,6 @@ WRONG_CALLS = [
     ["query", "average_delays", "engine=scan", "engine=scan"],
     ["import"],
     ["import", "--then-serve"],
-    ["import", "--generate", "1", "--frontend"],
     ["import", "--generate"],
     ["import", "--generate", "0"],
     ["import", "--generate", "-1"],
