@@ -89,7 +89,6 @@ class _Sink:
         self._written: list[bytes] = []
 
     def write(self, data: bytes) -> int:
-        """Take bytes."""
         self._written.append(bytes(data))
         return len(data)
 

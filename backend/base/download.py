@@ -228,7 +228,6 @@ class _Part:
         self.tag = ""
 
     def size(self) -> int:
-        """Return how many bytes are there."""
         return os.fstat(self._descriptor).st_size
 
     def cut(self, size: int) -> None:
