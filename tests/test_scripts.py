@@ -287,7 +287,7 @@ def test_after_python3_venv_was_installed_the_environment_is_made_again(stand_in
 
 # --- a browser for the tests ----------------------------------------------------------------------
 
-TOOLS = ("bash", "dirname", "cp", "cmp", "mkdir", "env")
+TOOLS = ("bash", "dirname", "cp", "cmp", "mkdir", "mktemp", "rm", "env")
 
 
 @pytest.fixture
