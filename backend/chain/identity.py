@@ -23,6 +23,8 @@ LEG_FIELDS = ("FL_DATE", "OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN",
 MAY_BE_LEFT_OUT = frozenset(
     ("ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "DEP_TIME", "DEP_DELAY", "ARR_TIME", "AIR_TIME")
 )
+STATES_OF_ONE_AIRPORT = ({"District of Columbia", "Virginia"}, {"Ohio", "Kentucky"})
+"""The states of DCA, IAD and CVG: tables of BTS have that of their city, its months their own."""
 MIDNIGHT = {"2400": "0000"}  # two spellings of one time
 
 Leg = tuple[Value, ...]
@@ -81,7 +83,8 @@ def differences(one: Flight, other: Flight) -> tuple[str, ...]:
 
 
 def _contradict(name: str, value: Value, other: Value) -> bool:
-    if value == other or (name in MAY_BE_LEFT_OUT and None in {value, other}):
+    is_unsaid = name in MAY_BE_LEFT_OUT and None in {value, other}
+    if value == other or is_unsaid or {value, other} in STATES_OF_ONE_AIRPORT:
         return False
     return _clock(value) != _clock(other) or not name.endswith("_TIME")
 

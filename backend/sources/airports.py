@@ -1,8 +1,8 @@
 """Finds city and state of an airport as BTS writes them, which is not as others do.
 
 BTS names a market ("Islip, NY"), others the town of the runway. The table has the airports that
-reporting carriers serve or served, with DOT numbers and names of BTS's lookup tables (L_AIRPORT,
-L_AIRPORT_ID; public domain).
+reporting carriers serve or served, with names and, where known, DOT numbers of BTS's lookup tables
+(L_AIRPORT, L_AIRPORT_ID; public domain).
 """
 
 import csv

@@ -23,7 +23,8 @@ _REMEDY = "in most rows; put the titles of its columns right, or write what belo
 @lru_cache(maxsize=1000)
 def _states_of_airport(text: str) -> Set[str]:
     airport = airport_of(text)
-    return {airport.state, *_state_of_city(airport.city)} if airport else set()
+    states = {airport.state, *_state_of_city(airport.city)} if airport else set[str]()
+    return states | {STATES["VA"]} if STATES["DC"] in states else states  # of DCA and IAD
 
 
 def _state_of_city(text: str) -> Set[str]:

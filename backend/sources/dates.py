@@ -37,6 +37,7 @@ _NAMED = re.compile(  # SAS adds a clock to 03JAN2008
     re.ASCII | re.IGNORECASE,
 )
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_MIDNIGHT}", re.ASCII)
+_SHORT = re.compile(r"(\d{1,2})([-/. ])(\d{1,2})\2(\d{1,2})", re.ASCII)
 
 Evidence = tuple[object, object, object, object]
 """A day as it is written, and what other columns say of it: month, day of month, weekday."""
@@ -110,6 +111,15 @@ def beside(row: tuple[object, object, object]) -> object:
     if known is None or _agrees(known, (*row, None)):
         return day
     return Unusable(day, "disagrees with the columns of month and day; leave these out")
+
+
+def is_short(day: object, whole: object) -> bool:
+    """Return whether a day that is not usable is a whole one with a year of two digits."""
+    if not (isinstance(day, Unusable) and isinstance(whole, str)):
+        return False
+    match = _SHORT.fullmatch(str(day.value).strip())
+    numbers = sorted(map(int, match.group(1, 3, 4))) if match else []
+    return numbers == sorted(map(int, whole[2:].split("-")))
 
 
 def doubt(value: object, option: str = "--dates ") -> str:

@@ -22,12 +22,13 @@ from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import carrier_number
 from backend.sources.airports import Airport, Lookup, airport_of, city_names
 from backend.sources.cells import LOOSE, STATES, STORED, STRICT, flag, is_zero, number, unless_empty
-from backend.sources.dates import beside, iso_day
-from backend.sources.kinds import CARRIER, DAY, MONTH, Reading
+from backend.sources.dates import beside, is_short, iso_day
+from backend.sources.kinds import CARRIER, DAY, DIVERTED, MONTH, Reading
 from backend.sources.records import RecordBatch
 from backend.sources.source import RawRows, Unusable
 
 Column = Sequence[object]
+_PARTS = dict.fromkeys(("YEAR", MONTH, DAY)).keys()
 _BLANK = frozenset({None, ""})
 _DEPARTURE, _ARRIVAL = ("DEP_TIME", "DEP_DELAY"), ("ARR_TIME", "ARR_DELAY")
 _TIMES = (*_DEPARTURE, *EMPTY_WHEN_CANCELLED)
@@ -100,13 +101,19 @@ class Deriver:
 
     def _dates(self, columns: dict[str, Column]) -> Column:
         if "FL_DATE" not in columns:
-            parts = zip(columns["YEAR"], columns[MONTH], columns[DAY], strict=True)
-            return list(map(self._joined_days.__getitem__, parts))
+            return self._joined(columns)
         days = list(map(self._days.__getitem__, columns["FL_DATE"]))
         if MONTH not in columns and DAY not in columns:
             return days
+        if columns.keys() >= _PARTS and any(isinstance(day, Unusable) for day in set(days)):
+            both = zip(days, self._joined(columns), strict=True)
+            days = [whole if is_short(day, whole) else day for day, whole in both]
         months, days_of_month = (columns.get(name, repeat(None)) for name in (MONTH, DAY))
         return list(map(self._beside.__getitem__, zip(days, months, days_of_month, strict=False)))
+
+    def _joined(self, columns: Mapping[str, Column]) -> Column:
+        parts = zip(*(columns[name] for name in _PARTS), strict=True)
+        return list(map(self._joined_days.__getitem__, parts))
 
     def _add_place(self, columns: dict[str, Column], end: str) -> None:
         """Add what a file lacks of code, city and state of an airport."""
@@ -163,14 +170,8 @@ class Deriver:
         """Empty times, delays and minutes that there cannot be."""
         flags = columns["CANCELLED"]
         times = {name: columns[name] for name in _TIMES if name in columns}
-        minutes = times.get("AIR_TIME") or [None] * len(flags)
-        zeros, arrivals, departures = self._zeros, times["ARR_TIME"], times["DEP_TIME"]
-        odd = {minute for minute in set(minutes) if zeros[minute] is not False}
-        rows = [
-            row
-            for row, minute in enumerate(minutes)
-            if minute in odd and (zeros[minute] or zeros[arrivals[row]] or zeros[departures[row]])
-        ]
+        diverted = [self._flags[cell] == 1 for cell in columns.get(DIVERTED, ())]
+        rows = self._rows_with_zeros(times, diverted)
         if not all(_BLANK.issuperset(compress(column, flags)) for column in times.values()):
             rows += [row for row, is_cancelled in enumerate(flags) if is_cancelled == 1]
         if not rows:
@@ -179,9 +180,32 @@ class Deriver:
         for row in rows:
             if flags[row] == 1:
                 self._clear_cancelled(changed, row)
-            else:
-                self._clear_filled(changed, row)
+                continue
+            if diverted and diverted[row]:
+                self._clear_arrival(changed, row)
+            self._clear_filled(changed, row)
         columns |= changed
+
+    def _rows_with_zeros(self, times: Mapping[str, Column], diverted: Sequence[bool]) -> list[int]:
+        """Return the rows in which zeros may stand for nothing.
+
+        diverted: whether each flight was; empty if the file does not say it.
+        """
+        zeros, delays = self._zeros, times["ARR_DELAY"]
+        arrivals, departures = times["ARR_TIME"], times["DEP_TIME"]
+        minutes = times.get("AIR_TIME") or [None] * len(delays)
+        empty = {minute for minute in set(minutes) if zeros[minute] is not False}
+        have_minutes = len(empty) < len(set(minutes))
+
+        def may_mean_nothing(row: int, minute: object) -> bool | None:
+            arrival = zeros[arrivals[row]]
+            if zeros[minute] or arrival or zeros[departures[row]]:
+                return True
+            # Others have minutes in the air or a time of arrival, if they arrived.
+            return not diverted and zeros[delays[row]] and (have_minutes or arrival is None)
+
+        rows = [r for r, m in enumerate(minutes) if m in empty and may_mean_nothing(r, m)]
+        return rows + [row for row in compress(range(len(delays)), diverted) if zeros[delays[row]]]
 
     def _clear_cancelled(self, columns: Mapping[str, list[object]], row: int) -> None:
         has_left, has_arrived = (
@@ -211,9 +235,12 @@ class Deriver:
         if doubtful:
             columns[doubtful[-1]][row] = Unusable(cells[doubtful[-1]], _DOUBTFUL_ZERO)
         elif has_minutes:
-            for name in EMPTY_WHEN_CANCELLED:
-                if is_zero(columns[name][row]):
-                    self._empty(name, columns[name], row)
+            self._clear_arrival(columns, row)
+
+    def _clear_arrival(self, columns: Mapping[str, list[object]], row: int) -> None:
+        for name in EMPTY_WHEN_CANCELLED:
+            if name in columns and is_zero(columns[name][row]):
+                self._empty(name, columns[name], row)
 
     def _empty(self, name: str, column: list[object], row: int) -> None:
         column[row] = None

@@ -18,6 +18,7 @@ from backend.base.errors import shown
 from backend.chain.fields import FIELD_NAMES
 
 MONTH, DAY, CARRIER = "MONTH", "DAY", "CARRIER"  # what is not stored, but derived from
+DIVERTED = "DIVERTED"  # which tells what zeros mean
 ORIGIN_STATE, DEST_STATE = "ORIGIN_STATE", "DEST_STATE"
 NO_TEXT = "is neither text nor a format that is read here; make a CSV file (UTF-8) of it"
 MOST_CHARACTERS = 60  # of a title that are shown
@@ -181,13 +182,19 @@ class Reading:
         return meaning in self.places or any(self.places.keys() >= set(s) for s in sources)
 
     def missing(self) -> list[str]:
-        """Return the fields that the file neither has nor lets derive, but must have."""
-        return [
+        """Return the fields that the file neither has nor lets derive, but must have.
+
+        Of what a field is derived from, only YEAR may be named instead.
+        """
+        fields = [
             field
             for field in FIELD_NAMES
             if not (field in self.places or field in MAY_BE_EMPTY or self.sources[field])
             and not any(len(s) == 1 and s[0] in _ROOTS for s in DERIVED.get(field, ()))
+            and not (field == "OP_CARRIER_AIRLINE_ID" and CARRIER in self.places)  # lacks the day
         ]
+        has_days = self.places.keys() >= {MONTH, DAY}
+        return ["YEAR" if has_days and field == "FL_DATE" else field for field in fields]
 
 
 class UnknownKindError(ValueError):
@@ -241,14 +248,14 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
         strange = titles.count(r"\udc")  # characters that are not UTF-8, of six letters each
         if 4 * strange >= len(titles) - 5 * strange:
             return NO_TEXT
-        remedy = "delete what is above its titles, "
+        remedy = "if its titles stand further down, delete what is above them, "
         if numbers:
             remedy = "write the titles of its columns above it"
         elif len(reading.titles) == 1:
             remedy += "or put commas, semicolons, tabs or bars between, and no quotes around a line"
         else:
             remedy += f"or download {BTS_TABLE} from TranStats"
-        return f"does not have any column of a flight; its first line is {shown(titles)}; {remedy}"
+        return f"does not have any column of a flight; its titles are {shown(titles)}; {remedy}"
     known = ", ".join(reading.titles[place] for place in sorted(reading.places.values()))
     what = f"lacks the columns {', '.join(missing)}, which are not guessed; it has {known}"
     if alike := [title for title in reading.not_used if reading.resembles(title, missing)]:
@@ -259,4 +266,6 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
     elif reading.kind.is_from_bts:
         boxes = ", ".join(_BOXES[name] for name in missing)
         what += f"; on TranStats ({BTS_TABLE}) tick {boxes}, and download it again"
+    elif not alike:
+        what += f"; add what is missing, or download {BTS_TABLE} from TranStats"
     return what

@@ -66,3 +66,9 @@ def test_what_people_spell_otherwise_for_some_airports_is_taken(tmp_path: Path) 
     unknown = end_of("DEST", (99999, "XQQ", "Nowhere, ZZ", "Elsewhere"))
     rows = [ROWS[0] | newark, ROWS[1] | newark | unknown]
     assert len(flights_of(open_source(written(tmp_path, csv_text(rows))))) == len(rows)
+
+
+def test_the_airports_of_washington_are_in_virginia_too(tmp_path: Path) -> None:
+    dca = end_of("ORIGIN", (11278, "DCA", "Washington, DC", "Virginia"))
+    rows = [row | dca for row in ROWS] + [ROWS[2] | end_of("ORIGIN", PLACES[0])]
+    assert len(flights_of(open_source(written(tmp_path, csv_text(rows))))) == len(rows)

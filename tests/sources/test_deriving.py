@@ -206,6 +206,15 @@ def test_odd_values_of_a_flight_that_flew_are_named_and_not_repaired() -> None:
     assert counts == {}
 
 
+def test_a_year_of_two_digits_is_that_of_the_columns_beside_it() -> None:
+    parts = {"YEAR": "2008", "MONTH": "1", "DAY_OF_MONTH": "3"}
+    for day in ("03.01.08", "1/3/08", "08-01-03"):
+        assert value("FL_DATE", FLOWN | parts | {"FL_DATE": day}) == "2008-01-03"
+    for day in ("04.01.08", "03.01.09", "03.01"):
+        assert "FL_DATE" in read(FLOWN | parts | {"FL_DATE": day})[1][0]
+    assert "FL_DATE" in read(FLOWN | {"FL_DATE": "03.01.08"})[1][0]
+
+
 # --- zeros that a program wrote for empty cells ----------------------------------------------
 
 TIMES = ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")
@@ -247,6 +256,37 @@ def test_a_flight_with_zeros_for_nothing_is_not_punctual(
         assert tuple(flights[0][name] for name in TIMES) == stored
         given = dict(zip(TIMES, cells.split(","), strict=True))
         assert set(emptied) == {n for n in TIMES if given[n] and flights[0][n] is None}
+
+
+@pytest.mark.parametrize(
+    "cells", ["2003,8,,0,", "2003,8,2211,0,", "2003,8,0,0,0", "2003,8,2211,0,0"]
+)
+def test_a_diverted_flight_has_not_arrived_whatever_zeros_say(cells: str) -> None:
+    row = FLOWN | dict(zip(TIMES, cells.split(","), strict=True))
+    (diverted, flown), bad, emptied = read(row | {"DIVERTED": "1.00"}, FLOWN | {"DIVERTED": "0"})
+    arrival = "2211" if "2211" in cells else None
+    assert tuple(diverted[name] for name in TIMES) == ("2003", 8, arrival, None, None)
+    assert (flown["ARR_DELAY"], bad) == (-14, [])
+    assert emptied["ARR_DELAY"] == 1
+
+
+@pytest.mark.parametrize("without", ["ARR_TIME", "AIR_TIME"])
+def test_no_delay_without_what_others_have_is_doubtful(without: str) -> None:
+    row = (
+        FLOWN
+        | {"ARR_DELAY": "0", without: ""}
+        | ({} if without == "AIR_TIME" else {"AIR_TIME": ""})
+    )
+    _, (message,), _ = read(row, FLOWN)
+    assert "row 1: ARR_DELAY '0': is 0 beside" in message
+    flights, bad, _ = read(row | {"DIVERTED": "0"}, FLOWN | {"DIVERTED": "0"})
+    assert ([flight["ARR_DELAY"] for flight in flights], bad) == ([0, -14], [])
+
+
+def test_no_delay_is_no_doubt_where_nobody_has_minutes_in_the_air() -> None:
+    """As in all files of 1987 to 1994."""
+    flights, bad, _ = read(*[FLOWN | {"ARR_DELAY": delay, "AIR_TIME": ""} for delay in ("0", "3")])
+    assert ([flight["ARR_DELAY"] for flight in flights], bad) == ([0, 3], [])
 
 
 def test_zeros_in_an_export_are_what_was_stored() -> None:

@@ -23,6 +23,7 @@ from backend.sources.kinds import (
     DAY,
     DERIVED,
     DEST_STATE,
+    DIVERTED,
     KINDS,
     MAY_BE_EMPTY,
     MONTH,
@@ -69,7 +70,7 @@ class Style:
             return self.empty
         if meaning == "FL_DATE":
             return day.strftime(self.day)
-        if meaning == "CANCELLED":
+        if meaning in {"CANCELLED", DIVERTED}:
             return self.flags[int(value)]
         if meaning in {"DEP_TIME", "ARR_TIME"}:
             hours, minutes = divmod(int(value), 100)
@@ -86,6 +87,7 @@ def _meanings(flight: Named, day: date) -> dict[str, Value]:
         CARRIER: codes[int(flight["OP_CARRIER_AIRLINE_ID"] or 0)],
         ORIGIN_STATE: _ABBREVIATIONS[str(flight["ORIGIN_STATE_NM"])],
         DEST_STATE: _ABBREVIATIONS[str(flight["DEST_STATE_NM"])],
+        DIVERTED: int(flight["CANCELLED"] == 0 and flight["ARR_DELAY"] is None),
     }
 
 

@@ -286,6 +286,20 @@ NOT_FLIGHTS = [
         "lacks the columns OP_CARRIER_AIRLINE_ID, which are not guessed",
     ),
     (
+        (
+            "MONTH,DAY,AIRLINE,FLIGHT_NUMBER,ORIGIN_AIRPORT,DESTINATION_AIRPORT,DEPARTURE_TIME,"
+            "DEPARTURE_DELAY,ARRIVAL_TIME,ARRIVAL_DELAY,CANCELLED"
+        ),
+        "lacks the columns YEAR, which are not guessed; it has MONTH, DAY, AIRLINE, FLIGHT_NUMBER",
+    ),
+    (
+        (
+            "YEAR,MONTH,DAY,AIRLINE,ORIGIN_AIRPORT,DESTINATION_AIRPORT,DEPARTURE_TIME,"
+            "DEPARTURE_DELAY,ARRIVAL_TIME,ARRIVAL_DELAY,CANCELLED"
+        ),
+        "lacks the columns OP_CARRIER_FL_NUM, which are not guessed; it has YEAR, MONTH, DAY",
+    ),
+    (
         "Month,DepTime",
         (
             "lacks the columns FL_DATE, OP_CARRIER_AIRLINE_ID, OP_CARRIER_FL_NUM, "
