@@ -255,7 +255,7 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
             remedy += "or put commas, semicolons, tabs or bars between, and no quotes around a line"
         else:
             remedy += f"or download {BTS_TABLE} from TranStats"
-        return f"does not have any column of a flight; its titles are {shown(titles)}; {remedy}"
+        return f"does not have any column of a flight, but {shown(titles)}; {remedy}"
     known = ", ".join(reading.titles[place] for place in sorted(reading.places.values()))
     what = f"lacks the columns {', '.join(missing)}, which are not guessed; it has {known}"
     if alike := [title for title in reading.not_used if reading.resembles(title, missing)]:

@@ -124,7 +124,7 @@ REFUSED = {
     ),
     "one column": (b"YEAR^ORIGIN\n2019^ATL\n", "or put commas, semicolons, tabs or bars between"),
     "lines in quotes": (b'"YEAR,ORIGIN"\n"2019,ATL"\n', "and no quotes around a line"),
-    "a letter": (b"a letter\nto somebody\n", "its titles are 'a letter'"),
+    "a letter": (b"a letter\nto somebody\n", ", but 'a letter'"),
     "a table of others": (b"name,age\nAda,36\n", "does not have any column of a flight"),
     "a table without rows": (TABLE.partition(b"\n")[0] + b"\n\n", "a header and no rows"),
     "half of gzip": (b"\x1f\x8b\x08 and no more", "is damaged or incomplete"),

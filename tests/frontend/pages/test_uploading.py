@@ -202,7 +202,7 @@ WRONG = [
     (b"PK\x03\x04zip", "It is damaged or incomplete"),
     (gzip.compress(CSV)[:-9], "It is damaged or incomplete"),
     (TWO_TABLES.getvalue(), "It holds 2 tables; unpack it and send each of them."),
-    (b"a,b\n1,2\n", "It does not have any column of a flight; its titles are 'a, b'; if"),
+    (b"a,b\n1,2\n", "It does not have any column of a flight, but 'a, b'; if"),
     (CSV.replace(b"CANCELLED", b"CAN: LED"), "It lacks"),
     (TWO_ORDERS.encode(), "Line 1003: FL_DATE '01/14/2015' is a day if written month, day, year,"),
     (CSV + b"1" * 600_000 + b"\n2", "Line 32: It is longer than 262,144 bytes; no row"),
