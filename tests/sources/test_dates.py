@@ -10,7 +10,6 @@ from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, YEAR_FIRST
 from backend.sources.dates import (
     DoubtfulDatesError,
     Evidence,
-    contradiction,
     iso_day,
     order_of,
     swapped,
@@ -98,23 +97,6 @@ def test_what_is_no_day_is_refused(written: object, order: str | None, reason: s
     assert refused.reason.startswith(reason)
 
 
-def test_a_day_above_12_decides_for_the_whole_file() -> None:
-    assert order_of([days("02/03/2019"), days("13/03/2019")]) == DAY_FIRST
-    assert order_of([days("02/03/2019", "02/13/2019")]) == MONTH_FIRST
-
-
-def test_the_year_first_needs_no_look_at_the_rest() -> None:
-    assert order_of(iter([days("2019-03-02", "20190302", "soon")])) == YEAR_FIRST
-
-
-def test_a_clock_of_twelve_hours_decides_nothing() -> None:
-    """TranStats writes it after months, and programs in Australia or Singapore after days."""
-    with pytest.raises(DoubtfulDatesError, match="may be 3 February 2019 or 2 March 2019"):
-        order_of([days("2/3/2019 12:00:00 AM")])
-    for last, order in (("13/3/2019", DAY_FIRST), ("2/13/2019", MONTH_FIRST)):
-        assert order_of([days("2/3/2019 12:00:00 AM", f"{last} 12:00:00 AM")]) == order
-
-
 @pytest.mark.parametrize(
     ("evidence", "order"),
     [
@@ -143,11 +125,6 @@ def test_weekdays_that_agree_by_chance_or_not_at_all_decide_nothing() -> None:
         order_of([[neither, both], days("soon")])
 
 
-def test_doubt_is_not_decided_by_guessing() -> None:
-    with pytest.raises(DoubtfulDatesError, match="say --dates month-first or --dates day-first"):
-        order_of([days("02/03/2019", "03/03/2019"), days("04/03/2019", "2019-01-02")])
-
-
 def test_two_orders_in_one_file_are_refused() -> None:
     with pytest.raises(DoubtfulDatesError, match="has days in two orders, '13/02/2019' "):
         order_of([days("13/02/2019", "02/13/2019")])
@@ -160,22 +137,6 @@ def test_days_that_a_spreadsheet_may_have_swapped_are_refused() -> None:
     a_monday: Evidence = ("2019-03-04", None, None, "1")
     for proof in (days("2019-03-20"), days("04/03/2019"), [a_monday]):
         assert not swapped(changed + left + proof)
-
-
-@pytest.mark.parametrize(
-    ("row", "order", "is_wrong"),
-    [
-        (("13/03/2019", None, None, None), MONTH_FIRST, True),
-        (("13/03/2019", None, None, None), DAY_FIRST, False),
-        (("02/03/2019", None, None, "6"), MONTH_FIRST, True),
-        (("02/03/2019", None, None, "1"), MONTH_FIRST, False),  # of neither order: a bad row
-        (("02/03/2019", "2", None, None), DAY_FIRST, True),
-        (("2019-03-02", None, None, "6"), DAY_FIRST, False),
-        (("soon", None, None, None), DAY_FIRST, False),
-    ],
-)
-def test_a_day_in_the_other_order_contradicts(row: Evidence, order: str, is_wrong: bool) -> None:
-    assert bool(contradiction(row, order)) == is_wrong
 
 
 def test_days_that_read_the_same_leave_no_doubt() -> None:
