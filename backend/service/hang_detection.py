@@ -5,19 +5,15 @@ looking. Seconds without a look do not count: if the whole service is stopped fo
 `docker pause`, no process is taken to hang afterwards.
 """
 
-import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from backend.sealing.miner_status import miner_status
 
 LOOK_COUNTS_S = 1.0  # a look counts for so long at most, however long ago the last one was
 STOPPED_FOR_S = 8.0
 OVERDUE_FOR_S = 2.0  # in addition to the seconds after which a miner counts as overdue
-UNANSWERED_FOR_S = 60.0  # a service under the heaviest load answers this sooner
-ASK_EVERY_S, ANSWER_WITHIN_S = 3.0, 5.0
 
 Symptom = Callable[[int], str]  # process id -> what is wrong with that process, "" if nothing is
 
@@ -70,63 +66,3 @@ def overdue_miner(folder: Path) -> Watch:
         return "it has not written its status for too long"
 
     return Watch(symptom, OVERDUE_FOR_S)
-
-
-def silent_server(url: str) -> Watch:
-    """Return a watch for a web server at `url` that does not answer `/health/live`."""
-    return Watch(Asking(url).symptom, UNANSWERED_FOR_S)
-
-
-class Asking:
-    """Asks a web server whether it lives, and looks for the answer later instead of waiting."""
-
-    def __init__(self, url: str, monotonic: Callable[[], float] = time.monotonic) -> None:
-        parts = urlsplit(url)
-        self._family = socket.AF_INET6 if ":" in (parts.hostname or "") else socket.AF_INET
-        self._address = (parts.hostname, parts.port)
-        self._request = (
-            f"GET /health/live HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n"
-        ).encode("ascii")
-        self._monotonic = monotonic
-        self._socket: socket.socket | None = None
-        self._asked_at = float("-inf")
-        self._what = ""
-
-    def symptom(self, pid: int) -> str:  # noqa: ARG002  the process at the port answers
-        """Return what was wrong with the latest answer, or that none came; "" if it was good."""
-        now = self._monotonic()
-        if self._socket is not None:
-            self._look_for_answer(now)
-        elif now >= self._asked_at + ASK_EVERY_S:
-            self._ask(now)
-        return self._what
-
-    def _ask(self, now: float) -> None:
-        self._asked_at = now
-        asking = socket.socket(self._family, socket.SOCK_STREAM)
-        asking.settimeout(ANSWER_WITHIN_S / 100)  # connecting on one machine takes microseconds
-        try:
-            asking.connect(self._address)
-            asking.sendall(self._request)
-            asking.setblocking(False)
-        except OSError as error:
-            asking.close()
-            self._what = f"it cannot be reached ({error.strerror or error})"
-        else:
-            self._socket = asking
-
-    def _look_for_answer(self, now: float) -> None:
-        assert self._socket is not None
-        try:
-            answer = self._socket.recv(64)
-        except BlockingIOError:
-            if now < self._asked_at + ANSWER_WITHIN_S:
-                return
-            self._what = f"it did not answer within {ANSWER_WITHIN_S:g} s"
-        except OSError as error:
-            self._what = f"it did not answer ({error.strerror or error})"
-        else:
-            is_good = answer.split(b" ")[1:2] in ([b"200"], [b"503"])  # full is not dead
-            self._what = "" if is_good else f"it answers that it is not alive ({answer[:20]!r})"
-        self._socket.close()
-        self._socket = None

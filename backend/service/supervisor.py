@@ -27,7 +27,7 @@ from backend.base.settings import NO_WITNESS, PROJECT, Settings, absolute_folder
 from backend.base.words import Report
 from backend.chain.json_objects import object_of
 from backend.sealing.miner_status import miner_status
-from backend.service.hang_detection import Watch, overdue_miner, silent_server, stopped
+from backend.service.hang_detection import Watch, overdue_miner, stopped
 from backend.storage import tokens
 
 GRACE_S = 30
@@ -132,12 +132,9 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
     signalled, tell = os.pipe()  # a signal ends the pause between two looks; sleep() would go on
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: os.write(tell, b"."))
-    url = base_url(settings.host, settings.port)
-    # With other types of worker every request may wait behind long ones, even `/health/live`.
-    asking = [silent_server(url)] if settings.worker_type == "asgi" else []
     children = [
         Child("the miner", "backend", ["mine"], report, [overdue_miner(settings.folder)]),
-        Child("the web server", "backend", ["serve", "--only-http"], report, asking),
+        Child("the web server", "backend", ["serve", "--only-http"], report),
     ]
     if settings.witnesses != NO_WITNESS:
         children.append(Child("the asking of witnesses", "backend", ["cosign"], report))

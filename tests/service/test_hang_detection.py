@@ -3,12 +3,10 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,14 +22,11 @@ from backend.sealing.miner_status import (
     why_no_miner,
 )
 from backend.service.hang_detection import (
-    ANSWER_WITHIN_S,
-    ASK_EVERY_S,
-    Asking,
     Watch,
     overdue_miner,
     stopped,
 )
-from tests.api.processes import free_port, until
+from tests.api.processes import until
 
 PID = 4321
 
@@ -183,65 +178,3 @@ def test_a_word_that_cannot_be_renewed_is_taken_back(mined: Path) -> None:
     (mined / f"{STATUS_NAME}.{os.getpid()}.tmp").rmdir()
     announcer.working()
     assert miner_status(mined) is not None
-
-
-# --- a web server --------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def listener() -> Iterator[socket.socket]:
-    with closing(socket.create_server(("127.0.0.1", 0))) as found:
-        found.settimeout(10)
-        yield found
-
-
-def answer(listener: socket.socket, status: bytes) -> bytes:
-    """Answer one request; the request."""
-    connection, _ = listener.accept()
-    with connection:
-        asked = connection.recv(1000)
-        connection.sendall(b"HTTP/1.1 " + status + b" Word\r\n\r\n")
-    return asked
-
-
-def after_a_look(asking: Asking, clock: Clock) -> str:
-    time.sleep(0.05)  # until the answer has come through the loopback
-    clock.now_s += 0.5
-    return asking.symptom(PID)
-
-
-def test_a_server_that_answers_lives_and_one_that_refuses_or_is_silent_does_not(
-    listener: socket.socket, clock: Clock
-) -> None:
-    port = listener.getsockname()[1]
-    asking = Asking(f"http://127.0.0.1:{port}", clock)
-    assert asking.symptom(PID) == ""
-    assert answer(listener, b"200").startswith(
-        f"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n".encode()
-    )
-    assert after_a_look(asking, clock) == ""
-    clock.now_s += ASK_EVERY_S
-    asking.symptom(PID)
-    answer(listener, b"500")
-    assert "is not alive" in after_a_look(asking, clock)
-    clock.now_s += ASK_EVERY_S
-    asking.symptom(PID)
-    answer(listener, b"503")  # all its places are taken, which it says itself
-    assert after_a_look(asking, clock) == ""
-    clock.now_s += ASK_EVERY_S
-    asking.symptom(PID)
-    answer(listener, b"200")
-    assert after_a_look(asking, clock) == ""
-    clock.now_s += ASK_EVERY_S
-    started = time.monotonic()
-    assert asking.symptom(PID) == ""
-    clock.now_s += ANSWER_WITHIN_S - 0.1
-    assert asking.symptom(PID) == ""
-    clock.now_s += 0.2
-    assert "did not answer within" in asking.symptom(PID)
-    assert time.monotonic() - started < 1  # it never waits
-
-
-def test_a_server_that_nobody_can_connect_to_does_not_live(clock: Clock) -> None:
-    asking = Asking(f"http://127.0.0.1:{free_port()}", clock)
-    assert "cannot be reached" in asking.symptom(PID)
