@@ -7,13 +7,13 @@ from. Nothing is written before `do_commit`.
 import json
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any
 
 from backend.base.errors import Damage, FlightchainError
+from backend.base.lru import LruCache
 from backend.base.version import VERSION
 from backend.cluster.block_appender import BlockAppender, Built
 from backend.cluster.membership import Membership
@@ -42,20 +42,15 @@ class _Known:
     def __init__(self, membership: Membership) -> None:
         self._cluster = membership.cluster
         self._keys = membership.keys
-        self._known: OrderedDict[bytes, ClusterTransaction] = OrderedDict()
-        self._bytes = 0
+        self._good = LruCache[bytes, ClusterTransaction](KNOWN_BYTES, lambda good: len(good.data))
 
     def read(self, data: bytes) -> ClusterTransaction:
         """Return the transaction in `data`. Raises BadTransaction."""
         name = sha256(data).digest()
-        known = self._known.get(name)
+        known = self._good.find(name)
         if known is None:
             known = transaction_in(data, self._cluster, self._keys)
-            self._known[name] = known
-            self._bytes += len(data)
-            while self._bytes > KNOWN_BYTES:
-                _, oldest = self._known.popitem(last=False)
-                self._bytes -= len(oldest.data)
+            self._good.keep(name, known)
         return known
 
     def readable(self, data: bytes) -> ClusterTransaction | None:

@@ -248,9 +248,9 @@ class Ledger:
         mined_in = b'{"height":%d,"hash":"%b"}' % (where.height, block.hash.encode())
         return b'{"state":"mined","transaction":%b,"block":%b}' % (row, mined_in)
 
-    def transactions(self, first: int, count: int) -> list[Json]:
-        """Return up to `count` mined transactions from id `first` on."""
-        rows: list[Json] = []
+    def transactions(self, first: int, count: int) -> list[msgspec.Raw]:
+        """Return up to `count` mined transactions from id `first` on, each as JSON."""
+        rows: list[msgspec.Raw] = []
         after = min(first + count, self.mined_count())
         while first + len(rows) < after:
             holder = self._store.place_of_transaction(first + len(rows))
@@ -258,7 +258,7 @@ class Ledger:
                 break
             block = self.cached_blocks.block(holder[0])
             row = first + len(rows) - block.header.first_transaction
-            rows += map(_decode, encoded_rows(block, row, after - first - len(rows)))
+            rows += map(msgspec.Raw, encoded_rows(block, row, after - first - len(rows)))
         return rows
 
     def tip(self) -> Tip:
