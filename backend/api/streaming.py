@@ -2,8 +2,8 @@
 
 A client sees whether it got everything:
 
-- An answer of up to `LEAST_PIECE_BYTES` is complete before it is sent. It has a Content-Length, and
-  an error before that is a problem with its status.
+- An answer of less than `LEAST_STREAMED_BYTES` is complete before it is sent. It has a
+  Content-Length, and an error before that is a problem with its status.
 - A longer answer is sent in chunks (RFC 9112 7.1). If a block turns out to be damaged, the last
   chunk is never sent and the connection ends, so that every HTTP client reports an error. With
   HTTP/1.0, which knows no chunks, the connection is reset. A compressed answer then lacks the end
@@ -25,7 +25,7 @@ from backend.api.observing import REQUEST_ID
 from backend.base.errors import FlightchainError, TryLater
 from backend.serving.environs import Environ
 
-LEAST_PIECE_BYTES = 64 * 1024
+LEAST_STREAMED_BYTES = 64 * 1024
 RETRY_AFTER_S = 10
 
 _log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class Streams:
         if not self._places.acquire(blocking=False):
             raise TryLater("other exports are running; try again", RETRY_AFTER_S)
         try:
-            body = _answer_body(environ, _pieces(lines))
+            body = _answer_body(environ, lines)
             response = _response(body, encoding, content_type, filename)
         except BaseException:
             self._places.release()
@@ -76,29 +76,19 @@ class Streams:
         return response
 
 
-def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Join lines into pieces of at least `LEAST_PIECE_BYTES`; only the last may be shorter."""
-    collected: list[bytes] = []
+def _answer_body(environ: Environ, lines: Iterator[bytes]) -> Iterator[bytes] | bytes:
+    """Return the whole body if it is short; else an iterator, which an error breaks off.
+
+    Raises any error of the first `LEAST_STREAMED_BYTES`.
+    """
+    first: list[bytes] = []
     size = 0
     for line in lines:
-        collected.append(line)
+        first.append(line)
         size += len(line)
-        if size >= LEAST_PIECE_BYTES:
-            yield b"".join(collected)
-            collected.clear()
-            size = 0
-    yield b"".join(collected)
-
-
-def _answer_body(environ: Environ, pieces: Iterator[bytes]) -> Iterator[bytes] | bytes:
-    """Return the whole body if it is one piece; else an iterator, which an error breaks off.
-
-    Raises any error of the first piece.
-    """
-    first = next(pieces)
-    if len(first) < LEAST_PIECE_BYTES:
-        return first
-    return _cut_on_error(chain([first], pieces), environ)
+        if size >= LEAST_STREAMED_BYTES:
+            return _cut_on_error(chain(first, lines), environ)
+    return b"".join(first)
 
 
 def _cut_on_error(pieces: Iterator[bytes], environ: Environ) -> Iterator[bytes]:
