@@ -131,18 +131,11 @@ def _steps(node: int, last: int, siblings: Sequence[bytes]) -> Iterator[tuple[bo
         raise ProofError("the proof is too short")
 
 
-def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
-    """Return the proof that the tree of `old_size` leaves is a prefix (RFC 6962 section 2.1.2).
-
-    Raises ValueError unless 0 < old_size <= len(leaves).
-    """
-    return consistency_path(old_size, len(leaves), lambda low, high: root(leaves[low:high]))
-
-
 def consistency_path(old_size: int, size: int, root_of: RootOf) -> list[bytes]:
     """Return the proof that a tree of `old_size` leaves is a prefix of that of `size` leaves.
 
-    root_of: knows the subtrees of the larger one. Raises ValueError unless 0 < old_size <= size.
+    It is that of RFC 6962, section 2.1.2. root_of: knows the subtrees of the larger tree. Raises
+    ValueError unless 0 < old_size <= size.
     """
     if not 0 < old_size <= size:
         raise ValueError(f"no proof from size {old_size} to {size}")

