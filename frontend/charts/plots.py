@@ -170,11 +170,13 @@ def time_ticks(time: TimeAxis) -> tuple[Tick, ...]:
         places = [place for place, slot in enumerate(time.slots) if is_marked(slot.first)]
         if len(places) <= MOST_TICKS:
             break
-    every = -(-len(places) // MOST_COARSE_TICKS)
-    return tuple(
-        Tick((place + 0.5) * width, label(time.slots[place].first), count % every == 0)
-        for count, place in enumerate(places)
-    )
+    return ticks([((place + 0.5) * width, label(time.slots[place].first)) for place in places])
+
+
+def ticks(labels: Sequence[tuple[float, str]]) -> tuple[Tick, ...]:
+    """Return a tick for each place and label; a narrow chart keeps MOST_COARSE_TICKS at most."""
+    every = -(-len(labels) // MOST_COARSE_TICKS)
+    return tuple(Tick(at, label, count % every == 0) for count, (at, label) in enumerate(labels))
 
 
 # --- bars ------------------------------------------------------------------------------------
@@ -232,14 +234,11 @@ def histogram(
     edges: (number of the bin to the right, its label). divide: a line left of that bin.
     """
     upright, pitch = axis(shares, unit=" %"), 100 / len(shares)
-    every = -(-len(edges) // MOST_COARSE_TICKS)
-    ticks = tuple(
-        Tick(place * pitch, label, count % every == 0) for count, (place, label) in enumerate(edges)
-    )
     bins = enumerate(zip(shares, texts, kinds, strict=True))
     values = ((place, *bin_) for place, bin_ in bins if bin_[0])
     bars = _bars(upright, len(shares), BIN_SHARE, values)
-    return Bars(upright, ticks, bars, None if divide is None else divide * pitch)
+    labels = [(place * pitch, label) for place, label in edges]
+    return Bars(upright, ticks(labels), bars, None if divide is None else divide * pitch)
 
 
 # --- lines -----------------------------------------------------------------------------------

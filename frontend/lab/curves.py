@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from frontend.charts.plots import (
-    MOST_COARSE_TICKS,
     Axis,
     Bar,
     Line,
@@ -18,6 +17,7 @@ from frontend.charts.plots import (
     axis,
     nice_step,
     path,
+    ticks,
 )
 from frontend.lab.quantities import significant
 
@@ -78,11 +78,8 @@ def x_ticks(right: float, *, is_counted: bool) -> tuple[Tick, ...]:
     step = nice_step(right, MOST_X_TICKS)
     if is_counted:
         step = max(1.0, step)
-    count = int(right / step * (1 + 1e-9))
-    every = -(-(count + 1) // MOST_COARSE_TICKS)
-    return tuple(
-        Tick(100 * at * step / right, _label(at * step), at % every == 0) for at in range(count + 1)
-    )
+    steps = range(int(right / step * (1 + 1e-9)) + 1)
+    return ticks([(100 * at * step / right, _label(at * step)) for at in steps])
 
 
 def _label(value: float) -> str:
