@@ -379,7 +379,6 @@ NOT_OF_THE_CHAIN: dict[str, tuple[Spoil, str]] = {  # and what is said of it
 }
 SPOILED: dict[str, Spoil] = {
     **FILE_SPOILED,
-    **{name: spoil for name, (spoil, _) in NOT_OF_THE_CHAIN.items()},
     "a negative height": running("UPDATE position SET height = -1"),
     "damaged cities": lambda folder: damage_table(folder, "city"),
 }

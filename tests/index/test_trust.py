@@ -14,7 +14,7 @@ from backend.index.damage_mark import damage_of, mark
 from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
 from backend.index.table_checks import inconsistency
-from tests.index.test_follower import NOT_OF_THE_CHAIN, SPOILED, Spoil, damage_table, running
+from tests.index.test_follower import FILE_SPOILED, NOT_OF_THE_CHAIN, Spoil, damage_table, running
 from tests.index.test_queries import ALL_YEARS, ASKS, AVERAGE, COUNTER, ONE_LEG
 from tests.index.worlds import (
     as_of_earlier_release,
@@ -47,20 +47,9 @@ def is_mended(folder: Path) -> None:
 # --- the chain -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("spoil", "ask"), list(zip(cycle(NOT_OF_THE_CHAIN), ASKS, strict=False)))
-def test_an_index_that_does_not_stand_at_a_block_of_the_chain_answers_nothing(
-    indexed: Path, spoil: str, ask: str
-) -> None:
-    change, said = NOT_OF_THE_CHAIN[spoil]
-    change(indexed)
-    with pytest.raises(TryLater, match=said):
-        ASKS[ask](IndexReader(indexed))
-    assert said in (damage_of(in_use(indexed)) or "")
-
-
-@pytest.mark.parametrize("spoil", NOT_OF_THE_CHAIN)
-def test_it_is_refused_by_a_reader_that_has_it_open_and_made_anew_by_the_follower(
-    indexed: Path, spoil: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("spoil", "ask"), list(zip(NOT_OF_THE_CHAIN, cycle(ASKS), strict=False)))
+def test_an_index_that_stands_at_no_block_of_the_chain_answers_nothing_and_is_made_anew(
+    indexed: Path, spoil: str, ask: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("backend.index.queries.RECENT_S", 0.0)
     change, said = NOT_OF_THE_CHAIN[spoil]
@@ -68,9 +57,15 @@ def test_it_is_refused_by_a_reader_that_has_it_open_and_made_anew_by_the_followe
     reader.legs(ONE_LEG)
     state = reader.recent_state()
     change(indexed)
-    for ask in (reader.position, reader.recent_state, lambda: reader.records_of([plain_flight()])):
+    for refused in (
+        lambda: ASKS[ask](IndexReader(indexed)),
+        reader.position,
+        reader.recent_state,
+        lambda: reader.records_of([plain_flight()]),
+    ):
         with pytest.raises(TryLater, match=said):
-            ask()
+            refused()
+    assert said in (damage_of(in_use(indexed)) or "")
     is_mended(indexed)
     assert reader.recent_state() != state, "answers that were kept are kept on"
 
@@ -108,8 +103,8 @@ WRONG: tuple[tuple[Spoil, str], ...] = (
     (lambda folder: damage_table(folder, "route_total"), "route_count"),
     (lambda folder: damage_table(folder, "carrier_delays"), "delays"),
     (lambda folder: damage_table(folder, "ranking"), "airports"),
-    (SPOILED["no table"], "position"),
-    (SPOILED["another schema"], "legs"),
+    (FILE_SPOILED["no table"], "position"),
+    (FILE_SPOILED["another schema"], "legs"),
     (running("DELETE FROM place WHERE place = 1"), "legs"),
     (running("UPDATE carrier_total SET period = period + 9999999 WHERE span = 0"), "days"),
     (running("UPDATE flight SET dep_time = 9999"), "legs"),
