@@ -31,12 +31,11 @@ FLIGHTS = [flight_of(row) for row in ROWS]
 LINE = csv_text([FLOWN]).split("\n")[1]
 
 
-@pytest.mark.parametrize(
-    "text", [csv_text(ROWS), monthly_text(ROWS)], ids=["FL_DATE", "FlightDate"]
-)
-@pytest.mark.parametrize("packing", PACKINGS)
-def test_both_styles_in_every_packing(tmp_path: Path, packing: str, text: str) -> None:
-    source = FlightFile(written(tmp_path, PACKINGS[packing](text.encode())))
+@each_of("text", [csv_text(ROWS), monthly_text(ROWS), "\ufeff" + csv_text(ROWS)])
+@each_of("packing", PACKINGS)
+def test_a_file_is_known_by_its_content(tmp_path: Path, packing: str, text: str) -> None:
+    source = open_source(written(tmp_path, PACKINGS[packing](text.encode()), "download.json"))
+    assert source.label == "download.json"
     assert flights_of(source) == FLIGHTS
     assert flights_of(source) == FLIGHTS, "a source can be read again"
     assert source.progress() == 1.0
@@ -63,28 +62,10 @@ def test_year_weekday_and_airport_ids_may_be_absent(tmp_path: Path) -> None:
     ]
 
 
-def test_missing_columns_are_named_beside_what_was_found(tmp_path: Path) -> None:
-    path = written(tmp_path, csv_text(ROWS, FIELD_NAMES[:-2]))
-    with pytest.raises(
-        InvalidInput, match="lacks the columns CANCELLED, which are not guessed; it"
-    ):
-        flights_of(FlightFile(path))
-    with pytest.raises(InvalidInput, match="any column of a flight, but 'name, age'"):
-        flights_of(FlightFile(written(tmp_path, "name,age\nAda,36\n")))
-
-
 def test_a_column_given_twice_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, csv_text(ROWS, [*FIELD_NAMES, "Origin"]))
     with pytest.raises(InvalidInput, match="more than one column for ORIGIN"):
         flights_of(FlightFile(path))
-
-
-def test_byte_order_mark_crlf_blank_lines_and_no_last_line_end(tmp_path: Path) -> None:
-    text = csv_text(ROWS).replace("\n", "\r\n").rstrip()
-    first, rest = text.split("\r\n", 1)
-    path = written(tmp_path, f"\ufeff{first}\r\n\r\n{rest}\r\n\r\n")
-    assert flights_of(FlightFile(path)) == FLIGHTS
-    assert flights_of(FlightFile(written(tmp_path, text))) == FLIGHTS
 
 
 def test_names_beyond_ascii(tmp_path: Path) -> None:

@@ -24,20 +24,11 @@ from tests.sources.samples import (
     ROWS,
     csv_text,
     flights_of,
-    monthly_text,
     read,
     written,
 )
 
 TABLE = csv_text(ROWS).encode()
-
-
-@pytest.mark.parametrize("packing", PACKINGS)
-@pytest.mark.parametrize("text", [csv_text(ROWS), monthly_text(ROWS), "\ufeff" + csv_text(ROWS)])
-def test_a_file_is_known_by_its_content(tmp_path: Path, packing: str, text: str) -> None:
-    source = open_source(written(tmp_path, PACKINGS[packing](text.encode()), "download.json"))
-    assert source.label == "download.json"
-    assert len(flights_of(source)) == 3
 
 
 def archive(*members: str) -> bytes:

@@ -10,6 +10,7 @@ from backend.base.errors import BadRow, InvalidFlight
 from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION, Value
 from backend.chain.flight import flight_of, year_and_weekday
 from backend.sources.source import RawRows, Unusable, validated
+from tests.cases import each_of
 from tests.sources.samples import (
     CANCELLED,
     DIVERTED,
@@ -21,17 +22,6 @@ from tests.sources.samples import (
     rows_of,
 )
 
-BAD_CHANGES = [
-    ("FL_DATE", "2008-02-30", "is not a day of the calendar"),
-    ("YEAR", "2009", "disagrees with FL_DATE 2008-01-03"),
-    ("DAY_OF_WEEK", "5", "disagrees with FL_DATE 2008-01-03, which is day 4 (1 = Monday)"),
-    ("ORIGIN", "", "is missing; this field is required"),
-    ("ARR_DELAY", "late", "must be a whole number"),
-    ("DEST_CITY_NAME", "Tam\0pa", "must not contain control"),
-    ("DEST_CITY_NAME", "T" * 101, "must have at most 100 characters"),
-    ("CANCELLED", "1", "must be empty: the flight was cancelled"),
-]
-
 
 def test_good_rows_become_columns_of_parsed_values() -> None:
     (columns,) = validated(Rows(ROWS))
@@ -41,18 +31,10 @@ def test_good_rows_become_columns_of_parsed_values() -> None:
     assert columns[POSITION["ARR_DELAY"]] == [-14, None, None]
 
 
-@pytest.mark.parametrize(("field", "value", "reason"), BAD_CHANGES)
-def test_bad_row_is_named_with_place_field_value_and_reason(
-    field: str, value: str, reason: str
-) -> None:
-    source = Rows([FLOWN], [FLOWN, FLOWN | {field: value}, FLOWN])
-    with pytest.raises(BadRow) as caught:
+def test_a_bad_row_is_named_with_its_place_and_the_source_is_closed() -> None:
+    source = Rows([FLOWN], [FLOWN, FLOWN | {"ORIGIN": ""}, FLOWN])
+    with pytest.raises(BadRow, match="rows, row 3: ORIGIN '': is missing; this field is required"):
         list(validated(source))
-    problem = caught.value
-    assert problem.place == "rows, row 3"
-    assert problem.reason.startswith(reason)
-    if field != "CANCELLED":  # there, the arrival is to blame
-        assert (problem.field, str(problem.value)) == (field, value)
     assert source.closed
 
 
@@ -64,16 +46,13 @@ def test_batches_before_a_bad_one_are_delivered() -> None:
 
 
 def test_bad_rows_can_be_left_out_and_are_told_in_order() -> None:
-    changed = [FLOWN | {field: value} for field, value, _ in BAD_CHANGES]
-    mixed = [CANCELLED, *changed[:4], FLOWN, *changed[4:]]
+    mixed = [CANCELLED, FLOWN | {"YEAR": "2009"}, FLOWN, FLOWN | {"ORIGIN": ""}]
     flights, bad = read(Rows(mixed, [DIVERTED]))
     assert flights == [flight_of(row) for row in (CANCELLED, FLOWN, DIVERTED)]
-    for problem, (_, _, reason) in zip(bad, BAD_CHANGES, strict=True):
-        assert problem.reason.startswith(reason)
-    assert [p.place for p in bad] == [f"rows, row {n}" for n in (2, 3, 4, 5, 7, 8, 9, 10)]
+    assert [(p.place, p.field) for p in bad] == [("rows, row 2", "YEAR"), ("rows, row 4", "ORIGIN")]
 
 
-@pytest.mark.parametrize("wrong", range(1, 31))
+@each_of("wrong", range(1, 31))
 def test_every_day_of_a_batch_is_held_against_the_calendar(wrong: int) -> None:
     days = [f"2008-01-{day:02d}" for day in range(1, 31)]
     batch = [FLOWN | {"FL_DATE": day, "DAY_OF_WEEK": str(year_and_weekday(day)[1])} for day in days]
