@@ -26,9 +26,9 @@ from tests.api.processes import (
     serving,
     until,
 )
-from tests.api.worlds import GOOD, Json, seal, settings_for, world_in
+from tests.api.worlds import GOOD, Json, seal, settings_for
 from tests.flights import on_disk
-from tests.storage.chains import block_file, contents
+from tests.storage.chains import block_file
 
 pytestmark = pytest.mark.slow
 
@@ -298,36 +298,6 @@ def test_a_second_service_on_the_same_folder_answers_but_does_not_mine(folder: P
             assert first.post(mode="commit").status_code == 201
             first.stop()
     assert verify(folder).transactions == 5
-
-
-# --- damage --------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def headless(folder: Path) -> Path:
-    """A chain whose block file has gone, but not its index."""
-    world_in(folder)
-    block_file(folder).unlink()
-    return folder
-
-
-def test_on_a_damaged_chain_it_answers_what_it_can_and_writes_nothing(headless: Path) -> None:
-    before = contents(headless)
-    with living(headless) as service:
-        until(lambda: "is damaged" in service.said())
-        ready = service.get("/health/ready")
-        assert (ready.status_code, ready.headers["Content-Type"]) == (
-            503,
-            "application/problem+json",
-        )
-        assert ready.json()["reasons"]
-        assert service.json(QUESTION)["flights"] > 0
-        for path in ("/tip", "/blocks/0", "/transactions/0", QUESTION + "&engine=scan"):
-            problem = service.get(path)
-            assert (problem.status_code, problem.json()["status"]) == (503, 503)
-            assert "is damaged" in problem.json()["detail"]
-        assert service.stop(within_s=STOPS_WITHIN_S) == 0
-    assert contents(headless) == before
 
 
 # --- disks that refuse ---------------------------------------------------------------------------

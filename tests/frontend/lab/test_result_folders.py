@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from frontend.lab.result_folders import MOST_JSON_BYTES, Result, find, listing
+from tests.cases import each_of
 from tests.frontend.lab.folders import FINDING, MANIFEST, make_result
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A folder with one result."""
+    return make_result(tmp_path / "results" / "one").parent
 
 
 def one(folder: Path, **changes: object) -> Result:
@@ -74,17 +81,17 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_manifest_is_left_out_with_the_reason(tmp_path: Path, text: str) -> None:
-    make_result(tmp_path / "good")
+@each_of("text", DAMAGED.values())
+def test_a_damaged_manifest_is_left_out_with_the_reason(results: Path, text: str) -> None:
     content = text.encode(errors="surrogateescape")
-    (make_result(tmp_path / "bad") / "manifest.json").write_bytes(content)
-    listed = listing((tmp_path,))
-    assert [each.name for each in listed.results] == ["good"]
+    (results / "bad").mkdir(exist_ok=True)
+    (results / "bad" / "manifest.json").write_bytes(content)
+    listed = listing((results,))
+    assert [each.name for each in listed.results] == ["one"]
     ((name, reason),) = listed.left_out
     assert name == "bad"
     assert reason.startswith("manifest.json")
-    assert find((tmp_path,), "bad") is None
+    assert find((results,), "bad") is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"findings": 1, "metrics": []}'])
@@ -113,7 +120,7 @@ def test_a_number_that_is_none_is_left_out(tmp_path: Path) -> None:
     json.dumps(result.as_json(), allow_nan=False)
 
 
-@pytest.mark.parametrize(
+@each_of(
     "changes",
     [
         {name: value}
@@ -121,13 +128,12 @@ def test_a_number_that_is_none_is_left_out(tmp_path: Path) -> None:
         if name != "experiment"
         for value in (None, 7, "x", [1], {"a": None}, True, -(10**300))
     ],
-    ids=lambda changes: f"{next(iter(changes))}={str(changes)[-12:]}",
 )
 def test_any_manifest_is_shown_or_left_out_with_the_reason(
-    tmp_path: Path, changes: dict[str, object]
+    results: Path, changes: dict[str, object]
 ) -> None:
-    make_result(tmp_path / "one", **changes)
-    listed = listing((tmp_path,))
+    (results / "one" / "manifest.json").write_text(json.dumps(MANIFEST | changes))
+    listed = listing((results,))
     for result in listed.results:
         assert isinstance(result.title + result.mode + result.machine, str)
         assert result.took_s is None or result.took_s == 1152
@@ -145,12 +151,12 @@ def test_a_time_that_cannot_be_is_none(tmp_path: Path, time: str) -> None:
 ASTRAY = ["..", ".", "", "a/b", "../results/one", "one/", ".hidden", "one\x00", "é", "x" * 121, "~"]
 
 
-@pytest.mark.parametrize("name", ASTRAY)
-def test_a_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
-    make_result(tmp_path / "results" / "one")
-    make_result(tmp_path / "secret")
-    assert find((tmp_path / "results",), name) is None
-    result = find((tmp_path / "results",), "one")
+@each_of("name", ASTRAY)
+def test_a_name_leads_nowhere_else(tmp_path: Path, results: Path, name: str) -> None:
+    (tmp_path / "secret").mkdir(exist_ok=True)
+    (tmp_path / "secret" / "manifest.json").write_text(json.dumps(MANIFEST))
+    assert find((results,), name) is None
+    result = find((results,), "one")
     assert result
     assert result.file(name) is None
     assert result.file("../../secret/manifest.json") is None
