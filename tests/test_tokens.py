@@ -1,7 +1,6 @@
 """Who may write: tokens, kept hashed, asked for when others can reach the service."""
 
 import json
-import re
 import stat
 from dataclasses import replace
 from functools import partial
@@ -115,20 +114,6 @@ def test_a_token_that_is_not_as_it_was_written_is_named(tmp_path: Path, member: 
     path.write_text(json.dumps(kept))
     with pytest.raises(Damage, match=r"tokens\.json .* with its checksum; restore it"):
         Tokens(tmp_path).owner_of("Bearer x")
-
-
-def test_tokens_of_earlier_releases_are_known_and_get_checksums(tmp_path: Path) -> None:
-    tokens, path = Tokens(tmp_path), tmp_path / "tokens.json"
-    secret = tokens.add("lab")
-    kept = json.loads(path.read_text())
-    del kept[0]["checksum"]
-    path.write_text(json.dumps(kept))
-    assert Tokens(tmp_path).owner_of(f"Bearer {secret}") == "lab"
-    Tokens(tmp_path).add("home")
-    Tokens(tmp_path).remove("home")
-    (found,) = json.loads(path.read_text())
-    assert re.fullmatch("[0-9a-f]{8}", found["checksum"])
-    assert Tokens(tmp_path).owner_of(f"Bearer {secret}") == "lab"
 
 
 def test_a_public_service_without_a_token_does_not_start(tmp_path: Path) -> None:

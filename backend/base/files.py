@@ -212,7 +212,6 @@ class FileLock:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor: int | None = None
-        self._is_private = False
 
     def acquire(self, *, wait: bool, within_s: float = LOCK_PATIENCE_S) -> None:
         """Take the lock. Raises WriterBusy if it is taken and stays so.
@@ -223,9 +222,6 @@ class FileLock:
         with refusals("open", self.path):
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)
         try:
-            if not self._is_private:
-                _make_private(descriptor)
-                self._is_private = True
             lock_within(descriptor, within_s if wait else MOMENT_S, self.path)
         except BaseException:
             os.close(descriptor)
@@ -249,13 +245,6 @@ class FileLock:
 
     def __exit__(self, *error: object) -> None:
         self.release()
-
-
-def _make_private(descriptor: int) -> None:
-    """Keep others from opening a lock file that an earlier release made for everybody to read."""
-    if os.fstat(descriptor).st_mode & 0o777 & ~LOCK_MODE:
-        with suppress(PermissionError):  # a file system that knows no modes, as on USB sticks
-            os.fchmod(descriptor, LOCK_MODE)
 
 
 def lock_within(descriptor: int, seconds: float, path: Path) -> None:

@@ -21,6 +21,7 @@ from backend.chain.fields import Value
 from backend.index import damage_mark
 from backend.index.checkpoint_note import is_settled
 from backend.index.index_file import (
+    OUTDATED,
     Position,
     difference_from,
     index_path,
@@ -31,7 +32,7 @@ from backend.index.index_file import (
 )
 from backend.index.table_checks import inconsistency
 from backend.storage.block_store import BlockStore
-from backend.storage.checked_sqlite import OUTDATED, Wrong, closed_on_error, log_bytes
+from backend.storage.checked_sqlite import Wrong, closed_on_error, log_bytes
 
 Answer = TypeVar("Answer")
 Place = tuple[Value, str, str, str]  # DOT number, code, city, state

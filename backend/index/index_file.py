@@ -28,8 +28,6 @@ from backend.index import damage_mark
 from backend.storage import checked_sqlite
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import (
-    OUTDATED,
-    Outdated,
     Wrong,
     closed_on_error,
     require_checksums,
@@ -41,6 +39,7 @@ FOLDER = "index"
 LINK_NAME = "index.sqlite"
 
 SCHEMA_VERSION = 8
+OUTDATED = "it was made by an earlier release"
 READER_CACHE_KIB = 4096
 
 # Result codes of SQLite that say that the file is wrong.
@@ -67,6 +66,10 @@ class Position:
     height: int
     tip_hash: str
     transactions: int
+
+
+class Outdated(Wrong):
+    """The index was made by an earlier release, with another schema."""
 
 
 def index_path(folder: Path) -> Path:

@@ -30,6 +30,8 @@ from backend.chain.block import Block
 from backend.chain.columns import Columns
 from backend.index.delay_distributions import decode_counts, encode_counts
 from backend.index.index_file import (
+    OUTDATED,
+    Outdated,
     Position,
     index_path,
     is_wrong,
@@ -49,7 +51,6 @@ from backend.index.totals import (
     FlightRow,
 )
 from backend.index.writer import Airport, SealedBlock, block_rows, flight_rows
-from backend.storage.checked_sqlite import OUTDATED, Outdated
 
 STEPS_BETWEEN_PAUSES = 20_000  # of SQLite's machine: about a millisecond
 

@@ -21,17 +21,10 @@ BUSY_TIMEOUT_MS = 5000
 _CHECKSUM_BYTES = 8  # at the end of each page
 _CHECKSUM_VFS = "cksmvfs"
 _PAGE_BYTES = 4096  # SQLite's default
-_HEAD, _CHECKSUM_BYTES_AT = b"SQLite format 3\0", 20  # how a file begins, and where it says 8
-
-OUTDATED = "it was made by an earlier release"
 
 
 class Wrong(apsw.Error):
     """The content of a file makes no sense, which is as bad as what SQLite itself finds wrong."""
-
-
-class Outdated(Wrong):
-    """The file was made by an earlier release, without checksums, and has not changed since."""
 
 
 def connect(uri: str, flags: int) -> apsw.Connection:
@@ -113,28 +106,12 @@ def reserve_checksums(connection: apsw.Connection) -> None:
 def require_checksums(connection: apsw.Connection) -> None:
     """Raise Wrong for a file of which the VFS would check nothing, or not all.
 
-    The error is Outdated if the file never had checksums. SQLite takes for zeros what is missing
-    of a page that is cut short.
+    SQLite takes for zeros what is missing of a page that is cut short.
     """
     if str(connection.execute("PRAGMA checksum_verification").get) != "1":
-        if _never_had_checksums(connection):
-            raise Outdated(OUTDATED)
         raise Wrong("its pages have no checksums")
     if Path(connection.filename).stat().st_size % _PAGE_BYTES:
         raise Wrong("its last page is cut short")
-
-
-def _never_had_checksums(connection: apsw.Connection) -> bool:
-    """Return whether the first page says that there are none, and has not one that says otherwise.
-
-    It is read by SQLite: opening the file once more would drop the locks of this process.
-    """
-    _, page = connection.read("main", 0, 0, _PAGE_BYTES)
-    if not page.startswith(_HEAD) or page[_CHECKSUM_BYTES_AT] != 0:
-        return False
-    with_checksum = bytearray(page)
-    with_checksum[_CHECKSUM_BYTES_AT] = _CHECKSUM_BYTES
-    return bool(connection.execute("SELECT verify_checksum(?) = 0", (bytes(with_checksum),)).get)
 
 
 def _register_checksum_vfs() -> None:

@@ -14,7 +14,6 @@ import zlib
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import replace
 
 from backend.base import files
 from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllowed
@@ -29,19 +28,11 @@ MAKE_ONE = f"create one with: {ADD}"
 
 
 class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A token: its owner's name, and its SHA-256 in hexadecimal.
-
-    checksum: of both, as the file keeps it; None in files of earlier releases.
-    """
+    """A token: its owner's name, its SHA-256, and the CRC-32 of both, in hexadecimal."""
 
     name: str
     sha256: str
-    checksum: str | None = None
-
-    @property
-    def expected_checksum(self) -> str:
-        """The CRC-32 of name and hash, in hexadecimal."""
-        return f"{zlib.crc32(f'{self.name} {self.sha256}'.encode()):08x}"
+    checksum: str
 
 
 _FILE = StateFile(FILE_NAME, list[Token])
@@ -109,7 +100,8 @@ class Tokens:
                 raise InvalidInput(
                     "name", name, "has a token already; remove it first to create a new one"
                 )
-            self._write([*tokens, Token(name, _hash(secret))])
+            hashed = _hash(secret)
+            self._write([*tokens, Token(name, hashed, _checksum(name, hashed))])
         return secret
 
     def remove(self, name: str) -> None:
@@ -128,8 +120,7 @@ class Tokens:
         return files.FileLock(self._lock_path)
 
     def _write(self, tokens: list[Token]) -> None:
-        kept = [replace(token, checksum=token.expected_checksum) for token in tokens]
-        _FILE.write(self._path.parent, kept, mode=0o600)
+        _FILE.write(self._path.parent, tokens, mode=0o600)
 
     def owner_of(self, authorization: str | None) -> str:
         """Return the owner of the token in an Authorization header. Raises NotAllowed."""
@@ -159,9 +150,13 @@ def require_some(settings: Settings) -> None:
 def _sound(tokens: list[Token]) -> list[Token]:
     """Return the tokens in the file. Raises ValueError if one of them is damaged."""
     for token in tokens:
-        if token.checksum not in {None, token.expected_checksum}:
+        if token.checksum != _checksum(token.name, token.sha256):
             raise ValueError(f"the token of {token.name!r} does not agree with its checksum")
     return tokens
+
+
+def _checksum(name: str, sha256: str) -> str:
+    return f"{zlib.crc32(f'{name} {sha256}'.encode()):08x}"
 
 
 def _hash(secret: str) -> str:

@@ -13,12 +13,11 @@ from pathlib import Path
 
 from backend.base.errors import Damage, TryLater
 from backend.base.words import counted
-from backend.index.index_file import difference_from
+from backend.index.index_file import OUTDATED, difference_from
 from backend.index.table_checks import PARTS, Examined, IndexCheck
 from backend.mempool import check_mempool
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.storage.block_store import BlockStore
-from backend.storage.checked_sqlite import OUTDATED
 from backend.storage.codec import decoded
 from backend.storage.receipt_store import Receipts
 from backend.storage.tokens import Tokens

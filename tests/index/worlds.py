@@ -4,7 +4,6 @@ The world is small on purpose: few carriers, numbers, cities and days, so that q
 something, flights share a number and a day, and an airport shares its city with another one.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -23,7 +22,6 @@ from backend.chain.columns import columns_of
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
 from backend.chain.state import content_of
-from backend.index import index_file
 from backend.index.checkpoint_note import note_settled
 from backend.index.follower import IndexFollower
 from backend.index.index_file import (
@@ -303,21 +301,6 @@ def of_earlier_schema(folder: Path) -> None:
     """Make the index of `folder` say that it has an earlier layout."""
     with closing(opened(folder)) as connection:
         connection.execute("UPDATE position SET schema_version = schema_version - 1")
-
-
-def as_of_earlier_release(folder: Path) -> None:
-    """Make the index of `folder` one whose pages have no checksums, with the same rows."""
-    path = in_use(folder)
-    plain = path.with_name("plain.sqlite")
-    with closing(opened(folder)) as whole, closing(sqlite3.connect(plain)) as copy:
-        copy.executescript((Path(index_file.__file__).parent / "schema.sql").read_text())
-        for table in TABLES:
-            rows = whole.execute(f"SELECT * FROM {table}").fetchall()
-            places = ", ".join("?" * len(rows[0])) if rows else "NULL"
-            copy.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
-        copy.commit()
-        copy.execute("PRAGMA journal_mode = WAL")
-    plain.replace(path)
 
 
 def settle(folder: Path) -> None:
