@@ -4,6 +4,7 @@ import re
 from calendar import monthrange
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 from flask import Flask
@@ -50,10 +51,17 @@ def share(value: float | None) -> str:
 
 
 def one_in(share: float | None) -> str:
-    """Return a share as a chance in words: 0.21 -> "1 in 5", 0.6 -> "6 in 10"."""
-    if not share:
-        return NOTHING if share is None else "none"
-    return f"{10 * share:.0f} in 10" if share > 0.4 else f"1 in {1 / share:,.0f}"
+    """Return a share as a chance in words: 0.21 -> "1 in 5", 0.96 -> "24 in 25", 1.0 -> "all".
+
+    A share of ten or fewer is exact.
+    """
+    if not share or share == 1:
+        return NOTHING if share is None else "all" if share else "none"
+    if 0.1 < share < 0.9:
+        nearest = Fraction(share).limit_denominator(10)
+        return f"{nearest.numerator} in {nearest.denominator}"
+    count = round(1 / min(share, 1 - share))
+    return f"{1 if share < 0.5 else count - 1:,} in {count:,}"
 
 
 def minutes(value: float | None, digits: int = 0) -> str:

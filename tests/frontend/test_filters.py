@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontend.filters import NOTHING, moment, number, plus, sentence, share
+from frontend.filters import NOTHING, moment, number, one_in, plus, sentence, share
 
 LAST_MS = 253_402_300_799_999  # of the year 9999
 
@@ -25,6 +25,17 @@ def test_a_moment_up_to_the_last_year(milliseconds: int | None, words: str) -> N
 
 def test_a_share_is_not_torn_from_its_sign() -> None:
     assert [share(0.748), share(None)] == ["74.8\xa0%", NOTHING]
+
+
+def test_a_chance_in_words_is_exact_for_few_and_never_all_or_none_of_many() -> None:
+    for of in range(2, 11):
+        for count in range(1, of):
+            some, _, all_ = one_in(count / of).partition(" in ")
+            assert int(some) / int(all_) == count / of
+            assert one_in(1 - count / of) == one_in((of - count) / of)
+    shares = [None, 0.0, 1 / 41, 0.21, 0.35, 24 / 25, 0.99999, 1.0]
+    words = [NOTHING, "none", "1 in 41", "1 in 5", "1 in 3", "24 in 25", "99,999 in 100,000", "all"]
+    assert [one_in(share) for share in shares] == words
 
 
 def test_what_is_rounded_to_zero_has_no_minus() -> None:

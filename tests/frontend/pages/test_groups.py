@@ -12,6 +12,7 @@ from frontend.questions import group_queries, group_rows
 from frontend.questions.figures import FEW_ARRIVALS
 from frontend.questions.group_queries import WEEK
 from frontend.questions.group_rows import SORTS, Row, months_of_year
+from frontend.questions.punctuality_report import figures_of
 from tests.api.worlds import Json, World, averages_of
 from tests.cases import each_of
 from tests.frontend.pages.reading import expected_week, table, week_of
@@ -155,7 +156,36 @@ def test_months_and_seasons_are_sums_and_many_flights_are_only_summed_up(
             key: text for key, text in expected.items() if key[0] == "All hours" or key[1] == "All"
         }
     assert week_of(page, "hours") == expected
-    assert ("1 in 10 by" in page) == (most > 10)
+    assert ("late by 15 minutes or more" in page) == (most > 10)
+
+
+@each_of(
+    ("delays", "cancelled", "words"),
+    [
+        ([0, 0, 0, 100, 100], 0, "2 in 5 late by 15 minutes or more"),
+        ([60, 60], 18, "1 in 10 late by 15 minutes or more, 9 in 10 cancelled"),
+        ([], 3, "none arrived, all cancelled"),
+        ([0] * 110 + [18] * 13, 0, "1 in 9 late by 15 minutes or more"),
+        (
+            [0] * 150 + [15] * 26 + [40] * 24,
+            50,
+            (
+                "1 in 5 late by 15 minutes or more, 1 in 5 cancelled; "
+                "at least 1 in 10 arrivals late by 40 minutes or more"
+            ),
+        ),
+    ],
+)
+def test_the_risk_of_flights_is_a_share_of_all_of_them(
+    pages: FlaskClient, world: World, delays: list[int], cancelled: int, words: str
+) -> None:
+    groups: Any = pages.application.jinja_env.get_template("macros/groups.html").module
+    legs = [
+        {**world.transactions[0], "CANCELLED": int(delay is None), "ARR_DELAY": delay}
+        for delay in [*delays, *[None] * cancelled]
+    ]
+    figures = figures_of(legs)
+    assert groups.risk(figures, figures["distribution"]).strip() == words
 
 
 def test_the_months_of_several_years_are_added_up() -> None:
