@@ -196,14 +196,6 @@ def test_no_request_hides_another_one(ports: Ports) -> None:
                 assert set(statuses[1:]) <= {b"400"}, (odd, request, answer)
 
 
-def test_the_host_in_the_address_of_a_request_counts(ports: Ports) -> None:
-    for port, path in ports.both():
-        foreign = f"GET http://evil.example{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-        ours = f"GET http://localhost:{port}{path} HTTP/1.1\r\nHost: evil.example\r\n\r\n"
-        assert answer_to(port, foreign).startswith(b"HTTP/1.1 421"), port
-        assert answer_to(port, ours.encode()).startswith(b"HTTP/1.1 200"), port
-
-
 # --- 100 Continue --------------------------------------------------------------------------------
 
 EXPECTING = HOST + b"Content-Type: %b\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
