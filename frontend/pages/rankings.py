@@ -77,7 +77,12 @@ class RankingPage:
 
     @property
     def verdict(self) -> Verdict | None:
-        return verdict(self.ranked, self.options["sort"], is_descending=self.is_descending)
+        return verdict(
+            self.ranked,
+            self.options["sort"],
+            is_descending=self.is_descending,
+            has_others=bool(self.few),
+        )
 
     @property
     def is_descending(self) -> bool:

@@ -174,11 +174,12 @@ def _comparison(
         evidence.append(Evidence(Question.of(kind, answer, given), answer))
         figures, query = answer, answer["query"]
         if NUMBER in subject:
-            figures, query = figures_of(answer["flights"]), {**query, DAYS[0]: query[DAY]}
+            figures, query = _figures_by_day(answer["flights"]), {**query, DAYS[0]: query[DAY]}
         asked = {name: query[name] for name in (NUMBER, *SHARED) if name in query}
+        days = figures["by_day"]
         figures = {name: figures[name] for name in (*FIGURES, "distribution")}
         address = Question("", asked | as_of_in(given)).page() if figures["flights"] else ""
-        rows.append(Row({ITEM: item}, _name(subject, known), address, figures))
+        rows.append(Row({ITEM: item}, _name(subject, known), address, figures, days))
     same = {name: asked[name] for name in SHARED if name in asked and name not in subjects[0]}
     options = {name: given[name] for name in (WHAT, SORT) if name in given}
     question = Question("compare", {**options, ITEM: list(items), **same, **as_of_in(given)})
@@ -186,6 +187,14 @@ def _comparison(
     common = [(a.name, b.name) for (a, x), (b, y) in pairs if _have_flights_in_common(x, y, known)]
     warnings = _warnings([each.answer for each in evidence], same)
     return Comparison(rows, question, evidence, warnings, common[0] if common else ())
+
+
+def _figures_by_day(legs: Sequence[Json]) -> Json:
+    by_day: dict[str, list[Json]] = {}
+    for leg in legs:
+        by_day.setdefault(leg[DAY], []).append(leg)
+    days = [{DAY: day, **figures_of(of_day)} for day, of_day in by_day.items()]
+    return {**figures_of(legs), "by_day": days}
 
 
 def _warnings(answers: Sequence[Json], shared: Collection[str]) -> list[Json]:
@@ -200,6 +209,7 @@ def _warnings(answers: Sequence[Json], shared: Collection[str]) -> list[Json]:
 def _answer(question: Parameters, height: int | None) -> tuple[str, Json]:
     """Return which of the service's questions is asked, and its answer."""
     if NUMBER not in question:
-        return "average_delays", answer_as_of({**question, "distribution": "true"}, height)
+        more = {"distribution": "true", "group_by": "day"}
+        return "average_delays", answer_as_of({**question, **more}, height)
     asked = {DAY if name == DAYS[0] else name: value for name, value in question.items()}
     return "filter_transactions", answer_as_of(asked, height, "/filter_transactions")

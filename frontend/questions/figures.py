@@ -16,11 +16,10 @@ FIGURES = (
     *("average_departure_delay", "on_time_share_of_arrived", "on_time_share_of_scheduled"),
 )
 
-SCATTER_MINUTES = 40
-"""By about so much delays of single flights scatter (standard deviation)."""
 FEW_ARRIVALS = 100
-"""With fewer, chance matters. Because of SCATTER_MINUTES a mean of 100 is uncertain by
-2 * 40 / sqrt(100) = 8 minutes, and the 90th percentile rests on the ten flights beyond it."""
+"""With fewer, chance matters. Delays of single flights scatter by about 40 minutes (standard
+deviation), so a mean of 100 is uncertain by 2 * 40 / sqrt(100) = 8 minutes at least, and the 90th
+percentile rests on the ten flights beyond it."""
 FEW_IN_A_SLOT = 10
 
 

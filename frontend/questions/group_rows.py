@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, partial
 from itertools import pairwise
-from math import floor, inf, sqrt
-from statistics import NormalDist
+from math import floor, inf
 from typing import Any
 
 from frontend.backend_client import Json
@@ -17,7 +16,7 @@ from frontend.coverage import Airport, Coverage
 from frontend.field_labels import WEEKDAYS
 from frontend.filters import day, minutes, number, share
 from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, HOUR, Question
-from frontend.questions.figures import FEW_ARRIVALS, FIGURES, SCATTER_MINUTES, together
+from frontend.questions.figures import FEW_ARRIVALS, FIGURES, together
 
 ON_TIME_LEVELS = (0.5, 0.65, 0.75, 0.85)
 
@@ -26,13 +25,15 @@ ON_TIME_LEVELS = (0.5, 0.65, 0.75, 0.85)
 class Row:
     """A group. key: the members that tell it apart. address: of a page about it; "" for none.
 
-    figures: what the backend says about it, as in `average_delays`.
+    figures: what the backend says about it, as in `average_delays`. days: the same for each day on
+    which it has flights, if that was asked for.
     """
 
     key: Json
     name: str
     address: str
     figures: Json
+    days: Sequence[Json] = ()
 
     @property
     def flights(self) -> int:
@@ -67,13 +68,6 @@ class Row:
     def level(self) -> int:
         """The number of its colour by the share on time, from 0 for the worst."""
         return SORTS[PUNCTUALITY].level(self) or 0
-
-    @property
-    def likely(self) -> tuple[float, float]:
-        """The interval of the share of scheduled flights on time, without chance, at 95 %."""
-        share, variance = SORTS[PUNCTUALITY].estimate(self) or (0.0, 0.0)
-        half = NormalDist().inv_cdf(0.975) * sqrt(variance)
-        return max(share - half, 0.0), min(share + half, 1.0)
 
     @property
     def item(self) -> str:
@@ -217,20 +211,6 @@ class Measure:
             *(f"{low} to {high} {unit}" for low, high in between),
             f"{bounds[-1]} {unit} {words[1]}",
         ]
-
-    def estimate(self, row: Row) -> tuple[float, float] | None:
-        """Return the value without chance, estimated, and the variance of that; None for a count.
-
-        A share counts one success and one failure more (Agresti and Caffo 2000). Delays of single
-        flights scatter by SCATTER_MINUTES.
-        """
-        value = self.value(row) or 0.0
-        if self.of:
-            count = row.figures[self.of]
-            share = (value * count + 1) / (count + 2)
-            return share, share * (1 - share) / (count + 2)
-        arrived = row.figures["arrived"]
-        return (value, SCATTER_MINUTES**2 / arrived) if self is SORTS["average_delay"] else None
 
 
 SORTS: Mapping[str, Measure] = {

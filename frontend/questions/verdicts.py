@@ -3,27 +3,36 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import comb, sqrt
-from statistics import NormalDist
 
 from frontend.filters import number
+from frontend.questions.figures import FEW_ARRIVALS
 from frontend.questions.group_rows import PUNCTUALITY, SORTS, Measure, Row, in_order
+from loadtests.models import student_t
+
+LEAST_DAYS = 10  # on which a group must have flights for its days to show how much they scatter
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The first and the last of groups in an order, in words. count: how many were compared."""
+    """The first and the last of groups in an order, in words.
+
+    count: how many were compared. has_others: whether groups with few arrivals were left out.
+    """
 
     sort: str
     is_descending: bool
     first: Row
     last: Row
     count: int
+    has_others: bool = False
 
     def __str__(self) -> str:
         first, last = self._values
+        if first == last:
+            return f"All have the same {self._measure.noun} ({first}). {self.chance}".rstrip()
         ends = ("highest", "lowest") if self.is_descending else ("lowest", "highest")
         return (
-            f"{self.first.name} has the {ends[0]} {self._measure.noun} ({first}), "
+            f"{self._of_whom}{self.first.name} has the {ends[0]} {self._measure.noun} ({first}), "
             f"{self.last.name} the {ends[1]} ({last}). {self.chance}"
         ).rstrip()
 
@@ -43,6 +52,10 @@ class Verdict:
         return f"{lead} {self._measure.noun} is {first}, {of_last}. {self.chance}"
 
     @property
+    def _of_whom(self) -> str:
+        return f"Of those with {FEW_ARRIVALS} arrivals or more, " if self.has_others else ""
+
+    @property
     def _measure(self) -> Measure:
         return SORTS[self.sort]
 
@@ -53,14 +66,20 @@ class Verdict:
 
     @property
     def chance(self) -> str:
-        """Whether the difference is more than chance, as a sentence; "" for a count."""
-        if self.interval is None:
+        """Whether the difference is more than chance, as a sentence; "" if that was not asked."""
+        if not (self.first.days and self.last.days) or self.sort == "flights":
             return ""
+        if self.interval is None:
+            few = f"{LEAST_DAYS} days or {FEW_ARRIVALS} arrivals"
+            return f"With fewer than {few}, a difference cannot be told from chance."
         unit = "points" if self._measure.of else "minutes"
         low, high = self._shown_interval
         judged = "more than chance" if low > 0 else "perhaps only chance"
         between = f"between {number(low, 1)} and {number(high, 1)} {unit}"
-        return f"The difference is {judged}: {between}, with 95\N{NO-BREAK SPACE}% confidence."
+        return (
+            f"Judged by how days differ, this is {judged}: the difference is {between}, with "
+            "95\N{NO-BREAK SPACE}% confidence."
+        )
 
     @property
     def _shown_interval(self) -> tuple[float, float]:
@@ -71,19 +90,45 @@ class Verdict:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The interval of the difference, at 95 % for all pairs of groups together (Bonferroni)."""
-        first, last = (self._measure.estimate(row) for row in (self.first, self.last))
-        if first is None or last is None:
+        """The interval of the difference, at 95 % for all pairs of groups together (Bonferroni).
+
+        It is positive if the first is better. Flights of one day are late together, so days are
+        what is drawn: the variance is that of a ratio of sums over them (Cochran 1977, 6.8), and a
+        day on which both have flights counts once. None for a count, or without days enough.
+        """
+        groups = (self.first, self.last)
+        if self.sort == "flights" or any(
+            row.is_few or len(row.days) < LEAST_DAYS for row in groups
+        ):
             return None
-        reach = NormalDist().inv_cdf(1 - 0.025 / comb(self.count, 2))
-        gap, half = abs(first[0] - last[0]), reach * sqrt(first[1] + last[1])
-        return gap - half, gap + half
+        values = [float(self._measure.value(row) or 0.0) for row in groups]
+        first, last = (self._influences(*pair) for pair in zip(groups, values, strict=True))
+        days = first.keys() | last.keys()
+        squares = sum((first.get(day, 0.0) - last.get(day, 0.0)) ** 2 for day in days)
+        deviation = sqrt(squares * len(days) / (len(days) - 1))
+        least = min(len(first), len(last))
+        half = student_t.quantile(1 - 0.025 / comb(self.count, 2), least - 1) * deviation
+        gap = (values[0] - values[1]) * (1 if self.is_descending else -1)
+        limit = 1.0 if self._measure.of else float("inf")
+        return max(gap - half, -limit), min(gap + half, limit)
+
+    def _influences(self, row: Row, value: float) -> dict[str, float]:
+        """Return by how much each day moves the value of a group."""
+        measure = self._measure
+        count = measure.of or "arrived"
+        of_days = {day["FL_DATE"]: Row({}, "", "", day) for day in row.days}
+        return {
+            name: ((measure.value(day) or 0.0) - value) * day.figures[count] / row.figures[count]
+            for name, day in of_days.items()
+        }
 
 
-def verdict(rows: Iterable[Row], sort: str, *, is_descending: bool | None = None) -> Verdict | None:
+def verdict(
+    rows: Iterable[Row], sort: str, *, is_descending: bool | None = None, has_others: bool = False
+) -> Verdict | None:
     """Compare groups by a name of SORTS, in the order that is given, or the best first.
 
-    None if fewer than two have flights.
+    has_others: as in `Verdict`. None if fewer than two have flights.
     """
     if is_descending is None:
         is_descending = not SORTS[sort].is_low_good
@@ -91,9 +136,11 @@ def verdict(rows: Iterable[Row], sort: str, *, is_descending: bool | None = None
     ordered = in_order(known, sort, is_descending=is_descending)
     if len(ordered) < 2:
         return None
-    return Verdict(sort, is_descending, ordered[0], ordered[-1], len(ordered))
+    return Verdict(sort, is_descending, ordered[0], ordered[-1], len(ordered), has_others)
 
 
 def best_and_worst(rows: Iterable[Row]) -> Verdict | None:
     """Compare the groups with arrivals enough by their punctuality."""
-    return verdict((row for row in rows if not row.is_few), PUNCTUALITY)
+    groups = list(rows)
+    enough = [row for row in groups if not row.is_few]
+    return verdict(enough, PUNCTUALITY, has_others=len(enough) < len(groups))

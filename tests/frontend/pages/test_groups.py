@@ -281,7 +281,7 @@ def test_an_airport_has_a_form_for_any_days(pages: FlaskClient, busiest: tuple[s
 def test_a_share_beyond_the_scale_is_an_arrow_and_no_dot(pages: FlaskClient) -> None:
     charts: Any = pages.application.jinja_env.get_template("macros/charts.html").module
     for share, mark in ((0.2, ">‹<"), (0.5, "<circle"), (0.9, "<circle"), (0.95, ">›<")):
-        svg = charts.dot(share, (share, share), (0.5, 0.9))
+        svg = charts.dot(share, (0.5, 0.9))
         assert [m for m in ("<circle", ">‹<", ">›<") if m in svg] == [mark]
 
 

@@ -1,44 +1,69 @@
 """Which group is the best by a measure, and whether that is more than chance."""
 
 import random
+from collections.abc import Sequence
+from math import sqrt
+from statistics import NormalDist, stdev
 
 import pytest
 
+from frontend.backend_client import Json
 from frontend.questions.group_rows import SORTS, Row, best_first, in_order, worst_first
 from frontend.questions.verdicts import verdict
+from loadtests.models import student_t
 
 
-def row(name: str, flights: int, on_time: int, cancelled: int = 0, mean: float = 0.0) -> Row:
+def figures(flights: int, on_time: int, cancelled: int = 0, mean: float | None = 0.0) -> Json:
     arrived = flights - cancelled
-    figures = {
+    return {
         "flights": flights,
         "arrived": arrived,
         "cancelled": cancelled,
-        "average_delay": mean,
-        "on_time_share_of_arrived": on_time / arrived,
+        "average_delay": mean if arrived else None,
+        "on_time_share_of_arrived": on_time / arrived if arrived else None,
         "on_time_share_of_scheduled": on_time / flights,
     }
-    return Row({}, name, "", figures)
+
+
+def row(
+    name: str, flights: int, on_time: int, cancelled: int = 0, mean: float = 0.0, days: int = 0
+) -> Row:
+    """A group. days: on which it flew, each a bit better or worse than the one before."""
+    of_days = [
+        {
+            "FL_DATE": f"day {day}",
+            **figures(
+                flights // days,
+                on_time // days + (-1) ** day,
+                cancelled // days,
+                mean + (-1) ** day,
+            ),
+        }
+        for day in range(days)
+    ]
+    return Row({}, name, "", figures(flights, on_time, cancelled, mean), of_days)
+
+
+def of_days(name: str, counts: Sequence[tuple[int, int]], first: int = 0) -> Row:
+    """A group with so many flights each day, and so many of them on time."""
+    flights, on_time = map(sum, zip(*counts, strict=True))
+    days = [{"FL_DATE": str(day), **figures(*c)} for day, c in enumerate(counts, first)]
+    return Row({}, name, "", figures(flights, on_time), days)
 
 
 SHARE = "on_time_share_of_scheduled"
-LEAST_CANCELLED = row("Virgin", 1000, 813, 5, 2.1)
-WORSE = row("JetBlue", 1000, 753, 40, 2.0)
-
-
-def test_a_share_of_few_flights_is_likely_within_its_bounds() -> None:
-    (_, most), (least, _) = (row("", 2, on_time).likely for on_time in (2, 0))
-    assert (least, most) == (0.0, 1.0)
+LEAST_CANCELLED = row("Virgin", 1000, 820, 20, 5.0, days=20)
+WORSE = row("JetBlue", 900, 684, 36, 2.0, days=20)
 
 
 def test_it_says_by_which_measure() -> None:
     rows = [WORSE, LEAST_CANCELLED]
     punctual = str(verdict(rows, SHARE, is_descending=True))
     assert punctual.startswith(
-        "Virgin has the highest share of scheduled flights on time (81.3\xa0%), "
-        "JetBlue the lowest (75.3\xa0%)."
+        "Virgin has the highest share of scheduled flights on time (82.0\xa0%), "
+        "JetBlue the lowest (76.0\xa0%)."
     )
-    assert "more than chance: between 2.4 and 9.6 points" in punctual
+    assert "this is more than chance: the difference is between" in punctual
     cancelled = str(verdict(rows, "cancelled", is_descending=True))
     assert cancelled.startswith(
         "JetBlue has the highest share of flights cancelled (4.0\xa0%), Virgin"
@@ -46,34 +71,94 @@ def test_it_says_by_which_measure() -> None:
     assert "delay" not in cancelled
     mean = str(verdict(rows, "average_delay", is_descending=False))
     assert mean.startswith("JetBlue has the lowest mean arrival delay (2.0 min)")
-    assert "perhaps only chance" in mean
     flights = str(verdict(rows, "flights", is_descending=True))
     assert "chance" not in flights
 
 
 def test_it_says_which_of_two_is_better_whatever_their_order() -> None:
+    alike = row("Delta", 1000, 818, 20, 5.0, days=20)
+    alike = Row({}, "Delta", "", alike.figures, of_days("", [(50, 38), (50, 44)] * 10).days)
     for rows in ([WORSE, LEAST_CANCELLED], [LEAST_CANCELLED, WORSE]):
-        punctual, late = verdict(rows, SHARE), verdict(rows, "average_delay")
+        punctual = verdict(rows, SHARE)
         assert punctual
         assert punctual.better.startswith(
-            "Virgin is better: its share of scheduled flights on time is 81.3\xa0%, "
-            "that of JetBlue is 75.3\xa0%. The difference is more than chance"
+            "Virgin is better: its share of scheduled flights on time is 82.0\xa0%, "
+            "that of JetBlue is 76.0\xa0%. Judged by how days differ, this is more than chance"
         )
-        assert late
-        assert late.better.startswith("Neither is clearly better: JetBlue's mean arrival delay is")
+    close = verdict([alike, LEAST_CANCELLED], SHARE)
+    assert close
+    assert close.better.startswith("Neither is clearly better: Virgin's share of scheduled")
+    assert "perhaps only chance: the difference is between −2.8" in close.better
     assert verdict([WORSE], SHARE) is None
 
 
-def test_a_difference_is_more_than_chance_only_if_its_least_end_as_shown_is() -> None:
-    """Between 0.0 and 3.6 points is no difference that a page may call certain."""
-    comparison = verdict([row("A", 1000, 804, 5), row("B", 1000, 768, 40)], SHARE)
+def test_the_interval_is_that_of_the_days() -> None:
+    """Computed from the definition for groups that fly on the same days, and on others."""
+    draw = random.Random(1)
+    counts = [[(100, draw.randint(60, 95)) for _ in range(30)] for _ in range(2)]
+    for first_day in (0, 100):
+        rows = [of_days("A", counts[0]), of_days("B", counts[1], first_day)]
+        interval = getattr(verdict(rows, SHARE), "interval", None)
+        shares = [[on_time / flights for flights, on_time in days] for days in counts]
+        if first_day:
+            squares = sum(stdev(days) ** 2 / 30 for days in shares) * (60 / 59) / (30 / 29)
+        else:
+            squares = stdev([a - b for a, b in zip(*shares, strict=True)]) ** 2 / 30
+        gap = abs(sum(shares[0]) - sum(shares[1])) / 30
+        half = student_t.quantile(0.975, 29) * sqrt(squares)
+        assert interval == pytest.approx((gap - half, gap + half), rel=1e-3)
+
+
+def test_no_share_differs_by_more_than_all() -> None:
+    rows = [of_days("A", [(20, 20)] * 10), of_days("B", [(100, 0)] + [(1, 1)] * 9)]
+    interval = getattr(verdict(rows, SHARE), "interval", None)
+    assert interval is not None
+    assert interval[1] == 1.0
+
+
+@pytest.mark.parametrize("counts", [[(50, 40)] * 9, [(4, 3)] * 20])
+def test_few_days_or_flights_cannot_be_told_from_chance(counts: list[tuple[int, int]]) -> None:
+    comparison = verdict([of_days("A", counts), LEAST_CANCELLED], SHARE)
     assert comparison
-    assert comparison.interval
-    assert 0 < comparison.interval[0] < 0.0005
-    assert comparison.chance.startswith(
-        "The difference is perhaps only chance: between 0.0 and 7.2"
+    assert comparison.interval is None
+    assert comparison.better.endswith(
+        "With fewer than 10 days or 100 arrivals, a difference cannot be told from chance."
     )
-    assert comparison.better.startswith("Neither is clearly better")
+
+
+def test_groups_without_days_are_not_compared_with_chance() -> None:
+    comparison = verdict([row("A", 1000, 900), row("B", 1000, 100)], SHARE, has_others=True)
+    assert str(comparison) == (
+        "Of those with 100 arrivals or more, A has the highest share of scheduled flights on time "
+        "(90.0\xa0%), B the lowest (10.0\xa0%)."
+    )
+
+
+def test_equal_groups_have_neither_a_highest_nor_a_lowest() -> None:
+    text = str(verdict([row("A", 1000, 900), row("B", 100, 90)], SHARE))
+    assert text == "All have the same share of scheduled flights on time (90.0\xa0%)."
+
+
+@pytest.mark.parametrize("groups", [2, 6])
+@pytest.mark.parametrize("share_days", [True, False])
+def test_equal_groups_seldom_differ_by_more_than_chance(groups: int, *, share_days: bool) -> None:
+    """However many are compared, the best and the worst are told apart in 5 % of all cases.
+
+    Flights of a day are late together, which single flights taken as independent do not show.
+    """
+    draw, told_apart, cases = random.Random(groups), 0, 200
+    scatter = NormalDist(0.8, 0.1)
+    for case in range(cases):
+        weather = scatter.samples(30, seed=case)
+        rows = []
+        for place in range(groups):
+            own = weather if share_days else scatter.samples(30, seed=1000 * case + place)
+            chances = [min(max(chance, 0.0), 1.0) for chance in own]
+            counts = [(60, sum(draw.random() < chance for _ in range(60))) for chance in chances]
+            rows.append(of_days(str(place), counts))
+        comparison = verdict(rows, SHARE)
+        told_apart += bool(comparison and comparison.interval and comparison.interval[0] > 0)
+    assert told_apart <= 0.05 * cases + 10
 
 
 def test_of_equal_groups_the_one_with_most_flights_is_first_in_any_order() -> None:
@@ -87,25 +172,6 @@ def test_of_equal_groups_the_one_with_most_flights_is_first_in_any_order() -> No
         ):
             assert [each.name for each in ordered if each.name != "D"] == ["B", "C", "A"]
     assert [best_first(rows, SHARE)[-1].name, worst_first(rows, SHARE)[0].name] == ["D", "D"]
-
-
-def test_shares_of_all_and_of_none_are_uncertain_too() -> None:
-    comparison = verdict([row("A", 100, 100), row("B", 100, 98)], SHARE, is_descending=True)
-    assert comparison is not None
-    assert comparison.interval is not None
-    assert comparison.interval[0] < 0 < comparison.interval[1]
-
-
-@pytest.mark.parametrize("groups", [2, 8])
-def test_equal_groups_seldom_differ_by_more_than_chance(groups: int) -> None:
-    """However many are compared, the best and the worst are told apart in 5 % of all cases."""
-    draw, told_apart, cases = random.Random(groups), 0, 300
-    for _ in range(cases):
-        counts = [sum(draw.random() < 0.8 for _ in range(200)) for _ in range(groups)]
-        rows = [row(str(place), 200, count) for place, count in enumerate(counts)]
-        comparison = verdict(rows, SHARE, is_descending=True)
-        told_apart += bool(comparison and comparison.interval and comparison.interval[0] > 0)
-    assert told_apart <= 0.05 * cases + 10
 
 
 def test_every_order_has_words() -> None:
