@@ -96,8 +96,7 @@ def open_to_read(path: Path) -> apsw.Connection:
     if is_frozen(path):
         connection = checked_sqlite.connect_frozen(path)
     else:
-        uri = path.absolute().as_uri() + "?mode=ro"
-        connection = checked_sqlite.connect(uri, apsw.SQLITE_OPEN_READONLY)
+        connection = checked_sqlite.connect(path, apsw.SQLITE_OPEN_READONLY, "?mode=ro")
     with closed_on_error(connection):
         connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
         connection.execute("PRAGMA query_only = 1")
@@ -120,9 +119,7 @@ def open_to_write(path: Path) -> apsw.Connection:
     Raises apsw.Error.
     """
     is_new = not path.exists()
-    connection = checked_sqlite.connect(
-        path.absolute().as_uri(), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    )
+    connection = checked_sqlite.connect(path, checked_sqlite.WRITE_OR_MAKE)
     with closed_on_error(connection):
         if is_new:
             checked_sqlite.reserve_checksums(connection)

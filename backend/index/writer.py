@@ -154,8 +154,7 @@ class IndexWriter:
         Whether all could be brought there: what readers still use cannot. position: where the index
         stands, by the connection that wrote it.
         """
-        flags = apsw.SQLITE_OPEN_READWRITE  # a file that was removed is not made again
-        with closing(checked_sqlite.connect(self._path.as_uri(), flags)) as connection:
+        with closing(checked_sqlite.connect(self._path)) as connection:  # which makes none anew
             self._be_synchronous(connection)
             self._require_whole_log(position)
             used_at = None if position is None or self._is_new else position.height

@@ -20,7 +20,6 @@ from typing import Any
 
 import apsw
 
-from backend.base import files
 from backend.base.errors import DamagedMempool, NeedsRepair, TryLater
 from backend.mempool.idempotency_keys import KeyUse
 from backend.mempool.records import Record, Unsound
@@ -90,15 +89,11 @@ def connected(path: Path) -> apsw.Connection:
     Raises apsw.Error.
     """
     try:
-        return _configured(_connection(path))
+        return _configured(checked_sqlite.connect(path))
     except (apsw.CantOpenError, apsw.ReadOnlyError):
         if not checked_sqlite.can_be_frozen(path):
             raise
         return _configured(checked_sqlite.connect_frozen(path))
-
-
-def _connection(path: Path) -> apsw.Connection:
-    return checked_sqlite.connect(path.absolute().as_uri(), apsw.SQLITE_OPEN_READWRITE)
 
 
 def _configured(connection: apsw.Connection) -> apsw.Connection:
@@ -154,30 +149,14 @@ def copy_name(data: bytes) -> str:
 def write_file(
     path: Path, genesis: str, records: Iterable[Record], keys: Mapping[str, KeyUse]
 ) -> None:
-    """Make a whole and synced file beside `path`, then move it there. Raises WriteFailed.
-
-    `path` must have no write-ahead log.
-    """
-    temporary = path.with_name(f"{path.name}.tmp")
-    files.remove(temporary)
-    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    uri = temporary.absolute().as_uri()
-    with files.refusals("write", temporary):
-        try:
-            with closing(checked_sqlite.connect(uri, flags)) as connection:
-                checked_sqlite.reserve_checksums(connection)
-                connection.execute("PRAGMA journal_mode = OFF").fetchall()
-                connection.execute("PRAGMA synchronous = OFF")
-                connection.execute(_SCHEMA)
-                with connection:
-                    connection.execute("INSERT INTO ledger VALUES (?)", (genesis,))
-                    connection.executemany(INSERT_RECORD, records)
-                    connection.executemany(INSERT_KEY, [key_row(*item) for item in keys.items()])
-                connection.execute("PRAGMA journal_mode = WAL")
-        except apsw.Error as error:
-            raise OSError(str(error)) from error
-    files.sync_file(temporary)
-    files.rename(temporary, path)
+    """Make the file at `path` anew, which must have no write-ahead log. Raises WriteFailed."""
+    with checked_sqlite.new_file(path) as connection:
+        connection.execute(_SCHEMA)
+        with connection:
+            connection.execute("INSERT INTO ledger VALUES (?)", (genesis,))
+            connection.executemany(INSERT_RECORD, records)
+            connection.executemany(INSERT_KEY, [key_row(*item) for item in keys.items()])
+        connection.execute("PRAGMA journal_mode = WAL")
 
 
 def key_row(text: str, use: KeyUse) -> tuple[Any, ...]:
@@ -201,7 +180,7 @@ def empty_log(path: Path) -> bool:
 
     Only under the lock between processes. Raises FlightchainError, apsw.Error.
     """
-    with closing(_configured(_connection(path))) as connection:
+    with closing(_configured(checked_sqlite.connect(path))) as connection:
         connection.set_busy_timeout(_PATIENCE_MS)
         connection.execute("PRAGMA synchronous = FULL")
         try:

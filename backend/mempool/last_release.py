@@ -152,9 +152,8 @@ def _keys_in(path: Path) -> tuple[dict[str, KeyUse], str]:
     """Return the keys in the file of the last release, and what is wrong with it, or ""."""
     if not path.exists() or not path.stat().st_size:
         return {}, ""
-    uri, flags = path.absolute().as_uri(), apsw.SQLITE_OPEN_READWRITE
     try:
-        with closing(checked_sqlite.connect(uri, flags)) as connection:
+        with closing(checked_sqlite.connect(path)) as connection:
             rows = connection.execute("SELECT key, body_hash, first, count, timestamp FROM key_use")
             return {text: KeyUse(*values) for text, *values in rows}, ""
     except apsw.Error as error:

@@ -16,7 +16,10 @@ from pathlib import Path
 import apsw
 import apsw.sqlite_extra
 
+from backend.base import files
+
 BUSY_TIMEOUT_MS = 5000
+WRITE_OR_MAKE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 
 _CHECKSUM_BYTES = 8  # at the end of each page
 _CHECKSUM_VFS = "cksmvfs"
@@ -27,14 +30,39 @@ class Wrong(apsw.Error):
     """The content of a file makes no sense, which is as bad as what SQLite itself finds wrong."""
 
 
-def connect(uri: str, flags: int) -> apsw.Connection:
+def connect(
+    path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE, query: str = ""
+) -> apsw.Connection:
     """Open a connection that checks every page it reads, for one thread at a time.
 
-    Nothing of a file without checksums is checked; `require_checksums` tells. Raises apsw.Error.
+    query: of the file's address, as SQLite has it. Nothing of a file without checksums is checked;
+    `require_checksums` tells. Raises apsw.Error.
     """
-    connection = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI, vfs=_CHECKSUM_VFS)
+    uri, flags = f"{path.absolute().as_uri()}{query}", flags | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(uri, flags=flags, vfs=_CHECKSUM_VFS)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     return connection
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[apsw.Connection]:
+    """Make a whole and synced file beside `path`, which is moved there in the end.
+
+    `path` must have no write-ahead log. Raises WriteFailed.
+    """
+    temporary = path.with_name(f"{path.name}.tmp")
+    files.remove(temporary)
+    with files.refusals("write", temporary):
+        try:
+            with closing(connect(temporary, WRITE_OR_MAKE)) as connection:
+                reserve_checksums(connection)
+                connection.execute("PRAGMA journal_mode = OFF").fetchall()
+                connection.execute("PRAGMA synchronous = OFF")
+                yield connection
+        except apsw.Error as error:
+            raise OSError(str(error)) from error
+    files.sync_file(temporary)
+    files.rename(temporary, path)
 
 
 @contextmanager
@@ -52,10 +80,9 @@ def connect_frozen(path: Path) -> apsw.Connection:
 
     Only where `can_be_frozen`. Raises apsw.Error.
     """
-    uri, flags = path.absolute().as_uri(), apsw.SQLITE_OPEN_READONLY
     if not log_bytes(path):
-        return connect(f"{uri}?mode=ro&immutable=1", flags)
-    flags |= apsw.SQLITE_OPEN_URI
+        return connect(path, apsw.SQLITE_OPEN_READONLY, "?mode=ro&immutable=1")
+    uri, flags = path.absolute().as_uri(), apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(f"{uri}?mode=ro", flags=flags, vfs=_lockless.vfs_name)
     connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()  # it keeps all in memory then
     return connection

@@ -16,14 +16,13 @@ that the engine keeps.
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from backend.base import files
 from backend.base.errors import Damage, FlightchainError, WriteFailed
 from backend.storage import checked_sqlite
 from backend.storage.block_store import BlockStore
@@ -218,9 +217,7 @@ class Receipts:
 
     def _open(self) -> apsw.Connection:
         # It is opened for writing because SQLite must roll back what a dead writer left unfinished.
-        connection = checked_sqlite.connect(
-            self._path.absolute().as_uri(), apsw.SQLITE_OPEN_READWRITE
-        )
+        connection = checked_sqlite.connect(self._path)
         with checked_sqlite.closed_on_error(connection):
             checked_sqlite.require_checksums(connection)
         return connection
@@ -261,22 +258,10 @@ class ReceiptWriter(Receipts):
         Raises WriteFailed, or Damage if the file is another node's.
         """
         if not self.is_there():
-            self._make(own)
-        self.require_own(own)
-
-    def _make(self, own: int | None) -> None:
-        new = self._path.with_name(FILE_NAME + ".tmp")
-        files.remove(new)
-        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        try:
-            with closing(checked_sqlite.connect(new.absolute().as_uri(), flags)) as connection:
-                checked_sqlite.reserve_checksums(connection)
-                connection.execute("PRAGMA synchronous = EXTRA")
+            with checked_sqlite.new_file(self._path) as connection:
                 connection.execute(_SCHEMA)
                 connection.execute("INSERT INTO node VALUES (?, 0, 0)", (own,))
-        except apsw.Error as error:
-            raise WriteFailed(f"{new} cannot be written: {error}") from error
-        files.rename(new, self._path)
+        self.require_own(own)
 
     def align(self, height: int, tip_hash: str, base: int) -> int:
         """Drop the entries above the tip. Returns the engine's height that the chain stands at.

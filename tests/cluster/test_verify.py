@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 
 from backend.base.errors import Damage
@@ -41,8 +40,7 @@ def test_receipts_that_fit_are_counted(folder: Path) -> None:
 
 @pytest.mark.parametrize("statement", WRONG.values(), ids=WRONG)
 def test_an_entry_that_does_not_fit_is_named(folder: Path, statement: str) -> None:
-    uri = (folder / FILE_NAME).absolute().as_uri()
-    connection = checked_sqlite.connect(uri, apsw.SQLITE_OPEN_READWRITE)
+    connection = checked_sqlite.connect(folder / FILE_NAME)
     connection.execute(statement)
     assert connection.changes() == 1
     connection.close()

@@ -66,8 +66,10 @@ class Moments:
             setattr(os, name, self._before(getattr(os, name)))
         connect = checked_sqlite.connect
 
-        def watched(uri: str, flags: int) -> apsw.Connection:
-            connection = connect(uri, flags)
+        def watched(
+            path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE, query: str = ""
+        ) -> apsw.Connection:
+            connection = connect(path, flags, query)
             on_each_statement(connection, self.one)
             return connection
 

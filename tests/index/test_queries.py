@@ -159,8 +159,8 @@ def steps_of(folder: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> int:
     reader, steps = IndexReader(folder), 0
     real, opened = checked_sqlite.connect, []
 
-    def connect(uri: str, flags: int) -> apsw.Connection:
-        connection = real(uri, flags)
+    def connect(*given: Any) -> apsw.Connection:
+        connection = real(*given)
         opened.append(connection)
         return connection
 
@@ -437,9 +437,9 @@ def exchange_at(
 
     real_connect = checked_sqlite.connect
 
-    def connect(uri: str, flags: int) -> apsw.Connection:
+    def connect(*given: Any) -> apsw.Connection:
         meet()
-        connection = real_connect(uri, flags)
+        connection = real_connect(*given)
         on_each_statement(connection, meet)
         return connection
 
