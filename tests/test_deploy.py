@@ -266,7 +266,9 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     assert (stand_in.parent / "calls").read_text().count(" install ") == pips == 2
 
 
-def test_a_backup_is_made_every_hour_where_that_is_wanted(stand_in: Path) -> None:
+def test_a_backup_is_made_every_hour_where_wanted_and_uninstalling_keeps_the_chain(
+    stand_in: Path,
+) -> None:
     root, units = stand_in.parent / "root", "etc/systemd/system"
     assert run(stand_in, "--root", root, "/srv/chain").returncode == 0
     assert f"{units}/flightchain-backup.timer" not in laid_out(root)
@@ -279,8 +281,13 @@ def test_a_backup_is_made_every_hour_where_that_is_wanted(stand_in: Path) -> Non
     assert (root / "mnt/usb/backup").is_dir()
     assert run(stand_in, "--root", root).returncode == 0  # remembers the folder
     assert laid_out(root) == first
-    assert run(stand_in, "--uninstall", "--root", root).returncode == 0
-    assert not any("backup" in name for name in laid_out(root))
+    (root / "srv/chain/blocks").mkdir()
+    done = run(stand_in, "--uninstall", "--root", root)
+    assert done.returncode == 0, done.stderr
+    assert "/srv/chain" in done.stderr
+    assert list(laid_out(root)) == ["etc/flightchain.env"]
+    assert not (root / "opt/flightchain").exists()
+    assert (root / "srv/chain/blocks").is_dir()
 
 
 def imports_the_pages(folder: Path) -> bool:
@@ -337,32 +344,18 @@ def _is_ignored(path: Path, rules: list[str]) -> bool:
     return is_ignored
 
 
-def test_settings_of_the_owner_are_kept(stand_in: Path) -> None:
-    root = stand_in.parent / "root"
+def test_settings_of_the_owner_are_kept_and_default_data_is_installed_if_wanted(
+    stand_in: Path,
+) -> None:
+    root, packages = stand_in.parent / "root", "backend/sources/requirements.txt"
     assert run(stand_in, "--root", root).returncode == 0
+    assert packages not in (stand_in.parent / "calls").read_text()
     settings = root / "etc/flightchain.env"
     edited = settings.read_text().replace("PORT=8000", "PORT=8001") + "FLIGHTCHAIN_WORKERS=3\n"
     settings.write_text(edited)
-    assert run(stand_in, "--root", root, "--data", "generate:5").returncode == 0
-    assert settings.read_text() == edited.replace("_DATA=none", "_DATA=generate:5")
-
-
-def test_default_data_is_installed_only_if_it_is_wanted(stand_in: Path) -> None:
-    root = stand_in.parent / "root"
-    run(stand_in, "--root", root, "--data", "nycflights")
-    assert "backend/sources/requirements.txt" in (stand_in.parent / "calls").read_text()
-
-
-def test_uninstalling_keeps_the_chain_and_the_settings(stand_in: Path) -> None:
-    root = stand_in.parent / "root"
-    run(stand_in, "--root", root, "/srv/chain")
-    (root / "srv/chain/blocks").mkdir()
-    done = run(stand_in, "--uninstall", "--root", root)
-    assert done.returncode == 0, done.stderr
-    assert "/srv/chain" in done.stderr
-    assert list(laid_out(root)) == ["etc/flightchain.env"]
-    assert not (root / "opt/flightchain").exists()
-    assert (root / "srv/chain/blocks").is_dir()
+    assert run(stand_in, "--root", root, "--data", "nycflights").returncode == 0
+    assert settings.read_text() == edited.replace("_DATA=none", "_DATA=nycflights")
+    assert packages in (stand_in.parent / "calls").read_text()
 
 
 @pytest.fixture
