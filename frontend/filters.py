@@ -27,7 +27,7 @@ STATUS = {
 
 def install(app: Flask) -> None:
     for template_filter in (
-        *(counted, number, ordinal, weekday, share, one_in, minutes, local_time, day, short_day),
+        *(counted, number, weekday, share, one_in, minutes, local_time, day, short_day),
         *(plus, age, due, moment, short, size, status, sentence),
     ):
         app.add_template_filter(template_filter)

@@ -9,11 +9,11 @@ from frontend.charts.months import Month, months
 from frontend.context import coverage
 from frontend.coverage import Coverage
 from frontend.errors import Refused
-from frontend.filters import weekday
+from frontend.filters import counted, ordinal, weekday
 from frontend.question import AS_OF, CARRIER, DAY, DAYS, ENDS, Question, as_of_in, require_known
 from frontend.questions.figures import COUNTS, together
 from frontend.questions.group_queries import Groups, answers_by_group
-from frontend.questions.group_rows import PUNCTUALITY, SORTS, Grouped, Row, rows_of
+from frontend.questions.group_rows import PUNCTUALITY, SORTS, Grouped, Row, rows_of, worst_first
 
 SORT = "sort"
 SUBJECT = (*ENDS, CARRIER)
@@ -41,6 +41,11 @@ class DaysReport(Grouped):
         values = {name: value for name, value in self.question.values.items() if name != SORT}
         return rows_of(self.answers[by], by, self.known, Question("days", values))
 
+    def worst(self, rows: Sequence[Row]) -> list[Row]:
+        """Return those of some groups that are equally the worst."""
+        value, ordered = SORTS[self.sort].value, worst_first(rows, self.sort)
+        return [row for row in ordered if value(row) == value(ordered[0])]
+
     def calendar(self) -> Iterator[Month[Row]]:
         return months({row.key[DAY]: row for row in self.days})
 
@@ -63,12 +68,21 @@ class DayReport(Grouped):
         return mean_of([row.figures for row in self.same_weekday])
 
     @property
-    def rank(self) -> int:
-        """Which of the days of the year it is, from the worst, by the share on time."""
-        share = self.total[PUNCTUALITY]
-        return 1 + len(
-            [row for row in self.year if (row.on_time_of_scheduled or 0.0) < (share or 0.0)]
-        )
+    def place(self) -> str:
+        """Which of the days of the year it is by the share on time, as a sentence; "" if alone."""
+        share = self.total[PUNCTUALITY] or 0.0
+        others = [row.on_time_of_scheduled or 0.0 for row in self.year]
+        worse, equal = sum(other < share for other in others), others.count(share)
+        days = f"{counted(len(others) + 1, 'day')} of {self.question.values[DAY][:4]}"
+        if equal == len(others):
+            return f"Each of {days} has this share." if others else ""
+        if not worse or worse + equal == len(others):
+            extreme = "best" if worse else "worst"
+            place = f"One of the {equal + 1} {extreme}" if equal else f"The {extreme}"
+        else:
+            place = f"{ordinal(worse + 1)} worst"
+            place += f", like {counted(equal, 'other day')}," if equal else ""
+        return f"{place} of {days} by this share."
 
 
 def mean_of(figures: Sequence[Json]) -> Json | None:

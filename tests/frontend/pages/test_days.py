@@ -12,9 +12,11 @@ from flask.testing import FlaskClient
 from frontend.coverage import NOTHING_KNOWN
 from frontend.filters import number
 from frontend.question import Question
+from frontend.questions.days import DayReport
 from frontend.questions.figures import FIGURES
-from frontend.questions.group_rows import rows_of
+from frontend.questions.group_rows import Row, rows_of
 from tests.api.worlds import Json, World, averages_of
+from tests.cases import each_of
 from tests.frontend.pages.reading import table
 
 
@@ -76,9 +78,31 @@ def test_a_day_stands_beside_others_of_its_weekday(
     together = [leg for legs in others for leg in legs]
     assert usual["on_time_share_of_scheduled"] == pytest.approx(on_time(together))
     assert usual["average_delay"] == pytest.approx(averages_of(together)["average_delay"])
-    rank = 1 + sum(on_time(legs) < on_time(by_day[day]) for legs in by_day.values())
-    ordinal = {1: "The worst", 2: "2nd worst", 3: "3rd worst"}.get(rank, f"{rank}th worst")
-    assert f"{ordinal} of {len(by_day)} days of 2015" in pages.get(f"/days/{day}").text
+    page = pages.get(f"/days/{day}").text
+    assert " by this share.</p>" in page
+    assert f" of {len(by_day)} days of 2015" in page
+
+
+@each_of(
+    ("share", "others", "words"),
+    [
+        (0.5, [0.6, 0.7], "The worst of 3 days of 2015 by this share."),
+        (0.5, [0.5, 0.5, 0.7], "One of the 3 worst of 4 days of 2015 by this share."),
+        (0.6, [0.5, 0.7, 0.8], "2nd worst of 4 days of 2015 by this share."),
+        (0.6, [0.5, 0.6, 0.8], "2nd worst, like 1 other day, of 4 days of 2015 by this share."),
+        (1.0, [0.5, 0.7], "The best of 3 days of 2015 by this share."),
+        (1.0, [0.5, 1.0], "One of the 2 best of 3 days of 2015 by this share."),
+        (1.0, [1.0, 1.0], "Each of 3 days of 2015 has this share."),
+        (1.0, [], ""),
+    ],
+)
+def test_a_day_is_not_called_the_worst_or_worse_than_its_equals(
+    share: float, others: list[float], words: str
+) -> None:
+    days = [Row({}, "", "", {"on_time_share_of_scheduled": other}) for other in others]
+    answers = {"carrier": {"on_time_share_of_scheduled": share}}
+    question = Question("days", {"FL_DATE": "2015-01-02"})
+    assert DayReport(NOTHING_KNOWN, question, answers, days).place == words
 
 
 def test_the_page_links_the_days_beside(pages: FlaskClient, world: World, day: str) -> None:
@@ -124,20 +148,30 @@ def test_the_calendar_paints_what_it_is_sorted_by(
     [
         ("", on_time),
         ("sort=flights", lambda legs: -len(legs)),
-        ("sort=average_delay", lambda legs: -float(averages_of(legs)["average_delay"])),
+        ("sort=average_delay", lambda legs: -(averages_of(legs)["average_delay"] or -9999.0)),
         ("sort=cancelled", lambda legs: -fmean(leg["CANCELLED"] for leg in legs)),
     ],
 )
-def test_the_calendar_names_the_worst_day(
-    pages: FlaskClient, world: World, sort: str, worst: object
+def test_the_calendar_names_the_worst_day_or_how_many_are_equal(
+    pages: FlaskClient, world: World, sort: str, worst: Callable[[list[Json]], float]
 ) -> None:
-    assert callable(worst)
-    by_day = grouped([leg for leg in world.transactions if leg["ORIGIN"] == "LAX"], "FL_DATE")
-    page = pages.get(f"/days?ORIGIN=LAX&{sort}").text
-    expected = min(by_day, key=lambda day: (worst(by_day[day]), -len(by_day[day])))
-    lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
-    assert f'href="/days/{expected}?ORIGIN=LAX"' in lead
-    assert ("The busiest day by" in lead) == (sort == "sort=flights") != ("worst" in lead)
+    leads = set()
+    for origin, legs in grouped(world.transactions, "ORIGIN").items():
+        by_day = {day: worst(flown) for day, flown in grouped(legs, "FL_DATE").items()}
+        equal = [day for day, value in by_day.items() if value == min(by_day.values())]
+        page = pages.get(f"/days?ORIGIN={origin}&{sort}").text
+        lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
+        extreme = "busiest" if sort == "sort=flights" else "worst"
+        if len(equal) == 1:
+            expected = f"The {extreme} day by "
+            assert f'href="/days/{equal[0]}?ORIGIN={origin}"' in lead
+        elif len(equal) == len(by_day):
+            expected = f"Each of the {len(equal)} days has the same "
+        else:
+            expected = f"The {len(equal)} {extreme} days by "
+        assert lead.startswith(expected), origin
+        leads.add(lead[:5])
+    assert len(leads) > 1 or sort == "sort=average_delay"
 
 
 def test_a_day_without_flights_says_so(pages: FlaskClient) -> None:
@@ -145,6 +179,8 @@ def test_a_day_without_flights_says_so(pages: FlaskClient) -> None:
     assert page.status_code == 200
     assert 'counts up to block <a href="/blocks/3">3</a>' in page.text
     assert "no flights on this day" in page.text
+    year = "INITIAL_DATE=1987-01-01&amp;FINAL_DATE=1987-12-31"
+    assert f'<a href="/days?{year}&amp;as_of=3">Calendar of the year' in page.text
     assert pages.get("/days/1987-10-01.json").get_json()["carriers"] == []
 
 
