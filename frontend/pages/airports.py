@@ -19,9 +19,8 @@ from frontend.questions.group_rows import Row, csv_rows, other_airports, rows_of
 from frontend.twins import Twin, twins
 
 ROUTES_SHOWN, ROUTES_DRAWN = 15, 60
-_LARGEST = {"limit": str(ROUTES_DRAWN)}  # the most flights first
-LEAVING: Groups = {"carrier": {}, **WEEK, "destination": _LARGEST}
-ARRIVING: Groups = {"origin": _LARGEST}
+LEAVING: Groups = {"carrier": {}, **WEEK, "destination": {}}
+ARRIVING: Groups = {"origin": {}}
 
 routes = Blueprint("airports", __name__)
 
@@ -38,7 +37,7 @@ class AirportDelays:
 
     @property
     def map(self) -> RoutesMap | None:
-        query, rows = self.departures["query"], self.rows["destination"]
+        query, rows = self.departures["query"], self.rows["destination"][:ROUTES_DRAWN]
         lines = {(query["ORIGIN"], row.key["DEST"]): row for row in rows}
         return map_of_routes(coverage.now(), lines)
 

@@ -13,7 +13,7 @@ from frontend.questions.group_rows import SORTS, csv_rows
 from frontend.twins import Twin, twins
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199  # the ledger takes no other years
-WORST_SHOWN = 15
+MOST_SHOWN = 15  # of days, airports
 COLUMNS = ("group_by", "name", *FIGURES)
 
 routes = Blueprint("days", __name__)
@@ -27,7 +27,7 @@ def calendar() -> tuple[str, int]:
         may_be_empty=True,
         sorts=SORTS,
         sort_names=[(name, measure.noun) for name, measure in SORTS.items()],
-        most=WORST_SHOWN,
+        most=MOST_SHOWN,
     )
 
 
@@ -42,7 +42,7 @@ def calendar_twin() -> Twin:
 def page(day: str) -> str:
     _day(day)
     report = day_report(day, filled_in(request.args))
-    return render_template("day.html", report=report, known=report.known)
+    return render_template("day.html", report=report, known=report.known, most=MOST_SHOWN)
 
 
 @twins(routes, "/days/<day>")

@@ -7,7 +7,7 @@ from frontend.answer_page import answer_page
 from frontend.form_request import filled_in
 from frontend.question import DAY, HOUR
 from frontend.questions.departures import HOURS, departures, with_days
-from frontend.questions.figures import FIGURES
+from frontend.questions.figures import FIGURES, together
 from frontend.questions.group_rows import hours
 from frontend.twins import Twin, twins
 
@@ -41,8 +41,13 @@ def twin() -> Twin:
         columns, rows = FLIGHT, answer["flights"]
     elif "by_departure" in answer:
         columns, rows = GROUP, board.groups
-        at = {} if board.hour is None else {HOUR: board.hour}
-        answer = {**answer, "query": answer["query"] | at, "by_departure": rows}
+        if board.hour is not None:
+            figures = together(rows)  # of flights that all have a departure delay
+            delays = [row["average_departure_delay"] * row["flights"] for row in rows]
+            mean = sum(delays) / figures["flights"] if rows else None
+            asked = answer["query"] | {HOUR: board.hour}
+            answer = {**answer, **figures, "average_departure_delay": mean, "query": asked}
+        answer = {**answer, "by_departure": rows, "groups": len(rows)}
     else:
         columns, rows = BY_HOUR, [row.as_json() for row in board.hours]
     return Twin({"departures": answer, "hours": board.by_hour}, columns, rows, answer["as_of"])

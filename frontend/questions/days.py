@@ -19,8 +19,7 @@ SORT = "sort"
 SUBJECT = (*ENDS, CARRIER)
 """What may narrow down the flights of days."""
 OVER_DAYS: Groups = {"day": {}, "month": {}}
-SHOWN = {"limit": "15"}
-ON_A_DAY: Groups = {"carrier": {}, "hour": {}, "origin": SHOWN, "destination": SHOWN}
+ON_A_DAY: Groups = {"carrier": {}, "hour": {}, "origin": {}, "destination": {}}
 
 
 @dataclass(frozen=True)

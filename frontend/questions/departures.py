@@ -144,7 +144,7 @@ def departures(given: Mapping[str, str]) -> Departures:
     more = _some(given, (CARRIER, *OPTIONS))
     if DAY in given:
         at = {} if hour is None else {HOUR: str(hour)}
-        answer = backend.get("/departures", {**ends, **more, DAY: given[DAY], **at})
+        answer = _of_a_day({**ends, **more, DAY: given[DAY], **at})
         days = {DAY: answer["query"][DAY]}
         as_of = {AS_OF: str(answer[AS_OF]["height"])}
         asked = {**ends, **more, **dict.fromkeys(DAYS, days[DAY]), **as_of}
@@ -159,6 +159,18 @@ def departures(given: Mapping[str, str]) -> Departures:
     hours = {} if hour is None else {HOUR: hour}
     question = Question("departures", {**ends, **carrier, **days, **hours, **as_of_in(given)})
     return Departures(known, question, by_hour, answer)
+
+
+def _of_a_day(asked: Mapping[str, str]) -> Json:
+    """Return the answer with all flights of a day: the service gives so many of them at a time."""
+    answer = backend.get("/departures", asked)
+    flights, as_of = answer["flights"], {AS_OF: str(answer[AS_OF]["height"])}
+    more = flights
+    while more and len(flights) < answer["count"]:
+        offset = {"offset": str(len(flights))}
+        more = backend.get("/departures", {**asked, **as_of, **offset})["flights"]
+        flights += more
+    return answer
 
 
 def _some(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:

@@ -68,7 +68,8 @@ def outcome_of_all(legs: Sequence[Leg]) -> str:
 
 
 def _minute(hhmm: str | None) -> int | None:
-    return None if not hhmm else int(hhmm[:2]) * 60 + int(hhmm[2:])
+    """Return the minute of a day; 24:00 is 00:00."""
+    return None if not hhmm else (int(hhmm[:2]) * 60 + int(hhmm[2:])) % DAY_MINUTES
 
 
 def scheduled_departure(leg: Leg) -> int | None:
@@ -89,16 +90,20 @@ def departure_day(leg: Leg) -> int:
 def arrival_day(leg: Leg) -> int:
     """Return the day on which a leg arrived, counted from FL_DATE.
 
-    It is the first one on which the leg was on its way for its time in the air. Without the zones
-    of its airports it is that for which the time on the way is closest to the time in the air.
+    It is the first one for which neither the time on the way nor the scheduled one is less than
+    none. Without the zones of its airports it is that for which the time on the way is closest to
+    the time in the air.
     """
     left, arrived, air_time = _minute(leg["DEP_TIME"]), _minute(leg["ARR_TIME"]), leg["AIR_TIME"]
     if left is None or arrived is None:
         return departure_day(leg)
     later = arrived - left
     if (gained := _clock_gain(leg)) is not None:
-        least = (air_time or 0) - DOUBTFUL_MINUTES
-        return departure_day(leg) + -((later - gained - least) // DAY_MINUTES)
+        on_the_way = later - gained
+        if None not in (leg["DEP_DELAY"], leg["ARR_DELAY"]):  # as scheduled, if that is less
+            on_the_way -= max(leg["ARR_DELAY"] - leg["DEP_DELAY"], 0)
+        least = min((air_time or 0) - DOUBTFUL_MINUTES, 0)
+        return departure_day(leg) - (on_the_way - least) // DAY_MINUTES
     if air_time is None:
         days = 0 if later > -WESTWARD_MINUTES else 1
     else:

@@ -55,9 +55,9 @@ class Row:
         return self.figures["on_time_share_of_scheduled"]
 
     @property
-    def cancelled(self) -> float:
-        """The share of all flights that were cancelled."""
-        return float(self.figures["cancelled"] / self.flights) if self.flights else 0.0
+    def cancelled(self) -> float | None:
+        """The share of all flights that were cancelled; None without flights."""
+        return float(self.figures["cancelled"] / self.flights) if self.flights else None
 
     @property
     def is_few(self) -> bool:

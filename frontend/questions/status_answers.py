@@ -54,6 +54,10 @@ class Day:
     legs: list[Leg]
     is_covered: bool = True
 
+    @property
+    def has_flown(self) -> bool:
+        return not all(leg["CANCELLED"] for leg in self.legs)
+
 
 @dataclass(frozen=True)
 class DayStatus(Answered):
@@ -83,8 +87,8 @@ class DayStatus(Answered):
 
     @cached_property
     def flown(self) -> list[Day]:
-        """The days around on which it flew; if there are none, the nearest."""
-        if around := [day for day in self.days if day.legs]:
+        """The days around on which it flew, not only cancelled; if there are none, the nearest."""
+        if around := [day for day in self.days if day.has_flown]:
             return around
         middle = min(max(self.day, self.known.first_date or ""), self.known.last_date or self.day)
         by_day = self._legs_by_day(plus(middle, -REACH_DAYS), plus(middle, REACH_DAYS))
@@ -92,7 +96,8 @@ class DayStatus(Answered):
         def distance(day: str) -> tuple[timedelta, str]:
             return abs(date.fromisoformat(day) - date.fromisoformat(middle)), day
 
-        closest = sorted(by_day.keys() - {self.day}, key=distance)[:DAYS_OFFERED]
+        flown = {day for day, legs in by_day.items() if Day(day, legs).has_flown}
+        closest = sorted(flown - {self.day}, key=distance)[:DAYS_OFFERED]
         return [Day(day, by_day[day]) for day in sorted(closest)]
 
     @property

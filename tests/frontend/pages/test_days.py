@@ -53,13 +53,27 @@ def test_a_day_is_counted_by_carrier_and_airport(
         ("DEST", twin["destination"]["by_destination"]),
     ):
         expected = grouped(flights, name)
-        assert {str(row[name]) for row in rows} <= expected.keys() != set()
+        assert {str(row[name]) for row in rows} == expected.keys() != set()
         for row in rows:
             averages = averages_of(expected[str(row[name])])
             for member in averages.keys() & row.keys():
                 assert row[member] == pytest.approx(averages[member]), member
     rows = table(pages, f"/days/{day}.csv")
     assert {row["group_by"] for row in rows} == {"carrier", "hour", "origin", "destination"}
+
+
+def test_tables_that_are_cut_say_so(
+    pages: FlaskClient, world: World, day: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontend.pages.days.MOST_SHOWN", 2)
+    days = grouped(world.transactions, "FL_DATE")
+    page = pages.get(f"/days/{day}").text
+    for end, name in (("ORIGIN", "origin"), ("DEST", "destination")):
+        count = len(grouped(days[day], end))
+        rows = page.partition(f'<caption id="{name}"')[2].partition("</table>")[0]
+        assert rows.count('<th scope="row">') == 2
+        assert f"The table shows 2 of {count} airports, those with the most flights;" in page
+    assert f"The table shows 2 of {len(days)} days, the worst;" in pages.get("/days").text
 
 
 def test_a_day_stands_beside_others_of_its_weekday(

@@ -2,15 +2,20 @@
 
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+from frontend.app import create_app
+from frontend.backend_client import Backend
 from frontend.coverage import NOTHING_KNOWN
 from frontend.pages.departures import MOST_SHOWN
 from frontend.question import Question
 from frontend.questions import departures
 from frontend.questions.departures import Departures
+from frontend.settings import Settings
+from tests.api.processes import Service
 from tests.api.worlds import Json, World
 from tests.frontend.pages.reading import ids_on, table
 from tests.index.worlds import scheduled
@@ -44,6 +49,44 @@ def test_a_days_flights_are_all_there_in_the_order_of_their_schedule(
     assert len(linked(page, "untimed")) == len(legs) - len(timed) > 0
     rows = table(pages, f"/departures.csv?FL_DATE={day}")
     assert {int(row["TRANSACTION_ID"]) for row in rows} == {leg["TRANSACTION_ID"] for leg in legs}
+
+
+def test_lists_that_are_cut_say_so(
+    pages: FlaskClient, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontend.pages.departures.MOST_SHOWN", 1)
+    untimed = Counter(leg["FL_DATE"] for leg in world.transactions if not scheduled(leg))
+    day, count = untimed.most_common(1)[0]
+    sentence = f"{count} flights without a scheduled time; this page shows the first 1."
+    assert sentence in pages.get(f"/departures?FL_DATE={day}").text
+    timed = [(e["ORIGIN"], scheduled(e)[:2]) for e in world.transactions if scheduled(e)]
+    hour = "ORIGIN={}&hour={}".format(*Counter(timed).most_common(1)[0][0])
+    rows = table(pages, f"/departures.csv?{hour}")
+    numbers = {
+        (row["OP_CARRIER_FL_NUM"], row["OP_CARRIER_AIRLINE_ID"], row["DEST"]) for row in rows
+    }
+    sentence = f"There are {len(numbers)} flights; this page shows the 1 most frequent."
+    assert sentence in pages.get(f"/departures?{hour}").text
+
+
+class InPieces(Backend):
+    """A backend that gives few flights at a time."""
+
+    def get(self, path: str, parameters: Any = None) -> Json:
+        few = {"limit": "40"} if path == "/departures" else {}
+        return super().get(path, {**(parameters or {}), **few})
+
+
+def test_all_flights_of_a_day_are_read(
+    service: Service, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontend.context.Backend", InPieces)
+    pages = create_app(Settings(backend_url=service.url)).test_client()
+    day = world.transactions[0]["FL_DATE"]
+    rows = table(pages, f"/departures.csv?FL_DATE={day}")
+    expected = {str(leg["TRANSACTION_ID"]) for leg in leaving(world, FL_DATE=day)}
+    assert {row["TRANSACTION_ID"] for row in rows} == expected
+    assert len(expected) > 80
 
 
 def test_an_hour_has_its_flights_and_those_that_may_be_its(

@@ -271,6 +271,19 @@ def test_an_airport(pages: FlaskClient, world: World, busiest: tuple[str, str]) 
     assert len(lines) > 10
 
 
+def test_an_airports_map_has_its_largest_routes_and_its_twin_all(
+    pages: FlaskClient, world: World, busiest: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontend.pages.airports.ROUTES_DRAWN", 2)
+    monkeypatch.setattr("frontend.pages.airports.ROUTES_SHOWN", 1)
+    page = pages.get(f"/airports/{busiest[0]}").text
+    assert page.count('<path class="route ') <= 2
+    dests = {e["DEST"] for e in world.transactions if e["ORIGIN"] == busiest[0]}
+    assert f"The table shows 1 of {len(dests)} airports, those with the most flights;" in page
+    rows = table(pages, f"/airports/{busiest[0]}.csv")
+    assert [row["group_by"] for row in rows].count("destination") == len(dests) > 2
+
+
 def test_an_airport_has_a_form_for_any_days(pages: FlaskClient, busiest: tuple[str, str]) -> None:
     days = {"INITIAL_DATE": "2015-01-02", "FINAL_DATE": "2015-01-05"}
     text = pages.get(f"/airports/{busiest[0]}", query_string=days).text

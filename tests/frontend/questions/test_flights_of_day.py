@@ -86,9 +86,9 @@ TIMES_AND_DAYS = [
     ("2330", 1400, "0530", 300, 0, 1),
     ("0010", 1500, "0530", 300, 2, 2),
     ("2355", -10, "0105", 50, -1, 0),  # left before the day on which it was to
-    ("2400", 1, "0100", 50, 0, 1),
-    ("2400", 0, "0100", 50, 0, 1),
-    ("2200", 0, "2400", 100, 0, 0),
+    ("2400", 1, "0100", 50, 1, 1),
+    ("2400", 0, "0100", 50, 0, 0),
+    ("2200", 0, "2400", 100, 0, 1),
     ("1000", None, "1100", 40, 0, 0),
 ]
 
@@ -115,6 +115,8 @@ def test_days_are_counted_from_the_day_of_the_flight(
         ("SFO", "PHX", "2013-03-09", "2330", "0120", 90, 1),  # before the clocks change
         ("SFO", "PHX", "2013-07-01", "2330", "0115", 90, 1),  # and after it
         ("EWR", "SFO", "2013-07-01", "2200", "0110", None, 1),
+        ("OGG", "PDX", "2008-01-04", "1615", "0150", 560, 1),  # its time in the air is too long
+        ("HNL", "SMF", "2008-01-04", "1333", "2107", 550, 0),
     ],
 )
 def test_the_day_of_arrival_follows_from_time_zones(
@@ -124,6 +126,15 @@ def test_the_day_of_arrival_follows_from_time_zones(
         origin, dest, departed, FL_DATE=day, DEP_DELAY=0, ARR_TIME=arrived, AIR_TIME=air_time
     )
     assert flights_of_day.arrival_day(flight) == arrival
+
+
+def test_a_flight_arrives_after_the_day_on_which_it_was_to_leave_by_its_delay() -> None:
+    times = {"DEP_DELAY": 0, "ARR_TIME": "0930", "AIR_TIME": 40}
+    flights = [
+        leg("JFK", "BOS", "0830", FL_DATE="2013-07-01", **times, ARR_DELAY=delay)
+        for delay in (-10, 1430, None)
+    ]
+    assert list(map(flights_of_day.arrival_day, flights)) == [0, 1, 0]
 
 
 def test_scheduled_times_are_actual_ones_without_delay() -> None:

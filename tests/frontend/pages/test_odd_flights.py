@@ -1,0 +1,210 @@
+"""Pages of a ledger with a few odd flights: each sentence and number is true of them."""
+
+from collections.abc import Iterator
+from datetime import date
+
+import pytest
+from flask.testing import FlaskClient
+
+from backend.chain.flight import Flight, flight_of
+from frontend.app import create_app
+from frontend.settings import Settings
+from tests.api.processes import serving
+from tests.api.worlds import GOOD, Json, seal, settings_for
+from tests.cases import each_of
+from tests.frontend.pages.reading import link, raw, table, text
+
+CITIES = {
+    "BTV": "Burlington, VT",
+    "JFK": "New York, NY",
+    "LGA": "New York, NY",
+    "BOS": "Boston, MA",
+}
+STATES = {"VT": "Vermont", "NY": "New York", "MA": "Massachusetts"}
+DELTA = 19790
+ALL_DAYS = "INITIAL_DATE=2010-01-01&FINAL_DATE=2016-12-31"
+
+
+def odd(number: int, day: str, origin: str = "BTV", dest: str = "JFK", **more: object) -> Flight:
+    """A flight on time at eight, unless something else is said of it."""
+    on_time = {"DEP_TIME": "0800", "DEP_DELAY": 0, "ARR_TIME": "0930", "ARR_DELAY": 0}
+    ends = {
+        f"{end}{part}": value
+        for end, code in (("ORIGIN", origin), ("DEST", dest))
+        for part, value in (
+            ("", code),
+            ("_CITY_NAME", CITIES[code]),
+            ("_STATE_NM", STATES[CITIES[code][-2:]]),
+            ("_AIRPORT_ID", None),
+        )
+    }
+    names = {"OP_CARRIER_FL_NUM": number, "OP_CARRIER_AIRLINE_ID": DELTA, "FL_DATE": day}
+    names |= {"YEAR": day[:4], "DAY_OF_WEEK": date.fromisoformat(day).isoweekday()}
+    if more.get("CANCELLED"):
+        on_time = dict.fromkeys((*on_time, "AIR_TIME"), None)
+    return flight_of({**GOOD, "AIR_TIME": 60, **names, **on_time, **ends, **more})
+
+
+NO_TIMES: Json = dict.fromkeys(("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME"))
+FLIGHTS = [
+    odd(1, "2010-03-01"),
+    odd(9, "2016-06-10"),
+    odd(9, "2016-06-10", DEP_TIME="1800", ARR_TIME="1955", ARR_DELAY=25),
+    odd(9, "2016-06-10", "JFK", "BTV", DEP_TIME="1100"),
+    odd(9, "2016-06-10", "LGA", "BTV", DEP_TIME="1400"),
+    odd(11, "2016-06-11", **NO_TIMES),
+    odd(12, "2016-06-11", DEP_TIME="0810", DEP_DELAY=None),
+    odd(13, "2016-06-11"),
+    odd(8, "2016-06-13", CANCELLED=1),
+    odd(8, "2016-06-17"),
+    odd(8, "2016-06-18", CANCELLED=1),
+    odd(19, "2016-12-31", "JFK", "BOS", DEP_TIME="2400", ARR_TIME="0100"),
+]
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+    folder = tmp_path_factory.mktemp("odd")
+    seal(settings_for(folder), [FLIGHTS])
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
+        yield create_app(Settings(backend_url=service.url)).test_client()
+
+
+@each_of(
+    ("place", "count"),
+    [
+        ("ORIGIN=jfk", 1),
+        ("ORIGIN=nyc", 2),
+        ("ORIGIN=new york, ny", 2),
+        ("DEST_CITY_NAME=burlington", 2),
+        ("ORIGIN=BTV&DEST=NYC", 2),
+        ("ORIGIN=BOS", 0),
+        ("", 4),
+    ],
+)
+def test_a_report_and_its_twins_take_places_as_people_write_them(
+    few: FlaskClient, place: str, count: int
+) -> None:
+    asked = f"OP_CARRIER_FL_NUM=DL9&{place}"
+    twin = few.get(f"/report.json?{asked}").get_json()
+    assert twin["count"] == len(twin["flights"]) == count
+    assert len(table(few, f"/report.csv?{asked}")) == count
+    page = few.get(f"/report?{asked}", follow_redirects=True).text
+    assert (f"{count} scheduled flight" in page) == (count > 0)
+
+
+def test_a_report_without_flights_names_the_places_that_were_asked_for(few: FlaskClient) -> None:
+    page = text(few, f"/report?OP_CARRIER_FL_NUM=9&OP_CARRIER_AIRLINE_ID={DELTA}&ORIGIN=BOS")
+    assert "(DL) with the number 9 from Boston, MA (BOS) on these days." in page
+
+
+def test_a_calendar_that_is_cut_says_where_it_begins(few: FlaskClient) -> None:
+    page = text(few, f"/days?{ALL_DAYS}")
+    assert "The calendar begins in January 2015. Choose earlier days to see those before." in page
+    assert "The calendar begins" not in text(
+        few, "/days?INITIAL_DATE=2016-01-01&FINAL_DATE=2016-12-31"
+    )
+
+
+@each_of(
+    ("address", "sentence"),
+    [
+        (
+            "/departures?ORIGIN=BTV&FL_DATE=2016-06-11",
+            "2 flights without a scheduled time, 0 cancelled",
+        ),
+        ("/departures?FL_DATE=2016-06-11&hour=8", "; 2 more, 0 cancelled, have no recorded hour."),
+        ("/departures?FL_DATE=2016-06-13", "1 flight without a scheduled time, 1 cancelled"),
+        (
+            "/days/2016-06-11",
+            "2 flights, 0 cancelled, have no recorded hour and are left out here.",
+        ),
+        ("/days/2016-06-13", "1 flight, 1 cancelled, has no recorded hour and is left out here."),
+        (f"/route?ORIGIN=BTV&DEST=JFK&{ALL_DAYS}", "4 flights, 2 cancelled, have no recorded hour"),
+        (f"/airports/BTV?{ALL_DAYS}", "4 flights, 2 cancelled, have no recorded hour"),
+        (
+            f"/average_delays?OP_CARRIER_AIRLINE_ID={DELTA}&{ALL_DAYS}",
+            "4 flights, 2 cancelled, have no",
+        ),
+        (
+            "/departures?ORIGIN=BTV&INITIAL_DATE=2016-06-10&FINAL_DATE=2016-06-18",
+            "4 flights, 2 cancelled,",
+        ),
+    ],
+)
+def test_flights_without_an_hour_are_counted_with_the_cancelled_ones(
+    few: FlaskClient, address: str, sentence: str
+) -> None:
+    assert sentence in text(few, address)
+
+
+@each_of(
+    "address",
+    ["/days?ORIGIN=LGA&INITIAL_DATE=2010-01-01&FINAL_DATE=2010-12-31", "/days?ORIGIN=BOS"],
+)
+def test_days_without_flights_say_so(few: FlaskClient, address: str) -> None:
+    page = raw(few, address)
+    assert "on these days." in page
+    assert link(page, "Show all days.").startswith(address[:16])
+
+
+def test_a_single_flight_was_on_time(few: FlaskClient) -> None:
+    assert "100.0 % of 1 flight was on time" in text(few, "/days/2016-06-17").replace("\xa0", " ")
+
+
+def test_months_without_flights_are_told_apart_from_days(few: FlaskClient) -> None:
+    ends = "ORIGIN=BTV&DEST=JFK"
+    assert "There were no flights in 80 of 82 months." in text(
+        few, f"/flight_counter?{ends}&{ALL_DAYS}"
+    )
+    june = "INITIAL_DATE=2016-06-01&FINAL_DATE=2016-06-30"
+    assert "There were no flights on 25 of 30 days." in text(few, f"/flight_counter?{ends}&{june}")
+
+
+def test_days_on_which_all_was_cancelled_are_no_days_on_which_it_flew(few: FlaskClient) -> None:
+    page = raw(few, "/filter_transactions?OP_CARRIER_FL_NUM=8&FL_DATE=2016-06-15")
+    nearest = page.partition("Nearest days on which it flew")[2].partition("</table>")[0]
+    assert "17 June 2016" in nearest
+    assert "Cancelled" not in nearest
+
+
+def test_midnight_is_written_in_one_way(few: FlaskClient) -> None:
+    page = text(few, "/filter_transactions?OP_CARRIER_FL_NUM=19&FL_DATE=2016-12-31")
+    assert "00:00 scheduled 00:00" in page
+
+
+def test_a_share_of_no_flights_is_a_dash(few: FlaskClient) -> None:
+    days = "INITIAL_DATE=2011-01-01&FINAL_DATE=2011-12-31"
+    page = text(few, f"/compare?what=origin&item=JFK&item=BTV&{days}")
+    assert "0.0" not in page
+
+
+def test_the_twin_of_an_hour_counts_the_flights_of_the_hour(few: FlaskClient) -> None:
+    asked = "ORIGIN=BTV&DEST=JFK&INITIAL_DATE=2016-06-01&FINAL_DATE=2016-06-30&hour=18"
+    twin = few.get(f"/departures.json?{asked}").get_json()["departures"]
+    figures = (
+        "flights",
+        "groups",
+        "arrived",
+        "cancelled",
+        "average_delay",
+        "average_departure_delay",
+    )
+    assert [twin[name] for name in figures] == [1, 1, 1, 0, 25, 0]
+    none = few.get(f"/departures.json?{asked[:-2]}3").get_json()["departures"]
+    assert [none[name] for name in figures] == [0, 0, 0, 0, None, None]
+
+
+def test_the_hours_of_a_place_are_not_other_ones(few: FlaskClient) -> None:
+    days = "INITIAL_DATE=2016-06-10&FINAL_DATE=2016-06-11"
+    whole = raw(few, f"/departures?ORIGIN=BTV&{days}")
+    assert "<h2>Hours</h2>" in whole
+    assert "Hours with fewer than 100 arrivals are marked" in whole
+    day = raw(few, "/departures?ORIGIN=BTV&FL_DATE=2016-06-10")
+    assert "few flights" not in day
+
+
+def test_what_is_usual_is_said(few: FlaskClient) -> None:
+    page = text(few, "/days/2016-06-17")
+    assert "The usual Friday is made of 1 other Friday of 2016" in page
+    assert "Mean of" not in page
