@@ -82,3 +82,20 @@ def found_among(
         return None
     _, contradicts, place = min(known)
     return place, contradicts
+
+
+def kept_of(batch: Sequence[Flight], kept: Sequence[Flight]) -> tuple[list[Flight], int, int]:
+    """The flights of a batch that are new, and how many are there already and contradict.
+
+    kept: what the ledger holds.
+    """
+    new: list[Flight] = []
+    there = conflicts = 0
+    for flight in batch:
+        match = found_among(flight, kept) or found_among(flight, new, exactly=True)
+        if match is None:
+            new.append(flight)
+        else:
+            conflicts += match[1]
+            there += not match[1]
+    return new, there, conflicts

@@ -20,7 +20,7 @@ from tests.api.test_batches import as_csv, as_ndjson, pending, post
 from tests.api.worlds import Json, client_of, generated, good, seal, settings_for
 from tests.effort import examples
 from tests.flights import on_disk
-from tests.same_flights import CANCELLED, changed, flown, found_among, same_or_similar
+from tests.same_flights import CANCELLED, changed, flown, kept_of, same_or_similar
 from tests.submitting import sealing
 
 SKIP = "?duplicates=skip"
@@ -192,17 +192,10 @@ def test_the_ledger_holds_what_a_plain_loop_keeps(
     kept: list[Flight] = []
     with TemporaryDirectory() as folder, closing(_ledger(Path(folder))) as ledger:
         for batch in batches:
-            known, new, contradictions = list(kept), list[Flight](), 0
-            for flight in batch:
-                match = found_among(flight, known) or found_among(flight, new, exactly=True)
-                if match is None:
-                    new.append(flight)
-                else:
-                    contradictions += match[1]
+            new, there, conflicts = kept_of(batch, kept)
             tried = ledger.submitter.try_batch(batch, skips=True)
             answer = ledger.submitter.add_batch(batch, skips=True)
-            expected = [len(new), len(batch) - len(new) - contradictions, contradictions]
-            assert counts(tried) == counts(answer) == expected
+            assert counts(tried) == counts(answer) == [len(new), there, conflicts]
             kept += new
             if data.draw(st.booleans()):
                 seal(ledger.settings, [[]])

@@ -18,7 +18,7 @@ from backend.sources import open_source
 from backend.verify.audit import verify
 from tests.effort import examples
 from tests.flights import csv_of, flights, on_disk
-from tests.same_flights import CANCELLED, changed, flown, found_among, same_or_similar
+from tests.same_flights import CANCELLED, changed, flown, kept_of, same_or_similar
 
 
 def imported(folder: Path, *files: Sequence[Flight], watcher: Watcher | None = None) -> list[Tally]:
@@ -97,15 +97,7 @@ def test_the_chain_holds_what_a_plain_loop_keeps(commands: list[list[list[Flight
         for files in commands:
             expected = []
             for rows in files:
-                new: list[Flight] = []
-                there = conflicts = 0
-                for row in rows:
-                    match = found_among(row, kept) or found_among(row, new, exactly=True)
-                    if match is None:
-                        new.append(row)
-                    else:
-                        conflicts += match[1]
-                        there += not match[1]
+                new, there, conflicts = kept_of(rows, kept)
                 expected.append((len(new), there, conflicts))
                 kept += new
             assert counts(imported(folder, *files)) == expected

@@ -101,23 +101,16 @@ def test_a_tick_is_in_the_middle_of_its_day() -> None:
 # --- bars
 
 
-@given(st.lists(st.floats(1e-3, 1e6), min_size=1))
-def test_a_bar_reaches_from_zero_up_to_its_value(values: list[float]) -> None:
+@given(st.lists(st.floats(1e-3, 1e6), min_size=1), st.booleans())
+def test_a_bar_reaches_from_zero_up_or_down_to_its_value(sizes: list[float], is_up: bool) -> None:
+    values = sizes if is_up else [-size for size in sizes]
     upright = axis(values)
     for value in values:
         found = bar(upright, 0, 1, value, "")
-        assert found.y + found.height == pytest.approx(upright.zero)
-        assert abs(found.y - upright.place(value)) <= LEAST_BAR
+        ends = (found.y + found.height, found.y) if is_up else (found.y, found.y + found.height)
+        assert ends[0] == pytest.approx(upright.zero)
+        assert abs(ends[1] - upright.place(value)) <= LEAST_BAR
         assert found.height >= LEAST_BAR
-
-
-@given(st.lists(st.floats(-1e6, -1e-3), min_size=1))
-def test_a_bar_hangs_from_zero_down_to_a_value_below(values: list[float]) -> None:
-    upright = axis(values)
-    for value in values:
-        found = bar(upright, 0, 1, value, "")
-        assert found.y == pytest.approx(upright.zero)
-        assert abs(found.y + found.height - upright.place(value)) <= LEAST_BAR
 
 
 def test_incomplete_months_are_shaded_from_top_to_bottom() -> None:

@@ -11,12 +11,7 @@ from frontend.charts.sphere import EARTH_RADIUS_KM, AroundMiddle, Place, distanc
 
 PLACES = st.tuples(st.floats(-89, 89), st.floats(-180, 180))
 HALF_ROUND_KM = pi * EARTH_RADIUS_KM
-NEW_YORK, CHICAGO, GUAM, HONOLULU = (
-    (40.64, -73.78),
-    (41.98, -87.91),
-    (13.48, 144.8),
-    (21.32, -157.92),
-)
+NEW_YORK = (40.64, -73.78)
 
 
 @pytest.mark.parametrize(
@@ -32,10 +27,6 @@ NEW_YORK, CHICAGO, GUAM, HONOLULU = (
 )
 def test_well_known_distances(one: Place, other: Place, part_of_half_round: float) -> None:
     assert distance_km(one, other) == pytest.approx(part_of_half_round * HALF_ROUND_KM, abs=1e-3)
-
-
-def test_new_york_is_1190_km_from_chicago() -> None:
-    assert distance_km(NEW_YORK, CHICAGO) == pytest.approx(1188, abs=5)
 
 
 @given(PLACES, PLACES)
@@ -84,8 +75,3 @@ def test_the_far_side_is_not_on_the_map(place: Place) -> None:
     view = AroundMiddle((0, 0))
     is_near = distance_km((0, 0), place) < HALF_ROUND_KM * 2 / 3
     assert (view.point(place) is not None) == is_near
-
-
-def test_a_route_over_the_date_line_is_short() -> None:
-    longitudes = [longitude for _, longitude in way(GUAM, HONOLULU, 16)]
-    assert all(abs(longitude) > 140 for longitude in longitudes)
