@@ -368,6 +368,9 @@ class Batch:
     offset: int
 
 
+NO_FLIGHTS = Batch(b"\n", "application/x-ndjson", 0, 0)
+
+
 def batches(flights: Flights, size: int = BATCH_SIZE) -> Generator[Batch, None, None]:
     """Cut flights into batches of `size`: any iterable of them, or the file at a path.
 
@@ -735,6 +738,9 @@ class Client:
             file = flights if isinstance(flights, str | Path) else None
             first = list(islice(cut, 2 if file else 0))
             if file and len(first) > 1 and not how.get("dry_run"):
+                self.send(
+                    NO_FLIGHTS
+                )  # who may not add should know before the whole file is checked
                 how["dates"] = self.check(file, batch_size=batch_size, **how) or how.get("dates")
             for number, batch in enumerate(chain(first, cut)):
                 try:

@@ -1,6 +1,7 @@
 """The client against a running service, directly and through bad networks."""
 
 import bz2
+import json
 import os
 import re
 import socket
@@ -568,6 +569,17 @@ def test_a_token_is_sent_even_where_a_netrc_knows_better(
     assert found["requests"] <= 2  # it does not go on
     status, found, _ = bulk_post(service, *arguments, "--token", token)
     assert (status, found["flights"]) == (0, 100)
+
+
+def test_who_may_not_add_a_file_knows_before_it_is_checked(
+    guarded: tuple[Service, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "flights.ndjson"
+    path.write_text(2 * f"{json.dumps(GOOD)}\n")
+    monkeypatch.setattr(Client, "check", None)
+    with Client(guarded[0].url) as client, pytest.raises(Problem) as caught:
+        client.add_batch(path, batch_size=1)
+    assert caught.value.status == 401
 
 
 # --- examples ------------------------------------------------------------------------------------
