@@ -18,7 +18,16 @@ from frontend.question import CARRIER, DAY, DAYS, KINDS, MOST_ITEMS, NUMBER
 from frontend.search.names import Place
 from frontend.search.sentences import Places, Reading
 from frontend.search.times import Days
-from frontend.search.vocabulary import LEAST_FIRST, NOT_RANKED, ORDERS, SUBJECTS, WEEK, WORST_FIRST
+from frontend.search.vocabulary import (
+    BEST_FIRST,
+    LEAST_FIRST,
+    MANY,
+    NOT_RANKED,
+    ORDERS,
+    SUBJECTS,
+    WEEK,
+    WORST_FIRST,
+)
 
 MOST_MEANINGS = 9  # of the places of a text: three for each end of a route
 
@@ -72,7 +81,8 @@ class _Page(NamedTuple):
 
 
 _SUBJECTS = "carrier airport origin destination route"
-_ANYTHING = f"{_SUBJECTS} day month least"
+_COUNTS = "count cancellations"
+_ANYTHING = f"{_SUBJECTS} day month least {_COUNTS}"
 _COMPARED = {
     "carrier": "carrier",
     "origin": "airport origin",
@@ -94,20 +104,24 @@ _PAGES = (
         "hour from at to carriers days origin", "day", "average_delays"),
     _Page("/route", "{route}{phrase}", "delays of each carrier, by hour and weekday", "from to",
         f"from to days {_ANYTHING}", counted="flight_counter"),
-    _Page(*_AIRPORT, "at", "at days airport carrier origin destination month least"),
+    _Page(*_AIRPORT, "at", f"at days airport carrier origin destination month least {_COUNTS}"),
     _Page(*_AIRPORT, "from", "from days airport carrier origin month least"),
     _Page(*_AIRPORT, "to", "to days airport destination least"),
     _Page("/average_delays", "How late {is_or_was} {carrier}{where}{phrase}?",
         "delays and punctuality",
-        "carriers", "carriers from at to days carrier month least", "whole", "average_delays"),
-    *(_Page("/compare", "{shown} compared{of}{where}{phrase}", "which is better, and by how much",
-        f"compared_{what}", f"compared carriers from to at days least {words}",
+        "carriers", f"carriers from at to days carrier month least {_COUNTS}", "whole",
+        "average_delays"),
+    *(_Page("/compare", "{shown} compared{of}{where}{phrase}{best_first}",
+        "which is better, and by how much",
+        f"compared_{what}", f"compared carriers from to at days least count {words}",
         counted="average_delays") for what, words in _COMPARED.items()),
+    _Page("/days/{day}", "{day_name}", "the flights and delays of each carrier",
+        "one_day count|one_day cancellations", f"days {_COUNTS}", "none"),
     _Page("/days", "{calendar}{of}{where}{phrase}{worst_first}",
-        "a calendar, and the worst of them", "day|month ranked",
-        "day month days from at to carriers", counted="average_delays"),
+        "a calendar, and the worst of them", "day|month ranked|count|cancellations",
+        f"day month days from at to carriers {_COUNTS}", "whole", "average_delays"),
     _Page("/rankings", "{shown}{of}{where}{phrase}{order}", _RANKING, "ranked",
-        f"days carriers from at to least {_SUBJECTS}", counted="average_delays"),
+        f"days carriers from at to least count {_SUBJECTS}", counted="average_delays"),
     _Page("/days/{day}", "{day_name}", "the flights and delays of each carrier", "one_day", "days",
         "none"),
     _Page("/rankings", "{shown}{phrase}{order}", _RANKING, "days", "days"),
@@ -157,6 +171,9 @@ def _named(reading: Reading, known: Coverage) -> dict[str, str]:
         **dict(zip(reading.amounts, reading.amounts, strict=True)),
         **{word: f"{word}s" for word in sorted(reading.wanted & SUBJECTS.keys())},
         "least": ", ".join(sorted(reading.wanted & LEAST_FIRST)),
+        "cancellations" if "cancelled" in reading.wanted else "count": (
+            "how many" if MANY in reading.wanted else ""
+        ),
     }
     days = [each for each in (reading.days, *reading.compared) if isinstance(each, Days)]
     meant = " and ".join(dict.fromkeys(each.meant for each in days if each.meant))
@@ -228,7 +245,8 @@ class _Question(NamedTuple):
         """Return the parameters of the order in which a page ranks."""
         sort, order, _ = _order(self.reading)
         pairs = (("sort", sort), ("order", order)) if sort else ()
-        return {"/rankings": pairs, "/days": pairs[:1]}.get(path, ())
+        compared = pairs[:1] if sort in BEST_FIRST else ()
+        return {"/rankings": pairs, "/days": pairs[:1], "/compare": compared}.get(path, ())
 
     def meanings(self, page: _Page) -> Iterator[tuple[Pairs, dict[str, str]]]:
         """Yield the parameters of each meaning of what is named, and its words."""
@@ -295,6 +313,7 @@ class _Question(NamedTuple):
             "at": "" if reading.hour is None else f" at {reading.hour}:00",
             "order": order,
             "worst_first": WORST_FIRST[sort],
+            "best_first": BEST_FIRST.get(sort, ""),
             "calendar": "Months" if "month" in reading.wanted else "Days",
             "day": str(day or ""),
             "day_name": filters.day(str(day)) if day else "",

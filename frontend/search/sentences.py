@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import islice, product
+from itertools import islice, pairwise, product
 from typing import Any, NamedTuple
 
 from frontend.coverage import Carrier, Coverage
@@ -21,6 +21,7 @@ from frontend.search.names import Names, Place, Words, bare, names_in
 from frontend.search.times import HOURS, Days, amount_at, hour_at, interval, times_at
 from frontend.search.vocabulary import (
     AGAINST,
+    AMOUNTS,
     COMMON,
     COMPARATIVES,
     FILLER,
@@ -28,8 +29,10 @@ from frontend.search.vocabulary import (
     FLIGHTS,
     FROM,
     JOINING,
+    MANY,
     NUMBER_FOLLOWS,
     PHRASES,
+    RANKING,
     SUBJECTS,
     TO,
     WANTED,
@@ -302,6 +305,9 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
     if _ranks_flights(wanted) and not others[NUMBER]:
         wanted.discard(FLIGHT)
         others[AMOUNT].append("a ranking of single flights")
+    untold = (wanted & AMOUNTS) - _told(parts, wanted)
+    others[AMOUNT] += [f"how {amount}" for amount in sorted(untold)]
+    wanted -= AMOUNTS if wanted & RANKING else AMOUNTS - {MANY} | untold
     if len(others[HOUR]) > 1:
         others[AMOUNT] += [f"{hour}:00" for hour in others.pop(HOUR)]
     is_twice = len(together) > len(dict(together))
@@ -338,6 +344,14 @@ def _ranks_flights(wanted: set[str]) -> bool:
         wanted & {"most", "least"} and wanted & {"delays", "cancelled", "on_time"}
     )
     return bool(wanted & {FLIGHT, FLIGHTS} and is_ranking and not wanted & SUBJECTS.keys())
+
+
+def _told(parts: tuple[Part, ...], wanted: set[str]) -> frozenset[str]:
+    """Return the AMOUNTS that a page tells: how long delays are, how many flights there are."""
+    counted = {after.value for one, after in pairwise(parts) if one == Part(ASKED, MANY)}
+    is_of_flights = not (counted & SUBJECTS.keys() or wanted & {"delays", "on_time"})
+    is_count = is_of_flights and not ("cancelled" in wanted and wanted & RANKING)
+    return frozenset((MANY,) if is_count else AMOUNTS - {MANY} if "delays" in wanted else ())
 
 
 def _compared_flights(

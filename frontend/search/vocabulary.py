@@ -32,6 +32,9 @@ WEEK = "week"  # is not ranked either, and is less than the days that are named 
 NOT_RANKED = frozenset((UNRANKED, FLIGHT, WEEK))
 WANTED = _turned("wanted")
 COMPARATIVES = {"worse": "worst", "better": "best"}
+MANY = "many"  # flights, or cancellations
+AMOUNTS = frozenset((MANY, "much", "long"))
+RANKING = frozenset(("worst", "best", "busiest", "quietest", "most", "least"))
 LEAST_FIRST = frozenset(("best", "least", "quietest"))
 
 _DEPARTURES = ("origin", "Airports by departures")
@@ -53,12 +56,18 @@ ORDERS = [
 """Words -> sort, order, name."""
 WORST_FIRST = {
     "": "",
-    "average_delay": ", worst first",
-    "on_time_share_of_arrived": ", least punctual first",
+    "average_delay": ", most delayed first",
+    "on_time_share_of_scheduled": ", least punctual first",
     "cancelled": ", most cancelled first",
     "flights": ", most flights first",
 }
 """How a calendar ranks its days by each sort: it has one order."""
+BEST_FIRST = {
+    "average_delay": ", least delayed first",
+    "cancelled": ", least cancelled first",
+    "flights": ", most flights first",
+}
+"""How a comparison ranks by each sort besides that of its own: it has one order, too."""
 
 FILLER = _words("filler")
 PHRASES = {tuple(words.split()): meaning for words, meaning in _turned("phrases", ", ").items()}

@@ -16,9 +16,11 @@ UNITED = "OP_CARRIER_AIRLINE_ID=19977"
 DELTA = "OP_CARRIER_AIRLINE_ID=19790"
 UA_1545 = f"OP_CARRIER_FL_NUM=1545&{UNITED}"
 CITIES = "ORIGIN_CITY_NAME=Newark%2C+NJ&DEST_CITY_NAME=Chicago%2C+IL"
-WORST = "sort=average_delay&order=descending"
+WORST = "sort=on_time_share_of_scheduled&order=ascending"
+WORST_DAY = "sort=on_time_share_of_scheduled"
 CANCELLED = "sort=cancelled&order=descending"
-BEST = "sort=average_delay&order=ascending"
+BEST = "sort=on_time_share_of_scheduled&order=descending"
+MOST_LATE = "sort=average_delay&order=descending"
 
 ADDRESSES: dict[str, list[str]] = {
     # how late is a carrier
@@ -105,17 +107,15 @@ ADDRESSES: dict[str, list[str]] = {
     # rankings
     "worst route in february": [f"/rankings?by=route&{FEBRUARY}&{WORST}"],
     "best airline": [f"/rankings?by=carrier&{BEST}"],
-    "most punctual airline": [
-        "/rankings?by=carrier&sort=on_time_share_of_arrived&order=descending"
-    ],
-    "worst airlines by punctuality": [
-        "/rankings?by=carrier&sort=on_time_share_of_arrived&order=ascending"
-    ],
+    "most punctual airline": [f"/rankings?by=carrier&{BEST}"],
+    "worst airlines by punctuality": [f"/rankings?by=carrier&{WORST}"],
+    "ranking of the worst airlines": [f"/rankings?by=carrier&{WORST}"],
+    "airlines with the worst delays": [f"/rankings?by=carrier&{MOST_LATE}"],
     "busiest route": ["/rankings?by=route&sort=flights&order=descending"],
     "routes with the most flights": ["/rankings?by=route&sort=flights&order=descending"],
     "routes with the fewest flights": ["/rankings?by=route&sort=flights&order=ascending"],
-    "most delayed airline": [f"/rankings?by=carrier&{WORST}"],
-    "airline with the fewest delays": [f"/rankings?by=carrier&{BEST}"],
+    "most delayed airline": [f"/rankings?by=carrier&{MOST_LATE}"],
+    "airline with the fewest delays": ["/rankings?by=carrier&sort=average_delay&order=ascending"],
     "airline with most cancellations": [f"/rankings?by=carrier&{CANCELLED}"],
     "which airline cancels the most flights": [f"/rankings?by=carrier&{CANCELLED}"],
     "cancelled flights in july": [f"/rankings?by=carrier&{JULY}&{CANCELLED}"],
@@ -137,15 +137,42 @@ ADDRESSES: dict[str, list[str]] = {
     "worst": [f"/rankings?by=carrier&{WORST}"],
     "rankings": ["/rankings?by=carrier"],
     "how late in july": [f"/rankings?by=carrier&{JULY}"],
-    "which day is worst": ["/days?sort=average_delay"],
-    "worst month": ["/days?sort=average_delay"],
-    "most cancelled day from EWR": ["/days?ORIGIN=EWR&sort=cancelled"],
-    "worst day for united in july": [f"/days?{UNITED}&{JULY}&sort=average_delay"],
+    "which day is worst": [f"/days?{ALL_DAYS}&{WORST_DAY}"],
+    "worst month": [f"/days?{ALL_DAYS}&{WORST_DAY}"],
+    "busiest day": [f"/days?{ALL_DAYS}&sort=flights"],
+    "day with the most delays": [f"/days?{ALL_DAYS}&sort=average_delay"],
+    "most cancelled day from EWR": [f"/days?ORIGIN=EWR&{ALL_DAYS}&sort=cancelled"],
+    "worst day for united in july": [f"/days?{UNITED}&{JULY}&{WORST_DAY}"],
     "which flight is worst": [f"/rankings?by=carrier&{WORST}"],
     "JFK in july vs august": ["/compare?what=days&item=July+2013&item=August+2013&ORIGIN=JFK"],
+    "which cancels more, united or delta": [
+        "/compare?what=carrier&item=19977&item=19790&sort=cancelled"
+    ],
+    "fewest delays, united or delta": [
+        "/compare?what=carrier&item=19977&item=19790&sort=average_delay"
+    ],
+    "most punctual, united or delta": ["/compare?what=carrier&item=19977&item=19790"],
     "united at JFK or EWR": [f"/compare?what=origin&item=JFK&item=EWR&{UNITED}"],
     "best time to fly": [],
     "worst week": [],
+    # how many
+    "how many flights in 2013": [f"/days?{YEAR}&sort=flights"],
+    "how many flights": [f"/days?{ALL_DAYS}&sort=flights"],
+    "how many flights were cancelled in 2013": [f"/days?{YEAR}&sort=cancelled"],
+    "number of cancelled flights from EWR in july": [f"/days?ORIGIN=EWR&{JULY}&sort=cancelled"],
+    "how many flights on 4 July": ["/days/2013-07-04"],
+    "how many flights were cancelled on 4 July": ["/days/2013-07-04"],
+    "how many flights per month": [f"/days?{ALL_DAYS}&sort=flights"],
+    "how many flights did united cancel in july": [f"/average_delays?{UNITED}&{JULY}"],
+    "how many flights JFK to LAX": ["/route?ORIGIN=JFK&DEST=LAX"],
+    "how many flights at JFK": ["/airports/JFK"],
+    "how many flights has each airline": ["/rankings?by=carrier&sort=flights&order=descending"],
+    "who has the highest number of flights": ["/rankings?by=carrier&sort=flights&order=descending"],
+    "how many flights, united or delta": [
+        "/compare?what=carrier&item=19977&item=19790&sort=flights"
+    ],
+    "how many flights is UA 1545": [f"/report?{UA_1545}"],
+    "how long are the delays of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     # times
     "July 2013": [f"/rankings?by=carrier&{JULY}"],
     "july": [f"/rankings?by=carrier&{JULY}"],
@@ -191,7 +218,9 @@ LABELS = {
     "UA 1545": ["Flight UA 1545"],
     "1545 on 4 july": ["Flight number 1545 on 4 July 2013"],
     "EWR to chicago in march": ["Newark, NJ (EWR) to Chicago, IL in March 2013"],
-    "worst route in february": ["Routes in February 2013, worst first"],
+    "worst route in february": ["Routes in February 2013, least punctual first"],
+    "most delayed route": ["Routes, most delayed first"],
+    "how many flights in july": ["Days in July 2013, most flights first"],
     "july": ["Carriers in July 2013, ranked"],
     "carrier 30000": ["How late is Carrier 30000?"],
 }
@@ -209,6 +238,17 @@ def test_the_name_of_a_page_leads_to_that_page(text: str) -> None:
 
 
 UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
+    "fastest route": [("/rankings?by=route", ("fastest",))],
+    "slowest airline to EWR": [("/rankings?by=carrier&DEST=EWR", ("slowest",))],
+    "how long is JFK to LAX": [("/route?ORIGIN=JFK&DEST=LAX", ("how long",))],
+    "how much is JFK to LAX": [("/route?ORIGIN=JFK&DEST=LAX", ("how much",))],
+    "how many airlines fly to ORD": [("/rankings?by=carrier&DEST=ORD", ("how many",))],
+    "how many flights were late in july": [(f"/rankings?by=carrier&{JULY}", ("how many",))],
+    "how many days was UA 1545 late": [(f"/report?{UA_1545}", ("how many",))],
+    "how many cancellations of each airline": [
+        (f"/days?{ALL_DAYS}&sort=cancelled", ("carriers",)),
+        (f"/rankings?by=carrier&{CANCELLED}", ("how many",)),
+    ],
     "JFK to LAX in 5 hours": [("/route?ORIGIN=JFK&DEST=LAX", ("in 5 hours",))],
     "8 flights JFK to LAX": [("/route?ORIGIN=JFK&DEST=LAX", ("8 flights",))],
     "JFK 8": [
@@ -230,11 +270,11 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     ],
     "worst flights": [(f"/rankings?by=carrier&{WORST}", ("a ranking of single flights",))],
     "which flight from EWR is worst": [("/airports/EWR", ("a ranking of single flights",))],
-    "best day": [("/days?sort=average_delay", ("best",))],
+    "best day": [(f"/days?{ALL_DAYS}&{WORST_DAY}", ("best",))],
     "EWR to EWR": [("/airports/EWR", ("a route, which needs two different places",))],
     "worst day of AA and WN": [
         ("/compare?what=carrier&item=19805&item=19393", ("days",)),
-        ("/days?sort=average_delay", ("a comparison",)),
+        (f"/days?{ALL_DAYS}&{WORST_DAY}", ("a comparison",)),
     ],
     "worst route AA vs WN": [
         ("/compare?what=carrier&item=19805&item=19393", ("routes",)),
