@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from backend.trust.log import notes
 from backend.trust.log.checkpoints import Checkpoint
@@ -12,7 +13,8 @@ from tests.api.worlds import seal, settings_for
 from tests.flights import flights
 from tests.http_servers import Handler, served_by
 
-Reply = Callable[[str, bytes], tuple[int, bytes]]  # of a path and a body: a status and a body
+# Of a path and a body: a status and a body, and perhaps headers with their values.
+Reply = Callable[[str, bytes], tuple[Any, ...]]
 
 
 def grow(folder: Path, serial: int = 100) -> None:
@@ -42,8 +44,10 @@ def answering(reply: Reply) -> Iterator[str]:
     class Replying(Handler):
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            status, text = reply(self.path, body)
+            status, text, *headers = reply(self.path, body)
             self.send_response(status)
+            for name, value in headers:
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(text)
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -16,7 +17,6 @@ from backend.trust.witness import following
 from backend.trust.witness.following import Finding, Follower, Verdict, worst
 from backend.trust.witness.witness import Witness
 from tests.api.processes import free_port
-from tests.http_servers import Handler, served_by
 from tests.trust.witness.logs import answering, key_of, signed
 
 HOUR_S = 3600.0
@@ -366,7 +366,11 @@ def test_a_log_cannot_send_a_witness_to_other_servers(
         asked.append(_path)
         return 200, log.files[path]
 
-    with answering(elsewhere) as other, redirecting(log, path, f"{other}{path}") as url:
+    def reply(wanted: str, _body: bytes) -> tuple[Any, ...]:
+        target = ("Location", f"{other}{path}")
+        return (302, b"", target) if wanted == path else (200, log.files[wanted])
+
+    with answering(elsewhere) as other, answering(reply) as url:
         log.show(key_of(folder), 3, tree.root(3))
         if path.startswith("/tile"):
             witness.cosign(log.files["/checkpoint"], key_of(folder).verifier, lambda *_: [])
@@ -374,19 +378,3 @@ def test_a_log_cannot_send_a_witness_to_other_servers(
         findings = Follower(witness, [], HOUR_S).look(url)
     assert (findings.verdict, asked) == (Verdict.SILENT, [])
     assert f"{other}{path}" in findings.message
-
-
-@contextmanager
-def redirecting(log: Served, path: str, target: str) -> Iterator[str]:
-    """A log one of whose files is said to be elsewhere."""
-
-    class Redirecting(Handler):
-        def do_GET(self) -> None:
-            self.send_response(302 if self.path == path else 200)
-            if self.path == path:
-                self.send_header("Location", target)
-            self.end_headers()
-            self.wfile.write(b"" if self.path == path else log.files[self.path])
-
-    with served_by(Redirecting) as url:
-        yield url
