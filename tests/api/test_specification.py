@@ -14,7 +14,7 @@ from backend.api import create_app
 from backend.base.settings import Settings
 from backend.base.version import VERSION
 from tests.api.held import Json, described
-from tests.api.worlds import client_of, good, problem, seal, settings_for, world_in
+from tests.api.worlds import client_of, good, problem, settings_for, world_in
 from tests.cases import each_of
 
 
@@ -333,15 +333,3 @@ def test_without_a_chain_there_are_answers_of_the_document_too(tmp_path: Path) -
                 answer = each.ask(client, each.examples()[0])
                 if answer.status_code == 503:
                     assert int(answer.headers["Retry-After"]) > 0
-
-
-def test_a_key_that_was_used_for_another_flight_is_as_documented(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path)
-    seal(settings, [])
-    (add,) = [each for each in WRITES if each.operation["operationId"] == "add_transaction"]
-    (example,) = [body for _, body in add.bodies()]
-    with client_of(settings) as client:
-        for number, status in ((1, 202), (1, 202), (2, 422)):
-            body = {**example, "OP_CARRIER_FL_NUM": number}
-            answer = client.post(add.path, json=body, headers={"Idempotency-Key": "a key"})
-            assert answer.status_code == status
