@@ -60,13 +60,13 @@ class UsualFlight:
         self.times[group["departure"]] += group["flights"]
 
     def in_hour(self, hour: int | None) -> tuple[int, str]:
-        """Return how many flights were scheduled in an hour, or at all, and mostly at what time."""
-        times = [
-            (count, time)
-            for time, count in self.times.items()
-            if time and hour in {None, int(time[:2])}
-        ]
-        return sum(count for count, _ in times), max(times, default=(0, ""))[1]
+        """Return how many flights were scheduled in an hour, or at all, and their commonest time.
+
+        That is "" if several times are as common.
+        """
+        times = Counter({t: n for t, n in self.times.items() if t and hour in {None, int(t[:2])}})
+        (time, most), (_, next_most) = [*times.most_common(2), ("", 0), ("", 0)][:2]
+        return times.total(), time if most > next_most else ""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Departures:
 
     @cached_property
     def usual(self) -> list[tuple[int, str, UsualFlight]]:
-        """The flights that leave at the hour, and mostly when, of each number; the most first."""
+        """The flights that leave at the hour, and their commonest time, of each number."""
         flights: dict[tuple[object, ...], UsualFlight] = {}
         for group in self.answer.get("by_departure", ()):
             key = (group[CARRIER], group[NUMBER], group["ORIGIN"], group["DEST"])

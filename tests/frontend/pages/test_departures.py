@@ -223,3 +223,35 @@ def test_cancelled_flights_count_where_their_number_does() -> None:
     assert (nine, half_past, third.number) == (9, "0830", 3)
     assert (eight, five_past, first.number) == (8, "0805", 1)
     assert (first.flights, first.on_time, first.cancelled) == (20, 6, 8)
+    tied = [group(1, "0800", 1, 1.0), group(1, "1800", 1, 1.0)]
+    ((_, none, _),) = Departures(NOTHING_KNOWN, Question("", {}), {}, {"by_departure": tied}).usual
+    assert none == ""
+
+
+def test_only_a_flight_that_leaves_more_often_than_others_leaves_most_often(
+    pages: FlaskClient, world: World
+) -> None:
+    found = set()
+    for origin, dest in sorted({(leg["ORIGIN"], leg["DEST"]) for leg in world.transactions}):
+        legs = [leg for leg in leaving(world, ORIGIN=origin, DEST=dest) if scheduled(leg)]
+        numbers = Counter((leg["OP_CARRIER_FL_NUM"], leg["OP_CARRIER_AIRLINE_ID"]) for leg in legs)
+        if not numbers:
+            continue
+        most = max(numbers.values())
+        names = [name for name, count in numbers.items() if count == most]
+        page = pages.get(f"/departures?ORIGIN={origin}&DEST={dest}").text
+        lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
+        if len(names) > 1:
+            others = "1 other" if len(names) == 2 else f"{len(names) - 1} others"
+            assert f"</strong> and {others} leave most often, {most} time" in lead
+        else:
+            assert f"{names[0][0]}</strong> leaves most often, {most} time" in lead
+            times = Counter(
+                scheduled(leg)
+                for leg in legs
+                if (leg["OP_CARRIER_FL_NUM"], leg["OP_CARRIER_AIRLINE_ID"]) == names[0]
+            )
+            is_one = len(times) == 1 or len({n for _, n in times.most_common(2)}) == 2
+            assert ("its most common time is " in lead) == is_one
+        found.add(len(names) > 1)
+    assert found == {True, False}
