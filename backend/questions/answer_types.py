@@ -98,7 +98,7 @@ class Averages(Answer):
     arrived: Count
     cancelled: Count
     no_arrival: Annotated[
-        Count, Meta(description="flights that left and have no arrival: most were diverted")
+        Count, Meta(description="flights neither cancelled nor arrived, such as diverted ones")
     ]
     on_time_share_of_arrived: Annotated[
         Share | None,
