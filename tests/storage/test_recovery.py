@@ -533,24 +533,15 @@ def test_a_file_that_does_not_follow_is_set_aside(five_files: Path, first: int) 
     assert_goes_on(five_files, 4)
 
 
-def test_a_file_with_blocks_that_the_table_lacks_is_added(five_files: Path) -> None:
-    for named in (0, 1, 3, 4):
-        whole = contents(five_files)
-        table = whole[TABLE_NAME]
-        restore(five_files, {**whole, TABLE_NAME: table[: 64 * named]})
-        _, messages = recovered(five_files)
-        assert messages[-1] == added(named, 4)
-        assert messages[:-1] == [] or (messages[:-1] == [REMADE] and named == 0)
-        assert contents(five_files) == whole
-    assert_goes_on(five_files, 4)
-
-
-@pytest.mark.parametrize("size", [0, 64, 1000])
-def test_a_zeroed_table_is_made_again(five_files: Path, size: int) -> None:
+@pytest.mark.parametrize("named", [0, 1, 3, 4, 5])
+@pytest.mark.parametrize("zeros", [0, 1, 64, 100, 1000])
+def test_a_table_that_ends_too_soon_or_in_zeros_is_completed(
+    five_files: Path, named: int, zeros: int
+) -> None:
     whole = contents(five_files)
-    table_path(five_files).write_bytes(bytes(size))
+    table_path(five_files).write_bytes(whole[TABLE_NAME][: 64 * named] + bytes(zeros))
     _, messages = recovered(five_files)
-    assert messages[-1:] == [added(0, 4)]
+    assert messages == [REMADE] * (named == 0) + [added(named, 4)] * (named < 5)
     assert contents(five_files) == whole
     assert_goes_on(five_files, 4)
 
@@ -563,17 +554,6 @@ def test_the_table_of_another_ledger_is_made_again(
     make_chain(other, [1] * count, difficulty_bits=1)
     table_path(five_files).write_bytes(contents(other)[TABLE_NAME])
     assert recovered(five_files)[1] == [REMADE, added(0, 4)]
-    assert contents(five_files) == whole
-    assert_goes_on(five_files, 4)
-
-
-@pytest.mark.parametrize("zeros", [1, 64, 100])
-@pytest.mark.parametrize("named", [3, 5])
-def test_a_torn_tail_of_the_table_is_cut(five_files: Path, named: int, zeros: int) -> None:
-    whole = contents(five_files)
-    table_path(five_files).write_bytes(whole[TABLE_NAME][: 64 * named] + bytes(zeros))
-    _, messages = recovered(five_files)
-    assert messages == ([added(named, 4)] if named < 5 else [])
     assert contents(five_files) == whole
     assert_goes_on(five_files, 4)
 
@@ -605,18 +585,17 @@ def test_an_earlier_file_that_ends_too_soon_stops_the_writer(
     assert_stops(tmp_path, height, f"{block_file_name(file)} ends before it")
 
 
-def test_a_damaged_tip_with_a_later_file_behind_it_stops_the_writer(five_files: Path) -> None:
+@pytest.mark.parametrize(
+    ("harm", "what"),
+    [(flip, "it was on the disk when the table of heights"), (os.truncate, "more data follows it")],
+)
+def test_a_damaged_or_torn_tip_with_a_later_file_behind_it_stops_the_writer(
+    five_files: Path, harm: Callable[[Path, int], None], what: str
+) -> None:
     table = table_path(five_files).read_bytes()
     table_path(five_files).write_bytes(table[: 64 * 4])
-    flip(block_file(five_files, 3), 100)
-    assert_stops(five_files, 3, "it was on the disk when the table of heights named it")
-
-
-def test_a_torn_tip_with_a_later_file_behind_it_stops_the_writer(five_files: Path) -> None:
-    table = table_path(five_files).read_bytes()
-    table_path(five_files).write_bytes(table[: 64 * 4])
-    os.truncate(block_file(five_files, 3), 100)
-    assert_stops(five_files, 3, "more data follows it")
+    harm(block_file(five_files, 3), 100)
+    assert_stops(five_files, 3, what)
 
 
 def test_a_torn_file_behind_the_table_is_set_aside_with_the_files_behind_it(
