@@ -14,7 +14,7 @@ from random import Random
 
 from backend.base.errors import InvalidInput
 from backend.chain.fields import FIELD_NAMES, LAST_YEAR
-from backend.sources.schedule import DAY_MINUTES, Leg, by_departure, schedule
+from backend.sources.network import DAY_MINUTES, Leg, by_departure, schedule
 from backend.sources.source import BATCH_ROWS, RawRows, Source
 
 SHARE_ON_SATURDAY = 0.9  # the thinnest day of the week
