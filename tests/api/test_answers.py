@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from threading import Lock
@@ -48,84 +49,56 @@ def ask(client: FlaskClient, route: str, **parameters: Any) -> Json:
 # --- the three questions -------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def busiest(world: World) -> tuple[int, str]:
-    """A flight number and day with several legs."""
-    counts = Counter((t["OP_CARRIER_FL_NUM"], t["FL_DATE"]) for t in world.transactions)
-    (found, count), *_ = counts.most_common(1)
+JUDGES: dict[str, Callable[[list[Json]], Json]] = {  # of the flights that were asked for
+    "filter_transactions": lambda some: {
+        "count": len(some),
+        "flights": [with_status(flight) for flight in some],
+    },
+    "average_delays": averages_of,
+    "flight_counter": lambda some: {"count": len(some)},
+}
+
+
+def questions(world: World) -> Iterator[tuple[str, Json]]:
+    """Each question about what there is most of, about much else, and about nothing."""
+    days = {"INITIAL_DATE": FIRST_DAY, "FINAL_DATE": LAST_DAY}
+    numbers = Counter((t["OP_CARRIER_FL_NUM"], t["FL_DATE"]) for t in world.transactions)
+    ((number, day), count), *_ = numbers.most_common(1)
     assert count > 1
-    return found
-
-
-@each_of("engine", ENGINES)
-@each_of("height", [None, 3, 0])
-def test_filter_transactions_shows_every_leg_whole(
-    client: FlaskClient, world: World, busiest: tuple[int, str], engine: str, height: int | None
-) -> None:
-    number, day = busiest
-    asked = {"OP_CARRIER_FL_NUM": number, "FL_DATE": day}
-    answer = ask(client, "filter_transactions", **asked, engine=engine, **_as_of(height))
-    legs = [
-        with_status(t)
-        for t in world.below(height)
-        if (t["OP_CARRIER_FL_NUM"], t["FL_DATE"]) == (number, day)
-    ]
-    assert answer == {
-        "count": len(legs),
-        "flights": legs,
-        "as_of": world.as_of(height),
-        "query": {**asked, "engine": engine},
-    }
-
-
-@each_of("engine", ENGINES)
-@each_of("days", [(FIRST_DAY, LAST_DAY), ("2015-01-03", "2015-01-03")])
-@each_of("height", [None, 5])
-def test_average_delays_are_those_of_a_plain_loop(
-    client: FlaskClient, world: World, engine: str, days: tuple[str, str], height: int | None
-) -> None:
+    yield "filter_transactions", {"OP_CARRIER_FL_NUM": number, "FL_DATE": day}
     carriers = {t["OP_CARRIER_AIRLINE_ID"] for t in world.transactions}
     assert len(carriers) > 3
     for carrier in carriers:
-        asked = {"OP_CARRIER_AIRLINE_ID": carrier, "INITIAL_DATE": days[0], "FINAL_DATE": days[1]}
-        answer = ask(client, "average_delays", **asked, engine=engine, **_as_of(height))
-        counted = averages_of(
-            t
-            for t in world.below(height)
-            if t["OP_CARRIER_AIRLINE_ID"] == carrier and days[0] <= t["FL_DATE"] <= days[1]
-        )
-        assert answer == {
-            **counted,
-            "as_of": world.as_of(height),
-            "query": {**asked, "engine": engine},
-        }
+        yield "average_delays", {"OP_CARRIER_AIRLINE_ID": carrier, **days}
+        one_day = dict.fromkeys(days, "2015-01-03")
+        yield "average_delays", {"OP_CARRIER_AIRLINE_ID": carrier, **one_day}
+    routes = Counter(tuple(t[name] for name in CITY_NAMES) for t in world.transactions)
+    for route in [*(route for route, _ in routes.most_common(3)), ("Chicago, IL", "Nowhere")]:
+        week = {"INITIAL_DATE": "2015-01-02", "FINAL_DATE": "2015-01-08"}
+        yield "flight_counter", {**dict(zip(CITY_NAMES, route, strict=True)), **week}
+
+
+def asked_for(transactions: Iterable[Json], asked: Json) -> list[Json]:
+    """The flights that a question is about."""
+    values = dict(asked)
+    first, last = values.pop("INITIAL_DATE", FIRST_DAY), values.pop("FINAL_DATE", LAST_DAY)
+    return [
+        t for t in transactions if first <= t["FL_DATE"] <= last and values.items() <= t.items()
+    ]
 
 
 @each_of("engine", ENGINES)
-@each_of("height", [None, 1])
-def test_flight_counter_counts_as_a_plain_loop_does(
+@each_of("height", [None, 5, 3, 1, 0])
+def test_the_three_questions_are_answered_as_a_plain_loop_does(
     client: FlaskClient, world: World, engine: str, height: int | None
 ) -> None:
-    routes = Counter((t["ORIGIN_CITY_NAME"], t["DEST_CITY_NAME"]) for t in world.transactions)
-    for origin, dest in [route for route, _ in routes.most_common(3)] + [
-        ("Chicago, IL", "Nowhere")
-    ]:
-        asked = {
-            "ORIGIN_CITY_NAME": origin,
-            "DEST_CITY_NAME": dest,
-            "INITIAL_DATE": "2015-01-02",
-            "FINAL_DATE": "2015-01-08",
-        }
-        count = sum(
-            (t["ORIGIN_CITY_NAME"], t["DEST_CITY_NAME"]) == (origin, dest)
-            and "2015-01-02" <= t["FL_DATE"] <= "2015-01-08"
-            for t in world.below(height)
-        )
-        answer = ask(client, "flight_counter", **asked, engine=engine, **_as_of(height))
-        assert ("warnings" in answer) == (dest == "Nowhere" and height is None)
+    for route, asked in questions(world):
+        answer = ask(client, route, **asked, engine=engine, **_as_of(height))
+        is_unknown = height is None and "Nowhere" in asked.values()
+        assert ("warnings" in answer) == is_unknown
         answer.pop("warnings", None)
         assert answer == {
-            "count": count,
+            **JUDGES[route](asked_for(world.below(height), asked)),
             "as_of": world.as_of(height),
             "query": {**asked, "engine": engine},
         }
