@@ -25,6 +25,7 @@ from frontend.search.vocabulary import (
     NOT_RANKED,
     ORDERS,
     SUBJECTS,
+    TOTALS,
     WEEK,
     WORST_FIRST,
 )
@@ -116,9 +117,9 @@ _PAGES = (
         f"compared_{what}", f"compared carriers from to at days least count {words}",
         counted="average_delays") for what, words in _COMPARED.items()),
     _Page("/days/{day}", "{day_name}", "the flights and delays of each carrier",
-        "one_day count|one_day cancellations", f"days {_COUNTS}", "none"),
+        "one_day totals", f"days {_COUNTS}", "none"),
     _Page("/days", "{calendar}{of}{where}{phrase}{worst_first}",
-        "a calendar, and the worst of them", "day|month ranked|count|cancellations",
+        "a calendar, and the worst of them", "day|month ranked|totals",
         f"day month days from at to carriers {_COUNTS}", "whole", "average_delays"),
     _Page("/rankings", "{shown}{of}{where}{phrase}{order}", _RANKING, "ranked",
         f"days carriers from at to least count {_SUBJECTS}", counted="average_delays"),
@@ -189,6 +190,8 @@ def _hidden(reading: Reading, covered: Days | None) -> Iterator[str]:
         yield "one_day"
     if reading.compared:
         yield f"compared_{reading.compared[0]}"
+    if reading.wanted and reading.wanted <= TOTALS:
+        yield "totals"
     ranked = reading.wanted - NOT_RANKED
     if ranked and (ranked == reading.wanted or ranked & SUBJECTS.keys()):
         yield "ranked"  # of a period without a subject there is no ranking

@@ -34,6 +34,7 @@ WANTED = _turned("wanted")
 COMPARATIVES = {"worse": "worst", "better": "best"}
 MANY = "many"  # flights, or cancellations
 AMOUNTS = frozenset((MANY, "much", "long"))
+TOTALS = frozenset((MANY, "delays", "cancelled", "on_time"))  # of all flights of a period
 RANKING = frozenset(("worst", "best", "busiest", "quietest", "most", "least"))
 LEAST_FIRST = frozenset(("best", "least", "quietest"))
 

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import date
+from itertools import cycle
 from statistics import fmean
 
 import pytest
@@ -18,6 +19,7 @@ from frontend.questions.group_rows import Row, rows_of
 from tests.api.worlds import Json, World, averages_of
 from tests.cases import each_of
 from tests.frontend.pages.reading import table
+from tests.frontend.years import Year
 
 
 @pytest.fixture
@@ -186,6 +188,17 @@ def test_the_calendar_names_the_worst_day_or_how_many_are_equal(
         assert lead.startswith(expected), origin
         leads.add(lead[:5])
     assert len(leads) > 1 or sort == "sort=average_delay"
+
+
+def test_months_that_are_equally_the_worst_are_counted(
+    year: Year, year_pages: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {**dict.fromkeys(FIGURES, 0), "flights": 9, "average_delay": 1.0}
+    every_other = cycle([counts, {**counts, "cancelled": 1}])
+    monkeypatch.setattr(year, "_day", lambda: next(every_other))
+    page = year_pages.get("/days?sort=cancelled").text.replace("\xa0", " ")
+    lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
+    assert re.search(r"^The 18\d worst days .* have 11.1 % each; the 6 worst months have", lead)
 
 
 def test_a_day_without_flights_says_so(pages: FlaskClient) -> None:

@@ -118,7 +118,6 @@ ADDRESSES: dict[str, list[str]] = {
     "airline with the fewest delays": ["/rankings?by=carrier&sort=average_delay&order=ascending"],
     "airline with most cancellations": [f"/rankings?by=carrier&{CANCELLED}"],
     "which airline cancels the most flights": [f"/rankings?by=carrier&{CANCELLED}"],
-    "cancelled flights in july": [f"/rankings?by=carrier&{JULY}&{CANCELLED}"],
     "least cancelled route": ["/rankings?by=route&sort=cancelled&order=ascending"],
     "quietest route": ["/rankings?by=route&sort=flights&order=ascending"],
     "worst airport": [f"/rankings?by=origin&{WORST}", f"/rankings?by=destination&{WORST}"],
@@ -136,7 +135,6 @@ ADDRESSES: dict[str, list[str]] = {
     "worst airport for departures": [f"/rankings?by=origin&{WORST}"],
     "worst": [f"/rankings?by=carrier&{WORST}"],
     "rankings": ["/rankings?by=carrier"],
-    "how late in july": [f"/rankings?by=carrier&{JULY}"],
     "which day is worst": [f"/days?{ALL_DAYS}&{WORST_DAY}"],
     "worst month": [f"/days?{ALL_DAYS}&{WORST_DAY}"],
     "busiest day": [f"/days?{ALL_DAYS}&sort=flights"],
@@ -155,7 +153,18 @@ ADDRESSES: dict[str, list[str]] = {
     "united at JFK or EWR": [f"/compare?what=origin&item=JFK&item=EWR&{UNITED}"],
     "best time to fly": [],
     "worst week": [],
-    # how many
+    # how many, how late
+    "how late in july": [f"/days?{JULY}"],
+    "average delay": [f"/days?{ALL_DAYS}"],
+    "delays on 4 July": ["/days/2013-07-04"],
+    "how often are flights on time in july": [f"/days?{JULY}&{WORST_DAY}"],
+    "cancelled flights in july": [f"/days?{JULY}&sort=cancelled"],
+    "more cancellations, united or delta": [
+        "/compare?what=carrier&item=19977&item=19790&sort=cancelled"
+    ],
+    "which has fewer delays, united or delta": [
+        "/compare?what=carrier&item=19977&item=19790&sort=average_delay"
+    ],
     "how many flights in 2013": [f"/days?{YEAR}&sort=flights"],
     "how many flights": [f"/days?{ALL_DAYS}&sort=flights"],
     "how many flights were cancelled in 2013": [f"/days?{YEAR}&sort=cancelled"],
@@ -243,10 +252,9 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "how long is JFK to LAX": [("/route?ORIGIN=JFK&DEST=LAX", ("how long",))],
     "how much is JFK to LAX": [("/route?ORIGIN=JFK&DEST=LAX", ("how much",))],
     "how many airlines fly to ORD": [("/rankings?by=carrier&DEST=ORD", ("how many",))],
-    "how many flights were late in july": [(f"/rankings?by=carrier&{JULY}", ("how many",))],
+    "how many flights were late in july": [(f"/days?{JULY}", ("how many",))],
     "how many days was UA 1545 late": [(f"/report?{UA_1545}", ("how many",))],
     "how many cancellations of each airline": [
-        (f"/days?{ALL_DAYS}&sort=cancelled", ("carriers",)),
         (f"/rankings?by=carrier&{CANCELLED}", ("how many",)),
     ],
     "JFK to LAX in 5 hours": [("/route?ORIGIN=JFK&DEST=LAX", ("in 5 hours",))],
