@@ -4,6 +4,8 @@ Each harm comes to each file and folder, before a service starts and while one h
 The mempool's files have their own matrix.
 """
 
+import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -18,6 +20,7 @@ from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from backend.mempool.lost_files import lost_in
 from backend.sources.generated import Generated
+from backend.verify.audit import Scope, verify
 from backend.verify.folder_files import LET_IT_BE, kind_of
 from tests.effort import tries
 from tests.flights import import_flights, on_disk, transactions_in
@@ -118,6 +121,32 @@ def _problem(name: str, harm: str, found: Findings) -> str:
     if name.startswith(NOT_READ_BY_READY) and harm == "flipped":
         is_named[0] = True
     return "" if all(is_named) else f"named by ready, verify: {is_named}"
+
+
+def test_a_file_that_this_user_may_not_use_is_to_be_given_to_it_and_not_replaced(
+    houses: Houses,
+) -> None:
+    """Its owner would throw away a good key, or all tokens, for want of a chown."""
+    kinds = {name: kind_of(name) for name in houses.files() if name != "blocks"}
+    kept = {name for name, kind in kinds.items() if kind and kind.remedy != LET_IT_BE}
+    for name in {*kept, "checkpoint", "log.vkey", "clock.json"}:
+        with copy_for_nobody(houses) as folder:
+            path = folder / name
+            path.chmod(0)
+            remedy = f"sudo chmod u+rw {path}"
+            if os.geteuid() != os.getuid():  # the tests are run by root
+                user, remedy = os.geteuid(), f"sudo chown nobody {path}"
+                os.seteuid(0)
+                os.chown(path, 0, 0)
+                os.seteuid(user)
+            found = findings_in(folder)
+            reasons = [one for one in (*found.ready, found.verify) if str(path) in one]
+            assert reasons or name not in kept, name
+            for reason in reasons:
+                assert f"it is there, but user nobody may not use it: `{remedy}`" in reason
+                assert not re.search("put back|remove it|new key|new tokens|restart", reason)
+            if not name.startswith("blocks"):
+                verify(folder, scope=Scope(index=False, accepted=False))
 
 
 @pytest.mark.parametrize("is_running", [False, True], ids=["at rest", "running"])

@@ -9,10 +9,13 @@ import errno
 import fcntl
 import mmap
 import os
+import pwd
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 
 from backend.base.errors import TryLater, WriteFailed, WriterBusy
 
@@ -28,8 +31,33 @@ def refusals(what: str, path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = "; mount its disk for writing" if error.errno == errno.EROFS else ""
-        raise WriteFailed(f"cannot {what} {path}: {error.strerror or error}{remedy}") from error
+        remedy = "mount its disk for writing" if error.errno == errno.EROFS else ""
+        raise WriteFailed(f"cannot {what} {reason_of(error, path, remedy)}") from error
+
+
+def reason_of(error: Exception, path: Path | str, remedy: str = "") -> str:
+    """Say why a file cannot be used, "PATH: reason; remedy".
+
+    remedy: for any error but that this user may not use the file, which is not lost then.
+    """
+    if isinstance(error, PermissionError):
+        remedy = access_remedy(Path(path)) or remedy
+    reason = (error.strerror if isinstance(error, OSError) else "") or error
+    return f"{path}: {reason}{remedy and f'; {remedy}'}"
+
+
+def access_remedy(path: Path) -> str:
+    """Say how this user gets to use a file that belongs to another one; "" without the file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ""
+    user = str(os.geteuid())
+    with suppress(KeyError):  # a container may have users without names
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    bits = "u+rwx" if stat.S_ISDIR(status.st_mode) else "u+rw"
+    command = f"chmod {bits}" if status.st_uid == os.geteuid() else f"chown {user}"
+    return f"it is there, but user {user} may not use it: `sudo {command} {quote(str(path))}`"
 
 
 def write_at(descriptor: int, data: bytes, offset: int, path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from backend.base.errors import Damage, DamagedBlock, FlightchainError
+from backend.base.files import reason_of
 from backend.base.processes import interruption
 from backend.base.progress import counting
 from backend.base.settings import Settings, from_environment
@@ -55,7 +56,7 @@ class Commands(click.Group):
             say(f"error: {error}")
             sys.exit(1)
         except OSError as error:
-            say(f"error: {error.filename or 'the system'}: {error.strerror or error}")
+            say(f"error: {reason_of(error, error.filename or 'the system')}")
             sys.exit(1)
         except KeyboardInterrupt:
             say(interruption.STOPPED)

@@ -11,6 +11,7 @@ import tomllib
 from contextlib import closing
 from pathlib import Path
 
+from backend.base import files
 from backend.base.errors import FlightchainError
 from backend.base.settings import Settings
 from backend.chain.json_objects import Json
@@ -98,9 +99,10 @@ def _require_peers(path: Path, membership: Membership, identity: Identity) -> No
 
 def config_unusable(path: Path, error: Exception) -> FlightchainError:
     """Make the error for a configuration that cannot be read or lacks something."""
+    remedy = files.access_remedy(path) if isinstance(error, PermissionError) else PUT_BACK
     return FlightchainError(
         f"{path} cannot be used: {getattr(error, 'strerror', None) or error!r}; the engine would "
-        f"listen and ask as it likes, so it is not started; {PUT_BACK}"
+        f"listen and ask as it likes, so it is not started; {remedy}"
     )
 
 

@@ -27,6 +27,11 @@ from backend.trust.log.secret_keys import (
 )
 from backend.trust.log.successions import SUCCESSIONS_NAME
 
+_COPY = (
+    "with a key of its own this node would sign the log otherwise than the others, and browsers "
+    "would raise an alarm; put there a copy of another node's"
+)
+
 
 def common_key_path(home: Path) -> Path:
     """Return where the key of the cluster's log stands, in the folder of a node's engine."""
@@ -39,18 +44,14 @@ def common_key_in(home: Path, origin: str = "") -> SecretKey | None:
     origin: of the chain's log, if that is known. Raises FlightchainError.
     """
     path = common_key_path(home)
-    problem = "is damaged"
     try:
         key = parsed_key(path.read_text("utf-8", errors="replace"))
     except FileNotFoundError:
         return None
     except OSError as error:
-        key, problem = None, f"cannot be read ({error.strerror})"
+        raise FlightchainError(f"cannot read {files.reason_of(error, path, _COPY)}") from error
     if key is None or key.verifier.kind != LOG.kind:
-        raise FlightchainError(
-            f"{path} {problem}: this node would sign the log with another key than the others, "
-            "and browsers would raise an alarm; put there a copy of another node's"
-        )
+        raise FlightchainError(f"{path} is damaged; {_COPY}")
     if origin and key.verifier.name != origin:
         raise FlightchainError(
             f"{path} is the key of the log {key.verifier.name}, and this is {origin}: put there "

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from backend.base import files
 from backend.base.errors import FlightchainError
 from backend.base.words import Report
 from backend.chain.json_objects import Json, object_of
@@ -191,7 +192,7 @@ def json_in(path: Path, lost: str) -> Json:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise FlightchainError(f"{path}: {error.strerror}; {lost}") from error
+        raise FlightchainError(files.reason_of(error, path, lost)) from error
     if (content := object_of(data)) is None:
         raise FlightchainError(f"{path} is {'damaged' if data else 'empty'}; {lost}")
     return content

@@ -14,6 +14,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from backend.base import errors
 from backend.base.clock import now_ms
 from backend.base.errors import Damage, NotFound, TryLater
 from backend.base.files import free_bytes
@@ -291,7 +292,8 @@ class Ledger:
         try:
             self.cached_blocks.block(self.height())
         except Damage as error:
-            reasons.append(f"{error}; {WHAT_TO_DO}")
+            is_bad_block = isinstance(error, errors.DamagedBlock)  # else it says what to do
+            reasons.append(f"{error}; {WHAT_TO_DO}" if is_bad_block else str(error))
         except TryLater as error:
             reasons.append(str(error))
         reasons += self._folder_check.problems()

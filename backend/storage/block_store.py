@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from backend.base.errors import Damage, DamagedBlock, NotFound, TryLater
-from backend.base.files import forget_cached
+from backend.base.files import forget_cached, reason_of
 from backend.chain.block import Block
 from backend.storage import layout
 from backend.storage.codec import verified_block
@@ -167,6 +167,8 @@ class BlockStore:
             data = self._file(path).read(run[-1].end - start, start)
         except FileNotFoundError:
             raise DamagedBlock(first, f"its file {path} is missing") from None
+        except PermissionError as error:  # the block may be whole
+            raise Damage(f"cannot read {reason_of(error, path)}") from error
         except (OSError, OverflowError) as error:
             raise DamagedBlock(first, f"cannot read {path}: {error}") from error
         frames = [(place, data[place.offset - start : place.end - start]) for place in run]
@@ -233,7 +235,7 @@ class BlockStore:
             above = first
 
     def _unreadable(self, error: OSError) -> Damage:
-        return Damage(f"cannot read {self._table_path}: {error.strerror}")
+        return Damage(f"cannot read {reason_of(error, self._table_path)}")
 
     def _table(self, inode: int | None = None) -> _OpenFile:
         try:

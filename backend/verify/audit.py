@@ -70,7 +70,7 @@ def verify(
     comes first, because the index can be made anew. Blocks that are sealed meanwhile are not
     checked.
     """
-    if problems := unusable(folder):
+    if problems := unusable(folder, blocks_only=not (scope.index or scope.accepted)):
         raise Damage(problems[0])
     require_chain(folder)
     with closing(BlockStore(folder)) as store, ExitStack() as opened:

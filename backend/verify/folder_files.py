@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+from backend.base import files
 from backend.base.errors import Damage, NotFound
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
@@ -35,10 +36,9 @@ class FileKind:
     if_lost: str
     remedy: str
 
-    @property
-    def consequence(self) -> str:
-        """What follows if the file is lost, and what to do."""
-        return f"{self.what}: {self.if_lost}; {self.remedy}"
+    def consequence(self, remedy: str = "") -> str:
+        """Say what follows without the file, and what to do. remedy: instead of that for a loss."""
+        return f"{self.what}: {self.if_lost}; {remedy or self.remedy}"
 
 
 def _derived(pattern: str, what: str, writer: str, if_lost: str) -> FileKind:
@@ -127,15 +127,17 @@ def kind_of(name: str) -> FileKind | None:
     return next((kind for kind in KINDS if fnmatch(name, kind.pattern)), None)
 
 
-def unusable(folder: Path) -> list[str]:
+def unusable(folder: Path, *, blocks_only: bool = False) -> list[str]:
     """Say which files cannot be read, and what stands in the place of one; each with its remedy.
 
+    blocks_only: whether nothing but the blocks is of interest.
     No file is opened: closing a file of SQLite would drop the locks that this process has on it.
     """
     return [
-        f"{path} {problem} ({kind.consequence})"
+        problem
         for path, kind in _files_in(folder)
-        if (problem := _problem(path))
+        if not blocks_only or kind.pattern.startswith(layout.BLOCKS_FOLDER)
+        if (problem := _problem(path, kind))
     ]
 
 
@@ -152,21 +154,23 @@ def _files_in(folder: Path) -> Iterator[tuple[Path, FileKind]]:
                 yield path, kind
 
 
-def _problem(path: Path) -> str:
-    """Return why a file cannot be read; "" if it can."""
+def _problem(path: Path, kind: FileKind) -> str:
+    """Return why a file cannot be read, and what to do; "" if it can."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:  # it has just gone, or is a link to nothing
         return ""
     except OSError as error:
-        return f"cannot be looked at: {error.strerror}"
-    if path.name in {layout.BLOCKS_FOLDER, "index"}:
-        can_be_read = stat.S_ISDIR(mode) and _may(path, os.R_OK | os.X_OK)
-    elif not stat.S_ISREG(mode):
-        return "is not a file" if not stat.S_ISDIR(mode) else "is a folder, not a file"
-    else:
-        can_be_read = _may(path, os.R_OK)
-    return "" if can_be_read else "cannot be read: Permission denied"
+        remedy = files.access_remedy(path.parent) or kind.remedy
+        return f"{path} cannot be looked at: {error.strerror} ({kind.consequence(remedy)})"
+    is_folder, wanted = stat.S_ISDIR(mode), path.name in {layout.BLOCKS_FOLDER, "index"}
+    if is_folder != wanted or not (is_folder or stat.S_ISREG(mode)):
+        what = "not a folder" if wanted else "a folder, not a file" if is_folder else "not a file"
+        return f"{path} is {what} ({kind.consequence()})"
+    if _may(path, os.R_OK | (os.X_OK if is_folder else 0)):
+        return ""
+    remedy = files.access_remedy(path)
+    return f"{path} cannot be read: Permission denied ({kind.consequence(remedy)})"
 
 
 def has_block_files(folder: Path) -> bool:
@@ -206,7 +210,7 @@ def _short(folder: Path, place: Place) -> str:
         return ""
     kind = kind_of(str(path.relative_to(folder)))
     assert kind is not None
-    return f"{path} {'ends too early' if path.exists() else 'is missing'} ({kind.consequence})"
+    return f"{path} {'ends too early' if path.exists() else 'is missing'} ({kind.consequence()})"
 
 
 def _may(path: Path, mode: int) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from backend.base import files
 from backend.base.errors import Damage, NotFound
 from backend.base.words import counted
 from backend.storage.block_store import BlockStore
@@ -49,8 +50,10 @@ def _checked_size(path: Path, key: VerifierKey) -> int:
         note, signed = checkpoints.in_note(path.read_bytes())
         if signed_at(note, key) is None:
             raise NoteError("this log has not signed it")
-    except (OSError, NoteError) as error:
-        raise Damage(f"{path} is damaged or missing: {error}; {SIGNED_ANEW}") from error
+    except OSError as error:
+        raise Damage(f"cannot read {files.reason_of(error, path, SIGNED_ANEW)}") from error
+    except NoteError as error:
+        raise Damage(f"{path} is damaged: {error}; {SIGNED_ANEW}") from error
     return signed.size
 
 

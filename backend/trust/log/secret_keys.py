@@ -180,7 +180,7 @@ def _secret_in(folder: Path, pair: KeyFiles) -> SecretKey | None:
             raise Damage(f"{path} is missing; {pair.advice}") from None
         return None
     except OSError as error:
-        raise Damage(f"{path} cannot be read: {error.strerror}; {pair.advice}") from error
+        raise Damage(f"cannot read {files.reason_of(error, path, pair.advice)}") from error
     key = parsed_key(secret)
     if key is None or key.verifier.kind != pair.kind:
         raise Damage(f"{path} is damaged; {pair.advice}")
@@ -193,8 +193,8 @@ def _require_public(folder: Path, pair: KeyFiles, key: SecretKey) -> None:
     try:
         is_same = path.read_bytes() == public_text(key)
     except OSError as error:
-        reason = f"{error.strerror}; remove it: {pair.secret} is enough to write it again"
-        raise Damage(f"{path} cannot be read: {reason}") from error
+        remedy = f"remove it: {pair.secret} is enough to write it again"
+        raise Damage(f"cannot read {files.reason_of(error, path, remedy)}") from error
     if not is_same:
         raise Damage(
             f"{path} is damaged, or does not belong to {pair.secret}; if that is right, remove it: "

@@ -22,8 +22,9 @@ SUCCESSIONS_NAME = "log.successions"
 TITLE = "flightchain key succession"
 MOST_BYTES = 2**24  # of the first line of a proof
 
+COPY = "put back a copy (backups have one)"
 REMEDY = (
-    "put back a copy (backups have one), or rebuild it from proofs that somebody has kept, with "
+    f"{COPY}, or rebuild it from proofs that somebody has kept, with "
     "`python -m backend log rebuild-successions PROOF…`; until then whoever trusts an older key of "
     "this log refuses its proofs"
 )
@@ -40,18 +41,17 @@ class Succession(NamedTuple):
 def successions_in(folder: Path) -> list[str]:
     """Return the notes with which old keys have signed new ones, oldest first. Raises Damage."""
     path = folder / SUCCESSIONS_NAME
-    reason = "it is not a list of notes"
     try:
         texts = json.loads(path.read_text("utf-8", errors="replace"))
         is_right = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
     except FileNotFoundError:
         return []
     except OSError as error:
-        is_right, reason = False, str(error.strerror)
+        raise Damage(f"cannot read {files.reason_of(error, path, COPY)}") from error
     except (ValueError, RecursionError):
         is_right = False
     if not is_right:
-        raise Damage(f"{path} is damaged or cannot be read ({reason}); put back a copy")
+        raise Damage(f"{path} is damaged: it is not a list of notes; {COPY}")
     return list(texts)
 
 

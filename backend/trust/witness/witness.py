@@ -25,10 +25,11 @@ FORK, UNPROVED, ROLLBACK = CONTRADICTIONS = (".fork", ".unproved", ".rollback")
 MOST_CONTRADICTIONS = 100  # files of a kind for a log: whoever asks may cause them
 _NAME_DIGITS = 16
 _ADVICE = (
-    "Do not put back an older copy, and know that this witness forgets the log if the file is "
+    "do not put back an older copy, and know that this witness forgets the log if the file is "
     "removed: either way it cosigns whatever the log shows next. Compare that with a checkpoint "
     "that somebody else has kept"
 )
+COPY = "put back a copy"
 LOCK_NAME = "witness.lock"
 MOST_ATTEMPTS = 3
 
@@ -60,7 +61,7 @@ class Memory:
         except FileNotFoundError:
             return None
         except (OSError, NoteError) as error:
-            raise Damage(f"{path} is damaged: {error}. {_ADVICE}") from error
+            raise Damage(f"cannot use {files.reason_of(error, path, _ADVICE)}") from error
         return note
 
     def keep(self, origin: str, note: Note) -> None:
@@ -89,7 +90,7 @@ class Memory:
         except FileNotFoundError:
             return None
         except (OSError, NoteError) as error:
-            raise Damage(f"{path} is damaged: {error}; put back a copy") from error
+            raise Damage(f"cannot use {files.reason_of(error, path, COPY)}") from error
 
     def remember_key(self, log: VerifierKey) -> None:
         files.write_new(self._path(log.name, ".vkey"), f"{log}\n".encode())
@@ -106,7 +107,7 @@ class Memory:
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
-            raise Damage(f"{path} is damaged: {error}; put back a copy") from error
+            raise Damage(f"cannot use {files.reason_of(error, path, COPY)}") from error
 
     def remember_origin(self, url: str, origin: str) -> None:
         files.write_new(self.origin_file(url), f"{origin}\n".encode())
