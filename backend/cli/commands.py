@@ -105,7 +105,9 @@ def token() -> None:
 def add_token(settings: Settings, name: str) -> None:
     """Create a token for NAME and print it once."""
     from backend.storage.tokens import Tokens
+    from backend.verify.folder_check import require_ledger
 
+    require_ledger(settings.folder)
     secret = Tokens(settings.folder).add(name)
     say(f"this is the token of {name}; only its hash is stored, so keep it:")
     click.echo(secret)
@@ -127,7 +129,9 @@ def list_tokens(settings: Settings) -> None:
 def remove_token(settings: Settings, name: str) -> None:
     """Revoke NAME's token immediately."""
     from backend.storage.tokens import Tokens
+    from backend.verify.folder_check import require_ledger
 
+    require_ledger(settings.folder)
     Tokens(settings.folder).remove(name)
     say(f"the token of {name} is revoked")
 

@@ -143,6 +143,8 @@ def import_command(
     Run it again to continue after Ctrl-C or a crash: it leaves out flights that it has imported
     already.
     """
+    from backend.verify.folder_check import require_ledger
+
     settings: Settings = context.obj
     if sum([bool(files), nycflights, generate is not None, if_empty]) != 1:
         raise click.UsageError("give FILES, or one of --nycflights, --generate N and --if-empty")
@@ -153,6 +155,7 @@ def import_command(
     months = _months_among(files, keep_zips)
     if months and dates:
         raise click.UsageError("--dates needs FILES")
+    require_ledger(settings.folder)
     if then_serve:  # a long import should not end with an error about a port in use
         require_all_to_serve(settings, frontend=frontend)
     skipping = Skipping(skip_bad, skip_at_most, yes, bad_rows)

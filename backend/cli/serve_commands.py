@@ -20,9 +20,11 @@ def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
     """Serve HTTP requests and mine until SIGTERM or Ctrl-C."""
     from backend.service import supervisor
     from backend.storage import tokens
+    from backend.verify.folder_check import require_ledger
 
     if only_http and frontend:
         raise click.UsageError("--only-http does not start the frontend: run `python -m frontend`")
+    require_ledger(settings.folder, may_be_half_restored=True)
     if only_http:
         from backend.service.web_server import run_http
 
@@ -55,7 +57,9 @@ def mine(settings: Settings, once: bool) -> None:
     """
     from backend.base.processes.systemd import Notifier
     from backend.sealing.miner import Miner, Sealer
+    from backend.verify.folder_check import require_ledger
 
+    require_ledger(settings.folder)
     if once:
         with closing(Sealer(settings, say)) as sealer:
             sealer.wait_for_clock()

@@ -42,7 +42,7 @@ from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
 from backend.storage.receipt_store import require_no_cluster
 from backend.trust.log.signing import CheckpointSigner
-from backend.verify.folder_check import require_may_begin, require_one_ledger
+from backend.verify.folder_check import require_ledger, require_may_begin, require_one_ledger
 from backend.verify.scrub import scrubbing
 
 POLL_S = 0.2
@@ -159,6 +159,7 @@ class Sealer:
         folder), WriteFailed, and FlightchainError if a cluster writes this chain.
         """
         require_no_cluster(self._settings.folder)
+        require_ledger(self._settings.folder)
         self._writer.acquire(wait=wait)
         try:
             if follow:

@@ -95,6 +95,19 @@ def is_backup(folder: Path) -> bool:
     return (folder / BACKUP_NAME).exists() and not (folder / MARK_NAME).exists()
 
 
+def require_ledger(folder: Path, *, may_be_half_restored: bool = False) -> None:
+    """Raise Damage if nothing may be written to a folder: a backup, or one half restored."""
+    problem = "" if may_be_half_restored else unfinished_restore(folder)
+    if is_backup(folder):
+        problem = (
+            f"{folder} is a backup, which stays as it is: `python -m backend restore {folder}`, "
+            "with FLIGHTCHAIN_DIR an empty folder, makes a ledger of it; or, if this copy of it is "
+            f"to become the ledger, remove {BACKUP_NAME}"
+        )
+    if problem:
+        raise Damage(problem)
+
+
 def lost_chain(folder: Path) -> str:
     """Say what shows that blocks were in a folder that has none now; "" if nothing does."""
     with closing(Watermark(folder, lambda: "")) as watermark:

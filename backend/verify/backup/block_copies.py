@@ -40,10 +40,14 @@ def agreeing_blocks(chain: Path, copy: Path, height: int) -> int:
 
 def not_ours(copy: Path, height: int, tip: int) -> BackupRefused:
     """Return the error for a backup whose block `height` the chain, up to `tip`, lacks."""
+    what = (
+        f"holds block {height}, but this chain ends at block {tip}"
+        if height > tip
+        else f"holds another block {height} than this chain, which goes to block {tip}"
+    )
     return BackupRefused(
-        f"the backup in {copy} holds a block {height} that this chain does not have (it goes to "
-        f"block {tip}): the chain has lost blocks, or its copy was continued elsewhere; keep that "
-        "backup, and make another one in another folder"
+        f"the backup in {copy} {what}: the chain has lost blocks, or its copy was continued "
+        "elsewhere; keep that backup, and make another one in another folder"
     )
 
 

@@ -30,6 +30,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME
 from backend.storage.genesis import Genesis
 from backend.storage.layout import unfinished_restore
+from backend.trust.log.log_checks import traces_of_log
 from backend.trust.log.successions import SUCCESSIONS_NAME
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
@@ -37,6 +38,7 @@ from backend.verify.backup.accepted import restore_accepted
 from backend.verify.backup.block_copies import BlockCopy, Progress, bytes_of
 from backend.verify.backup.making import SPARE_BYTES, require_apart
 from backend.verify.backup.manifest import Manifest
+from backend.verify.folder_files import LET_IT_BE, kind_of
 
 Watched = Callable[[str], AbstractContextManager[Progress]]
 
@@ -141,12 +143,18 @@ def _locked(folder: Path) -> Iterator[None]:
 def _empty_stage(folder: Path) -> Path:
     """Make an empty folder `restoring/`, with nothing of a ledger beside it. Raises BackupRefused.
 
-    What an interrupted restore has moved already is removed, because the backup has it. Any other
-    file was not written by a restore; if there is one, everything is left as it is.
+    What an interrupted restore has moved already is removed, because the backup has it, and what is
+    written again by itself, which another command may have left. If there is any other file,
+    everything is left as it is.
     """
     stage = folder / layout.RESTORING_FOLDER
-    names = {p.name for p in folder.iterdir() if p.suffix != ".lock" and p.name != "lost+found"}
-    ours = {stage.name, *MOVED_FIRST} if unfinished_restore(folder) else set()
+    paths = (path for path in folder.iterdir() if path.suffix not in {".lock", ".tmp"})
+    names = {path.name for path in paths} - {"lost+found"}
+    ours: set[str] = set()
+    if unfinished_restore(folder):
+        kinds = {name: kind_of(name) for name in names}
+        left = {name for name, kind in kinds.items() if kind and kind.remedy == LET_IT_BE}
+        ours = {stage.name, *MOVED_FIRST, *left - set(traces_of_log(folder))}
     if not names <= ours:
         lacks_index = not ours and not index_path(folder).exists()
         hint = f"; if a restore has ended while it made the index, {MAKES_INDEX}"
@@ -155,11 +163,12 @@ def _empty_stage(folder: Path) -> Path:
             "replace a ledger there, stop the service and move all of that aside"
             + (hint if lacks_index and layout.BLOCKS_FOLDER in names else "")
         )
-    if stage.exists():  # it is removed last, so that a restore killed here can be repeated
-        shutil.rmtree(folder / MEMPOOL_FOLDER, ignore_errors=True)
-        for name in (tokens.FILE_NAME, SUCCESSIONS_NAME):
-            files.remove(folder / name)
-        shutil.rmtree(stage)
+    # `restoring/` is removed last, so that a restore that is killed here can be repeated.
+    for path in sorted((folder / name for name in names), key=stage.__eq__):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            files.remove(path)
     files.make_folder(stage)
     return stage
 

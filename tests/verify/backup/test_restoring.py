@@ -8,12 +8,14 @@ from pathlib import Path
 
 import apsw
 import pytest
+from click.testing import CliRunner
 
 from backend.base import files
 from backend.base.clock import now_ms
-from backend.base.errors import BackupRefused, DamagedMempool, TryLater, WriteFailed
+from backend.base.errors import BackupRefused, Damage, DamagedMempool, TryLater, WriteFailed
 from backend.base.files import FileLock
 from backend.base.settings import Settings
+from backend.cli.commands import main
 from backend.index import follower
 from backend.ledger.ledger import Ledger
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
@@ -343,7 +345,7 @@ def test_a_restore_may_be_killed_anywhere(house: House) -> None:
             if (house.restored / layout.RESTORING_FOLDER).exists():
                 with (
                     closing(Sealer(settings, print)) as miner,
-                    pytest.raises(WriteFailed, match="not completely; restore it again"),
+                    pytest.raises(Damage, match="not completely; restore it again"),
                     miner.writing(wait=False),
                 ):
                     raise AssertionError("another chain was begun")
@@ -379,6 +381,51 @@ def test_nothing_is_accepted_where_a_restore_was_killed(
         accept_in(mempool, flights(3, 900), now_ms())
     house.restore()
     assert everything_in(interrupted) == everything_in(house.settings)
+
+
+COMMANDS = ["import --generate 10", "mine", "mine --once", "token add me", "token remove me"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_leaves_anything_where_a_restore_was_killed_or_in_a_backup(
+    house: House, interrupted: Settings, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    folders = ((interrupted.folder, "restore it again"), (house.backup, "is a backup, which stays"))
+    for folder, words in folders:
+        monkeypatch.setenv("FLIGHTCHAIN_DIR", str(folder))
+        before = all_below(folder)
+        done = CliRunner().invoke(main, command.split())
+        assert done.exit_code == 1
+        assert words in done.stderr
+        assert all_below(folder) == before
+    house.back_up()
+
+
+@pytest.mark.parametrize("options", [[], ["--only-http"]])
+def test_a_backup_is_not_served(
+    house: House, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.setenv("FLIGHTCHAIN_DIR", str(house.backup))
+    done = CliRunner().invoke(main, ["serve", *options])
+    assert (done.exit_code, "restore" in done.stderr) == (1, True)
+
+
+def test_what_other_releases_left_where_a_restore_was_killed_keeps_no_restore_from_it(
+    house: House, interrupted: Settings
+) -> None:
+    for name in ("clock.json", "miner.json", "scrub.json", "clock.json.123.tmp", "fetched.json"):
+        (interrupted.folder / name).write_text("{}")
+    (interrupted.folder / "index").mkdir()
+    house.restore()
+    assert everything_in(interrupted) == everything_in(house.settings)
+
+
+def test_a_key_where_a_restore_was_killed_is_not_removed(
+    house: House, interrupted: Settings
+) -> None:
+    (interrupted.folder / "log.key").touch()
+    with pytest.raises(BackupRefused, match=r"it holds log\.key"):
+        house.restore()
 
 
 def test_flights_that_were_accepted_where_a_restore_was_killed_are_not_removed(
