@@ -7,6 +7,7 @@ from tests.cases import each_of
 from tests.frontend.search.ledger import KNOWN
 
 ALL_DAYS = "INITIAL_DATE=2013-01-01&FINAL_DATE=2013-12-20"
+JANUARY = "INITIAL_DATE=2013-01-01&FINAL_DATE=2013-01-31"
 FEBRUARY = "INITIAL_DATE=2013-02-01&FINAL_DATE=2013-02-28"
 MARCH = "INITIAL_DATE=2013-03-01&FINAL_DATE=2013-03-31"
 JULY = "INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31"
@@ -15,6 +16,7 @@ YEAR = ALL_DAYS  # as far as the ledger goes
 UNITED = "OP_CARRIER_AIRLINE_ID=19977"
 DELTA = "OP_CARRIER_AIRLINE_ID=19790"
 UA_1545 = f"OP_CARRIER_FL_NUM=1545&{UNITED}"
+CHICAGO_NEW_YORK = "/route?ORIGIN_CITY_NAME=Chicago%2C+IL&DEST_CITY_NAME=New+York%2C+NY"
 CITIES = "ORIGIN_CITY_NAME=Newark%2C+NJ&DEST_CITY_NAME=Chicago%2C+IL"
 WORST = "sort=on_time_share_of_scheduled&order=ascending"
 WORST_DAY = "sort=on_time_share_of_scheduled"
@@ -43,6 +45,13 @@ ADDRESSES: dict[str, list[str]] = {
         f"/average_delays?OP_CARRIER_AIRLINE_ID=20417&{ALL_DAYS}",
         f"/average_delays?OP_CARRIER_AIRLINE_ID=20397&{ALL_DAYS}",
     ],
+    "jet blue": [f"/average_delays?OP_CARRIER_AIRLINE_ID=20409&{ALL_DAYS}"],
+    "UA july 4-6": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-04&FINAL_DATE=2013-07-06"],
+    "united in jan": [f"/average_delays?{UNITED}&{JANUARY}"],
+    "united in JAN": [
+        f"/average_delays?{UNITED}&ORIGIN=JAN&{ALL_DAYS}",
+        f"/average_delays?{UNITED}&{JANUARY}",
+    ],
     # flights
     "how late is UA 1545": [f"/report?{UA_1545}"],
     "UA1545": [f"/report?{UA_1545}"],
@@ -54,6 +63,12 @@ ADDRESSES: dict[str, list[str]] = {
         "/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20417",
         "/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20397",
     ],
+    "flight number 2013": ["/report?OP_CARRIER_FL_NUM=2013"],
+    "United's 1545": [f"/report?{UA_1545}"],
+    "9e3301": ["/report?OP_CARRIER_FL_NUM=3301&OP_CARRIER_AIRLINE_ID=20363"],
+    "B6-12": ["/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20409"],
+    "UA 15 flights": [f"/report?OP_CARRIER_FL_NUM=15&{UNITED}"],
+    "UA 45 July": [f"/report?OP_CARRIER_FL_NUM=45&{UNITED}&{JULY}"],
     # routes
     "EWR-ORD": ["/route?ORIGIN=EWR&DEST=ORD"],
     "EWR to ORD": ["/route?ORIGIN=EWR&DEST=ORD"],
@@ -74,6 +89,10 @@ ADDRESSES: dict[str, list[str]] = {
     # airports
     "EWR": ["/airports/EWR"],
     "Newark": ["/airports/EWR"],
+    "from ORD": ["/airports/ORD"],
+    "Fort Worth": ["/airports/DFW"],
+    "montrose": ["/airports/MTJ"],
+    "to JAN in may": ["/airports/JAN?INITIAL_DATE=2013-05-01&FINAL_DATE=2013-05-31"],
     "flights to EWR in february": [f"/airports/EWR?{FEBRUARY}"],
     "Chicago": ["/airports/ORD", "/airports/MDW"],
     "united at ORD": [f"/average_delays?{UNITED}&ORIGIN=ORD&{ALL_DAYS}"],
@@ -93,7 +112,32 @@ ADDRESSES: dict[str, list[str]] = {
         f"/compare?what=flight&item=Carrier+30000+7&item={name}+8"
         for name in ("Comair", "PSA+Airlines")
     ],
+    "Chicago - New York": [CHICAGO_NEW_YORK],
+    "Chicago → New York": [CHICAGO_NEW_YORK],
+    "Chicago->New York": [CHICAGO_NEW_YORK],
+    "to New York from Chicago": [CHICAGO_NEW_YORK],
+    "New York from Chicago": [CHICAGO_NEW_YORK],
+    "Winston-Salem – Raleigh/Durham": [
+        "/route?ORIGIN_CITY_NAME=Winston-Salem%2C+NC&DEST_CITY_NAME=Raleigh%2FDurham%2C+NC"
+    ],
+    "New York (JFK) to Los Angeles (LAX)": ["/route?ORIGIN=JFK&DEST=LAX"],
+    "JFK > LAX": ["/route?ORIGIN=JFK&DEST=LAX"],
+    "JFK New York to O\u2019Hare": ["/route?ORIGIN=JFK&DEST=ORD"],
+    "nyc to la": ["/route?ORIGIN_CITY_NAME=New+York%2C+NY&DEST_CITY_NAME=Los+Angeles%2C+CA"],
+    "ORD-LGA, Jan 5 2013": [
+        "/route?ORIGIN=ORD&DEST=LGA&INITIAL_DATE=2013-01-05&FINAL_DATE=2013-01-05"
+    ],
+    "is the evening flight EWR-ORD worse than the morning one": ["/route?ORIGIN=EWR&DEST=ORD"],
+    "JFK LGA EWR": ["/compare?what=origin&item=JFK&item=LGA&item=EWR"],
+    "JFK-LAX EWR-LAX": ["/compare?what=route&item=JFK+to+LAX&item=EWR+to+LAX"],
     # departures
+    "JFK at noon": ["/departures?ORIGIN=JFK&hour=12"],
+    "JFK at 12:30 pm": ["/departures?ORIGIN=JFK&hour=12"],
+    "JFK 23:59": ["/departures?ORIGIN=JFK&hour=23"],
+    "JFK around 6 o'clock": ["/departures?ORIGIN=JFK&hour=6"],
+    "JFK to LAX at 13:30 pm": ["/departures?ORIGIN=JFK&DEST=LAX&hour=13"],
+    "12 noon united JFK": [f"/departures?{UNITED}&ORIGIN=JFK&hour=12"],
+    "united around midnight from JFK": [f"/departures?{UNITED}&ORIGIN=JFK&hour=0"],
     "JFK to LAX at 8 am": ["/departures?ORIGIN=JFK&DEST=LAX&hour=8"],
     "JFK to LAX at 8 pm in July": [f"/departures?ORIGIN=JFK&DEST=LAX&hour=20&{JULY}"],
     "JFK-LAX 17:30 on 4 July": ["/departures?ORIGIN=JFK&DEST=LAX&hour=17&FL_DATE=2013-07-04"],
@@ -151,7 +195,12 @@ ADDRESSES: dict[str, list[str]] = {
     ],
     "most punctual, united or delta": ["/compare?what=carrier&item=19977&item=19790"],
     "united at JFK or EWR": [f"/compare?what=origin&item=JFK&item=EWR&{UNITED}"],
+    "on-time airline": [f"/rankings?by=carrier&{BEST}"],
+    "on time": [f"/days?{ALL_DAYS}&{WORST_DAY}"],
+    "best airline in the US": [f"/rankings?by=carrier&{BEST}"],
+    "worst route in the United States": [f"/rankings?by=route&{WORST}"],
     "best time to fly": [],
+    "worst time of day": [],
     "worst week": [],
     # how many, how late
     "how late in july": [f"/days?{JULY}"],
@@ -194,6 +243,9 @@ ADDRESSES: dict[str, list[str]] = {
     "independence day 2013": ["/days/2013-07-04"],
     "JFK to LAX on Thanksgiving": [
         "/route?ORIGIN=JFK&DEST=LAX&INITIAL_DATE=2013-11-28&FINAL_DATE=2013-11-28"
+    ],
+    "between march and may 2013": [
+        "/rankings?by=carrier&INITIAL_DATE=2013-03-01&FINAL_DATE=2013-05-31"
     ],
     "July 1-7": [f"/rankings?by=carrier&{FIRST_WEEK}"],
     "first week of july": [],
@@ -272,6 +324,9 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         (f"/report?{UA_1545}", ("New York, NY (JFK)", "Los Angeles, CA (LAX)")),
         (f"/average_delays?{UNITED}&ORIGIN=JFK&DEST=LAX&{ALL_DAYS}", ("1545",)),
     ],
+    "JFK to LAX at 8 am or 5 pm": [("/route?ORIGIN=JFK&DEST=LAX", ("8:00", "17:00"))],
+    "early flights JFK": [("/airports/JFK", ("early flights",))],
+    "top 10 routes": [(f"/rankings?by=route&{BEST}", ("10",))],
     "first flight to EWR": [("/airports/EWR", ("first flight",))],
     "united vs EWR": [
         (f"/average_delays?{UNITED}&ORIGIN=EWR&{ALL_DAYS}", ("a comparison",)),
