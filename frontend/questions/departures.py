@@ -5,7 +5,7 @@ leave in any hour: it is shown apart, and counts where its flight number does.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cached_property
@@ -34,6 +34,7 @@ from frontend.questions.flights_of_day import Leg
 from frontend.questions.group_queries import answers_by_group
 from frontend.questions.group_rows import Row, rows_of
 
+PATH = "/departures"
 HOURS = 24
 MOST_DAYS, MOST_DAYS_OF_AIRPORT = 366, 31
 """The most days of which departures are counted: on a route, and of an airport with all routes."""
@@ -110,6 +111,25 @@ class Departures:
         """The days of which departures are counted, in words."""
         return short_interval(*(self.answer["query"][name] for name in DAYS))
 
+    @property
+    def timed_count(self) -> int:
+        """How many flights of the day, and of the hour if one is named, have a scheduled time."""
+        return int(self.answer["count"] - self.by_hour["without_hour"])
+
+    def piece(self, offset: int) -> list[Leg]:
+        """Return flights of the day from one on: as many as the answer may have."""
+        as_of = {AS_OF: self.answer[AS_OF]["height"], "offset": offset}
+        flights: list[Leg] = backend.get(PATH, {**self.answer["query"], **as_of})["flights"]
+        return flights
+
+    def all_flights(self) -> Iterator[Leg]:
+        """Yield all flights of the day; the service gives so many at once."""
+        passed, flights = 0, self.answer["flights"]
+        while flights:
+            yield from flights
+            passed += len(flights)
+            flights = self.piece(passed) if passed < self.answer["count"] else []
+
     def flights(self, *, are_timed: bool) -> list[Leg]:
         """Return the flights of the day that have a scheduled time, or the others."""
         legs = self.answer["flights"]
@@ -134,8 +154,12 @@ def with_days(given: Mapping[str, str]) -> Mapping[str, str]:
     return {DAYS[0] if name == DAY else name: value for name, value in given.items()}
 
 
-def departures(given: Mapping[str, str]) -> Departures:
-    """Return the departures that a request asks for. Raises Refused, BackendAway."""
+def departures(given: Mapping[str, str], most: int | None = None) -> Departures:
+    """Return the departures that a request asks for. Raises Refused, BackendAway.
+
+    most: of the flights of a day with a scheduled time, and of those without; by default as many
+    as the service gives at once, in the order of their schedule.
+    """
     require_known(given, *ENDS, CARRIER, HOUR, *((DAY,) if DAY in given else DAYS))
     known, hour = coverage.at(given.get(AS_OF)), _hour(given)
     ends = _some(given, tuple(ENDS))
@@ -144,7 +168,8 @@ def departures(given: Mapping[str, str]) -> Departures:
     more = _some(given, (CARRIER, *OPTIONS))
     if DAY in given:
         at = {} if hour is None else {HOUR: str(hour)}
-        answer = _of_a_day({**ends, **more, DAY: given[DAY], **at})
+        piece = {"limit": str(most)} if most else {}
+        answer = backend.get(PATH, {**ends, **more, DAY: given[DAY], **at, **piece})
         days = {DAY: answer["query"][DAY]}
         as_of = {AS_OF: str(answer[AS_OF]["height"])}
         asked = {**ends, **more, **dict.fromkeys(DAYS, days[DAY]), **as_of}
@@ -158,19 +183,12 @@ def departures(given: Mapping[str, str]) -> Departures:
     carrier = {CARRIER: query[CARRIER]} if CARRIER in query else {}
     hours = {} if hour is None else {HOUR: hour}
     question = Question("departures", {**ends, **carrier, **days, **hours, **as_of_in(given)})
-    return Departures(known, question, by_hour, answer)
-
-
-def _of_a_day(asked: Mapping[str, str]) -> Json:
-    """Return the answer with all flights of a day: the service gives so many of them at a time."""
-    answer = backend.get("/departures", asked)
-    flights, as_of = answer["flights"], {AS_OF: str(answer[AS_OF]["height"])}
-    more = flights
-    while more and len(flights) < answer["count"]:
-        offset = {"offset": str(len(flights))}
-        more = backend.get("/departures", {**asked, **as_of, **offset})["flights"]
-        flights += more
-    return answer
+    board = Departures(known, question, by_hour, answer)
+    if DAY in given and most:
+        answer["flights"] = answer["flights"][: board.timed_count]
+        if by_hour["without_hour"]:
+            answer["flights"] += board.piece(board.timed_count)
+    return board
 
 
 def _some(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:

@@ -57,10 +57,15 @@ def test_lists_that_are_cut_say_so(
     monkeypatch.setattr("frontend.pages.departures.MOST_SHOWN", 1)
     untimed = Counter(leg["FL_DATE"] for leg in world.transactions if not scheduled(leg))
     day, count = untimed.most_common(1)[0]
-    sentence = f"{count} flights without a scheduled time; this page shows the first 1."
-    assert sentence in pages.get(f"/departures?FL_DATE={day}").text
-    timed = [(e["ORIGIN"], scheduled(e)[:2]) for e in world.transactions if scheduled(e)]
-    hour = "ORIGIN={}&hour={}".format(*Counter(timed).most_common(1)[0][0])
+    page = pages.get(f"/departures?FL_DATE={day}").text
+    timed = len(leaving(world, FL_DATE=day)) - count
+    assert f"There are {timed} flights; this page shows the first 1." in page
+    assert (
+        f"There are {count} flights without a scheduled time; this page shows the first 1." in page
+    )
+    assert [len(linked(page, name)) for name in ("flights", "untimed")] == [1, 1]
+    hours = [(e["ORIGIN"], scheduled(e)[:2]) for e in world.transactions if scheduled(e)]
+    hour = "ORIGIN={}&hour={}".format(*Counter(hours).most_common(1)[0][0])
     rows = table(pages, f"/departures.csv?{hour}")
     numbers = {
         (row["OP_CARRIER_FL_NUM"], row["OP_CARRIER_AIRLINE_ID"], row["DEST"]) for row in rows
