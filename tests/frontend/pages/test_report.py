@@ -73,3 +73,20 @@ def test_a_punctual_flight_has_no_longest_delay(pages: FlaskClient, world: World
     text = pages.get("/report", query_string=query | days).text
     assert "Mean arrival delay" in text
     assert "The longest delay" not in text
+
+
+def test_the_longest_delay_of_several_flights_is_not_that_of_one(
+    pages: FlaskClient, world: World
+) -> None:
+    delays: dict[tuple[int, int], list[int]] = {}
+    for leg in world.transactions:
+        key = leg["OP_CARRIER_FL_NUM"], leg["OP_CARRIER_AIRLINE_ID"]
+        delays.setdefault(key, []).append(leg["ARR_DELAY"] or 0)
+    longest = {key: each.count(max(each)) for key, each in delays.items() if max(each) > 0}
+    assert {1, 2} <= {*longest.values()}
+    for wanted in (1, 2):
+        number, carrier = next(key for key, count in longest.items() if count == wanted)
+        query = {"OP_CARRIER_FL_NUM": number, "OP_CARRIER_AIRLINE_ID": carrier}
+        page = pages.get("/report", query_string=query).text
+        assert (" min late.</p>" in page) == (wanted == 1)
+        assert (" min late, as did 1 other flight.</p>" in page) == (wanted == 2)
