@@ -576,7 +576,7 @@ LOG_KEY, OTHER_LOG_KEY = (str(SecretKey("log", bytes([at]) * 32).verifier) for a
         (["cluster", "up", "3", "--port", "65534"], "--port 65534: the last of 3 nodes would need"),
         (["cluster", "up", "3", "--peer-port", "65534"], "--peer-port 65534: the last of 3 nodes"),
         (["cluster", "configure", "pi0", "--port", "0"], "0 is not in the range 1<=x<=65535"),
-        (["cosign"], "FLIGHTCHAIN_WITNESSES does not name any witness"),
+        (["cosign", "--once"], "FLIGHTCHAIN_WITNESSES does not name any witness"),
     ],
 )
 def test_a_wrong_call_for_witnesses_is_told(

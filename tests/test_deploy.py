@@ -22,7 +22,7 @@ from backend.serving import gunicorn_app
 from backend.storage.tokens import are_needed
 from frontend.bodies import FORM_BYTES
 from tests import test_scripts
-from tests.api.processes import ROOT, environment, free_port, ran, serving, until
+from tests.api.processes import ROOT, backend, environment, free_port, ran, serving, until
 from tests.cluster.engine import make as make_cluster_in
 from tests.flights import transactions_in
 from tests.settings_table import table
@@ -67,8 +67,9 @@ def commands_in(path: Path) -> list[list[str]]:
 
 WITH_COMMANDS = {
     "Dockerfile": 1,
-    "compose.yaml": 3,
+    "compose.yaml": 4,
     "flightchain-backend.service": 1,
+    "flightchain-cosign.service": 1,
     "flightchain-miner.service": 1,
     "flightchain-verify.service": 1,
     "flightchain-backup.service": 1,
@@ -86,6 +87,26 @@ def test_every_command_exists_with_its_options(name: str) -> None:
         assert options <= {option for parameter in parameters for option in parameter.opts}
         arguments = [each for each in parameters if each.param_type_name == "argument"]
         assert len(words) - len(options) <= len(arguments)
+
+
+def test_a_unit_and_a_container_with_network_ask_the_witnesses_that_are_named() -> None:
+    """They end where nobody is named."""
+    assert "flightchain-cosign.service" in in_unit("flightchain-backend.service", "Wants")[0]
+    assert in_unit("flightchain-cosign.service", "PartOf") == ["flightchain-backend.service"]
+    assert in_unit("flightchain-cosign.service", "PrivateNetwork") == []
+    (container,) = re.findall(r"^  cosign:.*\n((?:    .*\n)+)", COMPOSE, re.MULTILINE)
+    assert 'FLIGHTCHAIN_WITNESSES: "${FLIGHTCHAIN_WITNESSES:-none}"' in container
+    assert "network_mode" not in container
+    done = backend(ROOT / "no ledger", "cosign")
+    assert done.returncode == 0
+    assert "does not name any witness" in done.stderr
+
+
+def test_the_commands_of_the_compose_file_make_a_token_before_the_service_starts() -> None:
+    commands = [line[4:] for line in COMPOSE.splitlines() if line.startswith("#   docker")]
+    assert " token add " in commands[0]
+    install = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
+    assert commands[0].removesuffix("first").strip() in install
 
 
 def health_checks() -> list[str]:
@@ -245,6 +266,7 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
         f"{units}/flightchain-.service.d/hardening.conf",
         f"{units}/flightchain-backend.service",
         f"{units}/flightchain-miner.service",
+        f"{units}/flightchain-cosign.service",
         f"{units}/flightchain-verify.service",
         f"{units}/flightchain-verify.timer",
         "usr/local/bin/flightchain",
@@ -358,6 +380,57 @@ def test_settings_of_the_owner_are_kept_and_default_data_is_installed_if_wanted(
     assert packages in (stand_in.parent / "calls").read_text()
 
 
+QUOTED = {
+    "as it is": "KEY URL",
+    "single": "'KEY URL'",
+    "double": '"KEY URL"',
+    "spaces at the end": "KEY URL  ",
+}
+
+
+@pytest.mark.parametrize("written", QUOTED.values(), ids=[*QUOTED])
+def test_the_command_line_reads_the_settings_as_systemd_does(tmp_path: Path, written: str) -> None:
+    """It runs here for a Python that shows what it was given, and believes to be flightchain."""
+    settings = tmp_path / "flightchain.env"
+    lines = ["# a comment", "", f"FLIGHTCHAIN_WITNESSES={written}", "FLIGHTCHAIN_DATA=$HOME/a=b"]
+    settings.write_text("\n".join(lines), encoding="utf-8")
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\necho "$FLIGHTCHAIN_WITNESSES|$FLIGHTCHAIN_DATA|$*"\n')
+    (tmp_path / "id").write_text("#!/bin/sh\necho flightchain\n")
+    for program in (python, tmp_path / "id"):
+        program.chmod(0o755)
+    command = text_of("flightchain").replace("/etc", str(tmp_path))
+    command = command.replace("/opt/flightchain", str(tmp_path))
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = ran("sh", "-c", command, "flightchain", "tip", env=path)
+    assert (done.stdout, done.stderr) == ("KEY URL|$HOME/a=b|-P -m backend tip\n", "")
+
+
+def test_quotes_in_the_settings_are_not_a_part_of_them(stand_in: Path) -> None:
+    root = stand_in.parent / "root"
+    settings = root / "etc/flightchain.env"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("FLIGHTCHAIN_DIR=\"/mnt/a\"\nFLIGHTCHAIN_DATA='none'\n", encoding="utf-8")
+    done = run(stand_in, "--root", root)
+    assert done.returncode == 0, done.stderr
+    assert (root / "mnt/a").is_dir()
+    hardening = "etc/systemd/system/flightchain-.service.d/hardening.conf"
+    assert "\nReadWritePaths=/mnt/a\n" in laid_out(root)[hardening]
+
+
+def test_a_folder_in_the_settings_is_checked_like_one_of_the_command(stand_in: Path) -> None:
+    root = stand_in.parent / "root"
+    settings = root / "etc/flightchain.env"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("FLIGHTCHAIN_DIR=/home/pi/chain\n", encoding="utf-8")
+    done = run(stand_in, "--root", root)
+    assert done.returncode == 2
+    assert "kept out of there" in done.stderr
+    assert list(laid_out(root)) == ["etc/flightchain.env"]
+    assert run(stand_in, "--uninstall", "--root", root).returncode == 0
+
+
 @pytest.fixture
 def engine(tmp_path: Path) -> Path:
     """A stand-in for CometBFT, which knows its version."""
@@ -445,6 +518,10 @@ REFUSED = [
     (["--data"], "needs a value"),
     (["--backup", "/tmp/backup"], "kept out of there"),
     (["--backup", "backup"], "must begin with /"),
+    (["--backup", "/srv/a", "/srv/a"], "must not be in one folder"),
+    (["--backup", "/srv/a/b", "/srv/a"], "must not be in one folder"),
+    (["--backup", "/srv/a", "/srv/a/b"], "must not be in one folder"),
+    (["--backup", "/srv/../var/lib/flightchain/b"], "must not be in one folder"),
     (["--cluster", "/no/such/node"], "no folder of a node"),
     (["--cluster", "/no/such/node", "--data", "none"], "neither --data nor --backup"),
     (["--fast"], "no option --fast"),

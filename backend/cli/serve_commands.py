@@ -30,6 +30,7 @@ def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
 
         tokens.require_some(settings)
         supervisor.require_lab(settings)
+        supervisor.require_witnesses(settings)  # another unit or container asks them
         run_http(settings)
         return
     require_all_to_serve(settings, frontend=frontend)

@@ -6,7 +6,7 @@ If there are witnesses to ask, one more process does that (see
 `serve` starts each as a process of its own: one that dies or hangs is started again, and a signal
 stops all in order. With `--frontend` the pages for a browser are a third process, of which this
 module knows only the name of the module and the port. Under systemd or in containers the processes
-run without a supervisor (`serve --only-http`, `mine`, `python -m frontend`).
+run without a supervisor (`serve --only-http`, `mine`, `cosign`, `python -m frontend`).
 """
 
 import http

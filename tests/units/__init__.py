@@ -24,7 +24,7 @@ from tests.units.memory import ControlGroup, reason_without_groups
 
 DEPLOY = Path(__file__).parents[2] / "scripts" / "deploy"
 LAUNCHER = Path(__file__).with_name("confine.py")
-UNITS = ("backend", "miner", "frontend", "verify", "backup")
+UNITS = ("backend", "miner", "cosign", "frontend", "verify", "backup")
 SIZES = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 _numbers = count(1)

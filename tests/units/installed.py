@@ -9,12 +9,11 @@ from pathlib import Path
 import requests
 
 from tests.api.processes import ROOT, environment, free_port, until
-from tests.units import Confinement, confined
+from tests.units import Confinement, confined, unit
 
 COMMANDS = {
-    "miner": ("-m", "backend", "mine"),
-    "backend": ("-m", "backend", "serve", "--only-http"),
-    "frontend": ("-m", "frontend"),
+    name: tuple(unit(name).last("ExecStart").split()[1:])
+    for name in ("miner", "backend", "cosign", "frontend")
 }
 SETTINGS = {"FLIGHTCHAIN_MINE_INTERVAL_S": "0.3", "FLIGHTCHAIN_WORKERS": "2"}
 

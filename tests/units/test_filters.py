@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -9,11 +10,16 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
+from backend.trust.log import notes
+from backend.trust.log.notes import COSIGNATURE
+from backend.trust.log.secret_keys import SecretKey
 from frontend.app import create_app
 from frontend.settings import Settings
+from tests.api.processes import until
 from tests.api.test_specification import READS, WRITES, Described
-from tests.api.worlds import World, client_of
+from tests.api.worlds import World, client_of, seal, settings_for
 from tests.cases import each_of
+from tests.trust.witness.logs import answering
 from tests.units import UNITS, confined, unit
 from tests.units.installed import Installed, installed
 
@@ -76,6 +82,20 @@ def test_every_row_that_writes_does(site: Installed, described_: Described) -> N
                 site.url + described_.target(query), **sent, headers={"Content-Type": mimetype}
             )
             assert answer.status_code in {200, 201, 202}, (answer.text, site.log())
+
+
+def test_witnesses_that_are_named_cosign(tmp_path: Path) -> None:
+    key = SecretKey("example.org/witness", b"\x01" * 32, COSIGNATURE)
+
+    def cosign(_path: str, body: bytes) -> tuple[int, bytes]:
+        text = notes.parse(body.partition(b"\n\n")[2]).text
+        return 200, f"{key.cosignature(text, int(time.time()))}\n".encode()
+
+    seal(settings_for(tmp_path / "chain"), [])
+    with answering(cosign) as url:
+        named = {"FLIGHTCHAIN_WITNESSES": f"{key.verifier} {url}"}
+        with installed(tmp_path / "chain", **named) as site:
+            until(lambda: bool(site.session.get(f"{site.url}/log/witnesses").json()["witnesses"]))
 
 
 def test_every_page_is_shown_and_one_of_each_kind_that_it_links_to(site: Installed) -> None:
