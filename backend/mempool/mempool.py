@@ -21,6 +21,7 @@ that the first one got. It is as durable as its flights, because it is written w
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import compress
@@ -56,6 +57,7 @@ from backend.storage.layout import unfinished_restore
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
+COMPARED_AT_ONCE, PAUSE_S = 500, 0.001
 LOSS_UNKNOWN = (
     f"{MARK_NAME} is missing or damaged, too, so nobody can tell whether the lost blocks held "
     "flights that were acknowledged or imported, nor under which ids, which are given again: "
@@ -355,10 +357,15 @@ class Mempool:
     def records_of(self, flights: Sequence[Flight]) -> list[list[Stored]]:
         """Return for each flight the pending records of its leg, among them that of the flight.
 
-        Raises as `pending_count`.
+        Flights may be many: between parts of them others get the lock. Raises as `pending_count`.
         """
-        with self._reading() as mined:
-            return self._records_of(flights, mined)
+        records: list[list[Stored]] = []
+        for first in range(0, len(flights), COMPARED_AT_ONCE):
+            if first:
+                time.sleep(PAUSE_S)  # else whoever waits for the lock might not get it
+            with self._reading() as mined:
+                records += self._records_of(flights[first : first + COMPARED_AT_ONCE], mined)
+        return records
 
     # --- reading -----------------------------------------------------------------------------
 

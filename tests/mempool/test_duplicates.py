@@ -1,5 +1,6 @@
 """Finding equal pending flights."""
 
+import threading
 import time
 
 from backend.mempool import FOLDER, Accepted, Mempool, Offer
@@ -61,3 +62,20 @@ def test_a_batch_that_is_posted_twice_is_compared_in_a_moment(house: House) -> N
     assert time.process_time() - start < 1
     assert isinstance(again, Accepted)
     assert ids_in(again) == list(range(count))
+
+
+def test_who_compares_many_flights_lets_others_use_the_mempool_meanwhile(house: House) -> None:
+    """Anybody may ask for that: a dry run needs no token."""
+    mempool, many = house.mempool(), flights(20_000)
+    mempool.accept_all([Offer(many)], T)
+    records: list[object] = []
+    comparing = threading.Thread(target=lambda: records.extend(mempool.records_of(many)))
+    start = time.perf_counter()
+    comparing.start()
+    waits_s = []
+    while comparing.is_alive():
+        asked = time.perf_counter()
+        mempool.pending_count()
+        waits_s.append(time.perf_counter() - asked)
+    assert max(waits_s) < (time.perf_counter() - start) / 3
+    assert len(records) == 20_000
