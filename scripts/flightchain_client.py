@@ -738,9 +738,7 @@ class Client:
             file = flights if isinstance(flights, str | Path) else None
             first = list(islice(cut, 2 if file else 0))
             if file and len(first) > 1 and not how.get("dry_run"):
-                self.send(
-                    NO_FLIGHTS
-                )  # who may not add should know before the whole file is checked
+                self.send(NO_FLIGHTS)  # who may not add should know before all of it is checked
                 how["dates"] = self.check(file, batch_size=batch_size, **how) or how.get("dates")
             for number, batch in enumerate(chain(first, cut)):
                 try:

@@ -140,6 +140,16 @@ def test_waiting_for_503_is_part_of_the_latency(service: Service) -> None:
     assert found["errors"] == {"503": 1, "unreachable": 1}
 
 
+def test_who_may_not_add_a_file_knows_before_it_is_checked(
+    guarded: tuple[Service, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = packed(tmp_path / "f.csv", csv_of([*flights(2)]))
+    monkeypatch.setattr(script.Client, "check", None)
+    status, found, said = bulk_post(guarded[0], path, "--batch", 1)
+    assert (status, found) == (1, {})
+    assert said.startswith("error: 401")
+
+
 def test_percentiles_are_nearest_ranks() -> None:
     values = [float(n) for n in range(1, 11)]
     found = [script.percentile(values, p) for p in (0, 10, 50, 51, 90, 91, 99, 100)]
