@@ -6,13 +6,15 @@ link of a page repeats them. Any other parameter that a page does not take is re
 change what the visitor believes to be shown. Twins (`.json`, `.csv`), proofs and the log are for
 programs and take only what they know.
 
-What is typed into a form leads to the page at the address with the service's own spelling of it.
+What is typed into a form leads to the page at the address with the service's own spelling of it,
+and a twin takes it, too.
 """
 
 import re
 from urllib.parse import unquote_plus, urlencode
 
 from flask import redirect, request
+from werkzeug.datastructures import ImmutableMultiDict
 from werkzeug.wrappers import Response
 
 from frontend.context import coverage
@@ -74,10 +76,17 @@ def require_taken() -> None:
 
 
 def lead_to_strict_values() -> Response | None:
-    """Redirect a page whose fields are not as the service takes them to the address that has it."""
+    """Redirect a page whose fields are not as the service takes them to the address that has it.
+
+    A twin is answered as if it had been asked there: not every program follows.
+    """
     given = list(request.args.items(multi=True))
-    if not FIELDS & request.args.keys() or FOR_PROGRAMS.fullmatch(request.path):
+    is_twin = request.path.endswith((".json", ".csv"))
+    if not FIELDS & request.args.keys() or (FOR_PROGRAMS.fullmatch(request.path) and not is_twin):
         return None
     asked = as_asked(given, coverage.now())
+    if is_twin:
+        request.args = ImmutableMultiDict(asked)
+        return None
     filled_in = [pair for pair in given if pair[1]]
     return None if asked == filled_in else redirect(f"{request.path}?{urlencode(asked)}")

@@ -15,7 +15,7 @@ from frontend.form_request import filled_in
 from frontend.question import CARRIER, DAY, DAYS, ENDS, NUMBER, Question, require_known
 from frontend.questions.group_rows import Row
 from frontend.questions.punctuality_report import SIGNS, PunctualityReport, punctuality_reports
-from frontend.search.fields import as_asked, with_number
+from frontend.search.fields import with_number
 from frontend.twins import Twin, twins
 
 PATH = "/report"
@@ -66,7 +66,7 @@ def _flights(given: dict[str, str]) -> Json:
     """Return all flights of the number in the interval. Raises Refused, BackendAway."""
     require_known(given, NUMBER, CARRIER, *ENDS, *DAYS)
     known = coverage.at(given.get("as_of"))
-    given = all_days(known) | with_number(dict(as_asked(given.items(), known)), known)
+    given = all_days(known) | with_number(given, known)
     places = {name: given.pop(name) for name in ENDS if name in given}
     first = given.pop("INITIAL_DATE", "")
     answer = backend.get("/filter_transactions", {**given, DAY: first} if first else given)

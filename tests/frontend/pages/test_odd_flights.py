@@ -94,6 +94,27 @@ def test_a_report_and_its_twins_take_places_as_people_write_them(
     assert (f"{count} scheduled flight" in page) == (count > 0)
 
 
+@each_of(
+    "address",
+    [
+        "/days{}?ORIGIN=nyc",
+        "/days/2016-06-10{}?ORIGIN=nyc",
+        "/departures{}?ORIGIN=nyc&FL_DATE=10 June 2016",
+        "/rankings{}?ORIGIN=nyc&days=June 2016",
+        "/route{}?ORIGIN=nyc&DEST=burlington",
+        "/flight_counter{}?ORIGIN=nyc&DEST=burlington",
+        "/average_delays{}?OP_CARRIER_AIRLINE_ID=delta&ORIGIN=nyc",
+        "/compare{}?what=origin&item=BTV&item=jfk&days=June 2016",
+    ],
+)
+def test_twins_understand_what_their_pages_do(few: FlaskClient, address: str) -> None:
+    path, _, query = few.get(address.format("")).headers["Location"].partition("?")
+    for form in (".json", ".csv"):
+        strict = few.get(f"{path}{form}?{query}").text
+        assert few.get(address.format(form)).text == strict
+    assert len(strict.splitlines()) > 1
+
+
 def test_a_report_without_flights_names_the_places_that_were_asked_for(few: FlaskClient) -> None:
     page = text(few, f"/report?OP_CARRIER_FL_NUM=9&OP_CARRIER_AIRLINE_ID={DELTA}&ORIGIN=BOS")
     assert "(DL) with the number 9 from Boston, MA (BOS) on these days." in page
