@@ -26,6 +26,7 @@ from backend.verify.audit import verify
 from tests.api.worlds import settings_for
 from tests.flights import flights
 from tests.harming import overwrite, remove
+from tests.storage.chains import flip
 from tests.submitting import accept_in, add, sealing
 
 FILE_BYTES = 4000
@@ -115,10 +116,8 @@ def _truncated(path: Path, _: Houses, __: str) -> None:
 
 
 def _flipped(path: Path, _: Houses, __: str) -> None:
-    data = bytearray(path.read_bytes())
-    if data:
-        data[len(data) // 3] ^= 4
-    overwrite(path, bytes(data))
+    if size := path.stat().st_size:
+        flip(path, size // 3)
 
 
 def _unreadable(path: Path, _: Houses, __: str) -> None:

@@ -24,6 +24,7 @@ from tests.cluster.networks import LEFT, RIGHT
 from tests.cluster.world import World, told, until
 from tests.faults.clocks import built
 from tests.faults.full_disk import fill
+from tests.harming import harm
 from tests.index.worlds import in_use
 
 AN_HOUR_S = 3600
@@ -190,10 +191,7 @@ def _rewritten(
 
 
 def _flip(chain: Path, chance: random.Random) -> None:
-    path = chance.choice(sorted((chain / BLOCKS_FOLDER).glob("blocks-*.dat")))
-    data = bytearray(path.read_bytes())
-    data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-    path.write_bytes(data)
+    harm(chance.choice(sorted((chain / BLOCKS_FOLDER).glob("blocks-*.dat"))), "flip", chance)
 
 
 def _cheat(chain: Path, chance: random.Random) -> None:

@@ -30,6 +30,7 @@ from backend.sources.packed import files_of
 from tests.api.worlds import generated, seal, settings_for
 from tests.dying import killed_at
 from tests.flights import on_disk
+from tests.storage.chains import flip
 
 COUNT = 700  # of a week, from the end of a year on
 
@@ -327,9 +328,7 @@ def _to_another_year(folder: Path) -> None:
 
 def _flip(folder: Path) -> None:
     path = data(folder)[-1]
-    content = bytearray(path.read_bytes())
-    content[len(content) // 3] ^= 1
-    path.write_bytes(content)
+    flip(path, path.stat().st_size // 3)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from backend.index.totals import COUNTS
 from backend.verify.audit import verify
 from tests.effort import tries
 from tests.index.worlds import execute, follow, make_chain, opened
+from tests.storage.chains import flip
 from tests.verify import test_audit
 from tests.verify.test_audit import CONTENTS, TIP
 
@@ -245,9 +246,6 @@ def test_an_index_file_that_is_none_is_damage(folder: Path, data: bytes) -> None
 def test_a_flipped_bit_in_the_names_that_questions_look_up_is_found(folder: Path) -> None:
     """`flight_counter` would say 0."""
     offset, size = page_of(folder, "sqlite_autoindex_city_1")
-    data = bytearray(index_path(folder).read_bytes())
-    at = data.index(b"Tampa", offset, offset + size)
-    data[at] ^= 1
-    index_path(folder).write_bytes(data)
+    flip(index_path(folder), index_path(folder).read_bytes().index(b"Tampa", offset, offset + size))
     with pytest.raises(Damage, match=WRONG):
         verify(folder)

@@ -20,6 +20,7 @@ from tests.dying import killed_at
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered
 from tests.mempool.spoiling import spoil
+from tests.storage.chains import flip
 from tests.submitting import accept_in
 
 ALL = numbered(flights(4))
@@ -153,9 +154,7 @@ def test_the_end_of_the_log_that_sqlite_drops_in_silence_is_named(
         accept_in(mempool, [flight(number)], T)
     copy = House(tmp_path_factory.mktemp("made") / "copy")
     shutil.copytree(house.folder, copy.folder)
-    data = bytearray(copy.log.read_bytes())
-    data[len(data) // 2] ^= 1
-    copy.log.write_bytes(data)
+    flip(copy.log, copy.log.stat().st_size // 2)
     assert accept_in(copy.mempool(), [NEW], T).first_transaction == 30
     ((first, count),) = copy.lost()
     assert 0 < first < first + count == 30

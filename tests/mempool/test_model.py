@@ -1,7 +1,7 @@
 """A model of all of it: processes, a miner, an import, power cuts and damage, in any order."""
 
+import random
 import tempfile
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from unittest import mock
@@ -15,17 +15,12 @@ from backend.chain.flight import Flight
 from backend.chain.placeholder import VOID
 from tests.effort import examples
 from tests.flights import flights
+from tests.harming import HARMS, harm
 from tests.mempool.house import House, T, everything, listed
 from tests.mempool.spoiling import spoil
 from tests.submitting import accept_in
 
 pytestmark = pytest.mark.slow
-
-DAMAGE: dict[str, Callable[[bytes, int], bytes | None]] = {
-    "garbage": lambda data, at: data[:at] + b"\xff\0\xff" + data[at + 3 :],
-    "cut": lambda data, at: data[:at],
-    "remove": lambda data, at: None,
-}
 
 # --- a model ---------------------------------------------------------------------------------
 
@@ -115,17 +110,10 @@ class Interleaved(RuleBasedStateMachine):
 
     @precondition(lambda self: self.house.path.exists())
     @precondition(lambda self: self.mined >= self.most_mined)  # else blocks seem to be lost
-    @rule(which=st.integers(0, 1), kind=st.sampled_from(sorted(DAMAGE)), place=st.floats(0, 0.999))
-    def damage(self, which: int, kind: str, place: float) -> None:
+    @rule(which=st.integers(0, 1), how=st.sampled_from(sorted(HARMS)), chance=st.randoms())
+    def damage(self, which: int, how: str, chance: random.Random) -> None:
         """Something happens to the file while both have it open; what it costs is named."""
-        data = self.house.path.read_bytes()
-        changed = DAMAGE[kind](data, int(place * len(data)))
-        if changed is None:
-            self.house.path.unlink()
-        else:
-            with self.house.path.open("r+b") as stream:
-                stream.write(changed)
-                stream.truncate()
+        harm(self.house.path, how, chance)
         self.repair(which)
 
     @precondition(lambda self: self.mined >= self.most_mined)

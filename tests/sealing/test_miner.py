@@ -48,6 +48,7 @@ from tests.descriptors import descriptors_of
 from tests.flights import csv_of, flight, flights, import_flights, on_disk, transactions_in
 from tests.mempool.spoiling import spoil as spoil_records
 from tests.mempool.spoiling import spoil_keys, store_path
+from tests.storage.chains import flip
 from tests.submitting import accept_in, sealing
 
 pytestmark = pytest.mark.slow
@@ -380,9 +381,7 @@ def cut_before(path: Path, start: int, end: int) -> None:
 
 
 def flip_in_the_middle(path: Path, start: int, end: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[(start + end) // 2] ^= 1
-    path.write_bytes(data)
+    flip(path, (start + end) // 2)
 
 
 def zero(path: Path, start: int, end: int) -> None:
