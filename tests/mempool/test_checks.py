@@ -93,14 +93,6 @@ def test_lost_flights_and_void_entries_are_told(house: House) -> None:
     assert any("damaged-1.sqlite: look at it" in line for line in report.lost)
 
 
-def test_a_chain_that_lost_blocks_is_named(house: House) -> None:
-    house.chain.transactions = 5
-    accept_in(house.mempool(), [flight(0)], T)
-    house.chain.transactions = 4
-    with pytest.raises(DamagedMempool, match="lost blocks"):
-        check(house)
-
-
 def test_keys_are_counted_and_compared(house: House) -> None:
     mempool = house.mempool()
     accept_in(mempool, [flight(0)], now_ms(), key=KEY)

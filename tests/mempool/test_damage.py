@@ -179,6 +179,8 @@ def test_a_chain_that_lost_blocks_is_named_and_nothing_is_made_void(house: House
         with pytest.raises(DamagedMempool, match="lost blocks"):
             accept_in(asked, [NEW], T)
         assert any("lost blocks" in reason for reason in asked.not_ready())
+    with pytest.raises(DamagedMempool, match="lost blocks"):
+        check_mempool(house.folder, house.chain)
     house.chain.transactions = 10  # the copy has them
     assert everything(mempool) == everything(house.mempool()) == numbered(flights(2), 10)
 
