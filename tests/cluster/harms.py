@@ -169,6 +169,7 @@ def _is_named(world: World, host: Host) -> bool:
 @contextmanager
 def altered(world: World, chance: random.Random) -> Iterator[list[Host]]:
     """Whoever runs a node changes a flight, and makes all blocks above it fit."""
+    until(partial(_have_mined, world, world.hosts), "there are flights in blocks")
     with _rewritten(world, chance, _cheat) as hosts:
         yield hosts
 
