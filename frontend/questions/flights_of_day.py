@@ -17,7 +17,6 @@ Leg = Mapping[str, Any]
 LATE_FROM_MINUTES = 15  # below that it is on time, as the US Department of Transportation counts
 DAY_MINUTES = 24 * 60
 USUAL_TAXI_MINUTES = 30
-DOUBTFUL_MINUTES = 60  # by so much a recorded time in the air may be too long
 MOST_CHAINED = 300
 ZONE_MINUTES = 60  # by so much the clock may have gone back after the shortest of flights
 WESTWARD_MINUTES = 3 * 60  # by so much it may have gone back if the air time is not known
@@ -90,9 +89,9 @@ def departure_day(leg: Leg) -> int:
 def arrival_day(leg: Leg) -> int:
     """Return the day on which a leg arrived, counted from FL_DATE.
 
-    It is the first one for which neither the time on the way nor the scheduled one is less than
-    none. Without the zones of its airports it is that for which the time on the way is closest to
-    the time in the air.
+    It is the first one for which the scheduled time on the way, or if that is unknown the real one,
+    is not below zero, but for clocks that go back meanwhile. Without the zones of its airports it
+    is that for which the time on the way is closest to the time in the air.
     """
     left, arrived, air_time = _minute(leg["DEP_TIME"]), _minute(leg["ARR_TIME"]), leg["AIR_TIME"]
     if left is None or arrived is None:
@@ -100,9 +99,9 @@ def arrival_day(leg: Leg) -> int:
     later = arrived - left
     if (gained := _clock_gain(leg)) is not None:
         on_the_way = later - gained
-        if None not in (leg["DEP_DELAY"], leg["ARR_DELAY"]):  # as scheduled, if that is less
-            on_the_way -= max(leg["ARR_DELAY"] - leg["DEP_DELAY"], 0)
-        least = min((air_time or 0) - DOUBTFUL_MINUTES, 0)
+        if None not in (leg["DEP_DELAY"], leg["ARR_DELAY"]):
+            on_the_way -= leg["ARR_DELAY"] - leg["DEP_DELAY"]
+        least = min((air_time or 0) - ZONE_MINUTES, 0)
         return departure_day(leg) - (on_the_way - least) // DAY_MINUTES
     if air_time is None:
         days = 0 if later > -WESTWARD_MINUTES else 1

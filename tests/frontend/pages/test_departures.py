@@ -97,7 +97,12 @@ def test_all_flights_of_a_day_are_read(
 def test_an_hour_has_its_flights_and_those_that_may_be_its(
     pages: FlaskClient, world: World
 ) -> None:
-    leg = next(leg for leg in world.transactions if scheduled(leg))
+    untimed = {(leg["FL_DATE"], leg["ORIGIN"]) for leg in world.transactions if not scheduled(leg)}
+    leg = next(
+        leg
+        for leg in world.transactions
+        if scheduled(leg) and (leg["FL_DATE"], leg["ORIGIN"]) in untimed
+    )
     day, origin, hour = leg["FL_DATE"], leg["ORIGIN"], int(scheduled(leg)[:2])
     legs = leaving(world, FL_DATE=day, ORIGIN=origin)
     page = pages.get(f"/departures?FL_DATE={day}&ORIGIN={origin}&hour={hour}").text

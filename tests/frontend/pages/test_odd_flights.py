@@ -59,6 +59,7 @@ FLIGHTS = [
     odd(8, "2016-06-13", CANCELLED=1),
     odd(8, "2016-06-17"),
     odd(8, "2016-06-18", CANCELLED=1),
+    odd(14, "2016-06-18", CANCELLED=1, DEP_TIME="0905", DEP_DELAY=5),
     odd(19, "2016-12-31", "JFK", "BOS", DEP_TIME="2400", ARR_TIME="0100"),
 ]
 
@@ -135,7 +136,7 @@ def test_a_calendar_that_is_cut_says_where_it_begins(few: FlaskClient) -> None:
             "2 flights without a scheduled time, 0 cancelled",
         ),
         ("/departures?FL_DATE=2016-06-11&hour=8", "; 2 more, 0 cancelled, have no recorded hour."),
-        ("/departures?FL_DATE=2016-06-13", "1 flight without a scheduled time, 1 cancelled"),
+        ("/departures?FL_DATE=2016-06-18", "1 flight without a scheduled time, 1 cancelled"),
         (
             "/days/2016-06-11",
             "2 flights, 0 cancelled, have no recorded hour and are left out here.",
