@@ -34,6 +34,7 @@ from tests.api.processes import (
 from tests.api.worlds import GOOD, World, client_of, settings_for, world_in
 from tests.cases import each_of
 from tests.flights import transactions_in
+from tests.folder_harms import NOBODY, folder_of_nobody
 from tests.folders import all_below
 from tests.index.worlds import make_chain
 from tests.storage.chains import block_file, flip
@@ -325,6 +326,60 @@ def somebody_else() -> int | None:
     except (KeyError, OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"root may read everything, and nobody may not run this Python: {error}")
     return nobody
+
+
+def test_a_path_that_nobody_means_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "~, which only a shell" in refusal(call(Path("~/chain"), "mine", "--once"))
+    for path in ("", "~/there"):
+        for command in (["backup"], ["restore"], ["export", "parquet"], ["witness", "--folder"]):
+            assert "must not be empty" in refusal(done := call(tmp_path, *command, path), 2) or (
+                "~, which only a shell" in done.stderr
+            )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_behind_a_link_to_a_disk_that_is_away_is_named(tmp_path: Path) -> None:
+    link = tmp_path / "chain"
+    link.symlink_to(tmp_path / "disk" / "chain")
+    for folder in (link, link / "flights"):
+        said = refusal(call(folder, "import", "--generate", "1"))
+        assert f"{link} leads to {tmp_path}/disk/chain, which is not there: is its disk" in said
+
+
+def test_a_folder_of_a_ledger_is_not_taken_for_anything_else(tmp_path: Path) -> None:
+    assert call(tmp_path, "import", "--generate", "1").returncode == 0
+    before = sorted(tmp_path.rglob("*"))
+    for folder in (tmp_path, tmp_path / "blocks", tmp_path / "mempool" / "x"):
+        for command in (
+            ["import", "bts:2008-01", "--keep-zips", str(folder)],
+            ["witness", "http://127.0.0.1:9/log", "--folder", str(folder)],
+            ["cluster", "configure", "a", "--folder", str(folder)],
+        ):
+            done = call(tmp_path, *command)
+            assert f"{folder} belongs to the ledger in {tmp_path}" in done.stderr, command
+            assert done.returncode in {1, 5}
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_file_that_this_user_may_not_see_is_not_said_to_be_missing() -> None:
+    """As one in a home, which is closed to the user of the services."""
+    with folder_of_nobody() as root:
+        home = root / "home"
+        home.mkdir()
+        home.chmod(0)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(NOBODY)
+        try:
+            done = call(root / "chain", "import", str(home / "flights.csv"))
+        finally:
+            os.seteuid(user)
+        said = " ".join(refusal(done, status=2).split())
+        assert f"{home}/flights.csv: Permission denied; user " in said
+        assert f" may not look into {home}: let that user in" in said
 
 
 def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path) -> None:

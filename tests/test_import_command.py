@@ -363,6 +363,15 @@ def test_a_file_of_bad_rows_is_not_written_over(tmp_path: Path) -> None:
     assert imported(folder, "--skip-bad", "--bad-rows", "other.csv", file).returncode == 0
 
 
+def test_a_file_of_bad_rows_that_cannot_be_written_is_to_be_another(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 300, [3])
+    done = imported(folder, "--skip-bad", "--bad-rows", "not/there.csv", file)
+    assert done.returncode == 1
+    assert "cannot write not/there.csv: No such file or directory; name a file" in done.stderr
+    assert "elsewhere with --bad-rows" in done.stderr
+    assert transactions_in(folder) == 0
+
+
 @pytest.mark.parametrize("names", [("a/f.csv", "b/f.csv"), ("f.csv", "f.txt")])
 def test_two_files_do_not_share_a_file_of_bad_rows(tmp_path: Path, names: Sequence[str]) -> None:
     for folder in ("a", "b"):

@@ -48,13 +48,20 @@ def reason_of(error: Exception, path: Path | str, remedy: str = "") -> str:
 
 def access_remedy(path: Path) -> str:
     """Say how this user gets to use a file that belongs to another one; "" without the file."""
-    try:
-        status = path.stat()
-    except OSError:
-        return ""
     user = str(os.geteuid())
     with suppress(KeyError):  # a container may have users without names
         user = pwd.getpwuid(os.geteuid()).pw_name
+    try:
+        status = path.stat()
+    except PermissionError:
+        seen = filter(os.path.isdir, path.absolute().parents)
+        closed = next(
+            (str(folder) for folder in seen if not os.access(folder, os.X_OK, effective_ids=True)),
+            "its folder",
+        )
+        return f"user {user} may not look into {closed}: let that user in, or put it elsewhere"
+    except OSError:
+        return ""
     bits = "u+rwx" if stat.S_ISDIR(status.st_mode) else "u+rw"
     command = f"chmod {bits}" if status.st_uid == os.geteuid() else f"chown {user}"
     return f"it is there, but user {user} may not use it: `sudo {command} {quote(str(path))}`"
@@ -89,6 +96,11 @@ def make_folder(folder: Path) -> None:
     if folder.is_dir():
         return
     missing = [p for p in (folder, *folder.parents) if not p.exists()]
+    for link in filter(Path.is_symlink, missing):
+        raise WriteFailed(
+            f"cannot make {folder}: {link} leads to {link.readlink()}, which is not there: is its "
+            "disk mounted?"
+        )
     with refusals("make", folder):
         folder.mkdir(parents=True, exist_ok=True)
     for new in missing:

@@ -36,6 +36,16 @@ def _require_http(url: str) -> None:
         raise ValueError("must begin with https:// or http://")
 
 
+def require_whole_path(text: str) -> None:
+    """Raise ValueError for a path that nobody means as it is written."""
+    if not text:
+        raise ValueError("must not be empty")
+    if text == "~" or text.startswith("~/"):
+        raise ValueError(
+            "begins with ~, which only a shell replaces, and not in quotes: write it out"
+        )
+
+
 def _require_backends(urls: str) -> None:
     for url in () if urls == AUTO else urls.split(","):
         _require_http(url.strip())
@@ -50,11 +60,12 @@ def _choice(choices: tuple[str, ...], reason: str) -> str:
 class Settings:
     """The settings. The variable of each is FLIGHTCHAIN_ and its name in capitals."""
 
-    dir: str = _text(str(PROJECT / "chain_data"), "the chain's folder")
+    dir: str = _text(str(PROJECT / "chain_data"), "the chain's folder", require_whole_path)
     data: str = _text(
         "nycflights",
         "what scripts/run imports into an empty chain: "
         "`nycflights`, months of BTS as `bts:2024-01..2024-12`, a file, `generate:N` or `none`",
+        require_whole_path,
     )
     bts_url: str = _text(
         "https://transtats.bts.gov/PREZIP/",
@@ -81,6 +92,7 @@ class Settings:
     lab_dir: str = _text(
         str(PROJECT / "loadtests" / "results"),
         "where the frontend looks for the lab's results, besides the examples that come with it",
+        require_whole_path,
     )
     workers: int = _number(
         2, 1, 64, "processes", "workers that answer requests; two leave room in a Pi's memory"
@@ -180,13 +192,16 @@ class Settings:
         AUTO,
         "folder, best in memory, where processes keep their counts for `/metrics`; "
         "`auto` makes one for each run",
+        require_whole_path,
     )
     witnesses: str = _text(
         NO_WITNESS,
         "witnesses that are asked to cosign each checkpoint, as `KEY URL`, separated by commas",
     )
     cluster: str = _text(
-        NO_CLUSTER, "folder of the consensus engine, if the ledger belongs to a cluster"
+        NO_CLUSTER,
+        "folder of the consensus engine, if the ledger belongs to a cluster",
+        require_whole_path,
     )
     lab: str = _choice(
         ("no", "yes"),

@@ -10,21 +10,23 @@ from typing import Any
 import click
 
 from backend.base.errors import FlightchainError
+from backend.base.files import is_locked
 from backend.base.settings import PROJECT, Settings, variable
 from backend.cli.log_commands import say
+from backend.cli.paths import LocalPath, require_no_ledger
 
 READY_WITHIN_S = 120.0
 HIGHEST_PORT = 65535
 _PORT, _FREE_OR_PORT = click.IntRange(1, HIGHEST_PORT), click.IntRange(0, HIGHEST_PORT)
 _FOLDER = click.option(
     "--folder",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     default=PROJECT / "chain_data" / "cluster",
     help="Where the nodes keep everything (chain_data/cluster).",
 )
 _CHAIN = click.option(
     "--chain",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=LocalPath(exists=True, file_okay=False),
     help="The ledger to begin with: the folder of a single node. Stop that first.",
 )
 
@@ -93,7 +95,14 @@ def _make_base(folder: Path, chain: Path | None) -> None:
     """Make the chain that all nodes begin with: that of `chain`, or as `scripts/run` would."""
     from backend.cluster.configuration import BASE
     from backend.cluster.log_key import take_key
+    from backend.sealing.miner_status import LOCK_NAME
 
+    require_no_ledger(folder)
+    if chain and is_locked(chain / LOCK_NAME):
+        raise FlightchainError(
+            f"a service runs on the ledger in {chain}; stop it first: the cluster would lack what "
+            "it still accepts"
+        )
     folder = folder.absolute()  # the commands below run elsewhere
     base, copy = folder / BASE, str(folder / "copy")
     if chain is None:

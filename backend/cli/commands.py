@@ -26,6 +26,7 @@ from backend.cli import cluster_commands, log_commands, serve_commands
 from backend.cli.export_commands import export
 from backend.cli.import_command import import_command
 from backend.cli.log_commands import print_json, say
+from backend.cli.paths import LocalPath
 
 MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
 HELP = {"-h", "--help"}
@@ -301,7 +302,7 @@ def reindex(settings: Settings) -> None:
 
 
 @main.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=LocalPath())
 @click.option("--full", is_flag=True, help="Read and check the whole backup again.")
 @click.pass_obj
 def backup(settings: Settings, folder: Path, full: bool) -> None:
@@ -325,7 +326,7 @@ def backup(settings: Settings, folder: Path, full: bool) -> None:
 
 
 @main.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", type=LocalPath(exists=True, file_okay=False))
 @click.pass_obj
 def restore(settings: Settings, folder: Path) -> None:
     """Restore a ledger and its index from the backup in FOLDER.

@@ -10,6 +10,7 @@ from backend.base.progress import counting
 from backend.base.settings import Settings
 from backend.base.words import counted
 from backend.cli.log_commands import print_json, say
+from backend.cli.paths import LocalPath
 
 
 @click.group()
@@ -23,7 +24,7 @@ def export() -> None:
 
 
 @export.command("parquet")
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=LocalPath(file_okay=False))
 @click.pass_obj
 def export_parquet(settings: Settings, folder: Path) -> None:
     """Write all flights into FOLDER, or add those that are new.
@@ -47,7 +48,7 @@ def export_parquet(settings: Settings, folder: Path) -> None:
 
 
 @export.command("check")
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", type=LocalPath(exists=True, file_okay=False))
 @click.pass_obj
 def export_check(settings: Settings, folder: Path) -> None:
     """Compare each flight of the export in FOLDER with the chain."""

@@ -17,6 +17,7 @@ from backend.base.progress import Line
 from backend.base.settings import Settings
 from backend.cli.import_dialogue import KEEP, ON_CONFLICT, ImportDialogue, Skipping
 from backend.cli.log_commands import say
+from backend.cli.paths import LocalPath, require_no_ledger
 from backend.cli.serve_commands import require_all_to_serve
 from backend.ledger.bts_months import PREFIX, Month, MonthRange, months_in
 
@@ -53,7 +54,7 @@ class _ImportCommand(click.Command):
             formatter.write_dl([(kind.name, kind.source) for kind in KINDS])
 
 
-class _FileOrMonths(click.Path):
+class _FileOrMonths(LocalPath):
     """The path of a file, or months that BTS publishes."""
 
     def convert(
@@ -69,7 +70,7 @@ class _FileOrMonths(click.Path):
 
 
 @click.command("import", cls=_ImportCommand)
-@click.argument("files", nargs=-1, type=_FileOrMonths(exists=True, allow_dash=True, path_type=Path))
+@click.argument("files", nargs=-1, type=_FileOrMonths(exists=True, allow_dash=True))
 @click.option("--nycflights", is_flag=True, help="Import the 336,776 flights of New York in 2013.")
 @click.option("--generate", type=click.IntRange(1), metavar="N", help="Import N made-up flights.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Random seed for --generate.")
@@ -99,14 +100,14 @@ class _FileOrMonths(click.Path):
 )
 @click.option(
     "--bad-rows",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=LocalPath(dir_okay=False),
     metavar="FILE",
     help="With --skip-bad, takes the bad rows (NAME.bad-rows.csv in the working folder).",
 )
 @click.option("--yes", is_flag=True, help="With --skip-bad, do not ask.")
 @click.option(
     "--keep-zips",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=LocalPath(file_okay=False),
     metavar="FOLDER",
     help="With bts:…, keep the downloaded files there.",
 )
@@ -183,6 +184,8 @@ def _months_among(
     months = [file for file in files if isinstance(file, MonthRange)]
     if (keep_zips and not months) or (months and len(files) > 1):
         raise click.UsageError("bts:… is given alone, and --keep-zips needs it")
+    if keep_zips:
+        require_no_ledger(keep_zips)
     return months[0] if months else None
 
 

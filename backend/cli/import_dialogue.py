@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from backend.base.errors import FlightchainError, InvalidInput
+from backend.base.files import reason_of
 from backend.base.progress import Line, Progress, counting, left
 from backend.base.words import counted
 from backend.cli.log_commands import say
@@ -223,7 +224,11 @@ class ImportDialogue:
 
     def _write_files(self, bad: Sequence["Checked"]) -> None:
         for file, content in self._files(bad):
-            file.write_bytes(content)
+            try:
+                file.write_bytes(content)
+            except OSError as error:
+                remedy = "name a file elsewhere with --bad-rows"
+                raise FlightchainError(f"cannot write {reason_of(error, file, remedy)}") from error
             say(f"the bad rows are in {file}; mend them there, and import that file")
 
 

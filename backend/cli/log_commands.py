@@ -13,6 +13,7 @@ import msgspec
 from backend.base.errors import FlightchainError
 from backend.base.settings import NO_WITNESS, Settings
 from backend.base.words import counted
+from backend.cli.paths import LocalPath, require_no_ledger
 
 if TYPE_CHECKING:
     from backend.trust.log.notes import VerifierKey
@@ -72,7 +73,7 @@ def rotate_key(settings: Settings) -> None:
 
 
 @log.command("rebuild-successions")
-@click.argument("proofs", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.argument("proofs", nargs=-1, required=True, type=LocalPath(exists=True))
 @click.pass_obj
 def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) -> None:
     """Rebuild `log.successions` from whole PROOFS.
@@ -156,7 +157,7 @@ def _address(text: str) -> tuple[str, int]:
 
 @click.command()
 @click.argument("urls", nargs=-1, metavar="[URL]…")
-@click.option("--folder", type=click.Path(path_type=Path), default="witness", show_default=True,
+@click.option("--folder", type=LocalPath(), default="witness", show_default=True,
               help="Where the witness keeps its key and what it has seen.")  # fmt: skip
 @click.option("--name", type=_name, metavar="NAME",
               help="How a new witness is named, such as example.org/pi. By default it has "
@@ -240,6 +241,8 @@ def _witness(folder: Path, name: str | None) -> "Witness":
     from backend.trust.log.secret_keys import WITNESS, exposure
     from backend.trust.witness.witness import Witness
 
+    if not (folder / WITNESS.secret).exists():
+        require_no_ledger(folder)
     witness = Witness(folder, name or f"{gethostname()}/flightchain-witness")
     kept_name = witness.key.verifier.name
     if name not in {None, kept_name}:

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from backend.base.errors import FlightchainError
+from backend.base.files import FileLock
 from backend.cli.commands import main
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, bring_up_to_date
 from backend.cluster.engine import VERSION
@@ -154,6 +155,18 @@ def test_a_cluster_goes_on_with_the_ledger_of_a_single_node_and_what_is_pending_
         assert (folder / node / ENGINE / "config" / KEY_NAME).read_bytes() == key
     begun = json.loads((folder / "node0" / ENGINE / "config" / "genesis.json").read_bytes())
     assert begun["app_state"]["transactions"] == 31
+
+
+def test_a_cluster_does_not_begin_with_a_ledger_that_a_service_still_runs_on(
+    tmp_path: Path,
+) -> None:
+    single, folder = tmp_path / "single", tmp_path / "pis"
+    seal(settings_for(single), [flights(3)])
+    with FileLock(single / "miner.lock"):
+        done = configure(folder, "a", "b", "--chain", single)
+    assert done.exit_code == 1
+    assert f"a service runs on the ledger in {single}; stop it first" in done.stderr
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize(

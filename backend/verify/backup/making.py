@@ -70,6 +70,11 @@ def back_up(
     started = time.monotonic()
     folder = folder.resolve()
     require_apart(settings.folder, folder)
+    if not folder.parent.is_dir():
+        raise BackupRefused(
+            f"{folder.parent} is not there: is the disk of the backup mounted? If it is, make that "
+            "folder first"
+        )
     _require_alone(settings.folder)
     with closing(BlockStore(settings.folder)) as store:
         if store.height() < 0:

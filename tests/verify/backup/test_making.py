@@ -169,6 +169,7 @@ REFUSED: list[tuple[Callable[[House], Path], str]] = [
     (lambda house: house.folder / "backup", "must not be in one folder"),
     (lambda house: house.folder / ".." / "chain" / "blocks", "must not be in one folder"),
     (lambda house: house.root, "must not be in one folder"),
+    (lambda house: house.root / "usb" / "backup", "is the disk of the backup mounted"),
     (is_not_empty, "is not empty and holds no backup"),
     (is_another_chain, "is not empty and holds no backup"),
     (is_of_another_ledger, "is the backup of another ledger, whose block 0 is"),

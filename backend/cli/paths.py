@@ -1,0 +1,48 @@
+"""Defines the type of all paths that commands take."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from backend.base.errors import FlightchainError
+from backend.base.files import reason_of
+from backend.base.settings import require_whole_path
+
+
+class LocalPath(click.Path):
+    """A path of this machine. It says so if this user may not see what is there."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(path_type=Path, **more)
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> Any:
+        """Refuse what cannot be meant, and what is hidden; `click.Path` checks the rest."""
+        path = Path(value)
+        try:
+            require_whole_path(str(value))
+            if self.exists:
+                path.stat()
+        except ValueError as error:
+            self.fail(f"{str(value)!r} {error}", parameter, context)
+        except PermissionError as error:
+            self.fail(reason_of(error, path), parameter, context)
+        except OSError:  # it is not there, which may be right
+            pass
+        return super().convert(value, parameter, context)
+
+
+def require_no_ledger(folder: Path) -> None:
+    """Raise FlightchainError for the folder of a ledger, or a part of one: it is for its files."""
+    from backend.mempool import FOLDER
+    from backend.storage.layout import BLOCKS_FOLDER, TABLE_NAME
+    from backend.verify.folder_files import kind_of
+
+    place = folder.resolve()
+    for ledger in (place, *place.parents):
+        part = place.relative_to(ledger).parts[:1]
+        is_its_own = not part or part[0] == FOLDER or kind_of(part[0])
+        if is_its_own and (ledger / BLOCKS_FOLDER / TABLE_NAME).exists():
+            raise FlightchainError(f"{folder} belongs to the ledger in {ledger}; choose another")
