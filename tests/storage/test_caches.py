@@ -121,6 +121,7 @@ def test_adjacent_blocks_are_read_at_once(forty: Path) -> None:
     for height in range(41):
         asked(cached, height)
     assert store.runs == [[*range(19)], [*range(19, 38)], [38, 39, 40]]
+    assert [(counts.hits, counts.misses) for counts in cached.statistics()] == [(38, 3), (0, 0)]
     asked(CachedBlocks(store, 10**6, RUN), 20)
     assert store.runs[3:] == [[*range(11, 30)]]
 
