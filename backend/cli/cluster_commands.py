@@ -67,9 +67,10 @@ def up(
             )
     program()
     local = _local(folder)
+    hosts = local.hosts or hosts_on_loopback(nodes, port, peer_port)
+    _require_ports(local, hosts)
     if not local.hosts:
         _make_base(folder, chain)
-        hosts = hosts_on_loopback(nodes, port, peer_port)
         local.make(hosts, settings.mine_interval_s, empty=bool(settings.mine_empty))
     admit_readers(local.folder, local.hosts)  # what a cluster lacks that is older than these
     share_log_key(local.folder, local.hosts)
@@ -79,6 +80,18 @@ def up(
     if nodes != len(local.voters):
         say(f"the cluster in {folder} keeps its {len(local.voters)} voters")
     _show(local)
+
+
+def _require_ports(local: Any, hosts: list[Any]) -> None:
+    """Raise FlightchainError if something else has a port of a node that is to be started."""
+    from backend.service.supervisor import require_port
+
+    new = " and --folder, as a cluster keeps its ports" if local.hosts else ""
+    for host in hosts:
+        if local.pid(host) is None:
+            for port, option in ((host.port, "--port"), (host.peer_port, "--peer-port")):
+                remedy = f"stop what uses it, or choose another {option}{new}"
+                require_port(host.host, port, remedy)
 
 
 def _local(folder: Path, *, is_made: bool = False) -> Any:

@@ -206,7 +206,7 @@ def _listen(
     from backend.service.supervisor import require_port
     from backend.service.witness_server import run_witness
 
-    require_port(*address, "HOST:PORT for --listen")
+    require_port(*address, "choose another HOST:PORT for --listen")
     witness = _witness(folder, name)
     say(f"this witness is {witness.key.verifier}")
     run_witness(witness, keys, *address)

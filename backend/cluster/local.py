@@ -25,8 +25,13 @@ from backend.chain.json_objects import Json, object_of
 from backend.cluster import configuration
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
 from backend.cluster.engine_files import STATE_NAME
+from backend.cluster.log_key import common_key_in, common_key_path
+from backend.storage.genesis import genesis_in
 from backend.storage.layout import BLOCKS_FOLDER
 from backend.storage.receipt_store import FILE_NAME as RECEIPTS_NAME
+from backend.trust.log import checkpoints
+from backend.trust.log.checkpoints import Checkpoint
+from backend.trust.log.notes import Note, NoteError, signed_at
 
 HOSTS_NAME, PID_NAME, LOG_NAME = "hosts.json", "pid", "log"
 HOSTS = StateFile(HOSTS_NAME, list[Host])
@@ -230,17 +235,46 @@ class LocalCluster:
             state = "does not run here" if self.pid(host) is None else "runs"
             last = self.last_message(host)
             return f"{name}  {state}: {error}{last and f'; the last line of its log: {last}'}"
+        checkpoint = self._checkpoint(host)
+        if self._is_foreign(host, checkpoint):
+            return f"{name}  does not run here: another service answers at its address"
         try:
             cluster = tip["cluster"]
             return (
                 f"{name}  block {tip['height']} {tip['hash'][:16]}  "
                 f"{tip['transactions']} transactions, {tip['pending']} pending, "
                 f"{cluster['votes']} of {cluster['votes_total']} votes; "
-                f"{self.refusal(host) or 'ready'}"
+                f"{self.refusal(host) or 'ready'}{self._other_key(host, checkpoint)}"
             )
         except (KeyError, TypeError):
             refusal = self.refusal(host)
             return f"{name}  cannot show its tip: {_problem(tip)}" + (refusal and f"; {refusal}")
+
+    def _checkpoint(self, host: Host) -> tuple[Note, Checkpoint] | None:
+        """Return what a node has signed last; None if it shows nothing of the kind."""
+        try:
+            answer = ask(f"{host.url}/log/checkpoint", within_s=ANSWER_WITHIN_S)
+            return checkpoints.in_note(answer.body)
+        except (NoAnswer, NoteError):
+            return None
+
+    def _is_foreign(self, host: Host, checkpoint: tuple[Note, Checkpoint] | None) -> bool:
+        """Return whether what answers at the address of a node belongs to something else."""
+        genesis = genesis_in(self.folder / BASE)
+        if checkpoint and genesis and not checkpoints.is_origin_of(checkpoint[1].origin, genesis):
+            return True
+        return host.bind == LOOPBACK and self.pid(host) is None  # else it may run elsewhere
+
+    def _other_key(self, host: Host, checkpoint: tuple[Note, Checkpoint] | None) -> str:
+        """Say that a node signs with another key than it would after a start; "" if not."""
+        path = common_key_path(self.folder / host.name / ENGINE)
+        try:
+            key = common_key_in(self.folder / host.name / ENGINE)
+            if not (key and checkpoint) or signed_at(checkpoint[0], key.verifier) is not None:
+                return ""
+        except (FlightchainError, NoteError) as error:
+            return f"; {error}"
+        return f", but signs the log with another key than {path}: stop and start this node"
 
     def last_message(self, host: Host) -> str:
         """Return the last line of a node's log; "" without one."""

@@ -262,12 +262,12 @@ def require_ports(settings: Settings, *, frontend: bool) -> None:
 
 
 def _require_port(settings: Settings, host_setting: str, port_setting: str) -> None:
-    others = f"{variable(port_setting)} or {variable(host_setting)}"
-    require_port(getattr(settings, host_setting), getattr(settings, port_setting), others)
+    remedy = f"choose another {variable(port_setting)} or {variable(host_setting)}"
+    require_port(getattr(settings, host_setting), getattr(settings, port_setting), remedy)
 
 
-def require_port(host: str, port: int, others: str) -> None:
-    """Raise FlightchainError unless a port is free. others: what may name another one."""
+def require_port(host: str, port: int, remedy: str) -> None:
+    """Raise FlightchainError unless a port is free. remedy: what to do then."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -275,5 +275,5 @@ def require_port(host: str, port: int, others: str) -> None:
             probe.bind((host, port))
         except OSError as error:
             raise FlightchainError(
-                f"cannot listen at {host} port {port}: {error.strerror}; choose another {others}"
+                f"cannot listen at {host} port {port}: {error.strerror}; {remedy}"
             ) from None

@@ -1,5 +1,7 @@
 """`cluster status` has a line for every node, whatever that answers."""
 
+import shutil
+import socket
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -8,9 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from backend.cli.commands import main
-from backend.cluster.configuration import Host
-from backend.cluster.local import HOSTS, LOG_NAME, free_ports
+from backend.cluster.configuration import BASE, ENGINE, Host
+from backend.cluster.local import HOSTS, LOG_NAME, LOOPBACK, free_ports
+from backend.cluster.log_key import common_key_path
+from backend.storage.genesis import genesis_in
+from backend.trust.log.checkpoints import Checkpoint, origin_of
+from backend.trust.log.secret_keys import LOG, SecretKey, new_key
 from tests.frontend.fake_backend import answering
+from tests.index.worlds import make_chain
 
 TIP = {
     "height": 3,
@@ -35,11 +42,11 @@ ANSWERS: dict[str, tuple[Any, Any, str]] = {
 }
 
 
-def status_of(folder: Path, url: str, log: str = "") -> str:
+def status_of(folder: Path, url: str, log: str = "", bind: str = "0.0.0.0") -> str:
     """What `cluster status` says of a cluster with a node at `url`, in a line."""
     port = int(url.rpartition(":")[2])
-    HOSTS.write(folder, [Host("node0", "127.0.0.1", 1, port)])
-    (folder / "node0").mkdir()
+    HOSTS.write(folder, [Host("node0", "127.0.0.1", 1, port, bind)])
+    (folder / "node0").mkdir(exist_ok=True)
     (folder / "node0" / LOG_NAME).write_text(log)
     done = CliRunner().invoke(main, ["cluster", "status", "--folder", str(folder)])
     assert done.exit_code == 0, done.output
@@ -51,6 +58,62 @@ def status_of(folder: Path, url: str, log: str = "") -> str:
 def test_a_node_that_answers_has_a_line(tmp_path: Path, tip: Any, ready: Any, words: str) -> None:
     with answering(lambda path, parameters: tip if path == "/tip" else ready) as url:
         assert words in status_of(tmp_path, url)
+
+
+def signed(tmp_path: Path, *, key: SecretKey | None = None, origin: str = "") -> bytes:
+    """A checkpoint of the chain that the cluster in `tmp_path` began with; another `origin`'s."""
+    base = tmp_path / BASE
+    if not base.exists():
+        make_chain(base, [])
+    name = origin or origin_of(genesis_in(base))
+    key = key or new_key(name, LOG)
+    return str(key.note(str(Checkpoint(name, 1, bytes(32))))).encode()
+
+
+def test_a_node_of_another_cluster_at_the_address_of_one_is_not_shown_as_ours(
+    tmp_path: Path,
+) -> None:
+    notes = {"/log/checkpoint": signed(tmp_path, origin="flightchain/0123456789abcdef")}
+    with answering(lambda path, _: notes.get(path, TIP)) as url:
+        assert "does not run here: another service answers" in status_of(tmp_path, url)
+    notes = {"/log/checkpoint": signed(tmp_path)}
+    with answering(lambda path, _: notes.get(path, TIP)) as url:
+        shutil.rmtree(tmp_path / "node0")
+        assert "block 3" in status_of(tmp_path, url)
+
+
+def test_what_answers_for_a_node_of_this_machine_that_does_not_run_is_another_service(
+    tmp_path: Path,
+) -> None:
+    with answering(lambda path, parameters: TIP) as url:
+        assert "does not run here: another" in status_of(tmp_path, url, bind="127.0.0.1")
+
+
+def test_a_node_that_signs_with_another_key_than_the_cluster_is_named(tmp_path: Path) -> None:
+    answer = {"/tip": TIP, "/health/ready": {"status": "ready"}}
+    old, new = (new_key("flightchain/0", LOG) for _ in range(2))
+    path = common_key_path(tmp_path / "node0" / ENGINE)
+    for key, words in ((old, f"ready, but signs the log with another key than {path}"), (new, "")):
+        answer["/log/checkpoint"] = signed(tmp_path, key=key)
+        with answering(lambda path, parameters: answer[path]) as url:
+            shutil.rmtree(tmp_path / "node0", ignore_errors=True)
+            path.parent.mkdir(parents=True)
+            path.write_text(str(new))
+            line = status_of(tmp_path, url)
+        assert words in line if words else line.endswith("; ready")
+
+
+def test_a_cluster_is_not_started_where_a_port_of_it_is_in_use(tmp_path: Path) -> None:
+    folder = tmp_path / "cluster"
+    with socket.create_server((LOOPBACK, 0)) as other:
+        port = other.getsockname()[1]
+        for option, free in (("--port", "--peer-port"), ("--peer-port", "--port")):
+            words = ["cluster", "up", "2", option, str(port), free, "0", "--folder", str(folder)]
+            done = CliRunner().invoke(main, words, env={"FLIGHTCHAIN_DATA": "none"})
+            assert done.exit_code == 1
+            assert f"cannot listen at 127.0.0.1 port {port}: Address already in use" in done.stderr
+            assert f"stop what uses it, or choose another {option}\n" in done.stderr
+    assert not folder.exists()
 
 
 def test_a_node_that_does_not_run_is_said_to_have_ended_with_the_end_of_its_log(
