@@ -401,6 +401,40 @@ def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path) -> None:
         barred.chmod(0o700)
 
 
+def test_what_could_not_be_shown_is_not_kept_or_it_is_said_where_it_can_be_seen(
+    tmp_path: Path,
+) -> None:
+    make_chain(tmp_path, [])
+    assert call(tmp_path, "mine", "--once").returncode == 0
+    cases = {
+        "token add me": "no token was created",
+        "log rotate-key": "`log key` shows the new key",
+    }
+    for command, words in cases.items():
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "backend", *command.split()],
+                cwd=ROOT, env=environment(tmp_path), stdout=full, stderr=subprocess.PIPE,
+                text=True, check=False,
+            )  # fmt: skip
+        assert done.returncode == 1
+        assert done.stderr.endswith(f"standard output: No space left on device; {words}\n")
+    assert call(tmp_path, "token", "list").stdout == ""
+    assert call(tmp_path, "token", "add", "me").returncode == 0
+
+
+def test_a_reader_that_has_gone_is_no_error_to_report(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    make_chain(tmp_path, [])
+    done = subprocess.run(
+        [sys.executable, "-m", "backend", "tip"],
+        cwd=ROOT, env=environment(tmp_path), stdout=write, stderr=subprocess.PIPE, check=False,
+    )  # fmt: skip
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
 # --- writing -------------------------------------------------------------------------------------
 
 

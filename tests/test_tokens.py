@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllowed
+from backend.base import files
+from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllowed, WriteFailed
 from backend.base.settings import Settings
 from backend.cli.commands import main
 from backend.storage.tokens import Tokens, are_needed, require_some
@@ -56,6 +57,28 @@ def test_tokens_that_are_gone_are_damage_and_new_ones_can_be_made(tmp_path: Path
     Tokens(tmp_path).add("lab")
     with pytest.raises(NotAllowed, match="is unknown or was revoked"):
         Tokens(tmp_path).owner_of(f"Bearer {secret}")
+
+
+def test_a_change_that_did_nothing_does_not_tell_of_tokens_that_were_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InvalidInput, match="has no token"):
+        Tokens(tmp_path).remove("typo")
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "write_new", partial(raising, WriteFailed("the disk is full")))
+        with pytest.raises(WriteFailed):
+            Tokens(tmp_path).add("lab")
+    assert Tokens(tmp_path).all() == []
+    Tokens(tmp_path).add("lab")
+    (tmp_path / "tokens.json").unlink()
+    with pytest.raises(InvalidInput, match="has no token"):
+        Tokens(tmp_path).remove("lab")
+    with pytest.raises(Damage, match="is missing, although tokens existed here"):
+        Tokens(tmp_path).all()
+
+
+def raising(error: Exception, *_arguments: object, **_options: object) -> None:
+    raise error
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer  ", "Basic abc", "abc"])

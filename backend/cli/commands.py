@@ -25,7 +25,7 @@ from backend.base.words import counted
 from backend.cli import cluster_commands, log_commands, serve_commands
 from backend.cli.export_commands import export
 from backend.cli.import_command import import_command
-from backend.cli.log_commands import print_json, say
+from backend.cli.log_commands import print_json, print_once, say
 from backend.cli.paths import LocalPath
 
 MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
@@ -56,6 +56,8 @@ class Commands(click.Group):
         except FlightchainError as error:
             say(f"error: {error}")
             sys.exit(1)
+        except BrokenPipeError:  # nobody reads on; click ends quietly
+            raise
         except OSError as error:
             say(f"error: {reason_of(error, error.filename or 'the system')}")
             sys.exit(1)
@@ -109,9 +111,14 @@ def add_token(settings: Settings, name: str) -> None:
     from backend.verify.folder_check import require_ledger
 
     require_ledger(settings.folder)
-    secret = Tokens(settings.folder).add(name)
+    tokens = Tokens(settings.folder)
+    secret = tokens.add(name)
     say(f"this is the token of {name}; only its hash is stored, so keep it:")
-    click.echo(secret)
+    try:
+        print_once(secret, "no token was created")
+    except FlightchainError:
+        tokens.remove(name)  # nobody has it
+        raise
 
 
 @token.command("list")

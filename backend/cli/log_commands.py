@@ -34,6 +34,14 @@ def print_json(value: Any) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
 
 
+def print_once(text: str, otherwise: str) -> None:
+    """Print what is shown once. otherwise: says what follows if that cannot be done."""
+    try:
+        click.echo(text)
+    except OSError as error:
+        raise FlightchainError(f"standard output: {error.strerror}; {otherwise}") from error
+
+
 @click.group()
 def log() -> None:
     """Show or change the key of the chain's log."""
@@ -69,7 +77,7 @@ def rotate_key(settings: Settings) -> None:
     with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
         rotation = rotate(settings.folder)
     say("the log has a new key, which the old key has signed; the new key is:")
-    click.echo(str(rotation.verifier))
+    print_once(str(rotation.verifier), "`log key` shows the new key")
 
 
 @log.command("rebuild-successions")

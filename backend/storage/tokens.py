@@ -11,6 +11,8 @@ import hashlib
 import hmac
 import secrets
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -115,9 +117,18 @@ class Tokens:
                 )
             self._write(kept)
 
-    def _changing(self) -> files.FileLock:
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Hold the lock. A first change that fails leaves none, which would tell of lost tokens."""
         files.make_folder(self._path.parent)
-        return files.FileLock(self._lock_path)
+        is_first = not self._lock_path.exists()
+        with files.FileLock(self._lock_path):
+            try:
+                yield
+            except BaseException:
+                if is_first and not self._path.exists():
+                    files.remove(self._lock_path)
+                raise
 
     def _write(self, tokens: list[Token]) -> None:
         _FILE.write(self._path.parent, tokens, mode=0o600)
