@@ -13,7 +13,7 @@ from backend.chain import merkle
 from backend.storage.block_store import BlockStore
 from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, VERIFIER_NAME, checkpoints, notes
 from backend.trust.log.checkpoints import Checkpoint
-from backend.trust.log.secret_keys import SecretKey
+from backend.trust.log.secret_keys import LOG, SecretKey, new_key
 from backend.verify.audit import verify
 from tests.api.worlds import settings_for
 from tests.effort import tries
@@ -78,6 +78,23 @@ def test_a_key_that_is_none_is_named_and_blocks_are_sealed_all_the_same(
     assert [line for line in said if "no checkpoint is signed" in line and str(path) in line]
     assert len(entries_in(tmp_path)) == 3
     assert signed(tmp_path).size == 2
+
+
+def test_a_checkpoint_with_a_wrong_signature_is_signed_again_though_nothing_is_pending(
+    tmp_path: Path,
+) -> None:
+    sealed(tmp_path, 0)
+    path = tmp_path / CHECKPOINT_NAME
+    whole = path.read_bytes()
+    other = new_key(signed(tmp_path).origin, LOG)
+    for harmed in (whole[:-9] + b"AAAA" + whole[-5:], str(other.note(str(signed(tmp_path))))):
+        path.write_bytes(harmed if isinstance(harmed, bytes) else harmed.encode())
+        with pytest.raises(Damage, match="restart the service"):
+            verify(tmp_path)
+        with sealing(settings_for(tmp_path)):
+            pass
+        verify(tmp_path)
+        assert path.read_bytes() == whole
 
 
 def test_a_checkpoint_that_somebody_else_has_signed_keeps_nobody_from_sealing(
