@@ -109,7 +109,8 @@ def require_own_folder(folder: Path) -> None:
         is_ours = _DATA_FILE.fullmatch(name) or _OTHER_FILE.fullmatch(name)
         if not is_ours or strange_entry(path):
             raise ExportRefused(
-                f"{folder} holds {name}, which is no part of an export; choose an empty folder"
+                f"{folder} holds {name}, which is no part of an export; move it away, or choose an "
+                "empty folder"
             )
 
 
@@ -130,5 +131,10 @@ def left_over(folder: Path, manifest: Manifest) -> list[Path]:
 
 
 def _paths_in(folder: Path) -> Iterator[Path]:
-    """Yield everything in a folder but the folders of years and months."""
-    return (path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir())
+    """Yield everything in a folder but folders of years and months, and what file managers add."""
+    for path in sorted(folder.rglob("*")):
+        is_left = path.name in {"Thumbs.db", "desktop.ini"} or (
+            path.name.startswith(".") and path.suffix != ".parquet"  # such as .DS_Store
+        )
+        if not is_left and (path.is_symlink() or not path.is_dir()):
+            yield path

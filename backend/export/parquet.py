@@ -191,7 +191,13 @@ def _require_same_chain(store: BlockStore, folder: Path, manifest: Manifest) -> 
     try:
         wrong = [height for height in hashes if store.place(height).hash.hex() != hashes[height]]
     except NotFound:
-        wrong = [max(hashes)]
+        if store.place(0).hash.hex() == manifest.genesis_hash:
+            raise ExportRefused(
+                f"{folder} holds flights up to block {max(hashes)}, but the chain ends at block "
+                f"{store.height()}: the chain has lost blocks; keep this export, and restore the "
+                "chain from a backup"
+            ) from None
+        wrong = [0]
     if wrong:
         raise ExportRefused(
             f"{folder} holds flights of another chain, whose block {wrong[0]} is "

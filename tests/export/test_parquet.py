@@ -175,6 +175,18 @@ def test_an_export_that_lacks_a_file_is_neither_called_whole_nor_added_to(
     assert export(chain, folder, silent).new_flights == 20
 
 
+def test_what_file_managers_leave_in_a_folder_does_no_harm(chain: Path, folder: Path) -> None:
+    left = [folder / ".DS_Store", folder / "flights" / ".directory", folder / "Thumbs.db"]
+    for path in left:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    export(chain, folder, silent)
+    add(chain, 10)
+    assert export(chain, folder, silent).new_flights == 10
+    check(chain, folder, silent)
+    assert all(path.exists() for path in left)
+
+
 @pytest.mark.parametrize("name", ["notes.txt", "flights/YEAR=2013/notes.parquet", "unfinished/x"])
 def test_a_folder_with_other_files_is_refused(chain: Path, folder: Path, name: str) -> None:
     for is_begun in (False, True):
@@ -209,6 +221,18 @@ def test_a_block_that_does_not_follow_the_one_below_is_not_exported(
     shutil.copy(other / "blocks-0000000005.dat", ours)
     with pytest.raises(DamagedBlock, match=r"block 5 is damaged: it names .* below it, not"):
         export(tmp_path / "ours", folder, silent)
+
+
+def test_a_chain_that_has_lost_blocks_is_not_called_another_one(
+    made: Path, folder: Path, tmp_path: Path
+) -> None:
+    longer = tmp_path / "longer"
+    shutil.copytree(made, longer, symlinks=True)
+    seal(settings_for(longer), [generated(1)])
+    export(longer, folder, silent)
+    for act in (export, check):
+        with pytest.raises(ExportRefused, match=r"ends at block 3: the chain has lost blocks; "):
+            act(made, folder, silent)
 
 
 def test_the_export_of_another_chain_is_refused(chain: Path, folder: Path, tmp_path: Path) -> None:
