@@ -40,7 +40,7 @@ MEANS = """average_delay = sum_arr_delay / arrived, on_time_share_of_arrived = o
     average_departure_delay = sum_dep_delay / departed,
     on_time_share_of_scheduled = on_time / flights""".split(",")  # noqa: SIM905
 canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
-read_text = partial(Path.read_text, encoding="utf-8")  # whatever the system writes
+read_text = partial(Path.read_text, encoding="utf-8-sig")  # whatever the system writes
 in_lines = json.JSONEncoder(ensure_ascii=False, separators=("\n", ":")).encode  # a value in each
 
 
@@ -65,7 +65,7 @@ def b64(text: str, size: int = 32) -> bytes:
 
 def read(data: bytes, what: str, depth: int, never: str = r"(?<![.\d])\d{16}|[tfNI]") -> Any:
     """Return what JSON holds if it is neither large nor deep, and has nothing of `never`."""
-    bare = TEXT.sub("", text := data.decode()) if len(data) <= MOST_BYTES else "["
+    bare = TEXT.sub("", text := data.decode("utf-8-sig")) if len(data) <= MOST_BYTES else "["
     is_small = bare.count(",") < MOST_VALUES and not re.search(never, bare)
     bare = reduce(lambda text, _: INNERMOST.sub("", text), range(depth), bare)
     require(is_small and not set("[]{}") & set(bare), f"{what} is cut off, or not as in a proof")
@@ -333,9 +333,9 @@ def proved(head: Json, lines: Iterator[Json], roots: Roots) -> str:
 def checked(path: str, key: str, witnesses: list[str]) -> tuple[Json, Roots]:
     """Return what a file proves, and the roots that the log's tree had."""
     with Path(path).open("rb") as file:
-        is_note = file.peek(1)[:1] != b"{"
+        is_note = file.peek(4).lstrip(b"\xef\xbb\xbf")[:1] != b"{"  # which Windows may add
         lines = (read(row, "a line", 4) for row in iter(lambda: file.readline(MOST_BYTES + 1), b""))
-        head: Json = {"checkpoint": file.read(2**16).decode()} if is_note else next(lines)
+        head: Json = {"checkpoint": str(file.read(2**16), "utf-8-sig")} if is_note else next(lines)
         for note in head.get("successions", []):
             if note.startswith(f"flightchain key succession\n{key}\n"):
                 require(signed_at(key, note), "the old key has not signed the new one")
@@ -372,13 +372,13 @@ def main() -> int:
         key, *witnesses = (text for text in map(str.strip, keys) if key_of(text, "log or witness"))
         about = f"--kept {args.kept}"
         log, least, top = checkpoint_of(read_text(Path(args.kept))) if args.kept else ("", 0, b"")
-        known = {least: top}
-        for about in args.files:
-            result, roots = checked(about, key, witnesses)
+        known, left = {least: top}, [(about := p, *checked(p, key, witnesses)) for p in args.files]
+        while left:  # first what is connected with what is known, in whatever order it is named
+            fits = [max(known.keys() & r.keys(), default=0) >= min(least, max(r)) for *_, r in left]
+            about, result, roots = left.pop(fits.index(max(fits)))
             require(not args.kept or log == result["log"], f"its log is {result['log']}, not {log}")
-            low, high = sorted((least, max(roots)))
-            why = f"nothing connects it with --kept; get /proofs/consistency?from={low}&to={high}"
-            require(max(known.keys() & roots.keys(), default=0) >= low, why)
+            why = "nothing connects it with --kept; get /proofs/consistency?from={}&to={}"
+            require(max(fits), why.format(*sorted((least, max(roots)))))
             for size, root in roots.items():
                 require(known.setdefault(size, root) == root, f"a fork: it has other {size} blocks")
             files.append({"file": about, **result})

@@ -256,8 +256,20 @@ def test_a_kept_checkpoint_is_connected_with_what_came_since(
     assert judge.of(proofs["chain"], kept=kept)["verdict"] == "verified"
     assert "nothing connects it" in judge.of(proofs["transaction"], kept=kept)["reason"]
     bridge = judge.file(proofs["consistency"], "bridge.json")
-    both = judge.says(bridge, judge.file(proofs["transaction"]), kept=kept)
-    assert both["verdict"] == "verified"
+    files = bridge, judge.file(proofs["transaction"])
+    for order in (files, files[::-1]):
+        assert judge.says(*order, kept=kept)["verdict"] == "verified"
+
+
+def test_a_byte_order_mark_as_windows_writes_it_changes_nothing(
+    proofs: dict[str, list[Json]], judge: Judge, kept: Path
+) -> None:
+    mark = b"\xef\xbb\xbf"
+    marked = judge.file(mark + kept.read_bytes(), "marked")
+    proof = judge.file(mark + judge.file(proofs["consistency"]).read_bytes())
+    assert judge.says(proof, kept=marked)["verdict"] == "verified"
+    note = judge.file(mark + str(proofs["transaction"][0]["checkpoint"]).encode())
+    assert judge.says(note)["verdict"] == "verified"
 
 
 @pytest.mark.parametrize("kind", ["consistency", "delays", "chain"])
