@@ -136,6 +136,27 @@ def test_damage_to_the_notes_is_told(folder: Path) -> None:
             audit(folder)
 
 
+@pytest.mark.parametrize("is_older", [False, True])
+def test_notes_that_nobody_has_any_more_are_given_up_as_the_message_says(
+    folder: Path, is_older: bool
+) -> None:
+    rotate(folder)
+    notes = folder / "log.successions"
+    older = notes.read_bytes()
+    rotate(folder)
+    (notes.write_bytes(older) if is_older else notes.unlink())
+    with pytest.raises(Damage, match=r"away and remove the lines of log\.key .* FOLLOWS"):
+        audit(folder)
+    before = verifier(folder)
+    notes.unlink(missing_ok=True)
+    key = folder / "log.key"
+    key.write_text(key.read_text().partition("FOLLOWS")[0])
+    audit(folder)
+    assert verifier(folder) == before
+    rotate(folder)
+    audit(folder)
+
+
 def test_a_chain_without_a_key_has_nothing_to_rotate(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="the log has no key yet"):
         rotate(tmp_path)
