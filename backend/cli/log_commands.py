@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from backend.base.errors import FlightchainError
+from backend.base.errors import FlightchainError, WriteFailed
 from backend.base.settings import NO_WITNESS, Settings
 from backend.base.words import counted
 from backend.cli.paths import LocalPath, require_no_ledger
@@ -74,8 +74,11 @@ def rotate_key(settings: Settings) -> None:
             "the log; give all of them a new one with `scripts/cluster log-key --new`"
         )
     require_chain(settings.folder, recovers=True)
-    with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
-        rotation = rotate(settings.folder)
+    try:
+        with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
+            rotation = rotate(settings.folder)
+    except WriteFailed as error:
+        raise WriteFailed(f"{error}; `log key` shows whether the log has a new key") from error
     say("the log has a new key, which the old key has signed; the new key is:")
     print_once(str(rotation.verifier), "`log key` shows the new key")
 
@@ -156,6 +159,14 @@ def _command(text: str) -> list[str]:
         raise click.UsageError(f"--alarm: {error}") from error
 
 
+def _log_url(text: str) -> str:
+    from backend.base.http_requests import SCHEMES
+
+    if not text.startswith(SCHEMES):
+        raise click.UsageError(f"{text!r} is no URL, which begins with http:// or https://")
+    return text
+
+
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not (port.isdecimal() and port.isascii() and int(port) < 1 << 16):
@@ -164,7 +175,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 @click.command()
-@click.argument("urls", nargs=-1, metavar="[URL]…")
+@click.argument("urls", nargs=-1, type=_log_url, metavar="[URL]…")
 @click.option("--folder", type=LocalPath(), default="witness", show_default=True,
               help="Where the witness keeps its key and what it has seen.")  # fmt: skip
 @click.option("--name", type=_name, metavar="NAME",

@@ -274,4 +274,7 @@ def _require_signature(note: Note, checkpoint: Checkpoint, log: VerifierKey) -> 
     except NoteError as error:
         raise NotSigned(f"the checkpoint of {checkpoint.origin} is not signed: {error}") from error
     if not is_signed:
-        raise NotSigned(f"the checkpoint of {checkpoint.origin} is not signed by {log}")
+        raise NotSigned(
+            f"the checkpoint of {checkpoint.origin} is not signed by {log}; if its owner has given "
+            "the log a new key (`log rotate-key`), name that one with --key"
+        )

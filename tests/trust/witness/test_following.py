@@ -114,7 +114,8 @@ def test_a_new_key_has_to_be_named_once(
     new = SecretKey(key_of(folder).verifier.name, b"\x33" * 32)
     assert Follower(witness, [], HOUR_S).look(log.url).verdict is Verdict.FINE
     log.show(new, 5, tree.root(5))
-    assert Follower(witness, [], HOUR_S).look(log.url).verdict is Verdict.WRONG
+    found = Follower(witness, [], HOUR_S).look(log.url)
+    assert (found.verdict, "name that one with --key" in found.message) == (Verdict.WRONG, True)
     assert Follower(witness, [new.verifier], HOUR_S).look(log.url).verdict is Verdict.FINE
     assert Follower(witness, [], HOUR_S).look(log.url).verdict is Verdict.FINE
 
@@ -305,6 +306,11 @@ def test_a_witness_whose_key_is_open_to_others_says_so(
     (tmp_path / "w" / "witness.key").chmod(0o644)
     done = call(log.url)
     assert (done.exit_code, "witness.key is open to others" in done.stderr) == (0, True)
+
+
+def test_what_is_no_url_is_no_silent_log(call: Callable[..., Result]) -> None:
+    done = call("127.0.0.1:8000/log")
+    assert (done.exit_code, "begins with http:// or https://" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a+b", "a\x1b", "a\u202e"])

@@ -221,3 +221,5 @@ def test_the_setting_names_what_is_wrong_with_it() -> None:
     for bad in ("nonsense", f"{key}", f"{key} ftp://x", f"{log} http://x"):
         with pytest.raises(Exception, match="FLIGHTCHAIN_WITNESSES"):
             witnesses_in(bad)
+    with pytest.raises(Exception, match="with a URL that begins with http:// or https://"):
+        witnesses_in(f"{key} example.org")
