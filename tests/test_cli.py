@@ -16,6 +16,7 @@ import pytest
 from click import Group
 from click.testing import CliRunner
 
+from backend.base.files import FileLock
 from backend.cli.commands import main
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage.genesis import Genesis
@@ -433,6 +434,27 @@ def test_a_reader_that_has_gone_is_no_error_to_report(tmp_path: Path) -> None:
     )  # fmt: skip
     os.close(write)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_verify_does_not_call_a_ledger_well_whose_acknowledged_flights_were_lost(
+    tmp_path: Path,
+) -> None:
+    make_chain(tmp_path, [])
+    (tmp_path / "mempool").mkdir()
+    (tmp_path / "mempool" / "lost-0-7.bin").write_bytes(b"damaged")
+    done = call(tmp_path, "verify")
+    assert "; but 7 acknowledged flights are lost, transactions 0 to 6; void" in done.stderr
+    assert json.loads(done.stdout) | {"tip_hash": ""} == {
+        "height": 0, "tip_hash": "", "verified": False, "lost_flights": 7
+    }  # fmt: skip
+    assert done.returncode == 1
+    assert call(tmp_path, "verify", "--chain-only").returncode == 0
+
+
+def test_a_second_miner_says_what_the_first_one_does(tmp_path: Path) -> None:
+    with FileLock(tmp_path / "miner.lock"):
+        done = call(tmp_path, "mine")
+    assert "another miner seals the flights of this ledger; stop it first" in refusal(done)
 
 
 # --- writing -------------------------------------------------------------------------------------

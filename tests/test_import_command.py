@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.base.errors import FlightchainError
+from backend.base.errors import FlightchainError, WriteFailed
 from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import as_mapping
@@ -525,6 +525,15 @@ def test_the_share_of_bad_rows_is_rounded_so_that_the_advice_works(
     with pytest.raises(FlightchainError), ImportDialogue(Skipping()) as dialogue:
         dialogue.watcher().decide([Checked("some.csv", rows=9, bad=BadRows(count=9))])
     assert "9 of 9 rows (100 %) are bad" in capsys.readouterr().err
+
+
+def test_a_disk_that_refuses_may_have_taken_more_than_was_counted() -> None:
+    with (
+        pytest.raises(WriteFailed, match="is full; at least 9 flights were imported before; run"),
+        ImportDialogue(Skipping()) as dialogue,
+    ):
+        dialogue._importing = 9
+        raise WriteFailed("the disk is full")
 
 
 # --- a full disk, and a kill, in the check ---------------------------------------------------

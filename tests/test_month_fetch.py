@@ -15,7 +15,7 @@ import requests
 
 from backend.base.errors import WriteFailed
 from backend.ledger.bts_months import Month
-from backend.ledger.month_fetch import DONE, FAILED, RUNNING, MonthFetch
+from backend.ledger.month_fetch import DONE, ENDED, FAILED, RUNNING, MonthFetch
 from backend.storage.tokens import Tokens
 from tests import bts_server as server
 from tests.api.processes import Service, free_port, until
@@ -149,6 +149,13 @@ def test_a_fetch_that_cannot_begin_is_not_under_way(
         assert fetch.look().state != RUNNING
     fetch.start(JANUARY)
     until(lambda: fetch.look().state == DONE)
+
+
+@pytest.mark.parametrize("lines", ["", "checking: 3%\n"])
+def test_a_fetch_that_was_killed_says_so(tmp_path: Path, lines: str) -> None:
+    (tmp_path / "months.log").write_text(f"2008-01\n{lines}{ENDED}-9\n")
+    found = MonthFetch(tmp_path).look()
+    assert (found.state, "it was stopped; fetch the month again" in found.message) == (FAILED, True)
 
 
 def test_a_command_that_is_missing_ends_the_fetch_on_a_full_disk_too(

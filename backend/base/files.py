@@ -22,6 +22,7 @@ from backend.base.errors import TryLater, WriteFailed, WriterBusy
 LOCK_MODE = 0o600
 LOCK_PATIENCE_S = 5.0
 MOMENT_S = 0.5  # how long who does not wait for a lock tries to get it
+REMEDIES = {errno.EROFS: "mount its disk for writing", errno.ENOSPC: "free some space on its disk"}
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.00005, 0.01
 
 
@@ -31,7 +32,7 @@ def refusals(what: str, path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = "mount its disk for writing" if error.errno == errno.EROFS else ""
+        remedy = REMEDIES.get(error.errno or 0, "")
         raise WriteFailed(f"cannot {what} {reason_of(error, path, remedy)}") from error
 
 

@@ -167,9 +167,11 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
     """Check every byte of the chain, the index and pending flights.
 
     With --since, everything is checked all the same if a byte of these blocks, or of the index, is
-    another one.
+    another one. The exit status is 1 also if acknowledged flights were lost, whose places are void.
     """
     from backend.cluster.engine_files import check_engine
+    from backend.mempool import FOLDER as MEMPOOL_FOLDER
+    from backend.mempool.lost_files import lost_in
     from backend.storage.layout import BLOCKS_FOLDER
     from backend.storage.recovery import WHAT_TO_DO
     from backend.verify.folder_check import is_backup
@@ -207,7 +209,12 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
     )
     if result.forgotten:
         say(f"this is not remembered, so --since will not know of it: {result.forgotten}")
-    print_json({"height": sums.height, "tip_hash": sums.tip_hash, "verified": True})
+    lost = [] if chain_only else lost_in(settings.folder / MEMPOOL_FOLDER)
+    verdict: dict[str, Any] = {"verified": not lost}
+    if lost:
+        verdict["lost_flights"] = sum(entry.flights for entry in lost)
+    print_json({"height": sums.height, "tip_hash": sums.tip_hash, **verdict})
+    sys.exit(bool(lost))  # until a person has seen to them, as `/health/ready` says
 
 
 def _height(text: str) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from backend.base.errors import FlightchainError, InvalidInput
+from backend.base.errors import FlightchainError, InvalidInput, WriteFailed
 from backend.base.files import reason_of
 from backend.base.progress import Line, Progress, counting, left
 from backend.base.words import counted
@@ -104,7 +104,8 @@ class ImportDialogue:
         if isinstance(error, FlightchainError):
             rest = "nothing was imported"
             if imported:
-                rest = f"{counted(imported, 'flight')} were imported before"
+                least = "at least " if isinstance(error, WriteFailed) else ""
+                rest = f"{least}{counted(imported, 'flight')} were imported before"
                 rest += "" if self._is_refused else f"; {_GO_ON}"
             error.args = (f"{error}; {rest}",)
         elif isinstance(error, KeyboardInterrupt) and imported:

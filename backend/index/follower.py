@@ -169,13 +169,13 @@ class IndexFollower:
         if writer is not None:
             writer.abandon()
         if not is_wrong(error):
-            raise WriteFailed(f"the index cannot be written: {error}") from error
+            raise _write_failed(error) from error
 
     def _tried(self, action: Callable[[], Done]) -> Done:
         try:
             return action()
         except apsw.Error as error:
-            raise WriteFailed(f"the index cannot be written: {error}") from error
+            raise _write_failed(error) from error
 
     def _problem(self, progress: Progress) -> str | None:
         """Return why the index that is there cannot be gone on with; None if it can.
@@ -203,6 +203,11 @@ class IndexFollower:
         except OSError as error:
             raise TryLater(f"the index cannot be read ({error})") from error
         return problem
+
+
+def _write_failed(error: apsw.Error) -> WriteFailed:
+    remedy = "; free some space on its disk" if isinstance(error, apsw.FullError) else ""
+    return WriteFailed(f"the index cannot be written: {error}{remedy}")
 
 
 def _build(path: Path, store: BlockStore, progress: Progress) -> None:

@@ -63,10 +63,12 @@ class MonthFetch:
             return Fetch(IDLE, None, "")
         if is_running:
             return Fetch(RUNNING, month, lines[-1] if lines else "")
-        if not lines or not lines[-1].startswith(ENDED):
+        *said, end = lines or [""]
+        if end == f"{ENDED}0":
+            return Fetch(DONE, month, said[-1] if said else "")
+        if not said or not end.startswith(ENDED) or end.startswith(f"{ENDED}-"):  # by a signal
             return Fetch(FAILED, month, "it was stopped; fetch the month again, and it goes on")
-        message = lines[-2] if len(lines) > 1 else ""
-        return Fetch(DONE if lines[-1] == f"{ENDED}0" else FAILED, month, message)
+        return Fetch(FAILED, month, said[-1])
 
 
 def _fetch(month: Month, log: int) -> None:

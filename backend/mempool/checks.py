@@ -13,13 +13,13 @@ from backend.mempool import last_release
 from backend.mempool.idempotency_keys import KeyUse
 from backend.mempool.lost_files import aside_in, lost_in
 from backend.mempool.mempool import FOLDER
+from backend.mempool.rebuild import WHAT_NEXT
 from backend.mempool.records import Record, missing_ids
 from backend.mempool.store import Store
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage.genesis import Genesis
 
-WHAT_NEXT = "the next process that accepts or mines flights repairs it, and says what is lost"
 MARK_MISSING = "is missing or damaged, so nobody can tell whether the end of the mempool was lost"
 MARK_WHAT_NEXT = "the next process that accepts or mines flights rebuilds it from the mempool"
 OF_LAST_RELEASE = (

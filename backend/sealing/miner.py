@@ -294,7 +294,13 @@ class Miner:
     def run(self) -> None:
         """Mine until `stop`. Raises WriterBusy if a miner runs already; else as `Sealer`."""
         files.make_folder(self._settings.folder)
-        self._lock.acquire(wait=False)
+        try:
+            self._lock.acquire(wait=False)
+        except WriterBusy as error:
+            raise WriterBusy(
+                f"{error}: a service or another miner seals the flights of this ledger; stop it "
+                "first if this one is to do that"
+            ) from error
         try:
             self._status.silent()  # removes the status of an earlier miner
             self._numbers.start(self._settings)

@@ -498,7 +498,9 @@ def locked(writer: IndexWriter, folder: Path) -> None:
 
 @pytest.mark.parametrize("is_behind", [False, True])
 @pytest.mark.parametrize(
-    ("trouble", "words"), [(no_room, "full"), (locked, "locked")], ids=["no room", "locked"]
+    ("trouble", "words"),
+    [(no_room, "full; free some space"), (locked, "locked")],
+    ids=["no room", "locked"],
 )
 def test_an_index_that_cannot_be_written_stays_as_it_is(
     indexed: Path, trouble: Callable[[IndexWriter, Path], None], words: str, is_behind: bool

@@ -46,7 +46,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one_and_no_temporary(
             path.write_bytes(old)
         with monkeypatch.context() as patched:
             patched.setattr(os, call, refusing(errno.ENOSPC))
-            with pytest.raises(WriteFailed, match="No space left"):
+            with pytest.raises(WriteFailed, match="No space left on device; free some space"):
                 files.write_new(path, b"new")
         if call in ("pwrite", "fdatasync"):
             assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == (

@@ -52,6 +52,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     aside: dict[str, Size] = {}
 
 
+LOST = (
+    "if only that file was lost, its blocks can still be used: copy the folder, and run `verify` "
+    "and then the service with FLIGHTCHAIN_DIR the copy"
+)
 FILE = StateFile(NAME, Manifest, MOST_BYTES)
 
 

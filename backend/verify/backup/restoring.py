@@ -93,7 +93,8 @@ def _complete_manifest(folder: Path) -> Manifest:
     """Read the manifest of a complete backup. Raises BackupRefused."""
     manifest = manifests.read(folder)
     if manifest is None:
-        raise BackupRefused(f"{folder} holds no backup: {manifests.NAME} is not there")
+        rest = f"; {manifests.LOST}" if (folder / layout.BLOCKS_FOLDER).exists() else ""
+        raise BackupRefused(f"{folder} holds no backup: {manifests.NAME} is not there{rest}")
     if not manifest.is_complete:
         raise BackupRefused(
             f"the backup in {folder} is not complete: it was interrupted; run `backup` again"
