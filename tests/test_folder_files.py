@@ -13,9 +13,11 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from backend.base.errors import Damage, DamagedMempool
 from backend.chain.placeholder import VOID
+from backend.cli.commands import main
 from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from backend.mempool.lost_files import lost_in
@@ -208,6 +210,23 @@ def test_a_loss_of_imports_alone_is_named_or_it_is_said_that_nobody_knows(
     assert ("acknowledged flights are lost, transactions 100 to 149" in said) == is_marked
     assert ("nobody can tell whether the lost blocks held flights" in said) != is_marked
     assert not [line for line in accept_loss(folder) if "lost" in line]
+
+
+def test_flights_that_others_stand_for_are_named_when_a_person_accepts_a_branch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, other = tmp_path / "ours", tmp_path / "other"
+    import_flights(settings_of(ours), Generated(100, seed=1))
+    shutil.copytree(ours, other, symlinks=True)
+    for seed in (2, 4):
+        import_flights(settings_of(ours), Generated(50, seed=seed))
+    import_flights(settings_of(other), Generated(50, seed=3))
+    shutil.rmtree(ours / "blocks")
+    shutil.copytree(other / "blocks", ours / "blocks")
+    monkeypatch.setenv("FLIGHTCHAIN_DIR", str(ours))
+    done = CliRunner().invoke(main, ["accept-loss"])
+    assert (done.exit_code, done.stderr.endswith("is given up\n")) == (0, True)
+    assert "the ids from 100 on stand for other flights in these blocks than before" in done.stderr
 
 
 def test_after_a_person_accepted_the_loss_of_blocks_ids_go_on_and_the_lost_are_named(

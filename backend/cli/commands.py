@@ -280,7 +280,7 @@ def accept_loss(settings: Settings) -> None:
     has kept a checkpoint will refuse what follows. Restore a backup instead if there is one.
     """
     from backend.sealing.miner import Sealer
-    from backend.verify.folder_check import require_chain
+    from backend.verify.folder_check import exchanged_from, require_chain
 
     require_chain(settings.folder, recovers=True)
     with suppress(Damage), closing(Sealer(settings, say)) as sealer:
@@ -288,6 +288,8 @@ def accept_loss(settings: Settings) -> None:
             sealer.mempool.pending(1)
         say("no block is missing, so nothing is given up")
         return
+    if (first := exchanged_from(settings.folder)) is not None:
+        say(f"the ids from {first} on stand for other flights in these blocks than before")
     with closing(Sealer(settings, say, accepts_loss=True)) as sealer, sealer.writing(wait=True):
         height = sealer.height()
     say(f"the chain goes on after block {height}; what came after it is given up")

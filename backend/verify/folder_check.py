@@ -8,18 +8,21 @@ derived from the blocks is made again only where nothing contradicts them.
 
 import os
 import time
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import apsw
 
-from backend.base.errors import Damage, FlightchainError, NotFound
+from backend.base.errors import Damage, FlightchainError, NotFound, TryLater
 from backend.index.index_file import Position, index_path, open_to_read, position_in
+from backend.index.table_checks import IndexCheck
 from backend.mempool.store import no_blocks
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Watermark
 from backend.storage.block_store import BlockStore
+from backend.storage.codec import decoded
 from backend.storage.genesis import genesis_in
 from backend.storage.layout import BACKUP_NAME, unfinished_restore
 from backend.storage.receipt_store import belongs_to_cluster
@@ -76,6 +79,27 @@ def _lost_since_indexed(folder: Path, store: BlockStore, position: Position | No
         evidence = f"{index_path(folder)} has {position.height + 1}"
         return lost_blocks(folder, store.height() + 1, evidence)
     return ""
+
+
+def exchanged_from(folder: Path) -> int | None:
+    """Return the first id that stands for another flight in the blocks than in the index.
+
+    None if there is none, or that cannot be told.
+    """
+    with closing(BlockStore(folder)) as store, IndexCheck(folder) as index:
+        if index.position is None or index.problem:
+            return None
+
+        def is_other(height: int) -> bool:
+            block = store.block(height)
+            return bool(index.look_up(block, decoded(block)))
+
+        heights = range(min(store.height(), index.position.height) + 1)
+        try:
+            at = bisect_left(heights, True, key=is_other)  # so are all blocks after the first one
+        except (Damage, TryLater):
+            return None
+        return store.place(at).first_transaction if at < len(heights) else None
 
 
 def require_one_ledger(folder: Path, store: BlockStore, *, accepts_loss: bool) -> None:
