@@ -22,7 +22,7 @@ SUCCESSIONS_NAME = "log.successions"
 TITLE = "flightchain key succession"
 MOST_BYTES = 2**24  # of the first line of a proof
 
-COPY = "put back a copy (backups have one)"
+COPY = "put back a copy (backups have one, and log.successions.old is one if it is there)"
 REMEDY = (
     f"{COPY}, or rebuild it from proofs that somebody has kept, with "
     "`python -m backend log rebuild-successions PROOF…`; until then whoever trusts an older key of "

@@ -26,6 +26,7 @@ from backend.verify.folder_check import FolderCheck
 from tests.api.worlds import client_of, seal, settings_for
 from tests.dying import killed_at
 from tests.flights import flights
+from tests.submitting import sealing
 from tests.trust.proofs.proofs import Judge, fetched
 
 
@@ -134,6 +135,26 @@ def test_damage_to_the_notes_is_told(folder: Path) -> None:
             successions_in(folder)
         with pytest.raises(Damage, match="successions is damaged"):
             audit(folder)
+
+
+def test_a_key_that_is_put_back_late_finds_the_notes_that_were_put_aside(folder: Path) -> None:
+    """As after a restore, when the service has been started before the key was put back."""
+    rotate(folder)
+    key = (folder / "log.key").read_bytes()
+    for name in ("log.key", "log.vkey", "checkpoint"):
+        (folder / name).unlink()
+    with sealing(settings_for(folder)):
+        pass
+    (folder / "log.vkey").unlink()
+    (folder / "log.key").write_bytes(key)
+    with sealing(settings_for(folder)):
+        pass
+    with pytest.raises(Damage, match=r"log\.successions\.old is one if it is there"):
+        audit(folder)
+    (folder / "log.successions.old").rename(folder / "log.successions")
+    with sealing(settings_for(folder)):
+        pass
+    audit(folder)
 
 
 @pytest.mark.parametrize("is_older", [False, True])
