@@ -41,7 +41,7 @@ backend/api/problems.py  api/test_answers.py  (FlightchainError, 500) => (Flight
 backend/api/question_answers.py  api/test_kept_answers.py  name != EMULATED or seconds => name != EMULATED and seconds
 backend/api/study_paths.py  api/test_study_paths.py  NEW_TRANSACTION.given(environ) => pass
 backend/api/writing.py  api/test_lanes_of_requests.py  if is_dry or mode => if mode
-backend/api/writing.py  api/test_lanes_of_requests.py  if is_dry and is_stranger => if is_dry
+backend/api/writing.py  api/test_lanes_of_requests.py  if is_dry and self.is_stranger(environ) => if is_dry
 backend/api/writing.py  api/test_posting.py  self._places.release() => pass
 backend/base/processes/interruption.py  test_cli.py  is signal.default_int_handler => is not signal.default_int_handler
 backend/base/progress.py  test_progress.py  at_once or now_s - self => at_once and now_s - self

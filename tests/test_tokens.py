@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from backend.api.batch import STRANGERS_BYTES
 from backend.base import files
 from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllowed, WriteFailed
 from backend.base.settings import Settings
@@ -171,6 +172,10 @@ def test_writing_needs_a_token_and_neither_reading_nor_a_dry_run_does(tmp_path: 
             problem(send(f"{path}?dry_run=true", headers=wrong), 401)
             problem(send(f"{path}?dry_run=false"), 401)
         assert good(client.get("/tip")) == tip
+        tried = "/transactions/batch?dry_run=true"
+        long = {"data": b"\n" * (STRANGERS_BYTES + 1), "content_type": "application/x-ndjson"}
+        assert "5242880 are accepted" in problem(client.post(tried, **long), 413)["detail"]
+        good(client.post(tried, headers=right, **long))
     with client_of(replace(settings, require_token=0)) as client:
         good(client.post("/transactions", json=GOOD), 202)
 

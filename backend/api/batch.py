@@ -57,6 +57,7 @@ DATES = Choice(
     choices=("proven", *ORDERS),
 )
 _FILE = {"type": "string", "format": "binary"}  # so that generated clients send files
+STRANGERS_BYTES = 5 << 20  # of a batch that is tried without a token; a slice of a page has 4 MB
 _EXAMPLES = {
     "ndjson": encode(FLIGHT_EXAMPLE).decode() + "\n",
     "csv": "".join(
@@ -102,7 +103,8 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         skips = ON_ERROR.of(given) == "skip"
         skips_known = DUPLICATES.of(given) == "skip"
         kind = _kind_of(environ)
-        data = body(environ, most_bytes)
+        is_stranger = writing.is_stranger(environ)
+        data = body(environ, min(most_bytes, STRANGERS_BYTES) if is_stranger else most_bytes)
         key = idempotency_key(environ, data)
         stops = not (skips or is_dry)
         pause = partial(writing.pause, environ)

@@ -91,8 +91,12 @@ class Writing:
 
         is_dry: whether it writes nothing; then it needs no token, but a wrong one is refused.
         """
-        if self._needs_token and not (is_dry and AUTHORIZATION not in environ):
+        if self._needs_token and not (is_dry and self.is_stranger(environ)):
             self._tokens.owner_of(environ.get(AUTHORIZATION))
+
+    def is_stranger(self, environ: Environ) -> bool:
+        """Return whether a token is needed, and this request has none."""
+        return self._needs_token and AUTHORIZATION not in environ
 
     def pause(self, environ: Environ) -> None:
         """Let short requests go first, in the midst of long work.
@@ -120,8 +124,7 @@ class Writing:
                 return Lane.COMMIT
             if usual == Lane.GROUPED:
                 return Lane.THREAD if is_dry or mode != "sync" else usual
-            is_stranger = self._needs_token and AUTHORIZATION not in environ
-            return Lane.SCAN if is_dry and is_stranger else usual
+            return Lane.SCAN if is_dry and self.is_stranger(environ) else usual
 
         return lane
 
