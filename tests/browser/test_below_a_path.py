@@ -122,7 +122,7 @@ def test_scripts_find_what_they_ask_for_below_the_path(
     expect(page.get_by_role("option").first).to_be_visible()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    page.wait_for_url(f"**{PREFIX}/rankings?*")
+    page.wait_for_url(f"**{PREFIX}/days?*")
     page.goto(below.address("/blocks/4?check=transactions"))
     assert PROVED in verdict(page)
     kept = page.evaluate("Object.keys(localStorage)")
