@@ -70,7 +70,6 @@ def _with_other_lines(kind: str, head: Json, *rest: Json) -> Iterator[tuple[str,
         yield f"{kind}: {what} at the end", text + line
         yield f"{kind}: {what} first", line + text
         yield f"{kind}: {what} second", written([head]) + line + written(rest[1:])
-    yield f"{kind}: a mark of the byte order", b"\xef\xbb\xbf" + text
     yield f"{kind}: a space first", b" " + text
     yield f"{kind}: a line that is too long", text[:-1] + b" " * LARGE + b"\n"
     yield f"{kind}: cut", text[:-9]
