@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations
 
 from frontend.backend_client import Json
@@ -81,7 +81,7 @@ def _name(subject: Parameters, known: Coverage) -> str:
     return "".join(Question("", subject).end(end, known) for end in BOTH)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """Things that are compared, in the order in which they are named. evidence: of each.
 
@@ -108,7 +108,7 @@ class Comparison:
         """The rows, best first."""
         return best_first(self.rows, self.sort)
 
-    @property
+    @cached_property
     def verdict(self) -> Verdict | None:
         """The best and the worst; None if chance cannot be judged."""
         return None if self.common else verdict(self.rows, self.sort)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from math import comb, sqrt
 
 from frontend.filters import number
@@ -12,7 +13,7 @@ from loadtests.models import student_t
 LEAST_DAYS = 10  # on which a group must have flights for its days to show how much they scatter
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Verdict:
     """The first and the last of groups in an order, in words.
 
@@ -88,7 +89,7 @@ class Verdict:
         scale = 100 if self._measure.of else 1
         return round(scale * low, 1) + 0.0, round(scale * high, 1)  # + 0.0: -0.0 is 0.0
 
-    @property
+    @cached_property
     def interval(self) -> tuple[float, float] | None:
         """The interval of the difference, at 95 % for all pairs of groups together (Bonferroni).
 
