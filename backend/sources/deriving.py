@@ -28,7 +28,7 @@ from backend.sources.records import RecordBatch
 from backend.sources.source import RawRows, Unusable
 
 Column = Sequence[object]
-_PARTS = dict.fromkeys(("YEAR", MONTH, DAY)).keys()
+_PARTS = ("YEAR", MONTH, DAY)  # of a day
 _BLANK = frozenset({None, ""})
 _DEPARTURE, _ARRIVAL = ("DEP_TIME", "DEP_DELAY"), ("ARR_TIME", "ARR_DELAY")
 _TIMES = (*_DEPARTURE, *EMPTY_WHEN_CANCELLED)
@@ -105,7 +105,7 @@ class Deriver:
         days = list(map(self._days.__getitem__, columns["FL_DATE"]))
         if MONTH not in columns and DAY not in columns:
             return days
-        if columns.keys() >= _PARTS and any(isinstance(day, Unusable) for day in set(days)):
+        if columns.keys() >= set(_PARTS) and any(isinstance(day, Unusable) for day in set(days)):
             both = zip(days, self._joined(columns), strict=True)
             days = [whole if is_short(day, whole) else day for day, whole in both]
         months, days_of_month = (columns.get(name, repeat(None)) for name in (MONTH, DAY))
