@@ -34,6 +34,7 @@ import msgspec
 
 from loadtests.lab.results import ResultsError
 from loadtests.models import networks
+from loadtests.models.domain import not_negative
 from loadtests.models.networks import ClassMeans, CustomerClass, Rates, ServiceStation
 
 Described = TypeVar("Described", bound=msgspec.Struct)
@@ -55,7 +56,8 @@ class DemandFields(msgspec.Struct, forbid_unknown_fields=True):
             return self.demand_s
         if self.service_time_s is None:
             raise ValueError(f"{where} needs demand_s, or service_time_s (and visits, if not 1)")
-        return (1.0 if self.visits is None else self.visits) * self.service_time_s
+        visits = not_negative(f"visits of {where}", 1.0 if self.visits is None else self.visits)
+        return visits * not_negative(f"service_time_s of {where}", self.service_time_s)
 
 
 class StationFields(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,7 +76,9 @@ class StationFields(msgspec.Struct, forbid_unknown_fields=True):
             raise ValueError(f"{where} has {fields}; a queue has one of them, a delay none")
         if self.kind == "delay":
             return None
-        return self.rates or networks.of_servers(1 if self.servers is None else self.servers)
+        if self.rates is not None:
+            return self.rates
+        return networks.of_servers(1 if self.servers is None else self.servers)
 
 
 class ClassFields(msgspec.Struct, forbid_unknown_fields=True):

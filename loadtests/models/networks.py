@@ -15,7 +15,9 @@ Textbooks take p(0 | n) as 1 less all others; once a station is saturated, that 
 nearly equal numbers, and results become negative. Here p(0 | n) = p(0 | n−e_r)·X_r(n)/X'_r(n) for
 any class r in n, where X' is the throughput of the network without this station, so that nothing
 cancels. Its price is that each station whose rate depends on the number of its customers doubles
-the number of networks to solve.
+the number of networks to solve. For the same reason the sum of R_r(n) is taken term by term, but
+for the j at which the station works at its last rate, if that is the highest: their p(j) are known
+together, by the mean.
 
 Open classes take a share ρ = Σ λ_r·D_r of each station for themselves. To the closed ones it is a
 station with the rates α'(n) = α(n)·S(n−1)/S(n), where S(n) = Σ_i C(n+i, i)·ρ^i/(α(n+1)…α(n+i)) adds
@@ -28,7 +30,7 @@ Evaluation 4 (1984), for mixed networks.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 from loadtests.models.domain import count, not_negative, positive
@@ -60,6 +62,8 @@ class CustomerClass:
         if (self.customers > 0) == (self.rate_per_s > 0):
             needs = "needs either customers (closed) or rate_per_s (open), above 0"
             raise ValueError(f"class {self.name!r} {needs}")
+        if self.is_open and self.think_time_s:
+            raise ValueError(f"class {self.name!r} is open and has no think_time_s; leave it out")
 
     @property
     def is_open(self) -> bool:
@@ -125,14 +129,29 @@ def closed_states(
     if dependent > MOST_DEPENDENT:
         counted = f"{dependent} stations have several servers or rates"
         raise ValueError(f"{counted}; at most {MOST_DEPENDENT} can be solved")
-    size = math.prod(number + 1 for number in customers) * 2**dependent
-    work = sum(1 + len(station.rates or ()) / 50 for station in stations)
+    size, most = math.prod(number + 1 for number in customers) * 2**dependent, sum(customers)
+    work = sum(1 + _number_of_rates(station.rates, most) / 50 for station in stations)
     if size * work * len(customers) > MOST_STEPS:
         raise ValueError("the network has too many populations to solve; take fewer customers")
     for at, think_s in enumerate(thinks_s):
         if think_s + math.fsum(station.demands_s[at] for station in stations) == 0:
             raise ValueError("a round takes no time: all demands and the think time are 0")
-    return _states(stations, thinks_s, customers, frozenset(), {})
+    reached = [replace(station, rates=_reached(station.rates, most)) for station in stations]
+    return _states(reached, thinks_s, customers, frozenset(), {})
+
+
+def _number_of_rates(rates: Rates, most: int) -> int:
+    """Return how many rates are needed for up to `most` customers: all, or those up to the last."""
+    known = (rates or ())[: most + 1]
+    return len(known) if not known or max(known) == known[-1] else most + 1
+
+
+def _reached(rates: Rates, most: int) -> Rates:
+    """Return the rates that up to `most` customers reach; all of them if the last is exceeded."""
+    if rates is None:
+        return None
+    needed = _number_of_rates(rates, most)
+    return (*rates[:needed], *rates[-1:] * (needed - len(rates)))
 
 
 def _depends(station: ServiceStation) -> bool:
@@ -192,7 +211,7 @@ def _residence_s(station: ServiceStation, r: int, queue: float, idle: Sequence[f
     demand_s, rates = station.demands_s[r], station.rates
     if rates is None:
         return demand_s
-    last = rates[-1]
+    last = rates[-1] if rates[-1] == max(rates) else math.inf  # inf: all customers are in `idle`
     more = math.fsum(
         j * (1 / rate - 1 / last) * p
         for j, (rate, p) in enumerate(zip(rates, idle, strict=False), start=1)
@@ -310,6 +329,7 @@ class _Beside:
 
     def __init__(self, station: ServiceStation, load: float, closed: int) -> None:
         self._load, self._own, self.rates = load, station.rates or (), station.rates
+        self._closed = closed
         self._means: list[float] = []  # open customers beside n closed ones, over the load
         if self._own and load:
             sums = [self._sums(n) for n in range(min(len(self._own), closed + 2))]
@@ -338,7 +358,9 @@ class _Beside:
         """
         if not self._means:
             return 1.0
+        idle = idle if self._closed else (1.0,)
         free = self._own[-1] - self._load
-        known = zip(self._means, idle, strict=False)
-        less = (p * (mean - (n + 1) / free) for n, (mean, p) in enumerate(known))
-        return (1 + queue) / free + math.fsum(less)
+        last = 0.0 if len(idle) > self._closed else 1 / free  # 0: all closed ones are in `idle`
+        beyond = ((n + 1) / free for n in range(len(self._means), len(idle)))
+        known = enumerate(zip((*self._means, *beyond), idle, strict=False), start=1)
+        return (1 + queue) * last + math.fsum(p * (mean - n * last) for n, (mean, p) in known)

@@ -84,6 +84,10 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
         ),
         (CLASSES + '[[stations]]\nname = "cpu"', "needs demand_s, or service_time_s"),
         (CLASSES + STATION.replace("2.0", "-1"), "must be 0 or a positive number, is -1"),
+        (
+            CLASSES + STATION.replace("2.0", "-1") + "visits = -2",
+            "visits of 'a' at station 'cpu' must be 0 or a positive number, is -2",
+        ),
         (CLASSES + STATION.replace("2.0", "0"), "a round takes no time"),
         (
             CLASSES.replace("customers = 3", "customers = 2.5") + STATION,
@@ -93,6 +97,11 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
         (CLASSES + STATION + "visits = nan", "must be 0 or a positive number, is nan"),
         (CLASSES + STATION + "visits = inf", "must be 0 or a positive number, is inf"),
         (CLASSES + STATION + "rates = [nan]", "must be a positive number, is nan"),
+        (CLASSES + STATION + "rates = []", "number of rates of station 'cpu' must be"),
+        (
+            CLASSES.replace("customers = 3", "rate_per_s = 0.1\nthink_time_s = 1") + STATION,
+            "class 'a' is open and has no think_time_s; leave it out",
+        ),
         (CLASSES + "rate_per_s = nan\n" + STATION, "must be 0 or a positive number, is nan"),
         (
             CLASSES + "think_s = 1\n" + STATION,

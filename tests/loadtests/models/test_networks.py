@@ -1,8 +1,9 @@
 """Networks with several classes: published solutions, all states of the product form, and Ciw."""
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from itertools import product
-from math import factorial, inf, isclose, prod
+from math import comb, factorial, inf, isclose, prod
 from typing import Any
 
 import ciw  # type: ignore[import-untyped]
@@ -258,6 +259,81 @@ def test_customers_are_where_they_can_be(network: Network) -> None:
         if not group.is_open:
             everywhere = means.customers + means.throughput_per_s * group.think_time_s
             assert isclose(everywhere, group.customers, rel_tol=1e-9)
+
+
+# --- convolution in fractions --------------------------------------------------------------------
+
+Weights = list[Fraction]
+
+
+def weights(demand_s: float, rates: Any, most: int, load: float = 0.0) -> Weights:
+    """Unscaled probabilities of 0, 1 … closed customers at a station, open ones added up."""
+    alone = [Fraction(1)]
+    for j in range(1, most + 1 + (OPEN if load else 0)):
+        alone.append(alone[-1] / (j if rates is None else Fraction(rates[min(j, len(rates)) - 1])))
+    d, rho = Fraction(demand_s), Fraction(load)
+    opens = range(OPEN + 1 if load else 1)
+    return [
+        d**n * sum((comb(n + i, i) * rho**i * alone[n + i] for i in opens), Fraction(0))
+        for n in range(most + 1)
+    ]
+
+
+OPEN = 60  # open customers beside them; more are too rare to matter
+
+
+def by_convolution(of_each: Sequence[Weights]) -> Fraction:
+    """Throughput of closed customers by J. P. Buzen's constants: G(N-1)/G(N)."""
+    g = of_each[0]
+    for other in of_each[1:]:
+        g = [sum((g[k] * other[n - k] for k in range(n + 1)), Fraction(0)) for n in range(len(g))]
+    return g[-2] / g[-1]
+
+
+THRASHING: dict[str, tuple[float, ...]] = {
+    "never reached": (*map(float, range(1, 5)), *[4.0] * 11, 0.05),
+    "nearly stops": (1, 2, 3, 4, 1e-9),
+    "twenty at once": (*[1.0] * 20, 0.1),
+    "slower and slower": (1, 1.9, 2.7, 3.4, 4, 4.5, 4, 3, 2, 1, 0.5, 0.2),
+    "slower at once": (10, 1),
+    "slower in between": (3, 0.01, 5),
+}
+
+
+@pytest.mark.parametrize("name", THRASHING)
+@pytest.mark.parametrize("customers", [1, 2, 4, 15, 21, 60])
+@pytest.mark.parametrize("think_s", [0.0, 1.0, 5.0])
+def test_stations_that_work_slower_with_more_customers_are_exact(
+    name: str, customers: int, think_s: float
+) -> None:
+    rates = THRASHING[name]
+    at = stations([(0.1,), (0.05,)], [rates, SINGLE])
+    (means,) = solve(closed([customers], [think_s]), at)
+    of_each = [weights(0.1, rates, customers), weights(0.05, SINGLE, customers)]
+    exact = by_convolution([weights(think_s, None, customers), *of_each])
+    assert means.throughput_per_s == pytest.approx(float(exact), rel=1e-12)
+    everywhere = means.customers + means.throughput_per_s * think_s
+    assert everywhere == pytest.approx(customers, rel=1e-12)
+
+
+@pytest.mark.parametrize("rates", [(1, 2, 3, 4, 0.5), (*[1.0] * 8, 0.4), (5, 0.5)])
+@pytest.mark.parametrize("customers", [1, 3, 12])
+def test_open_classes_beside_slower_and_slower_work_are_exact(
+    rates: tuple[float, ...], customers: int
+) -> None:
+    """λ of open customers, and with it their number, by how the throughput of closed ones falls."""
+    load = 0.05
+    classes = [*closed([customers], [1.0]), *opened(load)]
+    both = solve(classes, stations([(0.1, 1.0)], [rates]))
+    think = weights(1.0, None, customers)
+    there = weights(0.1, rates, customers, load)
+    assert both[0].throughput_per_s == pytest.approx(float(by_convolution([think, there])))
+    more = [there[n] * think[customers - n] for n in range(customers + 1)]
+    step = Fraction(load) / 10**6
+    moved = weights(0.1, rates, customers, load + float(step))
+    moved_g = sum((moved[n] * think[customers - n] for n in range(customers + 1)), Fraction(0))
+    mean = load * float((moved_g / sum(more) - 1) / step)  # E[i] = ρ·dG/dρ/G
+    assert both[1].customers == pytest.approx(mean, rel=1e-4)
 
 
 # --- Ciw -----------------------------------------------------------------------------------------
