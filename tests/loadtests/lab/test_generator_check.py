@@ -1,15 +1,20 @@
 """The load generator's own error and its limit."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from loadtests.generation.rows import Row
 from loadtests.generation.rules import Facts
+from loadtests.generation.run import Generator, RunRecord
+from loadtests.generation.schedule import Arrival
 from loadtests.lab import generator_check
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.generator_check import (
     RATES_PER_S,
+    WARM_UP_S,
     CheckLine,
     check,
     describe_own_error,
@@ -59,12 +64,41 @@ def test_its_limit_is_where_its_error_begins_to_grow(
 def test_what_would_be_rejected_is_said_at_the_start(
     is_shared: bool, advice: str, of_short: str
 ) -> None:
-    busy = Facts(requests=9, failed=0, foreign_cpu=0.83, lag_mean_s=0.0003)
+    busy = Facts(requests=9, failed=0, foreign_cpu=0.83, lag_mean_s=0.0003, lag_p99_s=0.002)
     others, late = would_be_rejected(busy, is_shared=is_shared)
     assert others.startswith("Other programs use 83 % of a core now, and above 10 % ")
     assert advice in others
     assert of_short in late
     assert len(list(would_be_rejected(replace(busy, foreign_cpu=0.02), is_shared=False))) == 1
+    (late,) = would_be_rejected(Facts(9, 0, lag_mean_s=0.0003, lag_p99_s=0.01), is_shared=False)
+    assert "take less than 50 ms are rejected" in late, "as by the rule about the 99th percentile"
+
+
+def test_what_is_said_at_the_start_is_of_the_rates_that_are_sent_as_in_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A generator that carries 400 requests a second 0.1 ms late, and not 800."""
+
+    def late(_: object, __: object, schedule: Sequence[Arrival], run: str) -> RunRecord:
+        last_s = WARM_UP_S + 3 * (len(RATES_PER_S) - 1)
+        due = [
+            (at.index, at.intended_s, 0.5 if at.intended_s > last_s else 1e-4) for at in schedule
+        ]
+        rows = tuple(
+            Row(run, n, "k", at_s, at_s + lag_s, None, at_s + lag_s + 0.001, None, 200, "")
+            for n, at_s, lag_s in due
+        )
+        return RunRecord(run, "open", rows, (), len(rows), 0.0)
+
+    monkeypatch.setattr(Generator, "open", late)
+    monkeypatch.setattr(generator_check, "asked_alone", lambda *_: [0.001])
+    said = list[str]()
+    run = Run(Options(Mode.REAL), Results(tmp_path), tmp_path, said.append)
+    check(run)
+    assert said[1] == describe_own_error(last_check(run.results))
+    assert "at most 0.10 ms to a mean response time" in said[1]
+    assert said[2].startswith("Requests are sent at most 0.10 ms late on average here, and 1 of")
+    assert "less than 5 ms are rejected" in said[2]
 
 
 def test_its_error_is_told_up_to_its_limit() -> None:
