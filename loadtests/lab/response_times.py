@@ -12,6 +12,7 @@ is true of any group, the report is a failure.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import sqrt
 from statistics import fmean
 
@@ -31,7 +32,8 @@ from loadtests.number_format import format_number
 SHARES = (0.5, 0.9, 0.95, 0.99)
 LEAST_RUNS = 4  # for an interval over runs
 SECTIONS = 5  # of each run, if there are fewer
-DRAWN_GROUPS, POINTS, BINS = 6, 200, 30
+DRAWN_GROUPS, POINTS = 6, 200
+BINS = 30  # of a run's time, in thirds
 _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "fourth", "model", "study")
 _THRESHOLD = re.compile(
     r"\s*(mean|max|failed|rate|p\d{1,2}(?:\.\d+)?)\s*([<>])\s*(\d+\.?\d*|\.\d+)\s*(ms|s|us|µs|%|/s)?\s*"
@@ -227,31 +229,40 @@ def _distribution(groups: Sequence[Group]) -> Figure:
 
 
 def _course(groups: Sequence[Group]) -> Figure:
-    series, rows = [], list[list[Cell]]()
+    edges, series, rows = [bin_ / BINS for bin_ in range(BINS + 1)], [], list[list[Cell]]()
     for group, source in zip(groups, _SOURCES, strict=False):
-        means = _means_over_time(group)
-        at = [(bin_ + 0.5) / BINS for bin_ in range(BINS)]
-        series.append(Series(group.name, source, at, means, shape="steps"))
-        known = [mean for mean in means if mean is not None]
-        third = len(known) // 3
-        parts = (known[:third], known[third : 2 * third], known[2 * third :])
-        rows.append([group.name, *(float(np.mean(part)) if part else None for part in parts)])
-    table = Table("Course", ("Load", "First third / ms", "Second / ms", "Last / ms"), rows)
-    words = "Mean response time over the time of a run, of all runs of each load together."
+        sums_s, counts = _over_time(group)
+        means = [_mean_ms(*part) for part in zip(sums_s, counts, strict=True)]
+        series.append(Series(group.name, source, edges, [*means, means[-1]], shape="steps"))
+        thirds = zip(
+            *(values.reshape(3, -1).sum(axis=1) for values in (sums_s, counts)), strict=True
+        )
+        cells = [(_mean_ms(sum_s, count), int(count)) for sum_s, count in thirds]
+        rows.append([group.name, *chain.from_iterable(cells)])
+    thirds_of = ("First third / ms", "Second third / ms", "Last third / ms")
+    columns = ("Load", *chain.from_iterable((third, "Requests") for third in thirds_of))
+    words = (
+        "Mean response time of the requests that began in each part of the time of a run, of all "
+        "runs of each load together; there is a gap where none began."
+    )
     x, y = Axis("share of the run"), Axis("mean response time / ms")
-    return figure("Response time over a run", words, x, y, series, table)
+    return figure("Response time over a run", words, x, y, series, Table("Course", columns, rows))
 
 
-def _means_over_time(group: Group) -> list[float | None]:
-    sums, counts = np.zeros(BINS), np.zeros(BINS)
+def _over_time(group: Group) -> tuple[Values, Values]:
+    """Return the response times (s) of requests that began in each part of a run, and how many."""
+    sums_s, counts = np.zeros(BINS), np.zeros(BINS)
     for run in group.runs:
         if len(run.starts_s):
             length_s = float(run.starts_s[-1]) or 1.0
             bins = np.minimum((run.starts_s / length_s * BINS).astype(int), BINS - 1)
-            sums += np.bincount(bins, run.responses_s, BINS)
+            sums_s += np.bincount(bins, run.responses_s, BINS)
             counts += np.bincount(bins, minlength=BINS)
-    pairs = zip(sums, counts, strict=True)
-    return [1000 * float(total / count) if count else None for total, count in pairs]
+    return sums_s, counts
+
+
+def _mean_ms(sum_s: float, count: float) -> float | None:
+    return 1000 * float(sum_s / count) if count else None
 
 
 def groups_of(results: Results) -> list[Group]:

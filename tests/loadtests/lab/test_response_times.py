@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from loadtests.generation.rows import Row, RowFile
+from loadtests.lab.content import Figure
 from loadtests.lab.repeated import Estimate
 from loadtests.lab.response_times import (
     Group,
@@ -130,6 +131,31 @@ def test_a_threshold_is_true_of_a_load_or_not(threshold: str, is_broken: bool) -
 def test_what_is_no_threshold_is_refused(text: str) -> None:
     with pytest.raises(ResultsError, match="write one like 'p99 > 50 ms'"):
         check_threshold(text)
+
+
+def test_the_course_over_a_run_is_that_of_its_requests_by_the_thirds_of_its_time() -> None:
+    """A customer is answered in 2 ms, ten times in 60 ms, then in 2 ms; one pause is long."""
+    took = np.repeat([0.002, 0.06, 0.002, 0.3, 0.002], [100, 10, 100, 1, 50])
+    run = Times(261, 0, 1.0, float(took.mean()), np.cumsum(took) - took, took)
+    figure = section([Group("one", [run])]).parts[-1]
+    assert isinstance(figure, Figure)
+    ((_, *cells),) = figure.table.rows
+    means, counts = cells[::2], cells[1::2]
+    thirds = [
+        took[np.digitize(run.starts_s / run.starts_s[-1], (1 / 3, 2 / 3)) == n] for n in range(3)
+    ]
+    assert counts == [len(third) for third in thirds]
+    assert means == [pytest.approx(1000 * third.mean()) for third in thirds]
+    assert np.average(np.array(means, float), weights=np.array(counts)) == pytest.approx(
+        1000 * run.mean_s
+    )
+
+
+def test_a_third_of_a_run_in_which_nothing_began_is_no_number() -> None:
+    run = Times(4, 0, 9.0, 2.0, np.array([0.0, 1.0, 8.0, 9.0]), np.array([1.0, 2.0, 3.0, 2.0]))
+    figure = section([Group("few", [run])]).parts[-1]
+    assert isinstance(figure, Figure)
+    assert figure.table.rows == [["few", 1500.0, 2, None, 0, 2500.0, 2]]
 
 
 def test_accepted_open_and_closed_runs_are_grouped_by_their_names(tmp_path: Path) -> None:
