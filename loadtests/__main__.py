@@ -19,6 +19,7 @@ from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.response_times import check_threshold
 from loadtests.lab.results import REPORT, Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
+from loadtests.number_format import finite
 from loadtests.processes import PROJECT, ProgramFailed, Site, is_of_network
 from loadtests.tables import TableError
 
@@ -27,8 +28,23 @@ INTERRUPTED = 130
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _NAMES, _MODES = click.Choice([*NAMES, "all"]), click.Choice([*map(str, Mode)])
-_POSITIVE, _COUNT = click.FloatRange(min=0, min_open=True), click.IntRange(min=1)
+_COUNT = click.IntRange(min=1)
 _FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+class _Positive(click.FloatRange):
+    """Takes a finite number above 0."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number, or fail with a sentence."""
+        try:
+            finite(value)
+        except ValueError as problem:
+            self.fail(str(problem), param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_POSITIVE = _Positive(min=0, min_open=True)
 
 
 def _thresholds(_: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> Any:
@@ -59,7 +75,7 @@ def _say(text: str) -> None:
 
 def _numbers(_: click.Context, option: click.Parameter, text: str) -> tuple[float, ...]:
     try:
-        return tuple(float(number) for number in text.split(",") if text)
+        return tuple(finite(number) for number in text.split(",") if text)
     except ValueError as problem:
         message = f"{problem}; it takes numbers like 0.5,0.85"
         raise click.BadParameter(message, param=option) from None

@@ -64,6 +64,9 @@ def sequences_from(chosen: Namespace, host: str) -> interactions.Sequences:
 def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     """Return the plan, the same for all workers. Raises ValueError, OSError, ProgramFailed."""
     options.require_not_negative(chosen, "interval", "interactions", "duration")
+    if (customers := chosen.num_users or 1) * chosen.interactions > options.MOST_PLANNED:
+        most = f"{customers} customers can do at most {options.MOST_PLANNED // customers} each"
+        raise ValueError(f"--interactions is {chosen.interactions}; {most}")
     sequences = sequences_from(chosen, host)
     content = [[interaction.as_json() for interaction in own] for own in sequences]
     until_s = None if chosen.interactions else chosen.duration

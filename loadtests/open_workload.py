@@ -46,17 +46,17 @@ FILES: options.Table = (
 )
 
 
-def schedule_from(chosen: Namespace, host: str) -> list[Arrival]:
+def schedule_from(chosen: Namespace, host: str, workers: int) -> list[Arrival]:
     """Return the schedule that the options ask for. Raises ValueError, OSError, ProgramFailed."""
     if chosen.schedule:
         return load(Path(chosen.schedule))
     random = Random(chosen.seed)  # noqa: S311  a load, no secrets
-    times_s = _drawn_times(chosen, random)
+    times_s = _drawn_times(chosen, random, workers)
     choices = options.choices_from(chosen, host)
     return arrivals(times_s, mixed(choices, random, options.shares_from(chosen.mix)))
 
 
-def _drawn_times(chosen: Namespace, random: Random) -> list[float]:
+def _drawn_times(chosen: Namespace, random: Random, workers: int) -> list[float]:
     law = options.law_from(chosen.law, LAWS, is_beside=node.is_beside())
     if chosen.fraction and not chosen.capacity:
         raise ValueError("--fraction needs --capacity, the rate at which the service saturates")
@@ -65,6 +65,7 @@ def _drawn_times(chosen: Namespace, random: Random) -> list[float]:
     rate_per_s = chosen.fraction * chosen.capacity or chosen.rate
     count = chosen.arrivals or None
     until_s = None if count else chosen.duration
+    options.require_sendable(rate_per_s, count, until_s, workers)
     if law == "deterministic":
         return deterministic_times(rate_per_s, count=count, until_s=until_s)
     return poisson_times(rate_per_s, random, count=count, until_s=until_s)
@@ -72,7 +73,7 @@ def _drawn_times(chosen: Namespace, random: Random) -> list[float]:
 
 def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     """Return a plan that gives every arrival to one worker."""
-    schedule = schedule_from(chosen, host)
+    schedule = schedule_from(chosen, host, workers)
     parts = [
         [astuple(arrival) for arrival in schedule[position::workers]] for position in range(workers)
     ]

@@ -236,7 +236,7 @@ class Node:
         A run without a number of requests ends by itself, a time after its start.
         """
         with suppress(OSError, ValueError, ProgramFailed):  # said when the test starts
-            self._planner(self.options, self.environment.host or "", 1)
+            self._planned(self.options.expect_workers)
         limits = ("requests", "arrivals", "interactions", "schedule")
         if self.options.run_time and not any(getattr(self.options, n, 0) for n in limits):
             self.options.duration, self.options.run_time = float(self.options.run_time), None
@@ -261,7 +261,7 @@ class Node:
             raise ValueError("no service given; use for example --host http://127.0.0.1:8000")
         ids = _worker_ids(runner)
         workers: list[str | None] = [*ids] if isinstance(runner, MasterRunner) else [None]
-        plan = self._planner(options, self.environment.host, len(workers))
+        plan = self._planned(len(workers))
         if plan.users is not None and self._alone is None:
             runner.target_user_count = plan.users
         self._runs_started += 1
@@ -280,6 +280,11 @@ class Node:
         for position, (worker, content) in enumerate(zip(workers, plan.parts, strict=True)):
             part = {**common, "position": position, "content": content}
             runner.send_message(PART_MESSAGE + self._workload, part, worker)
+
+    def _planned(self, workers: int) -> Plan:
+        """Plan a run. Raises as planners do, and ValueError for numbers that are not finite."""
+        options.require_finite(self.options)
+        return self._planner(self.options, self.environment.host or "", workers)
 
     def _on_rows(self, msg: Any, **_event: object) -> None:
         self._keep([Row(*values) for values in msg.data.pop("rows")], **msg.data)

@@ -6,17 +6,22 @@ Every default has the type of its option, never None, because the web page keeps
 from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from http.client import HTTPException
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import gevent
 
 from loadtests.generation.client import TIMEOUT_S
+from loadtests.generation.rows import CUSTOMERS_AT_MOST
 from loadtests.generation.schedule import Request, load_requests
+from loadtests.number_format import finite
 from loadtests.processes import ProgramFailed, Site
 from loadtests.questions import FEW_BLOCKS, drawn, paths, sample
 
 DRAWN_OF_EACH_KIND = 500
+MOST_PER_S = 5000  # requests that a Locust process may be asked to send; none sends so many
+MOST_PLANNED = 3_000_000  # arrivals or interactions, which are computed before a run, in memory
 
 Table = Sequence[tuple[str, Any, str]]  # option, default, help
 
@@ -50,6 +55,31 @@ def add(parser: Any, table: Table, files: Table, run_id: str) -> None:
             )
 
 
+def require_finite(chosen: Namespace) -> None:
+    """Raise ValueError for the first option that is infinite or not a number."""
+    for name, value in vars(chosen).items():
+        if isinstance(value, float) and not isfinite(value):
+            raise ValueError(f"{_option(name)} is {value}; it must be a finite number")
+
+
+def require_sendable(
+    rate_per_s: float, count: int | None, until_s: float | None, processes: int
+) -> None:
+    """Raise ValueError for more arrivals than can be sent by so many processes, or planned."""
+    if rate_per_s > MOST_PER_S * processes:
+        raise ValueError(
+            f"--rate is {rate_per_s:g}; a Locust process sends fewer than {MOST_PER_S} requests "
+            "a second, in time only some hundreds; take a lower rate, or more --processes"
+        )
+    if count and count > MOST_PLANNED:
+        raise ValueError(f"--arrivals is {count}; a schedule has at most {MOST_PLANNED}")
+    if until_s and rate_per_s * until_s > MOST_PLANNED:
+        raise ValueError(
+            f"--duration is {until_s:g}, which is {rate_per_s * until_s:.0f} arrivals; a schedule "
+            f"has at most {MOST_PLANNED}, so take a shorter --duration or a lower rate"
+        )
+
+
 def require_positive(chosen: Namespace, *names: str) -> None:
     """Raise ValueError for the first of these options that is not above 0."""
     for name in names:
@@ -58,12 +88,15 @@ def require_positive(chosen: Namespace, *names: str) -> None:
 
 
 def require_not_negative(chosen: Namespace, *names: str) -> None:
-    """Raise ValueError for the first of these options that is below 0, and for no customers."""
+    """Raise ValueError for the first of these options below 0, and for no or too many customers."""
     for name in names:
         if not (value := getattr(chosen, name)) >= 0:
             raise ValueError(f"{_option(name)} is {value}; it must not be negative")
     if chosen.num_users == 0:
         raise ValueError("-u is 0; there must be at least 1 customer")
+    if (chosen.num_users or 1) > CUSTOMERS_AT_MOST:
+        many = f"there are at most {CUSTOMERS_AT_MOST} customers"
+        raise ValueError(f"-u is {chosen.num_users}; {many}")
 
 
 def _option(name: str) -> str:
@@ -90,7 +123,7 @@ def shares_from(text: str) -> dict[str, float] | None:
     for item in text.split(","):
         kind, _, weight = item.partition("=")
         try:
-            shares[kind.strip()] = float(weight)
+            shares[kind.strip()] = finite(weight)
         except ValueError:
             raise ValueError(f"--mix {text!r}: {item!r} is not like flight_counter=30") from None
     return shares

@@ -195,13 +195,22 @@ def _total(page: str) -> dict[str, float]:
     [
         in_the_long_run("closed", ("-u", 0), "error: -u is 0; there must be at least 1 customer"),
         in_the_long_run("open", ("--rate", 0), "error: --rate is 0.0; it must be above 0"),
+        in_the_long_run(
+            "open", ("--duration", "inf"), "error: --duration is inf; it must be a fin"
+        ),
+        in_the_long_run("interaction", ("--interactions", 10**9), "error: --interactions is 10000"),
+        in_the_long_run(
+            "closed", ("-u", 10_001), "error: -u is 10001; there are at most 10000 cus"
+        ),
+        ("open", ("--rate", 1e9, "-t", "3s"), "error: --rate is 1e+09; a Locust process sends fe"),
         ("open", ("--raw", "PATHS"), "error: --raw: "),
     ],
 )
 def test_what_cannot_be_is_explained_and_ends_with_an_error(
     hand: Hand, quick: Path, workload: str, chosen: tuple[object, ...], message: str
 ) -> None:
-    host = ("--host", "http://127.0.0.1:1", "--paths", quick)
+    paths = () if workload == "interaction" else ("--paths", quick)
+    host = ("--host", "http://127.0.0.1:1", *paths)
     given = [quick if item == "PATHS" else item for item in chosen]
     assert hand.run(workload, *host, *given) == 1
     assert message in hand.output

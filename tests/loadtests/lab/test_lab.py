@@ -327,6 +327,21 @@ class TestCommand:
         assert outcome.exit_code == 2
         assert "nothing" in outcome.output
 
+    @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("pi", "http://127.0.0.1:1", "--minutes"),
+            ("run", "selftest", "--scale"),
+            ("pi", "http://127.0.0.1:1", "--loads"),
+            ("run", "open-workload", "--loads"),
+        ],
+    )
+    def test_numbers_are_finite(self, words: tuple[str, ...], number: str) -> None:
+        outcome = self.ask(*words, number)
+        assert outcome.exit_code == 2
+        assert f"Invalid value for '{words[-1]}': {number} is not a finite number" in outcome.output
+
     def test_says_what_is_wrong_without_a_traceback(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
