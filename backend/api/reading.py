@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from io import BytesIO
-from urllib.parse import parse_qsl, unquote_plus
+from urllib.parse import parse_qsl, unquote_plus, urlencode
 
 from werkzeug.http import parse_options_header
 from werkzeug.wsgi import get_content_length, get_input_stream
@@ -112,7 +112,10 @@ def body(environ: Environ, most_bytes: int) -> bytes:
 
 
 def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:
-    """Return the key of a request with the body `data`. Raises InvalidQuery for an invalid key."""
+    """Return the key of a request with the body `data`. Raises InvalidQuery for an invalid key.
+
+    A request that is sent again may ask for another `mode`: it waits for something else only.
+    """
     text = environ.get("HTTP_IDEMPOTENCY_KEY")
     if text is None:
         return None
@@ -120,7 +123,9 @@ def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:
         reason = f"must have 1 to {MAX_KEY_CHARACTERS} printable ASCII characters"
         raise InvalidQuery("Idempotency-Key", text, reason)
     path = environ["PATH_INFO"].lstrip("/")
-    content = hashlib.sha256(f"/{path}?{query_string(environ)}\n".encode())
+    given = parameters(query_string(environ)).items()
+    query = urlencode([(name, text) for name, text in given if name != "mode"])
+    content = hashlib.sha256(f"/{path}?{query}\n".encode())
     content.update(data)
     return IdempotencyKey(text, content.hexdigest())
 

@@ -13,6 +13,7 @@ from flask import Flask, Response
 from backend.api.json_answers import answer
 from backend.api.operation import STUDY, Operation, in_json
 from backend.api.question_answers import Answering, question, row
+from backend.api.reading import idempotency_key
 from backend.api.routes import Lane, Post, Row
 from backend.api.writing import ONE_FLIGHT, Writing, sent_flight
 from backend.base.errors import NotFound
@@ -44,6 +45,7 @@ NEW_TRANSACTION = Operation(
     {201: in_json("The flight is accepted.", "Receipt", headers=("Location",))},
     body=ONE_FLIGHT,
     writes=True,
+    takes_key=True,
 )
 TRANSACTIONS_PAGES = Operation(
     "transactions_pages",
@@ -61,8 +63,8 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
     def prepare(environ: Environ) -> Post:
         writing.require_token(environ)
         NEW_TRANSACTION.given(environ)
-        flight, _ = sent_flight(environ)
-        post = writing.post("sync", flight)
+        flight, data = sent_flight(environ)
+        post = writing.post("sync", flight, idempotency_key(environ, data))
         return Post(post.offer, lambda accepted: _created(post.answer(accepted)))
 
     def new_transaction(environ: Environ) -> Response:

@@ -4,7 +4,7 @@
     ├── InvalidInput            a value from outside is not acceptable: field, value, reason
     │   ├── InvalidFlight       … in a flight record (HTTP 422)
     │   ├── InvalidQuery        … in a parameter of a question (HTTP 400)
-    │   ├── KeyReused           an idempotency key was used with another body (HTTP 422)
+    │   ├── KeyReused           an idempotency key was used for something else (HTTP 422)
     │   ├── InvalidSetting      … in an environment variable or option
     │   └── BadRow              … in a file to import; it names the file and the line
     ├── BackupRefused           a backup cannot be made or restored there, or is not a good one
@@ -98,12 +98,14 @@ class InvalidQuery(InvalidInput):
 
 
 class KeyReused(InvalidInput):
-    """An idempotency key was used with another body in the last day."""
+    """An idempotency key was used for something else in the last day."""
 
     def __init__(self, key: str, first_transaction: int, receipt: str = "") -> None:
         """receipt: its address, in a ledger whose flights get their ids only when mined."""
         what = receipt or f"transaction {first_transaction}"
-        super().__init__("Idempotency-Key", key, f"was used for {what}, with another body")
+        super().__init__(
+            "Idempotency-Key", key, f"was used for {what}, with another body or other parameters"
+        )
         self.key = key
         self.first_transaction = first_transaction
 

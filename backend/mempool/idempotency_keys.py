@@ -37,7 +37,7 @@ class KeyUse:
         """Return whether a request with `key` repeats this one, which was made in the last day.
 
         A use more than a day in the future does not count either: the clock had leapt then, and was
-        put back. Raises KeyReused if the key comes with another body.
+        put back. Raises KeyReused if the key comes with something else.
         """
         if abs(now_ms - self.timestamp) > KEPT_MS:
             return False

@@ -347,6 +347,21 @@ def test_a_single_flight_with_a_key_is_told_of_an_equal_one_but_not_of_itself(
         seal(settings, [[]])
 
 
+def test_a_request_that_is_sent_again_may_wait_for_something_else(
+    client: FlaskClient, settings: Settings
+) -> None:
+    def posted(query: str) -> TestResponse:
+        headers = {"Idempotency-Key": "k"}
+        return client.post(f"/transactions{query}", json=GOOD, headers=headers)
+
+    accepted = good(posted(""), 202)["TRANSACTION_ID"]
+    seal(settings, [[]])
+    mined = good(posted("?mode=commit"), 201)
+    assert (mined["TRANSACTION_ID"], mined["state"]) == (accepted, "mined")
+    assert good(posted("?mode=async"), 201)["TRANSACTION_ID"] == accepted
+    assert pending(client) == 0
+
+
 @pytest.mark.parametrize("key", ["", "x" * 256, "\u00e9", "a\tb"])
 def test_a_key_that_is_none_is_refused(client: FlaskClient, key: str) -> None:
     response = client.post("/transactions", json=GOOD, headers={"Idempotency-Key": key})

@@ -1,5 +1,6 @@
 """The paths of the study's service, as its load scripts use them."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,17 @@ def test_a_new_transaction_is_durable_and_answered_as_the_study_did(tmp_path: Pa
         receipt = good(client.post("/new_transaction", json=as_text), 201)
         assert (receipt["TRANSACTION_ID"], receipt["state"]) == (0, "pending")
         problem(client.post("/new_transaction", json={"YEAR": 2008}), 422)
+        assert good(client.get("/tip"))["pending"] == 1
+
+
+def test_a_new_transaction_that_is_sent_again_with_its_key_is_the_same(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    seal(settings, [])
+    with client_of(settings) as client:
+        post = partial(client.post, "/new_transaction", headers={"Idempotency-Key": "k"})
+        first, again = (good(post(json=GOOD), 201) for _ in "ab")
+        assert first["TRANSACTION_ID"] == again["TRANSACTION_ID"]
+        problem(post(json={**GOOD, "DEP_DELAY": 9}), 422, field="Idempotency-Key")
         assert good(client.get("/tip"))["pending"] == 1
 
 
