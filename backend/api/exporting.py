@@ -28,7 +28,6 @@ from backend.api.flight_lines import (
     AS_OF_HEADER,
     CSV,
     EXPORTED,
-    FORMAT,
     FORMATS,
     IN_LINES,
     NDJSON,
@@ -43,7 +42,7 @@ from backend.api.routes import Lane, Row
 from backend.api.streaming import Streams
 from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import AsOf
-from backend.questions.parameters import AS_OF
+from backend.questions.parameters import AS_OF, FORMAT
 from backend.questions.selection import PARAMETERS, Selection, selected
 from backend.serving.environs import Environ
 
@@ -78,7 +77,7 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         given = EXPORT_FLIGHTS.given(environ)
         form = FORMATS[FORMAT.find(given) or accepted_format(environ)]
         if TRAILER.of(given) == "false":
-            form = replace(form, footer=lambda count, as_of: b"")
+            form = replace(form, footer=lambda count, as_of, total: b"")
         selection, height = selected(given)
         as_of = ledger.answers.as_of(height)
         tag = tag_of(as_of.tip_hash, f"flights {form.name}", query)
@@ -125,4 +124,4 @@ def lines_of(
     for header, columns, rows in ledger.answers.flights(selection, as_of.height):
         count += len(rows)
         yield writer.lines(header, columns, rows)
-    yield form.footer(count, as_of)
+    yield form.footer(count, as_of, 0)

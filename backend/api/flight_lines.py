@@ -1,7 +1,8 @@
 """Writes flights as lines of CSV and NDJSON, which can be imported again.
 
 The last line of NDJSON is no flight: `{"complete":true,"count":N,"as_of":{…}}`, unless a client
-asks to leave it out. Such a row would not be CSV (RFC 4180), so only HTTP tells whether a CSV file
+asks to leave it out. An answer of which more rows follow, beyond its limit, says `false` there, and
+the `total`. Such a row would not be CSV (RFC 4180), so only HTTP tells whether a CSV file
 is whole: see `exporting`.
 
 Spreadsheets run a cell that begins with = + - @ as a formula. Only the names of cities and states
@@ -47,7 +48,7 @@ class LineFormat:
     end: str
     cell: Callable[[str, Value], str]
     header: Callable[[Sequence[str]], bytes]
-    footer: Callable[[int, AsOf], bytes]
+    footer: Callable[[int, AsOf, int], bytes]
 
     def row(self, values: Mapping[str, Value]) -> bytes:
         """Return the line of one flight: field name -> value."""
@@ -69,8 +70,10 @@ def _json_cell(name: str, value: Value) -> str:
     return f'"{name}":{msgspec.json.encode(value).decode()}'
 
 
-def _completion(count: int, as_of: AsOf) -> bytes:
-    return msgspec.json.encode({"complete": True, "count": count, "as_of": as_of}) + b"\n"
+def _completion(count: int, as_of: AsOf, total: int) -> bytes:
+    more = {"total": total} if total else {}
+    end = {"complete": not more, "count": count, **more, "as_of": as_of}
+    return msgspec.json.encode(end) + b"\n"
 
 
 CSV = LineFormat(
@@ -81,7 +84,7 @@ CSV = LineFormat(
     end="\r\n",
     cell=_csv_cell,
     header=lambda names: ",".join(names).encode() + b"\r\n",
-    footer=lambda count, as_of: b"",
+    footer=lambda count, as_of, total: b"",
 )
 NDJSON = LineFormat(
     name="ndjson",
@@ -94,11 +97,6 @@ NDJSON = LineFormat(
     footer=_completion,
 )
 FORMATS = {form.name: form for form in (NDJSON, CSV)}
-
-
-FORMAT = Choice(
-    "format", "The format of the answer. It overrides `Accept`.", "csv", choices=tuple(FORMATS)
-)
 TRAILER = Choice(
     "trailer",
     "Whether NDJSON ends with a line that says that it is complete, which is no flight.",
@@ -145,8 +143,15 @@ def counted_up_to(as_of: AsOf) -> str:
 
 
 def table(
-    form: LineFormat, names: Sequence[str], rows: Sequence[Mapping[str, Value]], as_of: AsOf
+    form: LineFormat,
+    names: Sequence[str],
+    rows: Sequence[Mapping[str, Value]],
+    as_of: AsOf,
+    total: int = 0,
 ) -> bytes:
-    """Return a whole file of rows whose columns are `names`."""
+    """Return a file of rows whose columns are `names`.
+
+    total: how many rows there are with those that follow these; 0 if none do.
+    """
     lines = b"".join(map(form.row, rows))
-    return form.header(names) + lines + form.footer(len(rows), as_of)
+    return form.header(names) + lines + form.footer(len(rows), as_of, total)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 from flask import Response
 from msgspec import UNSET
@@ -19,7 +20,6 @@ from backend.api.conditions import REVALIDATE, SETTLED, not_modified, tag_of, un
 from backend.api.encodings import LEAST_BYTES, compressed, encoding_for, weights
 from backend.api.flight_lines import (
     AS_OF_HEADER,
-    FORMAT,
     FORMATS,
     IN_LINES,
     LEG_NAMES,
@@ -45,10 +45,11 @@ from backend.questions.answer_types import (
     UnknownValue,
     ref,
 )
-from backend.questions.parameters import AS_OF
+from backend.questions.parameters import AS_OF, FORMAT, Given
 from backend.questions.values import (
     BREAKDOWNS,
     ENGINE,
+    OFFSET,
     PARAMETERS,
     PROVABLE,
     Asked,
@@ -135,7 +136,7 @@ class Answering:
     def _answer_uncached(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
         """Answer a question with options, for which no answer is kept."""
         query, route = query_string(environ), kind.__name__
-        given = dict(given_in(environ))
+        given = given_in(environ)
         form = _format_for(given)
         question, options = asked(kind, given)
         is_scan, height = options.engine == "scan", options.as_of
@@ -149,9 +150,14 @@ class Answering:
         tag = tag_of(answer.as_of.tip_hash, route, query)
         if form is None:
             return versioned(environ, encode(answer), cache_control, tag)
-        body = table(form, *_table_of(question, options, answer), answer.as_of)
+        names, lines, total = _table_of(question, options, answer)
+        end = options.shown.offset + len(lines)
+        body = table(form, names, lines, answer.as_of, 0 if end >= total else total)
         response = versioned(environ, body, cache_control, tag, mimetype=form.mimetype)
         response.headers[AS_OF_HEADER] = counted_up_to(answer.as_of)
+        if end < total:
+            following = urlencode({**given, OFFSET.name: end})
+            response.headers["Link"] = f'<{environ["PATH_INFO"]}?{following}>; rel="next"'
         return response
 
     def _answer(self, environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Any:
@@ -228,25 +234,28 @@ def _require_json(accept: str, form: str | None) -> None:
             raise NotAcceptable("this answer is JSON; `format=csv` or `format=ndjson` names others")
 
 
-def _format_for(given: dict[str, str]) -> LineFormat | None:
-    """Take the format for lines out of `given`; None for an answer in JSON."""
+def _format_for(given: Given) -> LineFormat | None:
+    """Return the format for lines that is asked for; None for an answer in JSON."""
     name = FORMAT.find(given)
-    if name is None:
-        return None
-    del given[FORMAT.name]
-    return FORMATS[name]
+    return None if name is None else FORMATS[name]
 
 
-def _table_of(question: Selecting, options: Options, answer: Any) -> tuple[Sequence[str], Rows]:
-    """Return the columns and the rows of an answer in lines: flights, groups, or one total."""
+def _table_of(
+    question: Selecting, options: Options, answer: Any
+) -> tuple[Sequence[str], Rows, int]:
+    """Return the columns and rows of an answer in lines: flights, groups, or one total.
+
+    The last value is how many rows there are with those that are not shown.
+    """
     if isinstance(question, FilterTransactions | Departures):
-        return LEG_NAMES, answer.flights
+        return LEG_NAMES, answer.flights, answer.count
     by, is_of_delays = options.group_by, isinstance(question, AverageDelays)
     if by is None:
         names = (Averages if is_of_delays else Flights).__struct_fields__
-        return names, [{name: getattr(answer, name) for name in names}]
+        return names, [{name: getattr(answer, name) for name in names}], 1
     row = (DELAYS_OF if is_of_delays else COUNTS_OF)[by]
-    return row.__struct_fields__, list(map(asdict, getattr(answer, f"by_{by}")))
+    groups = list(map(asdict, getattr(answer, f"by_{by}")))
+    return row.__struct_fields__, groups, answer.groups
 
 
 def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Any:
@@ -283,7 +292,7 @@ def question(
         name,
         tag,
         summary,
-        {200: Answer(meaning, content, may_have=(AS_OF_HEADER,))},
+        {200: Answer(meaning, content, may_have=(AS_OF_HEADER, "Link"))},
         parameters=(*PARAMETERS[kind].values(), ENGINE, AS_OF, *BREAKDOWNS[kind].values(), FORMAT),
         errors=(404, 406),
         has_etag=True,

@@ -180,7 +180,8 @@ _TEXTS: dict[str, Schema] = {
 
 @lru_cache(maxsize=8192)  # people ask for the same days and cities
 def _parsed(field: str, text: str) -> Value:
-    return FIELD[field].parse(text.upper() if FIELD[field].kind == "code" else text)
+    is_code = FIELD[field].kind == "code" and text.isascii()  # others have capitals that are ASCII
+    return FIELD[field].parse(text.upper() if is_code else text)
 
 
 Kind = TypeVar("Kind", bound=Parameter[Any])
@@ -213,4 +214,10 @@ AS_OF = Number(
     "Answer for the state of the ledger at this block height instead of the newest.",
     example="337",
     reason="must be a block height, a whole number from 0",
+)
+FORMAT = Choice(
+    "format",
+    "The format of the answer. It overrides `Accept`.",
+    "csv",
+    choices=("ndjson", "csv"),
 )

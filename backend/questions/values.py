@@ -21,6 +21,7 @@ from backend.questions.counts import DELAY_NAMES
 from backend.questions.groups import EVERYTHING, GROUPS, Shown
 from backend.questions.parameters import (
     AS_OF,
+    FORMAT,
     Choice,
     Given,
     Number,
@@ -147,7 +148,6 @@ ENGINE = Choice(
     default="index",
     choices=("index", "scan"),
 )
-OPTION_NAMES = (ENGINE.name, AS_OF.name)
 
 
 def _day(name: str, meaning: str, example: str) -> OfField:
@@ -262,7 +262,10 @@ BREAKDOWNS: dict[type[Selecting], dict[str, Choice | Number]] = {
 """For each question the options that not all questions have."""
 
 _PLAIN = Options()
-_KNOWN = {kind: (*PARAMETERS[kind], *OPTION_NAMES, *BREAKDOWNS[kind]) for kind in PARAMETERS}
+_KNOWN = {
+    kind: (*PARAMETERS[kind], ENGINE.name, AS_OF.name, *BREAKDOWNS[kind], FORMAT.name)
+    for kind in PARAMETERS
+}
 
 
 def asked(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:

@@ -357,6 +357,31 @@ def test_legs_as_lines(client: FlaskClient, world: World) -> None:
     problem(client.get(f"{path}&format=xml"), 400, field="format", value="xml")
 
 
+@each_of(
+    ("path", "limit"),
+    [
+        ("/departures?FL_DATE={FL_DATE}", 7),
+        (f"/flight_counter?{urlencode(ALL)}&group_by=route", 5),
+    ],
+)
+def test_lines_of_which_more_follow_say_so(
+    client: FlaskClient, world: World, path: str, limit: int
+) -> None:
+    asked = path.format(**world.transactions[5])
+    whole, end = lines_of(client.get(f"{asked}&format=ndjson"))
+    assert end["complete"]
+    link, rows = f"{asked}&format=ndjson&limit={limit}", []
+    while link:
+        answer = client.get(link)
+        page, end = lines_of(answer)
+        rows += page
+        link = answer.headers.get("Link", "").removesuffix('>; rel="next"').removeprefix("<")
+        assert end["complete"] == (rows == whole) == (not link)
+        assert end.get("total", len(whole)) == len(whole)
+        assert len(rows) <= len(whole)
+    assert "Link" in client.get(f"{asked}&format=csv&limit={limit}").headers
+
+
 GROUPED = [
     (f"/{question}", by, engine)
     for question in ("average_delays", "flight_counter")

@@ -13,6 +13,7 @@ from backend.questions.values import (
     PARAMETERS,
     PROVABLE,
     AverageDelays,
+    Departures,
     FilterTransactions,
     FlightCounter,
     Options,
@@ -259,6 +260,12 @@ def test_a_parameter_of_another_question_is_unknown_here(kind: Kind) -> None:
         error = refused(kind, {**GOOD[kind], name: "1"})
         assert error.field == name
         assert error.reason.startswith("unknown parameter; allowed:")
+        assert error.reason.endswith(", format")
+
+
+@each_of("code", ["\u017fFO", "\u017ffo", "\uff33FO", "\u212aOA"])
+def test_letters_that_only_look_like_those_of_a_code_are_none(code: str) -> None:
+    assert refused(Departures, {"FL_DATE": "2008-01-03", "ORIGIN": code}).field == "ORIGIN"
 
 
 @each_of("kind", [AverageDelays, FlightCounter])
