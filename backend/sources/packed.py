@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from errno import EINVAL
 from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path
 from typing import IO, cast
@@ -236,7 +237,7 @@ class PackedFile:
             what = str(error).rpartition("> ")[2]
             raise self.problem(f"cannot be unpacked ({what}); unpack it first") from error
         except OSError as error:
-            if error.errno is None:  # of gzip and bz2
+            if error.errno in (None, EINVAL):  # of gzip and bz2, and of a zip with wrong places
                 raise self.damaged(error) from error
             raise self.problem(f"cannot be read ({error.strerror or error})") from error
 

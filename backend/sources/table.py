@@ -132,7 +132,7 @@ def read_table(file: PackedFile, blocks: Iterator[bytes]) -> Records:
 
 def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]:
     separators, above = SEPARATORS, ""
-    for first, lines in batches:
+    for first, lines in islice(batches, 1):  # a bomb may have a thousand million blank lines
         for position, line in enumerate(lines):
             if excel := _EXCEL.fullmatch(line):
                 separators, above = excel[1], f"{line}\n"
@@ -141,6 +141,8 @@ def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]
                 rest = lines[position + 1 :]
                 header = _header_above(file, line, separator, cells, rest, above)
                 return header, (first + position + 1, rest)
+    if next(batches, None) is not None:
+        raise file.problem("has blank lines alone where its titles should be; delete them")
     raise file.without_rows("is empty")
 
 

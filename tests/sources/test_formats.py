@@ -52,6 +52,7 @@ REFUSED = {
     "nothing": (b"", "is empty; download it again"),
     "a mark of nothing": (b"\xef\xbb\xbf", "is empty"),
     "blank lines": (b"\n \r\n", "is empty"),
+    "many blank lines": (b"\n" * 3_000_000, "blank lines alone where its titles should be"),
     "packed nothing": (gzip.compress(b""), "is empty"),
     "a web page": (b"\n<!DOCTYPE html>\n<html><body>", "is a web page .*the download failed"),
     "the start of a page": (b"<HEAD><title>404", "is a web page"),

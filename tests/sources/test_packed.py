@@ -100,6 +100,13 @@ def test_a_zip_that_hides_files_is_refused(tmp_path: Path) -> None:
             content_of(written(tmp_path, content))
 
 
+def test_an_archive_that_lacks_a_piece_is_damaged(tmp_path: Path) -> None:
+    packed = zipped(NOISE, "a.csv")
+    for missing in (40, 100, 1500):
+        with pytest.raises(InvalidInput, match="is damaged or incomplete"):
+            content_of(written(tmp_path, packed[:50] + packed[50 + missing :]))
+
+
 def test_tables_of_an_archive_or_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> None:
     names = [
         "airports.csv",
