@@ -1,6 +1,11 @@
 """People read the index with SQL of their own: rightly, while it grows, and without harm."""
 
+import json
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +14,7 @@ import pytest
 from backend.chain.fields import FIELD_NAMES
 from backend.index.index_file import index_path
 from backend.verify.audit import verify
+from tests.api.processes import ROOT
 from tests.api.worlds import generated, seal, settings_for
 from tests.flights import on_disk
 from tests.index.sql_reader import Reader
@@ -90,3 +96,26 @@ def test_others_read_while_the_index_grows_and_leave_it_as_it_is(
     reader.close()
     assert verify(folder).index == "the index agrees with every block"
     assert index_path(folder).resolve() == file
+
+
+def test_datasette_makes_pages_and_json_of_the_views_while_the_index_grows(folder: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "sql.md").read_text(encoding="utf-8")
+    command = re.findall(r"^datasette chain_data(/\S+) (.*)", page, re.MULTILINE)
+    ((path, options),) = command
+    program = Path(sys.executable).with_name("datasette")
+
+    def got(address: str) -> str:
+        asked = [program, f"{folder}{path}", *options.split(), "--get", address]
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+
+    with ThreadPoolExecutor(1) as writer:
+        for start in range(300, 600, 100):
+            written = writer.submit(seal, settings_for(folder), [FLIGHTS[start : start + 100]])
+            rows = sorted(json.loads(got("/index/flights.json?_size=max"))["rows"])
+            assert len(rows) in {start, start + 100}
+            assert [row[1 : 1 + len(FIELD_NAMES)] for row in rows] == [
+                list(flight) for flight in on_disk(folder).flights[: len(rows)]
+            ]
+            written.result()
+    assert "Southwest Airlines" in got("/index/carriers")
+    assert verify(folder).index == "the index agrees with every block"
