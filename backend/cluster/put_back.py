@@ -64,8 +64,8 @@ class OwnFlights:
             return
         if known < following:
             self._note(
-                f"blocks hold its flights below number {following}, and its own files only those "
-                f"below {known}; flights that it acknowledged after the copy and that are in no "
+                f"its own files hold its flights below number {known}, and blocks hold later ones; "
+                "flights that it acknowledged after the copy and that are in no "
                 "block are lost, and their receipts say so"
             )
         displaced = _displaced(parts, dict(enumerate(mined, first)))

@@ -66,7 +66,7 @@ def test_a_node_that_has_accepted_more_than_it_remembers_refuses_until_somebody_
     world.mine()
     refusal = put_back.refusal(world.folder)
     assert "put back to an older copy" in refusal
-    assert "below number 3, and its own files only those below 1" in refusal
+    assert "its own files hold its flights below number 1, and blocks hold later ones" in refusal
     assert f"remove {world.folder / NOTE_NAME}" in refusal
     assert world.reported == [refusal]
     (world.folder / NOTE_NAME).unlink()
