@@ -3,7 +3,7 @@
 The index must hold the flights of all blocks up to the one where it stands, totals that these add
 up to, and nothing else.
 
-Whether it holds the right flights is told by one number: each row of tables flight and block is
+Whether it holds the right flights is seen from one number: each row of tables flight and block is
 hashed, and the hashes are added up, in whatever order the rows come. The rows that the blocks say
 must give the same sum. Python hashes bytes with a key that each run draws anew (SipHash, PEP 456),
 so nobody can prepare rows that make up for each other. Only where the sums differ is every flight
