@@ -10,7 +10,8 @@ is true of any group, the report is a failure.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import sqrt
@@ -19,7 +20,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from loadtests.generation.rows import Row
+from loadtests.generation.rows import Row, customer_of
 from loadtests.generation.run import RUNS
 from loadtests.lab.content import Cell, Figure, Metric, Section, Table
 from loadtests.lab.repeated import Estimate, estimate, rows_by_run
@@ -76,10 +77,14 @@ class Times:
 
 @dataclass(frozen=True)
 class Group:
-    """Holds runs of the same load. name: for people and in metrics."""
+    """Holds runs of the same load. name: for people and in metrics.
+
+    is_load: they are open, or of more than one customer, so that thresholds judge them.
+    """
 
     name: str
     runs: Sequence[Times]
+    is_load: bool = True
 
     def percentile_s(self, share: float) -> Estimate | None:
         """Return the percentile, with its interval if there is one; None if a run lacks it."""
@@ -267,19 +272,15 @@ def _mean_ms(sum_s: float, count: float) -> float | None:
 
 def groups_of(results: Results) -> list[Group]:
     """Return the accepted open and closed runs of a folder, by their names without the number."""
-    rows, times_by_group = rows_by_run(results), dict[str, list[Times]]()
+    rows, made = rows_by_run(results), defaultdict[tuple[str, bool], list[Times]](list)
     for line in results.rows_if_any(RUNS.removesuffix(".csv")):
-        run = line["run"]
-        if line.get("accepted") != YES or not is_of_load(line):
+        run, workload = line["run"], line.get("workload")
+        if line.get("accepted") != YES or workload not in {"open", "closed"}:
             continue
-        if times := times_of(rows[run], is_open=line["workload"] == "open"):
-            times_by_group.setdefault(_NUMBER.sub("", run), []).append(times)
-    return [Group(name, times) for name, times in times_by_group.items()]
-
-
-def is_of_load(line: Mapping[str, str]) -> bool:
-    """Return whether a line of runs.csv is of an open or closed run."""
-    return line.get("workload") in {"open", "closed"}
+        if times := times_of(rows[run], is_open=workload == "open"):
+            is_load = workload == "open" or len(set(map(customer_of, rows[run]))) > 1
+            made[_NUMBER.sub("", run), is_load].append(times)
+    return [Group(name, times, is_load) for (name, is_load), times in made.items()]
 
 
 def times_of(rows: Sequence[Row], *, is_open: bool) -> Times | None:

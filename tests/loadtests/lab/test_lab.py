@@ -457,16 +457,21 @@ class TestFailing:
         with_workload = [f"{table[0]},workload", *(f"{line},open" for line in table[1:])]
         (folder / "runs.csv").write_text("\n".join([*with_workload, ""]), encoding="utf-8")
 
-    def test_a_threshold_is_a_failure_if_there_are_loads_and_none_counts(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_threshold_is_a_failure_if_no_load_counts(self, tmp_path: Path) -> None:
         results = done(tmp_path / "one")
-        report = running.analyse(results, ["p99 > 9 s"])
-        assert (report.failure, report.findings[-1]) == ("", running.NO_LOAD)
-        assert running.NO_LOAD not in running.analyse(results).findings
+        assert running.analyse(results, ["p99 > 9 s"]).failure == running.NO_LOAD
+        assert not running.analyse(results).failure
         self.make_runs_open(results.folder)
-        reason = "no open or closed run counts, so no threshold can be judged"
-        assert running.analyse(results, ["p99 > 9 s"]).failure == reason
+        assert running.analyse(results, ["p99 > 9 s"]).failure == running.NO_LOAD
+
+    def test_of_all_experiments_those_without_loads_are_not_judged(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(command, "NAMES", ["miniature"])
+        monkeypatch.setattr(command.main.commands["run"].params[0], "type", click.STRING)
+        for name, status in (("all", 0), ("miniature", 1)):
+            words = ["run", name, "--fail-if", "p99 > 9 s", "--out", str(tmp_path / name)]
+            assert CliRunner().invoke(command.main, words).exit_code == status
 
 
 class TestFolding:

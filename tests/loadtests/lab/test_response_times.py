@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loadtests.generation.rows import Row, RowFile
+from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.lab.content import Figure
 from loadtests.lab.repeated import Estimate
 from loadtests.lab.response_times import (
@@ -177,6 +177,20 @@ def test_accepted_open_and_closed_runs_are_grouped_by_their_names(tmp_path: Path
     assert percentile(groups["steady-0.5"], 0.5).value == pytest.approx(1.0)  # from the arrival
     assert percentile(groups["closed-2"], 0.5).value == pytest.approx(0.75)  # from sending
     assert groups["closed-2"].failed == pytest.approx(0.1)
+
+
+def test_a_load_is_an_open_run_or_has_several_customers(tmp_path: Path) -> None:
+    file = RowFile(tmp_path / "requests.csv")
+    for run, customers in (("open-1", 1), ("alone-scan-1", 1), ("closed-4", 4)):
+        indices = [closed_index(n % customers, n // customers) for n in range(8)]
+        file.write([Row(run, n, "k", n, n, None, n + 1.0, None, 200, "") for n in indices])
+    file.close()
+    (tmp_path / "runs.csv").write_text(
+        "run,accepted,workload\nopen-1,yes,open\nalone-scan-1,yes,closed\nclosed-4,yes,closed\n"
+    )
+    groups = groups_of(Results(tmp_path))
+    assert {group.name for group in groups} == {"open", "alone-scan", "closed"}
+    assert {group.name for group in groups if group.is_load} == {"open", "closed"}
 
 
 def test_a_run_in_which_all_failed_has_no_times() -> None:
