@@ -20,7 +20,7 @@ from loadtests.lab.response_times import check_threshold
 from loadtests.lab.results import REPORT, Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.number_format import finite
-from loadtests.processes import PROJECT, ProgramFailed, Site, is_of_network
+from loadtests.processes import PROJECT, ProgramFailed, Site
 from loadtests.tables import TableError
 
 RESULTS = PROJECT / "loadtests" / "results"
@@ -281,9 +281,7 @@ def run_command() -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except (OSError, ResultsError, ProgramFailed, TableError) as problem:
-        is_lost = isinstance(problem, OSError) and is_of_network(problem)
-        lost = "the service is not reached any more: " if is_lost else ""
-        _say(f"error: {lost}{problem}")
+        _say(f"error: {problem}")
         return 1
     return 0
 

@@ -26,8 +26,10 @@ from loadtests.lab.report.page import plain_page, report_page
 from loadtests.lab.results import MANIFEST, NO, REPORT, Results, ResultsError
 from loadtests.lab.studies import errata_section
 from loadtests.machine import commit, description
+from loadtests.processes import ProgramFailed, Site, is_of_network
 
 INTERRUPTED = "interrupted"
+REACHED_WITHIN_S = 10
 NO_LOAD = (
     "no threshold was judged, because no open run counts, and no closed one of several customers"
 )
@@ -122,12 +124,30 @@ def _measured(
         say("interrupted; what was measured is kept")
         raise
     except Exception as problem:
-        manifest["problem"] = str(problem)
+        lost = _lost_service(problem, options.host)
+        if lost and experiment.can_resume:
+            lost += f"; `scripts/lab resume {results.folder}` goes on when it answers again"
+        manifest["problem"] = lost or str(problem)
+        if lost:
+            raise ProgramFailed(lost) from problem
         raise
     finally:
         results.write_manifest(manifest | {"ended": _now()})
         report = _analysed(results, say)
     return report
+
+
+def _lost_service(problem: Exception, host: str) -> str:
+    """Say that the service is not reached any more, at `host` if it is not ours; "" if it is."""
+    try:
+        if isinstance(problem, OSError) and is_of_network(problem):
+            raise problem
+        if host:
+            with Site(host).connection(REACHED_WITHIN_S) as connection:
+                connection.connect()
+    except OSError as cause:
+        return f"the service is not reached any more: {cause}"
+    return ""
 
 
 def _analysed(results: Results, say: Say) -> Report | None:

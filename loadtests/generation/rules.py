@@ -18,8 +18,8 @@ class Facts:
     requests: number of rows. failed: rows without a good answer. scheduled: arrivals of the
     schedule. lag_mean_s, lag_p99_s: mean and 99th percentile of how late they were sent.
     foreign_cpu, client_cpu: means over the run, in cores. before_s, after_s: E[S] by the
-    calibrations around the run. chance_s: how much these may differ by chance. is_interrupted: it
-    ended before its time.
+    calibrations around the run. chance_s: how much these may differ by chance. is_interrupted: it,
+    or the calibration after it, did not come to its end.
     """
 
     requests: int
@@ -64,7 +64,7 @@ RULES: Sequence[Rule] = (
     Rule(
         *("interrupted", 0, "times"),
         lambda run: run.is_interrupted,
-        "the run was ended before its time",
+        "the run, or the calibration after it, did not come to its end",
     ),
     Rule(
         *("failed_requests", 1, "% of the requests"),

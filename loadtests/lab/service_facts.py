@@ -35,8 +35,10 @@ class ServiceFacts(Line):
     @classmethod
     def ask(cls, site: Site) -> Self:
         """Ask a service. Raises ProgramFailed with a sentence if it is not a Flightchain."""
-        version = _version(site)
-        samples, processor = _samples(site)
+        try:
+            version, (samples, processor) = _version(site), _samples(site)
+        except OSError as problem:
+            raise ProgramFailed(f"no service answers at {site.url}: {problem}") from problem
         cores = samples.get("flightchain_machine_cores")
         return cls(
             version,
@@ -68,8 +70,6 @@ def numbers(site: Site) -> Numbers:
 def _version(site: Site) -> str:
     try:
         root: Any = site.get("/", FACTS_WITHIN_S)
-    except OSError as problem:
-        raise ProgramFailed(f"no service answers at {site.url}: {problem}") from problem
     except ProgramFailed as problem:
         raise _other_server(site, str(problem).removesuffix(NO_FLIGHTCHAIN)) from problem
     if not isinstance(root, dict) or root.get("service") != NAME:

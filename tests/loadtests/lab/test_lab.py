@@ -19,7 +19,8 @@ from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import FOLDED_ROWS, plain_page, report_page
 from loadtests.lab.results import Results, ResultsError
-from loadtests.processes import ProgramFailed
+from loadtests.processes import ProgramFailed, free_port
+from loadtests.servers.null import null_server
 from loadtests.tables import TableError
 from tests.loadtests.lab.miniature import EXPERIMENT
 
@@ -73,6 +74,46 @@ class TestRunning:
             run(failing, Options(Mode.REAL), tmp_path / "one", lambda text: None)
         page = report_of(Results(tmp_path / "one"))
         assert "This run ended with an error (answered 500). It shows" in page
+
+    def failing(self, folder: Path, problem: Exception, *, can_resume: bool, host: str = "") -> str:
+        """What the command says, and the manifest keeps, if measuring fails so."""
+
+        def fails(_: Run) -> None:
+            raise problem
+
+        failing = replace(EXPERIMENT, measure=fails, can_resume=can_resume, takes_host=True)
+        with pytest.raises((OSError, ProgramFailed)) as raised:
+            run(failing, Options(Mode.REAL, host=host), folder, lambda text: None)
+        assert Results(folder).manifest()["problem"] == str(raised.value)
+        return str(raised.value)
+
+    @pytest.mark.parametrize("can_resume", [True, False])
+    @pytest.mark.parametrize(
+        "problem",
+        [
+            ConnectionRefusedError(111, "refused"),
+            OSError(errno.EHOSTUNREACH, "No route"),
+            OSError(errno.EADDRNOTAVAIL, "No port"),
+            ProgramFailed("210 of 210 requests failed"),
+        ],
+    )
+    def test_that_lost_its_service_says_so_and_how_it_goes_on(
+        self, tmp_path: Path, problem: Exception, *, can_resume: bool
+    ) -> None:
+        nobody = f"http://127.0.0.1:{free_port()}"
+        message = self.failing(tmp_path / "one", problem, can_resume=can_resume, host=nobody)
+        assert message.startswith("the service is not reached any more: [Errno ")
+        assert (f"`scripts/lab resume {tmp_path}/one` goes on when" in message) is can_resume
+
+    def test_that_failed_otherwise_is_not_said_to_have_lost_its_service(
+        self, tmp_path: Path
+    ) -> None:
+        full, wrong = OSError(errno.ENOSPC, "No space left"), ProgramFailed("answered 500")
+        assert "No space left" in self.failing(tmp_path / "one", full, can_resume=True)
+        with null_server(tmp_path / "log") as server:
+            for name, host in (("two", server.url), ("three", "")):
+                message = self.failing(tmp_path / name, wrong, can_resume=True, host=host)
+                assert message == "answered 500"
 
     def test_says_that_too_little_was_measured_for_a_report(self, tmp_path: Path) -> None:
         messages: list[str] = []
@@ -357,29 +398,6 @@ class TestCommand:
         monkeypatch.setattr("sys.argv", ["lab", "analyse", str(older)])
         assert command.run_command() == 1
         assert "requests.csv: ['run', 'took'] is not a Row" in capsys.readouterr().err
-
-    @pytest.mark.parametrize(
-        ("problem", "message"),
-        [
-            (OSError(errno.ENOSPC, "No space left on device"), "error: [Errno 28] No space left"),
-            (ConnectionRefusedError(111, "refused"), "error: the service is not reached any more"),
-            (OSError(errno.EHOSTUNREACH, "No route"), "error: the service is not reached any"),
-            (OSError(errno.EADDRNOTAVAIL, "No port"), "error: the service is not reached any"),
-        ],
-    )
-    def test_says_whether_the_service_is_lost_or_the_disk_is_full(
-        self,
-        problem: OSError,
-        message: str,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        def fail(**_: object) -> None:
-            raise problem
-
-        monkeypatch.setattr(command.main, "main", fail)
-        assert command.run_command() == 1
-        assert capsys.readouterr().err.startswith(message)
 
     def test_all_divides_what_is_emulated_alone(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
