@@ -26,7 +26,7 @@ from loadtests.experiments import open_workload_loads as loads
 from loadtests.generation.run import Target
 from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
-from loadtests.lab.experiment import Run
+from loadtests.lab.experiment import Options, Run
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.machine import at_most_cores
 from loadtests.models.open_queue import ONE, Queue
@@ -120,23 +120,39 @@ def in_turn(sources: Sequence[Requests], random: Random) -> Iterator[Request]:
     return chain.from_iterable(zip(*streams, strict=True))
 
 
-def each_once(source: Requests, used: set[str], random: Random) -> Iterator[Request]:
+def each_once(
+    source: Requests, used: set[Request], random: Random, fewer: str = ""
+) -> Iterator[Request]:
     """Yield requests without those that were made before, by whatever random numbers.
 
-    used: the paths of those; it grows. Raises ProgramFailed when there is hardly a new one left.
+    used: those; it grows. fewer: how to ask for fewer. Raises ProgramFailed when there is hardly a
+    new one of a kind left.
     """
     repeated = 0
     for request in source(random):
-        if request.path not in used:
-            used.add(request.path)
+        if request not in used:
+            used.add(request)
             repeated = 0
             yield request
         elif (repeated := repeated + 1) > MOST_REPEATED:
+            kind = _kind(request)
+            count = sum(_kind(other) == kind for other in used)
             raise ProgramFailed(
-                f"the service's flights give only about {len(used)} different questions, and each "
-                "is asked once; ask a service with more days and routes, or for a shorter time "
-                "(--quick, --minutes)"
+                f"the service's flights give only {count} different questions of the kind {kind}, "
+                "and each is asked once; ask a service with more days, carriers and "
+                f"routes{fewer}"
             )
+
+
+def _kind(request: Request) -> str:
+    is_scanned = "engine=scan" in request.path and request.kind != "scan"
+    return f"{request.kind} by scans" if is_scanned else request.kind
+
+
+def _fewer(options: Options) -> str:
+    if options.minutes is not None:
+        return ", or measure with fewer --minutes"
+    return "" if options.quick else ", or measure with --quick"
 
 
 @contextmanager
@@ -176,7 +192,7 @@ def _shipped(run: Run, kind: Kind = rankings, workers: int = 1) -> Iterator[Meas
     }
     with _beside_the_generator(run, _chain(run), settings) as service:
         source = partial(kind, sample(service, FEW_BLOCKS))
-        requests = partial(each_once, source, run.asked_paths)
+        requests = partial(each_once, source, run.asked, fewer=_fewer(run.options))
         yield Measured(service, requests, Queue(workers), is_service=True)
 
 
@@ -203,7 +219,8 @@ def _elsewhere(run: Run, *kinds: Kind) -> Iterator[Measured]:
     with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
         table.add(facts)
     flights = sample(site, FEW_BLOCKS)
-    sources = [partial(each_once, partial(kind, flights), run.asked_paths) for kind in kinds]
+    fewer = _fewer(run.options)
+    sources = [partial(each_once, partial(k, flights), run.asked, fewer=fewer) for k in kinds]
     session = run.results.folder.name  # what an earlier session asked, the service may have kept
 
     def new_to_the_service(random: Random) -> Iterator[Request]:

@@ -192,7 +192,7 @@ def ask_alone(run: Run, site: Site) -> None:
             customer.asks(
                 site,
                 name,
-                each_once(source, run.asked_paths, random),
+                each_once(source, run.asked, random),
                 warm_up=WARM_UP,
                 least=LEAST[engine],
                 least_s=seconds,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from loadtests.generation.run import Generator
+from loadtests.generation.schedule import Request
 from loadtests.lab.content import Report
 from loadtests.lab.results import Results
 
@@ -55,7 +56,7 @@ class Run:
     say: Callable[[str], None]  # shows one line of progress
     until_s: float = inf  # on CLOCK_MONOTONIC, when no new run is to begin
     later_s: float = 0.0  # that what is measured after these loads takes
-    asked_paths: set[str] = field(default_factory=set)  # by services that may keep answers
+    asked: set[Request] = field(default_factory=set)  # of services that may keep answers
 
     @property
     def log(self) -> Path:

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from http.server import ThreadingHTTPServer
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from loadtests.__main__ import main
 from loadtests.experiments import open_workload_demands as learning
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as open_measuring
+from loadtests.experiments import open_workload_servers as servers
 from loadtests.experiments import pi
 from loadtests.experiments import pi_measurements as measuring
 from loadtests.experiments.open_workload_demands import ClosedLine, Demands
@@ -40,6 +41,7 @@ from loadtests.experiments.pi_measurements import LEAST_FACTOR, MachineLine, fit
 from loadtests.experiments.running import analyse, resume
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row
+from loadtests.generation.schedule import Request
 from loadtests.lab import generator_check, service_facts
 from loadtests.lab.content import Report
 from loadtests.lab.experiment import Mode, Options, Run
@@ -131,14 +133,46 @@ def test_kinds_of_questions_take_turns_and_none_is_asked_twice() -> None:
         | {"ORIGIN_CITY_NAME": f"A{n}", "DEST_CITY_NAME": f"B{n}"}
         for n, day in enumerate(days)
     ]
-    used = set[str]()
+    used = set[Request]()
     kinds = [partial(questions_of, kind, flights) for kind in KINDS]
     requests = partial(in_turn, [partial(each_once, kind, used) for kind in kinds])
     first, second = (list(islice(requests(Random(seed)), 30)) for seed in (1, 1))
     assert [request.kind for request in first] == [*KINDS] * 10
     assert len({request.path for request in first + second}) == 60
-    with pytest.raises(ProgramFailed, match="different questions, and each is asked once"):
-        list(islice(requests(Random(2)), 1000))
+    with pytest.raises(ProgramFailed) as raised:
+        list(islice(requests(Random(2)), 3000))
+    assert str(raised.value) == (
+        "the service's flights give only 28 different questions of the kind filter_transactions, "
+        "and each is asked once; ask a service with more days, carriers and routes"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (Options(Mode.REAL, minutes=20), "routes, or measure with fewer --minutes"),
+        (Options(Mode.REAL), "routes, or measure with --quick"),
+        (Options(Mode.REAL, quick=True), "carriers and routes"),
+    ],
+)
+def test_of_a_service_with_few_questions_a_remedy_is_told_that_there_is(
+    options: Options, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ServiceFacts, "ask", lambda site: ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
+    flights = [{"FL_DATE": "2013-01-01", "ORIGIN": "JFK", "DEST": "LAX"}]
+    monkeypatch.setattr(servers, "sample", lambda *_: flights)
+    run = Run(options, Results(tmp_path), tmp_path, lambda text: None)
+    with servers.STARTS[ELSEWHERE_SCANS](run) as subject:
+        questions = subject.requests(Random(1))
+        with pytest.raises(ProgramFailed, match=rf"only 4 different .* kind scan, .*{remedy}$"):
+            list(islice(questions, 5))
+
+
+def test_scans_of_a_question_are_counted_apart() -> None:
+    paths = ["/x?a=1", "/x?a=2", "/x?a=1&engine=scan", "/x?a=2&engine=scan"]
+    used = {Request("k", path) for path in paths[:3]}
+    with pytest.raises(ProgramFailed, match="only 2 different questions of the kind k by scans,"):
+        list(each_once(lambda _: cycle(Request("k", path) for path in paths[2:]), used, Random(1)))
 
 
 def test_there_are_enough_rankings_for_half_an_hour() -> None:
