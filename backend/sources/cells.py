@@ -8,7 +8,7 @@ airport.
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from backend.base.errors import InvalidFlight, shown
@@ -108,19 +108,52 @@ def dialect_of(delays: Iterable[object], times: Iterable[object] = ()) -> str:
     return min((match[1] for match in texts if match), default=LOOSE)
 
 
-def other_unit(delays: Iterable[object], times: Iterable[object]) -> str:
-    """Return why the times or delays of a file do not mean what they should; "" if they may."""
-    clocks = sorted({str(time).strip() for time in map(unless_empty, times) if time is not None})
+def other_unit(
+    delays: Iterable[object],
+    times: Sequence[object],
+    late: Iterable[object] = (),
+    arrivals: Sequence[object] = (),
+) -> str:
+    """Return why the times or delays of a file do not mean what they should; "" if they may.
+
+    delays, times: of departures. late, arrivals: delays and times of the arrivals of the same
+    flights, which may leave no doubt.
+    """
+    clocks = _texts(times)
     for row in _TABLE["times"]:
         odd = [clock for clock in clocks if re.fullmatch(row["some"], clock)]
         is_each_so = all(re.fullmatch(row["all"], clock) for clock in clocks)
         if len(odd) > row["share"] * len(clocks) and len(clocks) >= row["least"] and is_each_so:
-            return f"has times such as {shown(odd[-1])}, {row['reason']}"
-    texts = (_WHOLE.fullmatch(str(number(delay))) for delay in delays)
-    minutes = {int(match[1]) for match in texts if match} - {0}
-    if len(minutes) >= _TELLING and not any(delay % 60 for delay in minutes):
+            are_certain = {
+                "other": any(not re.fullmatch(row["all"], clock) for clock in _texts(arrivals)),
+                "earlier": _are_minutes(times, arrivals),
+            }
+            if not are_certain.get(row["unless"]):
+                return f"has times such as {shown(odd[-1])}, {row['reason']}"
+    minutes, others = ({n for n in map(_whole, column) if n} for column in (delays, late))
+    if len(minutes) >= _TELLING and not any(delay % 60 for delay in minutes | others):
         return f"has delays such as {max(minutes)}, which may be seconds; write minutes"
     return ""
+
+
+def _texts(values: Iterable[object]) -> list[str]:
+    """Return the different cells of a column that are not empty."""
+    return sorted({str(value).strip() for value in map(unless_empty, values) if value is not None})
+
+
+def _whole(value: object) -> int | None:
+    match = _WHOLE.fullmatch(str(clock(value)))
+    return int(match[1]) if match else None
+
+
+def _are_minutes(times: Iterable[object], arrivals: Iterable[object]) -> bool:
+    """Return whether times up to 24 are minutes after midnight.
+
+    If they were hours, flights would arrive before they leave, for the most part.
+    """
+    pairs = zip(map(_whole, times), map(_whole, arrivals), strict=False)
+    both = [(time, arrival) for time, arrival in pairs if time is not None and arrival]
+    return 2 * sum(24 < arrival < 100 * time for time, arrival in both) > len(both)
 
 
 def _doubt(field: Field, text: str, dialect: str) -> str:

@@ -199,11 +199,11 @@ def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
 
 def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch]) -> str:
     """Return how the cells of a file are written. Raises InvalidInput for another unit."""
-    delays, times = (
+    delays, times, late, arrivals = (
         [cell for batch in batches for cell in batch.columns[reading.places[name]]]
-        for name in ("DEP_DELAY", "DEP_TIME")
+        for name in ("DEP_DELAY", "DEP_TIME", "ARR_DELAY", "ARR_TIME")
     )
-    if reason := other_unit(delays, times):
+    if reason := other_unit(delays, times, late, arrivals):
         raise file.problem(reason)
     return STORED if reading.kind.is_of_ledger else dialect_of(delays, times)
 

@@ -330,42 +330,88 @@ MORNING = [f"{hour}:{minute}" for hour in range(5, 13) for minute in (10, 35)]
 NIGHT = ["1:05", "2:59", "3:10", "4:00", *MORNING]
 
 
+EVENING = ["9:20", "10:05", "12:59"]
+
+
 @each_of(
-    ("times", "delays", "reason"),
+    ("times", "arrivals", "delays", "late", "reason"),
     [
-        (["8.0", "NA", *HOURS], (1, 2), "such as '8.0', which may be hours; write four digits"),
-        (NIGHT, (1, 2), "has times such as '4:00', which may lack AM or PM; write four digits"),
-        ([f"0{NIGHT[0]}:00", *NIGHT[1:]], (1, 2), "which may lack AM or PM"),
-        (("811",), (60, -120, 480, "", 540, 0, "-600.00"), "has delays such as .*, which may be s"),
+        (["8.0", "NA", *HOURS], ["2211", "", "NA"], (1, 2), (3,), "'8.0', which may be hours; wri"),
+        ([*HOURS, "1"], [*HOURS, "3"], (1,), (3,), "which may be hours; write four digits"),
+        (NIGHT, EVENING, (1, 2), (3,), "times such as '4:00', which may lack AM or PM; write four"),
+        ([f"0{NIGHT[0]}:00", *NIGHT[1:]], ["1:15:00", ""], (1, 2), (3,), "which may lack AM or PM"),
+        (("811",), ("930",), (60, -120, 480, "", 540, 0, "-600.00"), (0, 3600, ""), "may be secon"),
     ],
 )
 def test_columns_in_another_unit_are_refused(
-    tmp_path: Path, times: Sequence[str], delays: tuple[object, ...], reason: str
+    tmp_path: Path,
+    times: Sequence[str],
+    arrivals: Sequence[str],
+    delays: Sequence[object],
+    late: Sequence[object],
+    reason: str,
 ) -> None:
     with pytest.raises(InvalidInput, match=reason):
-        read(open_source(timed(tmp_path, times, delays)))
+        read(open_source(timed(tmp_path, times, arrivals, delays, late)))
 
 
 @each_of(
-    ("times", "delays"),
+    ("times", "arrivals", "delays", "late"),
     [
-        (HOURS, (60, -120, 480, 540, 0)),  # too few to tell
-        (["0005", *HOURS], (60, -120, 480, 540, 61)),
-        ([*NIGHT, "13:00"], (1, 2)),
-        ([*NIGHT, "0:05"], (1, 2)),
-        (NIGHT[2:], (1, 2)),
-        ([*MORNING, "6:15", "7:15", "8:15", "9:15", "4:55"], (1, 2)),
+        (HOURS, ["2211"], (60, -120, 480, 540, 0), (-14,)),  # too few to tell
+        (["0005", *HOURS], ["2211"], (60, -120, 480, 540, 61), (-60,)),
+        ([*NIGHT, "13:00"], EVENING, (1, 2), (3,)),
+        ([*NIGHT, "0:05"], EVENING, (1, 2), (3,)),
+        (NIGHT[2:], EVENING, (1, 2), (3,)),
+        ([*MORNING, "6:15", "7:15", "8:15", "9:15", "4:55"], EVENING, (1, 2), (3,)),
+        (NIGHT, [*EVENING, "13:10"], (1, 2), (3,)),
+        (NIGHT, [*EVENING, "0:35"], (1, 2), (3,)),
+        (["811"], ["930"], (60, -120, 480, "", 540, 0, "-600.00"), (0, 60, 7)),
     ],
 )
 def test_columns_in_their_own_unit_are_read(
-    tmp_path: Path, times: Sequence[str], delays: tuple[object, ...]
+    tmp_path: Path,
+    times: Sequence[str],
+    arrivals: Sequence[str],
+    delays: Sequence[object],
+    late: Sequence[object],
 ) -> None:
-    assert read(open_source(timed(tmp_path, times, delays)))[1] == []
+    assert read(open_source(timed(tmp_path, times, arrivals, delays, late)))[1] == []
 
 
-def timed(folder: Path, times: Sequence[str], delays: Sequence[object]) -> Path:
+@each_of(
+    ("times", "arrivals", "are_minutes"),
+    [
+        ("7 9 12 14 15 18 19 21 22 24", "110 0055 140 205 1:24 0615 59 200 135 150", True),
+        ("7 9 12 14 15 18 19 21 22 24", "840 1105 1350 1810 1655 1940 2230 2359 0010 0120", False),
+        ("0 1 2 3 4 5 6 7 8 9", "150 240 0500 610 455 720 925 1010 1130 1202", False),
+        ("7 9 12 14 15 18 19 21 22 24", "8 11 14 16 17 19 21 23 23 1", False),
+        ("7 9 12 14 15 18 19 21 22 24", "- - - - - - - - - -", False),
+    ],
+)
+def test_times_up_to_24_are_minutes_if_the_arrivals_say_so(
+    tmp_path: Path, times: str, arrivals: str, are_minutes: bool
+) -> None:
+    both = zip(times.split(), arrivals.split(), strict=True)
+    rows = [FLOWN | {"DEP_TIME": time, "ARR_TIME": arrival} for time, arrival in both]
+    path = written(tmp_path, csv_text(rows))
+    if are_minutes:
+        assert [flight[13] for flight in flights_of(open_source(path))][:2] == ["0007", "0009"]
+    else:
+        with pytest.raises(InvalidInput, match="which may be hours"):
+            open_source(path)
+
+
+def timed(
+    folder: Path,
+    times: Sequence[str],
+    arrivals: Sequence[str],
+    delays: Sequence[object],
+    late: Sequence[object],
+) -> Path:
+    columns = {"DEP_TIME": times, "ARR_TIME": arrivals, "DEP_DELAY": delays, "ARR_DELAY": late}
     rows = [
-        FLOWN | {"DEP_TIME": times[n % len(times)], "DEP_DELAY": str(delays[n % len(delays)])}
+        FLOWN | {name: str(cells[n % len(cells)]) for name, cells in columns.items()}
         for n in range(len(times) * len(delays))
     ]
     return written(folder, csv_text(rows))
