@@ -117,7 +117,8 @@ class FlightFile(Source):
                 raise InvalidFlight("dates", day, doubt(day, "dates="), readings=days) from error
             if error.day is None and any(map(has_meaning, columns := file.columns_of_path())):
                 raise file.problem(_IN_FOLDERS.format(", ".join(columns))) from error
-            raise file.problem(f"{error}{'' if error.day else file.or_leave_out}") from error
+            remedy = "" if error.day or error.is_of_flights else file.or_leave_out
+            raise file.problem(f"{error}{remedy}") from error
         dialect = STRICT if is_strict else _dialect(file, reading, first)
         if dialect not in (STRICT, STORED) and (reason := contradiction_of_columns(reading, first)):
             raise file.problem(reason)

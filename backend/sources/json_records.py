@@ -1,16 +1,19 @@
 """Reads records in JSON: an object a line, an array of objects, or an object that holds one.
 
-The titles are the names of the members. An object may leave out members, but what none of the first
-names, a later one may name only if it means nothing in a flight and the object lacks nothing that
-does, so that no misspelt name is overlooked. In a request, objects with the names of a flight's
-fields may have no others but those that an export has. An export ends with the line
+The titles are the names of the members. An object may leave out members, and all may leave out the
+times of flights that were cancelled or diverted; but what none of the first names, a later one may
+name only if it means nothing in a flight and the object lacks nothing that does, so that no
+misspelt name is overlooked. In a request, objects with the names of a flight's fields may have no
+others but those that an export has, and those that mean something in files. An export ends with the
+line
 `{"complete":true,"count":N,…}`; then N must be the number of flights, and nothing may follow.
 """
 
 import json
 import re
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
@@ -18,8 +21,10 @@ from typing import NamedTuple
 from backend.base.errors import BadRow
 from backend.base.words import counted
 from backend.chain.fields import FIELD_NAMES, FIELDS
+from backend.chain.flight import EMPTY_WHEN_CANCELLED
 from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded, each_once
-from backend.sources.kinds import has_meaning, plain
+from backend.sources.cells import flag
+from backend.sources.kinds import DIVERTED, MAY_BE_EMPTY, columns_of, has_meaning, plain
 from backend.sources.packed import BLOCK_BYTES, PackedFile
 from backend.sources.records import RecordBatch, Records, line_batches, text_of, usable
 from backend.sources.source import BATCH_ROWS
@@ -28,12 +33,16 @@ UNIT = "object"  # what the rows of a list are
 FOREIGN = 3  # as many unknown names are those of another table, and no slips
 LEDGERS_OWN = {"TRANSACTION_ID", "timestamp", "BLOCK_HEIGHT"}  # in an export, besides the fields
 _NULLABLE = [field.name for field in FIELDS if field.nullable]
+_TIMES = set(_NULLABLE) - set(MAY_BE_EMPTY)
+_EMPTY = {"CANCELLED": {*_TIMES, "AIR_TIME"}, DIVERTED: EMPTY_WHEN_CANCELLED}
+"""What is empty for a flight with the column before it."""
+_OF_FIELDS = frozenset(map(plain, FIELD_NAMES))
 _SHOWN_CHARACTERS = 1000  # of a line that is wrong; an excerpt of them is kept
 _BLANKS = " \t\r\n"
-_OPENING = re.compile(
-    r'\[|\{[^\[{]*"(transactions|flights|data|results|records|rows|items)"\s*:\s*\['
-)  # of an array, a block file of the study, and what services answer
-_NAMES = re.compile(r'"([^"]*)"\s*:')
+_LISTS = {"transactions", "flights", "data", "results", "records", "rows", "items"}
+"""What an object calls a list of flights: a block file of the study, or what services answer."""
+_to_member = re.compile(rf'[{_BLANKS}]*[{{,][{_BLANKS}]*(?=")')
+_to_value = re.compile(rf"[{_BLANKS}]*:[{_BLANKS}]*")
 _to_element = re.compile(rf"[{_BLANKS}]*(,?)[{_BLANKS}]*")
 NO_OBJECT = "must be a JSON object with the fields of a flight"
 NO_FIELD = "is not a field of a flight"
@@ -56,19 +65,30 @@ class _Names(NamedTuple):
     """What the members of objects may be named.
 
     titles: those that are read. known: those that are expected. needed: those of them without which
-    an unknown one may be a slip; None if it always is. reason: what is wrong with a slip.
+    an unknown one may be a slip; None if it always is. reason: what is wrong with a slip. empty:
+    those that may be absent, for each that says why if it is 1.
     """
 
     titles: tuple[str, ...]
     known: Set[str]
     needed: Set[str] | None
     reason: str
+    empty: Mapping[str, Set[str]] = {}
 
     def slip(self, value: Mapping[str, object]) -> str | None:
         """Return an unknown name that may be meant for another one; None if all do no harm."""
-        has_all = self.needed is not None and self.needed <= value.keys()
+        has_all = self.needed is not None and not self.are_lacking([value], self.needed)
         unknown = (name for name in value if name not in self.known)
         return next((name for name in unknown if not has_all or has_meaning(name)), None)
+
+    def are_lacking(self, objects: Iterable[Mapping[str, object]], needed: Set[str]) -> bool:
+        """Return whether an object lacks needed members that its flight should have."""
+        for value in objects:
+            absent = needed - value.keys()
+            reasons = (self.empty[name] for name in self.empty if flag(value.get(name)) == 1)
+            if absent and not any(absent <= empty for empty in reasons):
+                return True
+        return False
 
 
 def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Records:
@@ -85,9 +105,19 @@ def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Record
 
 def _opening(text: str) -> str | None:
     """Return what stands before the first object of a list; None if a flight begins the text."""
-    opening = _OPENING.match(text)
-    is_flight = opening and any(map(has_meaning, _NAMES.findall(opening[0])))
-    return None if opening is None or is_flight else opening[0]
+    if text.startswith("["):
+        return "["
+    place, names = 0, list[str]()
+    with suppress(ValueError, RecursionError):  # it is no JSON, or goes on in the next block
+        while match := _to_member.match(text, place):
+            name, place = _decoder.raw_decode(text, match.end())
+            value = _to_value.match(text, place)
+            start = value.end() if value else len(text)
+            names.append(name)
+            if name in _LISTS and text.startswith("[", start):
+                return None if any(map(has_meaning, names)) else text[: start + 1]
+            _, place = _decoder.raw_decode(text, start)
+    return None
 
 
 def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
@@ -106,18 +136,30 @@ def _names(file: PackedFile, objects: Sequence[Mapping[str, object]], *, is_alon
     """
     members = dict.fromkeys(chain.from_iterable(objects))
     own = LEDGERS_OWN.union(FIELD_NAMES)
-    lacking = set(FIELD_NAMES) - members.keys()
-    has_slips = len(members.keys() - own) < FOREIGN or (lacking and lacking <= set(_NULLABLE))
-    if not (members or is_alone) or (file.is_strict and has_slips):
-        return _Names(FIELD_NAMES, own, None, NO_FIELD)
+    lacking, unknown = set(FIELD_NAMES) - members.keys(), members.keys() - own
+    is_other = any(plain(name) not in _OF_FIELDS for name in filter(has_meaning, unknown))
+    strict = _Names(FIELD_NAMES, own, None, NO_FIELD)
+    if not (members or is_alone) or (file.is_strict and len(unknown) < FOREIGN and not is_other):
+        return strict
     pairs = chain.from_iterable(value.items() for value in objects)
     known = [(isinstance(value, list | dict), has_meaning(name)) for name, value in pairs]
     if (is_alone or any(is_list for is_list, _ in known)) and (False, True) not in known:
         raise file.problem(f"{NO_LIST}{file.or_leave_out}")
-    there = set(map(plain, members))
-    nullable = _NULLABLE if {"fldate", "dest"} <= there else ()
-    titles = (*members, *(name for name in nullable if plain(name) not in there))
-    return _Names(titles, set(titles), set(filter(has_meaning, members)), NOT_BEFORE)
+    columns = columns_of(tuple(members), _NULLABLE)
+    empty = {
+        columns[mark]: {columns[name] for name in names if name in columns}
+        for mark, names in _EMPTY.items()
+        if mark in columns
+    }
+    names = _Names((), set(members), set(filter(has_meaning, members)), NOT_BEFORE, empty)
+    if file.is_strict and lacking <= set(_NULLABLE) and names.are_lacking(objects, lacking):
+        return strict
+    absent = [columns[name] for name in _NULLABLE if name in columns]
+    absent = [title for title in absent if title not in members]
+    times = {columns[name] for name in _TIMES & columns.keys()} - members.keys()
+    if names.are_lacking(objects, times):
+        absent = [title for title in absent if title not in times]
+    return names._replace(titles=(*members, *absent), known={*names.known, *absent})
 
 
 def _batch(
@@ -214,7 +256,8 @@ def _require_end(file: PackedFile, text: str, number: int) -> None:
         reason = "continues behind its list of flights as no JSON does"
         raise file.problem(f"{reason}; put each list in a file of its own") from error
     for name, member in value.items() if isinstance(value, dict) else ():
-        if isinstance(member, list) and any(isinstance(item, dict) for item in member):
+        lists = filter(None, member) if isinstance(member, list) else ()
+        if any(isinstance(item, dict) and any(map(has_meaning, item)) for item in lists):
             raise file.problem(f"has another list of objects, {name!r}; put each list in a file")
         if name in {"count", "total"} and isinstance(member, int) and member > number:
             reason = f"has {counted(number, 'flight')} but says with {name!r} that it has {member}"

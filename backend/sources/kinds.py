@@ -201,6 +201,7 @@ class UnknownKindError(ValueError):
     """A file cannot be understood; the message says what is missing and what to do."""
 
     day: object = None  # that may be two days
+    is_of_flights = False  # whether it has columns of where they went
 
 
 @lru_cache(maxsize=8)  # small batches come with the same titles again and again
@@ -217,8 +218,30 @@ def reading_of(titles: tuple[str, ...]) -> Reading:
     kind = next(kind for kind in KINDS if kind.plain_marks <= there)
     reading = Reading(kind, _places(kind, names), [readable(title) for title in titles])
     if missing := reading.missing():
-        raise UnknownKindError(_reason(reading, missing, there))
+        error = UnknownKindError(_reason(reading, missing, there))
+        error.is_of_flights = reading.places.keys() >= {"ORIGIN", "DEST"}
+        raise error
     return reading
+
+
+def columns_of(titles: tuple[str, ...], nullable: Sequence[str]) -> Mapping[str, str]:
+    """Return meaning -> title of a table, and of what tables of its kind have that may be empty.
+
+    nullable: the fields that may be. Nothing is returned if it is of no kind even with these.
+    """
+    names = set(map(plain, titles))
+    for kind in KINDS:
+        never = {"DEP_TIME"} if kind.is_cancelled_without_departure else set[str]()
+        empty = {plain(t): t for meaning, t in kind.pairs if meaning in set(nullable) - never}
+        if kind.plain_marks - empty.keys() <= names:
+            break
+    there = {kind.meanings.get(name, _KNOWN.get(name)) for name in names}
+    absent = [title for name, title in empty.items() if kind.meanings[name] not in there]
+    titles = (*titles, *absent)
+    try:
+        return {meaning: titles[place] for meaning, place in reading_of(titles).places.items()}
+    except UnknownKindError:
+        return {}
 
 
 def readable(title: str) -> str:

@@ -18,13 +18,14 @@ from backend.chain.flight import flight_of
 from backend.sources import open_source, validated
 from backend.sources.formats import opened_records
 from backend.sources.json_records import NO_OBJECT
+from backend.sources.kinds import KINDS, Kind, reading_of, words
 from backend.sources.packed import BLOCK_BYTES, PackedFile
 from backend.sources.posted_batch import NDJSON, batch_of
-from tests.sources.samples import FLOWN, ROWS, bad_rows, flights_of, rows_of, written
+from tests.sources.samples import CANCELLED, FLOWN, ROWS, bad_rows, flights_of, rows_of, written
 
 FLIGHTS = [flight_of(row) for row in ROWS]
 LINES = [json.dumps({"TRANSACTION_ID": n, **row, "BLOCK_HEIGHT": 1}) for n, row in enumerate(ROWS)]
-LINES_FORM, ARRAY_FORM = "lines", "array"
+LINES_FORM, ARRAY_FORM, POSTED_FORM = "lines", "array", "posted"
 COMPLETE = '{"complete":true,"count":3,"as_of":{"height":1}}'
 STUDYS_OWN = {"TRANSACTION_ID": "17", "timestamp": "1600000000.5", "transaction_id": 17}
 
@@ -59,6 +60,9 @@ def numbered(number: int) -> dict[str, str]:
         b"\n " + block(*ROWS).encode(),
         json.dumps({"transactions": ROWS}, indent=4).encode(),
         json.dumps({"status": "ok", "data": ROWS, "next": None}).encode(),
+        json.dumps({"meta": {"ORIGIN": ["IAD"], "of": [1, {"a": "]"}]}, "data": ROWS}).encode(),
+        json.dumps({"columns": [{"id": "YEAR"}], "[": "{", "rows": ROWS}, indent=1).encode(),
+        json.dumps({"schema": {"fields": [{"name": n} for n in FLOWN]}, "data": ROWS}).encode(),
     ],
 )
 def test_every_object_is_a_flight(tmp_path: Path, content: bytes) -> None:
@@ -127,10 +131,83 @@ def test_one_bad_line_is_named_and_spoils_no_other(
 
 
 def test_objects_may_leave_out_what_is_empty_until_late(tmp_path: Path) -> None:
-    late = {name: value for name, value in FLOWN.items() if not name.startswith("ARR_")}
-    path = written(tmp_path, text(*[json.dumps(late)] * 1500, json.dumps(FLOWN)), "flights")
-    *_, last = flights_of(open_source(path))
-    assert last == FLIGHTS[0]
+    early = {name: value for name, value in CANCELLED.items() if value}
+    path = written(tmp_path, text(*[json.dumps(early)] * 1500, json.dumps(FLOWN)), "flights")
+    *_, cancelled, last = flights_of(open_source(path))
+    assert (cancelled, last) == (FLIGHTS[1], FLIGHTS[0])
+
+
+def of_kind(kind: Kind, **values: object) -> dict[str, object]:
+    """An object with the titles of a kind; what is None is left out."""
+    meanings: dict[str, object] = dict.fromkeys(["MONTH", "DAY"], None)
+    meanings |= FLOWN | {"MONTH": 1, "DAY": 3, "CARRIER": "WN", "DIVERTED": 0} | values
+    titles = {title: meanings.get(meaning) for meaning, title in kind.pairs}
+    titles |= dict.fromkeys(set(words(kind.marks)) - titles.keys(), "")
+    return {title: value for title, value in titles.items() if value is not None}
+
+
+NOTHING = dict.fromkeys(["DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME"])
+NOT_ARRIVED = dict.fromkeys(["ARR_TIME", "ARR_DELAY", "AIR_TIME"])
+
+
+@pytest.mark.parametrize("form", [LINES_FORM, ARRAY_FORM, POSTED_FORM])
+@pytest.mark.parametrize(
+    "kind", [k for k in KINDS if not k.is_cancelled_without_departure], ids=lambda k: k.name
+)
+def test_cancelled_flights_alone_lack_nothing(tmp_path: Path, kind: Kind, form: str) -> None:
+    rows = [of_kind(kind, CANCELLED=1, OP_CARRIER_FL_NUM=n, **NOTHING) for n in range(1, 4)]
+    if "DIVERTED" in dict(kind.pairs):
+        rows.append(of_kind(kind, DIVERTED=1, OP_CARRIER_FL_NUM=7, **NOT_ARRIVED))
+    lines = [*map(json.dumps, rows)]
+    if form == POSTED_FORM:
+        flights = [*batch_of(text(*lines), NDJSON, 10).flights]
+    else:
+        content = text(*lines) if form == LINES_FORM else json.dumps(rows)
+        source = open_source(written(tmp_path, content, "flights"))
+        flights = flights_of(source)
+        known = source.understood()
+        assert known is not None
+        assert known.reading.kind is reading_of(tuple(of_kind(kind))).kind
+    assert [flight[13] for flight in flights][:3] == [None] * 3
+    assert len(flights) == len(rows)
+
+
+@pytest.mark.parametrize(
+    "title", ["DEPARTURE_TIME", "DEPARTURE_DELAY", "ARRIVAL_TIME", "ARRIVAL_DELAY"]
+)
+def test_a_column_that_flights_must_have_is_not_empty_for_all(tmp_path: Path, title: str) -> None:
+    (kind,) = (kind for kind in KINDS if kind.name == "2015 Flight Delays")
+    rows = [of_kind(kind), of_kind(kind, CANCELLED=1, **NOTHING)]
+    assert len(flights_of(open_source(written(tmp_path, json.dumps(rows), "all")))) == 2
+    del rows[0][title]
+    with pytest.raises(InvalidInput, match="lacks the columns"):
+        open_source(written(tmp_path, json.dumps(rows), "lacking"))
+
+
+@pytest.mark.parametrize(
+    ("values", "late"),
+    [
+        ({"CANCELLED": 1, **NOTHING}, {"CANCELLATION_REASON": "B"}),
+        ({"DIVERTED": 1, **NOT_ARRIVED}, {"DIV_AIRPORT": "ORD"}),
+    ],
+)
+def test_a_flight_without_times_may_have_names_of_its_own(
+    tmp_path: Path, values: dict[str, object], late: dict[str, object]
+) -> None:
+    (kind,) = (kind for kind in KINDS if kind.name == "2015 Flight Delays")
+    rows = [of_kind(kind)] * 1000 + [of_kind(kind, **values) | late, of_kind(kind) | late]
+    assert bad_rows(written(tmp_path, json.dumps(rows), "late")) == (1002, [])
+    rows[-1].pop("ARRIVAL_DELAY")
+    assert bad_rows(written(tmp_path, json.dumps(rows), "late"))[0] == 1001
+
+
+def test_a_part_with_cancelled_flights_alone_is_not_to_be_left_out(tmp_path: Path) -> None:
+    (kind,) = (kind for kind in KINDS if kind.name.startswith("nycflights"))
+    written(tmp_path, json.dumps([of_kind(kind), of_kind(kind)]), "part-1.json")
+    written(tmp_path, json.dumps([of_kind(kind, **NOTHING)]), "part-2.json")
+    with pytest.raises(InvalidInput, match=r"part-2\.json': lacks the columns") as caught:
+        open_source(tmp_path)
+    assert "leave it out" not in str(caught.value)
 
 
 @pytest.mark.parametrize("form", [LINES_FORM, ARRAY_FORM])
@@ -325,6 +402,25 @@ def test_posted_objects_of_another_table_may_have_more_members() -> None:
     batch = batch_of(text(*(json.dumps(row | extra) for row in ROWS)), NDJSON, 10)
     assert (batch.flights, batch.errors) == (FLIGHTS, [])
     assert set(extra).isdisjoint(FIELD_NAMES)
+
+
+def test_posted_objects_of_another_kind_are_no_slips() -> None:
+    (kind,) = (kind for kind in KINDS if "2009 to 2018" in kind.name)
+    rows = [of_kind(kind), of_kind(kind, CANCELLED=1, **NOTHING)]
+    for row in rows:
+        del row["Unnamed:27"]
+    batch = batch_of(text(*map(json.dumps, rows)), NDJSON, 10)
+    assert [flight[3:5] + flight[13:14] for flight in batch.flights] == [
+        (19393, 335, "2003"),
+        (19393, 335, None),
+    ]
+    assert batch.errors == []
+    extra = batch_of(text(json.dumps(FLOWN | {"TAIL_NUM": "N1"})), NDJSON, 10)
+    assert [str(error) for error in extra.errors] == [
+        "body, line 1: TAIL_NUM 'N1': is not a field of a flight"
+    ]
+    misspelt = json.dumps({n: v for n, v in FLOWN.items() if n != "ARR_DELAY"} | {"DIVERTED": 0})
+    assert batch_of(text(misspelt), NDJSON, 10).rejected == 1
 
 
 @pytest.mark.parametrize("extra", [{"items": []}, {"data": [1, 2]}, {"rows": [{"a": 1}]}])
