@@ -186,11 +186,12 @@ def _header_above(
 def _have_row_names(rows: list[list[str]], count: int) -> bool:
     """Return whether rows begin with their numbers, to which R gives no title.
 
-    count: how many titles there are.
+    They ascend, unless rows were sorted or drawn. count: how many titles there are.
     """
     names = [int(row[0]) for row in rows if len(row) == count + 1 and _is_number(row[0])]
-    are_ascending = len(names) == len(rows) and names == sorted(set(names))
-    return are_ascending and any(row[-1] for row in rows)  # else there is a cell more at the end
+    full = sum(bool(row[-1]) for row in rows)  # others may have a cell more at the end
+    is_sure = full > 0 if names == sorted(names) else 2 * full > len(rows)
+    return len(rows) == len(names) == len(set(names)) and is_sure
 
 
 def _titles(file: PackedFile, cells: Sequence[str]) -> tuple[str, ...]:

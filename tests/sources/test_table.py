@@ -15,7 +15,7 @@ from backend.sources.packed import BLOCK_BYTES, PackedFile
 from backend.sources.records import RecordBatch, Records
 from backend.sources.table import MOST_COLUMNS
 from tests.cases import each_of
-from tests.sources.samples import FLOWN, ROWS, bad_rows, csv_text, flights_of, written
+from tests.sources.samples import CANCELLED, FLOWN, ROWS, bad_rows, csv_text, flights_of, written
 
 TABLE = csv_text(ROWS)
 HEADER, FIRST, *_ = TABLE.splitlines()
@@ -81,13 +81,18 @@ def test_empty_cells_at_the_end_do_no_harm(tmp_path: Path, extra: str, in_header
     assert "has 20 cells, but the header has 19" in batch.faults[0].reason
 
 
-@pytest.mark.parametrize("first", [1, 17])
-def test_numbers_of_rows_need_no_title(tmp_path: Path, first: int) -> None:
-    header, *rows = TABLE.splitlines()
-    lines = [header, *(f'"{number}",{row}' for number, row in enumerate(rows, first))]
+@pytest.mark.parametrize("numbers", [(1, 2, 3), (17, 18, 19), (48, 12, 30), (19790, 20366, 7)])
+def test_numbers_of_rows_need_no_title(tmp_path: Path, numbers: tuple[int, ...]) -> None:
+    flights = [FLOWN, CANCELLED, FLOWN | {"OP_CARRIER_FL_NUM": "338"}]
+    header, *rows = csv_text(flights).splitlines()
+    lines = [header, *(f'"{number}",{row}' for number, row in zip(numbers, rows, strict=True))]
     path = written(tmp_path, "\n".join(lines))
-    assert flights_of(open_source(path)) == [flight_of(row) for row in ROWS]
-    path = written(tmp_path, "\n".join([header, *lines[:0:-1]]))  # so all cells are misplaced
+    assert flights_of(open_source(path)) == [flight_of(row) for row in flights]
+
+
+def test_numbers_that_are_not_those_of_rows_misplace_no_cell(tmp_path: Path) -> None:
+    header, *rows = TABLE.splitlines()
+    path = written(tmp_path, "\n".join([header, *(f'"8",{row}' for row in rows)]))
     with pytest.raises(InvalidInput, match="OP_CARRIER_FL_NUM 19393, which is the number of a"):
         open_source(path)
     path = written(tmp_path, "\n".join([header, *[f"{'9' * 5000},{rows[0]}"] * 3]))
@@ -95,12 +100,13 @@ def test_numbers_of_rows_need_no_title(tmp_path: Path, first: int) -> None:
     assert (good, len(problems)) == (0, 3)
 
 
-def test_ascending_flight_numbers_are_no_numbers_of_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("numbers", [(1, 2), (2, 1)])
+def test_flight_numbers_are_no_numbers_of_rows(tmp_path: Path, numbers: tuple[int, int]) -> None:
     names = ["OP_CARRIER_FL_NUM", *(name for name in FLOWN if name != "OP_CARRIER_FL_NUM")]
-    text = csv_text([FLOWN | {"OP_CARRIER_FL_NUM": str(number)} for number in (1, 2)], names)
+    text = csv_text([FLOWN | {"OP_CARRIER_FL_NUM": str(number)} for number in numbers], names)
     header, *rows = text.splitlines()
     path = written(tmp_path, "\n".join([header, *(f"{row}," for row in rows)]))
-    assert [flight[4] for flight in flights_of(open_source(path))] == [1, 2]
+    assert [flight[4] for flight in flights_of(open_source(path))] == [*numbers]
 
 
 def test_a_repeated_header_is_left_out_and_counted(tmp_path: Path) -> None:
