@@ -1,7 +1,7 @@
 """Reads flights from a file of any kind in `kinds`, and says what it took the file for."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from copy import copy
 from functools import cache, partial
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ from backend.sources.dates import Evidence, contradiction, doubt, forms, order_o
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, has_meaning, reading_of
-from backend.sources.packed import PackedFile, SentFile, files_of
+from backend.sources.packed import NoRowsError, PackedFile, SentFile, files_of
 from backend.sources.records import RecordBatch, Records
 from backend.sources.source import RawRows, Source, Understanding, Unusable
 
@@ -57,6 +57,7 @@ class FlightFile(Source):
         self._orders: dict[PackedFile, str | None] = {}
         self._unswapped = set[PackedFile]()  # although not all of their days have the year first
         self._understanding: Understanding | None = None
+        self._empty = list[str]()
         self._done = 0
 
     def packed_bytes(self) -> int:
@@ -68,9 +69,20 @@ class FlightFile(Source):
 
     def check(self) -> None:
         """Raise InvalidInput unless all files are of one kind and their days leave no doubt."""
+        self._empty = []
         for file in self._files:
-            with opened_records(file) as records:
+            with self._unless_empty(file), opened_records(file) as records:
                 self._started(file, records)
+
+    @contextmanager
+    def _unless_empty(self, file: PackedFile) -> Iterator[None]:
+        """Leave out a file without rows. Raises NoRowsError if no other one has any."""
+        try:
+            yield
+        except NoRowsError:
+            self._empty.append(file.label)
+            if len(self._empty) == len(self._files):
+                raise
 
     def understood(self) -> Understanding | None:
         """Return what the files were taken for by the latest `check` or `rows`."""
@@ -78,12 +90,12 @@ class FlightFile(Source):
 
     def rows(self) -> Generator[RawRows, None, None]:
         """Yield all rows. Raises InvalidInput if a file is unreadable or not of a known kind."""
-        self._understanding = None
+        self._understanding, self._empty = None, []
         numbers = counting()
         first, step = self.share
         for done, file in enumerate(self._files):
             self._done = done
-            with opened_records(file) as records:
+            with self._unless_empty(file), opened_records(file) as records:
                 deriver, batches, known = self._started(file, records)
                 for read in batches:
                     if next(numbers) % step != first:
@@ -165,6 +177,7 @@ class FlightFile(Source):
                 reading,
                 self._orders[file],
                 lambda: [row for batch in first for row in _sample(sampler, batch)],
+                empty=self._empty,
             )
         elif known.reading.kind != reading.kind:
             raise file.problem(

@@ -87,6 +87,10 @@ _UNPACKERS: dict[bytes, Callable[[IO[bytes]], object]] = {
 }
 
 
+class NoRowsError(InvalidInput):
+    """A file has no rows."""
+
+
 class PackedFile:
     """Reads the file at a path, or a member of the zip archive there.
 
@@ -116,7 +120,7 @@ class PackedFile:
 
     def without_rows(self, what: str) -> InvalidInput:
         """Return the error to raise when nothing is in the file. what: what is wrong with it."""
-        return self.problem(f"{what}; download it again{self.or_leave_out}")
+        return NoRowsError("file", self.label, f"{what}; download it again")
 
     def bad_row(
         self, number: int, field: str, value: object, reason: str, unit: str = "line"
@@ -258,6 +262,9 @@ class SentFile(PackedFile):
     def problem(self, reason: str) -> InvalidInput:
         """Return the error to raise when the body as a whole is not acceptable."""
         return InvalidFlight(self.label, self._content[:80].decode(errors="replace"), reason)
+
+    def without_rows(self, what: str) -> InvalidInput:
+        return self.problem(f"{what}; download it again")
 
     def _raw(self) -> BufferedReader:
         return BufferedReader(cast("RawIOBase", BytesIO(self._content)))

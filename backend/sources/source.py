@@ -81,7 +81,8 @@ class Understanding:
     reading: what its columns mean. dates: one of `ORDERS`; None if it has no column of days, or no
     day that tells. sample: returns its first rows as flights, with what is no valid value as it is.
     emptied: how many cells that mean nothing were emptied in the latest reading, by field.
-    repeated_headers: how many lines were left out in it because they repeat the header.
+    repeated_headers: how many lines were left out in it because they repeat the header. empty: the
+    names of files without rows, in it or in the latest check.
     """
 
     reading: Reading
@@ -89,6 +90,7 @@ class Understanding:
     sample: Callable[[], list[dict[str, object]]]
     emptied: Counter[str] = field(default_factory=Counter)
     repeated_headers: int = 0
+    empty: Sequence[str] = ()
 
     def joined(self, other: "Understanding | None") -> "Understanding":
         """Add what another reading of the same file has counted."""
@@ -114,6 +116,8 @@ class Understanding:
         ]
         if self.repeated_headers:
             parts.append(f"{counted(self.repeated_headers, 'repeated header')} left out")
+        if self.empty:
+            parts.append(f"{counted(len(self.empty), 'file')} without rows left out")
         return "; ".join(parts)
 
 

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import random
+import shutil
 import tarfile
 import time
 import zipfile
@@ -182,8 +183,6 @@ def test_a_table_without_flights_among_others_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (b"", "is empty"),
-        (TABLE.partition(b"\n")[0], "has a header and no rows"),
         (b'{"title": "Flights"}', "is JSON without a list of flights"),
         (b"%PDF-1.7\n", "is a PDF document and no table"),
     ],
@@ -195,6 +194,31 @@ def test_a_table_without_rows_among_others_may_be_left_out(
     written(tmp_path, other, "part-1.csv")
     with pytest.raises(InvalidInput, match=f"part-1.csv': {said}; .*, or leave it out"):
         flights_of(open_source(tmp_path))
+
+
+@pytest.mark.parametrize("form", ["folder", "zip"])
+@pytest.mark.parametrize("place", ["part-0", "part-2"])
+@pytest.mark.parametrize(
+    "empty",
+    [b"", b"\n\n", TABLE.partition(b"\n")[0], TABLE[: TABLE.index(b"\n") + 1] * 3, b"[]"],
+    ids=["nothing", "blank", "header", "headers", "list"],
+)
+def test_a_part_without_rows_is_left_out(
+    tmp_path: Path, form: str, place: str, empty: bytes
+) -> None:
+    def folder_of(name: str, *parts: tuple[str, bytes]) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        for part, content in parts:
+            written(folder, content, part)
+        return folder if form == "folder" else Path(shutil.make_archive(str(folder), "zip", folder))
+
+    path = folder_of("some", ("part-1", TABLE), (place, empty))
+    source = open_source(path)
+    assert len(flights_of(source)) == 3
+    assert str(source.understood()).endswith("1 file without rows left out")
+    with pytest.raises(InvalidInput, match=r"part-9': (is empty|has .*no (rows|flights)); down"):
+        open_source(folder_of("none", (place, empty), ("part-9", empty)))
 
 
 def test_blank_lines_cost_little(tmp_path: Path) -> None:
@@ -301,6 +325,13 @@ def test_parquet_and_arrow_are_read_as_a_table_is(
     source = open_source(written(tmp_path, PACKINGS[packing](content), "flights"))
     assert flights_of(source) == [flight_of(row) for row in ROWS] * 1000
     assert source.progress() == 1
+
+
+def test_a_parquet_part_without_rows_is_left_out(tmp_path: Path, arrow: Any) -> None:
+    table = arrow.Table.from_pylist([typed(row) for row in ROWS])
+    for number, part in enumerate((table.slice(0, 0), table)):
+        written(tmp_path, columnar_file(arrow, "parquet", part), f"part-{number}.parquet")
+    assert len(flights_of(open_source(tmp_path))) == 3
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow", "stream"])
