@@ -428,7 +428,13 @@ def _cut(lines: Iterator[bytes], size: int, kind: str, header: bytes = b"") -> I
 
 
 def _line(flight: Flight) -> bytes:
-    return json.dumps(flight, default=_date).encode() + b"\n"
+    """Return a flight as a line of JSON, with null for NaN, by which pandas says nothing."""
+    try:
+        text = json.dumps(flight, default=_date, allow_nan=False)
+    except ValueError:
+        known = {name: None if value != value else value for name, value in flight.items()}  # noqa: PLR0124
+        text = json.dumps(known, default=_date)
+    return text.encode() + b"\n"
 
 
 def _date(value: object) -> str:
@@ -744,7 +750,7 @@ class Client:
                 try:
                     added += self.send(batch, f"{key}/{number}", **how)
                 except FlightchainError as error:
-                    error.added = added
+                    error.added = Added() if how.get("dry_run") else added
                     error.add_note(f"in the batch from row {batch.offset + 1} on; see `added`")
                     raise
                 if progress:

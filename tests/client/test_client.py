@@ -2,6 +2,7 @@
 
 import bz2
 import json
+import math
 import os
 import re
 import socket
@@ -181,6 +182,22 @@ def test_any_iterable_is_cut_into_batches(client: Client, service: Service, firs
     assert client.add_batch([]) == Added()
 
 
+@on_an_empty_ledger
+def test_records_of_pandas_have_nan_for_nothing(client: Client, service: Service) -> None:
+    rows = mappings(3)
+    for row in rows:
+        row |= {"DEP_DELAY": 8.0, "ARR_DELAY": -14.0, "AIR_TIME": 116.0}
+    rows[1] |= dict.fromkeys(["ARR_TIME", "ARR_DELAY", "AIR_TIME"], math.nan)
+    assert client.add_batch(rows).accepted == 3
+    assert [flight[-4:] for flight in mined(service)] == [
+        ("2211", -14, 0, 116),
+        (None, None, 0, None),
+        ("2211", -14, 0, 116),
+    ]
+    with pytest.raises(Problem, match=r"DEP_DELAY|JSON"):
+        client.add(rows[0] | {"DEP_DELAY": math.inf})
+
+
 FILES = {
     "f.csv": csv_of(flights(25)),
     "bom.csv": "\ufeff" + csv_of(flights(25)).replace("\n", "\r\n"),
@@ -353,6 +370,11 @@ def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
     assert [each["row"] for each in caught.value.errors] == [7]
     assert caught.value.added == Added(6, 0, 2, (range(first + 24, first + 30),))
     assert "; 6 flights were added before" in str(caught.value)
+    with pytest.raises(Problem) as caught:
+        other = [*mappings(6), {"a": 1, "b": 2, "c": 3}]
+        client.add_batch(other, batch_size=3, duplicates="accept", dry_run=True)
+    assert caught.value.added == Added()
+    assert "added" not in str(caught.value)
     path.write_text(csv_of_days(given[:1], ["02/03/2019"]))
     with pytest.raises(Problem) as caught:
         client.add_batch(path, dry_run=True)
