@@ -31,8 +31,7 @@ def response(answer: Answer) -> Chart:
 
 def utilisation(answer: Answer) -> Chart:
     """Return a chart of U(N) of the busiest stations; delays have no U."""
-    queues = {station.name for station in answer.network.stations if not station.is_delay}
-    last = [station for station in answer.curve.last.stations if station.name in queues]
+    last = map(answer.curve.last.at, answer.curve.queues)
     busiest = sorted(last, key=lambda station: -station.utilisation)[:MOST_STATIONS]
     names = [station.name for station in busiest]
     curves = [

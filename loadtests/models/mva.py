@@ -105,8 +105,13 @@ class Curve:
         """Return N_opt: more customers than that must queue."""
         return bounds.optimal_population(self.stations, self.think_time_s)
 
+    @property
+    def queues(self) -> list[str]:
+        """Return the names of the stations with a queue; a delay has no U."""
+        return [station.name for station in self.stations if not station.is_delay]
+
     def rows(self) -> list[dict[str, float]]:
-        """Return a row for each N: X, R, bounds, and U of each station."""
+        """Return a row for each N: X, R, bounds, and U of each station with a queue."""
         return [self._row(at) for at in range(len(self.solutions))]
 
     def _row(self, at: int) -> dict[str, float]:
@@ -120,7 +125,7 @@ class Curve:
         }
         if self.balanced:
             row |= {f"balanced_{name}": getattr(self.balanced[at], name) for name in BALANCED}
-        return row | {f"utilisation {at.name}": at.utilisation for at in solution.stations}
+        return row | {f"utilisation {name}": solution.at(name).utilisation for name in self.queues}
 
 
 def curve(stations: Sequence[Station], most_customers: int, think_time_s: float = 0.0) -> Curve:

@@ -97,10 +97,18 @@ def test_stations_with_several_servers_have_no_balanced_bounds() -> None:
 
 
 def test_nobody_waits_at_a_delay() -> None:
-    answer = answer_to(STUDY_FORM | {"kind_3": "delay", "servers_3": ""})
+    form = {**STUDY_FORM, "kind_3": "delay"}
+    form.pop("servers_3", None)
+    answer = answer_to(form)
     assert answer.network.visited[2].servers is DELAY
     assert answer.curve.last.at("DELAY").residence_time_s == pytest.approx(513 * 0.039)
     assert "DELAY" not in {curve.name for curve in network_charts.utilisation(answer).curves}
+    assert [name for name in answer.curve.rows()[0] if name.startswith("utilisation")] == [
+        "utilisation CPU",
+        "utilisation DISK",
+    ]
+    shown = text(create_app(Settings()).test_client(), f"/lab/calculator/closed?{urlencode(form)}")
+    assert "U CPU U DISK 1 " in shown, "no server of a delay is busy for a share of the time"
 
 
 def test_a_comparison_has_the_same_customers_on_both_sides() -> None:

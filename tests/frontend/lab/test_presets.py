@@ -1,11 +1,14 @@
 """What one may start from: what each question assumes, and what comes out."""
 
+import json
+
 import pytest
 
 from frontend.app import create_app
-from frontend.lab import closed_network_form, open_queue_form
+from frontend.lab import closed_network_form, open_queue_form, study
 from frontend.lab.presets import NETWORKS, QUEUES, Preset, chosen
 from frontend.settings import Settings
+from loadtests.processes import PROJECT
 
 EVERY = [*QUEUES, *NETWORKS]
 
@@ -50,6 +53,17 @@ def test_the_index_is_one_visit_with_a_number_to_be_edited() -> None:
     assert "name_2" not in NETWORKS[3].values
     with create_app(Settings()).app_context():
         assert "not from a Pi" in NETWORKS[3].assumptions
+
+
+def test_the_time_of_the_index_is_in_the_benchmark_as_the_page_says() -> None:
+    figures = json.loads((PROJECT / "docs/performance.json").read_bytes())
+    (measured,) = (f["value"] for f in figures if f["name"] == "random questions, no answers kept")
+    processor_us = float(measured.rpartition(", ")[2].partition(" us of processor time")[0])
+    assert processor_us == pytest.approx(1e6 * study.INDEX_S, rel=0.3)
+    with create_app(Settings()).app_context():
+        words = NETWORKS[3].assumptions
+    assert f"The {1e3 * study.INDEX_S:.2f} ms are" in words
+    assert "row 13 of docs/performance.md" in words
 
 
 def test_a_form_is_a_preset_only_as_it_is() -> None:
