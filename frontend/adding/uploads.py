@@ -28,6 +28,7 @@ _problem = re.compile(
     re.DOTALL,
 )
 SHOWN_ROWS = 3
+MOST_BAD = 0.01  # of the rows of a file, that are left out without being asked; as in an import
 NOT_IN_FILES = {"TRANSACTION_ID", "timestamp"}
 SHOWN = ("kind", "source", "dates", "dates_written", "emptied", "repeated_headers", "not_used")
 
@@ -85,6 +86,16 @@ class Outcome:
     receipts: tuple[str, str] | None = None
     timestamp: int | None = None
     understood: Json | None = None
+
+    @property
+    def share_bad(self) -> float:
+        """Return the share of its rows that are bad."""
+        return self.bad / max(1, self.good + self.bad)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Return whether so many are that the good ones may be right by chance."""
+        return self.share_bad > MOST_BAD
 
 
 def digest_of(body: IO[bytes]) -> str:

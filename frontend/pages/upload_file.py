@@ -44,6 +44,7 @@ from frontend.twins import json_twin
 SKIP, REJECT = "skip", "reject"
 NO_FILE = "Please choose a file."
 ANOTHER = "Nothing was added, because this is not the file that was checked."
+UNTICKED = "Nothing was added, because many rows are bad and the box below was not ticked."
 AGAIN = "Please choose the file again."
 TOO_LONG = "The file is longer than {}, the most that can be sent in one piece; nothing was added."
 NOT_IN_ONE_PIECE = "This cannot be taken in one piece: {}. Nothing was added."
@@ -139,7 +140,11 @@ def _outcome(sent: _File) -> Response:
         "content": sent.kept(),
         "wants_token": bool(token) or backend.wants_token(),
     }
+    notice = ANOTHER if is_check and wants_to_add else ""
     try:
+        is_asked = not is_check and on_error == SKIP and "leave_out" not in request.form
+        if is_asked and checked(backend, sent.body, dates, token).is_doubtful:
+            is_check, notice = True, UNTICKED
         if is_check:
             outcome = checked(backend, sent.body, dates, token)
         else:
@@ -148,7 +153,6 @@ def _outcome(sent: _File) -> Response:
     except DoubtfulDays as doubt:
         return _page(SubmittedForm(status=422), doubt=doubt, **about_file)
     is_refused = bool(outcome.bad) and not outcome.added and not is_check
-    notice = ANOTHER if is_check and wants_to_add else ""
     return _page(
         SubmittedForm(notice=notice, status=422 if is_refused else 200),
         outcome=outcome,

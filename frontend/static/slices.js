@@ -11,7 +11,7 @@ const SNIFFED_BYTES = 4000;
 const UTF_16 = { "utf-16le": [0xff, 0xfe], "utf-16be": [0xfe, 0xff] };
 const PACKED = [[0x28, 0xb5, 0x2f, 0xfd], [0x42, 0x5a, 0x68], [0x50, 0x41, 0x52, 0x31], [0x50, 0x4b, 3, 4], [0x1f, 0x8b]];
 const NO_HEADER = /^\uFEFF?("?sep=.)?[\s",;|]*$/i; // a row of empty cells, or what Excel writes above the header
-const LIST = /^\{[^[{]*"(transactions|flights|data|results|records|rows|items)"\s*:\s*\[/; // an object that holds all flights
+const LIST = /"(transactions|flights|data|results|records|rows|items)"\s*:\s*\[/; // in an object that holds all flights
 const LAST_LINE = /\{"complete":true,"count":(\d+)[^\n]*\n?$/;
 
 const text = (bytes) => new TextDecoder().decode(bytes);
@@ -173,7 +173,8 @@ function cutBy(start) {
   const begin = text(start).trimStart();
   if (begin.startsWith("[")) return "";
   if (!begin.startsWith("{")) return "header";
-  return begin.split("\n", 1)[0].trimEnd().endsWith("}") && !LIST.test(begin) ? "lines" : "";
+  const line = begin.split("\n", 1)[0].trimEnd();
+  return line.endsWith("}") && !LIST.test(line) ? "lines" : "";
 }
 
 // Takes a table that cannot be cut, as one slice.

@@ -8,10 +8,11 @@ const IS_ENCRYPTED = 1;
 const GZIP = [0x1f, 0x8b], ZIP = [0x50, 0x4b, 3, 4];
 const WORKBOOKS = new Set(["[Content_Types].xml", "content.xml"]);
 // As in backend/sources/packed.py:
-const BESIDE_TABLES = new RegExp(
+export const BESIDE_TABLES = new RegExp(
   "^((.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|[a-z_]*metadata|[a-z]+ed_[0-9]+)|" +
     "\\.[^/.][^/]*(/.*)?|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|" +
-    "[^/]*\\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha[0-9]+|py|r|ipynb|ini)|thumbs\\.db|" +
+    "[^/]*\\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha[0-9]+|py|r|ipynb|ini|lock)|thumbs\\.db|" +
+    "unfinished/flights-[0-9]{12}\\.parquet|" +
     "(schema|load)\\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\\.csv))$", "i");
 
 const GONE = "The file cannot be read any more: it was changed, moved or removed.";
@@ -105,16 +106,27 @@ export async function tablesOf(file) {
   const whole = [part("", file.size, async () => ({ packed: file, unpack: (stream) => stream }))];
   const start = await bytesOf(file.slice(0, 4));
   if (startsWith(start, GZIP)) {
-    return [part("", file.size, async () => ({ packed: file, unpack: (stream) => stream.pipeThrough(new DecompressionStream("gzip")) }))];
+    const unpacked = part("", file.size, async () => ({ packed: file, unpack: (stream) => stream.pipeThrough(new DecompressionStream("gzip")) }));
+    return (await isReadable(unpacked)) ? [unpacked] : whole; // browsers take no zeros behind it, and no second member
   }
   if (!startsWith(start, ZIP)) return whole;
   const entries = await entriesOf(file);
   if (!entries || entries.some(({ name }) => WORKBOOKS.has(name))) return whole;
   const byName = new Map(entries.map((entry) => [entry.name, entry]));
   const tables = tablesAmong([...byName.keys()]).map((name) => byName.get(name));
-  const isReadable = ({ flags, method }) => !(flags & IS_ENCRYPTED) && [STORED, DEFLATED].includes(method);
-  if (!tables.length || byName.size < entries.length || !tables.every(isReadable)) return whole;
+  const canUnpack = ({ flags, method }) => !(flags & IS_ENCRYPTED) && [STORED, DEFLATED].includes(method);
+  if (!tables.length || byName.size < entries.length || !tables.every(canUnpack)) return whole;
   return tables.map((entry) => part(tables.length > 1 ? entry.name : "", entry.packed, () => opened(file, entry)));
+}
+
+async function isReadable(table) {
+  const reader = (await table.open(() => {})).getReader();
+  try {
+    while (!(await reader.read()).done);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function streamOf({ packed, unpack }, seen) {

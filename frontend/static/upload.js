@@ -12,6 +12,7 @@ const LONGEST_WAIT_S = 30;
 const MOST_ROWS_SHOWN = 500;
 const MOST_CONFLICTS_SHOWN = 20;
 const SHOWN_TITLES = 3;
+const MOST_BAD = 0.01; // as in frontend/adding/uploads.py
 const SEND_AGAIN = new Set([408, 429, 502, 503, 504]);
 const COUNTS = ["good", "bad", "bad_cancelled", "bad_not_arrived", "added", "before", "there", "conflicts"];
 const FIRST = { "day-first": "Day first", "month-first": "Month first" };
@@ -85,7 +86,7 @@ function addUp(found, table, slice, outcome) {
     const place = { table: table.name, at: table.at, row: slice.cutter.lineOf(slice, row.row) };
     if (found.rows.length < MOST_ROWS_SHOWN) found.rows.push({ ...row, ...place });
   }
-  understand(found, table, outcome.understood);
+  if (outcome.good || outcome.bad) understand(found, table, outcome.understood);
 }
 
 // What the whole file was taken for, slice by slice.
@@ -123,7 +124,7 @@ async function sendAll(job, action) {
     for await (const slice of slicesOf(table, (count) => (read += count), Number(form.dataset.most))) {
       job.stopping.signal.throwIfAborted();
       cutter = slice.cutter;
-      if (!isWanted(slice)) continue;
+      if (!isWanted(slice) || (!slice.bytes.length && job.tables.length > 1)) continue;
       const outcome = await send(job, table, slice, action);
       if (job.isAdding && (outcome.doubt || (job.onError === "reject" && outcome.bad))) {
         throw new Problem("The file was changed after it was checked: a row that was a flight no longer is.");
@@ -264,13 +265,20 @@ function newFlights({ good, there, conflicts }) {
   return good - there - conflicts;
 }
 
-// A button below what was found in a file, which adds the flights in it.
+// A form below what was found in a file, which adds the flights in it. Who leaves out many rows has to tick a box, as in outcome.html.
 function offerToAdd(job) {
-  const { bad } = job.found;
+  const { good, bad } = job.found;
   const text = `${bad ? `Leave ${counted(bad, "row", "rows")} out and add ` : "Add "}${counted(newFlights(job.found), "flight", "flights")}`;
-  const button = node("button", { type: "button" }, text);
-  button.addEventListener("click", () => work({ ...job, action: "add", token: token(), onError: bad ? "skip" : "reject", stopping: new AbortController() }));
-  result.querySelector(".notice").after(node("p", { class: "paging" }, button));
+  const asked = node("form", { class: "adding" }, node("button", {}, text));
+  if (bad > MOST_BAD * (good + bad)) {
+    const share = `${number(bad)} of ${number(good + bad)} rows (${((100 * bad) / (good + bad)).toFixed(1)}\u00a0%)`;
+    asked.prepend(node("label", { class: "choice" }, node("input", { type: "checkbox", required: "" }), ` Leave out ${share}, although the others may be right by chance`));
+  }
+  asked.addEventListener("submit", (event) => {
+    event.preventDefault();
+    work({ ...job, action: "add", token: token(), onError: bad ? "skip" : "reject", stopping: new AbortController() });
+  });
+  result.querySelector(".notice").after(asked);
 }
 
 // Asks how days are written that may be read in two ways.

@@ -193,6 +193,9 @@ def test_bad_rows_have_the_numbers_of_their_lines(
     assert numbers == ["3", "71", "116"]
     pages.until_there_are(before)
     short.get_by_role("button", name="Leave 3 rows out and add 117 flights").click()
+    expect(short.get_by_text("checked, nothing was added")).to_be_visible()
+    short.get_by_label("Leave out 3 of 120 rows (2.5\N{NO-BREAK SPACE}%)").check()
+    short.get_by_role("button", name="Leave 3 rows out and add 117 flights").click()
     assert "3 rows were left out" in result(short)
     pages.until_there_are(before + ROWS - 3)
 
@@ -259,7 +262,7 @@ def test_what_is_no_table_is_said_at_once(page: Page, tmp_path: Path) -> None:
         (b"a,b\n1,2\n", "It does not have any column of a flight"),
         (b"", "It is empty"),
         (b"%PDF-1.7\n", "It is a PDF document"),
-        (gzip.compress(csv_of(FLIGHTS).encode())[:-9], "The file is damaged or incomplete."),
+        (gzip.compress(csv_of(FLIGHTS).encode())[:-9], "It is damaged or incomplete"),
         (b"PAR1\0", "It is a Parquet or Arrow file, which is not read over the network"),
         (b"BZh" + bytes(17 * 2**20), "can only be sent in one piece of at most 16 MB"),
     ):
@@ -311,6 +314,25 @@ def test_a_month_of_bts_is_added_as_it_was_downloaded(
     for place in (0, 59):
         stored = pages.service.json(f"/transactions/{before + place}")["transaction"]
         assert tuple(stored[name] for name in FIELD_NAMES) == tuple(rows[place])
+
+
+@pytest.mark.parametrize("end", [bytes(512), b"\0", gzip.compress(b"", mtime=0)])
+def test_a_gzip_file_that_a_browser_does_not_unpack_is_sent_as_it_is(
+    page: Page, tmp_path: Path, end: bytes
+) -> None:
+    path = tmp_path / "flights.csv.gz"
+    path.write_bytes(gzip.compress(csv_of(of_new_carrier(20)).encode()) + end)
+    assert "All 20 rows are flights." in checked(page, path)
+
+
+def test_a_table_without_rows_beside_others_is_left_out(page: Page, tmp_path: Path) -> None:
+    path = tmp_path / "flights.zip"
+    with ZipFile(path, "w") as archive:
+        archive.writestr("a.csv", "")
+        archive.writestr("b.json", "[]")
+        archive.writestr("c.csv", csv_of([]))
+        archive.writestr("d.csv", HFLIGHTS)
+    assert "The row is a flight." in checked(page, path)
 
 
 def test_a_bad_row_is_named_with_its_table(page: Page, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from backend.base.errors import FlightchainError
 from backend.chain.flight import as_mapping
-from backend.sources.packed import tables_among
+from backend.sources.packed import _BESIDE_TABLES, tables_among
 from backend.sources.posted_batch import NDJSON, batch_of
 from tests.api.worlds import generated
 from tests.flights import csv_of
@@ -28,7 +28,7 @@ SERVER = """
 import { openAsBlob, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { Cutter, slicesOf } from "./slices.js";
-import { tablesAmong, tablesOf } from "./unpacking.js";
+import { BESIDE_TABLES, tablesAmong, tablesOf } from "./unpacking.js";
 
 const text = (bytes) => Buffer.from(bytes).toString("latin1");
 
@@ -59,7 +59,8 @@ async function tables(path, most) {
 }
 
 const among = (path) => ({ found: JSON.parse(readFileSync(path)).map(tablesAmong) });
-const asked = { cut, tables, among };
+const beside = () => ({ source: BESIDE_TABLES.source });
+const asked = { cut, tables, among, beside };
 for await (const line of createInterface({ input: process.stdin })) {
   const [name, ...options] = JSON.parse(line);
   const answer = await (async () => asked[name](...options))()
@@ -273,6 +274,9 @@ MONTH = csv_of(generated(6000)).encode()
         pytest.param(gzip.compress(MONTH, 1), id="gz"),
         pytest.param(zipped(a_dot_csv=MONTH, readme_dot_html=b"<html>"), id="zip"),
         pytest.param(zipped(ZIP_STORED, a_dot_csv=MONTH), id="stored"),
+        pytest.param(gzip.compress(MONTH, 1) + bytes(512), id="padded gz"),
+        pytest.param(gzip.compress(MONTH, 1) + b"\0", id="gz with a zero"),
+        pytest.param(b"".join(map(gzip.compress, MONTH.splitlines(True))), id="gz members"),
         pytest.param(MONTH.decode().encode("utf-16"), id="utf-16"),
         pytest.param(gzip.compress(("\ufeff" + MONTH.decode()).encode("utf-16-be"), 1), id="be"),
         pytest.param(MONTH.replace(b"\n", b"\r"), id="mac"),
@@ -312,6 +316,8 @@ def test_tables_come_in_the_order_of_their_names(tmp_path: Path) -> None:
         pytest.param(b' [{"FL_DATE": 1},\n {}]\n', id="array"),
         pytest.param(b'{\n "transactions": []}\n', id="block"),
         pytest.param(b'{"status": "ok", "data": [{"FL_DATE": 1}]}\n', id="object with a list"),
+        pytest.param(b'{"meta": {"a": [1]}, "data": [{"FL_DATE": 1}]}\n', id="list behind others"),
+        pytest.param(gzip.compress(GOOD.encode())[:-10], id="short gz"),
         pytest.param(zipped(a_dot_csv=GOOD.encode(), kind=ZIP_LZMA), id="lzma in zip"),
         pytest.param(zipped(notes_dot_md=b"a"), id="no table"),
         pytest.param(zipped(a_dot_csv=b"1", b_dot_csv=b"2").replace(b"b.", b"a."), id="twice"),
@@ -331,7 +337,6 @@ BROKEN = zipped(ZIP_STORED, a_dot_csv=GOOD.encode())
 @pytest.mark.parametrize(
     "content",
     [
-        pytest.param(gzip.compress(GOOD.encode())[:-10], id="short gz"),
         pytest.param(zipped(a_dot_csv=GOOD.encode())[:-30], id="short zip"),
         pytest.param(BROKEN.replace(b"2015", b"2016", 1), id="another letter in zip"),
     ],
@@ -347,6 +352,11 @@ NAMES = [
     *("_SUCCESS", "x/_committed_12", "_started_", "_temporary/0/a.csv", "_metadata"),
     *("m=2/.cache/a.csv", "./a.csv", "x/__MACOSX/b.csv", "..a.csv", "documentation.txt"),
 ]
+
+
+def test_what_is_left_out_beside_tables_is_what_the_reader_leaves_out(tmp_path: Path) -> None:
+    source = run(tmp_path, "beside", b"")["source"]
+    assert source.replace("\\/", "/") == f"^({_BESIDE_TABLES.pattern})$"
 
 
 def test_the_names_of_tables_are_those_that_the_reader_takes(tmp_path: Path) -> None:

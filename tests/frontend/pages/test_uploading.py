@@ -111,8 +111,24 @@ def test_a_file_is_checked_and_then_added_without_being_chosen_again(visitor: Vi
     checked = page.text[page.text.index('name="checked"') - 100 :]
     form = {**hidden(checked), **visitor.hidden("/upload"), "action": "add"}
     page = visitor.client.post("/upload", data=form, content_type="multipart/form-data")
+    assert "many rows are bad and the box below was not ticked" in notice(page)
+    assert (
+        'name="leave_out" required> Leave out 1 of 10 rows (10.0\N{NO-BREAK SPACE}%)' in page.text
+    )
+    assert visitor.transactions == before
+    form["leave_out"] = "on"
+    page = visitor.client.post("/upload", data=form, content_type="multipart/form-data")
     assert "9 flights were accepted" in page.text
     assert visitor.transactions == before + 9
+
+
+def test_a_few_bad_rows_are_left_out_without_a_box(visitor: Visitor) -> None:
+    before = visitor.transactions
+    rows = [changed(flight, OP_CARRIER_AIRLINE_ID=77_777) for flight in generated(100)]
+    body = spoilt(csv_of(rows).encode(), 4)
+    assert "leave_out" not in visitor.upload(body, action="check").text
+    assert "99 flights were accepted" in visitor.upload(body, on_error="skip").text
+    assert visitor.transactions == before + 99
 
 
 def test_what_was_not_checked_is_checked_and_not_added(visitor: Visitor) -> None:
