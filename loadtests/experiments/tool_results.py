@@ -1,15 +1,18 @@
 """Reports on runs of any load generator: percentiles, and whether one customer forecasts them.
 
 Runs in which no request met another tell the service time: they are one customer's, and calibrate
-the forecast. Open runs of nearly the same rate are pooled, and so are closed runs of as many
-customers. The forecast of a run sends its very arrivals (or evenly spaced ones, if the file only
+the forecast. Runs whose names differ by a last number only are pooled, and so are others, if they
+are open and their rates differ by no more than chance, or closed by as many customers whose think
+times do. The forecast of a run sends its very arrivals (or evenly spaced ones, if the file only
 sums up) through a queue in order of arrival with times drawn from the calibrations, so it holds for
-any arrivals; closed customers are simulated, with the think time that Little's law gives.
+any arrivals; closed customers are simulated, with the think time that Little's law gives. Nothing
+is forecast of a run of which neither its file nor its rows say whether it is open or closed.
 
 A verdict needs five runs and five calibrations. Its interval is that of the differences of runs
 from their forecasts, over runs, and of E[S], over calibrations, times what E[S] moves the forecast.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,7 +20,8 @@ from functools import cached_property
 from heapq import heapreplace
 from math import hypot, inf, sqrt
 from pathlib import Path
-from statistics import fmean
+from statistics import NormalDist, fmean
+from zlib import crc32
 
 import numpy as np
 
@@ -31,24 +35,25 @@ from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.response_times import Group, Times, Values
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
-from loadtests.lab.tool_outputs import ToolRun, read_all
+from loadtests.lab.tool_outputs import UNKNOWN, ToolRun, read_all
 from loadtests.models import estimates, replay
 from loadtests.models.estimates import Interval, Verdict, confidence_interval
 from loadtests.models.sequential import LEAST_VALUES
+from loadtests.number_format import format_number
 
 RUNS, QUANTILES = "tool_runs", "quantiles"
 DRAWS = 16  # simulations of each run
 STEP = 0.01  # by which E[S] is moved to see what the forecast does
-WHOLE = 0.03  # X·R this close to a whole number is a number of customers
 ROUNDED_S = 0.00016  # requests seem to meet for so long if three times are rounded to 0.1 ms
-SAME_RATE = 0.01
+SAME = 0.005  # standard error of rates and cycles beside that of chance
+SPLIT = 0.999  # runs differ by more than chance if so few that do not would differ as much
 EVEN = 0.05  # arrivals whose gaps vary less are a generator's, not those of closed customers
 FULL = 0.9  # customers who do not think are in the system for at least this share of the time
 
 
 @dataclass(frozen=True, slots=True)
 class RunLine(Line):
-    """Sums up a run. customers: of a closed one; 0: it is open; None: the file does not say.
+    """Sums up a run. customers: of a closed one; 0: it is open; None, UNKNOWN: as of `ToolRun`.
 
     workers: of the server. duration_s: from the first start to the last answer. mean_s: the mean
     response time of the requests that succeeded.
@@ -84,8 +89,6 @@ def _line(run: ToolRun, workers: int) -> RunLine:
     sums = run.requests, run.failed, run.duration_s, run.mean_s
     if run.rows:
         times_s = [row.open_response_s for row in run.rows if row.succeeded]
-        if not times_s:
-            raise ResultsError(f"{run.name}: no request succeeded")
         start_s = min(row.intended_s for row in run.rows)
         duration_s = max(row.done_s for row in run.rows) - start_s
         sums = len(run.rows), len(run.rows) - len(times_s), duration_s, fmean(times_s)
@@ -161,33 +164,45 @@ class Measured:
 
     @cached_property
     def customers(self) -> int:
-        """Return the number of customers of a closed run; 0 of an open one.
+        """Return the number of customers of a closed run; 0 of an open one; or UNKNOWN.
 
-        If the file does not say, it is closed if as many are in the system nearly all the time
-        and requests do not begin at even intervals.
+        If the file does not say, rows show a closed run: as many are in the system nearly all the
+        time, and requests do not begin at even intervals.
         """
-        if self.line.customers is not None:
-            return self.line.customers
-        inside = self.line.requests / self.line.duration_s * self.line.mean_s
+        said = self.line.customers
+        if said is not None and said != UNKNOWN:
+            return said
         if not self.rows:
-            whole = max(1, round(inside))
-            return whole if abs(inside - whole) < WHOLE * inside else 0
+            return UNKNOWN
+        inside = self.line.requests / self.line.duration_s * self.line.mean_s
         steps = np.repeat([1, -1], len(self.rows))
         times_s = np.concatenate([self.starts_s, self._ends_s]).round(6)
         most = int(np.cumsum(steps[np.lexsort((steps, times_s))]).max())
-        return most if inside >= FULL * most and self.gaps_cv > EVEN else 0
+        return most if inside >= FULL * most and self.gaps_cv > EVEN else said or 0
 
     @property
     def gaps_cv(self) -> float:
-        """Return the coefficient of variation of times between arrivals; 0 of fewer than three."""
+        """Return the coefficient of variation of times between arrivals; 1 if not known."""
         gaps_s = np.diff(self.starts_s)
-        return float(gaps_s.std() / gaps_s.mean()) if gaps_s.any() else 0.0
+        return float(gaps_s.std() / gaps_s.mean()) if gaps_s.any() else float(not self.rows)
 
     @property
     def think_s(self) -> float:
         """Return Z of closed customers, by Little's law: N = X·(R + Z)."""
-        x = (self.line.requests - self.line.failed) / self.line.duration_s
-        return max(0.0, self.customers / x - self.line.mean_s)
+        return max(0.0, self.cycle_s - self.line.mean_s)
+
+    @property
+    def cycle_s(self) -> float:
+        """Return R + Z of closed customers."""
+        return self.customers * self.line.duration_s / (self.line.requests - self.line.failed)
+
+    @property
+    def load(self) -> tuple[float, float]:
+        """Return what tells loads apart and its standard error: the rate, or Z of closed runs."""
+        root = sqrt(max(1, self.line.requests))
+        if self.customers > 0:
+            return self.think_s, hypot(self.think_s / root, SAME * self.cycle_s)
+        return self.rate_per_s, self.rate_per_s * hypot(self.gaps_cv / root, SAME)
 
     def drawn_s(self, rng: np.random.Generator, count: int) -> Values:
         """Draw response times from those of this run."""
@@ -259,7 +274,7 @@ class Calibrated:
 
     def forecast_s(self, run: Measured, slower: float = 1.0) -> float:
         """Simulate the mean response time of a run if E[S] is `slower` times as long."""
-        rng = np.random.default_rng(run.line.requests)
+        rng = np.random.default_rng(crc32(run.line.run.encode()))
         busy, means_s = self.busy_share, []
         for _ in range(DRAWS):
             times_s = slower * self.drawn_s(rng, len(run.rows) or run.line.requests)
@@ -273,7 +288,8 @@ def _simulated_s(run: Measured, services_s: Values, rng: np.random.Generator) ->
     workers = run.line.workers
     if run.customers:
         thinks_s = rng.exponential(run.think_s, len(services_s))
-        return _closed_s(services_s, thinks_s, run.customers, workers)
+        begun_s = run.starts_s[: run.customers].tolist() or [0.0] * run.customers
+        return _closed_s(services_s, thinks_s, begun_s, workers)
     starts_s = run.starts_s if run.rows else np.arange(len(services_s)) / run.rate_per_s
     if workers > 1:
         return fmean(replay.multi_server(starts_s.tolist(), services_s.tolist(), workers))
@@ -282,9 +298,12 @@ def _simulated_s(run: Measured, services_s: Values, rng: np.random.Generator) ->
     return float(np.mean(idle_s + done_s - starts_s))
 
 
-def _closed_s(services_s: Values, thinks_s: Values, customers: int, workers: int) -> float:
-    """Return the mean response time of customers who ask again after each of these think times."""
-    ready_s, free_s, total_s = [0.0] * customers, [0.0] * workers, 0.0
+def _closed_s(services_s: Values, thinks_s: Values, begun_s: list[float], workers: int) -> float:
+    """Return the mean response time of customers who ask again after each of these think times.
+
+    begun_s: when each asks first, in order.
+    """
+    ready_s, free_s, total_s = begun_s, [0.0] * workers, 0.0
     for service_s, think_s in zip(services_s.tolist(), thinks_s.tolist(), strict=True):
         start_s = ready_s[0]
         done_s = max(start_s, free_s[0]) + service_s
@@ -356,27 +375,69 @@ class Load:
 
 
 def pooled(runs: Sequence[Measured]) -> Mapping[str, list[Measured]]:
-    """Return the runs of each load: closed by customers, open by rates that differ by chance."""
-    closed = sorted((run for run in runs if run.customers), key=lambda run: run.customers)
-    groups: list[list[Measured]] = []
-    for run in sorted((run for run in runs if not run.customers), key=lambda run: run.rate_per_s):
-        if not groups or not _is_same_rate(groups[-1], run):
-            groups.append([])
-        groups[-1].append(run)
-    return grouped(closed, lambda run: f"N = {run.customers}") | {
-        f"{fmean(run.rate_per_s for run in group):.3g}/s": group for group in groups
+    """Return the runs of each load.
+
+    Open ones are of nearly one rate, closed ones of as many customers with nearly one think time.
+    Where chance may hide a difference, two runs or more whose names differ by a last number only
+    are a load of their own.
+    """
+    sets = grouped(runs, lambda run: (run.customers, _LAST_NUMBER.sub("", run.line.run)))
+    named = [same for same in sets.values() if len(same) > 1]
+    others = [same[0] for same in sets.values() if len(same) == 1]
+    groups = [*named, *grouped(others, lambda run: run.customers).values()]
+    loads = sorted(
+        (load for group in groups for load in _split(sorted(group, key=lambda run: run.load))),
+        key=lambda load: (load[0].customers, _mean(load)),
+    )
+    names = [_name(load) for load in loads]
+    return {
+        f"{name} ({min(run.line.run for run in load)} …)" if names.count(name) > 1 else name: load
+        for name, load in zip(names, loads, strict=True)
     }
 
 
-def _is_same_rate(group: Sequence[Measured], run: Measured) -> bool:
-    mean = fmean(other.rate_per_s for other in group)
-    chance = hypot(_rate_error(run), hypot(*map(_rate_error, group)) / len(group))
-    return run.rate_per_s - mean <= mean * (2 * chance + SAME_RATE)
+_LAST_NUMBER = re.compile(r"[-_. ]*(rep|run)?[-_. ]*\d*(\.[a-z]\w*)?$", re.IGNORECASE)
 
 
-def _rate_error(run: Measured) -> float:
-    """Return the relative standard error of a rate, by how much the gaps of arrivals vary."""
-    return run.gaps_cv / sqrt(max(1, len(run.rows)))
+def _mean(runs: Sequence[Measured]) -> float:
+    return fmean(run.load[0] for run in runs)
+
+
+def _name(runs: Sequence[Measured]) -> str:
+    customers, mean = runs[0].customers, _mean(runs)
+    if customers > 0:
+        thinks = f", Z = {format_number(mean, '.3g')} s" * (mean > EVEN * runs[0].cycle_s)
+        return f"N = {customers}{thinks}"
+    return f"{format_number(mean, '.3g')}/s" + (" (open or closed)" if customers == UNKNOWN else "")
+
+
+def _split(runs: list[Measured]) -> list[list[Measured]]:
+    """Return runs, in the order of their loads, in parts that differ by more than chance.
+
+    They are parted where that leaves the least squares, and these parts again.
+    """
+    if _squares(runs) <= _most_squares(len(runs) - 1):
+        return [runs]
+    parts = [(runs[:at], runs[at:]) for at in range(1, len(runs))]
+    return [
+        load
+        for part in min(parts, key=lambda two: sum(map(_squares, two)))
+        for load in _split(part)
+    ]
+
+
+def _squares(runs: Sequence[Measured]) -> float:
+    """Return the sum of squares of what loads differ from their mean, over their errors."""
+    mean = _mean(runs)
+    return sum(((value - mean) / error) ** 2 for value, error in (run.load for run in runs))
+
+
+def _most_squares(freedom: int) -> float:
+    """Return the quantile of chi-squared (E. B. Wilson and M. M. Hilferty, 1931)."""
+    if not freedom:
+        return inf
+    part = 2 / (9 * freedom)
+    return float(freedom * (1 - part + NormalDist().inv_cdf(SPLIT) * sqrt(part)) ** 3)
 
 
 # --- the report ----------------------------------------------------------------------------------
@@ -388,17 +449,21 @@ def analyse(results: Results) -> Report:
     """Report the percentiles of all runs, and forecasts if there are calibrations."""
     runs = measured_runs(results)
     alone = [run for run in runs if run.is_alone]
-    busy = [run for run in runs if not run.is_alone]
+    busy = [run for run in runs if not run.is_alone and run.customers != UNKNOWN]
+    unknown = [run.line.run for run in runs if not run.is_alone and run.customers == UNKNOWN]
+    of_unknown = SENTENCES("unknown", runs=unknown)
     if not alone or not busy:
-        findings = SENTENCES("only_calibrations" if alone else "no_calibration")
+        of_all = "no_calibration" if not alone else "only_calibrations"
+        findings = [*(SENTENCES(of_all) if busy or not unknown else []), *of_unknown]
         return Report(findings, [], [*_metrics([], Calibrated(alone))] if alone else [])
     calibrated = Calibrated(alone)
     loads = [Load(name, same, calibrated) for name, same in pooled(busy).items()]
     lead = SENTENCES("lead", calibrated=calibrated)
+    findings = SENTENCES(
+        "findings", loads=loads, forecasts=FORECASTS, percent=percent, least=LEAST_VALUES
+    )
     return Report(
-        SENTENCES(
-            "findings", loads=loads, forecasts=FORECASTS, percent=percent, least=LEAST_VALUES
-        ),
+        [*findings, *of_unknown],
         [Section("The forecast of one customer", lead, [_table(loads)])],
         [*_metrics(loads, calibrated)],
         conclusion=SENTENCES.paragraph(

@@ -2,7 +2,8 @@
 
 A file is recognised by its form, not by its name. Some have a row for each request, from which all
 can be computed; others only sum up: how many requests, their mean, and percentiles. What holds too
-little is refused in a sentence that says what to bring in its place.
+little is refused in a sentence that says what to bring in its place. Whether a request succeeded,
+and how many customers there were, is what the file says, if it says so.
 
 Forms: wrk2 -L (HdrHistogram's percentiles), vegeta encode (JSON, CSV) and report -type=json, k6
 --out json and csv and --summary-export, JMeter's JTL (CSV, XML), oha --output-format json and csv,
@@ -11,13 +12,14 @@ hey -o csv, Locust --csv (the files _stats and _stats_history together), and --r
 
 import csv
 import json
+import os
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from html import unescape
 from math import inf
 from pathlib import Path
@@ -31,6 +33,10 @@ LEAST_REQUESTS = 20
 HEAD_BYTES = 4096
 ENCODING = "utf-8-sig"  # with or without the mark that some programs begin with
 S, MS, US, NS = 1.0, 1e-3, 1e-6, 1e-9
+UNKNOWN = -1  # customers of a run that may be closed, by how many is not known or changed
+MOSTLY = 0.9  # a number that so many requests say is that of the run
+TOGETHER_S = 0.0025  # requests that begin so long before the end of others are no rounding
+csv.field_size_limit(2**30)  # answers are in vegeta's
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,7 @@ class ToolRun:
 
     rows: of each request; none of a file that only sums up. duration_s, mean_s: of such a file.
     quantiles: (share, seconds) from the least to the largest. customers: of a closed run; 0 of one
-    that is known to be open; None if the file does not say.
+    that is known to be open; None if only rows can tell; or UNKNOWN.
     """
 
     name: str
@@ -73,11 +79,32 @@ def read(path: Path) -> list[ToolRun]:
         raise ResultsError(f"{path} {problem}") from None
     except KeyError as problem:
         raise ResultsError(f"{path} lacks {problem}, which its form has") from problem
-    except (OSError, ValueError, IndexError, TypeError, AttributeError, csv.Error) as problem:
-        value = str(problem).rpartition(": ")[2]  # without Python's words for it
-        message = f"{path} has a value that its form does not have, {value}; was it cut off?"
-        raise ResultsError(message) from problem
+    except (OSError, *_NOT_READ) as problem:
+        message = f"{path} has a value that its form does not have, {_value(problem)}"
+        raise ResultsError(f"{message}; was it cut off, or changed?") from problem
     return runs
+
+
+_NOT_READ = (ValueError, IndexError, TypeError, AttributeError, ArithmeticError, csv.Error)
+
+
+def _value(problem: Exception) -> str:
+    return str(problem).rpartition(": ")[2][:60]  # without Python's words for it
+
+
+@contextmanager
+def _line(number: int) -> Iterator[None]:
+    """Turn what goes wrong with a line into a ResultsError that names it."""
+    try:
+        yield
+    except ResultsError as problem:
+        raise ResultsError(f"has in line {number} {problem}") from None
+    except KeyError as problem:
+        raise ResultsError(f"lacks {problem} in line {number}, which its form has") from problem
+    except _NOT_READ as problem:
+        remedy = "correct the line, or take it out if the file was cut off there"
+        message = f"has in line {number} a value that its form does not have, {_value(problem)}"
+        raise ResultsError(f"{message}; {remedy}") from problem
 
 
 def _require_times(run: ToolRun) -> None:
@@ -85,11 +112,20 @@ def _require_times(run: ToolRun) -> None:
     if (count := len(run.rows) or run.requests) < LEAST_REQUESTS:
         raise ResultsError(f"has {count} requests; it takes at least {LEAST_REQUESTS}")
     if run.rows:
+        if not any(row.succeeded for row in run.rows):
+            raise ResultsError(_ALL_FAILED)
         took_s = [row.closed_response_s for row in run.rows]
         times_s = [*took_s, *(row.intended_s for row in run.rows)]
     else:
         if not run.duration_s > 0:
             raise ResultsError(f"has {count} requests in {run.duration_s:g} s, which cannot be")
+        known = {share for share, _ in run.quantiles}
+        if missing := [name for share, name in _NEEDED.items() if share not in known]:
+            k6 = f" (k6: --summary-trend-stats {K6_STATS})"
+            raise ResultsError(
+                f"lacks the {' and the '.join(missing)} time; bring a file that has the shortest, "
+                f"the median and the longest{k6 * (run.tool == 'k6')}"
+            )
         times_s = [run.duration_s, run.mean_s, *(value_s for _, value_s in run.quantiles)]
     if wrong := [time_s for time_s in times_s if not 0 <= time_s < inf]:
         raise ResultsError(f"has a time of {wrong[0]:g} s, which cannot be")
@@ -97,6 +133,7 @@ def _require_times(run: ToolRun) -> None:
 
 _BINARY = "is vegeta's binary form; write `vegeta encode --to csv FILE > FILE.csv` and bring that"
 _WIDE = "is UTF-16, as PowerShell writes; save it as UTF-8 and bring that"
+_NEEDED = {0.0: "shortest", 0.5: "median", 1.0: "longest"}
 _ALL_FAILED = "has no request that succeeded"
 _UNKNOWN = (
     "is no output that is known here: of wrk2 -L, vegeta encode or report -type=json, k6, JMeter, "
@@ -113,10 +150,20 @@ class _Request:
     took_s: float
     status: str
     kind: str = ""
-    customers: str = ""
 
 
-def _of_requests(path: Path, tool: str, requests: Sequence[_Request]) -> list[ToolRun]:
+def _status(code: str, success: str = "") -> str:
+    """Return a status that says what the tool says of success, "true" or "false", if it does."""
+    is_good = "200" <= code < "400" and len(code) == 3
+    return code if not success or is_good == (success == "true") else _STATUSES[success]
+
+
+_STATUSES = {"true": "200", "false": str(NO_ANSWER)}
+
+
+def _of_requests(
+    path: Path, tool: str, requests: Sequence[_Request], customers: int | None = None
+) -> list[ToolRun]:
     """Return a run of these requests, summed up if times are whole seconds, which do not order."""
     if not requests:
         return [ToolRun(path.stem, tool)]
@@ -128,13 +175,14 @@ def _of_requests(path: Path, tool: str, requests: Sequence[_Request]) -> list[To
         at_s = request.start_s - begun_s
         times_s = at_s, at_s, None, at_s + request.took_s, None
         rows.append(Row(path.stem, index, request.kind or "-", *times_s, status, ""))
-    counts = Counter(request.customers for request in requests)
-    most, times = counts.most_common(1)[0]
-    customers = int(most) if most and times >= 0.9 * len(requests) else None
     run = ToolRun(path.stem, tool, tuple(rows), customers=customers)
-    ends_s = (request.start_s + request.took_s for request in requests)  # as k6 has them
-    if any(map(_are_whole, ([request.start_s for request in requests], ends_s))):
+    ends_s = [request.start_s + request.took_s for request in in_order]  # as k6 has them
+    if _are_whole([request.start_s for request in in_order]) or _are_whole(ends_s):
         return _summed(run)
+    pairs = zip(ends_s, in_order[1:], strict=False)
+    met = sum(request.start_s < end_s - TOGETHER_S for end_s, request in pairs)
+    if customers == 1 and met > (1 - MOSTLY) * len(rows):  # k6's user may send several at once
+        return [replace(run, customers=UNKNOWN)]
     return [run]
 
 
@@ -164,116 +212,228 @@ def _own_rows(path: Path) -> list[ToolRun]:
     return runs
 
 
+def _table(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the number of each line and its cells, which a comma, semicolon or tab separates."""
+    with path.open(encoding=ENCODING, newline="") as file:
+        delimiter = _delimiter(file.readline())
+        file.seek(0)
+        reader = csv.DictReader(file, delimiter=delimiter, restval="")
+        for row in reader:
+            yield reader.line_num, row
+
+
+def _delimiter(header: str) -> str:
+    return max(",;\t", key=header.count)
+
+
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Reads a CSV file with a row for each request by names of columns and units of times."""
+    """Reads a CSV file with a row for each request by names of columns; times are in `unit`."""
 
     tool: str
     start: str
-    start_unit: float
     took: str
-    took_unit: float
     status: str
-    kind: str = ""
-    customers: str = ""
-    success: str = ""  # a column that is `false` if what was answered is not what was wanted
-    metric: tuple[str, str] = ("", "")  # a column, and what it must hold
-    is_end: bool = False  # whether the time is that of the answer
+    unit: float = S
 
     def is_form(self, head: str) -> bool:
-        header = next(csv.reader([head.partition("\n")[0].strip()]), [])
-        return {self.start, self.took, self.status} <= set(header)
+        return _has_columns(head, {self.start, self.took, self.status})
 
     def read(self, path: Path) -> list[ToolRun]:
-        name, wanted = self.metric
-        with path.open(encoding=ENCODING, newline="") as file:
-            rows = list(csv.DictReader(file))
-        users = {float(row[self.took]) for row in rows if name and row[name] in K6_USERS}
-        customers = {self.customers: "1"} if users and max(users) == 1 else {}
-        return _of_requests(
-            path,
-            self.tool,
-            [self._request(row | customers) for row in rows if not name or row[name] == wanted],
-        )
-
-    def _request(self, row: Mapping[str, str]) -> _Request:
-        took_s = float(row[self.took]) * self.took_unit
-        at_s = float(row[self.start]) * (self.start_unit or _unit_of(float(row[self.start])))
-        is_wrong = row.get(self.success, "").lower() == "false"
-        status = str(NO_ANSWER) if is_wrong or not row[self.status] else row[self.status]
-        kind, customers = row.get(self.kind, ""), row.get(self.customers, "")
-        return _Request(at_s - took_s * self.is_end, took_s, status, kind, customers)
+        requests = []
+        for number, row in _table(path):
+            with _line(number):
+                times_s = float(row[self.start]), float(row[self.took])
+                requests.append(_Request(*times_s, row[self.status]))
+        return _of_requests(path, self.tool, requests)
 
 
-def _unit_of(unix: float) -> float:
-    """Return the unit of a time since 1970, by its size: seconds, milli-, micro- or nanoseconds."""
-    return S if unix < 1e11 else MS if unix < 1e14 else US if unix < 1e17 else NS
+def _has_columns(head: str, names: set[str]) -> bool:
+    header = head.partition("\n")[0].strip()
+    return names <= set(next(csv.reader([header], delimiter=_delimiter(header)), []))
 
 
-K6_USERS = ("vus", "vus_max")  # metrics that tell how many customers there were
 _TABLES = (
-    _Columns(
-        *("JMeter", "timeStamp", MS, "elapsed", MS, "responseCode", "label", "allThreads"),
-        success="success",
-    ),
-    _Columns(
-        *("k6", "timestamp", 0.0, "metric_value", MS, "status", "name", "users"),
-        metric=("metric_name", "http_req_duration"),
-        is_end=True,
-    ),
-    _Columns("oha", "request-start", S, "request-duration", S, "status"),
-    _Columns("hey", "offset", S, "response-time", S, "status-code"),
+    _Columns("oha", "request-start", "request-duration", "status"),
+    _Columns("hey", "offset", "response-time", "status-code"),
 )
 
 
+def _unix_s(text: str) -> float:
+    """Return the seconds since 1970 of a number in s, ms, µs or ns, or of a time in words."""
+    if re.fullmatch(r"[\d.]+", text):
+        unix = float(text)
+        return unix * (S if unix < 1e11 else MS if unix < 1e14 else US if unix < 1e17 else NS)
+    decimals = re.search(r"\.\d+", text)  # up to nine, which datetime does not take
+    whole = text.replace(decimals[0], "", 1) if decimals else text
+    try:
+        moment = datetime.fromisoformat(whole.replace("/", "-"))
+    except ValueError:
+        raise ResultsError(
+            f"the time {text!r}, which cannot be read; ask JMeter for timestamp_format=ms and k6 "
+            "for K6_CSV_TIME_FORMAT=unix_nano"
+        ) from None
+    known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return known.timestamp() + float(decimals[0] if decimals else 0)
+
+
 def _vegeta_csv(path: Path) -> list[ToolRun]:
+    requests = []
     with path.open(encoding=ENCODING, newline="") as file:
-        rows = [(float(at) * NS, float(took) * NS, code) for at, code, took, *_ in csv.reader(file)]
-    return _of_requests(path, "vegeta", [_Request(*row) for row in rows])
-
-
-def _json_lines(path: Path) -> Iterator[Any]:
-    with path.open(encoding=ENCODING) as file:
-        for line in file:
-            with suppress(json.JSONDecodeError):  # a last line that was cut off
-                yield json.loads(line)
-
-
-def _vegeta_json(path: Path) -> list[ToolRun]:
-    requests = [
-        _Request(_unix_s(line["timestamp"]), line["latency"] * NS, str(line["code"]))
-        for line in _json_lines(path)
-    ]
+        reader = csv.reader(file)
+        for cells in reader:
+            with _line(reader.line_num):
+                at, code, took, *_ = *cells, "", ""
+                requests.append(_Request(float(at) * NS, float(took) * NS, code))
     return _of_requests(path, "vegeta", requests)
 
 
-def _k6_json(path: Path) -> list[ToolRun]:
+def _json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    with path.open(encoding=ENCODING) as file:
+        for number, line in enumerate(file, start=1):
+            if line.endswith(("}", "}\n")):  # not a last line that was cut off
+                with _line(number):
+                    content = json.loads(line)
+                yield number, content
+
+
+def _vegeta_json(path: Path) -> list[ToolRun]:
     requests = []
-    for line in _json_lines(path):
-        if line.get("type") == "Point" and line.get("metric") == "http_req_duration":
-            data = line.get("data", {})
-            took_s, tags = data["value"] * MS, data.get("tags") or {}
-            start_s, status = _unix_s(data["time"]) - took_s, str(tags.get("status", "200"))
-            requests.append(_Request(start_s, took_s, status, tags.get("name", "")))
-    return _of_requests(path, "k6", requests)
+    for number, line in _json_lines(path):
+        with _line(number):
+            at_s, took_s = _unix_s(line["timestamp"]), line["latency"] * NS
+            requests.append(_Request(at_s, took_s, str(line["code"])))
+    return _of_requests(path, "vegeta", requests)
 
 
-def _unix_s(text: str) -> float:
-    """Return the seconds since 1970 of a time with up to nine decimals."""
-    decimals = re.search(r"\.\d+", text)
-    whole = text.replace(decimals[0], "", 1) if decimals else text
-    return datetime.fromisoformat(whole).timestamp() + float(decimals[0] if decimals else 0)
+# --- k6 ------------------------------------------------------------------------------------------
+
+_Point = tuple[str, str, float, Mapping[str, str]]  # metric, time, value, tags
+
+
+def _k6_csv(path: Path) -> list[ToolRun]:
+    return _k6(path, _table(path), _csv_point)
+
+
+def _k6_json(path: Path) -> list[ToolRun]:
+    points = ((number, line) for number, line in _json_lines(path) if line.get("type") == "Point")
+    return _k6(path, points, _json_point)
+
+
+def _csv_point(row: Mapping[str, str]) -> _Point:
+    return row["metric_name"], row["timestamp"], float(row["metric_value"]), row
+
+
+def _json_point(line: Mapping[str, Any]) -> _Point:
+    data = line["data"]
+    return line["metric"], data["time"], float(data["value"]), data.get("tags") or {}
+
+
+def _k6(
+    path: Path, lines: Iterable[tuple[int, Any]], point: Callable[[Any], _Point]
+) -> list[ToolRun]:
+    requests, users, busy_s = list[_Request](), list[int](), 0.0
+    for number, line in lines:
+        with _line(number):
+            metric, at, value, tags = point(line)
+            if metric == "http_req_duration":
+                status = _status(tags.get("status", "200"), tags.get("expected_response", ""))
+                took_s, kind = value * MS, tags.get("name", "")
+                requests.append(_Request(_unix_s(at) - took_s, took_s, status, kind))
+            elif metric == "vus" and value:
+                users.append(int(value))
+            elif metric == "iteration_duration":
+                busy_s += value * MS
+    if not users or not requests:
+        return _of_requests(path, "k6", requests)
+    ends_s = [request.start_s + request.took_s for request in requests]
+    duration_s = max(ends_s) - min(request.start_s for request in requests)
+    customers = _k6_customers(min(users), max(users), busy_s, duration_s)
+    return _of_requests(path, "k6", requests, customers)
+
+
+def _k6_customers(least: int, most: int, busy_s: float, duration_s: float) -> int:
+    """Return the customers of so many virtual users, whose iterations took `busy_s` together.
+
+    Those of a closed run are always at an iteration, in which they sleep, too. Those who wait for
+    an arrival are not, so the run is open if they are as many all the time.
+    """
+    if busy_s >= MOSTLY * most * duration_s or (not busy_s and least == most):
+        return most
+    return 0 if busy_s and least == most else UNKNOWN
+
+
+# --- JMeter --------------------------------------------------------------------------------------
+
+TRANSACTION = "Number of samples in transaction"  # what a Transaction Controller says of its row
+_NO_HEADER = re.compile(r"(\d{13}|\d{4}/\d\d/\d\d[\d :.]+)[,;\t]\d+[,;\t]")
+_ATTRIBUTES = {
+    "ts": "timeStamp",
+    "t": "elapsed",
+    "rc": "responseCode",
+    "rm": "responseMessage",
+    "s": "success",
+    "lb": "label",
+    "na": "allThreads",
+}
+
+
+def _is_jmeter(head: str) -> bool:
+    times = {"timeStamp", "elapsed"}
+    return any(_has_columns(head, times | {name}) for name in ("responseCode", "success"))
+
+
+def _jmeter_csv(path: Path) -> list[ToolRun]:
+    return _jmeter(path, _table(path))
+
+
+def _jmeter_without_header(_: Path) -> list[ToolRun]:
+    raise ResultsError(
+        "is JMeter's CSV without the names of its columns; put them into a first line, or let "
+        "JMeter write them (jmeter.save.saveservice.print_field_names=true)"
+    )
 
 
 def _jmeter_xml(path: Path) -> list[ToolRun]:
-    text, requests = path.read_text(encoding=ENCODING), []
-    for sample in re.finditer(r"<(?:httpSample|sample)\b([^>]*)>", text):
-        at = dict(re.findall(r'(\w+)="([^"]*)"', sample[1]))
-        label, customers = unescape(at.get("lb", "")), at.get("na", "")
-        times_s = float(at["ts"]) * MS, float(at["t"]) * MS
-        status = str(NO_ANSWER) if at.get("s") == "false" else at.get("rc", "200")
-        requests.append(_Request(*times_s, status, label, customers))
-    return _of_requests(path, "JMeter", requests)
+    return _jmeter(path, _innermost(path.read_text(encoding=ENCODING)))
+
+
+def _innermost(text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the line and attributes of samples without others in them, which are requests."""
+    above: list[tuple[str, int]] = []  # attributes, and the number of the sample
+    count, line, at = 0, 1, 0
+    for tag in re.finditer(r"<(/?)(?:httpSample|sample)\b([^>]*?)(/?)>", text):
+        if not tag[1]:
+            count += 1
+            above.append((tag[2], count))
+        if (tag[1] or tag[3]) and above:
+            attributes, own = above.pop()
+            line, at = line + text.count("\n", at, tag.start()), tag.start()
+            if own == count:
+                pairs = re.findall(r'(\w+)="([^"]*)"', attributes)
+                yield line, {_ATTRIBUTES.get(name, name): unescape(of) for name, of in pairs}
+
+
+def _jmeter(path: Path, samples: Iterable[tuple[int, Mapping[str, str]]]) -> list[ToolRun]:
+    """Return the run of samples. Those that sum up others are left out; these are there, too."""
+    requests, threads, transactions = list[_Request](), Counter[str](), 0
+    for number, sample in samples:
+        if sample.get("responseMessage", "").startswith(TRANSACTION):
+            transactions += 1
+            continue
+        with _line(number):
+            status = _status(sample.get("responseCode", "200"), sample.get("success", "").lower())
+            times_s = _unix_s(sample["timeStamp"]), float(sample["elapsed"]) * MS
+            requests.append(_Request(*times_s, status, sample.get("label", "")))
+            threads[sample.get("allThreads", "")] += 1
+    if transactions and not requests:
+        raise ResultsError(
+            "has only rows of Transaction Controllers, not of their requests; switch off their "
+            "'Generate parent sample', or save results as XML"
+        )
+    most, times = max(threads.items(), key=lambda item: item[1], default=("", 0))
+    is_known = bool(most) and times >= MOSTLY * len(requests)
+    return _of_requests(path, "JMeter", requests, int(most) if is_known else UNKNOWN)
 
 
 # --- files that only sum up ----------------------------------------------------------------------
@@ -295,10 +455,15 @@ def _summary(
     return [ToolRun(name, tool, (), *sums, tuple(sorted(quantiles.items())), customers)]
 
 
+_DISTRIBUTION = "Latency Distribution"
+
+
 def _wrk2(path: Path) -> list[ToolRun]:
     text = path.read_text(encoding=ENCODING)
-    lines = re.findall(r"^ *([\d.]+) +([\d.]+) +(\d+) +(?:[\d.]+|inf) *$", text, re.MULTILINE)
-    mean = re.search(r"#\[Mean *= *([\d.]+)", text)
+    corrected = "".join(text.split(_DISTRIBUTION)[:2])  # with -U another follows, which is not
+    row = r"^ *([\d.]+) +([\d.]+) +(\d+) +(?:[\d.]+|inf) *$"
+    lines = re.findall(row, corrected, re.MULTILINE)
+    mean = re.search(r"#\[Mean *= *([\d.]+)", corrected)
     made = re.search(r"(\d+) requests in ([\d.]+)(ms|s|m|h)", text)
     if not lines or not mean or not made:
         raise ResultsError(
@@ -322,27 +487,37 @@ def _vegeta_report(path: Path) -> list[ToolRun]:
     good = sum(count for code, count in content["status_codes"].items() if code[0] in "23")
     made, duration_s = content["requests"], content["duration"] * NS
     quantiles = {p: at[name] * NS for name, p in names.items() if name in at}
-    return _summary(
-        path.stem, "vegeta", (made, made - good, duration_s, at["mean"] * NS), quantiles
-    )
+    sums = made, made - good, duration_s, at["mean"] * NS
+    return _summary(path.stem, "vegeta", sums, quantiles, customers=0)
+
+
+K6_STATS = "avg,min,med,max,p(90),p(95),p(99)"
 
 
 def _k6_summary(path: Path) -> list[ToolRun]:
-    metrics = json.loads(path.read_text(encoding=ENCODING))["metrics"]
+    metrics = json.loads(path.read_text(encoding=ENCODING)).get("metrics")
+    if not isinstance(metrics, dict):
+        raise ResultsError("is a summary of k6 that is not known here; bring --out json=FILE")
 
     def values(name: str) -> Mapping[str, Any]:
         metric: Mapping[str, Any] = metrics.get(name, {})
         inner: Mapping[str, Any] = metric.get("values", metric)
         return inner
 
-    took, made, users = values("http_req_duration"), values("http_reqs"), values("vus_max")
+    took, made = values("http_req_duration"), values("http_reqs")
     named = {"min": 0.0, "med": 0.5, "max": 1.0}
     named |= {name: float(name[2:-1]) / 100 for name in took if re.fullmatch(r"p\([\d.]+\)", name)}
     failed = values("http_req_failed")
     share = failed.get("rate", failed.get("value", 0.0))
-    customers = 1 if users.get("max", users.get("value")) == 1 else None
     count, duration_s = int(made["count"]), made["count"] / (made["rate"] or 1)
+    if "avg" not in took:
+        raise ResultsError("lacks the mean time; run k6 with --summary-trend-stats " + K6_STATS)
     sums = count, round(share * count), duration_s, took["avg"] * MS
+    users, of_most = values("vus") or values("vus_max"), values("vus_max")
+    busy_s = values("iterations").get("count", 0) * values("iteration_duration").get("avg", 0) * MS
+    fewest, most = users.get("min", users.get("value")), of_most.get("max", of_most.get("value"))
+    is_said = fewest is not None and most is not None
+    customers = _k6_customers(int(fewest), int(most), busy_s, duration_s) if is_said else None
     quantiles = {p: took[name] * MS for name, p in named.items() if name in took}
     return _summary(path.stem, "k6", sums, quantiles, customers)
 
@@ -364,6 +539,7 @@ def _oha_json(path: Path) -> list[ToolRun]:
     return _summary(path.stem, "oha", (made, failed, sums["total"], sums["average"]), quantiles)
 
 
+LOCUST = "Locust --csv"
 STATS, HISTORY = "_stats.csv", "_stats_history.csv"
 
 
@@ -385,17 +561,15 @@ def _locust(path: Path) -> list[ToolRun]:
     shares = [name for name in total if re.fullmatch(r"[\d.]+%", name)]
     quantiles = {float(name[:-1]) / 100: float(total[name]) * MS for name in shares}
     quantiles[0.0] = float(total["Min Response Time"]) * MS
-    duration_s = count / float(total["Requests/s"])
+    duration_s = count / (float(total["Requests/s"]) or inf)
     sums = count, failed, duration_s, float(total["Average Response Time"]) * MS
-    return _summary(base, "Locust --csv", sums, quantiles, users.most_common(1)[0][0])
+    return _summary(base, LOCUST, sums, quantiles, users.most_common(1)[0][0])
 
 
 def _aggregated(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding=ENCODING, newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["Name"] == "Aggregated"]
-    if not rows:
-        raise ResultsError("has no row Aggregated, so no request was made")
-    return rows
+    if rows := [row for _, row in _table(path) if row["Name"] == "Aggregated"]:
+        return rows
+    raise ResultsError("has no row Aggregated, so no request was made")
 
 
 # --- which form ----------------------------------------------------------------------------------
@@ -412,6 +586,9 @@ _FORMS: Sequence[_Form] = (
     (_has("Request Count,Failure Count"), _locust),
     (_has("Timestamp,User Count"), _locust),
     *((table.is_form, table.read) for table in _TABLES),
+    (_is_jmeter, _jmeter_csv),
+    (lambda head: _has_columns(head, {"metric_name", "timestamp", "metric_value"}), _k6_csv),
+    (lambda head: bool(_NO_HEADER.match(head)), _jmeter_without_header),
     (lambda head: bool(re.match(r"\d{19},\d+,\d+,", head)), _vegeta_csv),
     (_has('"latencies"', '"status_codes"'), _vegeta_report),
     (_has('"timestamp"', '"latency"', '"code"'), _vegeta_json),
@@ -429,15 +606,23 @@ _FORMS: Sequence[_Form] = (
 def read_all(paths: Sequence[Path], alone: Sequence[Path] = ()) -> list[ToolRun]:
     """Return the runs of all files; Locust's two files are one run. Raises ResultsError.
 
-    alone: further files, whose runs are of one customer, whatever they say.
+    alone: further files, whose runs are of one customer, whatever they say. If two files have one
+    name, all runs are named with their folders and endings.
     """
     runs: dict[tuple[Path, str], ToolRun] = {}
     for path in (*alone, *paths):
         for run in read(path):
+            of = path.with_name(run.name) if run.tool == LOCUST else path
             known = replace(run, customers=1) if path in alone else run
-            runs.setdefault((path.parent.resolve(), run.name), known)
-    names = Counter(run.name for run in runs.values())
+            runs.setdefault((of.resolve(), run.name), known)
+    if len({run.name for run in runs.values()}) == len(runs):
+        return list(runs.values())
+    top = os.path.commonpath([path.parent for path, _ in runs])
     return [
-        replace(run, name=f"{folder.name}-{run.name}") if names[run.name] > 1 else run
-        for (folder, _), run in runs.items()
+        _renamed(run, f"{path.relative_to(top)}{run.name.removeprefix(path.stem)}")
+        for (path, _), run in runs.items()
     ]
+
+
+def _renamed(run: ToolRun, name: str) -> ToolRun:
+    return replace(run, name=name, rows=tuple(replace(row, run=name) for row in run.rows))

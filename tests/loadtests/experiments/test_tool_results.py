@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
+from statistics import fmean
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from click.testing import CliRunner
 
 from loadtests.__main__ import main
 from loadtests.experiments import running, tool_results
-from loadtests.experiments.tool_results import measured_runs, pooled
+from loadtests.experiments.tool_results import Calibrated, measured_runs, pooled
 from loadtests.lab.content import Report
 from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.tool_outputs import UNKNOWN
 from loadtests.models import replay
 from loadtests.models.random_times import Gamma, poisson_times
 from tests.loadtests.lab.test_tool_outputs import (
@@ -23,6 +25,7 @@ from tests.loadtests.lab.test_tool_outputs import (
     hey_csv,
     jmeter_csv,
     k6_json,
+    moment,
     oha_csv,
     vegeta_csv,
 )
@@ -165,7 +168,17 @@ def jmeter_of(customers: int) -> Write:
     return write
 
 
-@pytest.mark.parametrize(("write", "think_s"), [(oha_csv, 0.0), (jmeter_of(3), 0.1)])
+def k6_of(customers: int) -> Write:
+    def write(requests: Sequence[Request]) -> str:
+        point = {"metric": "vus", "type": "Point", "data": {"time": moment(1), "value": customers}}
+        return k6_json(requests) + json.dumps(point) + "\n"
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("write", "think_s"), [(oha_csv, 0.0), (jmeter_of(3), 0.1), (k6_of(3), 0.1)]
+)
 def test_closed_customers_are_known_and_forecast(
     write: Write, think_s: float, tmp_path: Path
 ) -> None:
@@ -174,7 +187,8 @@ def test_closed_customers_are_known_and_forecast(
         paths.append(tmp_path / f"closed-{at}.out")
         paths[-1].write_text(write(closed_run(random, 3, think_s)))
     (finding,) = reported(tmp_path / "one", paths).findings
-    assert finding.startswith("N = 3: the forecast of one customer holds within 5 %")
+    thinks = r", Z = 0\.\d+ s" if think_s else ""
+    assert re.match(f"N = 3{thinks}: the forecast of one customer holds within 5 %", finding)
 
 
 def wrk2(random: Random, rate: float) -> str:
@@ -237,3 +251,133 @@ def test_thresholds_decide_the_exit_status(threshold: str, status: int, tmp_path
         assert "and it fails if p50 > 20 ms" in outcome.output
         (folder,) = (tmp_path / "out").iterdir()
         assert "p50 is" in json.loads((folder / "summary.json").read_text())["failure"]
+
+
+def spaced(random: Random, rate: float, count: int = 3000) -> list[Request]:
+    """Evenly spaced requests to one worker whose times are exponential, E[S] = 10 ms."""
+    arrivals = [at / rate for at in range(count)]
+    services = [random.expovariate(100) for _ in arrivals]
+    return list(zip(arrivals, replay.fcfs(arrivals, services), strict=True))
+
+
+def vegeta_report(requests: Sequence[Request]) -> str:
+    at = {name: f"{share:g}" for name, share in (("50th", 0.5), ("95th", 0.95), ("99th", 0.99))}
+    took = [1e9 * t for _, t in requests]
+    times = {name: float(np.quantile(took, float(share))) for name, share in at.items()}
+    times |= {"mean": fmean(took), "min": min(took), "max": max(took)}
+    content = {"latencies": times, "duration": 1e9 * requests[-1][0], "requests": len(took)}
+    return json.dumps(content | {"status_codes": {"200": len(took)}})
+
+
+def oha_json(requests: Sequence[Request]) -> str:
+    took, length_s = [t for _, t in requests], max(at + t for at, t in requests)
+    sums = {"total": length_s, "average": fmean(took), "requestsPerSec": len(took) / length_s}
+    sums |= {"fastest": min(took), "slowest": max(took), "successRate": 1.0}
+    at = (0.1, 0.5, 0.9, 0.99)
+    names = {f"p{100 * share:g}": float(np.quantile(took, share)) for share in at}
+    content = {"summary": sums, "latencyPercentiles": names}
+    return json.dumps(content | {"statusCodeDistribution": {"200": len(took)}})
+
+
+@pytest.mark.parametrize("rate", [63.0, 98.0])
+def test_a_whole_number_inside_by_chance_makes_no_closed_run(rate: float, tmp_path: Path) -> None:
+    """At 63 a second one request is inside on average, at 98 about 25."""
+    random, paths = Random(11), files(tmp_path, [oha_csv], runs=0, calibrations=5)
+    for at in range(10):
+        paths.append(tmp_path / f"spaced-{at}.json")
+        paths[-1].write_text((vegeta_report, oha_json)[at % 2](spaced(random, rate)))
+    running.bring(paths, tmp_path / "one", 1)
+    runs = measured_runs(Results(tmp_path / "one"))
+    assert sum(run.is_alone for run in runs) == 5
+    assert [run.customers for run in runs if not run.is_alone] == [0, UNKNOWN] * 5
+    loads = pooled([run for run in runs if not run.is_alone])
+    unsaid, said = loads
+    assert said == f"{rate:g}/s"
+    assert unsaid.endswith("/s (open or closed)")
+    *_, unknown = tool_results.analyse(Results(tmp_path / "one")).findings
+    assert unknown.startswith("Nothing is forecast of spaced-1, spaced-3, spaced-5, spaced-7,")
+    assert "name files of one customer with --calibration" in unknown
+
+
+def poisson_files(folder: Path, names: Sequence[str], rates: Sequence[float]) -> list[Path]:
+    random, paths = Random(2), [folder / f"{name}.csv" for name in names]
+    for path, rate in zip(paths, rates, strict=True):
+        path.write_text(oha_csv(open_run(random, 400, rate=rate)))
+    return paths
+
+
+def loads_of(paths: Sequence[Path], folder: Path) -> dict[str, list[str]]:
+    running.bring(paths, folder, 1)
+    loads = pooled(measured_runs(Results(folder)))
+    return {name: sorted(run.line.run for run in runs) for name, runs in loads.items()}
+
+
+def test_names_tell_loads_apart_that_chance_may_hide(tmp_path: Path) -> None:
+    names = [f"p{rate}_{at}" for at in range(6) for rate in (20, 21)]
+    loads = loads_of(poisson_files(tmp_path, names, [20.0, 21.25] * 6), tmp_path / "one")
+    assert sorted(loads.values()) == [names[::2], names[1::2]]
+
+
+def test_where_names_do_not_tell_runs_are_pooled_unless_they_differ_by_more_than_chance(
+    tmp_path: Path,
+) -> None:
+    names = [f"{letter}" for letter in "abcdefghijklmnop"]
+    rates = [20.0, 21.25] * 6 + [12.0] * 4
+    paths = poisson_files(tmp_path, names, rates)
+    loads = loads_of(paths, tmp_path / "one")
+    assert sorted(loads.values()) == [list("abcdefghijkl"), list("mnop")]
+    Random(1).shuffle(paths)
+    assert loads_of(paths, tmp_path / "two") == loads
+
+
+def test_runs_of_one_name_and_different_rates_are_different_loads(tmp_path: Path) -> None:
+    names, rates = [f"run-{at}" for at in range(12)], [5.0, 12.0, 20.0] * 4
+    loads = loads_of(poisson_files(tmp_path, names, rates), tmp_path / "one")
+    assert sorted(loads.values()) == sorted(sorted(names[at::3]) for at in range(3))
+
+
+def test_loads_that_are_called_alike_are_both_kept(tmp_path: Path) -> None:
+    names = [f"{letter}-{at}" for letter in "ab" for at in range(3)]
+    random = Random(4)
+    for name in names:
+        requests = [(at, t / 10) for at, t in spaced(random, 50.0, 100)]
+        (tmp_path / f"{name}.csv").write_text(oha_csv(requests))
+    loads = loads_of([tmp_path / f"{name}.csv" for name in names], tmp_path / "one")
+    assert loads == {"50/s (a-0 …)": names[:3], "50/s (b-0 …)": names[3:]}
+
+
+def test_as_many_customers_who_think_for_other_times_are_another_load(tmp_path: Path) -> None:
+    random, paths = Random(8), []
+    for at in range(8):
+        paths.append(tmp_path / f"{at}.csv")
+        paths[-1].write_text(jmeter_of(5)(closed_run(random, 5, (0.3, 0.6)[at % 2])))
+    loads = loads_of(paths, tmp_path / "one")
+    assert sorted(loads.values()) == [["0", "2", "4", "6"], ["1", "3", "5", "7"]]
+    assert all(re.fullmatch(r"N = 5, Z = 0\.\d+ s", name) for name in loads)
+
+
+def test_runs_of_equally_many_requests_have_random_numbers_of_their_own(tmp_path: Path) -> None:
+    """So that what a simulation errs averages out over runs, and is in the interval."""
+    paths = files(tmp_path, [oha_csv], runs=0, calibrations=1)
+    busy = open_run(Random(1), 400, rate=20.0)
+    for name in "ab":
+        paths.append(tmp_path / f"{name}.csv")
+        paths[-1].write_text(oha_csv(busy))
+    running.bring(paths, tmp_path / "one", 1)
+    alone, *runs = measured_runs(Results(tmp_path / "one"))
+    calibrated = Calibrated([alone])
+    assert len({calibrated.forecast_s(run) for run in runs}) == 2
+    assert calibrated.forecast_s(runs[0]) == calibrated.forecast_s(runs[0])
+
+
+def test_customers_begin_in_the_forecast_when_they_began(tmp_path: Path) -> None:
+    """Forty who begin one after another never wait as long as forty who begin at once."""
+    paths, random = files(tmp_path, [oha_csv], runs=0, calibrations=1), Random(6)
+    begun = [0.08 * at for at in range(40)]
+    services = [SERVICE.draw(random) for _ in begun]
+    slow = list(zip(begun, replay.fcfs(begun, services), strict=True))
+    paths.append(tmp_path / "slow.csv")
+    paths[-1].write_text(jmeter_of(40)(slow))
+    running.bring(paths, tmp_path / "one", 1)
+    alone, run = measured_runs(Results(tmp_path / "one"))
+    assert Calibrated([alone]).forecast_s(run) < 0.06

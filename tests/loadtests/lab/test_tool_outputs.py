@@ -5,6 +5,7 @@ Locust were compared with what they wrote on this machine.
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from loadtests.generation.rows import COLUMNS
 from loadtests.lab.results import ResultsError
-from loadtests.lab.tool_outputs import ToolRun, read, read_all
+from loadtests.lab.tool_outputs import TRANSACTION, UNKNOWN, ToolRun, read, read_all
 
 UNIX_S = 1_795_694_549
 Request = tuple[float, float]  # begun after so many seconds, and took so many
@@ -226,15 +227,6 @@ def test_times_in_whole_seconds_are_summed_up(tmp_path: Path) -> None:
     assert run.requests == len(REQUESTS)
 
 
-@pytest.mark.parametrize(("users", "customers"), [(1, 1), (3, None)])
-def test_k6_tells_of_one_customer(users: int, customers: int | None, tmp_path: Path) -> None:
-    path = tmp_path / "output"
-    rows = "".join(f"vus{end},1790000000,{users}.000000,,,,,,,\n" for end in ("", "_max"))
-    path.write_text(k6_csv(REQUESTS) + rows)
-    (run,) = read(path)
-    assert (len(run.rows), run.customers) == (len(REQUESTS), customers)
-
-
 LOCUST = {
     "run_stats.csv": (
         "Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time,"
@@ -266,7 +258,7 @@ def test_files_of_one_name_have_their_folders_in_theirs(tmp_path: Path) -> None:
     for path in paths:
         path.parent.mkdir()
         path.write_text(oha_csv(REQUESTS))
-    assert [run.name for run in read_all(paths)] == ["a-run", "b-run"]
+    assert [run.name for run in read_all(paths)] == ["a/run.csv", "b/run.csv"]
 
 
 SPARSE = {
@@ -276,11 +268,14 @@ SPARSE = {
     "few": (oha_csv(REQUESTS[:3]), "has 3 requests; it takes at least 20"),
     "torn": (
         oha_csv(REQUESTS).replace("0.02,2", "soon,2"),
-        "does not have, 'soon'; was it cut off",
+        "line 2 a value that its form does not have, 'soon'; correct the line, or take it out if",
     ),
-    "cut off": (hey_csv(REQUESTS).rpartition(",")[0] + ",", "does not have, ''; was it cut off"),
-    "a long cell": (oha_csv(REQUESTS) + '"' + 200_000 * "x", "form does not have, field larger"),
-    "no number": (oha_csv([(0, float("nan"))] * 30), "has a time of nan s, which cannot be"),
+    "cut off": (
+        hey_csv(REQUESTS).rpartition(",")[0] + ",",
+        "line 31 a value that its form does not have, ''",
+    ),
+    "a long cell": (oha_csv(REQUESTS) + '"' + 200_000 * "x", "line 32 a value that .*, 'x{59};"),
+    "no number": (oha_csv([(0, float("nan"))] * 30), "has 30 requests in nan s, which cannot be"),
     "negative": (
         vegeta_json([(at, -1) for at, _ in REQUESTS]),
         "has a time of -1 s, which cannot be",
@@ -293,6 +288,28 @@ SPARSE = {
     "no rate": (
         '{"metrics":{"http_req_duration":{"avg":0},"http_reqs":{"count":0,"rate":0}}}',
         "has 0 requests",
+    ),
+    "only a mean": (
+        json.dumps(K6_EXPORT).replace('"min": 20, "med": 95, "max": 400, ', ""),
+        "lacks the shortest and the median and the longest time; bring .*--summary-trend-stats",
+    ),
+    "no mean": (json.dumps(K6).replace('"avg": 100, ', ""), "lacks the mean time; run k6 with"),
+    "k6's new summary": ('{"results":{"metrics":[]}}', "a summary of k6 that is not known here"),
+    "JMeter's words for a time": (
+        jmeter_csv(REQUESTS).replace(f"{UNIX_S}000", "Thu 26 Nov"),
+        "line 2 the time 'Thu 26 Nov', which cannot be read; ask JMeter for timestamp_format=ms",
+    ),
+    "no names": (
+        jmeter_csv(REQUESTS).partition("\n")[2],
+        "JMeter's CSV without the names of its columns; put them into a first line",
+    ),
+    "only transactions": (
+        jmeter_csv(REQUESTS).replace(",OK,", f",{TRANSACTION} : 2,"),
+        "only rows of Transaction Controllers, not of their requests; switch off",
+    ),
+    "a torn line": (
+        vegeta_json(REQUESTS).replace('"code":200', '"code":', 1),
+        "has in line 1 a value that its form does not have, line 1 column",
     ),
     "no sums": ('{"metrics":{"http_reqs":{}}}', "lacks 'count', which its form has"),
     "all refused": (
@@ -348,3 +365,180 @@ def test_vegetas_binary_form_is_named(tmp_path: Path) -> None:
     )
     with pytest.raises(ResultsError, match="vegeta encode --to csv"):
         read(path)
+
+
+def read_text(folder: Path, text: str) -> ToolRun:
+    path = folder / "output"
+    path.write_text(text)
+    (run,) = read(path)
+    return run
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_jmeters_columns_may_be_parted_by_others_than_commas(
+    delimiter: str, tmp_path: Path
+) -> None:
+    run = read_text(tmp_path, jmeter_csv(REQUESTS).replace(",", delimiter))
+    assert len(run.rows) == len(REQUESTS)
+
+
+@pytest.mark.parametrize(
+    "words", ["2026/11/26 12:{:02}:{:06.3f}", "2026-11-26T12:{:02}:{:012.9f}Z"]
+)
+def test_times_in_words_are_those_of_numbers(words: str, tmp_path: Path) -> None:
+    lines = jmeter_csv(REQUESTS).splitlines()
+    at = [words.format(int(at_s // 60), at_s % 60) for at_s, _ in REQUESTS]
+    text = [at_ + line[line.index(",") :] for at_, line in zip(at, lines[1:], strict=True)]
+    rows = read_text(tmp_path, "\n".join([lines[0], *text])).rows
+    assert [row.intended_s for row in rows] == pytest.approx([at_s for at_s, _ in REQUESTS])
+
+
+def test_k6_may_write_times_in_words(tmp_path: Path) -> None:
+    lines = k6_csv(REQUESTS).splitlines()
+    ends = [moment(at + took) for at, took in REQUESTS for _ in range(2)]
+    text = [
+        re.sub(r",\d{19},", f",{end},", line) for end, line in zip(ends, lines[1:], strict=True)
+    ]
+    rows = read_text(tmp_path, "\n".join([lines[0], *text])).rows
+    begun_s = [row.intended_s for row in rows]
+    assert begun_s == pytest.approx([at for at, _ in REQUESTS], abs=2e-6)
+
+
+def test_answers_in_vegetas_csv_may_be_long(tmp_path: Path) -> None:
+    run = read_text(tmp_path, vegeta_csv(REQUESTS).replace("b2s=", 200_000 * "A"))
+    assert len(run.rows) == len(REQUESTS)
+
+
+def test_vegetas_last_line_may_be_cut_off(tmp_path: Path) -> None:
+    assert len(read_text(tmp_path, vegeta_json(REQUESTS)[:-20]).rows) == len(REQUESTS) - 1
+
+
+@pytest.mark.parametrize("code", ["404", ""])
+@pytest.mark.parametrize("form", [jmeter_csv, jmeter_xml])
+def test_a_success_of_jmeter_is_one_whatever_the_code(
+    code: str, form: Callable[[Sequence[Request]], str], tmp_path: Path
+) -> None:
+    text = form(REQUESTS).replace(",200,", f",{code},").replace('rc="200"', f'rc="{code}"')
+    assert all(row.succeeded for row in read_text(tmp_path, text).rows)
+
+
+def test_jmeter_may_leave_out_the_code(tmp_path: Path) -> None:
+    text = jmeter_csv(REQUESTS).replace("responseCode", "other")
+    assert all(row.succeeded for row in read_text(tmp_path, text).rows)
+
+
+def test_an_answer_that_k6_expected_is_a_success(tmp_path: Path) -> None:
+    text = k6_json(REQUESTS).replace('"200"', '"404","expected_response":"true"')
+    assert all(row.succeeded for row in read_text(tmp_path, text).rows)
+
+
+def with_transactions(requests: Sequence[Request]) -> str:
+    """JMeter's CSV of requests, each in a Transaction Controller, which has a row of its own."""
+    header, *lines = jmeter_csv(requests).splitlines()
+    message = f'"{TRANSACTION} : 1, number of failing samples : 0"'
+    controllers = [line.replace(",home,200,OK,", f",Page,200,{message},") for line in lines]
+    return "\n".join(
+        [header, *(row for two in zip(lines, controllers, strict=True) for row in two)]
+    )
+
+
+def test_transactions_of_jmeter_are_no_requests(tmp_path: Path) -> None:
+    run = read_text(tmp_path, with_transactions(REQUESTS))
+    assert [row.kind for row in run.rows] == ["home"] * len(REQUESTS)
+
+
+@pytest.mark.parametrize("parent", ["sample", "httpSample"])
+def test_samples_with_others_in_them_are_no_requests(parent: str, tmp_path: Path) -> None:
+    whole = [
+        f'<{parent} t="100" ts="{UNIX_S}{n:03}" s="true" lb="Page" rc="200" na="1">\n'
+        f'<httpSample t="30" ts="{UNIX_S}{n:03}" s="true" lb="a" rc="302" na="1"><x>y</x>\n'
+        f'</httpSample><httpSample t="70" ts="{UNIX_S}{n + 30:03}" s="true" lb="b" rc="200"/>\n'
+        f"</{parent}>"
+        for n in range(50)
+    ]
+    run = read_text(tmp_path, "\n".join(['<testResults version="1.2">', *whole]))
+    assert len(run.rows) == 100
+    assert sum(row.open_response_s for row in run.rows) == pytest.approx(50 * 0.1)
+
+
+def test_the_corrected_times_of_wrk2_are_taken(tmp_path: Path) -> None:
+    """With -U it prints the others, too, which leave out how late requests were sent."""
+    start = WRK2.index("  Latency Distribution")
+    distribution = WRK2[start : WRK2.index("-----", start)]
+    less = distribution.replace("6.671", "1.671").replace("11.183", "2.183").replace("6.602", "1.6")
+    uncorrected = less.replace("Recorded Latency", "Uncorrected Latency (measured without ...)")
+    at = WRK2.index("-----", start)
+    run = read_text(tmp_path, WRK2[:at] + "---\n\n" + uncorrected + WRK2[at:])
+    assert run == read_text(tmp_path, WRK2)
+
+
+def test_locusts_rate_of_nought_is_refused(tmp_path: Path) -> None:
+    for name, text in LOCUST.items():
+        (tmp_path / name).write_text(text.replace(",10.0,", ",0.0,"))
+    with pytest.raises(ResultsError, match="has 100 requests in 0 s, which cannot be"):
+        read_all([tmp_path / "run_stats.csv"])
+
+
+def test_files_of_one_stem_are_different_runs(tmp_path: Path) -> None:
+    forms = {"run.csv": oha_csv, "run.json": vegeta_json, "run.txt": hey_csv}
+    for name, form in forms.items():
+        (tmp_path / name).write_text(form(REQUESTS))
+    paths = [tmp_path / name for name in forms]
+    runs = read_all([*paths, tmp_path / "." / "run.csv"], alone=paths[:1])
+    assert [(run.name, run.tool, run.customers) for run in runs] == [
+        ("run.csv", "oha", 1),
+        ("run.json", "vegeta", None),
+        ("run.txt", "hey", None),
+    ]
+    assert [{row.run for row in run.rows} for run in runs] == [{name} for name in forms]
+
+
+def of_k6(form: str, users: Sequence[int], sleep_s: float | None) -> str:
+    """Runs of virtual users who sleep between requests; None: k6 tells of no iterations."""
+    points = [("vus", 1.0 + at, float(many)) for at, many in enumerate(users)]
+    if sleep_s is not None:
+        points += [("iteration_duration", at, 1000 * (t + sleep_s)) for at, t in REQUESTS]
+    if form == "csv":
+        rows = "".join(
+            f"{name},{round((UNIX_S + at) * 1e9)},{value},,,,,,,\n" for name, at, value in points
+        )
+        return k6_csv(REQUESTS) + rows
+    if form == "json":
+        lines = [
+            {"type": "Point", "metric": name, "data": {"time": moment(at), "value": value}}
+            for name, at, value in points
+        ]
+        return k6_json(REQUESTS) + "".join(json.dumps(line) + "\n" for line in lines)
+    content = json.loads(json.dumps(K6_EXPORT))["metrics"]
+    length_s = max(at + took for at, took in REQUESTS)
+    content["http_reqs"] = {"count": len(REQUESTS), "rate": len(REQUESTS) / length_s}
+    for name in ("vus", "vus_max"):
+        content[name] = {"value": users[-1], "min": min(users), "max": max(users)}
+    if sleep_s is not None:
+        mean_ms = sum(value for name, _, value in points if name == "iteration_duration") / 30
+        content |= {"iterations": {"count": 30}, "iteration_duration": {"avg": mean_ms}}
+    return json.dumps({"metrics": content})
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "summary"])
+@pytest.mark.parametrize(
+    ("users", "sleep_s", "customers"),
+    [
+        pytest.param([5] * 3, None, 5, id="virtual users who do not change are customers"),
+        pytest.param([5] * 3, 0.46, 5, id="they sleep, and are always at an iteration"),
+        pytest.param([5] * 3, 0.0, 0, id="most of them wait for an arrival: open"),
+        pytest.param([1, 3, 5], 0.2, UNKNOWN, id="they change"),
+        pytest.param([4, 5, 5], 0.46, 5, id="the last are ending"),
+    ],
+)
+def test_k6_tells_how_many_customers_it_had_in_all_its_forms(
+    form: str, users: Sequence[int], sleep_s: float | None, customers: int, tmp_path: Path
+) -> None:
+    assert read_text(tmp_path, of_k6(form, users, sleep_s)).customers == customers
+
+
+def test_requests_that_one_user_sends_together_are_not_of_one_customer(tmp_path: Path) -> None:
+    vus = f"vus,{UNIX_S}000000000,1.0,,,,,,,\n"
+    assert read_text(tmp_path, k6_csv(REQUESTS) + vus).customers == 1
+    together = [(at - at % 0.2, took) for at, took in REQUESTS]
+    assert read_text(tmp_path, k6_csv(together) + vus).customers == UNKNOWN
