@@ -72,10 +72,12 @@ def analyse(results: Results) -> Report:
         raise ResultsError(f"{results.folder} has no complete run under load")
     point, manifest = Point(that_count(runs), len(lines), cores=1), results.manifest()
     verdict, sentences = point.queued.verdict, Sentences("selftest")
+    is_shared = manifest.get("shared", False)
     if verdict in {Verdict.DISAGREES, Verdict.NOT_DECIDED} and not reasons:
-        advice = "run it again; if the result is the same, do not trust the lab on this machine"
+        without, shared = (" without --shared", "with --shared ") if is_shared else ("", "")
+        advice = f"run it again{without}; if the result is the same, do not trust the lab here"
         outcome = "is not decided" if verdict is Verdict.NOT_DECIDED else "disagrees"
-        reasons.append((f"the queue {outcome}, and no rule gives a cause", advice))
+        reasons.append((f"the queue {outcome}, and {shared}no rule gives a cause", advice))
     is_cut = manifest["state"] != "complete"
     findings = sentences(
         "findings",
@@ -85,7 +87,7 @@ def analyse(results: Results) -> Report:
         made=len(runs),
         wanted=manifest.get("reps") or 1,
         is_cut=is_cut,
-        is_shared=manifest.get("shared", False),
+        is_shared=is_shared,
         overhead_s=point.alone.overhead_s,
     )
     tables = [measured_table([point]), verdict_table([point])]

@@ -93,6 +93,11 @@ def test_a_machine_of_which_the_rules_are_switched_off_is_not_called_good(tmp_pa
     results.write_manifest(results.manifest() | {"shared": True})
     first = analyse(results).findings[0]
     assert "whether this machine is good for measurements is not tested" in first
+    results = made(tmp_path / "late", later_s=0.01)
+    results.write_manifest(results.manifest() | {"shared": True})
+    noisy, why, *_ = analyse(results).findings
+    assert noisy.endswith("the queue disagrees, and with --shared no rule gives a cause.")
+    assert "run it again without --shared" in why
 
 
 def test_each_repetition_has_its_own_reason(tmp_path: Path) -> None:
