@@ -35,7 +35,8 @@ from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.response_times import Group, Times, Values
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
-from loadtests.lab.tool_outputs import UNKNOWN, ToolRun, read_all
+from loadtests.lab.tool_outputs import read_all
+from loadtests.lab.tool_runs import UNKNOWN, ToolRun
 from loadtests.models import estimates, replay
 from loadtests.models.estimates import Interval, Verdict, confidence_interval
 from loadtests.models.sequential import LEAST_VALUES
@@ -274,7 +275,7 @@ class Calibrated:
 
     def forecast_s(self, run: Measured, slower: float = 1.0) -> float:
         """Simulate the mean response time of a run if E[S] is `slower` times as long."""
-        rng = np.random.default_rng(crc32(run.line.run.encode()))
+        rng = np.random.default_rng(crc32(repr(run.line).encode()))
         busy, means_s = self.busy_share, []
         for _ in range(DRAWS):
             times_s = slower * self.drawn_s(rng, len(run.rows) or run.line.requests)

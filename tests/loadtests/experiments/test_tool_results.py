@@ -16,7 +16,7 @@ from loadtests.experiments import running, tool_results
 from loadtests.experiments.tool_results import Calibrated, measured_runs, pooled
 from loadtests.lab.content import Report
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.tool_outputs import UNKNOWN
+from loadtests.lab.tool_runs import UNKNOWN
 from loadtests.models import replay
 from loadtests.models.random_times import Gamma, poisson_times
 from tests.loadtests.lab.test_tool_outputs import (
