@@ -269,7 +269,7 @@ function newFlights({ good, there, conflicts }) {
 function offerToAdd(job) {
   const { good, bad } = job.found;
   const text = `${bad ? `Leave ${counted(bad, "row", "rows")} out and add ` : "Add "}${counted(newFlights(job.found), "flight", "flights")}`;
-  const asked = node("form", { class: "adding" }, node("button", {}, text));
+  const asked = node("form", { class: "adding" }, node("p", { class: "paging" }, node("button", {}, text)));
   if (bad > MOST_BAD * (good + bad)) {
     const share = `${number(bad)} of ${number(good + bad)} rows (${((100 * bad) / (good + bad)).toFixed(1)}\u00a0%)`;
     asked.prepend(node("label", { class: "choice" }, node("input", { type: "checkbox", required: "" }), ` Leave out ${share}, although the others may be right by chance`));
