@@ -193,7 +193,7 @@ def test_ctrl_c_keeps_the_rows_ends_locust_and_lists_the_run(
     assert len(rows) >= 5
     (listed,) = listed_in(tmp_path)
     assert (listed["run"], listed["accepted"]) == ("cut", "no")
-    assert "ended before its time" in listed["reasons"]
+    assert "did not come to its end" in listed["reasons"]
     assert int(listed["requests"]) == len(rows)
 
 
