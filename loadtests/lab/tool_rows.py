@@ -206,7 +206,7 @@ def _json_point(line: Mapping[str, Any]) -> _Point:
 def _k6(
     path: Path, lines: Iterable[tuple[int, Any]], point: Callable[[Any], _Point]
 ) -> list[ToolRun]:
-    requests, users, busy_s = list[_Request](), list[int](), 0.0
+    requests, users, busy_s, initialized = list[_Request](), list[int](), 0.0, 0
     for number, line in lines:
         with line_of(number):
             metric, at, value, tags = point(line)
@@ -214,15 +214,18 @@ def _k6(
                 status = _status(tags.get("status", "200"), tags.get("expected_response", ""))
                 took_s, kind = value * MS, tags.get("name", "")
                 requests.append(_Request(_unix_s(at) - took_s, took_s, status, kind))
-            elif metric == "vus" and value:
+            elif metric == "vus":
                 users.append(int(value))
+            elif metric == "vus_max":
+                initialized = max(initialized, int(value))
             elif metric == "iteration_duration":
                 busy_s += value * MS
     if not users or not requests:
         return _of_requests(path, "k6", requests)
     ends_s = [request.start_s + request.took_s for request in requests]
     duration_s = max(ends_s) - min(request.start_s for request in requests)
-    customers = k6_customers(min(users), max(users), busy_s, duration_s)
+    of_users = min(users), max(users), initialized or max(users)
+    customers = k6_customers(*of_users, busy_s, duration_s)
     return _of_requests(path, "k6", requests, customers)
 
 

@@ -97,15 +97,17 @@ def has_columns(head: str, names: set[str]) -> bool:
     return names <= set(next(csv.reader([header], delimiter=_delimiter(header)), []))
 
 
-def k6_customers(least: int, most: int, busy_s: float, duration_s: float) -> int:
-    """Return the customers of so many virtual users, whose iterations took `busy_s` together.
+def k6_customers(least: int, most: int, initialized: int, busy_s: float, duration_s: float) -> int:
+    """Return the customers of a run of k6.
 
-    Those of a closed run are always at an iteration, in which they sleep, too. Those who wait for
-    an arrival are not, so the run is open if they are as many all the time.
+    least, most: virtual users at work (`vus`). initialized: all there are (`vus_max`). busy_s: what
+    all iterations took, 0 if it is not known. Those of a closed run are always at an iteration, in
+    which they sleep, too. If some are not, they wait for an arrival, unless their number is raised.
     """
-    if busy_s >= MOSTLY * most * duration_s or (not busy_s and least == most):
+    is_constant = busy_s >= MOSTLY * most * duration_s if busy_s else least == most
+    if most == initialized and is_constant:
         return most
-    return 0 if busy_s and least == most else UNKNOWN
+    return 0 if most < initialized or least == most else UNKNOWN
 
 
 Form = tuple[Callable[[str], bool], Callable[[Path], list[ToolRun]]]  # is it, and its reader

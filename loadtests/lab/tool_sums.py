@@ -78,11 +78,13 @@ def _k6_summary(path: Path) -> list[ToolRun]:
     if "avg" not in took:
         raise ResultsError("lacks the mean time; run k6 with --summary-trend-stats " + K6_STATS)
     sums = count, round(share * count), duration_s, took["avg"] * MS
-    users, of_most = values("vus") or values("vus_max"), values("vus_max")
     busy_s = values("iterations").get("count", 0) * values("iteration_duration").get("avg", 0) * MS
-    fewest, most = users.get("min", users.get("value")), of_most.get("max", of_most.get("value"))
-    is_said = fewest is not None and most is not None
-    customers = k6_customers(int(fewest), int(most), busy_s, duration_s) if is_said else None
+    customers = None
+    if of_all := values("vus_max"):
+        initialized = int(of_all.get("max", of_all["value"]))
+        users = values("vus") or {"value": initialized}
+        least, most = (int(users.get(name, users["value"])) for name in ("min", "max"))
+        customers = k6_customers(least, most, initialized, busy_s, duration_s)
     quantiles = {p: took[name] * MS for name, p in named.items() if name in took}
     return summary(path.stem, "k6", sums, quantiles, customers)
 

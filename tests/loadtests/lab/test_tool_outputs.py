@@ -495,9 +495,10 @@ def test_files_of_one_stem_are_different_runs(tmp_path: Path) -> None:
     assert [{row.run for row in run.rows} for run in runs] == [{name} for name in forms]
 
 
-def of_k6(form: str, users: Sequence[int], sleep_s: float | None) -> str:
+def of_k6(form: str, users: Sequence[int], initialized: int, sleep_s: float | None) -> str:
     """Runs of virtual users who sleep between requests; None: k6 tells of no iterations."""
     points = [("vus", 1.0 + at, float(many)) for at, many in enumerate(users)]
+    points += [("vus_max", 1.0 + at, float(initialized)) for at in range(len(users))]
     if sleep_s is not None:
         points += [("iteration_duration", at, 1000 * (t + sleep_s)) for at, t in REQUESTS]
     if form == "csv":
@@ -514,8 +515,8 @@ def of_k6(form: str, users: Sequence[int], sleep_s: float | None) -> str:
     content = json.loads(json.dumps(K6_EXPORT))["metrics"]
     length_s = max(at + took for at, took in REQUESTS)
     content["http_reqs"] = {"count": len(REQUESTS), "rate": len(REQUESTS) / length_s}
-    for name in ("vus", "vus_max"):
-        content[name] = {"value": users[-1], "min": min(users), "max": max(users)}
+    content["vus"] = {"value": users[-1], "min": min(users), "max": max(users)}
+    content["vus_max"] = dict.fromkeys(("value", "min", "max"), initialized)
     if sleep_s is not None:
         mean_ms = sum(value for name, _, value in points if name == "iteration_duration") / 30
         content |= {"iterations": {"count": 30}, "iteration_duration": {"avg": mean_ms}}
@@ -524,19 +525,28 @@ def of_k6(form: str, users: Sequence[int], sleep_s: float | None) -> str:
 
 @pytest.mark.parametrize("form", ["csv", "json", "summary"])
 @pytest.mark.parametrize(
-    ("users", "sleep_s", "customers"),
+    ("users", "initialized", "sleep_s", "customers"),
     [
-        pytest.param([5] * 3, None, 5, id="virtual users who do not change are customers"),
-        pytest.param([5] * 3, 0.46, 5, id="they sleep, and are always at an iteration"),
-        pytest.param([5] * 3, 0.0, 0, id="most of them wait for an arrival: open"),
-        pytest.param([1, 3, 5], 0.2, UNKNOWN, id="they change"),
-        pytest.param([4, 5, 5], 0.46, 5, id="the last are ending"),
+        pytest.param([5] * 3, 5, None, 5, id="virtual users who do not change are customers"),
+        pytest.param([5] * 3, 5, 0.46, 5, id="they sleep, and are always at an iteration"),
+        pytest.param([4, 5, 5], 5, 0.46, 5, id="the last are ending"),
+        pytest.param([5] * 3, 5, 0.0, 0, id="most of them wait for an arrival: open"),
+        pytest.param([0, 2, 1], 5, 0.0, 0, id="most of them are not at work: open"),
+        pytest.param([0, 2, 1], 5, None, 0, id="the same without iterations"),
+        pytest.param([2] * 3, 50, 0.16, 0, id="always two of fifty are at work: open"),
+        pytest.param([1, 3, 5], 5, 0.2, UNKNOWN, id="they become more"),
     ],
 )
 def test_k6_tells_how_many_customers_it_had_in_all_its_forms(
-    form: str, users: Sequence[int], sleep_s: float | None, customers: int, tmp_path: Path
+    form: str,
+    users: Sequence[int],
+    initialized: int,
+    sleep_s: float | None,
+    customers: int,
+    tmp_path: Path,
 ) -> None:
-    assert read_text(tmp_path, of_k6(form, users, sleep_s)).customers == customers
+    """As k6 counts: `vus` are those at an iteration, also if arrivals begin iterations."""
+    assert read_text(tmp_path, of_k6(form, users, initialized, sleep_s)).customers == customers
 
 
 def test_requests_that_one_user_sends_together_are_not_of_one_customer(tmp_path: Path) -> None:

@@ -169,7 +169,9 @@ def drawn(draw: st.DrawFn) -> Network:
     classes = [CustomerClass(c.name, c.customers, draw(st.integers(0, 20)) / 10) for c in classes]
     classes += opened(0.3) if draw(st.booleans()) else []
     demand = st.integers(0, 20).map(lambda tenths: tenths / 10)
-    rates = st.sampled_from([SINGLE, SINGLE, DELAY, (1, 2), (1, 2, 3), (1, 1.6, 1.4), (2, 2)])
+    rates = st.sampled_from(
+        [SINGLE, SINGLE, DELAY, (1, 2), (1, 2, 3), (1, 1.6, 1.4), (2, 2), (3, 0.5)]
+    )
     demands_s = [[draw(demand) for _ in classes] for _ in range(draw(st.integers(1, 3)))]
     demands_s[0] = [demand_s + 0.1 for demand_s in demands_s[0]]
     return classes, stations(demands_s, [draw(rates) for _ in demands_s])
@@ -301,8 +303,8 @@ THRASHING: dict[str, tuple[float, ...]] = {
 
 
 @pytest.mark.parametrize("name", THRASHING)
-@pytest.mark.parametrize("customers", [1, 2, 4, 15, 21, 60])
-@pytest.mark.parametrize("think_s", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("customers", [1, 4, 15, 21])
+@pytest.mark.parametrize("think_s", [0.0, 5.0])
 def test_stations_that_work_slower_with_more_customers_are_exact(
     name: str, customers: int, think_s: float
 ) -> None:
