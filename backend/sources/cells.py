@@ -124,14 +124,15 @@ def other_unit(
         odd = [clock for clock in clocks if re.fullmatch(row["some"], clock)]
         is_each_so = all(re.fullmatch(row["all"], clock) for clock in clocks)
         if len(odd) > row["share"] * len(clocks) and len(clocks) >= row["least"] and is_each_so:
-            are_certain = {
-                "other": any(not re.fullmatch(row["all"], clock) for clock in _texts(arrivals)),
-                "earlier": _are_minutes(times, arrivals),
-            }
-            if not are_certain.get(row["unless"]):
+            if row["unless"] == "earlier":
+                is_certain = _are_minutes(times, arrivals)
+            else:
+                is_certain = any(re.fullmatch(row["unless"], clock) for clock in _texts(arrivals))
+            if not is_certain:
                 return f"has times such as {shown(odd[-1])}, {row['reason']}"
     minutes, others = ({n for n in map(_whole, column) if n} for column in (delays, late))
-    if len(minutes) >= _TELLING and not any(delay % 60 for delay in minutes | others):
+    is_certain = 2 * sum(delay % 60 > 0 for delay in others) > len(others)
+    if len(minutes) >= _TELLING and not any(d % 60 for d in minutes) and not is_certain:
         return f"has delays such as {max(minutes)}, which may be seconds; write minutes"
     return ""
 

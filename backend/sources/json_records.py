@@ -4,9 +4,10 @@ The titles are the names of the members. An object may leave out members, and al
 times of flights that were cancelled or diverted; but what none of the first names, a later one may
 name only if it means nothing in a flight and the object lacks nothing that does, so that no
 misspelt name is overlooked. In a request, objects with the names of a flight's fields may have no
-others but those that an export has, and those that mean something in files. An export ends with the
-line
-`{"complete":true,"count":N,…}`; then N must be the number of flights, and nothing may follow.
+others but those that an export has, and those that mean something in files.
+
+An export ends with the line `{"complete":true,"count":N,…}`; then N must be the number of flights,
+and nothing may follow.
 """
 
 import json
@@ -149,8 +150,8 @@ def _names(file: PackedFile, objects: Sequence[Mapping[str, object]], *, is_alon
         raise file.problem(f"{NO_LIST}{file.or_leave_out}")
     columns = columns_of(tuple(members), _NULLABLE)
     empty = {
-        columns[mark]: {columns[name] for name in names if name in columns}
-        for mark, names in _EMPTY.items()
+        columns[mark]: {columns[field] for field in fields if field in columns}
+        for mark, fields in _EMPTY.items()
         if mark in columns
     }
     names = _Names((), set(members), set(filter(has_meaning, members)), NOT_BEFORE, empty)

@@ -339,8 +339,15 @@ EVENING = ["9:20", "10:05", "12:59"]
         (["8.0", "NA", *HOURS], ["2211", "", "NA"], (1, 2), (3,), "'8.0', which may be hours; wri"),
         ([*HOURS, "1"], [*HOURS, "3"], (1,), (3,), "which may be hours; write four digits"),
         (NIGHT, EVENING, (1, 2), (3,), "times such as '4:00', which may lack AM or PM; write four"),
+        (NIGHT, ["11:02", "noon", "1310"], (1, 2), (3,), "which may lack AM or PM"),
         ([f"0{NIGHT[0]}:00", *NIGHT[1:]], ["1:15:00", ""], (1, 2), (3,), "which may lack AM or PM"),
-        (("811",), ("930",), (60, -120, 480, "", 540, 0, "-600.00"), (0, 3600, ""), "may be secon"),
+        (
+            ("811",),
+            ("930",),
+            (60, -120, 480, "", 540, 0, "-600.00"),
+            (0, 3600, "", 61),
+            "may be secon",
+        ),
     ],
 )
 def test_columns_in_another_unit_are_refused(
@@ -366,7 +373,7 @@ def test_columns_in_another_unit_are_refused(
         ([*MORNING, "6:15", "7:15", "8:15", "9:15", "4:55"], EVENING, (1, 2), (3,)),
         (NIGHT, [*EVENING, "13:10"], (1, 2), (3,)),
         (NIGHT, [*EVENING, "0:35"], (1, 2), (3,)),
-        (["811"], ["930"], (60, -120, 480, "", 540, 0, "-600.00"), (0, 60, 7)),
+        (["811"], ["930"], (60, -120, 480, "", 540, 0, "-600.00"), (0, 60, 7, -8)),
     ],
 )
 def test_columns_in_their_own_unit_are_read(
