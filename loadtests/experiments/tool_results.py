@@ -379,12 +379,13 @@ def pooled(runs: Sequence[Measured]) -> Mapping[str, list[Measured]]:
     """Return the runs of each load.
 
     Open ones are of nearly one rate, closed ones of as many customers with nearly one think time.
-    Where chance may hide a difference, two runs or more whose names differ by a last number only
-    are a load of their own.
+    Chance may hide a difference, so runs of different names are apart, if two or more differ by a
+    last number only, or the name has a decimal number, as of a rate.
     """
     sets = grouped(runs, lambda run: (run.customers, _LAST_NUMBER.sub("", run.line.run)))
-    named = [same for same in sets.values() if len(same) > 1]
-    others = [same[0] for same in sets.values() if len(same) == 1]
+    is_named = {key: len(same) > 1 or bool(_RATE.search(key[1])) for key, same in sets.items()}
+    named = [same for key, same in sets.items() if is_named[key]]
+    others = [same[0] for key, same in sets.items() if not is_named[key]]
     groups = [*named, *grouped(others, lambda run: run.customers).values()]
     loads = sorted(
         (load for group in groups for load in _split(sorted(group, key=lambda run: run.load))),
@@ -397,7 +398,10 @@ def pooled(runs: Sequence[Measured]) -> Mapping[str, list[Measured]]:
     }
 
 
-_LAST_NUMBER = re.compile(r"[-_. ]*(rep|run)?[-_. ]*\d*(\.[a-z]\w*)?$", re.IGNORECASE)
+_RATE = re.compile(r"\d\.\d")
+_LAST_NUMBER = re.compile(
+    r"(?<!\d)(?<!\d\.)[-_. ]*(rep|run)?[-_. ]*\d*(\.[a-z]\w*)?$", re.IGNORECASE
+)
 
 
 def _mean(runs: Sequence[Measured]) -> float:

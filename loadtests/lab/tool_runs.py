@@ -105,8 +105,8 @@ def k6_customers(least: int, most: int, initialized: int, busy_s: float, duratio
     which they sleep, too. If some are not, they wait for an arrival, unless their number is raised.
     """
     is_constant = busy_s >= MOSTLY * most * duration_s if busy_s else least == most
-    if most == initialized and is_constant:
-        return most
+    if initialized == 1 or (most == initialized and is_constant):
+        return initialized
     return 0 if most < initialized or least == most else UNKNOWN
 
 

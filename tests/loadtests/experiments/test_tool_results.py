@@ -318,6 +318,23 @@ def test_names_tell_loads_apart_that_chance_may_hide(tmp_path: Path) -> None:
     assert sorted(loads.values()) == [names[::2], names[1::2]]
 
 
+@pytest.mark.parametrize(
+    ("names", "together"),
+    [
+        (["open-0.8", "open-0.85"], False),
+        (["open-0.8-1", "open-0.85-1"], False),
+        (["morning", "evening"], True),
+        (["open-1", "open-2"], True),
+        (["2026-11-26", "2026-11-27"], True),
+    ],
+)
+def test_decimal_numbers_in_names_are_rates(
+    names: Sequence[str], together: bool, tmp_path: Path
+) -> None:
+    loads = loads_of(poisson_files(tmp_path, names, [20.0, 21.25]), tmp_path / "one")
+    assert len(loads) == (1 if together else 2)
+
+
 def test_where_names_do_not_tell_runs_are_pooled_unless_they_differ_by_more_than_chance(
     tmp_path: Path,
 ) -> None:

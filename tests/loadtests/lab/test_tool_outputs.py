@@ -534,6 +534,7 @@ def of_k6(form: str, users: Sequence[int], initialized: int, sleep_s: float | No
         pytest.param([0, 2, 1], 5, 0.0, 0, id="most of them are not at work: open"),
         pytest.param([0, 2, 1], 5, None, 0, id="the same without iterations"),
         pytest.param([2] * 3, 50, 0.16, 0, id="always two of fifty are at work: open"),
+        pytest.param([0, 1, 0], 1, 0.0, 1, id="the only one never meets another"),
         pytest.param([1, 3, 5], 5, 0.2, UNKNOWN, id="they become more"),
     ],
 )
