@@ -1,8 +1,8 @@
 """The pages for a browser: a Flask app of its own that asks the backend over HTTP.
 
-It has no flights and no files of its own; it never imports `backend`, and of `loadtests` only the
-models. Every page works without JavaScript, loads nothing from other hosts, and has an address
-that says what is on it:
+It has no flights and no files of its own; of `backend` it imports the web server and the table of
+settings, of `loadtests` the models. Every page works without JavaScript, loads nothing from other
+hosts, and has an address that says what is on it:
 
     settings        where the frontend listens, and where the backend is
     backend_client  the only module that talks to the backend
@@ -13,7 +13,7 @@ that says what is on it:
     form_request    from a form to a question, and from a refusal to a message beside a field
     filters         values as people read them
     airport_table   where airports are, and their time zones
-    field_labels    names of fields as people read them
+    field_labels    the fields of a record, as they are hashed and as people read them
     twins           the `.csv` and `.json` twins of a page
     static_files    styles and scripts, at addresses that change with them
     bodies          how much may be posted to each page, and where it waits

@@ -2,7 +2,7 @@
 
 This package is pure: no files, no clock, no threads, no Flask, no SQLite. Time, height and
 transactions come in as arguments; bytes and values go out. It imports nothing of this project but
-`backend.base.errors`, so another engine than the local miner can drive it.
+`base.errors` and `base.words`, so another engine than the local miner can drive it.
 
 The format is frozen: `tests/chain/vectors` holds bytes that must never change.
 """

@@ -1,5 +1,6 @@
 """The ledger as a service sees it: flights are submitted to it, and it answers questions.
 
 `ledger` joins the chain, the index and the mempool; every route goes through it. `submission` takes
-new flights, and `answers` asks the index or scans the blocks.
+new flights, and compares them with those that are there (`known_flights`); `answers` asks the index
+or scans the blocks. A service also fetches months of BTS (`month_fetch`, `bts_months`).
 """

@@ -1,4 +1,4 @@
-"""Makes blocks: the miner, the import of whole sources, and the clock that both trust.
+"""Makes blocks where no cluster does: the miner, the import, and the clock that both trust.
 
 Only one process at a time seals blocks, the one that holds the writer lock.
 """

@@ -1,4 +1,4 @@
-"""Seals pending transactions into blocks. The only other writer of blocks is an import.
+"""Seals pending transactions into blocks, unless a cluster does. An import writes blocks, too.
 
 Exactly one miner runs for a chain, however many processes try: it holds `miner.lock` as long as it
 runs. For each round it also takes the writer lock, which an import holds while it runs. In a round

@@ -40,7 +40,7 @@ NOT_RUN_HERE = {
     "scripts/cluster configure": "tests/cluster/test_configure.py",
     "scripts/cluster log-key": "tests/cluster/test_log_key.py",
     "FLIGHTCHAIN_BACKEND_URL": "tests/browser/test_cluster.py",
-    ".venv/bin/python -m backend import ON_TIME": "docs/how-to/add.md",
+    ".venv/bin/python -m backend import flights.zip": "docs/how-to/add.md",
     ".venv/bin/python -m backend import bts:": "tests/test_month_import.py",
     "sudo scripts/deploy/install": "tests/test_deploy.py",
     "sudo flightchain": "tests/faults/installed.py",
@@ -304,5 +304,5 @@ def make_files_to_import(ledger: Service, clone: Path) -> None:
     for form, name in (("ndjson", "flights.ndjson"), ("csv", "month.csv")):
         answer = requests.get(f"{ledger.url}/flights?{days}&format={form}", timeout=30)
         (clone / name).write_bytes(answer.content)
-    with zipfile.ZipFile(clone / "ON_TIME_2024_1.zip", "w") as archive:
+    with zipfile.ZipFile(clone / "flights.zip", "w") as archive:
         archive.write(clone / "month.csv", "On_Time_Reporting_2024_1.csv")
