@@ -17,7 +17,7 @@ from backend.base.errors import FlightchainError
 from backend.base.settings import Settings
 from backend.chain import merkle
 from backend.ledger.ledger import Ledger
-from backend.sealing.miner import Sealer
+from backend.sealing.sealer import Sealer
 from backend.storage.block_store import BlockStore
 from backend.storage.tokens import Tokens
 from backend.trust.log import checkpoints, log_checks

@@ -11,7 +11,8 @@ from backend.chain.flight import Flight
 from backend.ledger.submission import Submitter
 from backend.mempool import Accepted, Mempool, Offer
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.sealing.miner import Miner, Sealer
+from backend.sealing.miner import Miner
+from backend.sealing.sealer import Sealer
 
 WITHIN_S = 30.0
 

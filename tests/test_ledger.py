@@ -23,8 +23,8 @@ from backend.chain.flight import Flight
 from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
-from backend.sealing.miner import Sealer
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
+from backend.sealing.sealer import Sealer
 from tests.index.conftest import open_files
 from tests.index.worlds import follow, following, make_chain, plain_flight
 from tests.submitting import add

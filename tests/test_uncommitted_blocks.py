@@ -14,7 +14,7 @@ import pytest
 
 from backend.base.clock import now_ms
 from backend.base.settings import Settings
-from backend.sealing.miner import Sealer
+from backend.sealing.sealer import Sealer
 from backend.sources.generated import Generated
 from backend.verify.audit import verify
 from tests.api.processes import ROOT, environment

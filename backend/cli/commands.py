@@ -276,7 +276,7 @@ def accept_loss(settings: Settings) -> None:
     nowhere else are named as lost, and void entries take their places. Witnesses and everybody who
     has kept a checkpoint will refuse what follows. Restore a backup instead if there is one.
     """
-    from backend.sealing.miner import Sealer
+    from backend.sealing.sealer import Sealer
     from backend.verify.folder_check import exchanged_from, require_chain
 
     require_chain(settings.folder, recovers=True)
@@ -299,7 +299,7 @@ def reindex(settings: Settings) -> None:
 
     The service uses the old index meanwhile.
     """
-    from backend.sealing.miner import Sealer
+    from backend.sealing.sealer import Sealer
     from backend.verify.folder_check import require_chain
 
     require_chain(settings.folder, recovers=True)

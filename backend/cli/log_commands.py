@@ -63,7 +63,7 @@ def rotate_key(settings: Settings) -> None:
 
     Whoever trusts the old key can follow: all proofs hold the signature. The service may run.
     """
-    from backend.sealing.miner import Sealer
+    from backend.sealing.sealer import Sealer
     from backend.storage.receipt_store import belongs_to_cluster
     from backend.trust.log.rotation import rotate
     from backend.verify.folder_check import require_chain
@@ -93,7 +93,7 @@ def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) ->
     Their signatures are checked, and they must lead to the key that the log has now. The service
     may run.
     """
-    from backend.sealing.miner import Sealer
+    from backend.sealing.sealer import Sealer
     from backend.trust.log.secret_keys import log_key
     from backend.trust.log.successions import notes_in_proof, rebuild_successions
     from backend.verify.folder_check import require_chain

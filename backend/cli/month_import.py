@@ -27,7 +27,7 @@ from backend.index.queries import IndexReader
 from backend.ledger.bts_months import MAGIC, Month, MonthRange
 from backend.questions.values import AverageDelays, Options
 from backend.sealing.child import Send, sent_by
-from backend.sealing.miner import Sealer
+from backend.sealing.sealer import Sealer
 from backend.sources.packed import files_of
 
 MEMORY, LOCK_NAME = StateFile("fetched.json", dict[str, int]), "months.lock"

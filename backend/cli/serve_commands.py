@@ -57,7 +57,8 @@ def mine(settings: Settings, once: bool) -> None:
     The command finishes the current block before it ends.
     """
     from backend.base.processes.systemd import Notifier
-    from backend.sealing.miner import Miner, Sealer
+    from backend.sealing.miner import Miner
+    from backend.sealing.sealer import Sealer
     from backend.verify.folder_check import require_ledger
 
     require_ledger(settings.folder)

@@ -76,7 +76,7 @@ class Answers:
         a scan's stages.
         """
         if options.engine == "scan":
-            as_of = self._scanned(options)
+            as_of = self.as_of(options.as_of)
             legs = scan.legs(self._blocks, question, as_of.height, costs)
         else:
             legs, as_of = self._indexed(lambda below, _: self._index.legs(question, below), options)
@@ -88,7 +88,7 @@ class Answers:
     ) -> types.Departures:
         """Return the flights that leave on a day, by their scheduled times."""
         if options.engine == "scan":
-            as_of = self._scanned(options)
+            as_of = self.as_of(options.as_of)
             legs = scan.departures(self._blocks, question, as_of.height, costs)
             count, flights = len(legs), options.shown.page(legs)[:MOST_DEPARTURES]
         else:
@@ -102,7 +102,7 @@ class Answers:
     ) -> types.Delays:
         """Return how late flights were: means, counts and shares. No flights have the mean None."""
         if options.engine == "scan":
-            as_of = self._scanned(options)
+            as_of = self.as_of(options.as_of)
             delays = scan.delays(self._blocks, question, options, as_of.height, costs)
         else:
             delays, as_of = self._counted(
@@ -124,7 +124,7 @@ class Answers:
     ) -> types.Counts:
         """Return how many flights went from one place to another."""
         if options.engine == "scan":
-            as_of = self._scanned(options)
+            as_of = self.as_of(options.as_of)
             counts = scan.flight_counts(self._blocks, question, options, as_of.height, costs)
         else:
             counts, as_of = self._counted(
@@ -173,7 +173,8 @@ class Answers:
 
     def as_of(self, height: int | None) -> AsOf:
         """Return the `as_of` of answers at `height`, or at the tip. Raises NotFound, TryLater."""
-        return self._scanned(Options(as_of=height))
+        height = tip_height(self._store) if height is None else height
+        return AsOf(height, self._store.place(height).hash.hex())
 
     def flights(
         self, selection: Selection, height: int
@@ -187,20 +188,20 @@ class Answers:
     def _counted(
         self,
         ask: Callable[[int | None, Options], tuple[Counted, AsOf]],
-        scanned: Callable[[int, int], Counted],
+        scan_part: Callable[[int, int], Counted],
         options: Options,
     ) -> tuple[Counted, AsOf]:
         """Return what `_indexed` returns, and sooner close below the tip.
 
         The index has totals at its tip alone. So what the few blocks since then hold is taken away
-        from these. scanned: takes the first and the last block to count.
+        from these. scan_part: takes the first and the last block to count.
         """
         height = options.as_of
         if height is not None and 0 < self._index.position().height - height <= NEAR_BLOCKS:
             answer, tip = ask(None, replace(options, shown=EVERYTHING))  # all groups may change
             if 0 < tip.height - height <= NEAR_BLOCKS:
                 with suppress(Damage):  # of blocks, which the index alone does not need
-                    later = scanned(height + 1, tip.height)
+                    later = scan_part(height + 1, tip.height)
                     return answer - later, AsOf(height, self._blocks.where(height).hash)
         return self._indexed(ask, options)
 
@@ -224,12 +225,6 @@ class Answers:
                 return answer, as_of
         answer, _ = ask(place.next_transaction, options)
         return answer, AsOf(options.as_of, place.hash.hex())
-
-    def _scanned(self, options: Options) -> AsOf:
-        """Return the block up to which a scan goes."""
-        tip = tip_height(self._store)
-        height = tip if options.as_of is None else options.as_of
-        return AsOf(height, self._store.place(height).hash.hex())
 
 
 @dataclass(frozen=True, slots=True)

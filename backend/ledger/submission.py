@@ -176,8 +176,9 @@ class Submitter:
     def accept_all(self, offers: Sequence[Offer]) -> list[Accepted | Refused]:
         """Accept or refuse each offer; they share one sync of the disk. Returns the outcomes.
 
-        Their `records` are those in blocks, then pending ones. Raises TryLater while the clock is
-        doubted, or while the cluster cannot mine.
+        Their `records` are those in blocks, then pending ones; the mempool has put together both
+        for an offer that came with those in blocks, but not for one that was accepted before.
+        Raises TryLater while the clock is doubted, or while the cluster cannot mine.
         """
         if self._cluster is not None:
             self._cluster.require_acceptance()

@@ -26,9 +26,9 @@ from backend.chain.state import Content
 from backend.index.follower import Progress, no_progress
 from backend.sealing.block_builder import Built, Job, build
 from backend.sealing.child import sent_by
-from backend.sealing.miner import Sealer, Unsealed, unsealed
 from backend.sealing.newcomers import PostedMeanwhile, SourceComparison
 from backend.sealing.repeats import Compared
+from backend.sealing.sealer import Sealer, Unsealed, unsealed
 from backend.sealing.source_check import Checked, Spools, check
 from backend.sealing.spool import Spool
 from backend.sealing.trusted_clock import LEAP_MS
@@ -156,14 +156,15 @@ class _Importing:
             job = Job(source.label, self._settings.folder, first, batches, source.progress)
         meanwhile = SourceComparison()
         with self._sealer.index.behind():
-            for batch in _batches(job, tally):
+            for batch, newest in _batches(job):
                 if batch:
                     blocks = self._seal(batch, source.label, meanwhile)
                     tally.imported += sum(block.content.columns.count for block in blocks)
                     tally.blocks += len(blocks)
-                # `_batches` has just counted what the builder left out, in all.
-                tally.already_there += meanwhile.already_there
-                tally.conflicts += meanwhile.conflicts
+                left_out = newest.comparison  # by the builder, so far
+                tally.already_there = left_out.already_there + meanwhile.already_there
+                tally.conflicts = left_out.conflicts + meanwhile.conflicts
+                tally.fraction = newest.fraction
                 self._watcher.on_progress(tally)
         self._imported += tally.imported
         tally.fraction = 1.0
@@ -267,20 +268,20 @@ def _require_times_of_now(blocks: list[Unsealed], now: int) -> None:
         )
 
 
-def _batches(job: Job, tally: Tally) -> Iterator[list[Built]]:
-    """Yield the builder's blocks, up to `BLOCKS_AT_ONCE` at a time; an empty one is progress."""
+def _batches(job: Job) -> Iterator[tuple[list[Built], Built]]:
+    """Yield the builder's blocks, up to `BLOCKS_AT_ONCE` at a time, and its newest message.
+
+    Without blocks the message says how far the builder is.
+    """
     batch: list[Built] = []
     with closing(sent_by(partial(build, job))) as messages:
         for built in messages:
-            tally.already_there = built.comparison.already_there
-            tally.conflicts = built.comparison.conflicts
-            tally.fraction = built.fraction
             if built.count:
                 batch.append(built)
             elif not batch:
-                yield []
+                yield [], built
             if len(batch) == BLOCKS_AT_ONCE:
-                yield batch
+                yield batch, built
                 batch = []
         if batch:
-            yield batch
+            yield batch, built

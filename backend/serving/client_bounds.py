@@ -26,7 +26,7 @@ SHARE = 0.5  # of all places, for one address: a proxy or a page's server may ne
 IPV6_PREFIX = 64  # who has one address of such a network has all of them
 
 
-class Connection(Protocol):
+class Bounded(Protocol):
     """A client's connection; `backend.serving.connection` says what its members mean."""
 
     transport: Any
@@ -48,30 +48,30 @@ class Bounds(ServerState):
     answer. changed: called when their number has changed.
     """
 
-    connections: set[Connection]  # type: ignore[assignment]
+    connections: set[Bounded]  # type: ignore[assignment]
 
     def __init__(self, site: Site, most: int, changed: Callable[[], None]) -> None:
         super().__init__()
         self.site = site
         self.most = most
         self.changed = changed
-        self.slow_readers: set[Connection] = set()
-        self._next: list[tuple[float, Connection]] = []  # that give way, the oldest last
-        self._by_address: dict[str, set[Connection]] = {}
+        self.slow_readers: set[Bounded] = set()
+        self._next: list[tuple[float, Bounded]] = []  # that give way, the oldest last
+        self._by_address: dict[str, set[Bounded]] = {}
 
     # --- connections -------------------------------------------------------------------------
 
-    def admit(self, connection: Connection) -> None:
+    def admit(self, connection: Bounded) -> None:
         """Count a new connection, and make room for it; refuse it if there is none."""
         its_own = self._by_address.setdefault(address_of(connection), set())
         its_own.add(connection)
         is_over_share = len(its_own) > max(1, SHARE * self.most)
         if is_over_share or len(self.connections) > self.most:
-            most = its_own if is_over_share else max(self._by_address.values(), key=len)
-            self._make_room(connection, most)
+            crowd = its_own if is_over_share else max(self._by_address.values(), key=len)
+            self._make_room(connection, crowd)
         self.changed()
 
-    def _make_room(self, newest: Connection, some: set[Connection]) -> None:
+    def _make_room(self, newest: Bounded, some: set[Bounded]) -> None:
         oldest = self._oldest_idle(newest, some)
         if oldest is not None:
             self.left(oldest)
@@ -80,7 +80,7 @@ class Bounds(ServerState):
         newest.transport.write(self.problem(newest, 503, "too many connections; try later"))
         newest.transport.close()
 
-    def _oldest_idle(self, newest: Connection, some: set[Connection]) -> Connection | None:
+    def _oldest_idle(self, newest: Bounded, some: set[Bounded]) -> Bounded | None:
         """Return the connection of some that has been idle for longest.
 
         In a flood of thousands not all are looked at for each: the oldest few wait to be next.
@@ -96,7 +96,7 @@ class Bounds(ServerState):
             self._next = nsmallest(NEXT, idle, itemgetter(0))[::-1]
         return None
 
-    def left(self, connection: Connection) -> None:
+    def left(self, connection: Bounded) -> None:
         self.connections.discard(connection)
         self.slow_readers.discard(connection)
         address = address_of(connection)
@@ -108,7 +108,7 @@ class Bounds(ServerState):
 
     # --- bytes -------------------------------------------------------------------------------
 
-    def has_room_for(self, connection: Connection) -> bool:
+    def has_room_for(self, connection: Bounded) -> bool:
         """Return whether a client may send more, considering what all clients have sent in part.
 
         Small requests always may: those below an equal share of the room.
@@ -118,7 +118,7 @@ class Bounds(ServerState):
         room = max(MAX_RECEIVED_BYTES, self.site.max_body_bytes_in_memory + 2**15)
         return sum(other.held_bytes() for other in self.connections) <= room
 
-    def limit_unsent(self, connection: Connection) -> None:
+    def limit_unsent(self, connection: Bounded) -> None:
         """Give up the clients whose time to read ends first, while too many bytes are unsent."""
         self.slow_readers.add(connection)
         waiting = sorted(self.slow_readers, key=lambda reader: reader.deadline)
@@ -132,7 +132,7 @@ class Bounds(ServerState):
 
     # --- refusals ----------------------------------------------------------------------------
 
-    def problem(self, connection: Connection, status: int, detail: str, **more: object) -> bytes:
+    def problem(self, connection: Bounded, status: int, detail: str, **more: object) -> bytes:
         """Return the complete answer to a refused request, after which the connection ends."""
         headers, body = self.site.reject(connection.client, status, detail, **more)
         last = (("Content-Length", str(len(body))), CLOSE)
@@ -141,7 +141,7 @@ class Bounds(ServerState):
         return "\r\n".join(head).encode("ascii") + body
 
 
-def address_of(connection: Connection) -> str:
+def address_of(connection: Bounded) -> str:
     """Return the address, or the network of an IPv6 client; "" at a Unix socket."""
     host = connection.client[0] if connection.client else ""
     if ":" not in host:

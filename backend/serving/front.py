@@ -71,7 +71,9 @@ class Route(NamedTuple):
 
 
 class Site(Protocol):
-    """The application that a front serves. What a subclass leaves out does nothing.
+    """The application that a front serves.
+
+    A subclass may leave out `receive`, `leave`, `finalise_response`, `log`, `tick` and `stop`.
 
     max_body_bytes: the most a request may have. max_body_bytes_in_memory: longer bodies are kept on
     a disk until they are answered. lanes: threads by the name of their lane.
@@ -208,7 +210,10 @@ class Front:
         return Answer("500 Internal Server Error", [*headers, *more], body)
 
     async def _is_decided_by_head(self, environ: Environ) -> bool:
-        """Return whether a client that asks before it sends a body can be answered without it."""
+        """Return whether a client that asks before it sends a body can be answered without it.
+
+        An answer is tried, to see whether it reads the body, and is made again if it does not.
+        """
         if "HTTP_EXPECT" not in environ or environ["SERVER_PROTOCOL"] != "HTTP/1.1":
             return False
         unsent = environ["wsgi.input"] = UnsentBody()

@@ -20,7 +20,7 @@ from backend.chain.fields import Value
 from backend.chain.flight import Flight
 from backend.chain.state import content_of, empty_state
 from backend.index import index_file
-from backend.sealing.miner import Sealer, unsealed
+from backend.sealing.sealer import Sealer, unsealed
 from backend.sources.generated import Generated
 from backend.sources.source import validated
 from backend.storage import layout

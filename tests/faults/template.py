@@ -11,7 +11,7 @@ from pathlib import Path
 from backend.base.clock import now_ms
 from backend.chain.flight import Flight, as_mapping
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.sealing.miner import Sealer
+from backend.sealing.sealer import Sealer
 from backend.storage.tokens import Tokens
 from backend.trust.log.rotation import rotate
 from tests.api.worlds import Json, generated, settings_for

@@ -24,7 +24,7 @@ from backend.sealing import importer, source_check
 from backend.sealing.block_builder import Job, build
 from backend.sealing.child import Send
 from backend.sealing.importer import Tally, Watcher, import_all
-from backend.sealing.miner import Sealer
+from backend.sealing.sealer import Sealer
 from backend.sealing.source_check import Checked
 from backend.sources import RawRows, Source, open_source
 from backend.sources.flight_file import FlightFile

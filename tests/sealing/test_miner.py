@@ -27,7 +27,7 @@ from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
 from backend.mempool import FOLDER, Mempool
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.sealing.miner import Miner, Sealer
+from backend.sealing.miner import Miner
 from backend.sealing.miner_status import (
     LOCK_NAME,
     SEALING_S,
@@ -37,6 +37,7 @@ from backend.sealing.miner_status import (
     miner_status,
     next_block_at,
 )
+from backend.sealing.sealer import Sealer
 from backend.sources.flight_file import FlightFile
 from backend.storage import layout
 from backend.storage.block_store import BlockStore

@@ -15,8 +15,9 @@ from backend.base.files import FileLock
 from backend.chain.columns import columns_of
 from backend.ledger.ledger import Ledger
 from backend.sealing.importer import Watcher
-from backend.sealing.miner import Miner, unsealed
+from backend.sealing.miner import Miner
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
+from backend.sealing.sealer import unsealed
 from backend.sealing.trusted_clock import FILE_NAME, LEAP_MS, Doubt, TrustedClock
 from backend.sources.flight_file import FlightFile
 from backend.storage.block_store import BlockStore
@@ -410,7 +411,7 @@ def old_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "old"
     now = time.time_ns() // 1_000_000
     with pytest.MonkeyPatch.context() as patch:
-        for where in ("backend.base.clock", "backend.sealing.miner", "tests.api.worlds"):
+        for where in ("backend.base.clock", "backend.sealing.sealer", "tests.api.worlds"):
             patch.setattr(f"{where}.now_ms", lambda: now - 10 * DAY_MS)
         seal(settings_for(folder), [generated(3)])
     (folder / FILE_NAME).unlink()

@@ -23,8 +23,8 @@ from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import check_mempool
 from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
 from backend.mempool.watermark import Mark, Watermark
-from backend.sealing.miner import Sealer
 from backend.sealing.miner_status import LOCK_NAME as MINER_LOCK_NAME
+from backend.sealing.sealer import Sealer
 from backend.storage import layout, tokens
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME

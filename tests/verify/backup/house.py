@@ -15,7 +15,7 @@ from backend.base.settings import Settings
 from backend.chain.flight import Flight
 from backend.mempool import Offer
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.sealing.miner import Sealer
+from backend.sealing.sealer import Sealer
 from backend.sources.generated import Generated
 from backend.sources.source import validated
 from backend.storage import tokens

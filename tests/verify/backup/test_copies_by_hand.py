@@ -16,7 +16,7 @@ from backend.base.errors import Damage
 from backend.base.settings import Settings
 from backend.chain.flight import Flight
 from backend.ledger.ledger import Ledger
-from backend.sealing.miner import Sealer
+from backend.sealing.sealer import Sealer
 from tests.flights import flights
 from tests.storage.chains import contents
 from tests.submitting import sealing

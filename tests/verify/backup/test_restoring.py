@@ -22,7 +22,7 @@ from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import Mempool
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, asked
-from backend.sealing.miner import Sealer
+from backend.sealing.sealer import Sealer
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.verify.audit import verify
