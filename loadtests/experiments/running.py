@@ -116,20 +116,19 @@ def _measured(
 ) -> Report | None:
     manifest = results.manifest()
     manifest.pop("problem", None)
+    again = f"; `scripts/lab resume {results.folder}` goes on" if experiment.can_resume else ""
     try:
         with TemporaryDirectory(prefix="flightchain-lab-", ignore_cleanup_errors=True) as scratch:
             experiment.measure(Run(options, results, Path(scratch), say))
         manifest["state"] = "complete"
     except KeyboardInterrupt:
-        say("interrupted; what was measured is kept")
+        say(f"interrupted; what was measured is kept{again}")
         raise
     except Exception as problem:
-        lost = _lost_service(problem, options.host)
-        if lost and experiment.can_resume:
-            lost += f"; `scripts/lab resume {results.folder}` goes on when it answers again"
-        manifest["problem"] = lost or str(problem)
-        if lost:
-            raise ProgramFailed(lost) from problem
+        if lost := _lost_service(problem, options.host):
+            manifest["problem"] = lost + again
+            raise ProgramFailed(lost + again) from problem
+        manifest["problem"] = str(problem)
         raise
     finally:
         results.write_manifest(manifest | {"ended": _now()})

@@ -103,7 +103,17 @@ class TestRunning:
         nobody = f"http://127.0.0.1:{free_port()}"
         message = self.failing(tmp_path / "one", problem, can_resume=can_resume, host=nobody)
         assert message.startswith("the service is not reached any more: [Errno ")
-        assert (f"`scripts/lab resume {tmp_path}/one` goes on when" in message) is can_resume
+        assert (f"`scripts/lab resume {tmp_path}/one` goes on" in message) is can_resume
+
+    @pytest.mark.parametrize("can_resume", [True, False])
+    def test_that_was_interrupted_says_how_it_goes_on(
+        self, tmp_path: Path, *, can_resume: bool
+    ) -> None:
+        chosen, said = replace(EXPERIMENT, can_resume=can_resume), list[str]()
+        with pytest.raises(KeyboardInterrupt):
+            run(chosen, Options(Mode.REAL, reps=4), tmp_path / "one", said.append)
+        again = f"; `scripts/lab resume {tmp_path}/one` goes on" if can_resume else ""
+        assert said[0] == f"interrupted; what was measured is kept{again}"
 
     def test_that_failed_otherwise_is_not_said_to_have_lost_its_service(
         self, tmp_path: Path
