@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from loadtests.__main__ import main
 from loadtests.experiments import running, tool_results
-from loadtests.experiments.tool_results import Calibrated, measured_runs, pooled
+from loadtests.experiments.tool_loads import measured_runs, pooled
+from loadtests.experiments.tool_results import Calibrated
 from loadtests.lab.content import Report
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.tool_runs import UNKNOWN
