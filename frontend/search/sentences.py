@@ -34,6 +34,7 @@ from frontend.search.vocabulary import (
     PHRASES,
     RANKING,
     SUBJECTS,
+    TIMES_OF_WEEK,
     TO,
     WANTED,
     YEAR_FOLLOWS,
@@ -70,6 +71,7 @@ class Part(NamedTuple):
 CARRIERS, PLACES, DAYS, NUMBER, HOUR = "carriers", "places", "days", "number", "hour"
 JOIN = "join"  # says how its neighbours belong together: a value of JOINING
 ASKED = "asked"  # says what is asked for: a value of WANTED
+WHEN = "when"  # on a weekday, or at a time of day
 AMOUNT = "amount"  # of hours or flights, or some of many flights, of which no page tells
 UNKNOWN = "unknown"
 
@@ -79,7 +81,8 @@ class Reading:
     """Says what a text names. The carrier, and each end of a route, has one or more alternatives.
 
     at: a place that is no end of a route. compared: what they are, and each of them: carriers, ends
-    of a route, routes, flights or days. amounts: texts such as "5 hours" and "first flight".
+    of a route, routes, flights or days. when: texts such as "Mondays" and "evening". amounts: such
+    as "5 hours" and "first flight".
     """
 
     carriers: Carriers = ()
@@ -91,13 +94,14 @@ class Reading:
     hour: int | None = None
     compared: tuple[Any, ...] = ()
     wanted: frozenset[str] = frozenset()
+    when: tuple[str, ...] = ()
     amounts: tuple[str, ...] = ()
     unknown: tuple[Token, ...] = ()
 
     @property
     def says_nothing(self) -> bool:
         """Whether it names nothing and asks for nothing."""
-        return replace(self, unknown=(), amounts=()) == Reading()
+        return replace(self, unknown=(), amounts=(), when=()) == Reading()
 
 
 def readings(text: str, known: Coverage) -> list[Reading]:
@@ -220,7 +224,7 @@ class _Scanner:
             return True
         if token.text.isupper() and not self._is_shouted:
             return True
-        return token.word not in FILLER | JOINING.keys() | WANTED.keys() and any(
+        return token.word not in FILLER | TIMES_OF_WEEK | JOINING.keys() | WANTED.keys() and any(
             _FLIGHT_NUMBER.fullmatch(after.text) and after.start - token.end <= 1
             for after in following
         )
@@ -254,6 +258,8 @@ class _Scanner:
         for kind, words in ((JOIN, JOINING), (ASKED, WANTED)):
             if token.word in words:
                 return [Part(kind, words[token.word])]
+        if token.word in TIMES_OF_WEEK:
+            return [Part(WHEN, token.text)]
         return [] if token.word in FILLER else [Part(UNKNOWN, token)]
 
 
@@ -279,7 +285,7 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
     """Return what the parts of a text say together."""
     named: dict[str, list[tuple[Any, str]]] = {kind: [] for kind in (PLACES, DAYS)}
     others: dict[str, list[Any]] = {
-        kind: [] for kind in (CARRIERS, NUMBER, HOUR, ASKED, AMOUNT, UNKNOWN)
+        kind: [] for kind in (CARRIERS, NUMBER, HOUR, ASKED, WHEN, AMOUNT, UNKNOWN)
     }
     joining = ""
     for kind, value in parts:
@@ -320,6 +326,7 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
         number=next(iter(others.get(NUMBER, ())), None),
         hour=next(iter(others.get(HOUR, ())), None),
         wanted=frozenset(COMPARATIVES.get(word, word) for word in wanted - {FLIGHTS}),
+        when=tuple(others[WHEN]),
         amounts=tuple(others[AMOUNT]),
         unknown=tuple(others[UNKNOWN]),
     )

@@ -71,9 +71,10 @@ BEST_FIRST = {
 """How a comparison ranks by each sort besides that of its own: it has one order, too."""
 
 FILLER = _words("filler")
+TIMES_OF_WEEK = _words("times_of_week")
 PHRASES = {tuple(words.split()): meaning for words, meaning in _turned("phrases", ", ").items()}
 NUMBER_FOLLOWS = _words("number_follows")
 YEAR_FOLLOWS = _words("year_follows")
-COMMON = FILLER | WANTED.keys() | JOINING.keys() | _words("common")
+COMMON = FILLER | TIMES_OF_WEEK | WANTED.keys() | JOINING.keys() | _words("common")
 NICKNAMES = _turned("nicknames", ", ")
 GENERIC = _words("generic")

@@ -80,6 +80,9 @@ ADDRESSES: dict[str, list[str]] = {
     ],
     "which airline is best from JFK to LAX": ["/route?ORIGIN=JFK&DEST=LAX"],
     "is the evening flight EWR-ORD worse": ["/route?ORIGIN=EWR&DEST=ORD"],
+    "how late is united on fridays": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
+    "JFK on a Monday night": ["/airports/JFK"],
+    "Friday": [],
     "united from EWR to ORD": [f"/average_delays?{UNITED}&ORIGIN=EWR&DEST=ORD&{ALL_DAYS}"],
     "between EWR and ORD": ["/route?ORIGIN=EWR&DEST=ORD"],
     "Portland to EWR": [
@@ -299,6 +302,12 @@ def test_the_name_of_a_page_leads_to_that_page(text: str) -> None:
 
 
 UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
+    "worst airline on Mondays": [
+        ("/rankings?by=carrier&sort=on_time_share_of_scheduled&order=ascending", ("Mondays",)),
+    ],
+    "united vs delta on Friday evenings": [
+        ("/compare?what=carrier&item=19977&item=19790", ("Friday, evenings",)),
+    ],
     "fastest route": [("/rankings?by=route", ("fastest",))],
     "slowest airline to EWR": [("/rankings?by=carrier&DEST=EWR", ("slowest",))],
     "how long is JFK to LAX": [("/route?ORIGIN=JFK&DEST=LAX", ("how long",))],
