@@ -49,10 +49,14 @@ def routes() -> Iterator[str]:
         query = f"?{required}" if required else ""
         if optional:
             query += f"[{'&' if required else '?'}{optional}]"
-        meanings = " ".join(answer.meaning for answer in operation.answers.values())
+        answers = operation.answers
+        meanings = " ".join(
+            f"{status}: {answer.meaning}" if len(answers) > 1 else answer.meaning
+            for status, answer in answers.items()
+        )
         end = "" if operation.summary.endswith("?") else "."
-        answers = f"{operation.summary}{end} {meanings}".replace("|", "\\|")
-        yield f"| `{row.method} {path_of(row.rule)}{query}` | {answers} |"
+        text = f"{operation.summary}{end} {meanings}".replace("|", "\\|")
+        yield f"| `{row.method} {path_of(row.rule)}{query}` | {text} |"
 
 
 def settings() -> Iterator[str]:

@@ -3,7 +3,6 @@
 A new task is a new row. A step does one thing: searches, follows a link, or sends a form.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -346,8 +345,6 @@ def test_a_task_is_done_in_two_steps(visitor: tuple[Visitor, Page], ask: Asked, 
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_the_tasks_are_those_that_the_page_about_the_browser_lists() -> None:
-    listed = (ROOT / "docs/how-to/browser.md").read_text()
-    questions = re.findall(r"^\d+\. (.*\?)$", listed, re.MULTILINE)
-    assert questions == [task.question for task in TASKS]
-    assert len(questions) >= 20
+def test_the_page_about_the_browser_says_how_many_tasks_are_tried() -> None:
+    page = (ROOT / "docs/how-to/browser.md").read_text()
+    assert f"A test does {len(TASKS)} such tasks" in page
