@@ -47,7 +47,7 @@ def read(path: Path) -> list[ToolRun]:
         if form is None:
             raise ResultsError(_UNKNOWN)
         runs = form(path)
-        for run in runs:
+        for run in runs or [ToolRun(path.stem, "")]:
             _require_times(run)
     except ResultsError as problem:
         raise ResultsError(f"{path} {problem}") from None
@@ -64,10 +64,10 @@ def _require_times(run: ToolRun) -> None:
     if (count := len(run.rows) or run.requests) < LEAST_REQUESTS:
         raise ResultsError(f"has {count} requests; it takes at least {LEAST_REQUESTS}")
     if run.rows:
-        if not any(row.succeeded for row in run.rows):
+        if not (good_s := [row.closed_response_s for row in run.rows if row.succeeded]):
             raise ResultsError(ALL_FAILED)
         took_s = [row.closed_response_s for row in run.rows]
-        times_s = [*took_s, *(row.intended_s for row in run.rows)]
+        times_s, is_timed = [*took_s, *(row.intended_s for row in run.rows)], any(good_s)
     else:
         if not run.duration_s > 0:
             raise ResultsError(f"has {count} requests in {run.duration_s:g} s, which cannot be")
@@ -79,8 +79,11 @@ def _require_times(run: ToolRun) -> None:
                 f"the median and the longest{k6 * (run.tool == 'k6')}"
             )
         times_s = [run.duration_s, run.mean_s, *(value_s for _, value_s in run.quantiles)]
+        is_timed = run.mean_s > 0 and any(times_s[2:])
     if wrong := [time_s for time_s in times_s if not 0 <= time_s < inf]:
         raise ResultsError(f"has a time of {wrong[0]:g} s, which cannot be")
+    if not is_timed:
+        raise ResultsError("has only times of 0 s; the clock is too coarse for this server")
 
 
 _BINARY = "is vegeta's binary form; write `vegeta encode --to csv FILE > FILE.csv` and bring that"

@@ -313,6 +313,8 @@ SPARSE = {
         vegeta_json(REQUESTS).replace("}\n", "\n", 1),
         "has in line 1 no JSON; correct the line, or take it out if the file was cut off there",
     ),
+    "no rows": (own([]), "has 0 requests; it takes at least 20"),
+    "no time at all": (jmeter_csv([(at, 0.0) for at, _ in REQUESTS]), "has only times of 0 s; the"),
     "no sums": ('{"metrics":{"http_reqs":{}}}', "lacks 'count', which its form has"),
     "all refused": (
         json.dumps(
