@@ -105,7 +105,9 @@ def kinds() -> Iterator[str]:
     yield from ("| Kind | Where from | Columns | Derived |", "|---|---|---|---|")
     for kind in KINDS_OF_FILES:
         titles = [title for _, title in kind.pairs]
-        reading = Reading(kind, {meaning: n for n, (meaning, _) in enumerate(kind.pairs)}, titles)
+        reading = Reading(
+            kind, {meaning: n for n, (meaning, _) in enumerate(kind.pairs)}, titles, {}
+        )
         derived = "; ".join(f"{fields} from {what}" for what, fields in reading.derivations.items())
         yield f"| {kind.name} | {kind.source} | {' '.join(titles)} | {derived} |"
 

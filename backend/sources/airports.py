@@ -45,6 +45,12 @@ def airport_of(key: str) -> Airport | None:
 
 
 @cache
+def airport_numbers() -> dict[str, str]:
+    """Return the DOT numbers of airports by their codes, as far as the table has them."""
+    return {airport.code: key for key, airport in _airports().items() if key.isdecimal()}
+
+
+@cache
 def city_names() -> frozenset[str]:
     """Return the cities of all airports of the table."""
     return frozenset(airport.city for airport in _airports().values())

@@ -1,23 +1,37 @@
-"""Notices a file whose columns contradict each other, as where two titles were swapped.
+"""Notices a file whose columns are not what their titles say, as where two titles were swapped.
 
-Each of its flights would be valid, and be stored for ever at a wrong airport or carrier. What the
-tables of airports and carriers know of a code is compared with what stands beside it. One airport
-that disagrees is no contradiction: people give some of them to other cities than BTS does.
+Each of its flights would be valid, and be stored for ever at a wrong airport, carrier, day or time.
+What the tables of airports and carriers know of a code is compared with what stands beside it, and
+columns that mean the same with each other. One airport that disagrees is no contradiction: people
+give some of them to other cities than BTS does.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
 from backend.base.errors import shown
-from backend.questions.carriers import CARRIER
-from backend.sources.airports import airport_of
-from backend.sources.cells import STATES, state
-from backend.sources.kinds import Reading
+from backend.questions.carriers import CARRIER as CARRIERS
+from backend.questions.carriers import CODES
+from backend.sources.airports import airport_numbers, airport_of
+from backend.sources.cells import STATES, clock, state, unless_empty
+from backend.sources.kinds import CARRIER, DAY, DEST_STATE, MONTH, ORIGIN_STATE, Reading
 from backend.sources.records import RecordBatch
 
 _STATES = frozenset(STATES.values())
+_CARRIER_NUMBERS = frozenset(map(str, CARRIERS))
 _REMEDY = "in most rows; put the titles of its columns right, or write what belongs together"
+_is_number_of_carriers = re.compile(r"19\d{3}|2[0-2]\d{3}").fullmatch  # also of those yet to come
+_NUMBERS_OF_CARRIERS = "DOT numbers of carriers (such as 19393)"
+_is_beyond = re.compile(r"(0{0,2}\d{1,2}|1[3-9]\d\d|2\d{3})(\.0+)?").fullmatch  # half a day
+_is_of_half_day = re.compile(r"(0?[1-9]|1[0-2])[0-5]\d", re.ASCII).fullmatch
+_LEAST_ROWS = 20  # of a file whose times may lack AM or PM
+_LEAST_FLAGS = 50
+_ODD_SHARE = 0.05  # of flights that arrive hours before they leave; none does in true files
+_HOURS = 200  # as hhmm, for which no time zone accounts
 
 
 @lru_cache(maxsize=1000)
@@ -36,56 +50,194 @@ def _state_named(text: str) -> Set[str]:
     return {str(state(text))} & _STATES
 
 
-def _is_carrier(text: str) -> bool:
-    return text.isdecimal() and int(text) in CARRIER
+def _text(cell: object) -> str:
+    """Return a cell as text, a number without decimals that are zero."""
+    return str(cell).strip().removesuffix(".0").removesuffix(".00")
 
 
-_BESIDE: Mapping[str, Callable[[str], Set[str]]] = {
-    "_AIRPORT_ID": _states_of_airport,
-    "_CITY_NAME": _state_of_city,
-    "_STATE_NM": _state_named,
-    "_STATE": _state_named,
+def _numbers_of_airport(text: str) -> Set[str]:
+    return {airport_numbers().get(text, "")} - {""}
+
+
+@lru_cache(maxsize=1000)
+def _numbers_of_carriers(text: str) -> Set[str]:
+    """Return the DOT numbers of all carriers that ever had this code."""
+    return {str(carrier.number) for carrier in CODES if carrier.code == text.upper()}
+
+
+def _number(text: str) -> Set[str]:
+    return {text.lstrip("0")} if text.isdecimal() else set()
+
+
+Cells = tuple[str, ...]
+Meaning = Callable[[str], Set[str]]
+"""Returns what a cell may mean; nothing if that is unknown."""
+
+_BESIDE: Mapping[str, tuple[Meaning, Meaning]] = {
+    "_AIRPORT_ID": (_numbers_of_airport, _number),
+    "_CITY_NAME": (_states_of_airport, _state_of_city),
+    "_STATE_NM": (_states_of_airport, _state_named),
+    "_STATE": (_states_of_airport, _state_named),
 }
-"""What stands beside an airport, and in which states a cell says that it may be."""
+"""What stands beside an airport, what the airport means then, and what stands there."""
 
-_NUMBERS = (
-    ("OP_CARRIER_AIRLINE_ID", "an airport", airport_of),
-    ("OP_CARRIER_FL_NUM", "an airport", airport_of),
-    ("OP_CARRIER_FL_NUM", "a carrier", _is_carrier),
-    ("ORIGIN_AIRPORT_ID", "a carrier", _is_carrier),
-    ("DEST_AIRPORT_ID", "a carrier", _is_carrier),
-)
+_REPEATED: Mapping[str, Meaning] = {
+    CARRIER: _numbers_of_carriers,
+    MONTH: _number,
+    DAY: _number,
+    ORIGIN_STATE: _state_named,
+    DEST_STATE: _state_named,
+}
+"""What a file may say in several columns."""
+
+_NUMBERS: Mapping[str, Sequence[tuple[str, Callable[[str], object]]]] = {
+    "OP_CARRIER_AIRLINE_ID": [("an airport", airport_of)],
+    "OP_CARRIER_FL_NUM": [("an airport", airport_of), ("a carrier", _CARRIER_NUMBERS.__contains__)],
+    "ORIGIN_AIRPORT_ID": [("a carrier", _CARRIER_NUMBERS.__contains__)],
+    "DEST_AIRPORT_ID": [("a carrier", _CARRIER_NUMBERS.__contains__)],
+}
 """Columns of numbers, and how to notice those of something else."""
 
 
 def contradiction(reading: Reading, batches: Sequence[RecordBatch]) -> str:
-    """Return which columns contradict each other in most of these rows; "" if none do."""
+    """Return why the columns of these rows are not what their titles say; "" if they may be."""
+    rows = _Rows(reading, batches)
+    judges = (_other_numbers, _carriers, _repeated, _airports, _half_days, _flags)
+    return next(filter(None, (judge(rows) for judge in judges)), "")
 
-    def rows(*columns: str) -> list[list[str]]:
-        """Return the different rows of some columns; none if the file lacks one of them."""
-        if not reading.places.keys() >= set(columns):
-            return []
-        places = [reading.places[column] for column in columns]
-        cells = (zip(*(batch.columns[at] for at in places), strict=True) for batch in batches)
-        return [[str(c).strip().removesuffix(".0") for c in row] for row in set(chain(*cells))]
 
-    for column, what, is_other in _NUMBERS:
-        cells = [row[0] for row in rows(column)]
-        others = list(filter(is_other, cells))
-        if 2 * len(others) > len(cells):
-            title = reading.columns[column]
-            return f"has {title} {min(others)}, which is the number of {what}, {_REMEDY}"
+@dataclass(frozen=True)
+class _Rows:
+    """Some rows of a file. Columns are named by their meanings or positions."""
+
+    reading: Reading
+    batches: Sequence[RecordBatch]
+
+    def has(self, *columns: str) -> bool:
+        return self.reading.places.keys() >= set(columns)
+
+    def cells(self, *columns: str) -> Iterator[object]:
+        """Return the cells of some columns, one after another."""
+        places = map(self._place, columns)
+        return chain.from_iterable(b.columns[at] for at in places for b in self.batches)
+
+    def count(self, *columns: str | int) -> Counter[Cells]:
+        """Count the different rows of some columns."""
+        places = list(map(self._place, columns))
+        rows, texts = Counter[tuple[object, ...]](), Counter[Cells]()
+        for batch in self.batches:
+            rows.update(zip(*(batch.columns[at] for at in places), strict=True))
+        for row, count in rows.items():
+            texts[tuple(map(_text, row))] += count
+        return texts
+
+    def words(self, columns: Sequence[str | int], cells: Cells) -> str:
+        titles = (self.reading.titles[self._place(column)] for column in columns)
+        texts = (cell if cell.isdecimal() and len(cell) < 10 else shown(cell) for cell in cells)
+        return "has " + " beside ".join(map(" ".join, zip(titles, texts, strict=True)))
+
+    def _place(self, column: str | int) -> int:
+        return column if isinstance(column, int) else self.reading.places[column]
+
+
+def _compared(
+    pairs: Iterable[Cells], first: Meaning, second: Meaning
+) -> tuple[list[Cells], list[Cells]]:
+    """Return the pairs of cells that both mean something, and those of them that do not agree."""
+    known = [pair for pair in pairs if first(pair[0]) and second(pair[1])]
+    return known, [pair for pair in known if first(pair[0]).isdisjoint(second(pair[1]))]
+
+
+def _disagreement(
+    rows: _Rows, one: str, other: str | int, meanings: tuple[Meaning, Meaning]
+) -> str:
+    """Return how two columns contradict each other in most rows; "" if they do not."""
+    pairs = rows.count(one, other)
+    _, odd = _compared(pairs, *meanings)
+    is_most = 2 * sum(pairs[pair] for pair in odd) > pairs.total()
+    return f"{rows.words((one, other), min(odd))} in most rows" if is_most else ""
+
+
+def _other_numbers(rows: _Rows) -> str:
+    for column, others in _NUMBERS.items():
+        cells = set(map(_text, rows.cells(column))) if rows.has(column) else set[str]()
+        for what, is_other in others:
+            odd = list(filter(is_other, cells))
+            if 2 * len(odd) > len(cells):
+                words = rows.words([column], (min(odd),))
+                return f"{words}, which is the number of {what}, {_REMEDY}"
+    return ""
+
+
+def _carriers(rows: _Rows) -> str:
+    column = "OP_CARRIER_AIRLINE_ID"
+    if not rows.has(column):
+        return ""
+    if rows.has(CARRIER):
+        meanings = (_number, _numbers_of_carriers)
+        if words := _disagreement(rows, column, CARRIER, meanings):
+            title = rows.reading.columns[column]
+            remedy = f"write {_NUMBERS_OF_CARRIERS}, or leave {title} out: the codes are enough"
+            return f"{words}; {remedy}"
+    numbers = list(filter(str.isdecimal, map(_text, set(rows.cells(column)))))
+    if numbers and not any(map(_is_number_of_carriers, numbers)):
+        remedy = f"write these, or their codes (such as WN) in a column {CARRIER} in its place"
+        words = rows.words([column], (min(numbers),))
+        return f"{words} and others, which are not {_NUMBERS_OF_CARRIERS}; {remedy}"
+    return ""
+
+
+def _repeated(rows: _Rows) -> str:
+    for column, others in rows.reading.others.items():
+        for other in others:
+            if words := _disagreement(rows, column, other, (_REPEATED[column],) * 2):
+                return f"{words}, which should be the same; leave one of the two out"
+    return ""
+
+
+def _airports(rows: _Rows) -> str:
     wrong = []
     for end in ("ORIGIN", "DEST"):
-        airport = end if end in reading.places else f"{end}_AIRPORT_ID"
-        for suffix, meant in _BESIDE.items():
-            column = f"{end}{suffix}"
-            if suffix == "_STATE" and f"{end}_STATE_NM" in reading.places:
-                continue  # it is not used
-            pairs = rows(airport, column)
-            known = [(a, b) for a, b in pairs if _states_of_airport(a) and meant(b)]
-            odd = [(a, b) for a, b in known if _states_of_airport(a).isdisjoint(meant(b))]
-            if 2 * len(odd) > len(known):
-                title, other = (reading.titles[reading.places[n]] for n in (airport, column))
-                wrong += [f"has {title} {shown(a)} beside {other} {shown(b)}" for a, b in odd]
+        airport = end if rows.has(end) else f"{end}_AIRPORT_ID"
+        for suffix, meanings in _BESIDE.items():
+            columns = (airport, f"{end}{suffix}")
+            is_used = suffix != "_STATE" or not rows.has(f"{end}_STATE_NM")
+            if is_used and rows.has(*columns):
+                known, odd = _compared(rows.count(*columns), *meanings)
+                wrong += [rows.words(columns, pair) for pair in odd if 2 * len(odd) > len(known)]
     return f"{min(wrong)} {_REMEDY}" if len(wrong) > 1 else ""
+
+
+def _half_days(rows: _Rows) -> str:
+    """Notice times without AM and PM: all are by 12:59, and flights arrive before they leave."""
+    columns = ("DEP_TIME", "ARR_TIME")
+    if any(_is_beyond(str(clock(cell))) for cell in rows.cells(*columns)):
+        return ""
+    times = Counter({pair: n for pair, n in rows.count(*columns).items() if all(map(_clock, pair))})
+    odd = {pair: n for pair, n in times.items() if _clock(pair[0]) - _clock(pair[1]) > _HOURS}
+    if times.total() < _LEAST_ROWS or sum(odd.values()) <= _ODD_SHARE * times.total():
+        return ""
+    remedy = "may lack AM or PM; write four digits, from 0000 to 2400"
+    return f"{rows.words(columns, min(odd))}, and no time beyond 1259: they {remedy}"
+
+
+def _clock(text: str) -> int:
+    """Return a time from 1:00 to 12:59 as a number, and 0 for anything else."""
+    time = str(clock(text))
+    return int(time) if _is_of_half_day(time) else 0
+
+
+def _flags(rows: _Rows) -> str:
+    """Notice delays that are only 0 and 1. In a file sorted by delay, first rows may be so."""
+    for column in ("DEP_DELAY", "ARR_DELAY"):
+        if all(_text(cell) in {"0", "1"} or _is_empty(cell) for cell in set(rows.cells(column))):
+            flags = [text for text in map(_text, rows.cells(column)) if text in {"0", "1"}]
+            is_sorted = flags in (sorted(flags), sorted(flags, reverse=True))
+            if len(flags) >= _LEAST_FLAGS and not is_sorted:
+                words = f"has no {rows.reading.columns[column]} but 0 and 1"
+                return f"{words}, which may be a flag such as DEP_DEL15; write minutes"
+    return ""
+
+
+def _is_empty(cell: object) -> bool:
+    return unless_empty(cell) in {None, ""}

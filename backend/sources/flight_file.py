@@ -1,6 +1,6 @@
 """Reads flights from a file of any kind in `kinds`, and says what it took the file for."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
 from functools import cache, partial
@@ -112,8 +112,7 @@ class FlightFile(Source):
         """Return what makes flights of the batches of a file, what makes these, and what it is."""
         try:
             reading = reading_of(records.titles)
-            places = tuple(reading.places.values())
-            batches = _readers(file, records, places)
+            batches = _readers(file, records, reading.places.values(), reading.others.values())
             reads = [cache(read) for read in islice(batches, 1)]
             first = [read() for read in reads]
             # Flights that are sent as a single one is, with the names of all fields:
@@ -190,18 +189,23 @@ class FlightFile(Source):
 
 def _evidence_in(file: PackedFile, reading: Reading) -> Generator[Iterator[Evidence], None, None]:
     """Yield what each batch of a file tells of its days."""
-    places = tuple(reading.places[name] for name in _DAY_PARTS if name in reading.places)
+    places = [reading.places[name] for name in _DAY_PARTS if name in reading.places]
     with opened_records(file) as records:
         yield from (_evidence(reading, read()) for read in _readers(file, records, places))
 
 
 def _readers(
-    file: PackedFile, records: Records, places: tuple[int, ...]
+    file: PackedFile,
+    records: Records,
+    places: Iterable[int],
+    others: Iterable[Sequence[int]] = (),
 ) -> Iterator[Callable[[], RecordBatch]]:
-    """Yield what reads the next batch of a file, after a pause."""
+    """Yield what reads the next batch of a file, after a pause. others: of the first batch only."""
+    wanted = (*places, *chain.from_iterable(others))
     for read in records.batches:
         file.pause()
-        yield partial(read, places)
+        yield partial(read, wanted)
+        wanted = tuple(places)
 
 
 def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:

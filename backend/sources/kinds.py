@@ -125,12 +125,14 @@ class Reading:
     """What the columns of a file mean.
 
     kind: its kind. places: meaning -> the position of its column. titles: as in the file, but so
-    that they can be shown.
+    that they can be shown. others: meaning -> the positions of further columns that mean the same;
+    they are not used.
     """
 
     kind: Kind
     places: Mapping[str, int]
     titles: Sequence[str]
+    others: Mapping[str, Sequence[int]]
 
     @cached_property
     def sources(self) -> Mapping[str, tuple[str, ...]]:
@@ -216,7 +218,10 @@ def reading_of(titles: tuple[str, ...]) -> Reading:
         if there.issuperset(map(plain, marks.split())):
             raise UnknownKindError(f"{reason}; download {BTS_TABLE} from TranStats")
     kind = next(kind for kind in KINDS if kind.plain_marks <= there)
-    reading = Reading(kind, _places(kind, names), [readable(title) for title in titles])
+    columns = _columns(kind, names)
+    places = {meaning: at[0] for meaning, at in columns.items()}
+    others = {meaning: at[1:] for meaning, at in columns.items() if at[1:]}
+    reading = Reading(kind, places, [readable(title) for title in titles], others)
     if missing := reading.missing():
         error = UnknownKindError(_reason(reading, missing, there))
         error.is_of_flights = reading.places.keys() >= {"ORIGIN", "DEST"}
@@ -249,19 +254,20 @@ def readable(title: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in title[:MOST_CHARACTERS])
 
 
-def _places(kind: Kind, names: Sequence[str]) -> dict[str, int]:
-    places: dict[str, int] = {}
+def _columns(kind: Kind, names: Sequence[str]) -> dict[str, list[int]]:
+    """Return the positions of the columns of each meaning, the preferred one first."""
+    is_doubtful = any(map(_is_marketing, names))
+    columns: dict[str, list[int]] = {}
     for title, meaning in (*kind.meanings.items(), *_KNOWN.items()):
-        if title not in names or (title in kind.meanings and meaning != kind.meanings[title]):
+        if title not in names or meaning != kind.meanings.get(title, meaning):
             continue
-        place = names.index(title)
-        if names.count(title) > 1 or (
-            meaning in FIELD_NAMES and places.get(meaning, place) != place
-        ):
+        if is_doubtful and meaning in {CARRIER, *_OPERATING} and not _is_operating(title):
+            continue
+        places = columns.setdefault(meaning, [])
+        places += {names.index(title)} - set(places)
+        if names.count(title) > 1 or (meaning in FIELD_NAMES and len(places) > 1):
             raise UnknownKindError(f"has more than one column for {meaning}; leave one of them")
-        places.setdefault(meaning, place)
-    doubtful = {CARRIER, *_OPERATING} if any(map(_is_marketing, names)) else ()
-    return {m: at for m, at in places.items() if m not in doubtful or _is_operating(names[at])}
+    return columns
 
 
 def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:

@@ -1,5 +1,6 @@
 """Files whose titles stand above values of another column are refused, with any rows below them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,129 @@ def test_the_airports_of_washington_are_in_virginia_too(tmp_path: Path) -> None:
     dca = end_of("ORIGIN", (11278, "DCA", "Washington, DC", "Virginia"))
     rows = [row | dca for row in ROWS] + [ROWS[2] | end_of("ORIGIN", PLACES[0])]
     assert len(flights_of(open_source(written(tmp_path, csv_text(rows))))) == len(rows)
+
+
+# --- carriers, airports and days that a file names twice --------------------------------------
+
+NUMBERED = {"FL": "20437", "DL": "19790", "NW": "19386"}
+FLOWN_BY = [FLOWN | {"OP_CARRIER_AIRLINE_ID": n, "CODE": c} for c, n in NUMBERED.items()]
+
+
+def refused(folder: Path, rows: list[dict[str, str]], titles: dict[str, str] | None = None) -> str:
+    """Why a file of these rows is refused, all of whose names are columns; "" if it is not."""
+    path = written(folder, csv_text(rows, list(rows[0]), titles))
+    try:
+        flights = flights_of(open_source(path))
+    except InvalidInput as error:
+        return re.sub(r"^file '.*?': ", "", str(error))
+    assert len(flights) == len(rows)
+    return ""
+
+
+@pytest.mark.parametrize("code", ["OP_UNIQUE_CARRIER", "CARRIER"])
+@pytest.mark.parametrize("numbers", [("7", "3", "11"), ("19790", "19386", "20437")])
+def test_numbers_of_carriers_that_contradict_their_codes_are_refused(
+    tmp_path: Path, numbers: tuple[str, ...], code: str
+) -> None:
+    titles = {"CODE": code}
+    assert refused(tmp_path, FLOWN_BY, titles) == ""
+    rows = [
+        row | {"OP_CARRIER_AIRLINE_ID": f"{number}.0"}
+        for row, number in zip(FLOWN_BY, numbers, strict=True)
+    ]
+    assert refused(tmp_path, rows, titles).startswith(
+        f"has OP_CARRIER_AIRLINE_ID {min(numbers)} be"
+    )
+    reason = refused(tmp_path, rows[1:2], titles)
+    assert reason == (
+        f"has OP_CARRIER_AIRLINE_ID {numbers[1]} beside {code} 'DL' in most rows; write DOT "
+        "numbers of carriers (such as 19393), or leave OP_CARRIER_AIRLINE_ID out: the codes are "
+        "enough"
+    )
+    assert refused(tmp_path, [*FLOWN_BY, rows[0]], titles) == "", "a slip"
+
+
+def test_numbers_that_are_not_those_of_carriers_are_refused_without_codes(tmp_path: Path) -> None:
+    rows = [FLOWN | {"OP_CARRIER_AIRLINE_ID": number} for number in ("7", "9" * 5000, "11")]
+    assert refused(tmp_path, [rows[0], rows[2]]) == (
+        "has OP_CARRIER_AIRLINE_ID 11 and others, which are not DOT numbers of carriers (such as "
+        "19393); write these, or their codes (such as WN) in a column CARRIER in its place"
+    )
+    assert "are not DOT numbers" in refused(tmp_path, rows)
+    to_come = FLOWN | {"OP_CARRIER_AIRLINE_ID": "22999"}
+    assert refused(tmp_path, [to_come]) == ""
+    assert refused(tmp_path, [rows[0], FLOWN]) == ""
+    assert refused(tmp_path, [rows[0] | {"TRANSACTION_ID": "7"}]) == "", "what a ledger exported"
+
+
+def test_codes_that_a_carrier_had_at_times_do_not_contradict_its_number(tmp_path: Path) -> None:
+    for number, codes in (("20374", ("XE", "RU")), ("20384", ("PA (1)", "PA")), ("20417", ("OH",))):
+        for code in codes:
+            row = FLOWN | {"OP_CARRIER_AIRLINE_ID": number, "UNIQUE_CARRIER": code}
+            assert refused(tmp_path, [row | {"OP_CARRIER": codes[0]}]) == ""
+
+
+def test_numbers_of_airports_that_are_none_are_refused_beside_codes(tmp_path: Path) -> None:
+    rows = [
+        row | {"ORIGIN_AIRPORT_ID": str(n), "DEST_AIRPORT_ID": str(n + 1)}
+        for n, row in enumerate(ROWS, 30)
+    ]
+    assert "AIRPORT_ID 3" in refused(tmp_path, rows)
+    unknown = end_of("ORIGIN", (99999, "XQQ", "Nowhere, TX", "Texas"))
+    assert refused(tmp_path, [row | unknown for row in ROWS]) == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same", "other"),
+    [
+        ("OP_UNIQUE_CARRIER", "CARRIER", ("WN", "WN "), "DL"),
+        ("OP_CARRIER", "CARRIER", ("XE", "RU"), "EV"),
+        ("OP_CARRIER", "CARRIER", ("WN", "Southwest"), "DL"),
+        ("DAY_OF_MONTH", "DAY", ("3", "03"), "4"),
+        ("DAY_OF_MONTH", "DAY", ("3", "Thursday"), "4"),
+        ("ORIGIN_STATE_ABR", "OriginState", ("VA", "Virginia"), "OH"),
+    ],
+)
+def test_columns_that_should_be_the_same_are_compared(
+    tmp_path: Path, first: str, second: str, same: tuple[str, str], other: str
+) -> None:
+    flown = {n: cell for n, cell in FLOWN.items() if n != "OP_CARRIER_AIRLINE_ID"}
+    row = flown | {"OP_CARRIER": "WN", "MONTH": "1", first: same[0], second: same[1]}
+    wrong = row | {second: other}
+    assert refused(tmp_path, [row, row, wrong]) == "", "a slip"
+    reason = refused(tmp_path, [row, wrong, wrong])
+    assert first in reason
+    assert second in reason
+    assert reason.endswith("in most rows, which should be the same; leave one of the two out")
+
+
+# --- times and delays that are something else -------------------------------------------------
+
+
+def clocks(*times: tuple[int, int]) -> list[dict[str, str]]:
+    return [FLOWN | {"DEP_TIME": str(left), "ARR_TIME": str(arrived)} for left, arrived in times]
+
+
+def test_times_of_half_a_day_are_refused_if_flights_arrive_before_they_leave(
+    tmp_path: Path,
+) -> None:
+    usual, odd = (830, 945), (1140, 105)
+    assert refused(tmp_path, clocks(*[usual] * 18, odd, odd)) == (
+        "has DEP_TIME 1140 beside ARR_TIME 105, and no time beyond 1259: they may lack AM or PM; "
+        "write four digits, from 0000 to 2400"
+    )
+    assert refused(tmp_path, clocks(*[usual] * 17, odd, odd)) == "", "too few rows"
+    assert refused(tmp_path, clocks(*[usual] * 18, odd, (1140, 1305))) == ""
+    assert refused(tmp_path, clocks(*[usual] * 17, odd, odd, (15, 130))) == ""
+    assert refused(tmp_path, clocks(*[(800, 745)] * 30)) == "", "into another time zone"
+
+
+@pytest.mark.parametrize("column", ["DEP_DELAY", "ARR_DELAY"])
+def test_delays_of_only_0_and_1_are_refused(tmp_path: Path, column: str) -> None:
+    rows = [FLOWN | {column: f"{n % 2}.00"} for n in range(50)]
+    assert refused(tmp_path, rows) == (
+        f"has no {column} but 0 and 1, which may be a flag such as DEP_DEL15; write minutes"
+    )
+    assert refused(tmp_path, rows[1:]) == "", "too few rows"
+    assert refused(tmp_path, [*rows, FLOWN | {column: "2"}]) == ""
+    assert refused(tmp_path, sorted(rows, key=lambda row: row[column])) == "", "sorted by delay"

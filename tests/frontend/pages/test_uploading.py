@@ -30,7 +30,7 @@ EXPO = (
     "Cancelled,AirTime\n"
 )
 EXPO += f"2008,1,3,WN,335,IAD,TPA,2003,8,2211,-14,0,116\n{EXPO}2008,1,4,WN,336,IAD,TPA,,,,,1,5\n"
-carriers = count(90_000)
+carriers = count(22_000)
 
 
 def new_flights() -> list[Flight]:
