@@ -14,7 +14,8 @@ that may be true, a cancelled flight that arrived, a clock beyond 2400 (ARR_TIME
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import compress, repeat
+from itertools import compress, count, repeat
+from operator import eq
 
 from backend.chain.fields import FIELD_NAMES, FIRST_YEAR, whole_number
 from backend.chain.flight import EMPTY_WHEN_CANCELLED, year_and_weekday
@@ -35,6 +36,14 @@ _TIMES = (*_DEPARTURE, *EMPTY_WHEN_CANCELLED)
 _DOUBTFUL_ZERO = (
     "is 0 beside zeros that are no times, so the flight may have been punctual, cancelled or "
     "diverted; empty the cells that mean nothing, and write 2400 for midnight"
+)
+_NOT_LEFT = (
+    "is empty, although the flight was not cancelled; write its time, or 1 as CANCELLED, or leave "
+    "the row out if the flight is yet to leave"
+)
+_DIVERTED = "the flight was diverted, so it has no ARR_DELAY; empty it"
+_NO_ARRIVAL = (
+    "stands without ARR_TIME, so the flight may not have arrived; empty it, or write ARR_TIME"
 )
 _ICAO = "is a code of the ICAO; write that of the IATA, as BTS does: JFK and not KJFK"
 _is_icao = re.compile("([KP][A-Z]|T[IJ])[A-Z]{2}").fullmatch  # of an airport of BTS
@@ -167,24 +176,41 @@ class Deriver:
         return unknown if is_number else key, unknown, unknown
 
     def _clear_times(self, columns: dict[str, Column]) -> None:
-        """Empty times, delays and minutes that there cannot be."""
+        """Empty times, delays and minutes that there cannot be; refuse flights that lack some."""
         flags = columns["CANCELLED"]
         times = {name: columns[name] for name in _TIMES if name in columns}
-        diverted = [self._flags[cell] == 1 for cell in columns.get(DIVERTED, ())]
-        rows = self._rows_with_zeros(times, diverted)
+        diverted = list(map(eq, map(self._flags.__getitem__, columns.get(DIVERTED, ())), repeat(1)))
+        not_left, not_arrived = (self._blank(times[name]) for name in ("DEP_TIME", "ARR_TIME"))
+        some_arrived = len(not_arrived) < len(flags)
+        without_arrival = {*compress(count(), diverted), *(not_arrived if some_arrived else ())}
+        rows = {r for r in without_arrival if self._zeros[times["ARR_DELAY"][r]] is not None}
+        rows.update(self._rows_with_zeros(times, diverted), (r for r in not_left if flags[r] == 0))
         if not all(_BLANK.issuperset(compress(column, flags)) for column in times.values()):
-            rows += [row for row, is_cancelled in enumerate(flags) if is_cancelled == 1]
+            rows.update(compress(count(), map(eq, flags, repeat(1))))
         if not rows:
             return
         changed = {name: list(column) for name, column in times.items()}
-        for row in rows:
+        for row in sorted(rows):
             if flags[row] == 1:
                 self._clear_cancelled(changed, row)
                 continue
-            if diverted and diverted[row]:
+            if flags[row] == 0 and _zero(times["DEP_TIME"][row]) is None:
+                changed["DEP_TIME"][row] = Unusable(None, _NOT_LEFT)
+                continue
+            is_diverted = bool(diverted) and diverted[row]
+            if is_diverted:
                 self._clear_arrival(changed, row)
             self._clear_filled(changed, row)
+            delay = changed["ARR_DELAY"][row]
+            if row in without_arrival and _zero(delay) is not None and type(delay) is not Unusable:
+                reason = _DIVERTED if is_diverted else _NO_ARRIVAL
+                changed["ARR_DELAY"][row] = Unusable(delay, reason)
         columns |= changed
+
+    def _blank(self, column: Column) -> list[int]:
+        """Return the rows in which a column is empty."""
+        zeros = map(self._zeros.__getitem__, column)
+        return [row for row, zero in enumerate(zeros) if zero is None]
 
     def _rows_with_zeros(self, times: Mapping[str, Column], diverted: Sequence[bool]) -> list[int]:
         """Return the rows in which zeros may stand for nothing.
@@ -204,8 +230,8 @@ class Deriver:
             # Others have minutes in the air or a time of arrival, if they arrived.
             return not diverted and zeros[delays[row]] and (have_minutes or arrival is None)
 
-        rows = [r for r, m in enumerate(minutes) if m in empty and may_mean_nothing(r, m)]
-        return rows + [row for row in compress(range(len(delays)), diverted) if zeros[delays[row]]]
+        without = compress(enumerate(minutes), map(empty.__contains__, minutes))
+        return [row for row, minute in without if may_mean_nothing(row, minute)]
 
     def _clear_cancelled(self, columns: Mapping[str, list[object]], row: int) -> None:
         has_left, has_arrived = (

@@ -7,6 +7,7 @@ cells but few distinct values in each field, so each value is parsed once and lo
 Only a batch with an error in it is checked row by row.
 """
 
+import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections import Counter
@@ -241,17 +242,22 @@ def _bad_row(place: str, line: int, problem: InvalidFlight) -> BadRow:
     return BadRow(place, problem.field, value, problem.reason, line)
 
 
+_says_cancelled = re.compile(r"\W*cancel", re.IGNORECASE).match
 CANCELLED, NOT_ARRIVED, ARRIVED = "cancelled", "not_arrived", "arrived"
 
 
 def state_of(raw: RawRows, problem: BadRow) -> str:
-    """Return what became of the flight in a bad row; "" if the row could not be cut into cells."""
+    """Return what became of the flight in a bad row; "" if nobody knows."""
     place = bisect_left(raw.lines, problem.row)
     if place == len(raw.lines) or raw.lines[place] != problem.row:
         return ""
-    if raw.parsed("CANCELLED", place) == 1:
+    cancelled, delay = (raw.parsed(name, place) for name in ("CANCELLED", "ARR_DELAY"))
+    if cancelled == 1 or _says_cancelled(repr(cancelled)):
         return CANCELLED
-    return ARRIVED if isinstance(raw.parsed("ARR_DELAY", place), int) else NOT_ARRIVED
+    if isinstance(delay, int):
+        return ARRIVED
+    is_doubted = isinstance(delay, Unusable) and delay.reason  # as one of a flight without arrival
+    return NOT_ARRIVED if cancelled == 0 and (delay is None or is_doubted) else ""
 
 
 def is_misdated(problem: BadRow) -> bool:

@@ -233,10 +233,8 @@ TIMES = ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")
         ("2003,0,0000,0.00,0.0", ("2003", 0, None, None, None)),
         ("2003,8,00:00,,0", ("2003", 8, None, None, None)),
         ("2003,8,2359,,0", ("2003", 8, "2359", None, None)),
-        (",,,,0", (None, None, None, None, None)),
         ("2003,8,2211,0,0", "ARR_DELAY"),
         ("0,0,0,0,0", "DEP_DELAY"),
-        (",,2211,0,0", "ARR_DELAY"),
         ("0,0,,,0", "DEP_DELAY"),
         ("0,0,,,", "DEP_DELAY"),
         ("2400,0,,,", ("2400", 0, None, None, None)),
@@ -270,6 +268,39 @@ def test_a_diverted_flight_has_not_arrived_whatever_zeros_say(cells: str) -> Non
     assert emptied["ARR_DELAY"] == 1
 
 
+@pytest.mark.parametrize("delay", ["-5", "7.0", "999"])
+@pytest.mark.parametrize("arrival", ["", "2211"])
+def test_a_diverted_flight_with_a_delay_is_a_bad_row(delay: str, arrival: str) -> None:
+    row = FLOWN | {"ARR_TIME": arrival, "ARR_DELAY": delay, "DIVERTED": "1"}
+    flights, (message,), _ = read(row, FLOWN | {"DIVERTED": "0"})
+    assert len(flights) == 1
+    assert message == (
+        f"rows, row 1: ARR_DELAY '{delay}': the flight was diverted, so it has no ARR_DELAY; "
+        "empty it"
+    )
+
+
+@pytest.mark.parametrize("diverted", [{}, {"DIVERTED": "0"}])
+@pytest.mark.parametrize("minutes", ["", "116"])
+def test_a_delay_without_a_time_of_arrival_is_a_bad_row_where_others_have_one(
+    minutes: str, diverted: dict[str, str]
+) -> None:
+    row = FLOWN | {"ARR_TIME": "NA", "ARR_DELAY": "27", "AIR_TIME": minutes} | diverted
+    _, (message,), _ = read(row, FLOWN | diverted, CANCELLED | diverted)
+    assert message.startswith("rows, row 1: ARR_DELAY '27': stands without ARR_TIME, so the flight")
+    assert value("ARR_DELAY", row) == 27
+
+
+@pytest.mark.parametrize("cells", [",,,,", ",,,,0", ",,2211,0,0", "NA,8,2211,-14,116"])
+def test_a_flight_that_neither_left_nor_was_cancelled_is_a_bad_row(cells: str) -> None:
+    """As all of a timetable, or where a program filled CANCELLED."""
+    row = FLOWN | dict(zip(TIMES, cells.split(","), strict=True))
+    for others in ([], [CANCELLED, FLOWN]):
+        _, (message,), _ = read(row, *others)
+        assert message.startswith("rows, row 1: DEP_TIME is empty, although the flight was not ")
+    assert value("DEP_TIME", row | {"DEP_TIME": "", "TRANSACTION_ID": "7"}) is None
+
+
 @pytest.mark.parametrize("without", ["ARR_TIME", "AIR_TIME"])
 def test_no_delay_without_what_others_have_is_doubtful(without: str) -> None:
     row = (
@@ -280,7 +311,8 @@ def test_no_delay_without_what_others_have_is_doubtful(without: str) -> None:
     _, (message,), _ = read(row, FLOWN)
     assert "row 1: ARR_DELAY '0': is 0 beside" in message
     flights, bad, _ = read(row | {"DIVERTED": "0"}, FLOWN | {"DIVERTED": "0"})
-    assert ([flight["ARR_DELAY"] for flight in flights], bad) == ([0, -14], [])
+    delays = [flight["ARR_DELAY"] for flight in flights]
+    assert (delays, len(bad)) == (([0, -14], 0) if without == "AIR_TIME" else ([-14], 1))
 
 
 def test_no_delay_is_no_doubt_where_nobody_has_minutes_in_the_air() -> None:

@@ -369,7 +369,7 @@ def test_columns_in_another_unit_are_refused(
         (["0005", *HOURS], ["2211"], (60, -120, 480, 540, 61), (-60,)),
         ([*NIGHT, "13:00"], EVENING, (1, 2), (3,)),
         ([*NIGHT, "0:05"], EVENING, (1, 2), (3,)),
-        (NIGHT[2:], EVENING, (1, 2), (3,)),
+        (NIGHT[2:], ["12:59"], (1, 2), (3,)),
         ([*MORNING, "6:15", "7:15", "8:15", "9:15", "4:55"], EVENING, (1, 2), (3,)),
         (NIGHT, [*EVENING, "13:10"], (1, 2), (3,)),
         (NIGHT, [*EVENING, "0:35"], (1, 2), (3,)),

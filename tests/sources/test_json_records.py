@@ -77,7 +77,7 @@ def test_an_export_and_a_block_may_have_no_flights(tmp_path: Path, content: str)
 
 
 def test_numbers_and_nulls_do_as_well_as_strings(tmp_path: Path) -> None:
-    row: dict[str, Any] = FLOWN | {"ARR_DELAY": -14.0, "CANCELLED": 0, "DEP_TIME": None}
+    row: dict[str, Any] = FLOWN | {"ARR_DELAY": -14.0, "CANCELLED": 0, "AIR_TIME": None}
     expected = flight_of(row)
     for number, content in enumerate((json.dumps(row), json.dumps([row]), block(row))):
         path = written(tmp_path, content.replace("null", "NaN"[: 3 * number] or "null"), "flights")

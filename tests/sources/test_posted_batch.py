@@ -9,7 +9,7 @@ import pytest
 from backend.base.errors import FlightchainError
 from backend.chain.flight import MOST_ERRORS, as_mapping
 from backend.sources.posted_batch import ANY, CSV, NDJSON, Batch, batch_of
-from backend.sources.source import CANCELLED
+from backend.sources.source import ARRIVED, CANCELLED, NOT_ARRIVED
 from tests.evil_bodies import EVIL, HEADER
 from tests.flights import csv_of, flights
 
@@ -83,7 +83,7 @@ def test_broken_characters_in_a_body_are_refused_in_a_line_or_shown_in_utf_8(
 
 
 GOOD_NDJSON = json.dumps(as_mapping(flights(1)[0])).encode() + b"\n"
-GOOD_CSV = b"2008,4,2008-01-03,1,1,,IAD,a,b,,TPA,c,d,,,,,0,\n"
+GOOD_CSV = b"2008,4,2008-01-03,19393,1,,IAD,a,b,,TPA,c,d,1,,,,0,\n"
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,26 @@ def test_what_became_of_the_flights_in_bad_rows_is_counted() -> None:
     lines = (b"x\n", GOOD_CSV.replace(b",0,\n", b",1,\n").replace(b"IAD", b"?"), GOOD_CSV)
     batch = batch_of(HEADER + b"".join(lines), CSV, MOST_FLIGHTS, stops=False)
     assert (batch.rejected, batch.states) == (2, {"": 1, CANCELLED: 1})
+
+
+@pytest.mark.parametrize(
+    ("delay", "cancelled", "state"),
+    [
+        ("-2", "0", ARRIVED),
+        ("-2", "Operated", ARRIVED),
+        ("", "0", NOT_ARRIVED),
+        ("-2 min", "0", ""),
+        ("", "Operated", ""),
+        ("", "Total", ""),
+        ("", "Cancelled", CANCELLED),
+        ("", "1", CANCELLED),
+    ],
+)
+def test_nothing_is_said_to_have_become_of_a_flight_that_cannot_be_read(
+    delay: str, cancelled: str, state: str
+) -> None:
+    line = f"2008,4,2008-01-03,19393,1,,IAD,,b,,TPA,c,d,1,,,{delay},{cancelled},\n"
+    assert batch_of(HEADER + line.encode(), CSV, MOST_FLIGHTS).states == {state: 1}
 
 
 @pytest.mark.parametrize(("kind", "header"), [(NDJSON, b""), (CSV, HEADER)])
