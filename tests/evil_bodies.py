@@ -115,7 +115,7 @@ EVIL: dict[str, Make] = {
     "one column again and again": _again(b"YEAR,"),
     "quotes that are never closed": _rows(b'"ab\n'),
     "one cell": _rows(b"a"),
-    "short rows that are good": _rows(b"2008,4,2008-01-03,19393,1,,IAD,a,b,,TPA,c,d,1,,,,0,\n"),
+    "short rows that are good": _rows(b"2008,4,2008-01-03,1,1,,IAD,a,b,,TPA,c,d,,,,,0,\n"),
     "fields of a form": _fields,
     "percent signs": _again(b"%41&"),
     "parts of a form": _parts,

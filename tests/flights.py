@@ -17,15 +17,14 @@ from backend.storage.block_store import BlockStore
 
 EXAMPLE = flight_of({field.name: field.example for field in FIELDS})
 _NUMBER, _CARRIER = POSITION["OP_CARRIER_FL_NUM"], POSITION["OP_CARRIER_AIRLINE_ID"]
-_NUMBERS = 99_999  # flight numbers go from 1 to this
-_FIRST_CARRIER = 19_001  # numbers of carriers are those of the DOT
+_NUMBERS = 99_999  # flight numbers, and DOT numbers of carriers, go from 1 to this
 
 
 def flight(serial: int) -> Flight:
-    """A valid flight of its own for every `serial` from 0 on; in a file up to 399 million."""
+    """A valid flight of its own for every `serial` from 0 on (up to ten thousand million)."""
     carrier, number = divmod(serial, _NUMBERS)
     values = list(EXAMPLE)
-    values[_NUMBER], values[_CARRIER] = number + 1, _FIRST_CARRIER + carrier
+    values[_NUMBER], values[_CARRIER] = number + 1, carrier + 1
     return tuple(values)
 
 

@@ -24,8 +24,6 @@ from backend.sources.records import RecordBatch
 _STATES = frozenset(STATES.values())
 _CARRIER_NUMBERS = frozenset(map(str, CARRIERS))
 _REMEDY = "in most rows; put the titles of its columns right, or write what belongs together"
-_is_number_of_carriers = re.compile(r"19\d{3}|2[0-2]\d{3}").fullmatch  # also of those yet to come
-_NUMBERS_OF_CARRIERS = "DOT numbers of carriers (such as 19393)"
 _is_beyond = re.compile(r"(0{0,2}\d{1,2}|1[3-9]\d\d|2\d{3})(\.0+)?").fullmatch  # half a day
 _is_of_half_day = re.compile(r"(0?[1-9]|1[0-2])[0-5]\d", re.ASCII).fullmatch
 _LEAST_ROWS = 20  # of a file whose times may lack AM or PM
@@ -67,6 +65,10 @@ def _numbers_of_carriers(text: str) -> Set[str]:
 
 def _number(text: str) -> Set[str]:
     return {text.lstrip("0")} if text.isdecimal() else set()
+
+
+def _known_number(text: str) -> Set[str]:
+    return _number(text) if airport_of(text) else set()
 
 
 Cells = tuple[str, ...]
@@ -171,19 +173,12 @@ def _other_numbers(rows: _Rows) -> str:
 
 def _carriers(rows: _Rows) -> str:
     column = "OP_CARRIER_AIRLINE_ID"
-    if not rows.has(column):
+    if not rows.has(column, CARRIER):
         return ""
-    if rows.has(CARRIER):
-        meanings = (_number, _numbers_of_carriers)
-        if words := _disagreement(rows, column, CARRIER, meanings):
-            title = rows.reading.columns[column]
-            remedy = f"write {_NUMBERS_OF_CARRIERS}, or leave {title} out: the codes are enough"
-            return f"{words}; {remedy}"
-    numbers = list(filter(str.isdecimal, map(_text, set(rows.cells(column)))))
-    if numbers and not any(map(_is_number_of_carriers, numbers)):
-        remedy = f"write these, or their codes (such as WN) in a column {CARRIER} in its place"
-        words = rows.words([column], (min(numbers),))
-        return f"{words} and others, which are not {_NUMBERS_OF_CARRIERS}; {remedy}"
+    if words := _disagreement(rows, column, CARRIER, (_number, _numbers_of_carriers)):
+        title = rows.reading.columns[column]
+        remedy = f"or leave {title} out: the codes are enough"
+        return f"{words}; write DOT numbers of carriers (such as 19393), {remedy}"
     return ""
 
 
@@ -196,10 +191,12 @@ def _repeated(rows: _Rows) -> str:
 
 
 def _airports(rows: _Rows) -> str:
-    wrong = []
+    wrong, beside = [], _BESIDE
+    if rows.reading.is_of_fields:  # other numbers than the known ones may be of airports to come
+        beside = {**beside, "_AIRPORT_ID": (_numbers_of_airport, _known_number)}
     for end in ("ORIGIN", "DEST"):
         airport = end if rows.has(end) else f"{end}_AIRPORT_ID"
-        for suffix, meanings in _BESIDE.items():
+        for suffix, meanings in beside.items():
             columns = (airport, f"{end}{suffix}")
             is_used = suffix != "_STATE" or not rows.has(f"{end}_STATE_NM")
             if is_used and rows.has(*columns):

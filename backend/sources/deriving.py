@@ -181,10 +181,14 @@ class Deriver:
         times = {name: columns[name] for name in _TIMES if name in columns}
         diverted = list(map(eq, map(self._flags.__getitem__, columns.get(DIVERTED, ())), repeat(1)))
         not_left, not_arrived = (self._blank(times[name]) for name in ("DEP_TIME", "ARR_TIME"))
-        some_arrived = len(not_arrived) < len(flags)
-        without_arrival = {*compress(count(), diverted), *(not_arrived if some_arrived else ())}
+        lacks_departure = {row for row in not_left if flags[row] == 0}
+        if self.reading.is_of_fields:  # whoever posts a flight's fields decides what is empty
+            lacks_departure, not_arrived = set(), []
+        elif len(not_arrived) == len(flags):
+            not_arrived = []
+        without_arrival = {*compress(count(), diverted), *not_arrived}
         rows = {r for r in without_arrival if self._zeros[times["ARR_DELAY"][r]] is not None}
-        rows.update(self._rows_with_zeros(times, diverted), (r for r in not_left if flags[r] == 0))
+        rows.update(self._rows_with_zeros(times, diverted), lacks_departure)
         if not all(_BLANK.issuperset(compress(column, flags)) for column in times.values()):
             rows.update(compress(count(), map(eq, flags, repeat(1))))
         if not rows:
@@ -194,7 +198,7 @@ class Deriver:
             if flags[row] == 1:
                 self._clear_cancelled(changed, row)
                 continue
-            if flags[row] == 0 and _zero(times["DEP_TIME"][row]) is None:
+            if row in lacks_departure:
                 changed["DEP_TIME"][row] = Unusable(None, _NOT_LEFT)
                 continue
             is_diverted = bool(diverted) and diverted[row]

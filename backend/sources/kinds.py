@@ -135,6 +135,11 @@ class Reading:
     others: Mapping[str, Sequence[int]]
 
     @cached_property
+    def is_of_fields(self) -> bool:
+        """Whether its columns are the 19 of a flight, as they are posted; the ledger judges it."""
+        return sorted(self.titles) == sorted(FIELD_NAMES)
+
+    @cached_property
     def sources(self) -> Mapping[str, tuple[str, ...]]:
         """From which meanings each field is derived; from none if it is there, or cannot be."""
         sources: dict[str, tuple[str, ...]] = dict.fromkeys(FIELD_NAMES, ())

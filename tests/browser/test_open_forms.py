@@ -93,7 +93,7 @@ def test_forms_of_two_frontends_on_one_host_do_not_disturb_each_other(
     service: Service, url: str, context: BrowserContext, tmp_path: Path
 ) -> None:
     before, path = transactions(service), tmp_path / "few.csv"
-    new = [changed(flight, OP_CARRIER_AIRLINE_ID=22_999) for flight in FLIGHTS]
+    new = [changed(flight, OP_CARRIER_AIRLINE_ID=99_000) for flight in FLIGHTS]
     path.write_text(csv_of(new), encoding="utf-8")
     with shown(service) as other:
         forms = [filled(context, at, 601 + i) for i, at in enumerate((url, other, url))]

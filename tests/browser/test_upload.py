@@ -30,7 +30,7 @@ HFLIGHTS = (
     "Year,Month,DayofMonth,UniqueCarrier,FlightNum,Origin,Dest,DepTime,DepDelay,ArrTime,ArrDelay,"
     "Cancelled,AirTime\n2008,1,3,WN,335,IAD,TPA,2003,8,2211,-14,0,116\n"
 )
-carriers = count(22_000)
+carriers = count(70_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def flights(count: int) -> list[Flight]:
 
 def file_of(folder: Path, which: int, *spoilt: int) -> Path:
     """A file of `ROWS` flights of a carrier of its own, with bad rows on these lines."""
-    rows = [changed(flight, OP_CARRIER_AIRLINE_ID=21_000 + which) for flight in flights(ROWS)]
+    rows = [changed(flight, OP_CARRIER_AIRLINE_ID=90_000 + which) for flight in flights(ROWS)]
     lines = csv_of(rows).splitlines()
     for number in spoilt:
         lines[number - 1] = "x" + lines[number - 1]
@@ -169,7 +169,7 @@ def test_what_contradicts_the_ledger_is_shown_and_left_out(
 ) -> None:
     before = pages.settled()
     late = changed(FLIGHTS[3], ORIGIN_CITY_NAME="Elsewhere, XX")
-    new = changed(FLIGHTS[3], OP_CARRIER_AIRLINE_ID=20_999)
+    new = changed(FLIGHTS[3], OP_CARRIER_AIRLINE_ID=89_999)
     path = tmp_path / "flights.csv"
     path.write_text(csv_of([*FLIGHTS[:2], late, new]), encoding="utf-8")
     for text in (checked(page, path), sent(page, path)):

@@ -280,7 +280,7 @@ def test_a_diverted_flight_with_a_delay_is_a_bad_row(delay: str, arrival: str) -
     )
 
 
-@pytest.mark.parametrize("diverted", [{}, {"DIVERTED": "0"}])
+@pytest.mark.parametrize("diverted", [{"TAIL_NUM": "N1"}, {"DIVERTED": "0"}])
 @pytest.mark.parametrize("minutes", ["", "116"])
 def test_a_delay_without_a_time_of_arrival_is_a_bad_row_where_others_have_one(
     minutes: str, diverted: dict[str, str]
@@ -291,12 +291,18 @@ def test_a_delay_without_a_time_of_arrival_is_a_bad_row_where_others_have_one(
     assert value("ARR_DELAY", row) == 27
 
 
+def test_whoever_posts_the_columns_of_a_flight_alone_decides_what_is_empty() -> None:
+    rows = [FLOWN | {"DEP_TIME": "", "DEP_DELAY": ""}, FLOWN | {"ARR_TIME": ""}, FLOWN]
+    flights, bad, _ = read(*rows)
+    assert (len(flights), bad) == (3, [])
+
+
 @pytest.mark.parametrize("cells", [",,,,", ",,,,0", ",,2211,0,0", "NA,8,2211,-14,116"])
 def test_a_flight_that_neither_left_nor_was_cancelled_is_a_bad_row(cells: str) -> None:
     """As all of a timetable, or where a program filled CANCELLED."""
     row = FLOWN | dict(zip(TIMES, cells.split(","), strict=True))
     for others in ([], [CANCELLED, FLOWN]):
-        _, (message,), _ = read(row, *others)
+        _, (message,), _ = read(*({**flight, "TAIL_NUM": "N1"} for flight in (row, *others)))
         assert message.startswith("rows, row 1: DEP_TIME is empty, although the flight was not ")
     assert value("DEP_TIME", row | {"DEP_TIME": "", "TRANSACTION_ID": "7"}) is None
 

@@ -83,7 +83,7 @@ def test_broken_characters_in_a_body_are_refused_in_a_line_or_shown_in_utf_8(
 
 
 GOOD_NDJSON = json.dumps(as_mapping(flights(1)[0])).encode() + b"\n"
-GOOD_CSV = b"2008,4,2008-01-03,19393,1,,IAD,a,b,,TPA,c,d,1,,,,0,\n"
+GOOD_CSV = b"2008,4,2008-01-03,1,1,,IAD,a,b,,TPA,c,d,,,,,0,\n"
 
 
 @pytest.mark.parametrize(
