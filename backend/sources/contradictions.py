@@ -1,35 +1,27 @@
 """Notices a file whose columns are not what their titles say, as where two titles were swapped.
 
-Each of its flights would be valid, and be stored for ever at a wrong airport, carrier, day or time.
+Each of its flights would be valid, and be stored for ever at a wrong airport, carrier or day.
 What the tables of airports and carriers know of a code is compared with what stands beside it, and
 columns that mean the same with each other. One airport that disagrees is no contradiction: people
 give some of them to other cities than BTS does.
 """
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 
 from backend.base.errors import shown
 from backend.questions.carriers import CARRIER as CARRIERS
 from backend.questions.carriers import CODES
 from backend.sources.airports import airport_numbers, airport_of
-from backend.sources.cells import STATES, clock, state, unless_empty
+from backend.sources.cells import STATES, state
 from backend.sources.kinds import CARRIER, DAY, DEST_STATE, MONTH, ORIGIN_STATE, Reading
 from backend.sources.records import RecordBatch
 
 _STATES = frozenset(STATES.values())
 _CARRIER_NUMBERS = frozenset(map(str, CARRIERS))
 _REMEDY = "in most rows; put the titles of its columns right, or write what belongs together"
-_is_beyond = re.compile(r"(0{0,2}\d{1,2}|1[3-9]\d\d|2\d{3})(\.0+)?").fullmatch  # half a day
-_is_of_half_day = re.compile(r"(0?[1-9]|1[0-2])[0-5]\d", re.ASCII).fullmatch
-_LEAST_ROWS = 20  # of a file whose times may lack AM or PM
-_LEAST_FLAGS = 50
-_ODD_SHARE = 0.05  # of flights that arrive hours before they leave; none does in true files
-_HOURS = 200  # as hhmm, for which no time zone accounts
 
 
 @lru_cache(maxsize=1000)
@@ -104,7 +96,7 @@ _NUMBERS: Mapping[str, Sequence[tuple[str, Callable[[str], object]]]] = {
 def contradiction(reading: Reading, batches: Sequence[RecordBatch]) -> str:
     """Return why the columns of these rows are not what their titles say; "" if they may be."""
     rows = _Rows(reading, batches)
-    judges = (_other_numbers, _carriers, _repeated, _airports, _half_days, _flags)
+    judges = (_other_numbers, _carriers, _repeated, _airports)
     return next(filter(None, (judge(rows) for judge in judges)), "")
 
 
@@ -117,11 +109,6 @@ class _Rows:
 
     def has(self, *columns: str) -> bool:
         return self.reading.places.keys() >= set(columns)
-
-    def cells(self, *columns: str) -> Iterator[object]:
-        """Return the cells of some columns, one after another."""
-        places = map(self._place, columns)
-        return chain.from_iterable(b.columns[at] for at in places for b in self.batches)
 
     def count(self, *columns: str | int) -> Counter[Cells]:
         """Count the different rows of some columns."""
@@ -162,7 +149,7 @@ def _disagreement(
 
 def _other_numbers(rows: _Rows) -> str:
     for column, others in _NUMBERS.items():
-        cells = set(map(_text, rows.cells(column))) if rows.has(column) else set[str]()
+        cells = [cell for (cell,) in rows.count(column)] if rows.has(column) else []
         for what, is_other in others:
             odd = list(filter(is_other, cells))
             if 2 * len(odd) > len(cells):
@@ -203,38 +190,3 @@ def _airports(rows: _Rows) -> str:
                 known, odd = _compared(rows.count(*columns), *meanings)
                 wrong += [rows.words(columns, pair) for pair in odd if 2 * len(odd) > len(known)]
     return f"{min(wrong)} {_REMEDY}" if len(wrong) > 1 else ""
-
-
-def _half_days(rows: _Rows) -> str:
-    """Notice times without AM and PM: all are by 12:59, and flights arrive before they leave."""
-    columns = ("DEP_TIME", "ARR_TIME")
-    if any(_is_beyond(str(clock(cell))) for cell in rows.cells(*columns)):
-        return ""
-    times = Counter({pair: n for pair, n in rows.count(*columns).items() if all(map(_clock, pair))})
-    odd = {pair: n for pair, n in times.items() if _clock(pair[0]) - _clock(pair[1]) > _HOURS}
-    if times.total() < _LEAST_ROWS or sum(odd.values()) <= _ODD_SHARE * times.total():
-        return ""
-    remedy = "may lack AM or PM; write four digits, from 0000 to 2400"
-    return f"{rows.words(columns, min(odd))}, and no time beyond 1259: they {remedy}"
-
-
-def _clock(text: str) -> int:
-    """Return a time from 1:00 to 12:59 as a number, and 0 for anything else."""
-    time = str(clock(text))
-    return int(time) if _is_of_half_day(time) else 0
-
-
-def _flags(rows: _Rows) -> str:
-    """Notice delays that are only 0 and 1. In a file sorted by delay, first rows may be so."""
-    for column in ("DEP_DELAY", "ARR_DELAY"):
-        if all(_text(cell) in {"0", "1"} or _is_empty(cell) for cell in set(rows.cells(column))):
-            flags = [text for text in map(_text, rows.cells(column)) if text in {"0", "1"}]
-            is_sorted = flags in (sorted(flags), sorted(flags, reverse=True))
-            if len(flags) >= _LEAST_FLAGS and not is_sorted:
-                words = f"has no {rows.reading.columns[column]} but 0 and 1"
-                return f"{words}, which may be a flag such as DEP_DEL15; write minutes"
-    return ""
-
-
-def _is_empty(cell: object) -> bool:
-    return unless_empty(cell) in {None, ""}

@@ -160,35 +160,3 @@ def test_columns_that_should_be_the_same_are_compared(
     assert first in reason
     assert second in reason
     assert reason.endswith("in most rows, which should be the same; leave one of the two out")
-
-
-# --- times and delays that are something else -------------------------------------------------
-
-
-def clocks(*times: tuple[int, int]) -> list[dict[str, str]]:
-    return [FLOWN | {"DEP_TIME": str(left), "ARR_TIME": str(arrived)} for left, arrived in times]
-
-
-def test_times_of_half_a_day_are_refused_if_flights_arrive_before_they_leave(
-    tmp_path: Path,
-) -> None:
-    usual, odd = (830, 945), (1140, 105)
-    assert refused(tmp_path, clocks(*[usual] * 18, odd, odd)) == (
-        "has DEP_TIME 1140 beside ARR_TIME 105, and no time beyond 1259: they may lack AM or PM; "
-        "write four digits, from 0000 to 2400"
-    )
-    assert refused(tmp_path, clocks(*[usual] * 17, odd, odd)) == "", "too few rows"
-    assert refused(tmp_path, clocks(*[usual] * 18, odd, (1140, 1305))) == ""
-    assert refused(tmp_path, clocks(*[usual] * 17, odd, odd, (15, 130))) == ""
-    assert refused(tmp_path, clocks(*[(800, 745)] * 30)) == "", "into another time zone"
-
-
-@pytest.mark.parametrize("column", ["DEP_DELAY", "ARR_DELAY"])
-def test_delays_of_only_0_and_1_are_refused(tmp_path: Path, column: str) -> None:
-    rows = [FLOWN | {column: f"{n % 2}.00"} for n in range(50)]
-    assert refused(tmp_path, rows) == (
-        f"has no {column} but 0 and 1, which may be a flag such as DEP_DEL15; write minutes"
-    )
-    assert refused(tmp_path, rows[1:]) == "", "too few rows"
-    assert refused(tmp_path, [*rows, FLOWN | {column: "2"}]) == ""
-    assert refused(tmp_path, sorted(rows, key=lambda row: row[column])) == "", "sorted by delay"
