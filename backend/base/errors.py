@@ -45,9 +45,9 @@ def _remade(
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """Write `value` for a message: quoted, cut at `limit`, and escaped where not printable."""
+    """Write `value` for a message: quoted, escaped and cut at `limit` characters."""
     try:
-        text = repr(value[:limit]) if isinstance(value, str) else reprlib.repr(value)
+        text = ascii(value[:limit]) if isinstance(value, str) else reprlib.repr(value)
     except ValueError:  # Python refuses to write out an integer of thousands of digits
         text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,6 +1,5 @@
-// Cuts a table into slices of whole lines, while it is read, and takes its fingerprint. A row is a line, for the ledger too: a quoted cell
-// cannot go over several. So the lines of a slice mean the same as in the whole file, wherever it is cut. Works on bytes: in UTF-8 the byte
-// of a line feed is nothing else. What has no lines is one slice.
+// Cuts a table into slices of whole lines while it is read, and takes its fingerprint. A row is a line, for the ledger too: no cell goes
+// over several. Works on bytes: in UTF-8 that of a line feed is nothing else. What has no lines is one slice.
 import { Problem, pieces, startsWith } from "./unpacking.js";
 
 const LINE_FEED = 10, RETURN = 13;
@@ -74,8 +73,7 @@ export class Cutter {
     return this.current.lines || !this.count ? [this.take()] : [];
   }
 
-  // An export ends with a line that says how many flights it has, which is true of no slice. If there
-  // are several slices, none gets that line.
+  // An export ends with a line that says how many flights it has: of several slices, none gets it.
   leaveOutEnd() {
     const bytes = joined(this.held);
     const [line, count] = LAST_LINE.exec(text(bytes.subarray(-1000))) ?? [];
@@ -136,8 +134,8 @@ export class Cutter {
   }
 }
 
-// The pieces of a table as UTF-8 with line feeds; the first is as long as `SNIFFED_BYTES`, if there are so many, and has a line feed, if
-// there is one in the next `LONGEST_LINE` bytes.
+// The pieces of a table as UTF-8 with line feeds; the first has `SNIFFED_BYTES`, if there are so many, and a line feed, if there is one in
+// the next `LONGEST_LINE` bytes.
 async function* textOf(stream) {
   const all = pieces(stream);
   let start = await first(all, (bytes) => bytes.length >= SNIFFED_BYTES && (bytes.includes(LINE_FEED) || bytes.length > LONGEST_LINE));

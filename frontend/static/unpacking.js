@@ -1,5 +1,5 @@
-// Opens the tables in a file as streams of text, packed or not, so that they can be cut into slices without being in memory as a whole.
-// What a browser cannot unpack is left as it is, to be sent in one piece: the ledger reads more formats, or says what to do.
+// Opens the tables in a file as streams of text, packed or not, never in memory as a whole. What a browser cannot unpack is sent in one
+// piece: the ledger reads more formats, or says what to do.
 
 const ENTRY = 0x02014b50, END = 0x06054b50; // signatures in a zip archive
 const END_BYTES = 22, LONGEST_COMMENT = 65535;
@@ -100,14 +100,14 @@ async function opened(file, entry) {
 }
 
 // The tables in a file: {name, size, open(seen)}. size: in bytes, packed. open: returns a stream of its
-// bytes; seen(count) is called with the numbers of packed bytes that were read.
+// bytes; seen(count) gets the numbers of packed bytes that were read.
 export async function tablesOf(file) {
   const part = (name, size, find) => ({ name, size, open: async (seen) => streamOf(await find(), seen) });
   const whole = [part("", file.size, async () => ({ packed: file, unpack: (stream) => stream }))];
   const start = await bytesOf(file.slice(0, 4));
   if (startsWith(start, GZIP)) {
     const unpacked = part("", file.size, async () => ({ packed: file, unpack: (stream) => stream.pipeThrough(new DecompressionStream("gzip")) }));
-    return (await isReadable(unpacked)) ? [unpacked] : whole; // browsers take no zeros behind it, and no second member
+    return (await isReadable(unpacked)) ? [unpacked] : whole; // not with zeros behind it, or a second member
   }
   if (!startsWith(start, ZIP)) return whole;
   const entries = await entriesOf(file);
@@ -120,13 +120,8 @@ export async function tablesOf(file) {
 }
 
 async function isReadable(table) {
-  const reader = (await table.open(() => {})).getReader();
-  try {
-    while (!(await reader.read()).done);
-    return true;
-  } catch {
-    return false;
-  }
+  const stream = await table.open(() => {});
+  return stream.pipeTo(new WritableStream()).then(() => true, () => false);
 }
 
 function streamOf({ packed, unpack }, seen) {

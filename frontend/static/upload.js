@@ -1,8 +1,7 @@
-// Sends a file in slices, with a progress bar: first to be checked, as a whole, and when the visitor has
-// seen what is in it and says so, to be added. It is unpacked on the way, each time anew, and never in memory as a whole. A slice that gets
-// no answer is sent again, with the same Idempotency-Key: it comes from the content of the whole table and the place of the slice, so that
-// the file can be chosen again after a break, too, and nothing is added twice. How days are written is judged over the whole table: a slice
-// that leaves it open is checked again as the others say, and if all do, the visitor is asked.
+// Sends a file in slices: first to be checked as a whole, then, when the visitor has seen what is in it, to be added. It is unpacked
+// on the way, each time anew, never in memory as a whole. A slice without an answer is sent again with its Idempotency-Key, made of the
+// content of the table and the place of the slice; so a file can be chosen again after a break, and nothing is added twice. A slice that
+// leaves open how days are written is checked again as the others say; if all do, the visitor is asked.
 import { BASE, counted, node, number } from "./page.js";
 import { slicesOf } from "./slices.js";
 import { Problem, tablesOf } from "./unpacking.js";
@@ -12,7 +11,7 @@ const LONGEST_WAIT_S = 30;
 const MOST_ROWS_SHOWN = 500;
 const MOST_CONFLICTS_SHOWN = 20;
 const SHOWN_TITLES = 3;
-const MOST_BAD = 0.01; // as in frontend/adding/uploads.py
+const MOST_BAD = 0.01; // of the rows
 const SEND_AGAIN = new Set([408, 429, 502, 503, 504]);
 const COUNTS = ["good", "bad", "bad_cancelled", "bad_not_arrived", "added", "before", "there", "conflicts"];
 const FIRST = { "day-first": "Day first", "month-first": "Month first" };
@@ -265,14 +264,15 @@ function newFlights({ good, there, conflicts }) {
   return good - there - conflicts;
 }
 
-// A form below what was found in a file, which adds the flights in it. Who leaves out many rows has to tick a box, as in outcome.html.
+// A form that adds the flights in the file, as in outcome.html.
 function offerToAdd(job) {
   const { good, bad } = job.found;
   const text = `${bad ? `Leave ${counted(bad, "row", "rows")} out and add ` : "Add "}${counted(newFlights(job.found), "flight", "flights")}`;
   const asked = node("form", { class: "adding" }, node("p", { class: "paging" }, node("button", {}, text)));
-  if (bad > MOST_BAD * (good + bad)) {
-    const share = `${number(bad)} of ${number(good + bad)} rows (${((100 * bad) / (good + bad)).toFixed(1)}\u00a0%)`;
-    asked.prepend(node("label", { class: "choice" }, node("input", { type: "checkbox", required: "" }), ` Leave out ${share}, although the others may be right by chance`));
+  const rows = good + bad;
+  if (bad > MOST_BAD * rows) {
+    const words = ` Leave out ${number(bad)} of ${number(rows)} rows (${((100 * bad) / rows).toFixed(1)}\u00a0%), although the others may be right by chance`;
+    asked.prepend(node("label", { class: "choice" }, node("input", { type: "checkbox", required: "" }), words));
   }
   asked.addEventListener("submit", (event) => {
     event.preventDefault();

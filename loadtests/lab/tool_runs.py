@@ -13,7 +13,6 @@ ENCODING = "utf-8-sig"  # with or without the mark that some programs begin with
 S, MS, US, NS = 1.0, 1e-3, 1e-6, 1e-9
 UNKNOWN = -1  # customers of a run that may be closed, by how many is not known or changed
 MOSTLY = 0.9  # a number that so many requests say is that of the run
-csv.field_size_limit(2**30)  # answers are in vegeta's
 K6_STATS = "avg,min,med,max,p(90),p(95),p(99)"
 ALL_FAILED = "has no request that succeeded"
 REMEDY = "correct the line, or take it out if the file was cut off there"
