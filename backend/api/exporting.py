@@ -77,7 +77,7 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         given = EXPORT_FLIGHTS.given(environ)
         form = FORMATS[FORMAT.find(given) or accepted_format(environ)]
         if TRAILER.of(given) == "false":
-            form = replace(form, footer=lambda count, as_of, total: b"")
+            form = replace(form, footer=CSV.footer)
         selection, height = selected(given)
         as_of = ledger.answers.as_of(height)
         tag = tag_of(as_of.tip_hash, f"flights {form.name}", query)

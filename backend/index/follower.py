@@ -11,6 +11,7 @@ Between two sessions (`follow` to `close`) other processes may write, so nothing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from errno import ENOSPC
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -206,7 +207,7 @@ class IndexFollower:
 
 
 def _write_failed(error: apsw.Error) -> WriteFailed:
-    remedy = "; free some space on its disk" if isinstance(error, apsw.FullError) else ""
+    remedy = f"; {files.REMEDIES[ENOSPC]}" if isinstance(error, apsw.FullError) else ""
     return WriteFailed(f"the index cannot be written: {error}{remedy}")
 
 

@@ -180,13 +180,12 @@ class Deriver:
         flags = columns["CANCELLED"]
         times = {name: columns[name] for name in _TIMES if name in columns}
         diverted = list(map(eq, map(self._flags.__getitem__, columns.get(DIVERTED, ())), repeat(1)))
-        not_left, not_arrived = (self._blank(times[name]) for name in ("DEP_TIME", "ARR_TIME"))
-        lacks_departure = {row for row in not_left if flags[row] == 0}
-        if self.reading.is_of_fields:  # whoever posts a flight's fields decides what is empty
-            lacks_departure, not_arrived = set(), []
-        elif len(not_arrived) == len(flags):
-            not_arrived = []
-        without_arrival = {*compress(count(), diverted), *not_arrived}
+        lacks_departure, not_arrived = set[int](), list[int]()
+        if not self.reading.is_of_fields:  # whoever posts a flight's fields decides what is empty
+            lacks_departure = {row for row in self._blank(times["DEP_TIME"]) if flags[row] == 0}
+            not_arrived = self._blank(times["ARR_TIME"])
+        some_arrived = len(not_arrived) < len(flags)
+        without_arrival = {*compress(count(), diverted), *(not_arrived if some_arrived else ())}
         rows = {r for r in without_arrival if self._zeros[times["ARR_DELAY"][r]] is not None}
         rows.update(self._rows_with_zeros(times, diverted), lacks_departure)
         if not all(_BLANK.issuperset(compress(column, flags)) for column in times.values()):

@@ -48,11 +48,20 @@ def _wrk2(path: Path) -> list[ToolRun]:
     return summary(path.stem, "wrk2", sums, quantiles, customers=0)
 
 
+def _content(path: Path) -> Any:
+    return json.loads(path.read_text(encoding=ENCODING))
+
+
+def _succeeded(counts: Mapping[str, int]) -> int:
+    """Return how many requests succeeded. counts: of requests by status."""
+    return sum(count for code, count in counts.items() if code[0] in "23")
+
+
 def _vegeta_report(path: Path) -> list[ToolRun]:
-    content = json.loads(path.read_text(encoding=ENCODING))
+    content = _content(path)
     at = content["latencies"]
     names = {"min": 0.0, "50th": 0.5, "90th": 0.9, "95th": 0.95, "99th": 0.99, "max": 1.0}
-    good = sum(count for code, count in content["status_codes"].items() if code[0] in "23")
+    good = _succeeded(content["status_codes"])
     made, duration_s = content["requests"], content["duration"] * NS
     quantiles = {p: at[name] * NS for name, p in names.items() if name in at}
     sums = made, made - good, duration_s, at["mean"] * NS
@@ -60,7 +69,7 @@ def _vegeta_report(path: Path) -> list[ToolRun]:
 
 
 def _k6_summary(path: Path) -> list[ToolRun]:
-    metrics = json.loads(path.read_text(encoding=ENCODING)).get("metrics")
+    metrics = _content(path).get("metrics")
     if not isinstance(metrics, dict):
         raise ResultsError("is a summary of k6 that is not known here; bring --out json=FILE")
 
@@ -93,11 +102,11 @@ OHA_CUT_OFF = "aborted due to deadline"  # requests that were under way at the e
 
 
 def _oha_json(path: Path) -> list[ToolRun]:
-    content = json.loads(path.read_text(encoding=ENCODING))
+    content = _content(path)
     sums, at = content["summary"], content["latencyPercentiles"]
     quantiles = {float(name[1:]) / 100: value for name, value in at.items() if value is not None}
     codes = content.get("statusCodeDistribution", {})
-    good = sum(count for code, count in codes.items() if code[0] in "23")
+    good = _succeeded(codes)
     errors = content.get("errorDistribution", {})
     lost = sum(count for why, count in errors.items() if why != OHA_CUT_OFF)
     made = sum(codes.values()) + lost or round(sums["requestsPerSec"] * sums["total"])
