@@ -116,7 +116,6 @@ def list_experiments() -> None:
 @click.option("--mode", type=_MODES, help="Default: the experiment's first mode.")
 @click.option("--scale", type=_POSITIVE, help="Times of the study are divided by this.")
 @click.option("--reps", type=_COUNT, help="Number of replications.")
-@click.option("--until-decided", is_flag=True, help="Measure until verdicts are decided.")
 @click.option(
     "--loads",
     default="",

@@ -29,8 +29,7 @@ from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Mode
 from loadtests.lab.repeated import accepted, estimate, from_interval, most_common_reason
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.estimates import REPLICATIONS, TOLERANCE, Verdict
-from loadtests.models.sequential import LEAST_VALUES
+from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS, TOLERANCE, Verdict
 
 DRIFT = "calibration_drift (%)"
 LIMITS = {
@@ -49,19 +48,17 @@ def analyse(results: Results) -> Report:
     Raises ResultsError if there is no run with a request.
     """
     loads.require_known(results)
-    manifest, made = results.manifest(), loads.open_runs(results)
+    made = loads.open_runs(results)
     if not made:
         raise ResultsError(f"{results.folder} has no run with a request")
-    runs, until_decided = accepted(made), manifest.get("until_decided", False)
-    steady = comparing.steady_points(made, is_until_decided=until_decided)
+    runs, steady = accepted(made), comparing.steady_points(made)
     brief = [run for run in runs if run.part == loads.AS_THE_STUDY]
-    short, closed = comparing.study_points(runs, manifest["seed"]), learning.closed_points(results)
-    steady_words = SENTENCES("steady", until_decided=until_decided, **LIMITS)
-    gap_words = SENTENCES("gaps", **LIMITS)
+    short = comparing.study_points(runs, results.manifest()["seed"])
+    closed, gap_words = learning.closed_points(results), SENTENCES("gaps", **LIMITS)
     sections = [
         _section("Response time against load", "units", figures.response(steady, short)),
         _of_one_customer(results, closed),
-        Section("Steady state", steady_words, _steady_tables(steady) if steady else []),
+        Section("Steady state", SENTENCES("steady"), _steady_tables(steady) if steady else []),
         Section("Where the gaps come from", gap_words, [*map(figures.gap_figure, steady)]),
         _section(
             "As the study did it",
@@ -76,7 +73,7 @@ def analyse(results: Results) -> Report:
     findings = SENTENCES(
         "findings", steady=steady, short=short, percent=percent, give_or_take=give_or_take
     )
-    failure = describe_failure(results, made, steady, "resume, or --until-decided")
+    failure = describe_failure(results, made, steady, "resume, or --reps")
     return Report(
         [*findings, *load_findings(results, made, steady, closed)],
         [section for section in sections if section.parts],
@@ -283,7 +280,6 @@ EXPERIMENT = Experiment(
         "{read_ms} ms"
     ),
     can_resume=True,
-    can_decide=True,
     loads=fractions,
     takes_host=True,
     emulated_so=(

@@ -13,16 +13,13 @@ slow, or slow again and again, may well serve in order.
 
 Runs that share a calibration share the error of its E[S], which at 0.85 of L is six times as large
 in the formula; so intervals are over calibrations, and fewer than five decide nothing. From 0.8 of
-L on it needs ten runs besides. A load that is measured until it is decided has a confidence
-sequence (`models.sequential`), which may be looked at after every calibration; so it is judged as
-honestly as one whose length was fixed before.
+L on it needs ten runs besides. How many are made is fixed before.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
-from math import ceil, inf, sqrt
+from math import inf, sqrt
 from random import Random
 from statistics import fmean
 
@@ -31,13 +28,11 @@ from loadtests.experiments.open_workload_loads import LoadKey, OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.content import Metric
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
-from loadtests.lab.repeated import Repeated, accepted, reasons_by_run
-from loadtests.lab.results import Results
-from loadtests.models import estimates, sequential
-from loadtests.models.estimates import REPLICATIONS, Interval, Verdict
+from loadtests.lab.repeated import Repeated, accepted
+from loadtests.models import estimates
+from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS, Interval, Verdict
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.random_times import Gamma
-from loadtests.models.sequential import LEAST_VALUES
 
 FORECASTS: Mapping[Verdict, str] = {
     Verdict.AGREES: "holds",
@@ -100,8 +95,6 @@ class AtLoad(Repeated[OpenRun]):
 class Steady(AtLoad):
     """Compares the steady state at a share of L with its forecast, and judges its order."""
 
-    is_until_decided: bool = False  # whether it was measured until it is decided
-
     @property
     def arrivals(self) -> int:
         """Return the number of arrivals that count."""
@@ -119,8 +112,6 @@ class Steady(AtLoad):
     @cached_property
     def difference(self) -> Interval:
         """Return the measured mean less the forecast, paired by the arrivals."""
-        if self.is_until_decided:
-            return sequential.confidence_sequence(self.by_calibration)
         return self._interval(self._differences_s)
 
     @property
@@ -136,27 +127,14 @@ class Steady(AtLoad):
         return Metric(name, share.estimate, "", *share.ends)
 
     @property
-    def by_calibration(self) -> list[float]:
-        """Return the difference from the forecast for the runs of each calibration."""
-        pairs = zip(self.runs, self.means(self._differences_s), strict=True)
-        by_calibration = grouped(pairs, lambda pair: pair[0].calibration).values()
-        return [fmean([mean for _, mean in its_pairs]) for its_pairs in by_calibration]
-
-    @property
     def forecast(self) -> Verdict:
-        """Tell whether the forecast from one customer holds.
-
-        Too few values decide nothing. A confidence sequence needs no ten runs.
-        """
-        if self.is_until_decided:
-            return sequential.sequential_verdict(self.by_calibration, self.predicted)
+        """Tell whether the forecast from one customer holds; too few values decide nothing."""
         return self._verdict(self.difference, self.predicted)
 
     @property
     def forecast_label(self) -> str:
         """Say whether the forecast holds, and what it lacks to be decided."""
-        is_open = self.forecast is Verdict.NOT_DECIDED and not self.is_until_decided
-        lacking = self._lacking(self.difference) if is_open else ""
+        lacking = self._lacking(self.difference)
         return FORECASTS[self.forecast] + (f", as it has {lacking}" if lacking else "")
 
     @cached_property
@@ -233,14 +211,14 @@ class Steady(AtLoad):
         return Interval(fmean(means), inf, 1)
 
 
-def steady_points(runs: Sequence[OpenRun], *, is_until_decided: bool = False) -> list[Steady]:
+def steady_points(runs: Sequence[OpenRun]) -> list[Steady]:
     """Return a point for each server and share of L with a long enough run, in the plan's order.
 
     It has none if no run counts or the queue has no steady state.
     """
     long_enough = [run for run in runs if run.part == loads.STEADY and run.is_long_enough]
     return [
-        Steady(counted, len(made), is_until_decided)
+        Steady(counted, len(made))
         for made in grouped(long_enough, lambda run: run.key).values()
         if (counted := accepted(made)) and all(run.is_stable for run in counted)
     ]
@@ -295,32 +273,6 @@ def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:
     brief = [run for run in accepted(runs) if run.part == loads.AS_THE_STUDY]
     by_load = grouped(brief, lambda run: run.key).values()
     return [AsTheStudy(alike, len(alike), seed) for alike in by_load]
-
-
-# --- while it is measured ------------------------------------------------------------------------
-
-
-def progress(results: Results, key: LoadKey, turn_s: float) -> tuple[bool, str]:
-    """Tell whether a load is decided until now, and describe what is known and what is missing.
-
-    turn_s: how long (s) a calibration and its runs take.
-    """
-    runs = [run for run in loads.open_runs(results) if run.key == key]
-    points = steady_points(runs, is_until_decided=True)
-    if not points:
-        reasons = reasons_by_run(results)
-        whys = (reasons.get(r.run, "").split(";")[0] or r.instability for r in reversed(runs))
-        return False, ": ".join(["no run counts yet", *islice(filter(None, whys), 1)])
-    (point,) = points
-    known = f"measured less forecast {percent(point.difference, point.predicted)}, "
-    known += f"calibrations: {point.difference.values}"
-    if point.forecast is not Verdict.NOT_DECIDED:
-        return True, f"{known}: the forecast {FORECASTS[point.forecast]}"
-    more = sequential.values_needed(point.by_calibration, point.predicted)
-    if more is None:
-        return False, f"{known}: it cannot be said yet when this is decided"
-    minutes = max(1, ceil(more * turn_s / 60))
-    return False, f"{known}; {more} more would decide it, in about {minutes} min"
 
 
 def percent(difference: Interval, whole: float) -> str:

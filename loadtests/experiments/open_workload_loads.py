@@ -336,7 +336,15 @@ class OpenRun(RunLine):
 
 
 def require_known(results: Results) -> None:
-    """Raise ResultsError if a server in the tables has a name that only another version knows."""
+    """Raise ResultsError if only another version can read these results.
+
+    One measured until a verdict was decided, whose interval had to allow for that.
+    """
+    if results.manifest().get("until_decided"):
+        raise ResultsError(
+            f"{results.folder} was measured until it was decided, by another version of the lab; "
+            "its report is right as it is, and is not made anew"
+        )
     for table in (PLAN, REFUSED, DEMANDS, CLOSED):
         for line in results.rows_if_any(table):
             if line["server"] not in SERVERS:

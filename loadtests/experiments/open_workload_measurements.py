@@ -6,9 +6,7 @@ calibrations that differ are rejected together, so there are only a few runs bet
 most a fifth of those of the steady state, because runs that share a calibration are one
 replication. A rejected run is made again with new arrivals, whatever the reason, until as many runs
 count as planned; at most twice as many are made as were lacking at the start or at a resumption.
-Response times play no part in this. With the option `until_decided` there is a calibration after
-each run of the steady state, and a load ends as soon as its confidence sequence decides, or after
-`AT_MOST_TIMES` as many runs as planned.
+Response times play no part in this.
 
 L is 1/E[S] where one request is served at a time. Of the service it is the highest throughput of
 closed runs, made once before its open runs, as a multiple of 1/E[S]; so L follows the calibrations.
@@ -27,7 +25,6 @@ from statistics import fmean
 from time import monotonic
 
 from loadtests.experiments import open_workload_loads as loads
-from loadtests.experiments.open_workload_comparison import progress
 from loadtests.experiments.open_workload_demands import explore
 from loadtests.experiments.open_workload_loads import STEADY, Load, RunLine
 from loadtests.experiments.open_workload_servers import STARTS, Measured
@@ -37,14 +34,13 @@ from loadtests.generation.schedule import arrivals
 from loadtests.grouping import grouped
 from loadtests.lab import generator_check
 from loadtests.lab.experiment import Run
-from loadtests.lab.repeated import accepted_by_run, unused_name
+from loadtests.lab.repeated import accepted_by_run, reasons_by_run, unused_name
 from loadtests.lab.results import TableWriter
 from loadtests.lab.service_facts import ServiceFacts
-from loadtests.models.estimates import TOLERANCE, confidence_interval
+from loadtests.models.estimates import LEAST_VALUES, TOLERANCE, confidence_interval
 from loadtests.models.open_queue import Queue
 from loadtests.models.random_times import poisson_times
 from loadtests.models.sample_statistics import quantile
-from loadtests.models.sequential import LEAST_VALUES
 from loadtests.processes import Site
 
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60
@@ -53,7 +49,6 @@ VARIED_TIMES = 4  # times of the service vary by 0.07 of their mean, where waits
 NONE_DECIDED = "No load can be decided now; wait until the machine is quiet"
 MOST_PERCENT = 200.0  # that a forecast is said to move
 MOST_TIMES = 2  # the most runs to make, as a multiple of those lacking
-AT_MOST_TIMES = 3  # as many runs as planned, if they do not decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,7 @@ def lacks_nothing(run: Run, plan: Sequence[Load]) -> bool:
         return False
     run.say(
         "no run is missing, so nothing is measured; for more runs measure anew, with more "
-        "--minutes or --reps, or --until-decided"
+        "--minutes or --reps"
     )
     return True
 
@@ -104,18 +99,14 @@ def shortfalls(run: Run, plan: Sequence[Load]) -> list[Shortfall]:
     """Return the loads of which the results lack runs, without those that cannot be sent."""
     verdicts = accepted_by_run(run.results)
     refused = {line.key for line in run.results.lines_if_any(loads.REFUSED, loads.RefusedLine)}
-    lines, short = run.results.lines_if_any(loads.PLAN, RunLine), []
+    lines = run.results.lines_if_any(loads.PLAN, RunLine)
     made = Counter(line.key for line in lines)
     accepted = Counter(line.key for line in lines if verdicts.get(line.run, False))
-    for planned in plan:
-        load = planned
-        if run.options.until_decided and load.part == STEADY:
-            load = replace(load, runs=AT_MOST_TIMES * load.runs)
-            if made[load.key] and progress(run.results, load.key, 0.0)[0]:
-                continue
-        if accepted[load.key] < load.runs and load.key not in refused:
-            short.append(Shortfall(load, made[load.key], load.runs - accepted[load.key]))
-    return short
+    return [
+        Shortfall(load, made[load.key], load.runs - accepted[load.key])
+        for load in plan
+        if accepted[load.key] < load.runs and load.key not in refused
+    ]
 
 
 def _label(load: Load) -> str:
@@ -158,18 +149,12 @@ class _UnderTest:
             return
         run.say(self._progress(left))
         most = made + run.choose(lacking, MOST_TIMES * lacking)
-        begun_s, turns = monotonic(), 0
         while lacking > 0 and made < most and monotonic() < run.until_s:
             together = min(self._together(load), lacking, most - made)
             lacking -= self._accepted(load, range(made + 1, made + together + 1))
             made += together
-            if load.part == STEADY:
-                turns += 1
-                turn_s = (monotonic() - begun_s) / turns
-                is_decided, known = progress(run.results, load.key, turn_s)
-                run.say(f"{load.fraction:g} of L: {known}")
-                if run.options.until_decided and is_decided:
-                    return
+            if why := reasons_by_run(run.results).get(load.name(made)):
+                run.say(f"{load.fraction:g} of L: run {made} does not count: {why}")
         if lacking > 0 and monotonic() > run.until_s:
             run.say(f"{_label(load)}: the time is over; runs that `resume` still makes: {lacking}")
 
@@ -189,15 +174,13 @@ class _UnderTest:
         """Say which load comes now, and how long it and all that is left take.
 
         The time is known for this server; other servers are taken to be as fast. Rejected runs are
-        made once more, and a load that is measured until it is decided may end sooner. When the
-        time is over, no new run is begun.
+        made once more. When the time is over, no new run is begun.
         """
         most_s = max(0.0, self._run.until_s - monotonic())
         times_s = [self._takes_s(shortfall) for shortfall in left]
         first, total = (min(most_s, time_s) / 60 for time_s in (times_s[0], sum(times_s)))
-        about = "at most" if self._run.options.until_decided else "about"
         return (
-            f"{_label(left[0].load)}, runs: {left[0].lacking}, {about} {first:.1f} min of {about} "
+            f"{_label(left[0].load)}, runs: {left[0].lacking}, about {first:.1f} min of about "
             f"{total + self._run.later_s / 60:.1f} min left in all"
         )
 
@@ -209,8 +192,6 @@ class _UnderTest:
 
     def _together(self, load: Load) -> int:
         """Return how many runs two calibrations have between them; a load needs enough of these."""
-        if self._run.options.until_decided and load.part == STEADY:
-            return 1
         at_most = load.runs // LEAST_VALUES if load.part == STEADY else load.runs
         return max(1, min(at_most, int(CALIBRATED_EVERY_S / self._duration_s(load))))
 

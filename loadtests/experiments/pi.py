@@ -24,9 +24,8 @@ from loadtests.lab.repeated import Estimate, accepted, from_interval, most_commo
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
-from loadtests.models.estimates import mean_over_runs
+from loadtests.models.estimates import LEAST_VALUES, mean_over_runs
 from loadtests.models.sample_statistics import mean_of, summary
-from loadtests.models.sequential import LEAST_VALUES
 from loadtests.questions import KINDS
 
 COUNTER = "flight_counter"

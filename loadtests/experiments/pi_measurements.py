@@ -39,9 +39,8 @@ from loadtests.lab.repeated import unused_name
 from loadtests.lab.results import Line, Results
 from loadtests.lab.sentences import Sentences
 from loadtests.lab.service_facts import ServiceFacts, numbers
-from loadtests.models.estimates import REPLICATIONS
+from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS
 from loadtests.models.sample_statistics import mean_of
-from loadtests.models.sequential import LEAST_VALUES
 from loadtests.processes import LOOK_EVERY_S, ProgramFailed, Site, wait_for
 from loadtests.questions import FEW_BLOCKS, KINDS, Question, drawn, sample
 

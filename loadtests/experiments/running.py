@@ -58,8 +58,6 @@ def _require_possible(experiment: Experiment, options: Options) -> None:
     name, mode = experiment.name, options.mode
     if mode not in experiment.modes:
         raise ResultsError(f"{name} has no mode {mode}; it has {', '.join(experiment.modes)}")
-    if options.until_decided and not experiment.can_decide:
-        raise ResultsError(f"{name} has nothing to decide")
     if options.host and not (experiment.takes_host and mode is Mode.REAL):
         where = f" in mode {mode}" if experiment.takes_host else ""
         raise ResultsError(f"{name} cannot measure a service on another machine{where}")

@@ -44,8 +44,7 @@ from loadtests.lab.sentences import Sentences
 from loadtests.lab.tool_outputs import read_all
 from loadtests.lab.tool_runs import UNKNOWN, ToolRun
 from loadtests.models import estimates, replay
-from loadtests.models.estimates import Interval, Verdict, confidence_interval
-from loadtests.models.sequential import LEAST_VALUES
+from loadtests.models.estimates import LEAST_VALUES, Interval, Verdict, confidence_interval
 
 DRAWS = 16  # simulations of each run
 STEP = 0.01  # by which E[S] is moved to see what the forecast does

@@ -39,7 +39,6 @@ class Options:
     reps: int | None = None  # number of replications
     quick: bool = False  # everything is run once, within two minutes
     host: str = ""  # URL of a service on another machine, in place of one that is started here
-    until_decided: bool = False  # what has a verdict is measured until it is decided
     shared: bool = False  # on a machine that others share: no run is rejected for that
     minutes: float | None = None  # that all of it may take
     loads: tuple[float, ...] = ()  # those of the experiment that are measured; none means all
@@ -95,5 +94,4 @@ class Experiment:
     waited: str = ""  # what its figures add to K, with the waits {read_ms} and {check_ms}
     can_resume: bool = False  # `measure` measures only what its results still lack
     takes_host: bool = False  # it can measure a service on another machine
-    can_decide: bool = False  # it knows the option `until_decided`
     loads: Callable[[Options], Sequence[float]] = lambda _: ()  # if one may choose from them

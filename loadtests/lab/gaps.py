@@ -10,9 +10,8 @@ from loadtests.lab.content import Cell, Figure, Table
 from loadtests.lab.repeated import Estimate, from_interval
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
 from loadtests.lab.sentences import Sentences
-from loadtests.models.estimates import Interval
+from loadtests.models.estimates import LEAST_VALUES, Interval
 from loadtests.models.gap_ledger import Cause, Ledger
-from loadtests.models.sequential import LEAST_VALUES
 
 SENTENCES = Sentences("open_workload")
 

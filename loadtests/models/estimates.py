@@ -21,6 +21,7 @@ from loadtests.models.sample_statistics import mean_of, summary
 
 CONFIDENCE = 0.95
 BATCHES = 20
+LEAST_VALUES = 5  # fewer decide nothing: nobody knows then whether values are about normal
 REPLICATIONS = 10  # fewer do not support a claim about the steady state
 WARM_UP_ARRIVALS = 200
 WARM_UP_SHARE = 10  # one in this many arrivals belongs to the warm-up

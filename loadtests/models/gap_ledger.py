@@ -34,11 +34,10 @@ from random import Random
 
 from loadtests.models import replay
 from loadtests.models.domain import count, not_negative, positive
-from loadtests.models.estimates import CONFIDENCE, Interval, clustered_interval
+from loadtests.models.estimates import CONFIDENCE, LEAST_VALUES, Interval, clustered_interval
 from loadtests.models.random_times import poisson_times
 from loadtests.models.replay import Discipline
 from loadtests.models.sample_statistics import mean_of, summary
-from loadtests.models.sequential import LEAST_VALUES
 
 DRAWS = 32  # how often services are put in random order, or drawn
 _ALIKE = 1e-9  # times that differ by less than this share have no spread of their own

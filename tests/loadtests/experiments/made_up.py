@@ -15,12 +15,14 @@ from loadtests.models.random_times import Gamma, poisson_times
 SERVICE_S = 0.04
 
 
-def results_of(experiment: str, folder: Path, mode: str = "real", cores: int = 1) -> Results:
+def results_of(
+    experiment: str, folder: Path, mode: str = "real", cores: int = 1, **more: object
+) -> Results:
     """The folder of a complete run of an experiment, with nothing but its manifest."""
     folder.mkdir(exist_ok=True)
     results = Results(folder)
     manifest = {"experiment": experiment, "mode": mode, "scale": None, "quick": False, "seed": 1}
-    results.write_manifest(manifest | {"state": "complete", "machine": {"cores": cores}})
+    results.write_manifest(manifest | {"state": "complete", "machine": {"cores": cores}} | more)
     return results
 
 

@@ -63,7 +63,6 @@ from loadtests.lab.results import Results, ResultsError
 from loadtests.models import gap_ledger, replay
 from loadtests.models.estimates import Verdict
 from loadtests.models.open_queue import ONE, Queue
-from loadtests.models.sequential import LEAST_VALUES, confidence_sequence
 from loadtests.processes import ProgramFailed, Site
 from loadtests.servers import study
 from tests.loadtests.experiments.made_up import SERVICE_S, a_run, judge, keep, results_of
@@ -94,31 +93,6 @@ def emulated(folder: Path) -> Results:
     results = Results(folder)
     results.write_manifest({"mode": "emulated"})
     return results
-
-
-def test_who_watches_is_told_why_no_run_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, results = a_run(0.5, counts=False), Results(tmp_path)
-    monkeypatch.setattr(loads, "open_runs", lambda _: [run])
-    why = "foreign_cpu 57 % of a core, limit 10: other programs took processor time"
-    (tmp_path / "runs.csv").write_text(f'run,reasons\n{run.run},"{why}; another"\n')
-    assert comparing.progress(results, run.key, 1.0) == (False, f"no run counts yet: {why}")
-    run = replace(a_run(0.5, seed=2), rate_per_s=30.0)
-    assert "yet: M/G/1 has no steady state" in comparing.progress(results, run.key, 1.0)[1]
-
-
-def test_who_watches_is_told_how_much_more_would_decide(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs = [a_run(0.5, slower, seed) for seed, slower in enumerate((1.0, 1.02, 0.98))]
-    monkeypatch.setattr(loads, "open_runs", lambda results: runs)
-    is_decided, message = comparing.progress(Results(tmp_path), runs[0].key, 90.0)
-    more, minutes = map(
-        int, re.findall(r"(\d+) more would decide it, in about (\d+) min", message)[0]
-    )
-    assert not is_decided
-    assert minutes == pytest.approx(1.5 * more, abs=1)
 
 
 def sent_late(row: Row) -> Row:
@@ -481,26 +455,6 @@ class TestRepeating:
         measuring.measure_loads(brief, [Load(STUDY, STEADY, 0.5, 3, arrivals=600)])
         assert any("about 0.1 min of about 0.1 min left in all" in line for line in lines)
 
-    @pytest.mark.parametrize("means_s", [[0.04] * 40])
-    def test_a_load_is_measured_until_it_is_decided(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calibrated: Sequence[Choices]
-    ) -> None:
-        """Every request takes E[S], so no queue forms: the model soon disagrees, but at 0.85."""
-        plan(monkeypatch, *(Load(STUDY, STEADY, f, 3, arrivals=300) for f in (0.5, 0.85)))
-        options = Options(Mode.EMULATED, scale=1000, until_decided=True)
-        results, lines = emulated(tmp_path), list[str]()
-        measuring.measure(Run(options, results, tmp_path, lines.append))
-        made = Counter(line["fraction"] for line in results.rows("plan"))
-        assert made == {"0.5": LEAST_VALUES, "0.85": 9}  # three times as many as planned
-        assert len(calibrated) == 15  # one after each run, and one before
-        assert any("calibrations: 5: the forecast does not hold" in line for line in lines)
-        assert any("more would decide it" in line for line in lines)
-        points = steady_points(open_runs(results), is_until_decided=True)
-        verdicts = [point.forecast for point in points]
-        assert verdicts == [Verdict.DISAGREES, Verdict.NOT_DECIDED]
-        measuring.measure(Run(options, results, tmp_path, lines.append))  # lacks nothing
-        assert len(results.rows("plan")) == 14
-
     @pytest.mark.parametrize("means_s", [[0.04]])
     def test_runs_without_a_calibration_after_them_are_listed_and_do_not_count(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calibrated: Sequence[Choices]
@@ -514,7 +468,7 @@ class TestRepeating:
             return open_run(*args)
 
         monkeypatch.setattr(Generator, "open", interrupted)
-        results = Results(tmp_path)
+        results = emulated(tmp_path)
         with pytest.raises(KeyboardInterrupt):
             measuring.measure(Run(QUICK, results, tmp_path, lambda text: None))
         assert len(calibrated) == 1
@@ -751,12 +705,21 @@ def test_a_run_lies_between_the_calibrations_around_its_rows(tmp_path: Path) -> 
     assert by_name["three"].after == []
 
 
-def test_a_difference_of_few_calibrations_has_no_interval() -> None:
-    assert percent(confidence_sequence([0.01, 0.02]), 1.0) == "+1.5 %"
-    runs = [a_run(0.5, seed=seed) for seed in range(2)]
-    points = steady_points(runs, is_until_decided=True)
+def test_a_difference_of_one_calibration_has_no_interval() -> None:
+    points = steady_points([a_run(0.5)])
+    assert "±" not in percent(points[0].difference, 1.0)
     (metric,) = (m for m in _metrics([], points, []) if m.name.startswith("forecast"))
     assert (metric.low, metric.high) == (None, None)
+
+
+def test_a_result_whose_length_was_decided_by_its_verdict_is_not_judged_anew(
+    tmp_path: Path,
+) -> None:
+    """An interval of a fixed length would be wrong too often for it."""
+    results = results_of("open-workload", tmp_path, until_decided=True)
+    for read in (EXPERIMENT.analyse, loads.require_known):
+        with pytest.raises(ResultsError, match=r"until it was decided.*not made anew"):
+            read(results)
 
 
 def test_a_server_that_dies_during_the_closed_runs_is_named(
