@@ -1,10 +1,10 @@
 """`GET /metrics` for Prometheus, and the counting behind it.
 
 What belongs to a process (requests, caches, its use of memory) is counted in numbers that all
-processes share; the worker that answers adds them up. A worker brings its numbers up to date once a
-second, when it is scraped, and when it ends. So the numbers of the other workers may be a second
-old, and a worker that is killed loses what it counted in its last second; nothing else is lost, and
-nothing is counted twice. What belongs to the ledger (height, mempool, disk, index) is read from it
+processes share; the worker that answers adds them up. A worker writes its numbers once a second,
+when it is scraped, and when it ends. So the numbers of other processes may be a second old, and a
+worker that is killed loses what it counted in its last second; nothing else is lost, and nothing is
+counted twice. What belongs to the ledger (height, mempool, disk, index) is read from it
 when it is scraped, and left out while it cannot be read; `/health/ready` says why.
 
 Labels are bounded: a route is a rule of the application, never a path that a client made up.
@@ -45,9 +45,10 @@ from backend.base.processes.shared_numbers import (
     SEAL_DURATION,
     SUM,
     TRANSACTIONS_SEALED,
+    WRITE_EVERY_S,
     Numbers,
-    OwnUse,
     Totals,
+    note_own_use,
 )
 from backend.base.version import VERSION, commit
 from backend.ledger.ledger import Ledger
@@ -70,7 +71,6 @@ ROLE = "worker"
 UNMATCHED = "unmatched"  # the route of an unknown address
 UNREAD = "unread"  # what the metrics show as route and method of a request that HTTP refused
 OTHER = "other"
-COUNT_EVERY_S = 1.0
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 
 
@@ -227,33 +227,28 @@ class Metrics:
 
     def sample(self) -> None:
         """Copy what is counted elsewhere. Called once a second, when scraped, and at the end."""
-        OwnUse(self.numbers, ROLE).sample()
-        self.requests.count()
-        self._set(IN_PROGRESS, (), self.requests.in_progress())
+        note_own_use(self.numbers, ROLE)
+        self.numbers.set((IN_PROGRESS,), self.requests.in_progress())
         for lane in self._lanes():
-            self._set(LANE_IN_HAND, (lane.lane,), lane.in_hand)
-            self._set(LANE_WAITING, (lane.lane,), lane.waiting)
-            self.numbers.follow(self.numbers.place(LANE_REFUSED, lane.lane), lane.refused)
+            self.numbers.set((LANE_IN_HAND, lane.lane), lane.in_hand)
+            self.numbers.set((LANE_WAITING, lane.lane), lane.waiting)
+            self.numbers.follow((LANE_REFUSED, lane.lane), lane.refused)
             if lane.waits_s:
-                place = self.numbers.histogram(LANE_WAIT, lane.lane)
-                self.numbers.observe(place, lane.waits_s)
+                self.numbers.observe((LANE_WAIT, lane.lane), lane.waits_s)
         for cache in self._ledger.cache_statistics():
-            labels = (cache.name,)
-            self._follow(BLOCK_CACHE, labels, cache.hits, cache.misses, cache.evictions)
-            self._set(f"{BLOCK_CACHE}_bytes", labels, cache.bytes)
-            self._set(f"{BLOCK_CACHE}_blocks", labels, cache.blocks)
+            self._follow(BLOCK_CACHE, (cache.name,), cache.hits, cache.misses, cache.evictions)
+            self.numbers.set((f"{BLOCK_CACHE}_bytes", cache.name), cache.bytes)
+            self.numbers.set((f"{BLOCK_CACHE}_blocks", cache.name), cache.blocks)
         counts = self._answers.counts()
         self._follow(ANSWER_CACHE, (), counts.hits, counts.misses, counts.evictions)
-        self._set(f"{ANSWER_CACHE}_limit_bytes", (), self._answers.capacity_bytes)
-        self._set(f"{ANSWER_CACHE}_bytes", (), counts.bytes)
-        self._set(f"{ANSWER_CACHE}_answers", (), counts.entries)
+        self.numbers.set((f"{ANSWER_CACHE}_limit_bytes",), self._answers.capacity_bytes)
+        self.numbers.set((f"{ANSWER_CACHE}_bytes",), counts.bytes)
+        self.numbers.set((f"{ANSWER_CACHE}_answers",), counts.entries)
+        self.requests.count()  # which writes all of these
 
     def _follow(self, cache: str, labels: tuple[str, ...], *counts: int) -> None:
         for what, count in zip(("hits", "misses", "evictions"), counts, strict=True):
-            self.numbers.follow(self.numbers.place(f"{cache}_{what}_total", *labels), count)
-
-    def _set(self, name: str, labels: tuple[str, ...], value: int) -> None:
-        self.numbers.set(self.numbers.place(name, *labels, lives=True), value)
+            self.numbers.follow((f"{cache}_{what}_total", *labels), count)
 
     def _totals(self) -> Totals:
         self.sample()
@@ -300,7 +295,7 @@ class CountedRequests:
 
     def refused(self, status: int) -> None:
         """Count a request that was refused before it was complete."""
-        self._numbers.add(self._numbers.place(REQUESTS, UNREAD, UNREAD, str(status)))
+        self._numbers.add((REQUESTS, UNREAD, UNREAD, str(status)))
 
     def _new(self, route: str, method: str, status: str) -> list[float]:
         """Return a list for the durations of requests with labels that were not seen before."""
@@ -311,16 +306,16 @@ class CountedRequests:
         return len(self._in_hand)
 
     def count(self) -> None:
-        """Add up the durations that requests have left."""
+        """Add up the durations that requests have left, and write all numbers."""
         with self._counting:
-            self._count_at = perf_counter() + COUNT_EVERY_S
+            self._count_at = perf_counter() + WRITE_EVERY_S
             for (route, method, status), durations in list(self._durations.items()):
                 taken = durations[:]
                 del durations[: len(taken)]  # others may have been appended meanwhile
                 if taken:
-                    place = self._numbers.place(REQUESTS, route, method, status[:3])
-                    self._numbers.add(place, len(taken))
-                    self._numbers.observe(self._numbers.histogram(DURATION, route), taken)
+                    self._numbers.add((REQUESTS, route, method, status[:3]), len(taken))
+                    self._numbers.observe((DURATION, route), taken)
+            self._numbers.write()
 
 
 class _Numbers(Collector):

@@ -1,19 +1,13 @@
-"""Counts numbers in several processes, each in a file of its own, for `/metrics` to add up.
+"""Counts numbers in several processes, each with a file of its own, for `/metrics` to add up.
 
-A process has its file mapped into memory, so to count is to add to a number in memory: nothing is
-sent or flushed, and the counts stay when the process is killed.
+A process counts in its own memory, and writes all of its numbers into its file once a second
+(`write`), in one step. So readers see a file whole, the numbers of another process are up to a
+second old, and a process that is killed loses its last second at most.
 
-The file:
-
-    4096 numbers of 8 bytes     doubles in the byte order of the machine
-    names, a line each          JSON: lives, number of places, name of the metric, values of labels
-
-Names are in the order of the numbers that they name. The first 32 numbers have no names and take
-the counts for which there is no room. A process holds the lock of its file as long as it lives. A
-new process takes over a file whose process has died, and goes on with its counts, so there are
-never more files than there were processes at once. A number that is only true while its process
-lives (`lives`: memory, requests in progress) starts at zero then, and counts as zero while no
-process holds the file.
+A process holds the lock beside its file as long as it lives. A new process takes over a file whose
+process has died, and goes on with its counts, so there are never more files than there were
+processes at once, and a count is in one file. A gauge (memory, requests in progress) is only true
+while its process lives: it counts as zero while nobody holds the lock.
 
 The folder should be in memory, because it is written all the time. The supervisor makes one for
 each run in /dev/shm, or where temporary files go, and removes it (`run_folder`).
@@ -23,8 +17,6 @@ three files for each worker that has died, and cannot tell that one has died who
 its requests in progress would stay in the sums.
 """
 
-import fcntl
-import json
 import logging
 import mmap
 import os
@@ -36,18 +28,21 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from operator import add
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from backend.base import files
-from backend.base.errors import FlightchainError, TryLater
+from backend.base.errors import FlightchainError, TryLater, WriteFailed, WriterBusy
 from backend.base.settings import AUTO, Settings
+from backend.base.state_file import StateFile
 
 Key = tuple[str, ...]  # name of the metric, values of its labels
 Totals = dict[Key, list[float]]
 
-PLACES, UNNAMED = 4096, 32
 MOST_PROCESSES = 1024
+WRITE_EVERY_S = 1.0
 MEMORY = Path("/dev/shm")  # noqa: S108  mkdtemp makes the name and the rights
 PREFIX, LOCK_NAME = "flightchain-metrics-", "run.lock"
 LEFT_BEHIND_S = 60
@@ -65,43 +60,35 @@ BOUNDS_S = (
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05,
     0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0,
 )  # fmt: skip
-HISTOGRAM_PLACES = len(BOUNDS_S) + 2  # a count for each bound, one beyond them, and the sum
-SUM = HISTOGRAM_PLACES - 1
+HISTOGRAM_COUNTS = len(BOUNDS_S) + 2  # one for each bound, one beyond them, and the sum
+SUM = HISTOGRAM_COUNTS - 1
 
-_NUMBER_BYTES = 8
-_NAMES_AT = PLACES * _NUMBER_BYTES
-FILE_BYTES = _NAMES_AT + 96 * 1024
-_LAYOUT = zlib.crc32(repr((PLACES, UNNAMED, FILE_BYTES, BOUNDS_S)).encode())
-SUFFIX = f".{_LAYOUT:08x}.numbers"  # files of another layout are neither taken over nor added up
+# Files with other bounds are neither taken over nor added up.
+SUFFIX = f".{zlib.crc32(repr(BOUNDS_S).encode()):08x}.json"
 
 _log = logging.getLogger(__name__)
 
 
-class Numbers:
-    """The numbers of one process: in its own memory, and after `share` where others can read them.
+class _Written(msgspec.Struct):
+    """The numbers of a process in its file; JSON has no objects with such keys."""
 
-    They are safe for threads.
+    counts: list[tuple[Key, list[float]]] = []
+    gauges: list[tuple[Key, float]] = []
+
+
+class Numbers:
+    """The numbers of one process, in its memory and after `share` in a file, too.
+
+    They are safe for threads. A count begins with zero when it is first named.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seen: dict[int, float] = {}
-        self._use(memoryview(bytearray(FILE_BYTES)))
-
-    def _use(self, whole: memoryview) -> None:
-        """Count in `whole`, where another process may have counted before."""
-        self._whole = whole
-        self._values = whole[:_NAMES_AT].cast("d")
-        named = list(_named(whole))
-        self._places = {number.key: number.place for number in named}
-        self._next_place = max([UNNAMED, *(number.place + number.width for number in named)])
-        self._names_end = _names_end(whole)
-        whole[self._names_end :] = bytes(FILE_BYTES - self._names_end)  # drops a half-written name
-        for number in named:
-            if number.lives:
-                start = number.place * _NUMBER_BYTES
-                end = start + number.width * _NUMBER_BYTES
-                whole[start:end] = bytes(end - start)
+        self._counts: Totals = {}
+        self._gauges: dict[Key, float] = {}
+        self._followed: dict[Key, float] = {}
+        self.file_lock: files.FileLock | None = None
+        self._problem = ""  # the last one that was logged
 
     def share(self, folder: Path, role: str) -> bool:
         """Count in a file in `folder` from now on. Call this before anything is counted.
@@ -111,140 +98,101 @@ class Numbers:
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._use(_mapped(folder, role))
+            self.file_lock = _free_lock(folder, role)
         except (OSError, FlightchainError) as error:
             _log.warning("the metrics leave out this process (%s): %s", role, error)
             return False
+        if written := _file_of(self.file_lock.path).read(folder):
+            self._counts = dict(written.counts)
+        self.write()
         return True
 
-    def place(self, *key: str, count: int = 1, lives: bool = False) -> int:
-        """Return the place of the number of this name, or of the first of `count`; made if needed.
+    def write(self) -> None:
+        """Write the numbers where other processes find them. What keeps it from that is logged."""
+        if self.file_lock is None:
+            return
+        path = self.file_lock.path
+        with self._lock:  # also because threads may not replace a file at once
+            written = _Written(list(self._counts.items()), list(self._gauges.items()))
+            try:
+                _file_of(path).write_unsynced(path.parent, written)
+            except WriteFailed as error:
+                if self._problem != str(error):
+                    self._problem = str(error)
+                    _log.warning("the metrics of this process are old: %s", error)
 
-        lives: whether it is only true while this process lives.
-        """
+    def _count(self, key: Key, width: int = 1) -> list[float]:
+        if (count := self._counts.get(key)) is None:
+            count = self._counts[key] = [0.0] * width
+        return count
+
+    def add(self, key: Key, amount: float = 1.0) -> None:
         with self._lock:
-            place = self._places.get(key)
-            if place is None:
-                place = self._places[key] = self._made(key, count, lives=lives)
-            return place
+            self._count(key)[0] += amount
 
-    def _made(self, key: Key, count: int, *, lives: bool) -> int:
-        line = json.dumps([lives, count, *key]).encode() + b"\n"
-        end = self._names_end + len(line)
-        if end > FILE_BYTES or self._next_place + count > PLACES:
-            _log.warning("the metrics leave out %s, because they are full", key)
-            return 0
-        self._whole[self._names_end : end] = line
-        self._names_end = end
-        self._next_place += count
-        return self._next_place - count
-
-    def histogram(self, *key: str) -> int:
-        """Return the place of the histogram with this name; made if needed."""
-        return self.place(*key, count=HISTOGRAM_PLACES)
-
-    def add(self, place: int, amount: float = 1.0) -> None:
+    def set(self, key: Key, value: float) -> None:
+        """Set a gauge, which is true while this process lives."""
         with self._lock:
-            self._values[place] += amount
+            self._gauges[key] = value
 
-    def set(self, place: int, value: float) -> None:
-        """Set the number at this place, which may go down."""
-        with self._lock:
-            self._values[place] = value
-
-    def follow(self, place: int, count: float) -> None:
+    def follow(self, key: Key, count: float) -> None:
         """Follow a count that this process keeps elsewhere: add its growth since the last call."""
         with self._lock:
-            self._values[place] += count - self._seen.get(place, 0.0)
-            self._seen[place] = count
+            self._count(key)[0] += count - self._followed.get(key, 0.0)
+            self._followed[key] = count
 
-    def observe(self, histogram: int, seconds: Sequence[float]) -> None:
-        """Count durations, in seconds, in the histogram at this place."""
+    def observe(self, key: Key, seconds: Sequence[float]) -> None:
+        """Count durations, in seconds, in a histogram."""
         with self._lock:
+            histogram = self._count(key, HISTOGRAM_COUNTS)
             for duration in seconds:
-                self._values[histogram + bisect_left(BOUNDS_S, duration)] += 1
-            self._values[histogram + SUM] += sum(seconds)
+                histogram[bisect_left(BOUNDS_S, duration)] += 1
+            histogram[SUM] += sum(seconds)
 
     def totals(self) -> Totals:
         """Return the numbers of this process alone."""
-        totals: Totals = {}
-        _add_up(totals, bytes(self._whole), is_alive=True)
-        return totals
+        with self._lock:
+            counts = {key: count.copy() for key, count in self._counts.items()}
+            return counts | {key: [value] for key, value in self._gauges.items()}
 
 
 def totals(folder: Path) -> Totals:
     """Return the numbers of all processes that share `folder`, added up."""
     totals: Totals = {}
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
-        is_alive = files.is_locked(path)
-        data = path.read_bytes()
-        if len(data) == FILE_BYTES:  # else it is just being made
-            _add_up(totals, data, is_alive=is_alive)
+    for lock in sorted(folder.glob("*-*.lock")):
+        is_alive = files.is_locked(lock)
+        written = _file_of(lock).read(folder) or _Written()  # it is just being made
+        gauges = [(key, [value * is_alive]) for key, value in written.gauges]
+        for key, values in written.counts + gauges:
+            sums = totals.setdefault(key, [0.0] * len(values))
+            sums[:] = map(add, sums, values)
     return totals
 
 
-def _add_up(totals: Totals, data: bytes, *, is_alive: bool) -> None:
-    values = memoryview(data)[:_NAMES_AT].cast("d")
-    for number in _named(data):
-        sums = totals.setdefault(number.key, [0.0] * number.width)
-        if is_alive or not number.lives:
-            for i, value in enumerate(values[number.place : number.place + number.width]):
-                sums[i] += value
+def _file_of(lock: Path) -> StateFile[_Written]:
+    return StateFile(lock.with_suffix(SUFFIX).name, _Written)
 
 
-class _Named(NamedTuple):
-    key: Key
-    place: int
-    width: int
-    lives: bool
-
-
-def _named(data: bytes | memoryview) -> Iterator[_Named]:
-    place = UNNAMED
-    for line in bytes(data[_NAMES_AT : _names_end(data)]).splitlines():
-        lives, count, *key = json.loads(line)
-        yield _Named(tuple(key), place, count, lives)
-        place += count
-
-
-def _names_end(data: bytes | memoryview) -> int:
-    return _NAMES_AT + bytes(data[_NAMES_AT:]).rfind(b"\n") + 1
-
-
-def _mapped(folder: Path, role: str) -> memoryview:
-    """Map a file that no other process holds into memory; it stays locked while it is mapped."""
+def _free_lock(folder: Path, role: str) -> files.FileLock:
+    """Take the first lock of this role that no other process holds."""
     for number in range(MOST_PROCESSES):
-        descriptor = os.open(folder / f"{role}-{number}{SUFFIX}", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.posix_fallocate(descriptor, 0, FILE_BYTES)  # a full disk must show here
-            return memoryview(mmap.mmap(descriptor, FILE_BYTES))
-        except BlockingIOError:
-            continue
-        finally:
-            os.close(descriptor)  # the map has a copy of it, which keeps the lock
+        lock = files.FileLock(folder / f"{role}-{number}.lock")
+        with suppress(WriterBusy):
+            lock.acquire(wait=True, within_s=0.0)
+            return lock
     raise TryLater(f"{folder} already has the numbers of {MOST_PROCESSES} processes")
 
 
 # --- what processes count ------------------------------------------------------------------------
 
 
-class OwnUse:
-    """Counts the processor time and memory of this process."""
-
-    def __init__(self, numbers: Numbers, role: str) -> None:
-        self._numbers = numbers
-        self._processes = numbers.place(PROCESSES, role, lives=True)
-        self._cpu = numbers.place(PROCESS_CPU, role)
-        self._memory = numbers.place(PROCESS_MEMORY, role, lives=True)
-
-    def sample(self) -> None:
-        """Note what is used now, which takes some microseconds."""
-        self._numbers.set(self._processes, 1)
-        self._numbers.follow(self._cpu, time.process_time())
-        with suppress(OSError):  # without /proc or a free descriptor the old number stays
-            pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-            self._numbers.set(self._memory, pages * mmap.PAGESIZE)
+def note_own_use(numbers: Numbers, role: str) -> None:
+    """Note the processor time and memory of this process, which takes some microseconds."""
+    numbers.set((PROCESSES, role), 1)
+    numbers.follow((PROCESS_CPU, role), time.process_time())
+    with suppress(OSError):  # without /proc or a free descriptor the old number stays
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        numbers.set((PROCESS_MEMORY, role), pages * mmap.PAGESIZE)
 
 
 class MinerNumbers:
@@ -252,27 +200,32 @@ class MinerNumbers:
 
     def __init__(self) -> None:
         self._numbers = Numbers()
+        self._write_at_s = 0.0
 
     def start(self, settings: Settings) -> None:
         """Share the numbers if there is a folder for them. Call this in the miner's process."""
         if settings.metrics_dir != AUTO:
             self._numbers.share(Path(settings.metrics_dir), "miner")
-        self._duration = self._numbers.histogram(SEAL_DURATION)
-        self._blocks = self._numbers.place(BLOCKS_SEALED)
-        self._transactions = self._numbers.place(TRANSACTIONS_SEALED)
-        self._rebuilds = self._numbers.place(INDEX_REBUILDS)
-        self._use = OwnUse(self._numbers, "miner")
-        self._use.sample()
+        self._add(0, 0, [])  # so that all are there from the beginning
+        self.sample(0)
+
+    def _add(self, blocks: int, transactions: int, seconds: Sequence[float]) -> None:
+        self._numbers.observe((SEAL_DURATION,), seconds)
+        self._numbers.add((BLOCKS_SEALED,), blocks)
+        self._numbers.add((TRANSACTIONS_SEALED,), transactions)
 
     def sealed(self, transactions: int, seconds: float) -> None:
-        self._numbers.observe(self._duration, [seconds])
-        self._numbers.add(self._blocks)
-        self._numbers.add(self._transactions, transactions)
+        self._add(1, transactions, [seconds])
+        self._numbers.write()
 
     def sample(self, index_rebuilds: int) -> None:
-        """Note what is used now, and how often the index was rebuilt so far."""
-        self._numbers.follow(self._rebuilds, index_rebuilds)
-        self._use.sample()
+        """Note once a second what is used, and how often the index was rebuilt so far."""
+        now_s = time.monotonic()
+        if now_s >= self._write_at_s:
+            self._write_at_s = now_s + WRITE_EVERY_S
+            self._numbers.follow((INDEX_REBUILDS,), index_rebuilds)
+            note_own_use(self._numbers, "miner")
+            self._numbers.write()
 
 
 # --- the folder of a run -------------------------------------------------------------------------
