@@ -28,6 +28,7 @@ from backend.api.routes import Lane, Post, Row, Table
 from backend.base.processes.shared_numbers import Numbers
 from backend.base.settings import Settings
 from backend.ledger.ledger import Ledger
+from backend.questions.parameters import Given
 from backend.service.web_server import front_of
 from backend.serving.environs import Environ
 from backend.serving.front import Front
@@ -42,6 +43,13 @@ MAX_BODY_BYTES = 2**16
 KEEPALIVE_S = 30
 THREADS = 2
 OWN_THREADS = (Lane.QUESTION, Lane.SCAN, Lane.EXPORT, Lane.BATCH, Lane.COMMIT)
+
+
+class AnyParameters(Operation):
+    """An operation that takes any query string."""
+
+    def given(self, environ: Environ) -> Given:
+        return {}
 
 
 class Small:
@@ -75,7 +83,7 @@ class Small:
             "/together": Lane.GROUPED,
             **{f"/{lane}": lane for lane in OWN_THREADS},
         }
-        operation = Operation("small", OPERATION, "", {})
+        operation = AnyParameters("small", OPERATION, "", {})
         group = Group(self._prepare, self._accept_all)
         for method in ("GET", "POST"):
             yield Row(method, "/ignored", operation, self._ignored, Lane.INLINE)
@@ -83,10 +91,10 @@ class Small:
                 for more in ("", "/big", "/error"):
                     yield Row(method, path + more, operation, self._answer, lane, group)
 
-    def _ignored(self, environ: Environ) -> Response:
+    def _ignored(self, *_: object) -> Response:
         return Response("/ignored  ")
 
-    def _answer(self, environ: Environ) -> Response:
+    def _answer(self, environ: Environ, *_: object) -> Response:
         path = environ["PATH_INFO"]
         if "error" in path:
             raise ValueError(path)

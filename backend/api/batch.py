@@ -19,7 +19,7 @@ from backend.api.writing import DRY_RUN, MODE, Writing, accepted
 from backend.base.day_orders import MONTH_FIRST, ORDERS, WRITTEN
 from backend.chain.json_objects import Json
 from backend.ledger.ledger import Ledger
-from backend.questions.parameters import Choice
+from backend.questions.parameters import Choice, Given
 from backend.serving.environs import Environ
 from backend.sources.posted_batch import ANY, Batch, batch_of
 from backend.sources.source import CANCELLED, NOT_ARRIVED, require_days
@@ -95,8 +95,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     most_bytes = ledger.settings.max_body_bytes
     most_flights = ledger.settings.mempool_transactions
 
-    def add_batch(environ: Environ) -> Response:
-        given = ADD_BATCH.given(environ)
+    def add_batch(environ: Environ, given: Given) -> Response:
         is_dry = DRY_RUN.of(given) == "true"
         writing.require_token(environ, is_dry=is_dry)
         mode = MODE.of(given)

@@ -14,10 +14,9 @@ from backend.api.json_answers import BodyCache, encode, encoded, versioned
 from backend.api.operation import BLOCKS, Operation, in_json
 from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
-from backend.base.errors import FlightchainError
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.ledger.ledger import Ledger
-from backend.questions.parameters import Hash, Number
+from backend.questions.parameters import Given, Hash, Number
 from backend.serving.environs import Environ
 
 SHORT = 50  # a page of at most so many transactions is made in a fraction of a millisecond
@@ -80,12 +79,11 @@ def rows(ledger: Ledger) -> list[Row]:
     """Return the routes for the blocks of `ledger`."""
     bodies = BodyCache(ledger.settings.block_bodies_bytes)
 
-    def tip(environ: Environ) -> Response:
-        TIP.given(environ)
+    def tip(environ: Environ, _: Given) -> Response:
         return versioned(environ, encode(ledger.tip()))
 
-    def block(environ: Environ, height: str) -> Response:
-        query, given = query_string(environ), GET_BLOCK.given(environ)
+    def block(environ: Environ, given: Given, height: str) -> Response:
+        query = query_string(environ)
         offset, limit = OFFSET.of(given), LIMIT.of(given)
         number = HEIGHT.parse(height)
         block_hash = ledger.cached_blocks.where(number).hash
@@ -104,8 +102,7 @@ def rows(ledger: Ledger) -> list[Row]:
         compress = partial(_compressed_block, bodies, "" if query else block_hash)
         return versioned(environ, body, SETTLED, tag_of_block(block_hash, query), compress)
 
-    def blocks(environ: Environ) -> Response:
-        given = LIST_BLOCKS.given(environ)
+    def blocks(environ: Environ, given: Given) -> Response:
         beginning, before, limit = WITH_HASH.find(given), BEFORE.find(given), HEADERS.of(given)
         block_list = ledger.blocks(before, limit, beginning)
         lowest = block_list.lowest if beginning is None else 0
@@ -129,28 +126,21 @@ def rows(ledger: Ledger) -> list[Row]:
     ]
 
 
-def _lane_of_block(ledger: Ledger, environ: Environ, height: str) -> Lane:
+def _lane_of_block(ledger: Ledger, environ: Environ, given: Given, height: str) -> Lane:
     """Return INLINE for a short page of a cached block, and for a block that the client has."""
-    try:
-        number, given = HEIGHT.parse(height), GET_BLOCK.given(environ)
-        if not ledger.cached_blocks.has(number):
-            return Lane.READ
-        if given:
-            return Lane.INLINE if LIMIT.of(given) <= SHORT else Lane.READ
-        tag = tag_of_block(ledger.cached_blocks.where(number).hash, "")
-    except (FlightchainError, OSError):  # the handler meets the same error, and answers with it
+    number = HEIGHT.parse(height)
+    if not ledger.cached_blocks.has(number):
         return Lane.READ
+    if given:
+        return Lane.INLINE if LIMIT.of(given) <= SHORT else Lane.READ
+    tag = tag_of_block(ledger.cached_blocks.where(number).hash, "")
     return Lane.READ if known_encoding(environ, tag) is None else Lane.INLINE
 
 
-def _lane_of_list(environ: Environ) -> Lane:
+def _lane_of_list(_: Environ, given: Given) -> Lane:
     """Return THREAD for a few of the newest blocks, which are cached: pages and watchers ask."""
-    try:
-        given = LIST_BLOCKS.given(environ)
-        is_newest = WITH_HASH.find(given) is None and BEFORE.find(given) is None
-        return Lane.THREAD if is_newest and HEADERS.of(given) <= FEW else Lane.READ
-    except FlightchainError:  # the handler meets the same error, and answers with it
-        return Lane.READ
+    is_newest = WITH_HASH.find(given) is None and BEFORE.find(given) is None
+    return Lane.THREAD if is_newest and HEADERS.of(given) <= FEW else Lane.READ
 
 
 def tag_of_block(block_hash: str, query: str) -> str:

@@ -24,6 +24,7 @@ from backend.api.encodings import compressed
 from backend.api.json_answers import versioned
 from backend.api.operation import OPERATION, Answer, Media, Operation
 from backend.api.routes import Lane, Row
+from backend.questions.parameters import Given
 from backend.serving.environs import Environ
 
 MIMETYPE = "text/html; charset=utf-8"
@@ -53,8 +54,7 @@ def rows(spec: Callable[[], Part]) -> list[Row]:
         body = page(spec()).encode()
         return body, tag_of_content(body)
 
-    def docs(environ: Environ) -> Response:
-        READ.given(environ)
+    def docs(environ: Environ, _: Given) -> Response:
         body, tag = rendered()
         response = versioned(environ, body, tag=tag, compress=kept_compressed, mimetype=MIMETYPE)
         response.headers["Content-Security-Policy"] = content_security_policy()

@@ -42,7 +42,7 @@ from backend.api.routes import Lane, Row
 from backend.api.streaming import Streams
 from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import AsOf
-from backend.questions.parameters import AS_OF, FORMAT
+from backend.questions.parameters import AS_OF, FORMAT, Given
 from backend.questions.selection import PARAMETERS, Selection, selected
 from backend.serving.environs import Environ
 
@@ -72,9 +72,8 @@ EXPORT_FLIGHTS = Operation(
 def rows(ledger: Ledger, streams: Streams) -> list[Row]:
     """Return the route that exports flights from `ledger`."""
 
-    def flights(environ: Environ) -> Response:
+    def flights(environ: Environ, given: Given) -> Response:
         query = query_string(environ)
-        given = EXPORT_FLIGHTS.given(environ)
         form = FORMATS[FORMAT.find(given) or accepted_format(environ)]
         if TRAILER.of(given) == "false":
             form = replace(form, footer=CSV.footer)

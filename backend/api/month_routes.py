@@ -15,7 +15,7 @@ from backend.base.errors import InvalidQuery, InvalidSetting
 from backend.ledger.bts_months import PATTERN, Month, month_in
 from backend.ledger.ledger import Ledger
 from backend.ledger.month_fetch import MonthFetch
-from backend.questions.parameters import Parameter, Schema
+from backend.questions.parameters import Given, Parameter, Schema
 from backend.serving.environs import Environ
 from backend.storage.tokens import Tokens
 
@@ -56,13 +56,12 @@ def rows(ledger: Ledger) -> list[Row]:
     folder = ledger.settings.folder
     fetch, tokens = MonthFetch(folder), Tokens(folder)
 
-    def begin(environ: Environ) -> Response:
-        month = MONTH.of(FETCH_MONTH.given(environ))
+    def begin(environ: Environ, given: Given) -> Response:
+        month = MONTH.of(given)
         tokens.owner_of(environ.get("HTTP_AUTHORIZATION"))
         return answer(fetch.start(month)._asdict(), 202)
 
-    def show(environ: Environ) -> Response:
-        SHOW_MONTH.given(environ)
+    def show(*_: object) -> Response:
         return answer(fetch.look()._asdict())
 
     return [

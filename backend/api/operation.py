@@ -1,16 +1,16 @@
 """Operations: what one method of one route takes and answers, described once, by the handler.
 
-A handler reads its parameters through its operation, and the OpenAPI document is made from the
+A handler gets the parameters that its operation admits, and the OpenAPI document is made from the
 operations of all rows of the table of routes, so the two cannot differ.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from backend.api.reading import given_in
 from backend.questions.answer_types import ref
-from backend.questions.parameters import Parameter, Schema, require_known
+from backend.questions.parameters import Given, Parameter, Schema, require_known
 from backend.serving.environs import Environ
 
 # The tags of operations; `openapi.toml` has them in their order, with a line about each.
@@ -73,10 +73,13 @@ class Operation:
     has_etag: bool = False
     writes: bool = False
     takes_key: bool = False
+    known: Collection[str] = field(init=False)  # names of `parameters`
 
-    def given(self, environ: Environ) -> Mapping[str, str]:
-        """Return the parameters of a request, name -> text. Raises InvalidQuery for others."""
-        parameters = given_in(environ)
-        if parameters:
-            require_known(parameters, [parameter.name for parameter in self.parameters])
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "known", dict.fromkeys(each.name for each in self.parameters))
+
+    def given(self, environ: Environ) -> Given:
+        """Return the parameters of a request. Raises InvalidQuery for others."""
+        if parameters := given_in(environ):
+            require_known(parameters, self.known)
         return parameters

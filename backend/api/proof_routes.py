@@ -21,7 +21,7 @@ from backend.api.streaming import Streams
 from backend.api.transaction_routes import TRANSACTION_ID
 from backend.base.errors import InvalidQuery
 from backend.ledger.ledger import Ledger
-from backend.questions.parameters import AS_OF, Choice, Number
+from backend.questions.parameters import AS_OF, Choice, Given, Number
 from backend.questions.values import (
     NAMES,
     PROVABLE,
@@ -98,19 +98,18 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
     """Return the routes for proofs from `ledger`."""
     prover = ledger.prover
 
-    def transaction(environ: Environ, transaction_id: str) -> Response:
-        tip = TIP.find(PROVE_TRANSACTION.given(environ))
+    def transaction(environ: Environ, given: Given, transaction_id: str) -> Response:
+        tip = TIP.find(given)
         return _whole(environ, prover.transaction(TRANSACTION_ID.parse(transaction_id), tip))
 
-    def consistency(environ: Environ) -> Response:
-        given = PROVE_CONSISTENCY.given(environ)
+    def consistency(environ: Environ, given: Given) -> Response:
         old_size, size = OLD_SIZE.of(given), SIZE.find(given)
         if size is not None and old_size > size:
             raise InvalidQuery(OLD_SIZE.name, str(old_size), f"must be at most `to`, {size}")
         return _whole(environ, prover.consistency(old_size, size))
 
-    def chain(environ: Environ) -> Response:
-        anchor = prover.anchor(AS_OF.find(PROVE_CHAIN.given(environ)))
+    def chain(environ: Environ, given: Given) -> Response:
+        anchor = prover.anchor(AS_OF.find(given))
         return _streamed(streams, environ, prover.chain(anchor), PROVE_CHAIN.name)
 
     return [
@@ -139,11 +138,10 @@ def _row_of_answer(ledger: Ledger, streams: Streams, kind: type[Any]) -> Row:
         errors=(404,),
     )
 
-    def proof(environ: Environ) -> Response:
-        given = dict(operation.given(environ))
+    def proof(environ: Environ, given: Given) -> Response:
         form = FORM.of(given)
-        given.pop(FORM.name, None)
-        question, options = provable(kind, given)
+        asked = {name: text for name, text in given.items() if name != FORM.name}
+        question, options = provable(kind, asked)
         anchor = ledger.prover.anchor(options.as_of)
         options = Options(as_of=anchor.size - 1)
         answer = ask(question, options)

@@ -30,9 +30,8 @@ from backend.api.flight_lines import (
 from backend.api.json_answers import AnswerCache, CachedAnswer, encode, encoded, plain, versioned
 from backend.api.observing import PARTS
 from backend.api.operation import JSON, QUESTIONS, READING, Answer, Media, Operation
-from backend.api.reading import given_in, parameters, query_string
+from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
-from backend.base.errors import InvalidQuery
 from backend.chain.fields import Value
 from backend.index.queries import State
 from backend.index.suggestions import folded
@@ -85,20 +84,23 @@ class Answering:
         self._ledger = ledger
         self._cache = cache
 
-    def answered(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
+    def answered(
+        self, environ: Environ, given: Given, kind: type[Asked], ask: Ask[Asked]
+    ) -> Response:
         """Answer a request that holds a question of `kind`. ask: asks the ledger."""
         query = query_string(environ)
-        given = parameters(query)
         _require_json(environ.get("HTTP_ACCEPT", ANY), given.get(FORMAT.name))
         if not _DEFAULTS.keys().isdisjoint(given) and _has_options(given):
-            return self._answer_uncached(environ, kind, ask)
+            return self._answer_uncached(environ, given, kind, ask)
         state, is_conditional = self._ledger.answers.recent_state(), "HTTP_IF_NONE_MATCH" in environ
         if is_conditional:
             tag = tag_of(state.tip_hash, kind.__name__, query)
             known = unchanged(environ, tag, REVALIDATE)
             if known is not None:
                 return known
-        answer = self._cache.find((state, kind, query)) or self._ask(environ, kind, ask, state)
+        answer = self._cache.find((state, kind, query)) or self._ask(
+            environ, given, kind, ask, state
+        )
         if is_conditional and wants_any(environ):
             return not_modified(tag_of(answer.tip_hash, kind.__name__, query), "", REVALIDATE)
         encoding = encoding_for(environ)
@@ -107,11 +109,11 @@ class Answering:
         return answer.response
 
     def _ask(
-        self, environ: Environ, kind: type[Asked], ask: Ask[Asked], state: State
+        self, environ: Environ, given: Given, kind: type[Asked], ask: Ask[Asked], state: State
     ) -> CachedAnswer:
         """Ask, and keep the answer if it is of this state."""
         query = query_string(environ)
-        answer = self._answer(environ, ask, *asked(kind, given_in(environ)))
+        answer = self._answer(environ, ask, *asked(kind, given))
         body, tip_hash = encode(answer), answer.as_of.tip_hash
         tag = tag_of(tip_hash, kind.__name__, query)
         cached = CachedAnswer(query, body, tip_hash, plain(body, tag, REVALIDATE))
@@ -133,10 +135,11 @@ class Answering:
                 self._cache.keep(name, compressed_answer)
         return compressed_answer
 
-    def _answer_uncached(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
+    def _answer_uncached(
+        self, environ: Environ, given: Given, kind: type[Asked], ask: Ask[Asked]
+    ) -> Response:
         """Answer a question with options, for which no answer is kept."""
         query, route = query_string(environ), kind.__name__
-        given = given_in(environ)
         form = _format_for(given)
         question, options = asked(kind, given)
         is_scan, height = options.engine == "scan", options.as_of
@@ -197,7 +200,7 @@ def respelled(question: Asked, unknown: Iterable[UnknownValue]) -> Asked:
     return replace(question, **spelled)
 
 
-def lane_of(kind: type[Selecting]) -> Callable[[Environ], Lane]:
+def lane_of(kind: type[Selecting]) -> Callable[[Environ, Given], Lane]:
     """Return a function that chooses the lane of a question of `kind`, by its cost.
 
     Only the form that the study asked is answered at once: it reads a few rows, whatever the ledger
@@ -206,11 +209,7 @@ def lane_of(kind: type[Selecting]) -> Callable[[Environ], Lane]:
     """
     plain = {*PROVABLE.get(kind, ()), ENGINE.name}
 
-    def lane(environ: Environ) -> Lane:
-        try:
-            given = given_in(environ)
-        except InvalidQuery:
-            return Lane.THREAD
+    def lane(_: Environ, given: Given) -> Lane:
         engine = given.get(ENGINE.name, ENGINE.default)
         if engine == "scan":
             return Lane.SCAN
@@ -340,8 +339,8 @@ def row(
 ) -> Row:
     """Return the row for questions of `kind`. ask: asks the ledger. rule: by default as named."""
 
-    def answer(environ: Environ) -> Response:
-        return answering.answered(environ, kind, ask)
+    def answer(environ: Environ, given: Given) -> Response:
+        return answering.answered(environ, given, kind, ask)
 
     return Row("GET", rule or f"/{operation.name}", operation, answer, lane_of(kind))
 

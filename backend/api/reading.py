@@ -40,11 +40,12 @@ def query_string(environ: Environ) -> str:
     return query
 
 
-def parameters(query: str) -> Mapping[str, str]:
-    """Return parameter name -> text.
+def given_in(environ: Environ) -> Mapping[str, str]:
+    """Return the parameters of a request, name -> text.
 
     Raises InvalidQuery for one given twice or not in UTF-8, or if there are too many.
     """
+    query = query_string(environ)
     return _remembered(query) if len(query) <= REMEMBERED_CHARACTERS else _parsed(query)
 
 
@@ -79,11 +80,6 @@ def _not_utf8_in(query: str) -> str:
 
 
 _remembered = lru_cache(maxsize=1024)(_parsed)  # a query is read for its lane and for its answer
-
-
-def given_in(environ: Environ) -> Mapping[str, str]:
-    """Return the parameters of a request. Raises InvalidQuery as `parameters`."""
-    return parameters(query_string(environ))
 
 
 def mimetype(environ: Environ) -> str:
@@ -123,7 +119,7 @@ def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:
         reason = f"must have 1 to {MAX_KEY_CHARACTERS} printable ASCII characters"
         raise InvalidQuery("Idempotency-Key", text, reason)
     path = environ["PATH_INFO"].lstrip("/")
-    given = parameters(query_string(environ)).items()
+    given = given_in(environ).items()
     query = urlencode([(name, text) for name, text in given if name != "mode"])
     content = hashlib.sha256(f"/{path}?{query}\n".encode())
     content.update(data)

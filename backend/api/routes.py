@@ -2,8 +2,9 @@
 
 Everything that knows the service's addresses is made from it: what Flask routes, what the front
 answers without Flask, the OpenAPI document and the labels of the metrics. A row's handler takes the
-WSGI environ of a request and the parameter in its path, and returns the response. It is called once
-for each request, whether that came by Flask or by the front.
+WSGI environ of a request, the parameters in its query string, which are those of the row's
+operation, and the parameter in its path, and returns the response. It is called once for each
+request, whether that came by Flask or by the front.
 
 The lane says which requests may have to wait for each other:
 
@@ -29,6 +30,7 @@ from werkzeug.routing import BaseConverter, Map, Rule
 from werkzeug.routing.converters import DEFAULT_CONVERTERS
 
 from backend.api.operation import Operation
+from backend.base.errors import FlightchainError
 from backend.serving import lanes
 from backend.serving.environs import Environ
 from backend.serving.lanes import Group
@@ -68,8 +70,9 @@ class Row:
     """One method of one address.
 
     method: GET also answers HEAD. rule: the address as Flask writes it; it may have a parameter.
-    handler: takes the environ and the parameter by its name. lane: a lane, or a function that
-    chooses it from the same arguments. group: needed if the lane may be GROUPED.
+    handler: takes the environ, the query's parameters, and that of the path by its name. lane: a
+    lane, or a function that chooses it from the same arguments. group: needed if the lane may be
+    GROUPED.
     """
 
     method: str
@@ -79,6 +82,10 @@ class Row:
     lane: Lane | Callable[..., Lane] = Lane.THREAD
     group: Group | None = None
 
+    def answer(self, environ: Environ, **parameters: str) -> Response:
+        """Return the handler's answer. Raises InvalidQuery, and the handler's errors."""
+        return self.handler(environ, self.operation.given(environ), **parameters)
+
 
 class Match(NamedTuple):
     """A row, and the value in the path for its parameter."""
@@ -87,12 +94,16 @@ class Match(NamedTuple):
     parameters: dict[str, str]
 
     def answer(self, environ: Environ) -> Response:
-        """Return the answer of the row's handler. Raises the handler's errors."""
-        return self.row.handler(environ, **self.parameters)
+        """Return the row's answer. Raises as `Row.answer`."""
+        return self.row.answer(environ, **self.parameters)
 
     def lane(self, environ: Environ) -> Lane:
         lane = self.row.lane
-        return lane if isinstance(lane, Lane) else lane(environ, **self.parameters)
+        try:
+            given = self.row.operation.given(environ)
+            return lane if isinstance(lane, Lane) else lane(environ, given, **self.parameters)
+        except (FlightchainError, OSError):  # `answer` meets the same error, and raises it
+            return Lane.READ
 
 
 class Id(BaseConverter):
@@ -158,6 +169,6 @@ def install(app: Flask, table: Table) -> None:
 
 def _view(row: Row) -> Handler:
     def view(**parameters: str) -> Response:
-        return row.handler(request.environ, **parameters)
+        return row.answer(request.environ, **parameters)
 
     return view

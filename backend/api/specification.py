@@ -23,7 +23,7 @@ from backend.api.routes import Lane, Row
 from backend.api.schemas import SCHEMAS
 from backend.base.version import VERSION
 from backend.questions.answer_types import ref
-from backend.questions.parameters import Parameter, Schema
+from backend.questions.parameters import Given, Parameter, Schema
 from backend.serving.environs import Environ
 
 _TEXTS: Schema = tomllib.loads(Path(__file__).with_name("openapi.toml").read_text("utf-8"))
@@ -65,8 +65,7 @@ def rows(table: Iterable[Row]) -> list[Row]:
         body = encode(document(table))
         return body, tag_of_content(body)
 
-    def specification(environ: Environ) -> Response:
-        DESCRIBE.given(environ)
+    def specification(environ: Environ, _: Given) -> Response:
         body, tag = described()
         return versioned(environ, body, tag=tag, compress=compressed_once)
 

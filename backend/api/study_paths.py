@@ -20,7 +20,7 @@ from backend.base.errors import NotFound
 from backend.base.words import counted
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.ledger.ledger import Ledger
-from backend.questions.parameters import Number
+from backend.questions.parameters import Given, Number
 from backend.questions.values import FilterTransactions
 from backend.serving.environs import Environ
 from backend.serving.lanes import Group
@@ -62,16 +62,14 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
 
     def prepare(environ: Environ) -> Post:
         writing.require_token(environ)
-        NEW_TRANSACTION.given(environ)
         flight, data = sent_flight(environ)
         post = writing.post("sync", flight, idempotency_key(environ, data))
         return Post(post.offer, lambda accepted: _created(post.answer(accepted)))
 
-    def new_transaction(environ: Environ) -> Response:
+    def new_transaction(environ: Environ, _: Given) -> Response:
         return writing.accept(prepare(environ))
 
-    def transactions_pages(environ: Environ) -> Response:
-        given = TRANSACTIONS_PAGES.given(environ)
+    def transactions_pages(_: Environ, given: Given) -> Response:
         page, count = PAGE.of(given), PER_PAGE.of(given)
         transactions = ledger.transactions(page * count, count)
         if not transactions:

@@ -8,7 +8,7 @@ from backend.api.operation import READING, Operation, in_json
 from backend.api.routes import Row
 from backend.index.suggestions import FIELDS
 from backend.ledger.ledger import Ledger
-from backend.questions.parameters import Choice, Number, Text
+from backend.questions.parameters import Choice, Given, Number, Text
 from backend.serving.environs import Environ
 
 FIELD = Choice("field", "What to complete.", "city", required=True, choices=tuple(FIELDS))
@@ -34,12 +34,10 @@ COVERAGE = Operation(
 def rows(ledger: Ledger) -> list[Row]:
     """Return the routes for completions from `ledger` and for its coverage."""
 
-    def suggest(environ: Environ) -> Response:
-        given = SUGGEST.given(environ)
+    def suggest(_: Environ, given: Given) -> Response:
         return answer(ledger.answers.suggest(FIELD.of(given), TYPED.of(given), LIMIT.of(given)))
 
-    def coverage(environ: Environ) -> Response:
-        COVERAGE.given(environ)
+    def coverage(environ: Environ, _: Given) -> Response:
         tag = tag_of(ledger.answers.recent_state().tip_hash, "coverage", "")
         if known := unchanged(environ, tag, REVALIDATE):
             return known

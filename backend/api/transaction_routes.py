@@ -9,13 +9,12 @@ from backend.api.body_types import Tried
 from backend.api.conditions import SETTLED, tag_of, unchanged
 from backend.api.json_answers import answer, versioned
 from backend.api.operation import ADDING, BLOCKS, Operation, in_json
-from backend.api.reading import idempotency_key
+from backend.api.reading import given_in, idempotency_key
 from backend.api.routes import Lane, Post, Row
 from backend.api.writing import DRY_RUN, MODE, ONE_FLIGHT, Writing, accepted, sent_flight
-from backend.base.errors import FlightchainError
 from backend.chain.flight import as_mapping
 from backend.ledger.ledger import Ledger
-from backend.questions.parameters import Number, Text
+from backend.questions.parameters import Given, Number, Text
 from backend.serving.environs import Environ
 from backend.serving.lanes import Group
 
@@ -80,12 +79,12 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
 
     def prepare(environ: Environ) -> Post:
         writing.require_token(environ)
-        mode = MODE.of(ADD_TRANSACTION.given(environ))
+        mode = MODE.of(given_in(environ))
         flight, data = sent_flight(environ)
         return writing.post(mode, flight, idempotency_key(environ, data))
 
-    def add(environ: Environ) -> Response:
-        if DRY_RUN.of(ADD_TRANSACTION.given(environ)) == "true":
+    def add(environ: Environ, given: Given) -> Response:
+        if DRY_RUN.of(given) == "true":
             return tried(environ)
         return writing.accept(prepare(environ))
 
@@ -98,8 +97,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         duplicate_of, conflicts_with = next(iter(ids), None), next(iter(others), None)
         return answer(Tried(True, 1, duplicate_of, conflicts_with, as_mapping(flight)))
 
-    def transaction(environ: Environ, transaction_id: str) -> Response:
-        GET_TRANSACTION.given(environ)
+    def transaction(environ: Environ, _: Given, transaction_id: str) -> Response:
         number = TRANSACTION_ID.parse(transaction_id)
         where = ledger.cached_blocks.where_transaction(number)
         if where is None:
@@ -109,16 +107,11 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
             environ, ledger.encoded_transaction(number, where), SETTLED, tag
         )
 
-    def receipt(environ: Environ, receipt: str) -> Response:
-        GET_RECEIPT.given(environ)
+    def receipt(*_: object, receipt: str) -> Response:
         return answer(ledger.accepted_as(receipt))
 
-    def lane_of_transaction(environ: Environ, transaction_id: str) -> Lane:  # noqa: ARG001
-        try:
-            number = TRANSACTION_ID.parse(transaction_id)
-            is_cached = ledger.cached_blocks.has_transaction(number)
-        except (FlightchainError, OSError):  # the handler meets the same error, and answers with it
-            return Lane.READ
+    def lane_of_transaction(*_: object, transaction_id: str) -> Lane:
+        is_cached = ledger.cached_blocks.has_transaction(TRANSACTION_ID.parse(transaction_id))
         return Lane.INLINE if is_cached else Lane.READ
 
     return [

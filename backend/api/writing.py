@@ -18,10 +18,9 @@ from werkzeug.exceptions import ClientDisconnected
 from backend.api.json_answers import answer
 from backend.api.operation import JSON, Answer, Media
 from backend.api.problems import InvalidFlights
-from backend.api.reading import given_in, json_object
+from backend.api.reading import json_object
 from backend.api.routes import Lane, Post
 from backend.api.schemas import FLIGHT_EXAMPLE
-from backend.base.errors import InvalidQuery
 from backend.base.settings import most_commit_waiters
 from backend.chain.flight import Flight, examine
 from backend.chain.json_objects import Json
@@ -29,7 +28,7 @@ from backend.ledger.ledger import Ledger
 from backend.mempool import Accepted, Offer, Refused
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.questions.answer_types import ref
-from backend.questions.parameters import Choice
+from backend.questions.parameters import Choice, Given
 from backend.serving.environs import ABANDONED, Environ
 from backend.storage.tokens import Tokens, are_needed
 
@@ -107,18 +106,14 @@ class Writing:
             raise ClientDisconnected
         self._blocks.yield_to_short_requests()
 
-    def lane_of(self, usual: Lane) -> Callable[[Environ], Lane]:
+    def lane_of(self, usual: Lane) -> Callable[[Environ, Given], Lane]:
         """Return a function that chooses a post's lane; waits for blocks hold up no other posts.
 
         usual: the lane of a post that is durable when it is answered. Batches that are only tried,
         by those who may not write, wait where scans do, and no batch of others waits for them.
         """
 
-        def lane(environ: Environ) -> Lane:
-            try:
-                given = given_in(environ)
-            except InvalidQuery:
-                return Lane.THREAD
+        def lane(environ: Environ, given: Given) -> Lane:
             mode, is_dry = given.get(MODE.name, "sync"), given.get(DRY_RUN.name) == "true"
             if mode == "commit" and not is_dry:
                 return Lane.COMMIT

@@ -14,7 +14,7 @@ The check and the documentation come from the same attributes, so that they cann
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -192,7 +192,7 @@ def by_name(*parameters: Kind) -> dict[str, Kind]:
     return {parameter.name: parameter for parameter in parameters}
 
 
-def require_known(given: Given, known: Sequence[str]) -> None:
+def require_known(given: Given, known: Collection[str]) -> None:
     """Raise InvalidQuery if a parameter's name is not among `known`."""
     for name, text in given.items():
         if name not in known:

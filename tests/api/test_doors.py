@@ -12,6 +12,7 @@ from backend.api import SERVICE, Service
 from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
 from backend.base.errors import NotFound
+from backend.questions.parameters import Given
 from backend.service.web_server import front_of
 from backend.serving.environs import Environ, environ_of
 from tests.api.worlds import GOOD, World, client_of, problem
@@ -137,7 +138,7 @@ def test_nobody_can_tell_who_accepted_it(both: tuple[Door, Door]) -> None:
 def test_a_handler_is_called_once_whatever_it_raises(world: World, method: str) -> None:
     begun: list[str] = []
 
-    def fails(environ: Environ) -> Response:
+    def fails(environ: Environ, _: Given) -> Response:
         begun.append(environ["PATH_INFO"])
         raise NotFound("half way")
 

@@ -88,7 +88,7 @@ ALONE = {
     "/transactions?mode=commit": Lane.COMMIT,
     "/transactions?mode=async": Lane.THREAD,
     "/transactions?mode=syncx": Lane.THREAD,
-    "/transactions?mode=sync&mode=commit": Lane.THREAD,
+    "/transactions?mode=sync&mode=commit": Lane.READ,
     "/transactions/": Lane.READ,
     "/transactions/batch": Lane.BATCH,
     "/transactions/batch?mode=async": Lane.BATCH,
@@ -164,7 +164,7 @@ def test_a_name_that_is_encoded_is_what_it_says(
 ) -> None:
     at = data.draw(st.integers(0, 5))
     encoded = f"{'engine'[:at]}%{ord('engine'[at]):02x}{'engine'[at + 1 :]}"
-    for query in (f"{encoded}=scan", f"FL_DATE=2015-01-01&{encoded}=scan", f"{encoded}=s%63an"):
+    for query in (f"{encoded}=scan", f"as_of=5&{encoded}=scan", f"{encoded}=s%63an"):
         assert lane(f"/{route}?{query}") is Lane.SCAN
 
 

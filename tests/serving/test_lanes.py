@@ -17,7 +17,6 @@ from backend.api.routes import Lane, Row
 from backend.service.web_server import LONG_NICENESS
 from backend.serving import front, lanes
 from backend.serving.body_stream import PIECE_BYTES
-from backend.serving.environs import Environ
 from backend.serving.lanes import MOST_PATIENT_S, PATIENCE, LaneNumbers, RequestGroups
 from tests.loops import OWN_THREADS, Client, Loop, Small, answers, looping
 
@@ -170,7 +169,7 @@ def test_an_answer_that_has_begun_goes_on_whoever_waits_for_its_lane() -> None:
 OPERATION_ = Operation("pieces", OPERATION, "", {})
 
 
-def pieces(environ: Environ) -> Response:
+def pieces(*_: object) -> Response:
     """An answer in many pieces, of which each is longer than what is kept in memory."""
     return Response(iter([b"a" * PIECE_BYTES] * 40 + [b"z"]), headers={"X": "y"})
 
