@@ -288,7 +288,7 @@ def file_sources(
     What comes through a pipe can be read only once, so it is kept in a nameless file in the chain's
     folder until `pipes` is closed. dates: as in `FlightFile`.
     """
-    from backend.index.known_airports import airports_in
+    from backend.index.completions import airports_in
     from backend.index.queries import IndexReader
 
     ledger = airports_in(pipes.enter_context(closing(IndexReader(settings.folder))))

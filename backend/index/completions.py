@@ -1,18 +1,26 @@
 """Tells which cities, airports, carriers, days and flight numbers occur, and how often.
 
 `covered` says all of it but the flight numbers. The others ask one statement of `rows` each, and
-read tables that grow with the variety of flights, not with their number. The flights of a city or
-airport are those that leave plus those that arrive. Void entries (`chain.placeholder`) stand for
-flights that were lost, so they occur nowhere here.
+read tables that grow with the variety of flights, not with their number. `airports_in` names
+airports for files that lack their names. The flights of a city or airport are those that leave plus
+those that arrive. Void entries (`chain.placeholder`) stand for flights that were lost, so they
+occur nowhere here.
 """
 
+from collections.abc import Mapping
+from functools import cache
+from operator import itemgetter
+
+from backend.base.errors import TryLater
 from backend.chain.fields import FIELD
 from backend.chain.placeholder import VOID_DEST_CITY, VOID_NUMBER, VOID_ORIGIN_CITY
 from backend.index.group_counts import KNOWN_CARRIERS
 from backend.index.index_file import Rows
 from backend.index.periods import YEAR, date_of
+from backend.index.queries import IndexReader
 from backend.questions.answer_types import Covered, CoveredAirport, CoveredCarrier
 from backend.questions.carriers import CARRIER
+from backend.sources.airports import Airport, Lookup
 
 _MOST_DIGITS = len(str(FIELD["OP_CARRIER_FL_NUM"].maximum))
 
@@ -58,6 +66,24 @@ def cities(rows: Rows) -> list[tuple[str, int]]:
 def airports(rows: Rows) -> list[tuple[str, str, str, int]]:
     """Return code, city, state and flights of each airport."""
     return rows(_AIRPORTS, ())
+
+
+def airports_in(index: IndexReader) -> Lookup:
+    """Return what finds airports in the index, which is read when the first is looked up.
+
+    Of several names the one with the most flights counts. Nothing is found without an index.
+    """
+
+    @cache
+    def known() -> Mapping[str, Airport]:
+        try:
+            found, _ = index.snapshot(airports)
+        except TryLater:
+            return {}
+        by_flights = sorted(found, key=itemgetter(3))
+        return {code: Airport(code, city, state) for code, city, state, _ in by_flights}
+
+    return lambda key: known().get(key)
 
 
 def carriers(rows: Rows) -> list[tuple[int, int]]:

@@ -93,7 +93,6 @@ _PLACE = """
     SELECT airport_id, code, name, state FROM place JOIN city USING (city) WHERE place = ?"""
 
 _FL_DATE = POSITION["FL_DATE"]
-_all_fields = itemgetter(*FIELD_NAMES)
 
 _HHMM = [f"{time:04d}" for time in range(2401)]
 
@@ -212,7 +211,7 @@ class IndexReader:
             records: dict[Leg, dict[Flight, Stored]] = {}
             legs = _legs_of_known_days(opened, flights)
             for row in _records(opened, legs, bound):
-                flight = _all_fields(_leg(opened, row, row[0]))
+                flight = _flight(opened, row, row[0])
                 if (leg := leg_of(flight)) in legs:
                     records.setdefault(leg, {}).setdefault(flight, Stored(row[2], row[12], flight))
             return {leg: list(of_leg.values()) for leg, of_leg in records.items()}
@@ -297,37 +296,27 @@ def _records(opened: Opened, legs: Set[Leg], bound: int) -> list[Any]:
 
 
 def _leg(opened: Opened, row: tuple[Any, ...], number: int) -> dict[str, Value]:
-    (_, _, transaction_id, number_of_day, carrier, route, dep_time, dep_delay, arr_time, arr_delay,
-     cancelled, air_time, height, timestamp) = row  # fmt: skip
-    day = date_of(number_of_day)
-    origin, dest = _ends(opened, route)
-    origin_id, origin_code, origin_city, origin_state = origin
-    dest_id, dest_code, dest_city, dest_state = dest
+    cancelled, arr_delay, height, timestamp = row[10], row[9], row[12], row[13]
     return {
-        "TRANSACTION_ID": transaction_id,
+        "TRANSACTION_ID": row[2],
         "timestamp": timestamp,
-        "YEAR": day.year,
-        "DAY_OF_WEEK": day.isoweekday(),
-        "FL_DATE": day.isoformat(),
-        "OP_CARRIER_AIRLINE_ID": carrier,
-        "OP_CARRIER_FL_NUM": number,
-        "ORIGIN_AIRPORT_ID": origin_id,
-        "ORIGIN": origin_code,
-        "ORIGIN_CITY_NAME": origin_city,
-        "ORIGIN_STATE_NM": origin_state,
-        "DEST_AIRPORT_ID": dest_id,
-        "DEST": dest_code,
-        "DEST_CITY_NAME": dest_city,
-        "DEST_STATE_NM": dest_state,
-        "DEP_TIME": None if dep_time is None else _HHMM[dep_time],
-        "DEP_DELAY": dep_delay,
-        "ARR_TIME": None if arr_time is None else _HHMM[arr_time],
-        "ARR_DELAY": arr_delay,
-        "CANCELLED": cancelled,
-        "AIR_TIME": air_time,
+        **dict(zip(FIELD_NAMES, _flight(opened, row, number), strict=True)),
         "BLOCK_HEIGHT": height,
         "status": status_of(cancelled, arr_delay),
     }
+
+
+def _flight(opened: Opened, row: tuple[Any, ...], number: int) -> Flight:
+    """Return the values of the fields, in their order."""
+    (_, _, _, number_of_day, carrier, route, dep_time, dep_delay, arr_time, arr_delay,
+     cancelled, air_time, _, _) = row  # fmt: skip
+    day, (origin, dest) = date_of(number_of_day), _ends(opened, route)
+    departed = None if dep_time is None else _HHMM[dep_time]
+    arrived = None if arr_time is None else _HHMM[arr_time]
+    return (
+        day.year, day.isoweekday(), day.isoformat(), carrier, number, *origin, *dest,
+        departed, dep_delay, arrived, arr_delay, cancelled, air_time,
+    )  # fmt: skip
 
 
 def _ends(opened: Opened, route: int) -> tuple[Place, Place]:

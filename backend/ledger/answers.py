@@ -22,8 +22,7 @@ from backend.index.unknown_values import unknown_values
 from backend.questions import answer_types as types
 from backend.questions import scan
 from backend.questions.answer_types import AsOf
-from backend.questions.counts import Delays, DelayTotals, FlightCounts
-from backend.questions.distribution import distribution_of
+from backend.questions.counts import Delays, DelayTotals, FlightCounts, distribution_of
 from backend.questions.groups import EVERYTHING, GROUPS, Figure, Key, arranged
 from backend.questions.selection import Selection
 from backend.questions.values import (

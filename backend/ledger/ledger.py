@@ -26,7 +26,7 @@ from backend.chain.flight import Flight, as_mapping
 from backend.chain.json_objects import Json
 from backend.cluster.node_status import ClusterStatus
 from backend.cluster.view import ClusterState, view_of
-from backend.index.known_airports import airports_in
+from backend.index.completions import airports_in
 from backend.index.queries import IndexReader
 from backend.ledger.answers import Answers, tip_height
 from backend.ledger.known_flights import RecordsInBlocks

@@ -7,7 +7,6 @@
     selection     which flights an export holds
     parameters    reads questions and selections from texts
     scan          answers by walking every block
-    distribution  median, 90th percentile and histogram of delays
     carriers      the codes and names of carriers
 
 The index answers the same questions from tables of its own.

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.questions.answer_types import Bin, Distribution
-from backend.questions.distribution import distribution_of
+from backend.questions.counts import distribution_of
 
 delays = st.lists(
     st.integers(-10000, 10000)
