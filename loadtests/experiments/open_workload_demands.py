@@ -25,7 +25,7 @@ from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.generation.run import judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
-from loadtests.lab.repeated import recorded_runs, unused_name
+from loadtests.lab.repeated import accepted, recorded_runs, unused_name
 from loadtests.lab.results import Line, Results
 from loadtests.machine import moment
 from loadtests.models import mva
@@ -148,13 +148,11 @@ class Closed:
 
 def demands_by_server(results: Results) -> dict[str, Demands]:
     """Return the demands on each server, from its last run that counts."""
-    lines = results.lines_if_any(DEMANDS, DemandsLine)
-    runs = recorded(results, {line.run: line.warm_up for line in lines})
-    known = [line for line in lines if line.run in runs and runs[line.run].is_accepted]
-    return {line.server: _demands(line, runs[line.run]) for line in known}
+    runs = accepted(recorded(results, DEMANDS, DemandsLine))
+    return {run.line.server: _demands(run.line, run) for run in runs}
 
 
-def _demands(line: DemandsLine, run: Recorded) -> Demands:
+def _demands(line: DemandsLine, run: Recorded[DemandsLine]) -> Demands:
     def mean_s(names: Sequence[str]) -> float:
         return fmean([sum(map(request.duration_s, names)) for request in run.requests])
 

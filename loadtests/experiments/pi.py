@@ -18,7 +18,6 @@ from loadtests.experiments.pi_measurements import INDEX, SCAN, SENTENCES, Machin
 from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
-from loadtests.lab.one_customer import Recorded
 from loadtests.lab.published import SERVICE_TIMES
 from loadtests.lab.repeated import Estimate, accepted, from_interval, most_common_reason
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
@@ -31,7 +30,7 @@ from loadtests.questions import KINDS
 COUNTER = "flight_counter"
 MOST_CHANGE = 0.2  # of E[S] from the first customer to the next, that may be chance
 
-Alone = Mapping[tuple[str, str], Recorded]
+Alone = Mapping[tuple[str, str], measuring.Alone]
 """Kind and engine -> the run of one customer."""
 
 

@@ -126,6 +126,9 @@ class ServiceTimeLine(Line):
     warm_up: int
 
 
+Alone = Recorded[ServiceTimeLine]
+
+
 @dataclass(frozen=True, slots=True)
 class MachineLine(Line):
     """Records a look at the machine. at_s: seconds since 1970. None: it does not tell."""
@@ -208,11 +211,10 @@ def _requests(questions: Sequence[Question], engine: str, _: Random) -> Iterator
         yield Request(question.kind, path)
 
 
-def alone(results: Results) -> dict[tuple[str, str], Recorded]:
+def alone(results: Results) -> dict[tuple[str, str], Alone]:
     """Return the runs of one customer by kind and engine, accepted by the rules or not."""
-    lines = results.lines_if_any(SERVICE_TIMES, ServiceTimeLine)
-    runs = recorded(results, {line.run: line.warm_up for line in lines})
-    return {(line.kind, line.engine): runs[line.run] for line in lines if line.run in runs}
+    runs = recorded(results, SERVICE_TIMES, ServiceTimeLine)
+    return {(run.line.kind, run.line.engine): run for run in runs}
 
 
 # --- what fits into the time -----------------------------------------------------------------
@@ -232,14 +234,14 @@ def planned(run: Run) -> dict[Load, float]:
     return plan
 
 
-def first_s(runs: Mapping[tuple[str, str], Recorded], server: str) -> float:
+def first_s(runs: Mapping[tuple[str, str], Alone], server: str) -> float:
     """Return E[S] (s) of what a server is asked, as one customer saw it at first."""
     engine = SCAN if server == loads.ELSEWHERE_SCANS else INDEX
     kinds = [RANKING] if server == loads.ELSEWHERE else KINDS
     return mean_of([mean_of(runs[kind, engine].times_s) for kind in kinds])
 
 
-def why_rankings(results: Results, runs: Mapping[tuple[str, str], Recorded]) -> str:
+def why_rankings(results: Results, runs: Mapping[tuple[str, str], Alone]) -> str:
     """Say why rankings are asked for in place of the three questions, if they are."""
     index_s = first_s(runs, loads.ELSEWHERE_QUESTIONS)
     if index_s < SHORTEST_S:

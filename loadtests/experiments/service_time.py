@@ -20,14 +20,13 @@ from operator import itemgetter
 from random import Random
 
 from loadtests.generation.schedule import Request
-from loadtests.grouping import grouped
 from loadtests.lab import content
 from loadtests.lab.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import ONLY_HTTP, two_chains
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
 from loadtests.lab.published import SERVICE_TIMES, ServiceTime
-from loadtests.lab.repeated import from_interval, measured
+from loadtests.lab.repeated import Repeated, accepted, from_interval, measured
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
@@ -184,26 +183,23 @@ _COUNTED_AS = {STUDY: "disk_reads", SCAN: "file"}  # blocks read; our index does
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Sums up a kind of request, answered by one way. turns: turn -> its accepted run.
+class Cell(Repeated[Recorded[PlanLine]]):
+    """Sums up a kind of request, answered by one way."""
 
-    blocks: length of the chain. rejected: number of other runs.
-    """
+    @property
+    def line(self) -> PlanLine:
+        """Return the line of its first run."""
+        return self.runs[0].line
 
-    way: str
-    blocks: int
-    turns: Mapping[int, Recorded]
-    rejected: int
+    @cached_property
+    def means_s(self) -> dict[int, float]:
+        """Return the mean service time (s) of each turn that counts."""
+        return {run.line.turn: mean_of(run.times_s) for run in accepted(self.runs)}
 
     @cached_property
     def times_s(self) -> list[float]:
         """Return the service times (s) of all requests that count."""
-        return [time_s for run in self.turns.values() for time_s in run.times_s]
-
-    @property
-    def made(self) -> int:
-        """Return the number of all its runs."""
-        return len(self.turns) + self.rejected
+        return [time_s for run in accepted(self.runs) for time_s in run.times_s]
 
     @property
     def is_known(self) -> bool:
@@ -213,7 +209,7 @@ class Cell:
     @cached_property
     def mean_s(self) -> Interval:
         """Return E[S] in s, with its interval over runs."""
-        return mean_over_runs([run.times_s for run in self.turns.values()])
+        return mean_over_runs([run.times_s for run in self.runs])
 
     @property
     def service(self) -> ServiceTime:
@@ -223,25 +219,18 @@ class Cell:
     @cached_property
     def reads(self) -> float:
         """Return how many blocks a request reads from files on average; 0 if not counted."""
-        name = _COUNTED_AS.get(self.way, "")
-        counts = [request.count(name) for run in self.turns.values() for request in run.requests]
-        return mean_of(counts) if counts else 0.0
+        name = _COUNTED_AS.get(self.line.way, "")
+        return mean_of([request.count(name) for run in self.runs for request in run.requests])
 
 
-Cells = dict[tuple[str, str], Cell]  # (way, kind), in alphabetical order
+Cells = dict[tuple[str, str], Cell]  # (way, kind)
 
 
 def cells_of(results: Results) -> Cells:
     """Return the cells of requests and ways that have a run. Raises ResultsError without a plan."""
-    lines = results.lines(PLAN, PlanLine)
-    runs = recorded(results, {line.run: line.warm_up for line in lines})
-    made = grouped([line for line in lines if line.run in runs], lambda line: (line.way, line.kind))
-    cells = {}
-    for way, kind in sorted(made):
-        lines = made[way, kind]
-        turns = {line.turn: runs[line.run] for line in lines if runs[line.run].is_accepted}
-        cells[way, kind] = Cell(way, lines[0].blocks, turns, len(lines) - len(turns))
-    return cells
+    runs = recorded(results, PLAN, PlanLine)
+    cells = Cell.of_each(runs, lambda run: (run.line.way, run.line.kind))
+    return {(cell.line.way, cell.line.kind): cell for cell in cells}
 
 
 def known(cells: Cells, way: str, kind: str) -> Cell | None:
@@ -259,9 +248,9 @@ def times_faster(cells: Cells, way: str, kind: str) -> Interval | None:
     if study is None or ours is None:
         return None
     ratios = [
-        mean_of(study.turns[turn].times_s) / mean_of(run.times_s)
-        for turn, run in ours.turns.items()
-        if turn in study.turns
+        study.means_s[turn] / ours_s
+        for turn, ours_s in ours.means_s.items()
+        if turn in study.means_s
     ]
     return confidence_interval(ratios) if len(ratios) > 1 else None
 
@@ -274,12 +263,13 @@ def analyse(results: Results) -> Report:
     cells, sentences = cells_of(results), Sentences("service_time")
     if not cells:
         raise ResultsError(f"{results.folder} has no run with a request")
-    lead = sentences("lead", cell=next(iter(cells.values())), blocks=study.BLOCKS)
+    lead = sentences("lead", line=next(iter(cells.values())).line, blocks=study.BLOCKS)
     published_s = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
     ways = [way for way in WAYS if any(key[0] == way for key in cells)]
     findings = sentences(
         "findings",
-        cells=cells.values(),
+        made=sum(cell.made for cell in cells.values()),
+        rejected=sum(cell.made - len(accepted(cell.runs)) for cell in cells.values()),
         blocks=study.BLOCKS,
         ways=WAYS,
         published=SERVICE_TIMES,
@@ -354,7 +344,7 @@ def _figure(cells: Cells, ways: Sequence[str], caption: str) -> Figure:
 
 def _reads_table(cells: Cells) -> Table:
     rows = [
-        (kind, WAYS[way], cell.blocks, cell.reads, mean_ms, mean_ms / cell.reads)
+        (kind, WAYS[way], cell.line.blocks, cell.reads, mean_ms, mean_ms / cell.reads)
         for (way, kind), cell in cells.items()
         if cell.reads and cell.is_known and (mean_ms := 1000 * cell.mean_s.estimate)
     ]

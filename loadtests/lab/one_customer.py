@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from http.client import HTTPException
 from itertools import islice
 from math import inf
+from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
@@ -148,11 +149,14 @@ class Answered:
         return int(numbers[at]) if at < len(numbers) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+OneLine = TypeVar("OneLine", bound=Line)
+
+
+@dataclass(frozen=True)
+class Recorded(Generic[OneLine]):
     """Holds a run: its requests after the warm-up, in order, and whether it counts."""
 
-    run: str
+    line: OneLine
     is_accepted: bool
     requests: Sequence[Answered]
 
@@ -162,19 +166,19 @@ class Recorded:
         return [request.row.closed_response_s for request in self.requests]
 
 
-def recorded(results: Results, warm_ups: Mapping[str, int]) -> dict[str, Recorded]:
-    """Return the completed runs among those in `warm_ups`, with their rows after the warm-up.
+def recorded(results: Results, table: str, kind: type[OneLine]) -> list[Recorded[OneLine]]:
+    """Return the completed runs of a table, if there is one, with their rows after the warm-up.
 
-    warm_ups: id of a run -> number of its first rows that do not count.
+    Its lines have `run`, and `warm_up`: how many of the first rows of the run do not count.
     """
-    rows, accepted = rows_by_run(results), accepted_by_run(results)
     parts = defaultdict[tuple[str, int], dict[str, PartLine]](dict)
-    for line in results.lines_if_any(PARTS, PartLine):
-        parts[line.run, line.index][line.name] = line
-    runs = {}
-    for run, warm_up in warm_ups.items():
+    for part in results.lines_if_any(PARTS, PartLine):
+        parts[part.run, part.index][part.name] = part
+    rows, accepted, runs = rows_by_run(results), accepted_by_run(results), []
+    for line in results.lines_if_any(table, kind):
+        run, warm_up = (line.cells()[column] for column in ("run", "warm_up"))
         counted = [row for row in rows[run][warm_up:] if row.succeeded]
         if counted and run in accepted:
             requests = [Answered(row, parts[run, row.index]) for row in counted]
-            runs[run] = Recorded(run, accepted[run], requests)
+            runs.append(Recorded(line, accepted[run], requests))
     return runs

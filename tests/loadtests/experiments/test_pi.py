@@ -57,10 +57,12 @@ from tests.http_servers import Handler, served_by
 from tests.http_servers import running as running_server
 from tests.loadtests.experiments.made_up import a_run, judge, results_of
 
+LINE = measuring.ServiceTimeLine("r", "kind", "index", 0)
 
-def _run(time_s: float) -> Recorded:
+
+def _run(time_s: float) -> measuring.Alone:
     row = Row("r", 0, "k", 0.0, 0.0, None, time_s, None, 200, "")
-    return Recorded("r", True, [Answered(row, {})])
+    return Recorded(LINE, True, [Answered(row, {})])
 
 
 class TestFitting:
@@ -271,7 +273,7 @@ class TestReport:
         monkeypatch: pytest.MonkeyPatch,
         *runs: OpenRun,
         state: str = "complete",
-        other: Mapping[tuple[str, str], Recorded] = MappingProxyType({}),
+        other: Mapping[tuple[str, str], measuring.Alone] = MappingProxyType({}),
     ) -> Report:
         """Report these runs, and one customer whose answers took 20 ms, but for `other` ones."""
         results = results_of("pi", folder)
@@ -361,7 +363,7 @@ class TestReport:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """So that `compare` can decide whether they differ."""
-        many = Recorded("r", True, [*_run(0.02).requests] * 50)
+        many = Recorded(LINE, True, [*_run(0.02).requests] * 50)
         report = self.made_up(tmp_path, monkeypatch, other={("flight_counter", "scan"): many})
         (metric,) = (m for m in report.metrics if m.name == "service_time[flight_counter,scan]")
         assert metric.low == pytest.approx(0.02)

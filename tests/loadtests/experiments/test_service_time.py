@@ -82,7 +82,7 @@ class TestComparing:
         assert cell.mean_s.half_width == pytest.approx(12.7062, rel=1e-4)  # t of one degree
         assert cell.service.variance_s2 == pytest.approx(8 / 3)
         assert cell.service.variation == pytest.approx((8 / 3) ** 0.5 / 3)
-        assert (len(cell.times_s), cell.rejected, len(cell.turns)) == (4, 1, 2)
+        assert (len(cell.times_s), cell.made, len(cell.runs)) == (4, 3, 2)
 
     def test_where_every_run_is_rejected_there_is_no_mean(self, tmp_path: Path) -> None:
         key = (STUDY, "get_block", 1)

@@ -1,19 +1,36 @@
 """One customer against a server of known service time: rows, parts, what counts."""
 
+from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
 import pytest
 
 from loadtests.generation.schedule import Request
-from loadtests.lab.one_customer import one_customer, recorded
-from loadtests.lab.results import Results
+from loadtests.lab.one_customer import Recorded, one_customer, recorded
+from loadtests.lab.results import Line, Results
 from loadtests.processes import HOST, ProgramFailed, Service, free_port
 from loadtests.servers.gunicorn import FCFS
 from loadtests.servers.known import known_server
 
 SERVICE_S = 0.01
 ASKED = Request("known", f"/?service_s={SERVICE_S}")
+
+
+@dataclass(frozen=True)
+class Listed(Line):
+    """A run that a table lists."""
+
+    run: str
+    warm_up: int
+
+
+def runs_of(results: Results, **warm_ups: int) -> dict[str, Recorded[Listed]]:
+    """The completed runs of a table of these runs, by name."""
+    with results.table("listed", Listed) as table:
+        for run, warm_up in warm_ups.items():
+            table.add(Listed(run, warm_up))
+    return {run.line.run: run for run in recorded(results, "listed", Listed)}
 
 
 def test_what_is_asked_is_written_down_with_what_the_server_said(tmp_path: Path) -> None:
@@ -23,7 +40,7 @@ def test_what_is_asked_is_written_down_with_what_the_server_said(tmp_path: Path)
         customer.asks(server, "long", repeat(ASKED), least=1, least_s=0.2)
     assert len(rows) == 7
     assert [row.status for row in rows] == [200] * 7
-    runs = recorded(results, {"one": 2, "long": 0, "never": 1})
+    runs = runs_of(results, one=2, long=0, never=1)
     assert set(runs) == {"one", "long"}
     run = runs["one"]
     assert [request.row.index for request in run.requests] == [row.index for row in rows[2:]]
@@ -42,7 +59,7 @@ def test_failures_reject_a_run_and_do_not_count(tmp_path: Path) -> None:
         failing = Request("known", "/?service_s=0&status=503")
         rows = customer.asks(server, "one", [ASKED, failing, ASKED], least=3)
     assert [row.status for row in rows] == [200, 503, 200]
-    run = recorded(results, {"one": 0})["one"]
+    run = runs_of(results, one=0)["one"]
     assert len(run.requests) == 2
     assert not run.is_accepted
     assert "failed_requests" in results.rows("runs")[0]["reasons"]
@@ -57,7 +74,7 @@ def test_a_server_that_is_not_there_is_a_row_without_status(tmp_path: Path) -> N
     with one_customer(Results(tmp_path)) as customer, refused:
         customer.asks(gone, "one", [ASKED])
     assert [row["status"] for row in Results(tmp_path).rows("requests")] == ["0"]
-    assert recorded(Results(tmp_path), {"one": 0}) == {}
+    assert runs_of(Results(tmp_path), one=0) == {}
 
 
 def test_numbers_are_found_in_a_description(tmp_path: Path) -> None:
@@ -66,6 +83,6 @@ def test_numbers_are_found_in_a_description(tmp_path: Path) -> None:
         customer.asks(server, "one", [ASKED])
     with (tmp_path / "parts.csv").open("a", encoding="utf-8") as file:
         file.write('one,0,file,0.5,"4 blocks in 2 refills"\r\n')
-    (request,) = recorded(results, {"one": 0})["one"].requests
+    (request,) = runs_of(results, one=0)["one"].requests
     assert (request.count("file"), request.count("file", 1), request.count("file", 2)) == (4, 2, 0)
     assert request.duration_s("file") == 0.5
