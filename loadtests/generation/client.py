@@ -188,11 +188,11 @@ def stamped_socket(family: int) -> gevent.socket.socket:
     return stamped
 
 
-def received_by(connection: gevent.socket.socket) -> tuple[bytes, float]:
+def received_by(connection: gevent.socket.socket, most: int = READ_BYTES) -> tuple[bytes, float]:
     """Return the next bytes of an answer, and when they came. TLS hides that: then it is now."""
     if not _is_plain(connection):
-        return connection.recv(READ_BYTES), monotonic()
-    content, stamps, *_ = connection.recvmsg(READ_BYTES, _STAMPED_BYTES)
+        return connection.recv(most), monotonic()
+    content, stamps, *_ = connection.recvmsg(most, _STAMPED_BYTES)
     ago_s = 0.0
     for _, kind, stamp in stamps:
         if kind == _STAMP:

@@ -1,71 +1,21 @@
-"""Statements to a real MariaDB, timed; and answers followed to their end, however they are cut."""
+"""Statements to a real MariaDB, timed."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from loadtests.generation import sql
 from loadtests.generation.asking import asker_to
-from loadtests.generation.client import Answer
+from loadtests.generation.client import Answer, received_by
 from loadtests.generation.run import Generator
 from loadtests.generation.schedule import Request, arrivals
-from loadtests.generation.sql import SqlClient, SqlOrigin, _Reply
+from loadtests.generation.sql import SqlClient, SqlOrigin
 from loadtests.processes import free_port
 from loadtests.servers.mariadb import PATH, Database, mariadb
 from tests.loadtests.servers.conftest import FLIGHTS, written
-
-OK = b"\x00\x01\x00\x02\x00\x00\x00"
-EOF = b"\xfe\x00\x00\x02\x00"
-ERROR = b"\xff\x28\x04#42000You have an error"
-
-
-def packets(*contents: bytes) -> bytes:
-    numbered = enumerate(contents, start=1)
-    return b"".join(len(c).to_bytes(3, "little") + bytes([n % 256]) + c for n, c in numbered)
-
-
-LONG_ROW = b"\xfe" + b"x" * 20  # begins like an EOF
-RESULT = packets(b"\x01", b"column", EOF, b"\x01a", LONG_ROW, b"\xfb", EOF)
-
-
-def followed(answer: bytes, cuts: list[int]) -> _Reply:
-    places = sorted({min(cut, len(answer)) for cut in cuts} | {0, len(answer)})
-    reply = _Reply()
-    for start, end in pairwise(places):
-        assert not reply.is_whole
-        reply.feed(answer[start:end])
-    return reply
-
-
-CUTS = st.lists(st.integers(1, len(RESULT)), max_size=8)
-
-
-@given(CUTS)
-def test_an_answer_ends_with_its_last_packet_wherever_it_is_cut(cuts: list[int]) -> None:
-    reply = followed(RESULT, cuts)
-    assert (reply.is_whole, reply.error, reply.bytes) == (True, "", len(RESULT))
-
-
-@given(CUTS)
-def test_nothing_less_is_a_whole_answer(cuts: list[int]) -> None:
-    assert not followed(RESULT[:-1], cuts).is_whole
-
-
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (packets(OK), ""),
-        (packets(ERROR), "error 1064: #42000You have an error"),
-        (packets(b"\x01", b"column", EOF, b"\x01a", ERROR), "error 1064: #42000You have an error"),
-    ],
-    ids=["no rows", "error", "error after rows"],
-)
-def test_other_answers_end_too(answer: bytes, error: str) -> None:
-    reply = followed(answer, [2])
-    assert (reply.is_whole, reply.error) == (True, error)
 
 
 @pytest.mark.parametrize("url", ["mariadb://127.0.0.1:1", "http://lab@127.0.0.1", "mariadb://lab@"])
@@ -122,6 +72,20 @@ def test_what_does_not_come_is_given_up_and_who_is_not_there_is_no_answer(
     assert (late.status, late.problem) == (0, "no whole answer within 0.2 s")
     nobody = Database(0, free_port(), Path())
     assert ask(nobody, "SELECT 1").status == 0
+
+
+def test_an_answer_that_is_cut_off_is_none(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces = count()
+
+    def cut_off(wire: Any, most: int) -> tuple[bytes, float]:
+        return received_by(wire, 50) if next(pieces) < 3 else (b"", 0.0)
+
+    monkeypatch.setattr(sql, "received_by", cut_off)
+    cut = ask(database, "SELECT * FROM flights")
+    assert (cut.status, cut.body_bytes) == (0, 150)
+    assert "Lost connection" in cut.problem
 
 
 def test_locust_sends_statements_as_it_sends_requests(database: Database, tmp_path: Path) -> None:
