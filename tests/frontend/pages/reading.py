@@ -5,14 +5,10 @@ import gzip
 import html
 import io
 import re
-from collections import defaultdict
-from collections.abc import Iterable
-from datetime import date
 from typing import Any
 
 from flask.testing import FlaskClient
-
-from tests.api.worlds import Json, averages_of
+from werkzeug.test import TestResponse
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_BYTES = 50_000  # of a page, compressed
@@ -61,7 +57,10 @@ def slot_rows(page: str) -> str:
 
 def table(pages: FlaskClient, address: str) -> list[dict[str, str]]:
     """The rows of a CSV twin."""
-    answer = pages.get(address)
+    return rows_of(pages.get(address))
+
+
+def rows_of(answer: TestResponse) -> list[dict[str, str]]:
     assert answer.mimetype == "text/csv"
     return list(csv.DictReader(io.StringIO(answer.text, newline="")))
 
@@ -80,26 +79,3 @@ def week_of(page: str, table_id: str) -> dict[tuple[str, str], str]:
             if head[:3] in {*WEEKDAYS, "All"} and text:
                 cells[name, head] = text
     return cells
-
-
-def expected_week(flights: Iterable[Json]) -> dict[tuple[str, str], str]:
-    """What `week_of` should find, of a plain loop over the flights."""
-    groups: defaultdict[tuple[str, str], list[Json]] = defaultdict(list)
-    for flight in flights:
-        day = WEEKDAYS[date.fromisoformat(flight["FL_DATE"]).weekday()]
-        groups["All hours", day].append(flight)
-        if hour := hour_of(flight):
-            groups[hour, day].append(flight)
-            groups[hour, "All"].append(flight)
-    shares = {
-        key: averages_of(group)["on_time_share_of_scheduled"] for key, group in groups.items()
-    }
-    return {key: f"{100 * share:.0f}" for key, share in shares.items()}
-
-
-def hour_of(flight: Json) -> str:
-    """The hour of the scheduled departure, as "06:00"; "" if it is not known."""
-    if flight["DEP_TIME"] is None or flight["DEP_DELAY"] is None:
-        return ""
-    left = int(flight["DEP_TIME"][:2]) * 60 + int(flight["DEP_TIME"][2:])
-    return f"{(left - flight['DEP_DELAY']) % 1440 // 60:02}:00"

@@ -1,22 +1,18 @@
-"""The page of delays: its numbers are those of the flights, however many carriers."""
+"""The page of delays: its charts, its sentences, and several carriers."""
 
 import re
 from datetime import date
-from statistics import median
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from flask.testing import FlaskClient
 
 from frontend.app import create_app
-from frontend.filters import minutes, number, share
+from frontend.filters import share
 from frontend.settings import Settings
-from tests.api.worlds import World, averages_of
+from tests.api.worlds import World
 from tests.frontend.fake_backend import answering
 from tests.frontend.pages.reading import (
-    expected_week,
-    hour_of,
     link,
     raw,
     slot_rows,
@@ -24,7 +20,6 @@ from tests.frontend.pages.reading import (
     source,
     table,
     text,
-    week_of,
 )
 from tests.frontend.years import CARRIERS, DAYS, Year, days_from
 
@@ -42,62 +37,15 @@ def over_days(*carriers: object, form: str = "") -> str:
     return address(*carriers, form=form, INITIAL_DATE=FIRST, FINAL_DATE=LAST)
 
 
-def flights_of(world: World, carrier: int, first: str = FIRST, last: str = LAST) -> list[Any]:
-    return [
-        each
-        for each in world.transactions
-        if each["OP_CARRIER_AIRLINE_ID"] == carrier and first <= each["FL_DATE"] <= last
-    ]
-
-
-def facts_of(page: str) -> dict[str, str]:
-    return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
-
-
-def test_one_carrier_in_numbers(pages: FlaskClient, world: World) -> None:
-    page = raw(pages, over_days(BUSY))
-    flights = flights_of(world, BUSY)
-    averages = averages_of(flights)
-    delays = [each["ARR_DELAY"] for each in flights if each["ARR_DELAY"] is not None]
-    assert f'<p class="figure-large">{minutes(averages["average_delay"], 1)}</p>' in page
-    facts = facts_of(page)
-    assert facts.pop("90th percentile") == minutes(sorted(delays)[-(-len(delays) * 9 // 10) - 1])
-    assert facts == {
-        "Median": minutes(median(delays), 1),
-        "On time (% of arrivals)": share(averages["on_time_share_of_arrived"]),
-        "On time (% of scheduled)": share(averages["on_time_share_of_scheduled"]),
-        "Mean departure delay": minutes(averages["average_departure_delay"], 1),
-        "Scheduled": number(averages["flights"]),
-        "Arrived": number(averages["arrived"]),
-        "Cancelled": number(averages["cancelled"]),
-        "No arrival recorded": number(averages["no_arrival"]),
-    }
-
-
 def test_cancelled_flights_count_in_the_headline(pages: FlaskClient, world: World) -> None:
     cancelled = next(each for each in world.transactions if each["CANCELLED"])
     carrier, day = cancelled["OP_CARRIER_AIRLINE_ID"], cancelled["FL_DATE"]
-    averages = averages_of(flights_of(world, carrier, day, day))
-    page = text(pages, address(carrier, INITIAL_DATE=day, FINAL_DATE=day))
+    days = {"INITIAL_DATE": day, "FINAL_DATE": day}
+    (averages,) = pages.get(address(carrier, form=".json", **days)).get_json()["carriers"]
+    page = text(pages, address(carrier, **days))
     on_time = share(averages["on_time_share_of_scheduled"])
     part = share(averages["cancelled"] / averages["flights"])
     assert f"{on_time} were on time and {part} cancelled." in page
-
-
-def test_each_day_has_a_row(pages: FlaskClient, world: World) -> None:
-    page = raw(pages, over_days(BUSY))
-    rows = slot_rows(page)
-    matches = re.findall(r'<th scope="row">(.*?)</th>(.*)', rows)
-    assert [name for name, _ in matches] == [
-        "Fri 2 Jan 2015", "Sat 3 Jan 2015", "Sun 4 Jan 2015", "Mon 5 Jan 2015",
-    ]  # fmt: skip
-    for place, (_, cells) in enumerate(matches):
-        averages = averages_of(flights_of(world, BUSY, *[f"2015-01-0{2 + place}"] * 2))
-        assert cells.split("<td>")[1:] == [
-            number(averages["average_delay"], 1),
-            share(averages["on_time_share_of_arrived"]),
-            *(number(averages[name]) for name in ("flights", "arrived", "cancelled", "no_arrival")),
-        ]
 
 
 def test_bars_are_late_from_15_minutes_on(pages: FlaskClient) -> None:
@@ -127,29 +75,26 @@ def test_several_carriers_are_compared_over_the_same_flights(pages: FlaskClient)
     assert "Southwest Airlines (WN) or American Airlines (AA)?" in chosen
 
 
-def test_few_flights_are_warned_of(pages: FlaskClient, world: World) -> None:
-    assert 0 < averages_of(flights_of(world, QUIET))["arrived"] < 100
-    assert "Few flights." in raw(pages, over_days(QUIET))
-    many = averages_of(each for each in world.transactions if each["OP_CARRIER_AIRLINE_ID"] == BUSY)
-    assert many["arrived"] >= 100
-    assert "Few flights." not in raw(pages, address(BUSY))
+def test_few_flights_are_warned_of(pages: FlaskClient) -> None:
+    for asked, are_few in ((over_days(QUIET), True), (address(BUSY), False)):
+        (found,) = pages.get(asked.replace("?", ".json?")).get_json()["carriers"]
+        assert (found["arrived"] < 100) == are_few
+        assert ("Few flights." in raw(pages, asked)) == are_few
+
+
+def test_the_csv_of_several_carriers_has_the_days_of_each(pages: FlaskClient) -> None:
+    both = table(pages, over_days(BUSY, OTHER, form=".csv"))
+    assert both == [
+        row for each in (BUSY, OTHER) for row in table(pages, over_days(each, form=".csv"))
+    ]
+    assert {row["OP_CARRIER_AIRLINE_ID"] for row in both} == {str(BUSY), str(OTHER)}
+    assert pages.get(address(*range(1, 8), form=".csv")).status_code == 400
 
 
 def test_a_carrier_without_flights_is_said_in_words(pages: FlaskClient) -> None:
     page = raw(pages, over_days(12345))
     assert "The ledger has no flights of Carrier 12345 on these days, nor on any other." in page
     assert "<figure" not in page
-
-
-def test_the_csv_has_every_day_of_every_carrier(pages: FlaskClient, world: World) -> None:
-    rows = table(pages, over_days(BUSY, OTHER, form=".csv"))
-    assert len(rows) == 8
-    for row in rows:
-        carrier, day = int(row.pop("OP_CARRIER_AIRLINE_ID")), row.pop("FL_DATE")
-        averages = averages_of(flights_of(world, carrier, day, day))
-        assert row.pop("average_delay_of_7_days") == ""  # of four days
-        assert {name: float(text) if text else None for name, text in row.items()} == averages
-    assert pages.get(address(*range(1, 8), form=".csv")).status_code == 400
 
 
 # --- a year
@@ -231,22 +176,11 @@ def test_months_have_no_mean_of_seven_days_but_say_when_they_are_incomplete() ->
     }
 
 
-# --- weekdays, hours, one day
+# --- one day
 
 
-def test_every_hour_of_the_week_is_counted(pages: FlaskClient, world: World) -> None:
-    page = raw(pages, address(BUSY))
-    flights = [e for e in world.transactions if e["OP_CARRIER_AIRLINE_ID"] == BUSY]
-    assert week_of(page, "hours") == expected_week(flights)
-    missing = [flight["CANCELLED"] for flight in flights if not hour_of(flight)]
-    assert f"{len(missing)} flights, {sum(missing)} cancelled, have no recorded hour" in page
-
-
-def test_one_day_is_its_numbers_without_an_empty_chart(pages: FlaskClient, world: World) -> None:
+def test_one_day_is_its_numbers_without_an_empty_chart(pages: FlaskClient) -> None:
     page = raw(pages, address(BUSY, INITIAL_DATE=FIRST, FINAL_DATE=FIRST))
-    averages = averages_of(flights_of(world, BUSY, FIRST, FIRST))
-    assert f'<p class="figure-large">{minutes(averages["average_delay"], 1)}</p>' in page
-    assert "These are the numbers of a single day." in page
     assert f'href="/days/{FIRST}"' in page
     assert 'class="line ' not in page
     assert "by weekday" not in page

@@ -1,7 +1,6 @@
-"""A calendar of days, and a day beside a usual one, as plain Python counts them."""
+"""A calendar of days, and a day beside a usual one."""
 
 import re
-from collections import defaultdict
 from collections.abc import Callable
 from datetime import date
 from itertools import cycle
@@ -15,10 +14,9 @@ from frontend.filters import number
 from frontend.question import Question
 from frontend.questions.days import DayReport
 from frontend.questions.figures import FIGURES
-from frontend.questions.group_rows import Row, rows_of
-from tests.api.worlds import Json, World, averages_of
+from frontend.questions.group_rows import PUNCTUALITY, Row, rows_of
+from tests.api.worlds import Json, World
 from tests.cases import each_of
-from tests.frontend.pages.reading import table
 from tests.frontend.years import Year
 
 
@@ -30,70 +28,40 @@ def day(world: World) -> str:
     return found
 
 
-def grouped(flights: list[Json], name: str) -> dict[str, list[Json]]:
-    """The flights by a field."""
-    found = defaultdict(list)
-    for each in flights:
-        found[str(each[name])].append(each)
-    return found
-
-
-def on_time(flights: list[Json]) -> float:
-    """The share of all flights that arrived less than 15 minutes late."""
-    return fmean(each["ARR_DELAY"] is not None and each["ARR_DELAY"] < 15 for each in flights)
-
-
-def test_a_day_is_counted_by_carrier_and_airport(
-    pages: FlaskClient, world: World, day: str
-) -> None:
-    flights = grouped(world.transactions, "FL_DATE")[day]
-    twin = pages.get(f"/days/{day}.json").get_json()
-    assert twin["FL_DATE"] == day
-    for name, rows in (
-        ("OP_CARRIER_AIRLINE_ID", twin["carriers"]),
-        ("ORIGIN", twin["origin"]["by_origin"]),
-        ("DEST", twin["destination"]["by_destination"]),
-    ):
-        expected = grouped(flights, name)
-        assert {str(row[name]) for row in rows} == expected.keys() != set()
-        for row in rows:
-            averages = averages_of(expected[str(row[name])])
-            for member in averages.keys() & row.keys():
-                assert row[member] == pytest.approx(averages[member]), member
-    rows = table(pages, f"/days/{day}.csv")
-    assert {row["group_by"] for row in rows} == {"carrier", "hour", "origin", "destination"}
+def days_in(pages: FlaskClient, query: str = "") -> dict[str, Json]:
+    """The figures of each day of the calendar."""
+    rows = pages.get(f"/days.json?{query}").get_json()["day"]["by_day"]
+    return {row["FL_DATE"]: row for row in rows}
 
 
 def test_tables_that_are_cut_say_so(
-    pages: FlaskClient, world: World, day: str, monkeypatch: pytest.MonkeyPatch
+    pages: FlaskClient, day: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("frontend.pages.days.MOST_SHOWN", 2)
-    days = grouped(world.transactions, "FL_DATE")
+    twin = pages.get(f"/days/{day}.json").get_json()
     page = pages.get(f"/days/{day}").text
-    for end, name in (("ORIGIN", "origin"), ("DEST", "destination")):
-        count = len(grouped(days[day], end))
+    for name in ("origin", "destination"):
+        count = len(twin[name][f"by_{name}"])
         rows = page.partition(f'<caption id="{name}"')[2].partition("</table>")[0]
         assert rows.count('<th scope="row">') == 2
         assert f"The table shows 2 of {count} airports, those with the most flights;" in page
-    assert f"The table shows 2 of {len(days)} days, the worst;" in pages.get("/days").text
+    assert f"The table shows 2 of {len(days_in(pages))} days, the worst;" in pages.get("/days").text
 
 
-def test_a_day_stands_beside_others_of_its_weekday(
-    pages: FlaskClient, world: World, day: str
-) -> None:
-    by_day = grouped(world.transactions, "FL_DATE")
+def test_a_day_stands_beside_others_of_its_weekday(pages: FlaskClient, day: str) -> None:
+    by_day = days_in(pages)
     weekday = date.fromisoformat(day).weekday()
     others = [
-        flights
-        for other, flights in by_day.items()
+        figures
+        for other, figures in by_day.items()
         if other != day and date.fromisoformat(other).weekday() == weekday
     ]
     usual = pages.get(f"/days/{day}.json").get_json()["usual"]
-    assert usual["flights"] == fmean(map(len, others))
-    assert usual["cancelled"] == fmean(sum(leg["CANCELLED"] for leg in legs) for legs in others)
-    together = [leg for legs in others for leg in legs]
-    assert usual["on_time_share_of_scheduled"] == pytest.approx(on_time(together))
-    assert usual["average_delay"] == pytest.approx(averages_of(together)["average_delay"])
+    for name in ("flights", "cancelled"):
+        assert usual[name] == fmean(figures[name] for figures in others)
+    for name, of in (("on_time_share_of_scheduled", "flights"), ("average_delay", "arrived")):
+        together = fmean([each[name] for each in others], [each[of] for each in others])
+        assert usual[name] == pytest.approx(together)
     page = pages.get(f"/days/{day}").text
     assert " by this share.</p>" in page
     assert f" of {len(by_day)} days of 2015" in page
@@ -134,24 +102,20 @@ def test_the_page_links_the_days_beside(pages: FlaskClient, world: World, day: s
 @pytest.mark.parametrize(
     ("sort", "painted", "best"),
     [
-        ("cancelled", lambda legs: 100 * fmean(leg["CANCELLED"] for leg in legs), "2 % or less"),
-        ("average_delay", lambda legs: averages_of(legs)["average_delay"], "0 min or less"),
-        ("flights", len, ""),
-        ("on_time_share_of_scheduled", lambda legs: 100 * on_time(legs), "85 % or more"),
+        ("cancelled", lambda row: 100 * row["cancelled"] / row["flights"], "2 % or less"),
+        ("average_delay", lambda row: row["average_delay"], "0 min or less"),
+        ("flights", lambda row: row["flights"], ""),
+        (PUNCTUALITY, lambda row: 100 * row[PUNCTUALITY], "85 % or more"),
     ],
 )
 def test_the_calendar_paints_what_it_is_sorted_by(
-    pages: FlaskClient,
-    world: World,
-    sort: str,
-    painted: Callable[[list[Json]], float],
-    best: str,
+    pages: FlaskClient, sort: str, painted: Callable[[Json], float], best: str
 ) -> None:
     page = pages.get(f"/days?sort={sort}").text
     cells = re.findall(r'<a( class="l\d")? href="/days/([0-9-]+)">.*?<small>(.*?)</small>', page)
-    by_day = grouped(world.transactions, "FL_DATE")
+    by_day = days_in(pages)
     shown = {day: value.removesuffix(" %") for _, day, value in cells}
-    assert shown == {day: number(painted(legs)) for day, legs in by_day.items()}
+    assert shown == {day: number(painted(row)) for day, row in by_day.items()}
     legend = re.findall(r'<li class="l\d">(.*?)</li>', page)
     assert [len(legend), *legend[-1:]] == ([5, best] if best else [0])
     levels = {painted(by_day[day]): level for level, day, _ in cells}
@@ -162,18 +126,19 @@ def test_the_calendar_paints_what_it_is_sorted_by(
 @pytest.mark.parametrize(
     ("sort", "worst"),
     [
-        ("", on_time),
-        ("sort=flights", lambda legs: -len(legs)),
-        ("sort=average_delay", lambda legs: -(averages_of(legs)["average_delay"] or -9999.0)),
-        ("sort=cancelled", lambda legs: -fmean(leg["CANCELLED"] for leg in legs)),
+        ("", lambda row: row[PUNCTUALITY]),
+        ("sort=flights", lambda row: -row["flights"]),
+        ("sort=average_delay", lambda row: -(row["average_delay"] or -9999.0)),
+        ("sort=cancelled", lambda row: -row["cancelled"] / row["flights"]),
     ],
 )
 def test_the_calendar_names_the_worst_day_or_how_many_are_equal(
-    pages: FlaskClient, world: World, sort: str, worst: Callable[[list[Json]], float]
+    pages: FlaskClient, world: World, sort: str, worst: Callable[[Json], float]
 ) -> None:
     leads = set()
-    for origin, legs in grouped(world.transactions, "ORIGIN").items():
-        by_day = {day: worst(flown) for day, flown in grouped(legs, "FL_DATE").items()}
+    for origin in {leg["ORIGIN"] for leg in world.transactions}:
+        rows = days_in(pages, f"ORIGIN={origin}")
+        by_day = {day: worst(row) for day, row in rows.items()}
         equal = [day for day, value in by_day.items() if value == min(by_day.values())]
         page = pages.get(f"/days?ORIGIN={origin}&{sort}").text
         lead = page.partition('<p class="lead">')[2].partition("</p>")[0]

@@ -7,7 +7,6 @@ from flask.testing import FlaskClient
 
 from frontend.filters import share
 from tests.api.worlds import World, averages_of
-from tests.frontend.pages.reading import table
 
 
 @pytest.fixture
@@ -34,8 +33,6 @@ def test_the_report_says_how_often_it_is_late(
     assert any(f"was on time for {share(each)}" in text for each in shares)
     assert any(f"<dd>{share(each)}</dd>" in text for each in shares)
     assert ("By carrier" in text) == (len(carriers) > 1)
-    assert len(table(pages, f"/report.csv?OP_CARRIER_FL_NUM={number}")) == len(flown)
-    assert pages.get(f"/report.json?OP_CARRIER_FL_NUM={number}").get_json()["count"] == len(flown)
 
 
 def test_a_number_that_nobody_flew_is_told(pages: FlaskClient) -> None:
