@@ -22,15 +22,15 @@ from loadtests.experiments.queueing_network_models import (
 )
 from loadtests.experiments.queueing_network_runs import AtStation, Point
 from loadtests.lab.content import Cell, Figure, Item, Table, capital, shown
-from loadtests.lab.published import NETWORK_AT_N, NETWORK_THINK_S
+from loadtests.lab.published import NETWORK_CUSTOMERS, NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, crosses, from_interval, measured
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
 from loadtests.lab.sentences import drawing
 from loadtests.models import mva
 
-MOST = len(NETWORK_AT_N)  # customers of the study's curves, three times as many as are measured
-NS = tuple(range(1, MOST + 1))
-CUSTOMERS = Axis("customers N", ticks=(1, *range(5, MOST + 1, 5)))
+NS = tuple(range(1, NETWORK_CUSTOMERS + 1))
+CUSTOMERS = Axis("customers N", ticks=(1, *NS[4::5]))
+THEIRS = "MVA, as the study solved it"
 _OF_STATION: dict[str, Source] = {"cpu": "second", "disk": "ours", "delay": "third"}
 _OF_SERVER: dict[Server, Source] = dict(zip(SERVERS, ("ours", "second", "third"), strict=True))
 
@@ -78,23 +78,20 @@ def schema(caption: str) -> Figure:
 # --- figures 8 and 9: the stations ---------------------------------------------------------------
 
 
-def _at_stations(x: float, customers: Sequence[float]) -> dict[str, AtStation]:
-    """Return the study's stations at a throughput of `x`, with so many customers at each."""
+def _by_mva(solution: mva.Solution) -> dict[str, AtStation]:
+    """Return the stations as mean value analysis has them."""
+    x = solution.throughput_per_s
     return {
-        name: AtStation(x * station.visits * station.service_s, present, x * station.visits)
-        for (name, station), present in zip(STATIONS.items(), customers, strict=True)
+        name: AtStation(at.utilisation, at.customers, x * station.visits)
+        for name, station in STATIONS.items()
+        for at in [solution.at(name)]
     }
 
 
 def of_stations(server: Server, points: Sequence[Point], caption: str) -> Iterator[Figure]:
     """Draw figures 8 and 9 of a server: utilisation, throughput and customers of each station."""
-    published = zip(NS, NETWORK_AT_N, strict=True)
-    of_study = {n: _at_stations(x, customers) for n, (x, _, customers) in published}
-    solutions = zip(NS, mva.solve(stations(), MOST, NETWORK_THINK_S), strict=True)
-    by_mva = {
-        n: _at_stations(solution.throughput_per_s, [solution.at(s).customers for s in STATIONS])
-        for n, solution in solutions
-    }
+    solutions = mva.solve(stations(), NETWORK_CUSTOMERS, NETWORK_THINK_S)
+    by_mva = {solution.customers: _by_mva(solution) for solution in solutions}
     ours = {p.customers: p.stations for p in accepted(points) if p.server is server and p.stations}
     for title, label, quantity in (
         ("Figure 8: utilisation", "utilisation", "utilisation"),
@@ -105,33 +102,26 @@ def of_stations(server: Server, points: Sequence[Point], caption: str) -> Iterat
         columns: list[tuple[str, Sequence[Cell]]] = []
         value = attrgetter(quantity)
         for name, colour in _OF_STATION.items():
-            theirs, model, measured_ys = (
-                [value(at_n[n][name]) if n in at_n else None for n in NS]
-                for at_n in (of_study, by_mva, ours)
+            model, measured_ys = (
+                [value(at_n[n][name]) if n in at_n else None for n in NS] for at_n in (by_mva, ours)
             )
             series += [
-                Series("" if series else "the study (JMVA)", "study", NS, theirs, shape="points"),
-                Series("", colour, NS, model, shape="curve"),
+                Series("" if series else THEIRS, colour, NS, model, shape="curve"),
                 Series(name.upper(), colour, NS, measured_ys, shape="points"),
             ]
-            columns += [(f"{name.upper()}, the study", theirs), ("MVA", model)]
-            columns.append(("measured", measured_ys))
+            columns += [(f"{name.upper()}, {THEIRS}", model), ("measured", measured_ys)]
         yield _over_n(f"{title}, {server.label}", caption, label, series, columns)
 
 
 # --- figures 10 and 11: the system ---------------------------------------------------------------
 
 
-_STUDY = "study"
-_CURVES = {_STUDY: "the study", **MODELS}
-
-
 def of_system(points: Sequence[Point], expected: Expectations, caption: str) -> Iterator[Figure]:
     """Draw figures 10 and 11: the whole system with its asymptotes, all servers and models."""
-    published = zip(NS, NETWORK_AT_N, strict=True)
-    curves = {_STUDY: {n: Prediction(x, response_s) for n, (x, response_s, _) in published}}
-    for model in MODELS:
-        curves[model] = {n: known for n in NS if (known := predicted(model, n, expected))}
+    curves = {
+        model: {n: known for n in NS if (known := predicted(model, n, expected))}
+        for model in MODELS
+    }
     for title, label, quantity in (
         ("Figure 10: throughput of the system", "throughput X / 1/s", "throughput_per_s"),
         ("Figure 11: response time of the system", "response time R / s", "response_s"),
@@ -156,13 +146,12 @@ def _system_figure(
         return Series(name, source, [*at_n], [*map(value, at_n.values())], shape=shape)
 
     series = [
-        drawn(MVA, "MVA", "model", "line"),
+        drawn(MVA, THEIRS, "model", "line"),
         drawn(ASYMPTOTES, "asymptotes", "bound", "line"),
-        drawn(_STUDY, "the study (JMVA)", "study", "points"),
         *(drawn(model, "", _OF_SERVER[server], "curve") for model, server in SIMULATED.items()),
         drawn(ONE, "", _OF_SERVER[SINGLE], "curve"),
     ]
-    columns = [(capital(_CURVES[curve]), _at_ns(at_n, value)) for curve, at_n in curves.items()]
+    columns = [(capital(MODELS[curve]), _at_ns(at_n, value)) for curve, at_n in curves.items()]
     for server in SERVERS:
         at_n = {
             p.customers: from_interval(value(p)) for p in accepted(points) if p.server is server

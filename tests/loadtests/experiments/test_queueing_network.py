@@ -58,10 +58,9 @@ from loadtests.experiments.running import analyse, run
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import Facts, judge
 from loadtests.lab.experiment import Mode, Options
-from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S
+from loadtests.lab.published import NETWORK, NETWORK_THINK_S
 from loadtests.lab.results import Results
 from loadtests.lab.sentences import Sentences
-from loadtests.models import mva
 from loadtests.models.estimates import Interval, Verdict, confidence_interval
 from loadtests.models.random_times import gamma_time_s
 from loadtests.servers import network
@@ -149,14 +148,6 @@ class TestPredicting:
         assert visits() == pytest.approx({"cpu": 523, "disk": 513, "delay": 513})
         expected = {s.name.lower(): s.visits * s.service_s for s in NETWORK}
         assert {s.name: s.demand_s for s in stations()} == pytest.approx(expected)
-
-    def test_what_the_study_solved_is_what_mva_gives(self) -> None:
-        solutions = mva.solve(stations(), 30, NETWORK_THINK_S)
-        for solution, (x, response_s, customers) in zip(solutions, NETWORK_AT_N, strict=True):
-            assert solution.throughput_per_s == pytest.approx(x, rel=1e-9)
-            assert solution.response_time_s == pytest.approx(response_s, rel=1e-9)
-            at = [solution.at(name).customers for name in STATIONS]
-            assert at == pytest.approx(customers, rel=1e-9)
 
     @pytest.mark.parametrize("customers", [1, 2, 5])
     def test_no_model_exceeds_the_asymptotes_by_much(self, customers: int) -> None:
