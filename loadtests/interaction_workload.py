@@ -24,6 +24,8 @@ from random import Random
 from time import monotonic
 from typing import Any
 
+import msgspec
+
 from loadtests.generation import interactions, node, options
 from loadtests.generation.asking import Asker
 from loadtests.generation.interactions import ADDED, Interaction
@@ -68,12 +70,11 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
         most = f"{customers} customers can do at most {options.MOST_PLANNED // customers} each"
         raise ValueError(f"--interactions is {chosen.interactions}; {most}")
     sequences = sequences_from(chosen, host)
-    content = [[interaction.as_json() for interaction in own] for own in sequences]
     until_s = None if chosen.interactions else chosen.duration
     requests = None
     if chosen.interactions and chosen.from_file:
         requests = sum(len(interaction.steps) for own in sequences for interaction in own)
-    return Plan([content] * workers, None, requests, until_s)
+    return Plan([msgspec.to_builtins(sequences)] * workers, None, requests, until_s)
 
 
 class Customer(node.Customer):
@@ -88,7 +89,8 @@ class Customer(node.Customer):
     def turns(self, mine: Part, customer: int, asker: Asker, random: Random) -> Iterator[float]:
         """Do an interaction at each turn. The next one is due at once, or after an interval."""
         chosen = self.environment.parsed_options
-        own = list(map(interactions.from_json, mine.content[customer % len(mine.content)]))
+        content = mine.content[customer % len(mine.content)]
+        own = msgspec.convert(content, list[Interaction])
         due_s = max(mine.start_s + random.random() * chosen.interval, monotonic())
         for number, interaction in enumerate(cycle(own)):
             yield due_s

@@ -8,12 +8,13 @@ On disk the interactions of all customers are JSON lines, in the order in which 
 `{"customer": 0, "kind": "…", "steps": [{"kind", "method", "path", "body"}, …]}`.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 from loadtests.generation.rows import Row, closed_index, customer_of, number_of
 from loadtests.grouping import grouped
@@ -23,8 +24,7 @@ SEPARATOR = ":"
 ADDED = "{ADDED}"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describes a request. body: JSON or, if the path ends in /batch, JSON lines; empty for GET.
 
     path: ADDED stands for the address of the flight that the interaction added last: of its
@@ -37,53 +37,39 @@ class Step:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Interaction:
+class Interaction(msgspec.Struct, frozen=True):
     """Holds steps, in their order. kind: a name without a colon."""
 
     kind: str
-    steps: tuple[Step, ...]
+    steps: Annotated[tuple[Step, ...], msgspec.Meta(min_length=1, max_length=STEPS_AT_MOST)]
 
     def row_kind(self, step: Step) -> str:
         """Return the kind that the raw rows of this step have."""
         return f"{self.kind}{SEPARATOR}{step.kind}"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the interaction as plain data."""
-        return {"kind": self.kind, "steps": [asdict(step) for step in self.steps]}
-
 
 Sequences = Sequence[Sequence[Interaction]]  # for each customer, its interactions in order
 
 
-def from_json(content: Mapping[str, Any]) -> Interaction:
-    """Return the interaction that `Interaction.as_json` gave. Raises KeyError, TypeError."""
-    return Interaction(content["kind"], tuple(Step(**step) for step in content["steps"]))
+class _Line(Interaction, frozen=True):
+    customer: int
 
 
 def save(path: Path, sequences: Sequences) -> None:
-    """Write the interactions of all customers.
-
-    Raises OSError, and ValueError for an interaction without steps or with too many.
-    """
-    with path.open("w", encoding="utf-8") as file:
-        for customer, own in enumerate(sequences):
-            for interaction in own:
-                if not 0 < (steps := len(interaction.steps)) <= STEPS_AT_MOST:
-                    limits = f"an interaction has 1 to {STEPS_AT_MOST}"
-                    raise ValueError(f"{interaction.kind} has {steps} steps; {limits}")
-                file.write(json.dumps({"customer": customer, **interaction.as_json()}) + "\n")
+    """Write the interactions of all customers. Raises OSError."""
+    lines = [_Line(i.kind, i.steps, n) for n, own in enumerate(sequences) for i in own]
+    path.write_bytes(msgspec.json.Encoder().encode_lines(lines))
 
 
 def load(path: Path) -> list[list[Interaction]]:
     """Return the saved interactions of all customers. Raises OSError, ValueError."""
     by_customer = defaultdict[int, list[Interaction]](list)
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, text in enumerate(path.read_bytes().splitlines(), start=1):
         try:
-            content = json.loads(line)
-            by_customer[content["customer"]].append(from_json(content))
-        except (ValueError, KeyError, TypeError) as problem:
-            raise ValueError(f"{path}, line {number}: not an interaction: {problem!r}") from problem
+            line = msgspec.json.decode(text, type=_Line)
+        except msgspec.DecodeError as problem:
+            raise ValueError(f"{path}, line {number}: not an interaction: {problem}") from problem
+        by_customer[line.customer].append(Interaction(line.kind, line.steps))
     customers = sorted(by_customer)
     if customers != list(range(len(customers))) or not customers:
         raise ValueError(f"{path}: customers must count from 0, they are {customers}")
