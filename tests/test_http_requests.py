@@ -44,8 +44,8 @@ def test_an_answer_is_a_status_and_a_body_also_if_it_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     "first",
-    [HEAD, b"HTTP/1.0 200 OK\r\n", b"", b"HTTP/1.0 302 Found\r\nLocation: /\r\n\r\n"],
-    ids=["body", "head", "all", "redirection"],
+    [HEAD, b"HTTP/1.0 200 OK\r\n", b""],
+    ids=["body", "head", "all"],
 )
 def test_an_answer_that_drips_is_given_up_in_time(first: bytes) -> None:
     with answering(dripping(first)) as url:
@@ -70,39 +70,15 @@ def test_no_time_is_no_answer() -> None:
         ask(url, within_s=-1)
 
 
-def test_redirections_share_the_limit_of_time() -> None:
-    def serve(connection: socket.socket) -> None:
-        time.sleep(0.15)
-        connection.sendall(redirection("/again"))
-
-    with answering(serve) as url, pytest.raises(NoAnswer, match="timed out"):
-        ask(url, within_s=0.3)
-
-
-def test_a_redirection_to_the_same_server_is_followed() -> None:
-    def serve(connection: socket.socket) -> None:
-        is_there = b"GET /there" in connection.recv(65536)
-        connection.sendall(HEAD + b"here" if is_there else redirection("/there"))
-
-    with answering(serve, is_read=False) as url:
-        assert ask(url) == Answer(200, b"here")
-        assert ask(url, b"body").status == 302
-
-
-@pytest.mark.parametrize(
-    ("location", "reason"),
-    [
-        ("/again", "from one address to the next"),
-        ("http://127.0.0.9/", "sends to another server, http://127"),
-    ],
-)
-def test_a_redirection_that_leads_nowhere_is_no_answer(location: str, reason: str) -> None:
-    with answering(saying(redirection(location))) as url, pytest.raises(NoAnswer, match=reason):
-        ask(url)
-
-
-def redirection(location: str) -> bytes:
-    return f"HTTP/1.0 302 Found\r\nLocation: {location}\r\n\r\n".encode()
+@pytest.mark.parametrize("body", [None, b"body"])
+@pytest.mark.parametrize("location", ["/there", "http://127.0.0.9/there"])
+def test_a_redirection_is_not_followed_but_named(location: str, body: bytes | None) -> None:
+    head = f"HTTP/1.0 302 Found\r\nLocation: {location}\r\n\r\n".encode()
+    with (
+        answering(saying(head)) as url,
+        pytest.raises(NoAnswer, match=r"it sends to http://127\.0\.0\..*/there; name that address"),
+    ):
+        ask(url, body)
 
 
 def test_an_answer_that_is_too_long_is_none() -> None:

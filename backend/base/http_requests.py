@@ -1,9 +1,9 @@
 """Sends HTTP requests to other programs: to logs, to witnesses, and to processes of this service.
 
-One limit of time holds for the whole answer, redirections included, so that nobody can keep us
-waiting with a byte now and then. A redirection to another server is not followed. No proxy is
-asked, whatever the environment says: most of those who are asked are on this machine or in this
-house.
+One limit of time holds for the whole answer, so that nobody can keep us waiting with a byte now and
+then. No redirection is followed: whoever named an address did not name those that its server names,
+which may be on this machine. No proxy is asked, whatever the environment says: most of those who
+are asked are on this machine or in this house.
 """
 
 import http.client
@@ -19,7 +19,6 @@ from backend.base.errors import FlightchainError
 
 ANSWER_WITHIN_S = 10.0
 MOST_BYTES = 64 * 1024
-MOST_REDIRECTIONS = 10
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 SCHEMES = ("http://", "https://")
 _KINDS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
@@ -52,16 +51,8 @@ def ask(
 
     within_s: how long the whole answer may take. most_bytes: how long its body may be.
     """
-    deadline = time.monotonic() + within_s
-    address = url
     try:
-        for _ in range(MOST_REDIRECTIONS):
-            answer, location = _asked(address, body, deadline, most_bytes + 1)
-            if not location:
-                break
-            address = _redirected(address, location)
-        else:
-            raise OSError("it sends from one address to the next")
+        answer = _asked(url, body, time.monotonic() + within_s, most_bytes + 1)
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise NoAnswer(f"{url} cannot be read: {error}") from error
     if len(answer.body) > most_bytes:
@@ -69,8 +60,7 @@ def ask(
     return answer
 
 
-def _asked(url: str, body: bytes | None, deadline: float, most_bytes: int) -> tuple[Answer, str]:
-    """Return what is answered, and where a GET is sent instead; "" if nowhere."""
+def _asked(url: str, body: bytes | None, deadline: float, most_bytes: int) -> Answer:
     parts = urlsplit(url)
     if parts.scheme not in _KINDS or not parts.netloc:
         raise ValueError("it is no address of HTTP")
@@ -82,21 +72,10 @@ def _asked(url: str, body: bytes | None, deadline: float, most_bytes: int) -> tu
             headers["Content-Type"] = "text/plain"
         connection.request("GET" if body is None else "POST", target, body, headers)
         with connection.getresponse() as response:
-            location = response.headers["Location"] if response.status in _REDIRECTS else None
-            is_followed = location is not None and body is None
-            answer = Answer(response.status, response.read(0 if is_followed else most_bytes))
-    return answer, str(location) if is_followed else ""
-
-
-def _redirected(url: str, location: str) -> str:
-    """Return an address to which the server sends. Raises OSError if it is of another server.
-
-    Whoever named a server did not name those that it names, which may be on this machine.
-    """
-    address = urljoin(url, location)
-    if urlsplit(address)[:2] != urlsplit(url)[:2]:
-        raise OSError(f"it sends to another server, {address[:200]}; name that one if it is right")
-    return address
+            if response.status in _REDIRECTS and (location := response.headers["Location"]):
+                elsewhere = urljoin(url, location)[:200]
+                raise OSError(f"it sends to {elsewhere}; name that address if it is right")
+            return Answer(response.status, response.read(most_bytes))
 
 
 class _Response(http.client.HTTPResponse):
