@@ -15,10 +15,10 @@ from backend.base.errors import BackupRefused, DamagedBlock
 from backend.chain.block import NO_PREVIOUS
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
-from backend.storage.codec import verified_block
+from backend.storage.codec import linked
 from backend.storage.layout import ENTRY_BYTES, Place, place_from
 
-BLOCKS_AT_ONCE, BLOCKS_CHECKED_AT_ONCE = 1024, 64
+BLOCKS_AT_ONCE = 1024
 
 Progress = Callable[[int, int], None]  # blocks done, blocks to do
 
@@ -29,13 +29,15 @@ def agreeing_blocks(chain: Path, copy: Path, height: int) -> int:
     chain, copy: the folders. height: the block up to which the chain's table counts. Raises
     BackupRefused if the copy names a block that the chain does not have.
     """
-    ours, theirs = _entries(chain, height + 1), _entries(copy)
-    for at, entry in enumerate(theirs):
-        if at >= len(ours) or entry != ours[at]:
-            if place_from(entry) is None:  # it is damaged, so its block is copied again
-                return at
-            raise not_ours(copy, at, height)
-    return len(theirs)
+    tables = (_table_path(folder) for folder in (chain, copy))
+    ours, theirs = (table.read_bytes() if table.exists() else b"" for table in tables)
+    ours = ours[: (height + 1) * ENTRY_BYTES]
+    at = 0
+    while (entry := theirs[at : at + ENTRY_BYTES]) and entry == ours[at : at + ENTRY_BYTES]:
+        at += ENTRY_BYTES
+    if place_from(entry) is not None:  # a block whose entry is damaged is copied again
+        raise not_ours(copy, at // ENTRY_BYTES, height)
+    return at // ENTRY_BYTES
 
 
 def not_ours(copy: Path, height: int, tip: int) -> BackupRefused:
@@ -51,14 +53,6 @@ def not_ours(copy: Path, height: int, tip: int) -> BackupRefused:
     )
 
 
-def _entries(folder: Path, count: int | None = None) -> list[bytes]:
-    """Return the whole entries of the table of heights in `folder`, at most `count`."""
-    path = _table_path(folder)
-    data = path.read_bytes() if path.exists() else b""
-    whole = len(data) // ENTRY_BYTES if count is None else min(count, len(data) // ENTRY_BYTES)
-    return [data[at * ENTRY_BYTES : (at + 1) * ENTRY_BYTES] for at in range(whole)]
-
-
 def _table_path(folder: Path) -> Path:
     return folder / layout.BLOCKS_FOLDER / layout.TABLE_NAME
 
@@ -69,14 +63,38 @@ def bytes_of(store: BlockStore, first: int, height: int) -> int:
     return sum(place.length + ENTRY_BYTES for place in places)
 
 
+def check_blocks(
+    store: BlockStore, first: int, following: int, progress: Progress = lambda done, to_do: None
+) -> None:
+    """Read blocks `first` to `following` (exclusive) of `store`.
+
+    Raises DamagedBlock for the first one that is not whole or does not follow the one below.
+    """
+    below = store.places(first - 1, 1)
+    transactions = below[0].next_transaction if below else 0
+    hash_below = below[0].hash.hex() if below else NO_PREVIOUS
+    for block in linked(range(first, following), store.block, hash_below):
+        header, place = block.header, store.place(block.header.height)
+        named = (place.first_transaction, place.transaction_count)
+        counted = (header.first_transaction, header.transaction_count)
+        if named != counted or header.first_transaction != transactions:
+            what = "the table of heights names other ids than its header"
+            raise DamagedBlock(header.height, what)
+        transactions = place.next_transaction
+        progress(header.height + 1 - first, following - first)
+
+
 class BlockCopy:
-    """Copies blocks of `store` into `folder`. It is a context manager, which closes its files."""
+    """Copies blocks of `store` into `folder`. It is a context manager, which closes its files.
+
+    copied: the blocks of the copy.
+    """
 
     def __init__(self, store: BlockStore, folder: Path) -> None:
         self._store = store
         self._folder = folder
         self._blocks = folder / layout.BLOCKS_FOLDER
-        self._copied = BlockStore(folder)
+        self.copied = BlockStore(folder)
         self._opened = ExitStack()
         self._descriptors: dict[Path, int] = {}
 
@@ -86,13 +104,13 @@ class BlockCopy:
 
     def __exit__(self, *error: object) -> None:
         self._opened.close()
-        self._copied.close()
+        self.copied.close()
 
     def copy(self, first: int, height: int) -> Iterator[int]:
         """Copy blocks `first` to `height`; after each batch yield how many blocks the copy has.
 
-        Blocks that the copy holds from `first` on are overwritten. Raises WriteFailed, or
-        DamagedBlock if a block cannot be read.
+        Blocks that the copy holds from `first` on are overwritten, and nothing is checked. Raises
+        WriteFailed, or DamagedBlock if a block cannot be read.
         """
         self._cut(first)
         while first <= height:
@@ -141,31 +159,3 @@ class BlockCopy:
             self._descriptors[path] = descriptor = files.open_for_writing(path)
             self._opened.callback(os.close, descriptor)
         return self._descriptors[path]
-
-    def check(self, first: int, following: int, progress: Progress) -> None:
-        """Read blocks `first` to `following` (exclusive) of the copy.
-
-        Raises DamagedBlock for the first block that is not whole or does not follow the one below.
-        """
-        below = self._copied.places(first - 1, 1)
-        at = first
-        while at < following:
-            run = self._copied.frames(at, min(BLOCKS_CHECKED_AT_ONCE, following - at))
-            if not run:
-                raise DamagedBlock(at, f"it is not in the table of heights of {self._folder}")
-            for place, frame in run:
-                _check(at, place, frame, below)
-                below, at = [place], at + 1
-            progress(at - first, following - first)
-
-
-def _check(height: int, place: Place, frame: bytes, below: list[Place]) -> None:
-    header = verified_block(frame, height, place.hash).header
-    previous, first = NO_PREVIOUS, 0
-    if below:
-        previous, first = below[0].hash.hex(), below[0].next_transaction
-    if (header.previous_hash, header.first_transaction) != (previous, first):
-        raise DamagedBlock(height, "it does not follow the block below it")
-    counted = (header.first_transaction, header.transaction_count)
-    if counted != (place.first_transaction, place.transaction_count):
-        raise DamagedBlock(height, "the table of heights names other ids than its header")

@@ -6,7 +6,7 @@ harm, because ids below the chain's count are mined. Then the blocks up to that 
 and the notes by which keys of the log follow each other are copied, and when all is synced and
 checked the manifest is written. Until then the earlier backup in the folder is good. Only if some
 of its blocks are bad and must be copied again, its manifest is first made to say that it is not
-complete.
+complete, and that is done only if the chain's own blocks are good.
 """
 
 import time
@@ -31,6 +31,7 @@ from backend.verify.backup.block_copies import (
     Progress,
     agreeing_blocks,
     bytes_of,
+    check_blocks,
     not_ours,
 )
 from backend.verify.backup.manifest import LOCK_NAME, Manifest
@@ -227,6 +228,8 @@ class _Run:
         start = min(agreed, trusted + 1)
         with BlockCopy(self._store, self._folder) as copy:
             first = self._first_bad(copy, start, agreed)
+            # Good blocks of the copy are cut off only if those of the chain are good, too.
+            check_blocks(self._store, first, max(agreed, self._old.height + 1))
             if first <= self._old.height:
                 left = replace(self._old, is_complete=False, height=first - 1, tip_hash="")
                 manifests.FILE.write(self._folder, left)  # as it will be when they are cut off
@@ -243,7 +246,7 @@ class _Run:
         It is `following` if all are good.
         """
         try:
-            copy.check(start, following, self._progress)
+            check_blocks(copy.copied, start, following, self._progress)
         except DamagedBlock as error:
             self._report(f"in the backup {error}; it and the blocks after it are copied again")
             return error.height
@@ -255,7 +258,7 @@ class _Run:
         Raises DamagedBlock if the chain has a bad block, WriteFailed if only the copy has one.
         """
         try:
-            copy.check(first, following, lambda done, to_do: None)
+            check_blocks(copy.copied, first, following)
         except DamagedBlock as error:
-            self._store.block(error.height)
+            check_blocks(self._store, first, following)
             raise WriteFailed(f"{error} in {self._folder}, but not in the chain") from error

@@ -270,6 +270,21 @@ def test_all_of_it_is_read_again_if_asked_for(house: House, height: int) -> None
     assert contents(house.backup) == contents(house.folder)
 
 
+def test_no_damaged_block_of_the_chain_replaces_a_good_one_of_the_backup(house: House) -> None:
+    """Neither folder is whole, and all blocks are good in one of the two."""
+    flip_in_block(house)
+    with closing(BlockStore(house.folder)) as store:
+        place = store.place(4)
+    flip(block_file(house.folder, place.file), place.offset + place.length - 1)
+    before = all_below(house.backup)
+    with pytest.raises(DamagedBlock, match="block 4 is damaged"):
+        house.back_up(full=True)
+    assert all_below(house.backup) == before
+    flip(block_file(house.folder, place.file), place.offset + place.length - 1)
+    house.back_up(full=True)
+    assert contents(house.backup) == contents(house.folder)
+
+
 def flip_in_block(house: House) -> None:
     with closing(BlockStore(house.backup)) as store:
         place = store.place(2)
