@@ -5,6 +5,7 @@ import gzip
 import html
 import io
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from flask.testing import FlaskClient
@@ -29,6 +30,20 @@ def raw(pages: FlaskClient, address: str, status: int = 200, **how: Any) -> str:
 
 def source(pages: FlaskClient, address: str) -> str:
     return html.unescape(raw(pages, address))
+
+
+def require_words(
+    pages: FlaskClient,
+    address: str,
+    words: Iterable[str],
+    missing: Iterable[str] = (),
+    status: int = 200,
+) -> None:
+    """The page has all of `words`, in its source or in its text, and none of `missing`."""
+    page = html.unescape(raw(pages, address, status))
+    page += re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+    assert [part for part in words if part not in page] == []
+    assert [part for part in missing if part in page] == []
 
 
 def small_source(pages: FlaskClient, address: str, **how: Any) -> str:

@@ -91,12 +91,6 @@ def test_the_csv_of_several_carriers_has_the_days_of_each(pages: FlaskClient) ->
     assert pages.get(address(*range(1, 8), form=".csv")).status_code == 400
 
 
-def test_a_carrier_without_flights_is_said_in_words(pages: FlaskClient) -> None:
-    page = raw(pages, over_days(12345))
-    assert "The ledger has no flights of Carrier 12345 on these days, nor on any other." in page
-    assert "<figure" not in page
-
-
 # --- a year
 
 
@@ -174,18 +168,3 @@ def test_months_have_no_mean_of_seven_days_but_say_when_they_are_incomplete() ->
             {"name": cut[1], "first": "2014-06-01", "last": "2014-06-14"},
         ],
     }
-
-
-# --- one day
-
-
-def test_one_day_is_its_numbers_without_an_empty_chart(pages: FlaskClient) -> None:
-    page = raw(pages, address(BUSY, INITIAL_DATE=FIRST, FINAL_DATE=FIRST))
-    assert f'href="/days/{FIRST}"' in page
-    assert 'class="line ' not in page
-    assert "by weekday" not in page
-
-
-def test_the_heading_asks_for_the_carrier_by_its_name(pages: FlaskClient) -> None:
-    assert "<h1>How late is Southwest Airlines?</h1>" in raw(pages, over_days(BUSY))
-    assert "<h1>How late is Carrier 12345?</h1>" in raw(pages, over_days(12345))

@@ -95,10 +95,6 @@ def test_a_missing_height_has_a_message(pages: FlaskClient, world: World, height
     assert heights_on(page)[0] == world.tip
 
 
-def test_a_hash_that_no_block_has_is_told(pages: FlaskClient) -> None:
-    assert "No block has that hash" in text(pages, f"/blocks?hash={'0' * 64}")
-
-
 # --- one block
 
 
@@ -131,18 +127,6 @@ def test_a_block_offers_to_check_its_flights_too(pages: FlaskClient) -> None:
     assert address in page
     assert "Check its flights as well" not in source(pages, f"/blocks/{EMPTY}")
     assert pages.get(f"/blocks/{LARGEST}?check=all").status_code == 400
-
-
-def test_genesis_and_an_empty_block_say_so(pages: FlaskClient) -> None:
-    genesis = text(pages, "/blocks/0")
-    assert "Block 0 (genesis): 0 flights" in genesis
-    assert "block 0 only starts the chain" in genesis
-    assert "the block was sealed while no flights were pending." in text(pages, f"/blocks/{EMPTY}")
-
-
-def test_a_page_beyond_the_last_flight_leads_back(pages: FlaskClient) -> None:
-    page = source(pages, f"/blocks/{LARGEST}?offset=100")
-    assert link(page, "Show its first flights.") == f"/blocks/{LARGEST}#transactions"
 
 
 def test_the_twins_are_the_whole_block(pages: FlaskClient, world: World) -> None:

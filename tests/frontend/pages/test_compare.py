@@ -81,18 +81,6 @@ def test_what_cannot_be_compared_is_refused(pages: FlaskClient, query: str, reas
     assert reason[1:] in html.unescape(page.text)
 
 
-def test_a_heading_begins_with_a_capital_letter_and_days_with_other_days(
-    pages: FlaskClient, world: World
-) -> None:
-    numbers = sorted({f["OP_CARRIER_FL_NUM"] for f in world.transactions})[:2]
-    page = pages.get(f"/compare?{address('flight', list(map(str, numbers)), {})}").text
-    assert f"<h1>Flight number {numbers[0]} or flight number {numbers[1]}?</h1>" in page
-    assert f"<title>Flight number {numbers[0]} or " in page
-    assert (
-        "Other days. <span>" in pages.get("/compare?what=days&item=3 January&item=4 January").text
-    )
-
-
 @pytest.mark.parametrize(
     "query",
     [

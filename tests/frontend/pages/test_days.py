@@ -89,16 +89,6 @@ def test_a_day_is_not_called_the_worst_or_worse_than_its_equals(
     assert DayReport(NOTHING_KNOWN, question, answers, days).place == words
 
 
-def test_the_page_links_the_days_beside(pages: FlaskClient, world: World, day: str) -> None:
-    text = pages.get(f"/days/{day}?ORIGIN=LAX").text
-    assert re.findall(r'"/days/([^"]+)" rel', text) == [
-        f"2015-01-{int(day[-2:]) + step:02}?ORIGIN=LAX" for step in (-1, 1)
-    ]
-    first = pages.get(f"/days/{min(each['FL_DATE'] for each in world.transactions)}").text
-    assert 'rel="prev"' not in first
-    assert 'rel="next"' in first
-
-
 @pytest.mark.parametrize(
     ("sort", "painted", "best"),
     [
@@ -164,23 +154,6 @@ def test_months_that_are_equally_the_worst_are_counted(
     page = year_pages.get("/days?sort=cancelled").text.replace("\xa0", " ")
     lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
     assert re.search(r"^The 18\d worst days .* have 11.1 % each; the 6 worst months have", lead)
-
-
-def test_a_day_without_flights_says_so(pages: FlaskClient) -> None:
-    page = pages.get("/days/1987-10-01?as_of=3")
-    assert page.status_code == 200
-    assert 'counts up to block <a href="/blocks/3">3</a>' in page.text
-    assert "no flights on this day" in page.text
-    year = "INITIAL_DATE=1987-01-01&amp;FINAL_DATE=1987-12-31"
-    assert f'<a href="/days?{year}&amp;as_of=3">Calendar of the year' in page.text
-    assert pages.get("/days/1987-10-01.json").get_json()["carriers"] == []
-
-
-@pytest.mark.parametrize("text", ["today", "2013-02-30", "20130105", "0001-01-01", "9999-12-31"])
-def test_what_is_no_day_is_not_found(pages: FlaskClient, text: str) -> None:
-    page = pages.get(f"/days/{text}")
-    assert page.status_code == 404
-    assert "” is not a day" in page.text
 
 
 def test_a_month_leads_to_those_of_its_days_that_were_counted() -> None:

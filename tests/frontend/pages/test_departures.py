@@ -17,7 +17,7 @@ from frontend.questions.departures import Departures
 from frontend.settings import Settings
 from tests.api.processes import Service
 from tests.api.worlds import Json, World
-from tests.frontend.pages.reading import ids_on, table
+from tests.frontend.pages.reading import table
 from tests.index.worlds import scheduled
 
 
@@ -178,12 +178,6 @@ def test_figures_of_other_days_than_the_list_name_them(
     above = page.partition('<dl class="facts">')[0].rstrip()
     assert above.endswith("<h2>Flights of this hour, 1 to 10 January 2015</h2>")
     assert "By hour of scheduled departure, 1 to 10 January 2015" in page
-
-
-def test_an_hour_without_flights_says_so(pages: FlaskClient) -> None:
-    page = pages.get("/departures?FL_DATE=1987-10-01&hour=3").text
-    assert "no flight is recorded in this hour" in page
-    assert not ids_on(page)
 
 
 def group(number: int, time: str, flights: int, on_time: float) -> Json:

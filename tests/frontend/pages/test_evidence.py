@@ -112,14 +112,6 @@ def test_evidence_is_a_zip_file(pages: FlaskClient, service: Service, question: 
         assert archive.testzip() is None
 
 
-@each_of("what", ["what=days&item=2 January&item=3 January", "what=origin&item=LAX&item=SFO"])
-def test_what_the_service_does_not_prove_has_no_link_to_a_proof(
-    pages: FlaskClient, what: str
-) -> None:
-    assert "/proof?" not in source(pages, f"/compare?{what}")
-    assert "There is no proof of it" in text(pages, f"/compare?{what}")
-
-
 @each_of(
     ("path", "status"),
     [

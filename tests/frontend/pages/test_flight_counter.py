@@ -47,12 +47,6 @@ def test_each_day_has_a_row_and_those_with_flights_a_bar(pages: FlaskClient) -> 
     assert len(re.findall(r"<title>\w+ \d Jan 2015: \d+ flights", page)) == len(counts) > 0
 
 
-def test_the_length_of_the_route_is_said_in_words(pages: FlaskClient) -> None:
-    for page in (counter(pages, over_days()), pages.get("/route?ORIGIN=SFO&DEST=LAX").text):
-        assert re.search(r"54\d km \(33\d miles\) along the great circle", page)
-    assert "from SFO to LAX, their busiest airports" in counter(pages, over_days())
-
-
 def test_cities_that_are_none_are_answered_with_what_may_be_meant(pages: FlaskClient) -> None:
     page = counter(pages, over_days("San Fransisco, CA", "Los Angles, CA"))
     count = pages.get("/flight_counter.json", query_string=over_days()).get_json()["count"]
@@ -71,20 +65,6 @@ def test_a_ledger_of_departures_only(pages: FlaskClient, monkeypatch: pytest.Mon
     assert "The ledger holds only departures from EWR, JFK and LGA" in page
     assert f"{FROM} to {FROM}</a>: no flights." in page
     assert '<p class="figure-large">0</p>' not in page
-
-
-def test_what_is_like_no_city_gets_an_example(pages: FlaskClient) -> None:
-    page = counter(pages, over_days(FROM, "qqqqqqqq<b>"))
-    assert "No flight in the ledger has the city qqqqqqqq&lt;b&gt;." in page
-    assert "Cities are written as in" in page
-
-
-def test_cities_without_flights_between_them_are_no_mistake(pages: FlaskClient) -> None:
-    page = counter(pages, over_days(FROM, FROM))
-    assert '<p class="figure-large">0</p>' in page
-    assert "Show all days." in page
-    assert "The route ends where it begins." in page
-    assert "no city called" not in page
 
 
 def test_the_empty_form_offers_all_cities(pages: FlaskClient, world: World) -> None:

@@ -60,40 +60,6 @@ def test_a_ranking_is_in_order(
     assert values == sorted(values, key=float, reverse=order == "descending")
 
 
-def test_the_form_of_a_route_is_filled_in(pages: FlaskClient, busiest: tuple[str, str]) -> None:
-    origin, dest = busiest
-    days = "INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-08"
-    text = pages.get(f"/route?ORIGIN={origin}&DEST={dest}&{days}").text
-    fields = dict(re.findall(r'<input id="route-\w+" name="(\w+)".*? value="([^"]*)"', text))
-    assert fields == {
-        "ORIGIN_CITY_NAME": origin,
-        "DEST_CITY_NAME": dest,
-        "days": "2 to 8 January 2015",
-    }
-
-
-def test_the_form_of_a_ranking_keeps_its_order(pages: FlaskClient) -> None:
-    kept = re.compile(r'<input type="hidden" name="(sort|order)" value="(\w+)">')
-    chosen = {"sort": "flights", "order": "ascending"}
-    assert dict(kept.findall(pages.get("/rankings", query_string=chosen).text)) == chosen
-    assert not kept.findall(pages.get("/rankings").text)
-
-
-def test_the_page_of_a_ranking_links_each_group_and_each_order(pages: FlaskClient) -> None:
-    text = pages.get("/rankings?INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-08").text
-    assert "/average_delays?OP_CARRIER_AIRLINE_ID=" in text
-    assert 'aria-sort="descending"' in text
-    assert "order=ascending&amp;INITIAL_DATE=2015-01-02" in text
-    assert "sort=flights&amp;INITIAL_DATE=2015-01-02" in text
-
-
-def test_a_page_beyond_the_last_one_is_empty_and_says_so(pages: FlaskClient) -> None:
-    answer = pages.get("/rankings?page=7&sort=flights")
-    assert answer.status_code == 200
-    assert "<table" not in answer.text.partition("<details")[0]
-    assert 'There is no page 7 of this ranking. <a href="/rankings?sort=flights' in answer.text
-
-
 def test_many_flights_are_only_summed_up_by_hour_and_by_weekday(
     pages: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,16 +119,6 @@ def test_the_months_of_several_years_are_added_up() -> None:
     assert sum(list(names.values())[12:]) == sum(range(1, 13))
 
 
-def test_a_route_names_airports(pages: FlaskClient, world: World, busiest: tuple[str, str]) -> None:
-    origin, dest = busiest
-    text = pages.get(f"/route?ORIGIN={origin}&DEST={dest}").text
-    city = {e["ORIGIN"]: e["ORIGIN_CITY_NAME"] for e in world.transactions}
-    assert f"<h1>{city[origin]} ({origin}) to " in text
-    assert f"/route?ORIGIN={dest}&amp;DEST={origin}" in text
-    for heading in ("Carriers", "When to fly", "By hour and weekday"):
-        assert heading in text
-
-
 @each_of("change", [str.lower, str.upper])
 def test_twins_take_names_in_any_case(
     pages: FlaskClient, busiest: tuple[str, str], world: World, change: Callable[[str], str]
@@ -172,36 +128,6 @@ def test_twins_take_names_in_any_case(
     query = {"ORIGIN": change(origin), "DEST_CITY_NAME": change(city)}
     asked = pages.get("/route.json", query_string=query).get_json()["carrier"]["query"]
     assert (asked["ORIGIN"], asked["DEST_CITY_NAME"]) == (origin, city)
-
-
-def test_a_misspelled_city_gets_an_offer(pages: FlaskClient, world: World) -> None:
-    city = min(e["DEST_CITY_NAME"] for e in world.transactions)
-    query = {"ORIGIN": "LAX", "DEST_CITY_NAME": f"{city.partition(',')[0]}x"}
-    answer = pages.get("/route", query_string=query)
-    assert answer.status_code == 200
-    assert f">{city}</a>?" in answer.text
-
-
-def test_an_unknown_airport_is_in_no_city(pages: FlaskClient) -> None:
-    page = pages.get("/route?ORIGIN=ORD&DEST=ZZZ").text
-    assert "ZZZ" in page
-    assert "of both cities" not in page
-    assert "DEST_CITY_NAME=&" not in page
-
-
-def test_a_route_to_itself_has_one_direction(pages: FlaskClient, busiest: tuple[str, str]) -> None:
-    answer = pages.get(f"/route?ORIGIN={busiest[0]}&DEST={busiest[0]}")
-    assert answer.status_code == 200
-    assert "other direction" not in answer.text
-
-
-def test_a_route_without_flights_says_so(pages: FlaskClient, world: World) -> None:
-    routes = {(e["ORIGIN"], e["DEST"]) for e in world.transactions}
-    codes = sorted({code for route in routes for code in route})
-    origin, dest = next((a, b) for a in codes for b in codes if a != b and (a, b) not in routes)
-    answer = pages.get(f"/route?ORIGIN={origin}&DEST={dest}")
-    assert answer.status_code == 200
-    assert "The ledger has no flights from" in answer.text
 
 
 def test_an_airports_map_has_its_largest_routes_and_its_twin_all(
@@ -215,13 +141,6 @@ def test_an_airports_map_has_its_largest_routes_and_its_twin_all(
     assert f"The table shows 1 of {len(dests)} airports, those with the most flights;" in page
     rows = table(pages, f"/airports/{busiest[0]}.csv")
     assert [row["group_by"] for row in rows].count("destination") == len(dests) > 2
-
-
-def test_an_airport_has_a_form_for_any_days(pages: FlaskClient, busiest: tuple[str, str]) -> None:
-    days = {"INITIAL_DATE": "2015-01-02", "FINAL_DATE": "2015-01-05"}
-    text = pages.get(f"/airports/{busiest[0]}", query_string=days).text
-    form = text[text.index(f'action="/airports/{busiest[0]}"') :].partition("</form>")[0]
-    assert 'name="days" type="text" value="2 to 5 January 2015"' in form
 
 
 def test_a_share_beyond_the_scale_is_an_arrow_and_no_dot(pages: FlaskClient) -> None:
@@ -238,13 +157,6 @@ def test_a_share_beyond_the_scale_is_an_arrow_and_no_dot(pages: FlaskClient) -> 
 def test_what_a_regional_ledger_lacks(pages: FlaskClient, airport: str, missing: str) -> None:
     told = pages.application.jinja_env.get_template("macros/groups.html").module
     assert missing in told.only_departures(["EWR", "JFK"], airport)  # type: ignore[attr-defined]
-
-
-def test_an_airport_that_the_ledger_does_not_have_is_not_found(pages: FlaskClient) -> None:
-    answer = pages.get("/airports/ZZZ")
-    assert answer.status_code == 404
-    assert "airport in the ledger has the code ZZZ" in answer.text
-    assert pages.get("/airports/LAX.json?group_by=day").status_code == 400
 
 
 @each_of("sort", ["cancelled", "flights", "on_time_share_of_scheduled"])

@@ -35,25 +35,6 @@ def test_the_report_says_how_often_it_is_late(
     assert ("By carrier" in text) == (len(carriers) > 1)
 
 
-def test_a_number_that_nobody_flew_is_told(pages: FlaskClient) -> None:
-    answer = pages.get("/report?OP_CARRIER_FL_NUM=99999")
-    assert answer.status_code == 200
-    assert "The ledger has no flights with the number 99999 on these days." in answer.text
-    assert "Show all days." not in answer.text
-    some = "/report?OP_CARRIER_FL_NUM=99999&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-03"
-    all_days = '<a href="/report?OP_CARRIER_FL_NUM=99999">Show all days.</a>'
-    assert all_days in pages.get(some).text
-
-
-def test_a_carrier_that_was_chosen_is_part_of_the_flights_name(pages: FlaskClient) -> None:
-    query = "OP_CARRIER_FL_NUM=99999&OP_CARRIER_AIRLINE_ID=19393"
-    assert "<h1>How often is WN 99999 late?</h1>" in pages.get(f"/report?{query}").text
-    assert "<h1>How often is flight 99999 late?</h1>" in pages.get(f"/report?{query[:23]}").text
-    status = pages.get(f"/filter_transactions?{query}&FL_DATE=2013-01-01").text
-    assert "<h1>Flight WN 99999 on Tuesday, 1 January 2013</h1>" in status
-    assert ">How often is WN 99999 late?</a>" in status
-
-
 def test_a_punctual_flight_has_no_longest_delay(pages: FlaskClient, world: World) -> None:
     legs = Counter(
         (e["OP_CARRIER_FL_NUM"], e["OP_CARRIER_AIRLINE_ID"], e["FL_DATE"])

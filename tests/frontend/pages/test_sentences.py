@@ -1,0 +1,104 @@
+"""Words and links that pages have, and those that they have not, by address."""
+
+from http import HTTPStatus
+
+from flask.testing import FlaskClient
+
+from tests.cases import each_of
+from tests.frontend.pages.reading import require_words
+
+DAYS = "INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-08"
+WN = "OP_CARRIER_AIRLINE_ID=19393"
+DELAYS = "/average_delays?OP_CARRIER_AIRLINE_ID"
+COUNTER = f"/flight_counter?{DAYS}&ORIGIN_CITY_NAME=San Francisco, CA&DEST_CITY_NAME"
+NOBODY = "OP_CARRIER_FL_NUM=99999"
+OLD, YEAR = "/days/1987-10-01?as_of=3", "INITIAL_DATE=1987-01-01&FINAL_DATE=1987-12-31&as_of=3"
+
+WORDS = {
+    f"{DELAYS}=19393&{DAYS}": ["<h1>How late is Southwest Airlines?</h1>"],
+    f"{DELAYS}=12345": ["How late is Carrier 12345?", "no flights of Carrier 12345", "any other."],
+    f"{DELAYS}=19393&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-02": ['href="/days/2015-01-02"'],
+    f"/route?ORIGIN=SFO&DEST=LAX&{DAYS}": [
+        "<h1>San Francisco, CA (SFO) to Los Angeles, CA (LAX)</h1>",
+        "/route?ORIGIN=LAX&DEST=SFO&",
+        *("Carriers", "When to fly", "By hour and weekday"),
+        *('value="SFO"', 'value="LAX"', 'value="2 to 8 January 2015"'),
+        "km (33",
+    ],
+    "/route?ORIGIN=LAX&DEST=ORD": ["The ledger has no flights from"],
+    "/route?ORIGIN=LAX&DEST_CITY_NAME=Anchoragex": [">Anchorage, AK</a>?"],
+    "/route?ORIGIN=ORD&DEST=ZZZ": ["ZZZ"],
+    f"/airports/lax?{DAYS}": ["Los Angeles, CA (LAX)</h1>", 'value="2 to 8 January 2015"'],
+    f"{COUNTER}=Los Angeles, CA": ["km (33", "from SFO to LAX, their busiest airports"],
+    f"{COUNTER}=qqqqqqqq<b>": ["has the city qqqqqqqq<b>.", "Cities are written as in"],
+    f"{COUNTER}=San Francisco, CA": [
+        '<p class="figure-large">0</p>',
+        *("Show all days.", "The route ends where it begins."),
+    ],
+    f"/rankings?{DAYS}": [
+        *(DELAYS, 'aria-sort="descending"'),
+        *("order=ascending&INITIAL_DATE=2015-01-02", "sort=flights&INITIAL_DATE=2015-01-02"),
+    ],
+    "/rankings?sort=flights&order=ascending": [
+        '"sort" value="flights"',
+        '"order" value="ascending"',
+    ],
+    "/rankings?page=7&sort=flights": [
+        'There is no page 7 of this ranking. <a href="/rankings?sort=flights'
+    ],
+    OLD: ['block <a href="/blocks/3">3</a>', "no flights on this day", f'"/days?{YEAR}">Calendar'],
+    "/days/2015-01-05?ORIGIN=LAX": [
+        '"/days/2015-01-04?ORIGIN=LAX" rel="prev"',
+        '"/days/2015-01-06?ORIGIN=LAX" rel="next"',
+    ],
+    "/days/2015-01-01": ['rel="next"'],
+    "/departures?FL_DATE=1987-10-01&hour=3": ["no flight is recorded in this hour"],
+    f"/report?{NOBODY}": ["How often is flight 99999 late?", "no flights with the number 99999"],
+    f"/report?{NOBODY}&{DAYS}": [f'<a href="/report?{NOBODY}">Show all days.</a>'],
+    f"/report?{NOBODY}&{WN}": ["<h1>How often is WN 99999 late?</h1>"],
+    f"/filter_transactions?{NOBODY}&{WN}&FL_DATE=2013-01-01": [
+        "<h1>Flight WN 99999 on Tuesday, 1 January 2013</h1>",
+        ">How often is WN 99999 late?</a>",
+    ],
+    "/compare?what=flight&item=1&item=2": [
+        "<h1>Flight number 1 or flight",
+        "<title>Flight number 1",
+    ],
+    "/compare?what=days&item=3 January&item=4 January": ["Other days. ", "There is no proof of it"],
+    "/compare?what=origin&item=LAX&item=SFO": ["There is no proof of it"],
+    f"/blocks?hash={'0' * 64}": ["No block has that hash"],
+    "/blocks/0": ["Block 0 (genesis): 0 flights", "block 0 only starts the chain"],
+    "/blocks/3": ["the block was sealed while no flights were pending."],
+    "/blocks/4?offset=100": ['<a href="/blocks/4#transactions">Show its first flights.'],
+}
+MISSING = {
+    f"{DELAYS}=12345": ["<figure"],
+    f"{DELAYS}=19393&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-02": ['class="line ', "by weekday"],
+    "/route?ORIGIN=ORD&DEST=ZZZ": ["of both cities", "DEST_CITY_NAME=&"],
+    "/route?ORIGIN=SFO&DEST=SFO": ["other direction"],
+    f"{COUNTER}=San Francisco, CA": ["no city called"],
+    "/rankings": ['name="sort"', 'name="order"'],
+    "/rankings?page=7&sort=flights": ['<caption id="ranking"'],
+    "/days/2015-01-01": ['rel="prev"'],
+    "/departures?FL_DATE=1987-10-01&hour=3": ['href="/transactions/'],
+    f"/report?{NOBODY}": ["Show all days."],
+    "/compare?what=days&item=3 January&item=4 January": ["/proof?"],
+    "/compare?what=origin&item=LAX&item=SFO": ["/proof?"],
+}
+NOT_FOUND = {
+    "/airports/ZZZ": "airport in the ledger has the code ZZZ",
+    **dict.fromkeys(
+        (f"/days/{x}" for x in ("today", "2013-02-30", "20130105", "0001-01-01", "9999-12-31")),
+        "” is not a day",
+    ),
+}
+
+
+@each_of("address", [*dict.fromkeys([*WORDS, *MISSING])])
+def test_pages_have_these_words_and_not_those(pages: FlaskClient, address: str) -> None:
+    require_words(pages, address, WORDS.get(address, ()), MISSING.get(address, ()))
+
+
+@each_of(("address", "sentence"), NOT_FOUND.items())
+def test_what_is_not_there_is_not_found(pages: FlaskClient, address: str, sentence: str) -> None:
+    require_words(pages, address, [sentence], status=HTTPStatus.NOT_FOUND)
