@@ -80,13 +80,13 @@ def test_whoever_answers_says_the_same(lanes: Lanes) -> None:
 
 def test_asking_whether_a_block_is_at_hand_counts_nothing(lanes: Lanes) -> None:
     lanes.ask(PAGE)
-    before = lanes.ledger.cache_statistics()
+    before = lanes.ledger.cached_blocks.counts()
     for path in (PAGE, TRANSACTION):
         asked = environ("GET", path)
         match = lanes.loop.service.table.match(asked)
         assert match is not None
         assert match.lane(asked) is Lane.INLINE
-    assert lanes.ledger.cache_statistics() == before
+    assert lanes.ledger.cached_blocks.counts() == before
 
 
 @pytest.mark.parametrize("path", [BLOCK, PAGE, TRANSACTION])

@@ -34,6 +34,7 @@ from backend.api.operation import OPERATION, Answer, Media, Operation
 from backend.api.routes import Lane, Row
 from backend.base import machine
 from backend.base.errors import FlightchainError
+from backend.base.lru import Counts
 from backend.base.processes import shared_numbers
 from backend.base.processes.shared_numbers import (
     BLOCKS_SEALED,
@@ -235,20 +236,19 @@ class Metrics:
             self.numbers.follow((LANE_REFUSED, lane.lane), lane.refused)
             if lane.waits_s:
                 self.numbers.observe((LANE_WAIT, lane.lane), lane.waits_s)
-        for cache in self._ledger.cache_statistics():
-            self._follow(BLOCK_CACHE, (cache.name,), cache.hits, cache.misses, cache.evictions)
-            self.numbers.set((f"{BLOCK_CACHE}_bytes", cache.name), cache.bytes)
-            self.numbers.set((f"{BLOCK_CACHE}_blocks", cache.name), cache.blocks)
-        counts = self._answers.counts()
-        self._follow(ANSWER_CACHE, (), counts.hits, counts.misses, counts.evictions)
+        for name, counts in self._ledger.cached_blocks.counts().items():
+            self._note_cache(BLOCK_CACHE, (name,), counts, "blocks")
+        self._note_cache(ANSWER_CACHE, (), self._answers.counts(), "answers")
         self.numbers.set((f"{ANSWER_CACHE}_limit_bytes",), self._answers.capacity_bytes)
-        self.numbers.set((f"{ANSWER_CACHE}_bytes",), counts.bytes)
-        self.numbers.set((f"{ANSWER_CACHE}_answers",), counts.entries)
         self.requests.count()  # which writes all of these
 
-    def _follow(self, cache: str, labels: tuple[str, ...], *counts: int) -> None:
-        for what, count in zip(("hits", "misses", "evictions"), counts, strict=True):
-            self.numbers.follow((f"{cache}_{what}_total", *labels), count)
+    def _note_cache(
+        self, cache: str, labels: tuple[str, ...], counts: Counts, entries: str
+    ) -> None:
+        for what in ("hits", "misses", "evictions"):
+            self.numbers.follow((f"{cache}_{what}_total", *labels), getattr(counts, what))
+        self.numbers.set((f"{cache}_bytes", *labels), counts.bytes)
+        self.numbers.set((f"{cache}_{entries}", *labels), counts.entries)
 
     def _totals(self) -> Totals:
         self.sample()

@@ -41,7 +41,6 @@ from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks, Where
 from backend.storage.codec import encoded_rows
 from backend.storage.damage_notes import DamageNotes
-from backend.storage.decoded_blocks import CacheStatistics
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.recovery import WHAT_TO_DO
 from backend.trust.log import tiles
@@ -326,10 +325,6 @@ class Ledger:
         """Return the heights of the blocks that are known to be damaged. No block is read."""
         scrub = scrub_state.read(self.settings.folder) or ScrubState()
         return sorted({*scrub_state.damaged_blocks(scrub), *self._notes.known()})
-
-    def cache_statistics(self) -> list[CacheStatistics]:
-        """Return the counts of this process's two block caches and of its unpacked blocks."""
-        return [*self.cached_blocks.statistics(), self.cached_blocks.unpacked_statistics()]
 
     def height(self) -> int:
         """Return the height of the tip. Raises TryLater without a chain."""

@@ -151,5 +151,4 @@ def test_blocks_are_counted_by_the_cache_that_had_them(folder: Path) -> None:
             assert costs.refills + costs.last_blocks + costs.random_blocks == TIP + 1
     assert costs.last_blocks > 0
     assert costs.random_blocks > 0
-    statistics = {counts.name: counts for counts in blocks.statistics()}
-    assert statistics["random"].hits >= costs.random_blocks
+    assert blocks.counts()["random"].hits >= costs.random_blocks

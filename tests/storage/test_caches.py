@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from backend.base import files
 from backend.base.errors import Damage, DamagedBlock, NotFound
+from backend.base.lru import Counts
 from backend.storage.block_store import BlockStore
-from backend.storage.caches import FRAME_OVERHEAD_BYTES, CachedBlocks
+from backend.storage.caches import FRAME_OVERHEAD_BYTES, CachedBlocks, unpacked_bytes_of
 from backend.storage.layout import ENTRY_BYTES, Place, place_from
 from tests.cases import each_of
 from tests.effort import examples
@@ -56,10 +57,15 @@ class CountingStore(BlockStore):
         return [place.length + FRAME_OVERHEAD_BYTES for place in self.places(0, 20_000)]
 
 
+def both_counts(cached: CachedBlocks) -> list[Counts]:
+    """The counts of the two caches of frames: last and random."""
+    return list(cached.counts().values())[:2]
+
+
 def assert_within_budget(cached: CachedBlocks) -> None:
-    for counts in cached.statistics():
-        assert 0 <= counts.bytes <= counts.capacity_bytes
-        assert (counts.bytes == 0) == (counts.blocks == 0)
+    for cache, counts in zip((cached._last, cached._random), both_counts(cached), strict=True):
+        assert 0 <= counts.bytes <= cache.capacity_bytes
+        assert (counts.bytes == 0) == (counts.entries == 0)
 
 
 def asked(cached: CachedBlocks, height: int) -> str:
@@ -71,7 +77,7 @@ def asked(cached: CachedBlocks, height: int) -> str:
 
 
 def lookups(cached: CachedBlocks) -> int:
-    return sum(counts.hits + counts.misses for counts in cached.statistics())
+    return sum(counts.hits + counts.misses for counts in both_counts(cached))
 
 
 @pytest.fixture(scope="session")
@@ -91,7 +97,7 @@ def test_a_chain_that_is_not_there_has_no_blocks(tmp_path: Path) -> None:
     for height in (-1, 0, 1):
         with pytest.raises(NotFound):
             cached.block(height)
-    assert [counts.blocks for counts in cached.statistics()] == [0, 0]
+    assert [counts.entries for counts in both_counts(cached)] == [0, 0]
     make_chain(tmp_path, [2])
     assert cached.block(1).header.transaction_count == 2
 
@@ -108,7 +114,7 @@ def test_the_blocks_of_a_long_chain_are_the_ones_of_the_store(
     for height in [0, 1, newest, newest - 1, 0, newest, *jumps, *range(500, 550)]:
         assert asked(cached, height) == hashes[height]
     if cache_bytes == 10**8:
-        assert cached.statistics()[1].blocks == 0  # all of them belong to the last cache
+        assert both_counts(cached)[1].entries == 0  # all of them belong to the last cache
 
 
 # What needs the disk ------------------------------------------------------------------------------
@@ -121,7 +127,7 @@ def test_adjacent_blocks_are_read_at_once(forty: Path) -> None:
     for height in range(41):
         asked(cached, height)
     assert store.runs == [[*range(19)], [*range(19, 38)], [38, 39, 40]]
-    assert [(counts.hits, counts.misses) for counts in cached.statistics()] == [(38, 3), (0, 0)]
+    assert [(counts.hits, counts.misses) for counts in both_counts(cached)] == [(38, 3), (0, 0)]
     asked(CachedBlocks(store, 10**6, RUN), 20)
     assert store.runs[3:] == [[*range(11, 30)]]
 
@@ -206,7 +212,7 @@ def test_the_bytes_counted_are_the_bytes_taken(
         taken = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    counted = sum(counts.bytes for counts in cached.statistics())
+    counted = sum(counts.bytes for counts in both_counts(cached))
     assert counted > 0.7 * min(cache_bytes, blocks * body_bytes)
     assert abs(taken - counted) < 0.15 * counted
 
@@ -225,9 +231,9 @@ def test_what_is_ready_needs_no_disk_and_is_not_counted(tmp_path: Path, cache_by
     random_heights = random.Random(3)
     for _ in range(15):
         cached.block(random_heights.randint(0, len(sizes)))
-        counts, runs = cached.statistics(), len(store.runs)
+        counts, runs = both_counts(cached), len(store.runs)
         ready = {height for height in range(-1, 99) if cached.has(height)}
-        assert len(ready) == sum(each.blocks for each in counts)
+        assert len(ready) == sum(each.entries for each in counts)
         assert [cached.has_transaction(i) for i in range(len(owners) + 5)] == [
             *(height in ready for height in owners),
             *[False] * 5,
@@ -236,7 +242,7 @@ def test_what_is_ready_needs_no_disk_and_is_not_counted(tmp_path: Path, cache_by
             assert cached.where_transaction(i) == cached.where(height)
             assert cached.where(height) == (height, store.place(height).hash.hex())
         assert cached.where_transaction(len(owners)) is None
-        assert (cached.statistics(), len(store.runs)) == (counts, runs)
+        assert (both_counts(cached), len(store.runs)) == (counts, runs)
         for height in ready:
             assert cached.cached_block(height) == cached.block(height)
         assert len(store.runs) == runs
@@ -326,7 +332,7 @@ def test_threads_get_the_right_blocks_while_the_chain_grows(tmp_path: Path) -> N
     run_together(5, lambda number: read(number) if number else grow())
     assert_within_budget(cached)
     assert lookups(cached) == sum(calls)
-    assert sum(counts.evictions for counts in cached.statistics()) > 0
+    assert sum(counts.evictions for counts in both_counts(cached)) > 0
 
 
 def regrown(folder: Path, blocks_more: int) -> str:
@@ -385,4 +391,26 @@ def test_what_is_damaged_is_never_served_and_hides_nothing_else(
             flip(path, at)
             assert asked(cached, damaged) == places[damaged].hash.hex()
         if cache_bytes == 10**6:  # to forget what is damaged is not to evict
-            assert sum(counts.evictions for counts in cached.statistics()) == 0
+            assert sum(counts.evictions for counts in both_counts(cached)) == 0
+
+
+# Unpacked blocks ----------------------------------------------------------------------------------
+
+
+def test_a_block_asked_for_again_is_unpacked_once(forty: Path) -> None:
+    with closing(BlockStore(forty)) as store:
+        cached = CachedBlocks(store, 10**6, 3, unpacked_bytes=10**6)
+        first = cached.cached_block(5)
+        assert cached.cached_block(5) is first
+        assert cached.block(5) == first
+        assert cached.block(5) is not first  # verified each time
+        counts = cached.counts()["unpacked"]
+        assert counts == Counts(1, 1, 0, 1, unpacked_bytes_of(first))
+        assert counts.bytes > len(first.body) + len(first.header_bytes)
+
+
+def test_nothing_is_kept_unpacked_without_room(forty: Path) -> None:
+    with closing(BlockStore(forty)) as store:
+        cached = CachedBlocks(store, 10**6, 3)
+        assert cached.cached_block(5) is not cached.cached_block(5)
+        assert cached.counts()["unpacked"].entries == 0
