@@ -4,9 +4,9 @@ Service times come from the run `alone`, at a utilisation of 0.03, as in the stu
 of another run would have taken alone is computed by a straight line over the rows of its statement
 and the rows that it skips, by the time that the known server was told to sleep, or, if neither is
 known, by the mean; what the run alone left unexplained is drawn from there. With these times the
-arrivals of the run are sent through two queues, `DRAWS` times: m servers in order of arrival, which
-are the study's station, and the cores of the machine, shared equally by all requests. Each request
-is compared with its own prediction, which does not assume exponential times as M/M/m does.
+arrivals of the run are sent through m servers in order of arrival, the study's station, `DRAWS`
+times. Each request is compared with its own prediction, which does not assume exponential times as
+M/M/m does.
 
 The interval of several runs, each calibrated and measured alone anew, is Student's. That of one is
 from batches, and widened by what the replay moves if E[S] lies at the ends of its own interval.
@@ -28,14 +28,12 @@ from loadtests.experiments.client_server_measurements import ALONE, POINTS, Poin
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import Arrival, load
-from loadtests.grouping import grouped
 from loadtests.lab.repeated import (
     Estimate,
     Repeated,
     accepted_by_run,
     from_interval,
     rows_by_run,
-    that_count,
 )
 from loadtests.lab.results import Results
 from loadtests.models.estimates import (
@@ -176,9 +174,7 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Point(Repeated[OneRun]):
-    """Holds the runs of a system at a rate with m servers. cores: their number in the machine."""
-
-    cores: int
+    """Holds the runs of a system at a rate with m servers."""
 
     @property
     def line(self) -> PointLine:
@@ -246,16 +242,7 @@ class Point(Repeated[OneRun]):
     @cached_property
     def queued(self) -> Replayed:
         """Replay the runs through m servers in order of arrival."""
-        return self._replayed(Queue(self.line.servers))
-
-    @cached_property
-    def shared(self) -> Replayed | None:
-        """Replay the runs through the machine's shared cores; None for the server that sleeps."""
-        if self.line.system == systems.KNOWN:
-            return None
-        return self._replayed(Queue(self.cores, is_shared=True))
-
-    def _replayed(self, queue: Queue) -> Replayed:
+        queue = Queue(self.line.servers)
         replays_s, errors_s = zip(*(run.replayed(queue) for run in self.runs), strict=True)
         measured_s = (run.responses_s for run in self.runs)
         difference = mean_over_runs(
@@ -285,7 +272,6 @@ def points(results: Results) -> list[Point]:
 
     If a run alone was rejected, the runs that take their service times from it are rejected, too.
     """
-    cores = int(results.manifest()["machine"]["cores"])
     rows, judged = rows_by_run(results), accepted_by_run(results)
     alone = dict[tuple[str, str, int], tuple[Alone, bool]]()
     runs = []
@@ -302,4 +288,4 @@ def points(results: Results) -> list[Point]:
             service, counts = alone[group]
             runs.append(OneRun(line, is_accepted and counts, schedule, responses_s, service))
     point = attrgetter("line.system", "line.kind", "line.role", "line.servers", "line.name")
-    return [Point(that_count(made), len(made), cores) for made in grouped(runs, point).values()]
+    return Point.of_each(runs, point)

@@ -7,9 +7,8 @@ from loadtests.experiments.client_server_points import (
     LEAST_NEAR_SATURATION,
     NEAR_SATURATION,
     Point,
-    Replayed,
 )
-from loadtests.lab.content import Cell, Column, Figure, Metric, Report, Section, Table, times
+from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.repeated import Estimate, accepted, lines
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.sentences import Sentences
@@ -77,24 +76,21 @@ def measured_table(points: Sequence[Point]) -> Table:
 
 
 def verdict_table(points: Sequence[Point]) -> Table:
-    """Make a table with a row for each point: measured − replayed, for both queues."""
-    columns = ["Run", "χ"]
-    for name in ("m servers", "shared cores"):
-        columns += [f"Replayed: {name} (ms)", "Measured − replayed", "low", "high", "Verdict"]
-    rows = [
-        [point.line.run, point.utilisation, *_cells(point.queued), *_cells(point.shared)]
-        for point in points
-    ]
-    note = SENTENCES.paragraph("verdicts_note", near=NEAR_SATURATION, least=LEAST_NEAR_SATURATION)
-    return Table("Verdicts", columns, rows, note)
-
-
-def _cells(replayed: Replayed | None) -> list[Cell]:
-    if replayed is None:
-        return [None] * 5
-    difference = replayed.difference
-    times_s = replayed.mean_s, difference.estimate, difference.low, difference.high
-    return [*(1e3 * time_s for time_s in times_s), replayed.verdict or "rejected"]
+    """Make a table with a row for each point: measured − replayed."""
+    return Table.from_items(
+        "Verdicts",
+        points,
+        [
+            ("Run", lambda point: point.line.run),
+            ("χ", lambda point: point.utilisation),
+            ms("Replayed: m servers (ms)", lambda point: point.queued.mean_s),
+            ms("Measured − replayed", lambda point: point.queued.difference.estimate),
+            ms("low", lambda point: point.queued.difference.low),
+            ms("high", lambda point: point.queued.difference.high),
+            ("Verdict", lambda point: point.queued.verdict or "rejected"),
+        ],
+        SENTENCES.paragraph("verdicts_note", near=NEAR_SATURATION, least=LEAST_NEAR_SATURATION),
+    )
 
 
 def alone_table(alone: Sequence[Point]) -> Table:
@@ -141,7 +137,6 @@ def curves(points: Sequence[Point], at: Callable[[Point], float]) -> list[Series
         "M/M/m, the study's model": ("model", lambda p: p.steady_s()),
         "M/G/m, measured cv": ("second", lambda p: p.steady_s(p.alone.cv)),
         "replay, m servers": ("third", lambda p: p.queued.mean_s),
-        "replay, shared cores": ("fourth", lambda p: p.shared.mean_s if p.shared else None),
     }
     series = lines({"measured": points}, {"measured": "ours"}, at, lambda p: p.response, 1e3)
     counted = accepted(points)

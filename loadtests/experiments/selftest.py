@@ -70,7 +70,7 @@ def analyse(results: Results) -> Report:
         runs.append(OneRun(line, rejections.get(line.run) == "", schedule, responses_s, alone))
     if not runs:
         raise ResultsError(f"{results.folder} has no complete run under load")
-    point, manifest = Point(that_count(runs), len(lines), cores=1), results.manifest()
+    point, manifest = Point(that_count(runs), len(lines)), results.manifest()
     verdict, sentences = point.queued.verdict, Sentences("selftest")
     is_shared = manifest.get("shared", False)
     if verdict in {Verdict.DISAGREES, Verdict.NOT_DECIDED} and not reasons:

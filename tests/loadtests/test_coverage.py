@@ -221,7 +221,7 @@ class PerfectServers:
     def covered(self, trials: int, runs: int) -> float:
         """How often the paired difference has 0 in its interval."""
         every = self.runs()
-        points = (Point(list(islice(every, runs)), runs, cores=2) for _ in range(trials))
+        points = (Point(list(islice(every, runs)), runs) for _ in range(trials))
         return share([point.queued.difference.covers(0) for point in points])
 
 

@@ -158,7 +158,7 @@ def point(
     runs: int = 1,
 ) -> Point:
     """Equal runs of one server."""
-    return Point([one_run(responses_s, rate_per_s, system, counts=counts)] * runs, runs, cores=2)
+    return Point([one_run(responses_s, rate_per_s, system, counts=counts)] * runs, runs)
 
 
 def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> None:
@@ -206,7 +206,7 @@ def test_an_error_of_the_service_time_widens_the_interval_of_a_single_run() -> N
     assert sure.replayed(ONE)[1] == pytest.approx(0)
     error = confidence_interval(unsure.alone.left_s).half_width / unsure.alone.mean_s
     assert unsure.replayed(ONE)[1] == pytest.approx(error * 0.1, rel=0.3)
-    narrow, wide = (Point([run], 1, cores=2).queued.difference for run in (sure, unsure))
+    narrow, wide = (Point([run], 1).queued.difference for run in (sure, unsure))
     assert wide.half_width > narrow.half_width
 
 
@@ -215,11 +215,6 @@ def test_more_work_than_servers_can_do_has_no_steady_state_and_is_told_in_words(
     assert (busy.steady_s(), busy.steady_s(0.5)) == (None, None)
     (sentence,) = reports.report([busy, idle], [], []).sections[0].paragraphs
     assert sentence.startswith("No steady state: in r (χ = 1.20) more work arrives")
-
-
-def test_cores_are_no_model_of_a_server_that_sleeps() -> None:
-    assert point([0.1] * 40, 5.0, system=KNOWN).shared is None
-    assert point([0.1] * 40, 5.0).shared is not None
 
 
 @pytest.mark.parametrize(("service_s", "highest_per_s"), [(0.04, 0.9 * 3 / 0.04), (0.001, 400.0)])
