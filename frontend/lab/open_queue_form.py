@@ -12,8 +12,7 @@ from frontend.lab import study
 from frontend.lab.curves import STUDY_CURVE, Chart, Curve, chart
 from frontend.lab.inputs import Inputs
 from frontend.lab.quantities import time_unit
-from loadtests.models import open_queue
-from loadtests.models.open_queue import SteadyState, Unstable
+from loadtests.models.open_queue import SteadyState, Unstable, mgm, shared
 
 MOST_SERVERS = 64
 LEAST_S, MOST_S = 1e-9, 1e6
@@ -55,19 +54,6 @@ class Queue:
         return replace(self, arrival_rate_per_s=arrival_rate_per_s)
 
 
-def _fcfs(queue: Queue) -> SteadyState:
-    variance_s2 = open_queue.variance_s2(queue.service_time_s, queue.cv)
-    return open_queue.mg1(queue.arrival_rate_per_s, queue.service_time_s, variance_s2)
-
-
-def _ps(queue: Queue) -> SteadyState:
-    return open_queue.mg1_ps(queue.arrival_rate_per_s, queue.service_time_s)
-
-
-def _mmm(queue: Queue) -> SteadyState:
-    return open_queue.mmm(queue.arrival_rate_per_s, queue.service_time_s, queue.servers)
-
-
 @dataclass(frozen=True, slots=True)
 class Model:
     """A model of a queue. key: in data. label: for people. curve: its number in charts."""
@@ -78,9 +64,24 @@ class Model:
     solve: Callable[[Queue], SteadyState]
 
 
-FCFS = Model("fcfs", "M/G/1, in order of arrival", 1, _fcfs)
-PS = Model("ps", "M/G/1, shared processor", 3, _ps)
-MMM = Model("mmm", "M/M/m, in order of arrival", 1, _mmm)
+FCFS = Model(
+    "fcfs",
+    "M/G/1, in order of arrival",
+    1,
+    lambda queue: mgm(queue.arrival_rate_per_s, queue.service_time_s, queue.cv),
+)
+PS = Model(
+    "ps",
+    "M/G/1, shared processor",
+    3,
+    lambda queue: shared(queue.arrival_rate_per_s, queue.service_time_s),
+)
+MMM = Model(
+    "mmm",
+    "M/M/m, in order of arrival",
+    1,
+    lambda queue: mgm(queue.arrival_rate_per_s, queue.service_time_s, servers=queue.servers),
+)
 
 
 def models_of(queue: Queue) -> tuple[Model, ...]:
@@ -119,7 +120,7 @@ class Answer:
 
 def _state(state: SteadyState) -> dict[str, float]:
     names = ["waiting_time_s", "response_time_s", "customers", "customers_waiting"]
-    if isinstance(state, open_queue.MultiServer):
+    if state.servers > 1:
         names.append("p_wait")
     return {name: getattr(state, name) for name in names}
 

@@ -29,7 +29,7 @@ from loadtests.lab.report.drawing import NO_TABLE, Axis, Series, Shape, Source, 
 from loadtests.lab.sentences import Sentences
 from loadtests.models import recorded
 from loadtests.models.gap_ledger import Calibrated, Model, Recorded, account, ledger
-from loadtests.models.open_queue import ONE, mg1_ps
+from loadtests.models.open_queue import ONE, shared
 from loadtests.models.protocol import Expectation
 
 SENTENCES = Sentences("open_workload")
@@ -49,14 +49,13 @@ def response(points: Sequence[Steady], short: Sequence[AsTheStudy]) -> Figure:
 
     short: runs as in the study.
     """
-    shared = [mg1_ps(x, 1.0).response_time_s for x in CURVE]
     paired = [from_interval(point.paired) for point in points]
     beside = [point.key.fraction + ASIDE for point in points]
     xs, expected = [brief.key.fraction for brief in short], [brief.expected for brief in short]
     formula, *measurements = layers(points, "M/G/1, FCFS")
     series = [
         formula,
-        Series("M/G/1, PS", "bound", CURVE, shared),
+        Series("M/G/1, PS", "bound", CURVE, [shared(x, 1.0).response_time_s for x in CURVE]),
         *measurements,
         measured("paired estimate", "bound", beside, paired, shape="points"),
         Series(

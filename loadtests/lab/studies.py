@@ -61,10 +61,10 @@ def _short_runs(discipline: Discipline, rng: Random) -> Means:
 def of_study_000() -> list[World]:
     """Return servers asked at four rates in 15 short runs each, which begin empty."""
     fcfs = [
-        open_queue.mg1(rate, UNROUNDED.mean_s, UNROUNDED.variance_s2).response_time_s
+        open_queue.mgm(rate, UNROUNDED.mean_s, UNROUNDED.variation).response_time_s
         for rate in _RATES
     ]
-    shared = [open_queue.mg1_ps(rate, UNROUNDED.mean_s).response_time_s for rate in _RATES]
+    shared = [open_queue.shared(rate, UNROUNDED.mean_s).response_time_s for rate in _RATES]
     expected = [
         expectation(
             Protocol(OPEN_RUN_S, OPEN_RUNS),
@@ -131,7 +131,9 @@ def _queries(count: int, rng: Random) -> Means:
         services_s = [rng.expovariate(1.0) for _ in range(count)]
         arrivals_s = poisson_times(rate, rng, count=count)
         responses_s = replay.multi_server(arrivals_s, services_s, SERVERS_001)
-        ratios.append(fmean(responses_s) / open_queue.mmm(rate, 1.0, SERVERS_001).response_time_s)
+        ratios.append(
+            fmean(responses_s) / open_queue.mgm(rate, 1.0, 1.0, SERVERS_001).response_time_s
+        )
     return ratios
 
 
@@ -263,7 +265,7 @@ def explained(simulated_runs: int, seed: int = 1) -> list[tuple[float, ...]]:
         rng = Random(f"{seed} explained {printed.fraction}")  # noqa: S311  no secrets
         protocol = Protocol(OPEN_RUN_S, OPEN_RUNS)
         runs = expectation(protocol, rate_per_s, _LAW, rng, simulated_runs=simulated_runs)
-        formula = open_queue.mg1(rate_per_s, UNROUNDED.mean_s, UNROUNDED.variance_s2)
+        formula = open_queue.mgm(rate_per_s, UNROUNDED.mean_s, UNROUNDED.variation)
         formula_s = formula.response_time_s
         causes_s = runs.pooled_s - formula_s, runs.mean_s - runs.pooled_s
         times_s = formula_s, *causes_s, runs.mean_s, runs.low_s, runs.high_s, printed.tested_s

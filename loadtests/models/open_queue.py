@@ -1,9 +1,9 @@
 """Computes the means of open queues with Poisson arrivals by formula, and replays them.
 
 M/G/1 in order of arrival or with processor sharing, M/M/m, and approximately M/G/m. Domain: λ ≥ 0,
-E[S] > 0, σ² ≥ 0, m ≥ 1 and ρ = λ·E[S]/m < 1; for ρ ≥ 1 the ValueError is Unstable. Customers are
+E[S] > 0, cv ≥ 0, m ≥ 1 and ρ = λ·E[S]/m < 1; for ρ ≥ 1 the ValueError is Unstable. Customers are
 served one by one in order of arrival (FCFS), or all at once, each with an equal share of the
-servers (PS). Sources: L. Kleinrock, Queueing Systems, vol. 1 (1975), sections 3.2, 3.5 and 5.6,
+server (PS). Sources: L. Kleinrock, Queueing Systems, vol. 1 (1975), sections 3.2, 3.5 and 5.6,
 vol. 2 (1976), section 4.4; A. K. Erlang (1917) for M/M/m, where the code never computes a^m or m!,
 so that it works for thousands of servers. M/G/m has no exact formula: A. O. Allen, Probability,
 Statistics, and Queueing Theory (1990), section 5.3, takes the waiting time of M/M/m times
@@ -38,7 +38,7 @@ class SteadyState:
     """Holds the means of an open queue in the long run.
 
     arrival_rate_per_s: λ. service_time_s: E[S]. servers: m. utilisation: ρ, of each server.
-    waiting_time_s: E[W], without service.
+    waiting_time_s: E[W], without service. p_wait: the probability to have to wait (FCFS).
     """
 
     arrival_rate_per_s: float
@@ -46,6 +46,7 @@ class SteadyState:
     servers: int
     utilisation: float
     waiting_time_s: float
+    p_wait: float
 
     @property
     def response_time_s(self) -> float:
@@ -79,47 +80,15 @@ def maximum_rate_per_s(service_time_s: float) -> float:
     return 1 / positive("service_time_s", service_time_s)
 
 
-def variance_s2(service_time_s: float, cv: float) -> float:
-    """Return σ² = (cv·E[S])², in s², of service times with this coefficient of variation."""
-    return (not_negative("cv", cv) * positive("service_time_s", service_time_s)) ** 2
-
-
-def mg1(
-    arrival_rate_per_s: float, service_time_s: float, service_variance_s2: float
+def mgm(
+    arrival_rate_per_s: float, service_time_s: float, cv: float = 1.0, servers: int = 1
 ) -> SteadyState:
-    """Solve M/G/1, FCFS: E[W] = λ·E[S²]/(2(1−ρ)), E[S²] = σ² + E[S]² (Pollaczek and Khinchine).
+    """Solve M/G/m, FCFS: E[W] = C·E[S]/(m(1−ρ))·(1 + cv²)/2, exact if m or cv is 1.
 
-    The study prints (ρ + λμσ²)/(2(μ−λ)), which is the same with μ = 1/E[S].
-    """
-    rho = utilisation(arrival_rate_per_s, service_time_s)
-    not_negative("service_variance_s2", service_variance_s2)
-    second_moment_s2 = service_variance_s2 + service_time_s**2
-    waiting_time_s = arrival_rate_per_s * second_moment_s2 / (2 * (1 - rho))
-    return SteadyState(arrival_rate_per_s, service_time_s, 1, rho, waiting_time_s)
-
-
-def mg1_ps(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
-    """Solve M/G/1 with processor sharing: E[R] = E[S]/(1−ρ), whatever the law of service.
-
-    There is no queue: W is R − S, how much longer a customer stays than it would alone, and Nq the
-    customers that this adds. The means are those of M/M/1, where E[R] = 1/(μ−λ) (insensitivity).
-    """
-    rho = utilisation(arrival_rate_per_s, service_time_s)
-    waiting_time_s = rho * service_time_s / (1 - rho)
-    return SteadyState(arrival_rate_per_s, service_time_s, 1, rho, waiting_time_s)
-
-
-@dataclass(frozen=True, slots=True)
-class MultiServer(SteadyState):
-    """Holds the steady state of M/M/m. p_wait: the probability to have to wait, Erlang's C."""
-
-    p_wait: float
-
-
-def mmm(arrival_rate_per_s: float, service_time_s: float, servers: int) -> MultiServer:
-    """Solve M/M/m: E[W] = C·E[S]/(m(1−ρ)), with Erlang's C and a = λ·E[S] customers in service.
-
-    The report on MariaDB prints this with (1−ρ)^{2m!} in place of (1−ρ)²·m! by mistake.
+    cv: of the service times. C: Erlang's C, for a = λ·E[S] customers in service. For m = 1 C is ρ,
+    and this is λ·E[S²]/(2(1−ρ)) (Pollaczek and Khinchine), which the study prints as
+    (ρ + λμσ²)/(2(μ−λ)) with μ = 1/E[S]; the report on MariaDB prints M/M/m with (1−ρ)^{2m!} in
+    place of (1−ρ)²·m! by mistake.
     """
     rho = utilisation(arrival_rate_per_s, service_time_s, servers)
     offered = arrival_rate_per_s * service_time_s
@@ -127,32 +96,25 @@ def mmm(arrival_rate_per_s: float, service_time_s: float, servers: int) -> Multi
     for server in range(1, servers + 1):
         blocked = offered * blocked / (server + offered * blocked)
     p_wait = blocked / (1 - rho * (1 - blocked))
-    return MultiServer(
-        arrival_rate_per_s,
-        service_time_s,
-        servers,
-        rho,
-        waiting_time_s=p_wait * service_time_s / (servers * (1 - rho)),
-        p_wait=p_wait,
-    )
+    exponential_s = p_wait * service_time_s / (servers * (1 - rho))
+    waiting_time_s = exponential_s * (1 + not_negative("cv", cv) ** 2) / 2
+    return SteadyState(arrival_rate_per_s, service_time_s, servers, rho, waiting_time_s, p_wait)
 
 
-def mgm_allen_cunneen(
-    arrival_rate_per_s: float, service_time_s: float, cv: float, servers: int
-) -> SteadyState:
-    """Solve M/G/m by Allen and Cunneen: E[W] of M/M/m times (1 + cv²)/2, exact if m or cv is 1."""
-    exponential = mmm(arrival_rate_per_s, service_time_s, servers)
-    waiting_time_s = exponential.waiting_time_s * (1 + not_negative("cv", cv) ** 2) / 2
-    rho = exponential.utilisation
-    return SteadyState(arrival_rate_per_s, service_time_s, servers, rho, waiting_time_s)
+def shared(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
+    """Solve M/G/1 with processor sharing: E[R] = E[S]/(1−ρ), whatever the law of service.
+
+    There is no queue: W is R − S, how much longer a customer stays than it would alone, and Nq the
+    customers that this adds. The means are those of M/M/1, where E[R] = 1/(μ−λ) (insensitivity).
+    """
+    return mgm(arrival_rate_per_s, service_time_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Serves with `servers` servers, in order of arrival or, if is_shared, all at once."""
+    """Serves with `servers` servers, in order of arrival."""
 
     servers: int = 1
-    is_shared: bool = False
 
     def __post_init__(self) -> None:
         count("servers", self.servers)
@@ -160,25 +122,15 @@ class Queue:
     @property
     def name(self) -> str:
         """Return its name in Kendall's notation."""
-        return f"M/G/{self.servers}{'-PS' if self.is_shared else ''}"
+        return f"M/G/{self.servers}"
 
     def steady(self, arrival_rate_per_s: float, service_time_s: float, cv: float) -> SteadyState:
-        """Return its means in the long run, with Poisson arrivals. cv: of the service times.
-
-        Exact, but for several servers in order of arrival (Allen and Cunneen). With sharing, the
-        means are those of exponential times (insensitivity).
-        """
-        if self.is_shared:
-            return mmm(arrival_rate_per_s, service_time_s, self.servers)
-        if self.servers == 1:
-            return mg1(arrival_rate_per_s, service_time_s, variance_s2(service_time_s, cv))
-        return mgm_allen_cunneen(arrival_rate_per_s, service_time_s, cv, self.servers)
+        """Return its means in the long run, with Poisson arrivals. cv: of the service times."""
+        return mgm(arrival_rate_per_s, service_time_s, cv, self.servers)
 
     def replayed_s(self, arrivals_s: Sequence[float], services_s: Sequence[float]) -> list[float]:
         """Return the response times (s) of these arrivals, as `replay` computes them."""
-        if self.is_shared:
-            return replay.processor_sharing(arrivals_s, services_s, self.servers)
         return replay.multi_server(arrivals_s, services_s, self.servers)
 
 
-ONE = Queue()  # one server, in order of arrival
+ONE = Queue()  # one server

@@ -38,7 +38,7 @@ from loadtests.models.estimates import (
     confidence_interval,
     warm_up_of,
 )
-from loadtests.models.open_queue import ONE, mg1
+from loadtests.models.open_queue import ONE, mgm
 from loadtests.models.random_times import Gamma, poisson_times
 from tests.effort import tries
 from tests.loadtests.experiments.planted_servers import open_run
@@ -110,7 +110,7 @@ class TestOpenRuns:
     SERVICE = Gamma(SERVICE_S, 0.25)
 
     def truth_s(self, rho: float) -> float:
-        return mg1(rho / SERVICE_S, SERVICE_S, (0.25 * SERVICE_S) ** 2).response_time_s
+        return mgm(rho / SERVICE_S, SERVICE_S, 0.25).response_time_s
 
     def test_batches_of_one_run_at_half_load(self) -> None:
         random = Random(1)

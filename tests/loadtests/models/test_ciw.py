@@ -18,7 +18,7 @@ from loadtests.models import replay
 from loadtests.models.estimates import confidence_interval, warm_up_of
 from loadtests.models.laws import DELAY, Station
 from loadtests.models.mva import solve
-from loadtests.models.open_queue import mg1, mg1_ps, mmm, variance_s2
+from loadtests.models.open_queue import mgm, shared
 
 pytestmark = pytest.mark.slow
 
@@ -75,9 +75,9 @@ def test_each_replayed_customer_takes_as_long_as_in_the_simulator(
 @pytest.mark.parametrize(
     ("services", "servers", "is_shared", "expected_s"),
     [
-        (GAMMA, 1, False, mg1(0.6, 1.0, variance_s2(1.0, CV)).response_time_s),
-        (GAMMA, 1, True, mg1_ps(0.6, 1.0).response_time_s),
-        (EXPONENTIAL, 3, False, mmm(1.8, 1.0, 3).response_time_s),
+        (GAMMA, 1, False, mgm(0.6, 1.0, CV).response_time_s),
+        (GAMMA, 1, True, shared(0.6, 1.0).response_time_s),
+        (EXPONENTIAL, 3, False, mgm(1.8, 1.0, 1.0, 3).response_time_s),
     ],
 )
 def test_the_formulas_lie_in_the_interval_of_the_simulator(

@@ -19,7 +19,7 @@ from loadtests.models.estimates import (
     verdict,
     warm_up_of,
 )
-from loadtests.models.open_queue import mg1
+from loadtests.models.open_queue import mgm
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import fcfs
 
@@ -85,7 +85,7 @@ def test_replications_come_to_the_formula_and_each_counts_once() -> None:
     runs = [responses(0.5, 2000, seed=seed) for seed in range(12)]
     interval = confidence_interval([fmean(run[warm_up_of(len(run)) :]) for run in runs], 0.999)
     assert interval.values == 12
-    assert interval.covers(mg1(0.5, 1.0, 0.09).response_time_s)
+    assert interval.covers(mgm(0.5, 1.0, 0.3).response_time_s)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from loadtests.models.gap_ledger import (
     account,
     ledger,
 )
-from loadtests.models.open_queue import Queue, mg1, mg1_ps
+from loadtests.models.open_queue import Queue, mgm, shared
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import Discipline, fcfs, processor_sharing
 
@@ -39,7 +39,7 @@ Times = Sequence[float]
 
 
 def formula_s(busy_s: float = BUSY_S, cv: float = CV) -> float:
-    return mg1(LOAD, busy_s, (cv * busy_s) ** 2).response_time_s + RECEIVING_S
+    return mgm(LOAD, busy_s, cv).response_time_s + RECEIVING_S
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def test_a_server_that_tells_no_times_is_one_entry() -> None:
 
 @pytest.mark.parametrize(
     ("discipline", "servers", "predicted_s"),
-    [(processor_sharing, 1, mg1_ps(LOAD, 1.0).response_time_s), (Queue(2).replayed_s, 2, None)],
+    [(processor_sharing, 1, shared(LOAD, 1.0).response_time_s), (Queue(2).replayed_s, 2, None)],
     ids=["shared", "two servers"],
 )
 def test_other_queues_have_nothing_left_to_explain(

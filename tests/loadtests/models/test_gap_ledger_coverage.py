@@ -11,7 +11,7 @@ import pytest
 
 from loadtests.models import gap_ledger
 from loadtests.models.gap_ledger import Account, Calibrated, Cause, Model, Recorded, account, ledger
-from loadtests.models.open_queue import mg1
+from loadtests.models.open_queue import mgm
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import fcfs
 from loadtests.models.sample_statistics import summary
@@ -28,7 +28,7 @@ def accounts_after_a_calibration(load: float, rng: Random) -> list[Account]:
     """Runs whose rate and prediction come from a calibration that itself is an estimate."""
     alone = summary([LAW.draw(rng) for _ in range(ASKED)])
     rate = load / alone.mean
-    model = Model(rate, mg1(rate, alone.mean, alone.variance).response_time_s)
+    model = Model(rate, mgm(rate, alone.mean, alone.cv).response_time_s)
     return [
         account(served(rate, rng), Calibrated(alone.mean, alone.variance), model, rng)
         for _ in range(RUNS_EACH)

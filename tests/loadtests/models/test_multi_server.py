@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models.open_queue import Unstable, mg1, mg1_ps, mgm_allen_cunneen, mmm, variance_s2
+from loadtests.models.open_queue import Unstable, mgm
 
 from .study import STUDY, same
 
@@ -19,7 +19,7 @@ SERVERS = st.integers(1, 200)
 
 @pytest.mark.parametrize("row", STUDY["mmm"], ids=str)
 def test_the_reports_stations_to_nine_digits(row: dict[str, Any]) -> None:
-    queue = mmm(row["arrival_rate_per_s"], 1 / row["service_rate_per_s"], row["servers"])
+    queue = mgm(row["arrival_rate_per_s"], 1 / row["service_rate_per_s"], 1.0, row["servers"])
     assert same(queue.p_wait, row["p_wait"])
     assert same(queue.response_time_s, row["response_time_s"])
 
@@ -29,20 +29,20 @@ def test_the_definition_in_exact_fractions(servers: int, rho: Fraction) -> None:
     a = rho * servers
     all_busy = a**servers / factorial(servers) / (1 - rho)
     total = sum(a**k / factorial(k) for k in range(servers)) + all_busy
-    queue = mmm(float(a), 1.0, servers)
+    queue = mgm(float(a), 1.0, 1.0, servers)
     assert isclose(queue.p_wait, all_busy / total, rel_tol=1e-9)
 
 
 @given(RHO, st.floats(1e-6, 1e6))
 def test_one_server_is_mm1(rho: float, s: float) -> None:
-    many, shared = mmm(rho / s, s, 1), mg1_ps(rho / s, s)
-    assert same(many.response_time_s, shared.response_time_s)
+    many = mgm(rho / s, s, 1.0, 1)
+    assert same(many.response_time_s, s / (1 - rho))
     assert isclose(many.p_wait, rho, rel_tol=1e-9, abs_tol=1e-300)
 
 
 @given(RHO, SERVERS)
 def test_littles_law_and_the_range_of_probabilities(rho: float, servers: int) -> None:
-    queue = mmm(rho * servers, 1.0, servers)
+    queue = mgm(rho * servers, 1.0, 1.0, servers)
     assert 0 <= queue.p_wait <= 1
     assert isclose(queue.customers - queue.customers_waiting, rho * servers, abs_tol=1e-7)
 
@@ -52,35 +52,32 @@ def test_very_many_servers_come_near_the_limit_of_halfin_and_whitt(servers: int)
     normal, beta = NormalDist(), 0.5
     rho = 1 - beta / sqrt(servers)
     limit = 1 / (1 + beta * normal.cdf(beta) / normal.pdf(beta))
-    queue = mmm(rho * servers, 1.0, servers)
+    queue = mgm(rho * servers, 1.0, 1.0, servers)
     assert isclose(queue.p_wait, limit, rel_tol=0.5 / sqrt(servers))
 
 
 def test_more_work_than_all_servers_can_do_is_unstable() -> None:
     with pytest.raises(Unstable, match=r"λ = 7/s .* E\[S\] = 0.5 s give 3 servers .* of 1.16667;"):
-        mmm(7, 0.5, 3)
+        mgm(7, 0.5, 1.0, 3)
     with pytest.raises(ValueError, match="servers must be a whole number of at least 1, is 0"):
-        mmm(1, 0.5, 0)
+        mgm(1, 0.5, 1.0, 0)
 
 
 @given(RHO, SERVERS, st.floats(0, 5))
 def test_general_service_waits_as_allen_and_cunneen_say(rho: float, m: int, cv: float) -> None:
-    markov, general = mmm(rho * m, 1.0, m), mgm_allen_cunneen(rho * m, 1.0, cv, m)
+    markov, general = mgm(rho * m, 1.0, 1.0, m), mgm(rho * m, 1.0, cv, m)
     expected_s = markov.waiting_time_s * (1 + cv**2) / 2
     assert isclose(general.waiting_time_s, expected_s, rel_tol=1e-12)
 
 
 @given(RHO, st.floats(0, 5))
-def test_it_is_exact_for_one_server_and_for_exponential_service(rho: float, cv: float) -> None:
-    single = mgm_allen_cunneen(rho, 1.0, cv, 1)
-    assert same(single.waiting_time_s, mg1(rho, 1.0, variance_s2(1.0, cv)).waiting_time_s)
-    assert same(
-        mgm_allen_cunneen(3 * rho, 1.0, 1.0, 3).waiting_time_s, mmm(3 * rho, 1.0, 3).waiting_time_s
-    )
+def test_it_is_exact_for_one_server(rho: float, cv: float) -> None:
+    exact_s = rho * (1 + cv**2) / (2 * (1 - rho))  # Pollaczek and Khinchine
+    assert same(mgm(rho, 1.0, cv).waiting_time_s, exact_s)
 
 
 def test_a_cv_below_0_and_too_much_work_are_refused() -> None:
     with pytest.raises(ValueError, match="cv must be"):
-        mgm_allen_cunneen(1.0, 0.5, -1.0, 2)
+        mgm(1.0, 0.5, -1.0, 2)
     with pytest.raises(Unstable):
-        mgm_allen_cunneen(5.0, 0.5, 1.0, 2)
+        mgm(5.0, 0.5, 1.0, 2)

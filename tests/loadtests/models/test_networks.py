@@ -130,10 +130,11 @@ def test_a_published_network_has_its_published_means(name: str) -> None:
 
 @pytest.mark.parametrize(("rate_per_s", "servers"), [(2.9, 3), (360.0, 400), (990.0, 1000)])
 def test_open_classes_alone_make_m_m_m(rate_per_s: float, servers: int) -> None:
-    from loadtests.models.open_queue import mmm
+    from loadtests.models.open_queue import mgm
 
     (means,) = solve(opened(rate_per_s), stations([(1.0,)], [of_servers(servers)]))
-    assert means.response_time_s == pytest.approx(mmm(rate_per_s, 1.0, servers).response_time_s)
+    formula = mgm(rate_per_s, 1.0, servers=servers)
+    assert means.response_time_s == pytest.approx(formula.response_time_s)
 
 
 def test_many_servers_are_shared_with_closed_customers_who_hardly_wait() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from loadtests.models import replay
-from loadtests.models.open_queue import Queue, mg1, mg1_ps, mmm
+from loadtests.models.open_queue import Queue, mgm, shared
 from loadtests.models.protocol import Protocol, expectation, simulate_run
 from loadtests.models.random_times import Gamma
 
-from .study import SERVICE_CV, SERVICE_TIME_S, SERVICE_VARIANCE_S2, STUDY
+from .study import SERVICE_CV, SERVICE_TIME_S, STUDY
 
 SERVICE = Gamma(SERVICE_TIME_S, SERVICE_CV)
 STUDYS = Protocol(duration_s=1800.0, runs=15)
@@ -38,9 +38,9 @@ def test_the_studys_runs_as_an_independent_simulation_has_them(row: dict[str, An
 @pytest.mark.parametrize(
     ("discipline", "expected_s"),
     [
-        (replay.fcfs, mg1(0.5, 1.0, 1.0).response_time_s),
-        (replay.processor_sharing, mg1_ps(0.5, 1.0).response_time_s),
-        (Queue(2).replayed_s, mmm(0.5, 1.0, 2).response_time_s),
+        (replay.fcfs, mgm(0.5, 1.0).response_time_s),
+        (replay.processor_sharing, shared(0.5, 1.0).response_time_s),
+        (Queue(2).replayed_s, mgm(0.5, 1.0, 1.0, 2).response_time_s),
     ],
 )
 def test_long_runs_come_to_the_steady_state(
@@ -56,7 +56,7 @@ def test_long_runs_come_to_the_steady_state(
 def test_short_runs_stay_below_the_steady_state() -> None:
     rate = 0.85 / SERVICE_TIME_S
     expected = expectation(STUDYS, rate, SERVICE, Random(2), simulated_runs=500)
-    steady_s = mg1(rate, SERVICE_TIME_S, SERVICE_VARIANCE_S2).response_time_s
+    steady_s = mgm(rate, SERVICE_TIME_S, SERVICE_CV).response_time_s
     assert expected.mean_s + 4 * expected.standard_error_s < steady_s
 
 

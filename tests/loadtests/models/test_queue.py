@@ -9,7 +9,7 @@ from loadtests.models import replay
 from loadtests.models.open_queue import ONE, Queue, Unstable
 from loadtests.models.random_times import Gamma, poisson_times
 
-QUEUES = [ONE, Queue(3), Queue(is_shared=True), Queue(3, is_shared=True)]
+QUEUES = [ONE, Queue(3)]
 
 
 @pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue.name)
@@ -33,5 +33,5 @@ def test_too_much_work_has_no_steady_state(queue: Queue) -> None:
         queue.steady(1.01 * queue.servers, 1.0, 0.5)
 
 
-def test_names_tell_servers_and_sharing() -> None:
-    assert [queue.name for queue in QUEUES] == ["M/G/1", "M/G/3", "M/G/1-PS", "M/G/3-PS"]
+def test_names_tell_servers() -> None:
+    assert [queue.name for queue in QUEUES] == ["M/G/1", "M/G/3"]
