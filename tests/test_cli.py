@@ -110,49 +110,17 @@ def test_the_summaries_of_commands_are_whole_in_a_terminal_of_80_columns(tmp_pat
 
 
 WRONG_CALLS = [
-    ["nonsense"],
-    ["--nonsense"],
-    ["tip", "extra"],
-    ["verify", "extra"],
-    ["reindex", "extra"],
-    ["mine", "--twice"],
-    ["serve", "--port", "1"],
-    ["serve", "--only-http", "--frontend"],
-    ["show"],
-    ["show", "1", "2"],
-    ["show", "one"],
-    ["show", "1.0"],
-    ["show", "-1"],
-    ["show", ""],
-    ["show", "\uff11"],
-    ["query"],
-    ["query", "nonsense"],
-    ["query", "average_delays", "OP_CARRIER_AIRLINE_ID"],
-    ["query", "average_delays", "engine=scan", "engine=scan"],
-    ["import"],
-    ["import", "--then-serve"],
-    ["import", "--generate"],
-    ["import", "--generate", "0"],
-    ["import", "--generate", "-1"],
-    ["import", "--generate", "many"],
-    ["import", "--generate", "1", "--seed", "x"],
-    ["import", "--generate", "1", "--nycflights"],
-    ["import", "--if-empty", "--generate", "1"],
-    ["import", "/no/such/file"],
-    ["import", __file__, "--generate", "1"],
-    ["backup"],
-    ["backup", "a", "b"],
-    ["restore"],
-    ["restore", "/no/such/folder"],
-    ["restore", __file__],
+    *("nonsense", "--nonsense", "tip extra", "show", "show -1", "show 1.0", "show \uff11"),
+    *("serve --only-http --frontend", "query nonsense", "query average_delays ORIGIN"),
+    *("query average_delays engine=scan engine=scan", "import", "import --then-serve"),
+    *("import --generate 0", "import --generate 1 --nycflights", "import --if-empty --generate 1"),
+    *("import /no/such/file", f"import {__file__} --generate 1", "backup", f"restore {__file__}"),
 ]
 
 
-@pytest.mark.parametrize("arguments", WRONG_CALLS, ids=str)
-def test_a_command_called_wrongly_says_how_and_does_nothing(
-    tmp_path: Path, arguments: list[str]
-) -> None:
-    assert "Error: " in refusal(call(tmp_path / "none", *arguments), 2)
+@each_of("command", WRONG_CALLS)
+def test_a_command_called_wrongly_says_how_and_does_nothing(tmp_path: Path, command: str) -> None:
+    assert "Error: " in refusal(call(tmp_path / "none", *command.split()), 2)
     assert not (tmp_path / "none").exists()
 
 
@@ -302,11 +270,10 @@ def test_a_loss_that_the_mempool_alone_knows_of_is_accepted(tmp_path: Path) -> N
     assert "no block is missing" in call(tmp_path, "accept-loss").stderr
 
 
-READS = ["tip", "show 0", "verify", "reindex"]
 WRITES = ["mine --once", "import --generate 1"]
 
 
-@pytest.mark.parametrize("command", [*READS, *WRITES])
+@pytest.mark.parametrize("command", [*NEED_A_CHAIN[:3], *WRITES])
 def test_a_folder_that_is_a_file_is_named(tmp_path: Path, command: str) -> None:
     file = tmp_path / "file"
     file.touch()

@@ -350,13 +350,6 @@ def test_head_of_a_problem_has_no_body(client: FlaskClient) -> None:
     assert head.headers["Content-Type"] == "application/problem+json"
 
 
-@each_of("path", ROUTES)
-def test_options_names_the_methods(client: FlaskClient, path: str) -> None:
-    response = client.options(path)
-    assert (response.status_code, response.get_data()) == (200, b"")
-    assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
-
-
 # --- chains of other sizes -----------------------------------------------------------------------
 
 QUESTIONS = [path for path in ROUTES if "?" in path and not path.startswith("/suggest")]
