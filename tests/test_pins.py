@@ -1,13 +1,16 @@
-"""Packages are pinned by hash, which a command refreshes, and base images by digest."""
+"""Packages are pinned by hash, base images by digest, and Pythons by README."""
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import pins
+from tests.api.processes import ROOT
 
-ROOT = Path(__file__).parent.parent
 PIN = re.compile(
     r"^([\w.-]+)==(\S+)((?: ;[^\\\n]*)?) \\\n((?:    --hash=sha256:[0-9a-f]{64}.*\n)+)",
     re.MULTILINE,
@@ -71,3 +74,27 @@ def test_whatever_installs_packages_asks_for_their_hashes() -> None:
         installs = re.findall(r"pip .*\binstall\b.*", text)
         assert installs, f"{name} installs nothing"
         assert all("--require-hashes" in line for line in installs), installs
+
+
+NEWEST = f"python{pins.PYTHONS[-1]}"
+
+
+def test_readme_names_the_pythons_for_which_packages_are_pinned() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"Python {pins.PYTHONS[0]} to {pins.PYTHONS[-1]}" in readme
+
+
+@pytest.mark.long
+def test_the_quick_tests_pass_with_the_newest_python(tmp_path: Path) -> None:
+    if shutil.which(NEWEST) is None:
+        pytest.skip(f"there is no {NEWEST}")
+    settings = {"PYTHON": NEWEST, "VENV": str(tmp_path / "venv")}
+    done = subprocess.run(
+        [str(ROOT / "scripts/test"), "--quick"],
+        env=os.environ | settings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]

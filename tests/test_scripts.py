@@ -415,7 +415,7 @@ for options in json.loads(sys.argv[1]):
 
 def test_a_mark_leaves_tests_out() -> None:
     """The first file is marked as long, and the folder of the second is slow."""
-    names = ("api/test_fuzzing.py", "faults/test_kills.py", "test_tokens.py")
+    names = ("api/test_fuzzing.py", "faults/test_scenarios.py", "test_tokens.py")
     files = [f"tests/{name}" for name in names]
     chosen = json.dumps([[], ["-m", ""], QUICK])
     done = ran(sys.executable, "-c", COLLECT, chosen, *files, cwd=ROOT)

@@ -12,8 +12,7 @@ import pytest
 from backend.chain.flight import as_mapping
 from tests import go_programs
 from tests.cluster.harms import HARMS, NEED_NETWORKS, endure
-from tests.cluster.processes import need_engine
-from tests.cluster.requests import post
+from tests.cluster.processes import need_engine, post
 from tests.cluster.world import World, cluster_in, until
 from tests.flights import flight
 

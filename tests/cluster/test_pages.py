@@ -15,8 +15,7 @@ from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.processes import Service, until
 from tests.cluster.engine import make_base
-from tests.cluster.processes import SETTINGS, need_engine
-from tests.cluster.requests import post
+from tests.cluster.processes import SETTINGS, need_engine, post
 from tests.flights import csv_of, flight, flights
 from tests.frontend.writing import Visitor
 

@@ -16,8 +16,7 @@ from backend.cluster.local import LocalCluster, hosts_on_loopback
 from backend.cluster.membership import membership_in
 from tests.cluster.engine import make_base
 from tests.cluster.networks import Networks, networks
-from tests.cluster.processes import SETTINGS
-from tests.cluster.requests import post
+from tests.cluster.processes import SETTINGS, post
 from tests.flights import flight, on_disk
 
 WITHIN_S = 90.0

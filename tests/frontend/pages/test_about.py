@@ -1,11 +1,13 @@
-"""What the ledger is, and where its API is for whoever reads that."""
+"""What the ledger is, where its API is, and what attempts to cheat come to."""
 
 import pytest
 from flask.testing import FlaskClient
 
 from backend.chain.fields import FIELD_NAMES
 from backend.sources.kinds import KINDS
+from backend.trust.cheating import CHEATS
 from frontend.app import create_app
+from frontend.context import texts
 from frontend.pages.about import PORT_BEHIND_NGINX, api_for
 from frontend.settings import Settings, from_environment
 from tests.test_deploy import NGINX
@@ -73,3 +75,18 @@ def test_who_cannot_reach_the_api_is_told_how_to_open_it() -> None:
     assert 'href="http://pi.local:8001/docs"' in pages.get("/about", headers=proxied).get_data(
         as_text=True
     )
+
+
+def test_each_attempt_has_a_title_and_says_who_notices_it(pages: FlaskClient) -> None:
+    with pages.application.app_context():
+        titles = texts("cheats")
+    assert list(titles) == [cheat.name for cheat in CHEATS]
+    page = pages.get("/cheat")
+    assert page.status_code == 200
+    text = page.text
+    assert text.count("<h2>") == len(CHEATS) + 1
+    assert text.count("notices it:") == len(CHEATS)
+    assert text.count("notices nothing") == len(CHEATS)
+    assert "breaks rule" in text
+    twin = pages.get("/cheat.json").get_json()
+    assert [one["title"] for one in twin["cheats"]] == list(titles.values())

@@ -1,4 +1,4 @@
-"""The report card: its figures are those of a plain loop, its calendar has every day once."""
+"""What reports work out of answers: weekly means, busiest days, intervals, report cards."""
 
 from datetime import date, timedelta
 from statistics import median
@@ -8,9 +8,118 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frontend.backend_client import Json
 from frontend.charts.months import MOST_DAYS
-from frontend.coverage import NOTHING_KNOWN
+from frontend.coverage import NOTHING_KNOWN, Airport, Coverage, all_days
+from frontend.filters import short_interval
+from frontend.question import Question
+from frontend.questions.delays import LEAST_DAYS_FOR_WEEKS, week_means
+from frontend.questions.flight_counts import CountsReport
+from frontend.questions.intervals import offered
 from frontend.questions.punctuality_report import punctuality_reports
+
+CELLS = st.dictionaries(
+    st.integers(0, 40),
+    st.builds(
+        lambda arrived, delay: {"arrived": arrived, "average_delay": delay if arrived else None},
+        st.integers(0, 3),
+        st.integers(-60, 600),
+    ),
+)
+
+
+@given(CELLS, st.integers(LEAST_DAYS_FOR_WEEKS, 41))
+def test_a_mean_is_of_three_days_before_to_three_after(cells: dict[int, Json], count: int) -> None:
+    found = week_means(cells, count)
+    for day in range(count):
+        around = [cells[other] for other in range(day - 3, day + 4) if other in cells]
+        arrived = sum(cell["arrived"] for cell in around)
+        if 3 <= day < count - 3 and arrived:
+            total = sum(cell["arrived"] * (cell["average_delay"] or 0) for cell in around)
+            assert found[day] == pytest.approx(total / arrived)
+        else:
+            assert day not in found
+
+
+@given(CELLS, st.integers(0, LEAST_DAYS_FOR_WEEKS - 1))
+def test_fewer_than_two_weeks_have_no_weekly_means(cells: dict[int, Json], count: int) -> None:
+    assert week_means(cells, count) == {}
+
+
+KNOWN = Coverage(
+    9,
+    "2013-01-01",
+    "2013-01-04",
+    (),
+    (Airport("ORD", "Chicago, IL", "Illinois", 5), Airport("ATL", "Atlanta, GA", "Georgia", 4)),
+)
+
+
+def answer(**by_day: int) -> Json:
+    """Counts by the day of January 2013."""
+    return {
+        "query": {"INITIAL_DATE": "2013-01-01", "FINAL_DATE": "2013-01-04"},
+        "count": sum(by_day.values()),
+        "by_day": [
+            {"FL_DATE": f"2013-01-0{day.removeprefix('on_')}", "count": count}
+            for day, count in by_day.items()
+        ],
+        "by_carrier": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "busiest"),
+    [
+        (answer(on_1=1, on_3=4, on_4=2), ("Thu 3 Jan 2013", 4)),
+        (answer(on_2=3, on_4=3), ("Wed 2 Jan 2013", 3)),
+    ],
+)
+def test_the_busiest_day_is_the_first_of_several(found: Json, busiest: tuple[str, int]) -> None:
+    assert CountsReport(KNOWN, Question("flight_counter", {}), found).busiest == busiest
+
+
+def covering(first: str | None, last: str | None) -> Coverage:
+    return Coverage(1, first, last, (), ())
+
+
+def test_links_for_all_days_the_last_ones_and_each_month() -> None:
+    found = offered(covering("2013-01-15", "2013-03-10"))
+    assert [(each.name, each.first, each.last) for each in found] == [
+        ("All days", "2013-01-15", "2013-03-10"),
+        ("Last 7 days", "2013-03-04", "2013-03-10"),
+        ("January 2013", "2013-01-15", "2013-01-31"),
+        ("February 2013", "2013-02-01", "2013-02-28"),
+        ("March 2013", "2013-03-01", "2013-03-10"),
+    ]
+
+
+def test_of_many_months_those_of_one_year_are_offered() -> None:
+    known = covering("2008-01-01", "2013-12-31")
+    for looked_at, year in ((None, "2013"), ("2010-05-06", "2010")):
+        found = [each.name for each in offered(known, looked_at)]
+        assert found[2:8] == ["2008", "2009", "2010", "2011", "2012", "2013"]
+        assert found[8:10] == [f"January {year}", f"February {year}"]
+        assert len(found) == 8 + 12
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "words"),
+    [
+        ("2013-07-04", "2013-07-04", "4 July 2013"),
+        ("2013-07-01", "2013-07-31", "July 2013"),
+        ("2013-07-01", "2013-08-02", "1 July to 2 August 2013"),
+        ("2012-07-01", "2013-07-02", "1 July 2012 to 2 July 2013"),
+    ],
+)
+def test_an_interval_in_words_repeats_nothing(first: str, last: str, words: str) -> None:
+    assert short_interval(first, last) == words
+
+
+def test_an_empty_ledger_offers_nothing() -> None:
+    assert offered(covering(None, None)) == []
+    assert all_days(covering(None, None)) == {}
+
 
 FIRST = date(2013, 1, 1)
 

@@ -1,0 +1,164 @@
+"""What a text in the search field may name, what of it names nothing, and how it goes on."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontend.coverage import NOTHING_KNOWN, Carrier
+from frontend.search.completing import completed, looser, similar, written
+from frontend.search.finding import named_in_chain
+from frontend.search.sentences import MAX_CHARACTERS, readings
+from tests.cases import each_of
+from tests.frontend.search.ledger import KNOWN
+
+Meanings = list[tuple[str, str]]
+TRANSACTION, BLOCK, HASH = "transaction", "block", "hash"
+
+MEANINGS: dict[str, Meanings] = {
+    "335": [(TRANSACTION, "335"), (BLOCK, "335")],
+    "  335 ": [(TRANSACTION, "335"), (BLOCK, "335")],
+    "123456": [(TRANSACTION, "123456"), (BLOCK, "123456")],
+    "123,456": [(TRANSACTION, "123456"), (BLOCK, "123456")],
+    "#335": [(TRANSACTION, "335"), (BLOCK, "335")],
+    "transaction 335": [(TRANSACTION, "335")],
+    "transaction id 335": [(TRANSACTION, "335")],
+    "id 335": [(TRANSACTION, "335")],
+    "Block #335": [(BLOCK, "335")],
+    "block 1,335": [(BLOCK, "1335")],
+    "height 335": [(BLOCK, "335")],
+    "block height 335": [(BLOCK, "335")],
+    "flight 335": [],
+    "WN 335": [],
+    "0A" * 32: [(HASH, "0a" * 32)],
+    "0012ab34cd56…": [(HASH, "0012ab34cd56")],
+    "hash 0012AB34CD5...": [(HASH, "0012ab34cd5")],
+    "block 0012ab34": [(HASH, "0012ab34")],
+    "0012ab3": [],
+    "00123456": [(TRANSACTION, "00123456"), (BLOCK, "00123456"), (HASH, "00123456")],
+    "2013-01-05": [],
+    "1,23": [],
+    "": [],
+    "Chicago": [],
+    "٣٣٥": [],
+    "9" * 16: [(HASH, "9" * 16)],
+    "a" * 5000: [],
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), MEANINGS.items(), ids=lambda one: repr(one)[:40])
+def test_a_text_means_this(text: str, expected: Meanings) -> None:
+    assert named_in_chain(text) == expected
+
+
+# The words of a text that name nothing, for each way to read it. `test_answers` has other texts.
+UNKNOWN: dict[str, list[str]] = {
+    "JFK 2/30": ["2/30"],
+    "JFK at 25:00": ["at 25:00"],
+    "JFK to LAX at 13 am": ["at 13 am"],
+    "worst route on 31 June": ["31 June"],
+    "flights on 31 April": ["31 April"],
+    "days of 31 June": ["31 June"],
+    "31 February 2013": ["31 February 2013"],
+    "29 Feb 2013": ["29 Feb 2013"],
+    "32 July": ["32 July"],
+    "flight 31 June": ["31 June"],
+    "UA 31 June": ["31 June"],
+    "7 to 1 July": ["7 to 1 July"],
+    "May 5 and 6": ["6"],
+    "5 and 6 May": ["5"],
+    "7 July to 9": ["9"],
+    "5 Foo 2013": ["Foo", "Foo "],
+    "2013-02-29": ["2013-02-29"],
+    "#335": ["#335"],
+    "123456": ["123456"],
+    "٣٣٥": ["٣٣٥"],
+    "may 2013 to march 2013": [""],
+    "12 34": [""],
+    "ORD to LGA to JFK": [""],
+    "UA".ljust(MAX_CHARACTERS) + "A": [],
+}
+
+
+@each_of(("text", "words"), UNKNOWN.items())
+def test_words_that_name_nothing_are_told(text: str, words: list[str]) -> None:
+    found = [" ".join(one.text for one in reading.unknown) for reading in readings(text, KNOWN)]
+    assert found == words
+
+
+def test_an_empty_ledger_names_nothing() -> None:
+    assert readings("UA 1545", NOTHING_KNOWN) == []
+
+
+WORDS = ("UA", "united", "to", "from", "ORD", "new york", "2013", "july", "1545", "-", "☃", "worst")
+
+
+@given(st.text() | st.lists(st.sampled_from(WORDS)).map(" ".join))
+def test_any_text_can_be_read(text: str) -> None:
+    for reading in readings(text, KNOWN):
+        assert not reading.says_nothing or reading.unknown
+
+
+COMPLETED: dict[str, list[str]] = {
+    "un": ["United Airlines"],
+    "Southw": ["Southwest Airlines"],
+    "pinn": ["Endeavor Air"],
+    "how late is uni": ["how late is United Airlines"],
+    "new": ["New York, NY", "Newark, NJ"],
+    "EWR-or": ["EWR-ORD"],
+    "Newark to Chi": ["Newark to Chicago, IL"],
+    "port": ["Portland, OR", "Portland, ME"],
+    "san juan": ["San Juán, PR"],
+    "wors": ["worst route", "worst airline", "worst airport", "worst day", "worst month"],
+    "which is the worst r": [
+        "which is the worst route",
+        "which is the worst Raleigh/Durham, NC",
+        "which is the worst RDU",
+    ],
+    "united in ju": ["united in June", "united in July"],
+    "x": [],
+    "": [],
+}
+
+
+@each_of(("text", "expected"), COMPLETED.items())
+def test_a_text_is_completed_by_names(text: str, expected: list[str]) -> None:
+    assert list(completed(text, KNOWN)) == expected
+
+
+SIMILAR = {
+    "unted": "united",
+    "how late is unted in july": "how late is united in july",
+    "Chicgo to Newark": "chicago to Newark",
+    "Chicgo to Nwark": "chicago to newark",
+    "Chigaco": "chicago",
+    "dleta": "delta",
+    "flights from JFK to Timbuktu": "flights from JFK to ",
+    "New Yirk": "new york",
+    "texas": "Dallas/Fort Worth, TX",
+    "Chica": "Chicago, IL",
+}
+
+
+@each_of(("text", "expected"), SIMILAR.items())
+def test_what_names_nothing_is_replaced_by_a_name_or_left_out(text: str, expected: str) -> None:
+    assert expected in list(similar(text, KNOWN))
+
+
+def test_what_is_said_too_much_is_left_out() -> None:
+    (read,) = readings("UA 1545 in July 2019", KNOWN)
+    found = [(bool(one.carriers), one.days and one.days.name) for one in looser(read, KNOWN)]
+    assert found == [(True, "July 2013"), (True, None), (False, None)]
+    (read,) = readings("EWR to ORD", KNOWN)
+    (back,) = looser(read, KNOWN)
+    assert (back.origin, back.destination) == (read.destination, read.origin)
+
+
+@each_of("carrier", KNOWN.carriers)
+def test_a_name_is_written_so_that_the_search_understands_it(carrier: Carrier) -> None:
+    for text in (written(carrier), f"How late is {written(carrier)}?"):
+        (read,) = readings(text, KNOWN)
+        assert carrier in read.carriers
+
+
+def test_nothing_is_known_of_an_empty_ledger() -> None:
+    assert list(similar("United", NOTHING_KNOWN)) == []
