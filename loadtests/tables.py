@@ -1,8 +1,8 @@
 """Writes and reads tables: CSV files (RFC 4180) whose lines are dataclasses.
 
-A field is of text, a number, a number or None (an empty cell), or a bool (yes or no). Each line is
-handed to the system when it is written, so lines survive whatever ends a run. One that was cut off
-then is not a line: readers leave it out, and it is removed before more are appended.
+A field is of text, a finite number, such a number or None (an empty cell), or a bool (yes or no).
+Each line is handed to the system when it is written, so lines survive whatever ends a run. One that
+was cut off then is not a line: readers leave it out, and it is removed before more are appended.
 """
 
 import csv
@@ -13,6 +13,8 @@ from io import StringIO
 from pathlib import Path
 from types import UnionType
 from typing import Any, TextIO, TypeVar, cast
+
+from loadtests.number_format import finite
 
 YES, NO = "yes", "no"  # how a bool stands in a table
 
@@ -137,6 +139,6 @@ def parser(kind: Any) -> Callable[[str], Any]:
     if kind is bool:
         return lambda text: text == YES
     if isinstance(kind, UnionType):  # a number or None
-        number = kind.__args__[0]
+        number = parser(kind.__args__[0])
         return lambda text: number(text) if text else None
-    return cast("Callable[[str], Any]", kind)
+    return finite if kind is float else cast("Callable[[str], Any]", kind)

@@ -10,7 +10,6 @@ E. D. Lazowska and others, Quantitative System Performance (1984), chapter 5.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loadtests.models.domain import count, not_negative
 from loadtests.models.laws import Station, bottleneck, total_demand_s
 
 
@@ -32,7 +31,6 @@ def maximum_throughput_per_s(stations: Sequence[Station]) -> float:
 
 def optimal_population(stations: Sequence[Station], think_time_s: float = 0.0) -> float:
     """Return N_opt = (D + Z)/max(D/m), where the asymptotes cross: more customers must queue."""
-    not_negative("think_time_s", think_time_s)
     return (total_demand_s(stations) + think_time_s) / bottleneck(stations).least_gap_s
 
 
@@ -42,8 +40,6 @@ def asymptotic(stations: Sequence[Station], customers: int, think_time_s: float 
     These are the best case: nobody waits, or the bottleneck is always busy. The other bounds are
     the worst case: each customer waits for all others at every queue.
     """
-    count("customers", customers)
-    not_negative("think_time_s", think_time_s)
     demand_s = total_demand_s(stations)
     gap_s = bottleneck(stations).least_gap_s
     queued_s = total_demand_s([station for station in stations if not station.is_delay])
@@ -59,8 +55,6 @@ def balanced_job(stations: Sequence[Station], customers: int, think_time_s: floa
     processor sharing), and only for single servers and delays: several servers are a ValueError.
     Delays are treated as think time, and their demand is added to R in the end.
     """
-    count("customers", customers)
-    not_negative("think_time_s", think_time_s)
     for station in (station for station in stations if station.is_multi):
         only = "balanced-job bounds hold for single servers and delays only, but station"
         raise ValueError(f"{only} {station.name!r} has {station.servers} servers")

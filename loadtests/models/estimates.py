@@ -16,7 +16,7 @@ from itertools import pairwise
 from statistics import NormalDist
 
 from loadtests.models import student_t
-from loadtests.models.domain import count, positive, share
+from loadtests.models.domain import positive
 from loadtests.models.sample_statistics import mean_of, summary
 
 CONFIDENCE = 0.95
@@ -75,7 +75,7 @@ def confidence_interval(values: Sequence[float], confidence: float = CONFIDENCE)
     """Return the interval (Student's t) of the mean of two independent values or more."""
     sample = summary(values)
     error = sample.standard_deviation / math.sqrt(sample.count)
-    t = student_t.quantile((1 + share("confidence", confidence)) / 2, sample.count - 1)
+    t = student_t.quantile((1 + confidence) / 2, sample.count - 1)
     return Interval(sample.mean, t * error, sample.count)
 
 
@@ -91,10 +91,10 @@ def clustered_interval(
     mean, sums = summary(values).mean, defaultdict[Hashable, list[float]](list)
     for value, cluster in zip(values, clusters, strict=True):
         sums[cluster].append(value - mean)
-    units = count("the number of clusters", len(sums), least=2)
+    units = len(sums)
     squares = math.fsum(math.fsum(deviations) ** 2 for deviations in sums.values())
     error = math.sqrt(squares * units / (units - 1)) / len(values)
-    t = student_t.quantile((1 + share("confidence", confidence)) / 2, units - 1)
+    t = student_t.quantile((1 + confidence) / 2, units - 1)
     return Interval(mean, t * error, units)
 
 
@@ -103,9 +103,6 @@ def batch_means(values: Sequence[float], batches: int = BATCHES) -> Interval:
 
     The remainder of the division is left out at the beginning, where a run is least settled.
     """
-    count("batches", batches, least=2)
-    if len(values) < batches:
-        raise ValueError(f"{len(values)} values do not fill {batches} batches")
     size, left_over = divmod(len(values), batches)
     ends = range(left_over, len(values) + 1, size)
     means = [summary(values[start:end]).mean for start, end in pairwise(ends)]
@@ -151,7 +148,7 @@ def verdict(difference: Interval, predicted: float, tolerance: float = TOLERANCE
     It agrees if it lies wholly within ±tolerance·predicted, and disagrees if wholly outside. The
     tolerance is fixed before the run.
     """
-    room = positive("tolerance", tolerance) * positive("predicted", predicted)
+    room = tolerance * positive("predicted", predicted)
     if -room <= difference.low and difference.high <= room:
         return Verdict.AGREES
     if difference.low > room or difference.high < -room:

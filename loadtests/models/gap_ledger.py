@@ -33,7 +33,6 @@ from operator import sub
 from random import Random
 
 from loadtests.models import replay
-from loadtests.models.domain import count, not_negative, positive
 from loadtests.models.estimates import CONFIDENCE, LEAST_VALUES, Interval, clustered_interval
 from loadtests.models.random_times import poisson_times
 from loadtests.models.replay import Discipline
@@ -73,12 +72,6 @@ class Recorded:
     skipped: int = 0
     is_reported: bool = False
 
-    def __post_init__(self) -> None:
-        known = self.intended_s, self.sent_s, self.done_s, self.services_s
-        lengths = set(map(len, known))
-        if len(lengths) > 1 or count("skipped", self.skipped, least=0) >= min(lengths):
-            raise ValueError(f"{self.skipped} skipped of requests with {sorted(lengths)} values")
-
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
@@ -93,10 +86,6 @@ class Calibrated:
     variance_s2: float
     drift: float | None = None
     delay_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        positive("mean_s − delay_s", self.mean_s - self.delay_s)
-        not_negative("variance_s2", self.variance_s2)
 
     @property
     def busy_s(self) -> float:
@@ -151,7 +140,7 @@ def ledger(accounts: Sequence[Account], calibrations: Sequence[Hashable]) -> Led
     confidence 1 − (1 − CONFIDENCE)/entries, so that all of them hold together with at least
     CONFIDENCE (C. E. Bonferroni, 1936), however entries depend on each other.
     """
-    runs, units = count("the number of runs", len(accounts)), len(set(calibrations))
+    runs, units = len(accounts), len(set(calibrations))
     causes = [cause for cause in Cause if any(cause in entries_s for entries_s in accounts)]
     by_cause = {cause: [run_s.get(cause, 0.0) for run_s in accounts] for cause in causes}
     means_s = {cause: mean_of(values_s) for cause, values_s in by_cause.items()}

@@ -14,7 +14,6 @@ from random import Random
 from typing import NamedTuple
 
 from loadtests.models import replay
-from loadtests.models.domain import count, positive, share
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import Discipline
 from loadtests.models.sample_statistics import summary
@@ -26,10 +25,6 @@ class Protocol:
 
     duration_s: float
     runs: int
-
-    def __post_init__(self) -> None:
-        positive("duration_s", self.duration_s)
-        count("runs", self.runs)
 
 
 class Run(NamedTuple):
@@ -74,8 +69,6 @@ def expectation(
 
     The range comes from `simulated_runs` experiments, each of runs drawn from the simulated ones.
     """
-    count("simulated_runs", simulated_runs, least=2)
-    share("confidence", confidence)
     simulated = [
         simulate_run(protocol.duration_s, arrival_rate_per_s, service, rng, discipline)
         for _ in range(simulated_runs)

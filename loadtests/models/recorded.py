@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from loadtests.models.domain import count, not_negative, recorded_times
-
 LOAD_SAMPLE_S = 5.0  # the time after which Linux counts again what runs or waits to run
 LOAD_TIME_CONSTANT_S = 60.0  # that of the first of Linux's three load averages
 
@@ -27,12 +25,6 @@ class Step(NamedTuple):
 
 def customers_over_time(arrivals_s: Sequence[float], departures_s: Sequence[float]) -> list[Step]:
     """Return the steps of N(t), the first at the first arrival; before and after them N is 0."""
-    recorded_times(arrivals_s, departures_s, "departures_s")
-    for customer, (arrival_s, departure_s) in enumerate(zip(arrivals_s, departures_s, strict=True)):
-        if departure_s < arrival_s:
-            raise ValueError(
-                f"customer {customer} arrives at {arrival_s} and leaves earlier, at {departure_s}"
-            )
     changes = Counter(arrivals_s)
     changes.subtract(departures_s)
     times_s = sorted(time_s for time_s, change in changes.items() if change)
@@ -52,8 +44,6 @@ def peak_customers(steps: Sequence[Step]) -> int:
 
 def mean_customers(steps: Sequence[Step], from_s: float, until_s: float) -> float:
     """Return the time average of N from `from_s` to `until_s`."""
-    if not from_s < until_s:
-        raise ValueError(f"the window from {from_s} s to {until_s} s is empty")
     areas = (
         max(0.0, min(until_s, following.time_s) - max(from_s, step.time_s)) * step.customers
         for step, following in pairwise(steps)  # after the last, N is 0
@@ -70,8 +60,6 @@ def load_average(
     1 − exp(−sample/time constant), as in Linux; it starts at 0. The time constant is fixed, so
     times that were divided are to be multiplied again before.
     """
-    count("servers", servers)
-    not_negative("duration_s", duration_s)
     keep, average = math.exp(-LOAD_SAMPLE_S / LOAD_TIME_CONSTANT_S), 0.0
     samples = []
     for number in range(math.floor(duration_s / LOAD_SAMPLE_S) + 1):

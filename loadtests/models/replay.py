@@ -6,30 +6,18 @@ ones are served in the order given) and service times (s), one for each arrival,
 response times (s) in the same order.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush, heapreplace
 from itertools import chain
 from math import inf
 
-from loadtests.models.domain import count, not_negative, recorded_times
-
 Discipline = Callable[[Sequence[float], Sequence[float]], list[float]]  # such as `fcfs`
-
-
-def _both(
-    arrivals_s: Sequence[float], services_s: Sequence[float], servers: int = 1
-) -> Iterator[tuple[float, float]]:
-    """Return arrival and service time of each customer, after all have been checked."""
-    recorded_times(arrivals_s, services_s)
-    count("servers", servers)
-    not_negative("the least of services_s", min(services_s, default=0.0))
-    return zip(arrivals_s, services_s, strict=True)
 
 
 def fcfs(arrivals_s: Sequence[float], services_s: Sequence[float]) -> list[float]:
     """Serve by one server, first come, first served (D. V. Lindley's recursion, 1952)."""
     responses_s, free_s = [], -inf
-    for arrival_s, service_s in _both(arrivals_s, services_s):
+    for arrival_s, service_s in zip(arrivals_s, services_s, strict=True):
         begun_s = arrival_s if arrival_s > free_s else free_s  # noqa: FURB136  max() is slow
         free_s = begun_s + service_s
         responses_s.append(free_s - arrival_s)
@@ -44,9 +32,8 @@ def multi_server(
     The first free server takes the next customer; a heap has the times at which servers become
     free. Source: J. Kiefer and J. Wolfowitz (1955).
     """
-    both = _both(arrivals_s, services_s, servers)
     responses_s, free_s = [], [-inf] * servers
-    for arrival_s, service_s in both:
+    for arrival_s, service_s in zip(arrivals_s, services_s, strict=True):
         departure_s = max(arrival_s, free_s[0]) + service_s
         heapreplace(free_s, departure_s)
         responses_s.append(departure_s - arrival_s)
@@ -66,9 +53,8 @@ def processor_sharing(
     responses_s = [0.0] * len(arrivals_s)
     leave: list[tuple[float, int]] = []  # virtual time of departure, customer
     now_s = virtual_s = 0.0
-    for customer, (arrival_s, service_s) in enumerate(
-        chain(_both(arrivals_s, services_s, servers), [(inf, 0.0)])
-    ):
+    customers = zip(arrivals_s, services_s, strict=True)
+    for customer, (arrival_s, service_s) in enumerate(chain(customers, [(inf, 0.0)])):
         while leave:
             rate = min(1.0, servers / len(leave))
             leaves_s = now_s + max(0.0, leave[0][0] - virtual_s) / rate

@@ -84,6 +84,8 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     [
         ("open-1,x", "number of cells: 2 for 10 columns"),
         ("open-1,x,a,0,0,,0,,200,", "index: .*'x'"),
+        ("open-1,0,a,nan,0,,0,,200,", "intended_s: nan is not a finite number"),
+        ("open-1,0,a,0,0,,0,inf,200,", "service_s: inf is not a finite number"),
         ("open-1,0,a,0,0,,0,,200,,1", "number of cells: 11 for 10 columns"),
     ],
 )

@@ -55,20 +55,3 @@ def test_the_number_of_poisson_arrivals_has_its_mean_for_variance() -> None:
     assert isclose(sample.mean, 10, abs_tol=4 * sqrt(10 / 4000))
     assert isclose(sample.variance, 10, rel_tol=0.1)
     assert all(0 <= time_s < 20 for times_s in runs for time_s in times_s)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Gamma(0.0, 0.0),
-        lambda: Gamma(-1.0, 1.0),
-        lambda: Gamma(1.0, -1.0),
-        lambda: Gamma(1.0, -0.1),
-        lambda: poisson_times(0.0, Random(1), until_s=1.0),
-        lambda: poisson_times(1.0, Random(1), count=0),
-    ],
-)
-def test_what_is_no_distribution_is_refused(make: object) -> None:
-    assert callable(make)
-    with pytest.raises(ValueError, match=r"must be|needs|at least 1"):
-        make()

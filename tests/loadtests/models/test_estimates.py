@@ -67,8 +67,6 @@ def test_clusters_of_one_size_are_like_their_means() -> None:
     means = confidence_interval([1.5, 5.0, 4.0])
     assert interval.estimate == pytest.approx(means.estimate)
     assert interval.half_width == pytest.approx(means.half_width)
-    with pytest.raises(ValueError, match="clusters"):
-        clustered_interval(values, "aaaaaa")
 
 
 def test_batches_see_the_correlation_that_single_values_hide() -> None:
@@ -115,11 +113,7 @@ def test_a_verdict_reads_as_words() -> None:
     ("call", "message"),
     [
         (lambda: confidence_interval([1.0]), "at least two values"),
-        (lambda: confidence_interval([1.0, 2.0], 1.0), "confidence must lie between 0 and 1"),
-        (lambda: batch_means([1.0] * 19), "19 values do not fill 20 batches"),
-        (lambda: batch_means([1.0] * 19, 1), "batches must be a whole number of at least 2"),
         (lambda: verdict(Interval(0, 1, 2), 0.0), "predicted must be a positive number"),
-        (lambda: verdict(Interval(0, 1, 2), 1.0, 0.0), "tolerance must be a positive"),
         (lambda: Interval(0.0, 1.0, 2).relative_half_width, "estimate of 0"),
     ],
 )

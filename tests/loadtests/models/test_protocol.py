@@ -89,18 +89,6 @@ def test_requests_of_runs_with_many_wait_longer_than_the_mean_of_runs_says() -> 
     assert expected.pooled_s > expected.mean_s
 
 
-@pytest.mark.parametrize(
-    ("rate", "runs", "message"),
-    [
-        (0.0, 10, "rate_per_s must be a positive number, is 0"),
-        (0.1, 1, "simulated_runs must be a whole number of at least 2, is 1"),
-        (1e-9, 10, "too few arrivals: only 0 of 10 runs had a customer"),
-    ],
-)
-def test_an_experiment_that_says_nothing_is_refused(rate: float, runs: int, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        expectation(STUDYS, rate, SERVICE, Random(1), simulated_runs=runs)
-    with pytest.raises(ValueError, match="duration_s must be a positive number"):
-        Protocol(0.0, 1)
-    with pytest.raises(ValueError, match="runs must be a whole number of at least 1, is 0"):
-        Protocol(1.0, 0)
+def test_an_experiment_that_says_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="too few arrivals: only 0 of 10 runs had a customer"):
+        expectation(STUDYS, 1e-9, SERVICE, Random(1), simulated_runs=10)

@@ -3,7 +3,6 @@
 from itertools import pairwise
 from math import exp, isclose
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,26 +47,6 @@ def test_steps_count_who_has_arrived_and_not_left(run: tuple[list[float], list[f
     for at in {0.0, *arrivals, *departures}:
         inside = sum(a <= at < d for a, d in zip(arrivals, departures, strict=True))
         assert recorded.customers_at(steps, at) == inside
-
-
-@pytest.mark.parametrize(
-    ("arrivals", "departures", "message"),
-    [
-        ([0.0], [], "arrivals_s and departures_s must be equally long, are 1 and 0"),
-        ([1.0, 0.0], [2.0, 2.0], "customer 1 arrives at 0.0 after one at 1.0"),
-        ([1.0], [0.5], "customer 0 arrives at 1.0 and leaves earlier, at 0.5"),
-    ],
-)
-def test_a_run_that_cannot_be_is_refused(
-    arrivals: list[float], departures: list[float], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        customers_over_time(arrivals, departures)
-
-
-def test_an_empty_window_is_refused() -> None:
-    with pytest.raises(ValueError, match="the window from 2 s to 2 s is empty"):
-        recorded.mean_customers(STEPS, 2, 2)
 
 
 def test_figure_5_rises_and_falls_with_a_minutes_time_constant() -> None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import isclose
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -108,30 +107,6 @@ def test_one_more_server_makes_nobody_later(run: Recording, m: int) -> None:
 
 def test_no_customers_have_no_response_times() -> None:
     assert replay.fcfs([], []) == replay.processor_sharing([], []) == []
-
-
-@pytest.mark.parametrize("discipline", [replay.fcfs, replay.processor_sharing])
-@pytest.mark.parametrize(
-    ("arrivals", "services", "message"),
-    [
-        ([0.0, 1.0], [1.0], "arrivals_s and services_s must be equally long, are 2 and 1"),
-        ([1.0, 0.5], [1.0, 1.0], "customer 1 arrives at 0.5 after one at 1.0"),
-        ([0.0, float("nan")], [1.0, 1.0], "arrivals_s must be finite, .* customer 1 is nan"),
-        ([0.0], [float("inf")], "services_s must be finite, .* customer 0 is inf"),
-        ([0.0], [-1.0], "services_s must be 0 or a positive number, is -1.0"),
-    ],
-)
-def test_what_cannot_have_been_recorded_is_refused(
-    discipline: Any, arrivals: list[float], services: list[float], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        discipline(arrivals, services)
-
-
-def test_less_than_one_server_is_refused() -> None:
-    for discipline in (replay.multi_server, replay.processor_sharing):
-        with pytest.raises(ValueError, match="servers must be a whole number of at least 1, is 0"):
-            discipline([], [], 0)
 
 
 def departures_of(arrivals: Sequence[float], responses: Sequence[float]) -> list[float]:
