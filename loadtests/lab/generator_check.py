@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from loadtests.generation.rows import Row
 from loadtests.generation.rules import RULES, Facts
+from loadtests.generation.run import RunRecord
 from loadtests.generation.schedule import Request, arrivals
 from loadtests.lab.content import Section, Table, format_time
 from loadtests.lab.experiment import Run
@@ -67,10 +68,10 @@ class CheckLine(Line):
         return self.p99_s - self.alone_p99_s
 
 
-def check(run: Run) -> None:
+def check(run: Run) -> tuple[RunRecord, Facts]:
     """Measure the generator against a server that answers at once, and say what would be rejected.
 
-    Raises ProgramFailed.
+    Returns the run, with facts of what it did at the rates that may be sent. Raises ProgramFailed.
     """
     run.say("measuring the load generator's own error")
     name, random = unused_name(run.results, CHECK), run.random(CHECK)
@@ -100,6 +101,7 @@ def check(run: Run) -> None:
     facts = replace(record.facts(), lag_mean_s=mean_s, lag_p99_s=p99_s)
     for sentence in would_be_rejected(facts, is_shared=run.options.shared):
         run.say(sentence)
+    return record, facts
 
 
 def would_be_rejected(facts: Facts, *, is_shared: bool) -> Iterator[str]:

@@ -121,7 +121,8 @@ def test_each_session_has_a_check_of_its_own(
         monkeypatch.setattr(generator_check, name, value)
     run = Run(Options(Mode.REAL, quick=True), Results(tmp_path), tmp_path, lambda text: None)
     assert generator_section(run.results) is None
-    check(run)
+    record, facts = check(run)
+    assert (facts.requests, facts.failed) == (len(record.rows), 0)
     first = last_check(run.results)
     assert [line.rate_per_s for line in first] == list(RATES_PER_S)
     assert all(line.mean_s > 0 and line.alone_mean_s > 0 for line in first)
