@@ -8,11 +8,11 @@ import re
 import shutil
 import subprocess
 import sys
-import textwrap
-from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from backend.base.settings import Settings, from_environment
 from backend.base.version import commit
@@ -26,6 +26,7 @@ from tests.api.processes import ROOT, backend, environment, free_port, ran, serv
 from tests.cluster.engine import make as make_cluster_in
 from tests.flights import transactions_in
 from tests.settings_table import table
+from tests.units import UNITS, unit
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +39,8 @@ def text_of(name: str) -> str:
 
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-COMPOSE = text_of("compose.yaml")
+COMPOSE = yaml.safe_load(text_of("compose.yaml"))
+CONTAINERS: dict[str, dict[str, Any]] = COMPOSE["services"]
 NGINX = text_of("nginx.conf")
 
 
@@ -54,34 +56,14 @@ def test_every_setting_that_is_named_exists(path: Path) -> None:
 # --- commands --------------------------------------------------------------------------------
 
 
-def commands_in(path: Path) -> list[list[str]]:
-    """Arguments of `backend` in the commands of a unit, the Dockerfile or the compose file."""
-    found = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if match := re.match(r'(?:\s+command: |CMD )\[(?:"?)backend"?, (.*)\]$', line):
-            found.append(re.findall(r"[\w-]+", match[1]))
-        elif match := re.match(r"ExecStart=/opt/flightchain/venv/bin/python -m backend (.*)", line):
-            found.append(match[1].split())
-    return found
-
-
-WITH_COMMANDS = {
-    "Dockerfile": 1,
-    "compose.yaml": 4,
-    "flightchain-backend.service": 1,
-    "flightchain-cosign.service": 1,
-    "flightchain-miner.service": 1,
-    "flightchain-verify.service": 1,
-    "flightchain-backup.service": 1,
-}
-
-
-@pytest.mark.parametrize("name", WITH_COMMANDS)
-def test_every_command_exists_with_its_options(name: str) -> None:
-    (path,) = [path for path in SHIPPED if path.name == name]
-    found = commands_in(path)
-    assert len(found) == WITH_COMMANDS[name]
-    for command, *words in found:
+def test_every_command_exists_with_its_options() -> None:
+    (of_image,) = re.findall(r"^CMD (.*)$", DOCKERFILE, re.MULTILINE)
+    of_containers = [each["command"] for each in CONTAINERS.values() if "command" in each]
+    of_units = [unit(name).last("ExecStart").split()[2:] for name in UNITS]
+    started = [json.loads(of_image), *of_containers, *of_units]
+    commands = [words for program, *words in started if program == "backend"]
+    assert len(commands) == 1 + 4 + 5
+    for command, *words in commands:
         parameters = main.commands[command].params
         options = {word for word in words if word.startswith("-")}
         assert options <= {option for parameter in parameters for option in parameter.opts}
@@ -89,21 +71,15 @@ def test_every_command_exists_with_its_options(name: str) -> None:
         assert len(words) - len(options) <= len(arguments)
 
 
-def test_a_unit_and_a_container_with_network_ask_the_witnesses_that_are_named() -> None:
-    """They end where nobody is named."""
-    assert "flightchain-cosign.service" in in_unit("flightchain-backend.service", "Wants")[0]
-    assert in_unit("flightchain-cosign.service", "PartOf") == ["flightchain-backend.service"]
-    assert in_unit("flightchain-cosign.service", "PrivateNetwork") == []
-    (container,) = re.findall(r"^  cosign:.*\n((?:    .*\n)+)", COMPOSE, re.MULTILINE)
-    assert 'FLIGHTCHAIN_WITNESSES: "${FLIGHTCHAIN_WITNESSES:-none}"' in container
-    assert "network_mode" not in container
+def test_cosigning_ends_where_nobody_is_named() -> None:
     done = backend(ROOT / "no ledger", "cosign")
     assert done.returncode == 0
     assert "does not name any witness" in done.stderr
 
 
 def test_the_commands_of_the_compose_file_make_a_token_before_the_service_starts() -> None:
-    commands = [line[4:] for line in COMPOSE.splitlines() if line.startswith("#   docker")]
+    lines = text_of("compose.yaml").splitlines()
+    commands = [line[4:] for line in lines if line.startswith("#   docker")]
     assert " token add " in commands[0]
     install = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
     assert commands[0].removesuffix("first").strip() in install
@@ -113,8 +89,8 @@ def health_checks() -> list[str]:
     """The Python programs by which containers of service, miner and frontend are looked at."""
     unfolded = DOCKERFILE.replace("\\\n", "")
     (of_image,) = re.findall(r"^HEALTHCHECK .* CMD (\[.*\])$", unfolded, re.MULTILINE)
-    of_miner, of_frontend = re.findall(r"- -c\n +- \|\n((?: {10}.*\n)+)", COMPOSE)
-    return [json.loads(of_image)[2], textwrap.dedent(of_miner), textwrap.dedent(of_frontend)]
+    others = (CONTAINERS[name]["healthcheck"]["test"] for name in ("miner", "frontend"))
+    return [json.loads(of_image)[2], *(command[3] for command in others)]
 
 
 def is_healthy(check: str, folder: Path, ports: dict[str, int]) -> bool:
@@ -146,62 +122,56 @@ def test_the_frontend_is_public_in_containers_only_where_writing_needs_a_token()
     defaults = dict(re.findall(r"(FLIGHTCHAIN_\w*HOST)=(\S+)", DOCKERFILE))
     assert defaults == {"FLIGHTCHAIN_HOST": "0.0.0.0", "FLIGHTCHAIN_FRONTEND_HOST": "0.0.0.0"}
     assert are_needed(from_environment(defaults))
-    assert 'network_mode: "service:backend"' in COMPOSE
-    published = re.findall(r'- "([\d.]+):(\d+):(\d+)"', COMPOSE)
-    assert published == [("127.0.0.1", port, port) for port in ("8000", "5000")]
 
 
-def test_the_container_that_imports_can_download_months_and_the_miner_nothing() -> None:
-    importing, mining = (
-        re.findall(rf"^  {role}:.*\n((?:    .*\n)+)", COMPOSE, re.MULTILINE)[0]
-        for role in ("fill", "miner")
-    )
-    assert "network_mode" not in importing
-    assert "network_mode: none" in mining
+# --- containers and units --------------------------------------------------------------------
+
+HOSTS = {"FLIGHTCHAIN_HOSTS": "${FLIGHTCHAIN_HOSTS:-localhost}"}  # the names in their addresses
+COUNTING = {
+    "environment": {"FLIGHTCHAIN_METRICS_DIR": "/run/flightchain", **HOSTS},
+    "volumes": ["chain:/var/lib/flightchain", "metrics:/run/flightchain"],
+}
+OWN, OF_SERVICE, OUTSIDE = "none", "service:backend", None  # networks; the first has nobody else
+CONFIGURED: dict[str, dict[str, object]] = {
+    "fill": {"network_mode": OUTSIDE},  # it downloads months
+    "cosign": {
+        "network_mode": OUTSIDE,
+        "environment": {"FLIGHTCHAIN_WITNESSES": "${FLIGHTCHAIN_WITNESSES:-none}"},
+    },
+    "miner": {"network_mode": OWN, **COUNTING},
+    "backend": {"ports": ["127.0.0.1:8000:8000", "127.0.0.1:5000:5000"], **COUNTING},
+    "frontend": {"network_mode": OF_SERVICE, "environment": HOSTS},
+}
+COUNTS = {
+    "Environment": ["FLIGHTCHAIN_METRICS_DIR=/run/flightchain", "TMPDIR=/run/%N"],
+    "RuntimeDirectory": ["flightchain", "%N"],  # the numbers of both, and temporary files
+    "RuntimeDirectoryPreserve": ["yes"],  # else the first to stop removes the numbers
+}
+DIRECTIVES: dict[str, dict[str, list[str]]] = {
+    "backend": {"Wants": ["flightchain-cosign.service"], **COUNTS},
+    "miner": COUNTS,
+    "cosign": {"PartOf": ["flightchain-backend.service"], "PrivateNetwork": []},
+}
 
 
-# --- numbers of both roles -------------------------------------------------------------------
+@pytest.mark.parametrize("name", CONFIGURED)
+def test_a_container_reaches_what_it_needs_and_counts_in_one_volume(name: str) -> None:
+    expected = CONFIGURED[name]
+    assert {key: CONTAINERS[name].get(key) for key in expected} == expected
 
 
-def in_unit(name: str, directive: str) -> list[str]:
-    return re.findall(rf"^{directive}=(.*)$", text_of(name), re.MULTILINE)
+@pytest.mark.parametrize("name", DIRECTIVES)
+def test_units_belong_together_and_count_in_one_folder_that_outlives_each(name: str) -> None:
+    for directive, words in DIRECTIVES[name].items():
+        there = unit(name).words(directive)
+        assert {*words} <= {*there} if words else there == []
 
 
-@pytest.mark.parametrize("role", ["backend", "miner"])
-def test_the_units_of_both_roles_count_in_one_folder_that_outlives_each(role: str) -> None:
-    unit = f"flightchain-{role}.service"
-    assert "FLIGHTCHAIN_METRICS_DIR=/run/flightchain" in in_unit(unit, "Environment")
-    assert in_unit(unit, "RuntimeDirectory") == ["flightchain"]
-    assert in_unit(unit, "RuntimeDirectoryPreserve") == ["yes"]  # else the first to stop removes it
-    of_all = "flightchain-.service.d/hardening.conf"  # sets TMPDIR, which must stay one of its own
-    assert in_unit(of_all, "RuntimeDirectory") == ["%N"]
-    assert "TMPDIR=/run/%N" in in_unit(of_all, "Environment")
-
-
-def test_containers_hear_of_the_names_by_which_they_are_asked() -> None:
-    told = 'FLIGHTCHAIN_HOSTS: "${FLIGHTCHAIN_HOSTS:-localhost}"'
-    counting, frontend = (
-        re.findall(rf"^ *{name}.*\n((?:  .*\n)+?)(?:\n|\Z)", COMPOSE, re.MULTILINE)[0]
-        for name in ("x-counting:", "frontend:")
-    )
-    assert told in counting
-    assert told in frontend
-
-
-def test_the_containers_of_both_roles_count_in_one_volume_in_memory() -> None:
-    (counting,) = re.findall(r"^x-counting: &counting.*\n((?:  .*\n)+)", COMPOSE, re.MULTILINE)
-    assert "FLIGHTCHAIN_METRICS_DIR: /run/flightchain\n" in counting
-    assert '"metrics:/run/flightchain"' in counting
-    assert '"chain:/var/lib/flightchain"' in counting
-    for role in ("miner", "backend"):
-        (service,) = re.findall(rf"^  {role}:.*\n((?:    .*\n)+)", COMPOSE, re.MULTILINE)
-        assert "<<: [*counting, *role]" in service
-        assert "environment:" not in service
-        assert "volumes:" not in service
-    (volume,) = re.findall(r"^  metrics:\n +driver_opts: (.*)$", COMPOSE, re.MULTILINE)
+def test_the_volume_of_numbers_is_in_memory_and_belongs_to_the_user_of_the_image() -> None:
     (user,) = re.findall(r"^USER (\d+):\d+$", DOCKERFILE, re.MULTILINE)
-    assert "type: tmpfs" in volume
-    assert f"uid={user}," in volume
+    volume = COMPOSE["volumes"]["metrics"]["driver_opts"]
+    assert volume["type"] == "tmpfs"
+    assert f"uid={user}," in volume["o"]
 
 
 # --- nginx -----------------------------------------------------------------------------------
@@ -341,29 +311,16 @@ def test_examples_of_the_lab_are_installed_without_their_raw_rows(stand_in: Path
 
 
 def test_the_image_has_what_the_pages_import(tmp_path: Path) -> None:
-    """By the rules of `.dockerignore`: the last one that names a path or a folder of it counts."""
-    rules = [
-        line
-        for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-        if line and not line.startswith("#")
-    ]
-    parts = [ROOT / part for part in ("backend", "frontend", "loadtests")]
-    for path in (path for part in parts for path in part.rglob("*")):
-        inside = path.relative_to(ROOT)
-        if path.is_file() and not _is_ignored(inside, rules):
-            (tmp_path / inside).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, tmp_path / inside)
+    """`.dockerignore` leaves out everything but what it names."""
+    rules = (ROOT / ".dockerignore").read_text(encoding="utf-8").split("\n*\n")[1].splitlines()
+    for name in (rule[1:] for rule in rules if rule.startswith("!")):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name)
+        else:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / name)
     assert imports_the_pages(tmp_path)
     assert not (tmp_path / "loadtests/lab").exists()
-
-
-def _is_ignored(path: Path, rules: list[str]) -> bool:
-    is_ignored = False
-    for rule in rules:
-        pattern = rule.removeprefix("!").replace("**/", "*")
-        if any(fnmatch(str(part), pattern) for part in (path, *path.parents[:-1])):
-            is_ignored = not rule.startswith("!")
-    return is_ignored
 
 
 def test_settings_of_the_owner_are_kept_and_default_data_is_installed_if_wanted(
