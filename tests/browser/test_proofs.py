@@ -10,7 +10,7 @@ import json
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -63,10 +63,11 @@ HASHES = """async (messages) => {
 VERDICTS = """async ([key, proofs]) => {
     const { linesOf, proved } = await import("/static/proofs.js");
     const { signatureOf } = await import("/static/signatures.js");
+    const bytesOf = (base64) => Uint8Array.from(atob(base64), (one) => one.charCodeAt(0));
     const verdicts = [];
     for (const text of proofs) {
         try {
-            const found = await proved(linesOf(new Blob([text]).stream()));
+            const found = await proved(linesOf(new Blob([bytesOf(text)]).stream()));
             const { isSigned, isTrusted } = await signatureOf(found, key);
             verdicts.push({ verdict: isSigned && isTrusted ? "verified" : "refused", ...found });
         } catch (error) {
@@ -75,10 +76,6 @@ VERDICTS = """async ([key, proofs]) => {
     }
     return verdicts;
 }"""
-
-VERDICTS_OF_BYTES = VERDICTS.replace(
-    "new Blob([text])", "new Blob([Uint8Array.from(atob(text), (one) => one.charCodeAt(0))])"
-)
 
 KEYS = """async (keys) => {
     const { keyOf } = await import("/static/signatures.js");
@@ -123,6 +120,26 @@ def proofs(sites: dict[str, Site]) -> dict[str, list[Json]]:
     }
 
 
+@pytest.fixture(scope="module")
+def key(sites: dict[str, Site]) -> str:
+    return requests.get(f"{sites['many'].url}/log/key", timeout=10).text.strip()
+
+
+def verdicts(page: Page, key: str, proofs: Iterable[bytes]) -> list[Json]:
+    """What the scripts of a page say of proofs."""
+    said: list[Json] = []
+    for some in batched(proofs, 50):
+        files = [base64.b64encode(proof).decode() for proof in some]
+        said += page.evaluate(VERDICTS, [key, files])
+    return said
+
+
+def batched(proofs: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
+    left = iter(proofs)
+    while some := list(islice(left, size)):
+        yield some
+
+
 def some_changed(
     proofs: dict[str, list[Json]], kinds: list[str], count: int, chance: random.Random
 ) -> Iterator[list[Json]]:
@@ -137,8 +154,9 @@ def some_changed(
 
 
 def test_the_verdicts_are_those_of_verify_py(
-    visit: Visit, site: Site, proofs: dict[str, list[Json]], tmp_path: Path
+    visit: Visit, site: Site, proofs: dict[str, list[Json]], key: str, tmp_path: Path
 ) -> None:
+    """Of proofs as they are, changed ones, and those that are wrong though the log signed them."""
     chance = random.Random(SEED)
     of_transactions = ["transaction", "last transaction", "consistency"]
     changed = [
@@ -146,74 +164,46 @@ def test_the_verdicts_are_those_of_verify_py(
         *some_changed(proofs, of_transactions[2:], 10, chance),
         *some_changed(proofs, ["delays", "count", "legs"], CHANGED_ANSWERS, chance),
     ]
-    tried = [*proofs.values(), *changed]
-    key = requests.get(f"{site.url}/log/key", timeout=10).text.strip()
-    texts = [written(proof).decode() for proof in tried]
-    ours = visit(site).open("/about").evaluate(VERDICTS, [key, texts])
+    tried = [*proofs.values(), *changed, *lies(site.service.folder, proofs)]
+    ours = verdicts(visit(site).open("/about"), key, map(written, tried))
     judge = Judge(tmp_path, key)
-    theirs = [judge.of(proof) for proof in tried]
-    differing = [
-        (mine, other)
-        for mine, other in zip(ours, theirs, strict=True)
-        if mine["verdict"] != other["verdict"]
-    ]
-    assert differing == []
-    verdicts = [mine["verdict"] for mine in ours]
-    assert verdicts[: len(proofs)] == ["verified"] * len(proofs)
-    assert verdicts[len(proofs) :].count("refused") >= len(changed) * 0.9
+    said = [mine["verdict"] for mine in ours]
+    assert said == [judge.of(proof)["verdict"] for proof in tried]
+    right, first_lie = len(proofs), len(proofs) + len(changed)
+    assert said[:right] == ["verified"] * right
+    assert said[right:first_lie].count("refused") >= len(changed) * 0.9
+    assert {*said[first_lie:]} == {"refused"}
     for proof, mine in zip(proofs.values(), ours, strict=False):
         assert mine.get("answer") == proof[0].get("answer")
 
 
-def test_what_verify_py_refuses_though_the_log_has_signed_it_is_refused(
-    visit: Visit, site: Site, proofs: dict[str, list[Json]], tmp_path: Path
-) -> None:
-    key = requests.get(f"{site.url}/log/key", timeout=10).text.strip()
-    judge, page = Judge(tmp_path, key), visit(site).open("/about")
-    for proof in lies(site.service.folder, proofs):
-        (mine,) = page.evaluate(VERDICTS, [key, [written(proof).decode()]])
-        assert mine["verdict"] == judge.of(proof)["verdict"] == "refused", (mine, proof[0])
-
-
 @pytest.mark.long
 def test_malformed_proofs_are_refused_as_verify_py_refuses_them(
-    visit: Visit, site: Site, proofs: dict[str, list[Json]]
+    visit: Visit, site: Site, proofs: dict[str, list[Json]], key: str
 ) -> None:
-    """tests/proofs/test_malformed.py gives verify.py the same ones."""
-    key = requests.get(f"{site.url}/log/key", timeout=10).text.strip()
-    page, accepted = visit(site).open("/about"), []
-    some = (case for case in malformed(proofs) if len(case[1]) < MOST_BYTES_SENT)
-    for cases in batched(some, 50):
-        files = [base64.b64encode(proof).decode() for _, proof in cases]
-        verdicts = page.evaluate(VERDICTS_OF_BYTES, [key, files])
-        named = zip(cases, verdicts, strict=True)
-        accepted += [what for (what, _), one in named if one["verdict"] != "refused"]
-    assert accepted == []
-
-
-def batched(cases: Iterator[tuple[str, bytes]], size: int) -> Iterator[list[tuple[str, bytes]]]:
-    while some := list(islice(cases, size)):
-        yield some
+    """tests/trust/proofs/test_malformed.py gives verify.py the same ones."""
+    some = [case for case in malformed(proofs) if len(case[1]) < MOST_BYTES_SENT]
+    said = verdicts(visit(site).open("/about"), key, (proof for _, proof in some))
+    named = zip(some, said, strict=True)
+    assert [what for (what, _), mine in named if mine["verdict"] != "refused"] == []
 
 
 def test_another_key_a_cut_proof_and_no_proof_are_refused(
-    visit: Visit, site: Site, sites: dict[str, Site], proofs: dict[str, list[Json]]
+    visit: Visit, site: Site, sites: dict[str, Site], proofs: dict[str, list[Json]], key: str
 ) -> None:
     page = visit(site).open("/about")
-    key = requests.get(f"{site.url}/log/key", timeout=10).text.strip()
     answer = requests.get(f"{sites['empty'].url}/log/key", timeout=10)
     other = answer.text.strip()
     assert answer.ok
     assert other != key
-    texts = {name: written(proof).decode() for name, proof in proofs.items()}
-    for text in (texts["delays"].rsplit("\n", 2)[0], texts["legs"][:-9], "", "[]", "null", "{}"):
-        assert page.evaluate(VERDICTS, [key, [text]])[0]["verdict"] == "refused", text[:80]
-    assert page.evaluate(VERDICTS, [other, [texts["transaction"]]])[0]["verdict"] == "refused"
+    files = {name: written(proof) for name, proof in proofs.items()}
+    cut = [files["delays"].rsplit(b"\n", 2)[0], files["legs"][:-9], b"", b"[]", b"null", b"{}"]
+    said = verdicts(page, key, cut) + verdicts(page, other, [files["transaction"]])
+    assert [mine["verdict"] for mine in said] == ["refused"] * 7
 
 
-def test_a_key_that_is_none_is_refused_in_words(visit: Visit, site: Site) -> None:
+def test_a_key_that_is_none_is_refused_in_words(visit: Visit, site: Site, key: str) -> None:
     page = visit(site).open("/about")
-    key = requests.get(f"{site.url}/log/key", timeout=10).text.strip()
     other_type = str(VerifierKey("log", bytes(32), b"\x09"))
     keys = ["", "log", "log+01234567+AA==", key.replace("+", "x", 1), other_type]
     reasons = page.evaluate(KEYS, [*keys, key])
