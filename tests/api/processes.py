@@ -2,30 +2,23 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 import requests
 
+from loadtests import processes
 from tests.api.worlds import GOOD, Json
 
+free_port, parent_of = processes.free_port, processes.parent_of
 ROOT = Path(__file__).parents[2]
 WITHIN_S = 60.0  # a machine may do much else
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.05  # between two looks at what is waited for
-
-
-def free_port() -> int:
-    """A port of the loopback that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def environment(folder: Path, **more: object) -> dict[str, str]:
@@ -62,6 +55,21 @@ def backend(
     """Run a command to its end."""
     command = (sys.executable, "-m", "backend", *arguments)
     return ran(*command, env=environment(folder, **more), timeout_s=timeout_s)
+
+
+def started(command: Sequence[str], log: Path, env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """Start a program; what it says is added to `log`."""
+    with log.open("ab") as output:
+        return subprocess.Popen(command, cwd=ROOT, env=env, stdout=output, stderr=output)
+
+
+def is_answered(url: str, timeout_s: float = 30) -> bool:
+    """Whether a request over a connection of its own is answered with 200."""
+    try:
+        closing = {"Connection": "close"}
+        return requests.get(url, timeout=timeout_s, headers=closing).status_code == 200
+    except requests.RequestException:
+        return False
 
 
 def begun(folder: Path, *arguments: str, **more: object) -> "subprocess.Popen[str]":
@@ -103,14 +111,6 @@ def processes_of(folder: Path) -> dict[int, list[str]]:
     return found
 
 
-def parent_of(pid: int) -> int:
-    """The parent of a process; 0 if it has ended."""
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1])
-    except OSError:
-        return 0
-
-
 def _catches(pid: int, number: int) -> bool:
     """Whether a process has a handler for signal `number`; True if it has ended."""
     try:
@@ -141,14 +141,8 @@ class Service:
         self.log = folder.with_name(folder.name + ".log")
         self.session = requests.Session()
         self.session.trust_env = False
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                command or [sys.executable, "-m", "backend", "serve", *arguments],
-                cwd=ROOT,
-                env=environment(folder, **more),
-                stdout=log,
-                stderr=log,
-            )
+        serve = (sys.executable, "-m", "backend", "serve", *arguments)
+        self.process = started(command or serve, self.log, environment(folder, **more))
 
     # --- asking
 

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
-import requests
-
 from backend.chain.fields import FIELD_NAMES
 from backend.storage.block_store import BlockStore
-from tests.api.processes import ROOT, Service, environment, free_port, living, until
+from tests.api.processes import ROOT, Service, environment, free_port, is_answered, living, until
 from tests.api.worlds import GOOD, Json, generated, seal, settings_for
 from tests.flights import on_disk
 from tests.frontend.lab.folders import make_result
@@ -77,18 +75,11 @@ def shown(service: Service, port: int = 0) -> Iterator[str]:
     )
     url = f"http://127.0.0.1:{ports['FLIGHTCHAIN_FRONTEND_PORT']}"
     try:
-        until(lambda: _is_live(url))
+        until(lambda: is_answered(f"{url}/health/live"))
         yield url
     finally:
         process.terminate()
         process.wait(20)
-
-
-def _is_live(url: str) -> bool:
-    try:
-        return requests.get(f"{url}/health/live", timeout=5).ok
-    except requests.RequestException:
-        return False
 
 
 def values_in(folder: Path) -> dict[str, str]:

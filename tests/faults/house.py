@@ -14,10 +14,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import requests
-
 from backend.chain.flight import Flight
-from tests.api.processes import ROOT, environment, free_port, parent_of, processes_of, until
+from tests.api.processes import (
+    environment,
+    free_port,
+    is_answered,
+    parent_of,
+    processes_of,
+    started,
+    until,
+)
 from tests.faults.report import Outcome
 from tests.flights import csv_of, flights, transactions_in
 from tests.units.supervised import Supervised
@@ -64,7 +70,7 @@ def roles_of(folder: Path) -> dict[str, list[int]]:
     of_parent = {"http": WORKER, "import": READER}
     roles: dict[str, list[int]] = {}
     for pid, kind in kinds.items():
-        names = of_parent if kinds.get(parent_of(pid)) == kind else plain
+        names = of_parent if kinds.get(parent_of(pid) or 0) == kind else plain
         if kind in names:
             roles.setdefault(names[kind], []).append(pid)
     return roles
@@ -97,15 +103,8 @@ class House:
     def _start(
         self, command: list[str], log: str, more: Mapping[str, str]
     ) -> subprocess.Popen[bytes]:
-        port = {"FLIGHTCHAIN_PORT": str(self.port)}
-        with (self.logs / log).open("ab") as output:
-            return subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env=environment(self.folder, **{**SETTINGS, **port, **self.settings, **more}),
-                stdout=output,
-                stderr=output,
-            )
+        given = {**SETTINGS, "FLIGHTCHAIN_PORT": str(self.port), **self.settings, **more}
+        return started(command, self.logs / log, environment(self.folder, **given))
 
     def serve(self) -> None:
         """Start the supervisor; again, while what an earlier one left still holds the port."""
@@ -139,11 +138,7 @@ class House:
 
     def is_ready(self) -> bool:
         """Whether the service says that it is ready."""
-        try:
-            url = f"http://127.0.0.1:{self.port}/health/ready"
-            return requests.get(url, timeout=WAIT_S, headers={"Connection": "close"}).ok
-        except requests.RequestException:
-            return False
+        return is_answered(f"http://127.0.0.1:{self.port}/health/ready", WAIT_S)
 
     def is_mining_beyond(self, transactions: int) -> bool:
         """Whether more than these are mined; until then the service is kept going."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import requests
 
-from tests.api.processes import ROOT, environment, free_port, until
+from tests.api.processes import environment, free_port, is_answered, started, until
 from tests.units import Confinement, confined, unit
 
 COMMANDS = {
@@ -42,7 +42,7 @@ class Installed:
     def is_complete(self) -> bool:
         """Whether the service is ready and the pages are served."""
         asked = f"{self.url}/health/ready", f"{self.pages_url}/health/live"
-        return [self.status(url) for url in asked] == [200, 200]
+        return all(map(is_answered, asked))
 
 
 @contextmanager
@@ -61,9 +61,8 @@ def installed(folder: Path, **settings: str) -> Iterator[Installed]:
             writable = [run] if name == "frontend" else [run, folder]
             site.units[name] = stack.enter_context(confined(name, *writable))
             given = {**SETTINGS, **ports, **settings, **_run_folders(run)}
-            process = _started(
-                site.units[name], arguments, run / f"{name}.log", environment(folder, **given)
-            )
+            command = site.units[name].python(*arguments)
+            process = started(command, run / f"{name}.log", environment(folder, **given))
             stack.callback(_ended, process)
         try:
             until(site.is_complete)
@@ -74,15 +73,6 @@ def installed(folder: Path, **settings: str) -> Iterator[Installed]:
 
 def _run_folders(run: Path) -> Mapping[str, str]:
     return {"FLIGHTCHAIN_METRICS_DIR": str(run), "TMPDIR": str(run)}
-
-
-def _started(
-    confinement: Confinement, arguments: tuple[str, ...], log: Path, given: dict[str, str]
-) -> "subprocess.Popen[bytes]":
-    with log.open("ab") as output:
-        return subprocess.Popen(
-            confinement.python(*arguments), cwd=ROOT, env=given, stdout=output, stderr=output
-        )
 
 
 def _ended(process: "subprocess.Popen[bytes]") -> None:
