@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -33,7 +34,7 @@ from loadtests.processes import backend, finished, plain_environment, running
 from loadtests.questions import all_blocks, as_sent
 
 REPEATS, QUICK_REPEATS = 5, 3
-TIMES = published.REPEATED_TIMES
+TIMES, QUICK_TIMES = published.REPEATED_TIMES, 20_000  # of a task, in one process
 FLIGHTS = 1000  # number of different flights, which programs take again and again
 PROCESSES = "processes"
 ROUND_TRIPS, VALIDATIONS = "round trips", "validations"
@@ -45,14 +46,12 @@ _PROGRAM = "loadtests.in_process.repetition"
 class Program:
     """Describes a way to do a task. title: its name in reports.
 
-    quick_times: how often it does its task in a quick run, from which slow programs are
-    extrapolated. files: its input, and what else it needs.
+    files: its input, and what else it needs.
     """
 
     name: str
     title: str
     task: str
-    quick_times: int
     files: tuple[str, ...]
 
     @property
@@ -67,10 +66,10 @@ class Program:
 
 
 PROGRAMS = (
-    Program("ours", "the service", ROUND_TRIPS, TIMES, (TRANSACTIONS,)),
-    Program("json", "json of Python", ROUND_TRIPS, 20_000, (TRANSACTIONS,)),
-    Program("ours", "the service", VALIDATIONS, TIMES, (POSTED,)),
-    Program("jsonschema", "jsonschema 4.26", VALIDATIONS, 2_000, (POSTED, SCHEMA)),
+    Program("ours", "the service", ROUND_TRIPS, (TRANSACTIONS,)),
+    Program("json", "json of Python", ROUND_TRIPS, (TRANSACTIONS,)),
+    Program("ours", "the service", VALIDATIONS, (POSTED,)),
+    Program("jsonschema", "jsonschema 4.26", VALIDATIONS, (POSTED, SCHEMA)),
 )
 
 
@@ -98,7 +97,7 @@ def measure(run: Run) -> None:
     with run.results.table(PROCESSES, ProcessLine) as processes:
         for repeat, program in product(range(1, repeats + 1), PROGRAMS):
             run.say(f"{program.task}, {program.title}: {repeat} of {repeats}")
-            for count in (0, run.choose(program.quick_times, TIMES)):
+            for count in (0, run.choose(QUICK_TIMES, TIMES)):
                 before = moment(None)
                 _, spent = finished(program.command(folder, count), plain_environment(), log)
                 foreign_cpu = before.until(moment(None)).foreign_cores
@@ -170,14 +169,9 @@ class Process:
 
     @property
     def wall_s(self) -> float:
-        """Return the wall time (s) for as many repetitions as in the study.
-
-        If there were fewer, the time beyond the start is extrapolated.
-        """
-        line, factor = self.line, TIMES / self.line.times
-        if factor == 1:
-            return line.wall_s
-        return self.start_s + factor * max(0.0, line.wall_s - self.start_s)
+        """Return the wall time (s) for as many repetitions as in the study, from any number."""
+        factor = TIMES / self.line.times
+        return self.start_s + factor * max(0.0, self.line.wall_s - self.start_s)
 
 
 @dataclass(frozen=True)
@@ -188,11 +182,6 @@ class Timed(Repeated[Process]):
     def program(self) -> Program:
         """Return the program that they ran."""
         return next(program for program in PROGRAMS if program.key == self.runs[0].line.program)
-
-    @property
-    def times(self) -> int:
-        """Return how often each process did its task."""
-        return self.runs[0].line.times
 
     @property
     def median_s(self) -> float:
@@ -211,17 +200,16 @@ class Timed(Repeated[Process]):
 
 
 def analyse(results: Results) -> Report:
-    """Report each task, and every process. Raises ResultsError if a task has no process."""
+    """Report each task. Raises ResultsError if a task has no process."""
     sentences, programs = Sentences("micro"), timed_programs(results)
     by_task = grouped(programs, lambda timed: timed.program.task)
     if missing := [task for task in TASKS if task not in by_task]:
         raise ResultsError(f"{results.folder} has no process that did {missing[0]}")
+    note = sentences.paragraph("processes", times=programs[0].runs[0].line.times)
     sections = [
-        Section(TASKS[task].title, sentences(task.replace(" ", "_")), [_figure(task, of_task)])
-        for task, of_task in by_task.items()
+        Section(TASKS[task].title, sentences(task.replace(" ", "_")), [_figure(task, timed, note)])
+        for task, timed in by_task.items()
     ]
-    note = sentences.paragraph("processes")
-    sections.append(Section("Every process", parts=[_processes(programs, note)]))
     metrics = [
         timed.mean.metric(f"wall_per_100000[{timed.program.task}, {timed.program.name}]", "s")
         for timed in accepted(programs)
@@ -249,29 +237,27 @@ _SOURCES: Mapping[Source, str] = {
 }
 
 
-def _figure(task: str, programs: Sequence[Timed]) -> Figure:
+def _figure(task: str, programs: Sequence[Timed], note: str) -> Figure:
     """Compare what the study printed with what was measured here, the slowest first."""
-    bars: list[tuple[float, str, str, Source]] = [
-        (printed_s, name, "one, on the study's machine", "study")
+    bars: list[tuple[float, float | None, str, str, Source]] = [
+        (printed_s, None, name, "one, on the study's machine", "study")
         for name, printed_s in TASKS[task].printed_s.items()
     ]
-    note = "Times are wall times of the whole process, including its start."
     for timed in programs:
         source: Source = "ours" if timed.is_accepted else "bound"
-        bars.append((timed.median_s, timed.program.title, timed.counted, source))
-        if timed.times != TIMES:
-            note += f" {timed.program.title}: measured with {timed.times:,} and extrapolated."
-    bars.sort(reverse=True)
+        half_s = timed.mean.half_width
+        bars.append((timed.median_s, half_s, timed.program.title, timed.counted, source))
+    bars.sort(key=itemgetter(0), reverse=True)
     go_s, ours_s = [*TASKS[task].printed_s.values()][-1], programs[0].median_s
     columns = (
-        *("Program", "s per 100,000", "µs each"),
+        *("Program", "s per 100,000", "± of the mean", "µs each"),
         *("times the study's Go", "times ours", "Processes"),
     )
     rows = [
-        (name, wall_s, wall_s / TIMES * 1e6, wall_s / go_s, wall_s / ours_s, processes)
-        for wall_s, name, processes, _ in bars
+        (name, wall_s, half_s, wall_s / TIMES * 1e6, wall_s / go_s, wall_s / ours_s, processes)
+        for wall_s, half_s, name, processes, _ in bars
     ]
-    names = [name for _, name, *_ in bars]
+    names = [name for *_, name, _, _ in bars]
     series = [
         Series(name, source, names, walls_s, shape="rows")
         for source, name in _SOURCES.items()
@@ -282,25 +268,6 @@ def _figure(task: str, programs: Sequence[Timed]) -> Figure:
     title = f"100,000 {task}"
     table = Table(title, columns, rows, note)
     return figure(title, "The scale is logarithmic.", x, Axis(""), series, table)
-
-
-def _processes(programs: Sequence[Timed], note: str) -> Table:
-    return Table.from_items(
-        "Whole processes, timed as by `time`",
-        programs,
-        [
-            ("Program", lambda timed: f"{timed.program.task}, {timed.program.title}"),
-            ("Times", lambda timed: f"{timed.times:,}"),
-            ("Counted", lambda timed: timed.counted),
-            ("Least wall (s)", lambda timed: min(run.line.wall_s for run in timed.runs)),
-            ("Median wall (s)", lambda timed: median(run.line.wall_s for run in timed.runs)),
-            ("± of the mean (s)", lambda timed: timed.mean.half_width),
-            ("User (s)", lambda timed: median(run.line.user_s for run in timed.runs)),
-            ("Sys (s)", lambda timed: median(run.line.sys_s for run in timed.runs)),
-            ("Start alone (s)", lambda timed: timed.runs[0].start_s),
-        ],
-        note,
-    )
 
 
 EXPERIMENT = Experiment(

@@ -1,20 +1,18 @@
 """Profiles a worker of the service while many threads post flights.
 
-py-spy samples a live worker three times, one after the other, under the same load: the thread that
-holds Python's lock (what Python works on), all threads (what requests wait for), and once more for
-a flame graph that a person can open. Sampling takes time, so nothing is timed here; `bulk-post`
-does that.
+py-spy samples a live worker twice, one after the other, under the same load: the thread that holds
+Python's lock, which is what Python works on, and once more for a flame graph that a person can
+open. Sampling takes time, so nothing is timed here; `bulk-post` does that.
 
-Tables: `recordings.csv` has a row for each recording, with the name of its file of stacks;
-`roles.csv` has the processor time of the service's processes meanwhile; the rows of the load are as
-in `loadtests.generation`.
+`recordings.csv` has a row for each recording, with the name of its file of stacks; the rows of the
+load are as in `loadtests.generation`.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 
 from loadtests.generation.bulk import LOG, Bulk, kept, posting
 from loadtests.grouping import grouped
@@ -35,15 +33,13 @@ QUICK_CASES = (Bulk("async", 20), Bulk("sync", 20), Bulk("commit", 20))
 LOOK_S, QUICK_LOOK_S = 20.0, 2.0
 RATE_HZ = 50
 SETTLE_S, QUICK_SETTLE_S = 3.0, 1.0
-LOCK, ALL, GRAPH = "lock", "all", "graph"
+LOCK, GRAPH = "lock", "graph"
 LOOKS: Mapping[str, Sequence[str]] = {  # the options of py-spy
     LOCK: ("--format=raw", "--gil"),
-    ALL: ("--format=raw", "--idle"),
     GRAPH: ("--format=flamegraph",),
 }
-AT_WORK = "at work, or waiting for Python's lock"
 FEW_SAMPLES = 500
-RECORDINGS, ROLES = "recordings", "roles"
+RECORDINGS = "recordings"
 _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model")
 
 
@@ -66,12 +62,9 @@ class RecordingLine(Line):
 
 
 def measure(run: Run) -> None:
-    """Load a service on a new chain for each case, and sample its busiest worker three times."""
+    """Load a service on a new chain for each case, and sample its busiest worker twice."""
     settings = {"mine_interval_s": MINE_INTERVAL_S}
-    with (
-        run.results.table(RECORDINGS, RecordingLine) as recordings,
-        run.results.table(ROLES, ("run", "role", "cpu_s", "wall_s")) as roles,
-    ):
+    with run.results.table(RECORDINGS, RecordingLine) as recordings:
         for bulk in run.choose(QUICK_CASES, CASES):
             name = f"{bulk.mode}-{bulk.threads}"
             with (
@@ -79,15 +72,10 @@ def measure(run: Run) -> None:
                 posting(service, bulk, run.options.seed, run.results.folder / LOG) as load,
             ):
                 worker = _busiest_worker(service, run.choose(QUICK_SETTLE_S, SETTLE_S))
-                before, start_s = _spent_s(service), monotonic()
                 for look in LOOKS:
                     load.require_alive()
                     run.say(f"{name}: sampling, {look}")
                     recordings.add(_record(run, worker, bulk, name, look))
-                wall_s = monotonic() - start_s
-                for (role, pid), spent_s in _spent_s(service, before).items():
-                    is_sampled = " (sampled)" * (pid == worker)
-                    roles.write(run=name, role=f"{role}{is_sampled}", cpu_s=spent_s, wall_s=wall_s)
                 load.end()
                 kept(load, bulk, name, run.results.folder)
 
@@ -100,26 +88,19 @@ def _record(run: Run, worker: int, bulk: Bulk, name: str, look: str) -> Recordin
     return RecordingLine(name, bulk.mode, bulk.threads, look, file, RATE_HZ, looks, *counts)
 
 
-Spent = Mapping[tuple[str, int], float]
-
-
-def _spent_s(service: Service, before: Spent | None = None) -> Spent:
-    """Return the processor seconds of each process since `before`, by its role and id."""
-    members = service.memory()
-    used_s = cpu_s(member.pid for member in members)
-    processes = [(member.role, member.pid) for member in members if member.pid in used_s]
-    return {process: used_s[process[1]] - (before or {}).get(process, 0.0) for process in processes}
-
-
 def _busiest_worker(service: Service, settle_s: float) -> int:
     """Return the id of the worker that uses the processor most for a time (s)."""
-    before = _spent_s(service)
+    before_s = _workers_s(service)
     sleep(settle_s)
-    spent_s = _spent_s(service, before)
-    workers = {pid: used_s for (role, pid), used_s in spent_s.items() if role == "worker"}
-    if not workers:
+    spent_s = {pid: used_s - before_s.get(pid, 0) for pid, used_s in _workers_s(service).items()}
+    if not spent_s:
         raise ProgramFailed("the service has no worker to sample")
-    return max(workers, key=workers.__getitem__)
+    return max(spent_s, key=spent_s.__getitem__)
+
+
+def _workers_s(service: Service) -> Mapping[int, float]:
+    """Return the processor seconds of each worker until now, by its id."""
+    return cpu_s(member.pid for member in service.memory() if member.role == "worker")
 
 
 # --- analysing -----------------------------------------------------------------------------------
@@ -132,7 +113,6 @@ class Profile:
     case: str  # its mode and threads, in words
     work: Mapping[str, float]  # of the samples in which a thread held Python's lock
     work_samples: int
-    waits: Mapping[str, float]  # of the samples of all threads
     held: float  # of the attempts to sample, those that found the lock held
     graph: str | None  # file of the flame graph
 
@@ -154,13 +134,7 @@ def analyse(results: Results) -> Report:
     """Make the report from the files of stacks. Raises ResultsError if no case has all it needs."""
     sentences, profiles = Sentences("profile"), list(_profiles(results))
     if not profiles:
-        raise ResultsError(f"{results.folder} has no case with stacks of both recordings")
-    caption = "Shares of the time of all threads of the worker"
-    waits = _shares_table(caption, "Threads", profiles, [profile.waits for profile in profiles])
-    roles = [
-        (row["run"], row["role"], float(row["cpu_s"]) / float(row["wall_s"]))
-        for row in results.rows(ROLES)
-    ]
+        raise ResultsError(f"{results.folder} has no case with stacks of Python's lock")
     sections = [
         Section(
             "What Python works on",
@@ -168,12 +142,6 @@ def analyse(results: Results) -> Report:
             [_work_figure(profiles)],
         ),
         Section("Comparison with the study", sentences("study"), [_study_table(profiles)]),
-        Section("What requests wait for", sentences("waits"), [waits]),
-        Section(
-            "The processes",
-            ["Processor time of each process of the service during the recordings."],
-            [Table("Processor time (cores)", ("Case", "Process", "Cores"), roles)],
-        ),
         Section(
             "Flame graphs",
             ["Open one in a browser: a click enlarges a frame. They load no other files."],
@@ -194,17 +162,14 @@ def analyse(results: Results) -> Report:
 def _profiles(results: Results) -> Iterator[Profile]:
     for lines in grouped(results.lines(RECORDINGS, RecordingLine), lambda line: line.run).values():
         by_look = {line.look: line for line in lines}
-        if not {LOCK, ALL} <= by_look.keys():
+        line = by_look.get(LOCK)
+        held = _stacks(results.file(line.file)) if line else None
+        if not line or not held:
             continue
-        held, threads = (_stacks(results.file(by_look[look].file)) for look in (LOCK, ALL))
-        if not held:
-            continue
-        line, waits = by_look[LOCK], stacks.shares(threads, stacks.WAITS)
         yield Profile(
             f"{line.mode}, {line.threads} threads",
             stacks.shares(held, stacks.WORK),
             held.total(),
-            {AT_WORK if name == stacks.OTHER else name: share for name, share in waits.items()},
             held.total() / line.looks,
             by_look[GRAPH].file if GRAPH in by_look else None,
         )

@@ -38,30 +38,13 @@ Frames = tuple[str, ...]  # of a stack, without line numbers, outermost first
 class Pattern(NamedTuple):
     """Matches frames of an activity by regular expressions from the function's name; "": none.
 
-    innermost: for the innermost frame alone, which is the one at work or waiting.
+    innermost: for the innermost frame alone, which is the one at work.
     """
 
     activity: str
     frame: str = ""
     innermost: str = ""
 
-
-WAITS = (
-    Pattern(
-        "no request to answer",
-        innermost=r"(EpollSelector\.select|(Event|Condition)\.wait|GroupCommit\._run) \("
-        r"|_worker \(concurrent/",
-    ),
-    Pattern("waiting for the disk", innermost=r"sync(_folder)? \(backend/base/files"),
-    Pattern("waiting for the sync of others", innermost=r"GroupCommit\.sync \("),
-    Pattern(
-        "waiting for a lock of the mempool",
-        innermost=r"Mempool\.(_records_of|_write|find|exclusive|locked) \("
-        r"|IdLock\.\w+ \(|lock_within \(",
-    ),
-    Pattern("waiting for a block", innermost=r"Submitter\._wait_until_mined \("),
-)
-"""Patterns of waiting, for stacks of all threads. Threads with other stacks work or want to."""
 
 VALIDATION, DUPLICATES, HASHING = "validation", "looking for duplicates", "canonical bytes and hash"
 _LOG, _LOCKS, _SYNCING = "mempool: log, ids and keys", "mempool: locks", "mempool: syncing the disk"

@@ -23,7 +23,6 @@ from loadtests.experiments.client_server_points import (
 from loadtests.experiments.open_workload_comparison import steady_points
 from loadtests.experiments.open_workload_demands import throughput_per_s
 from loadtests.experiments.open_workload_loads import OpenRun
-from loadtests.experiments.profile import Profile
 from loadtests.experiments.queueing_network_models import (
     LEAST_REPEATED,
     simulated_results,
@@ -271,18 +270,3 @@ class TestTurns:
             ratios.append(ratio.low <= 1 <= ratio.high)
         assert share(means) >= 0.92
         assert share(ratios) >= 0.92
-
-    def test_a_single_turn_by_batches(self) -> None:
-        random, law = Random(3), Gamma(SERVICE_S, 0.5)
-        runs = ([law.draw(random) for _ in range(80)] for _ in range(self.TRIALS))
-        assert share([batch_means(run).covers(SERVICE_S) for run in runs]) >= 0.92
-
-    @pytest.mark.parametrize("p", [0.02, 0.4])
-    def test_a_share_of_samples(self, p: float) -> None:
-        random, covered = Random(4), []
-        for _ in range(self.TRIALS):
-            work = {"index": sum(random.random() < p for _ in range(500)) / 500}
-            profile = Profile("async, 100 threads", work, 500, {}, 1.0, None)
-            interval = profile.share("index")
-            covered.append((interval.low or 0.0) <= p <= (interval.high or 0.0))
-        assert share(covered) >= 0.92

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.lab.stacks import OTHER, WAITS, WORK, activity, shares, stacks
+from loadtests.lab.stacks import OTHER, WORK, activity, shares, stacks
 
 ROOT = Path(__file__).parents[3]
 BASE = "Thread.run (threading.py:982);_worker (concurrent/futures/thread.py:83)"
@@ -60,31 +60,12 @@ def test_work_is_told_by_the_innermost_frame_that_is_known(line: str, name: str)
     assert activity(stack, WORK) == name
 
 
-WAITING = [
-    (BASE, "no request to answer"),
-    (SYNC, "waiting for the sync of others"),
-    (f"{SYNC};sync (backend/base/files.py:80)", "waiting for the disk"),
-    (EXCLUSIVE, "waiting for a lock of the mempool"),
-    (
-        f"{ADD};Submitter._wait_until_mined (backend/ledger/submission.py:440)",
-        "waiting for a block",
-    ),
-    (f"{EXCLUSIVE};Log.read_on (backend/mempool/log.py:1)", OTHER),
-]
-
-
-@pytest.mark.parametrize(("line", "name"), WAITING)
-def test_waiting_is_told_by_the_innermost_frame_alone(line: str, name: str) -> None:
-    (stack,) = stacks(f"{line} 1\n")
-    assert activity(stack, WAITS) == name
-
-
 CLASSES = r"(Mempool|GroupCommit|FileLock|Ledger)\\\."
 
 
-def test_the_classes_modules_and_waits_of_ours_that_patterns_name_are_there() -> None:
+def test_the_classes_and_modules_of_ours_that_patterns_name_are_there() -> None:
     source = "".join(path.read_text("utf-8") for path in (ROOT / "backend").rglob("*.py"))
-    for pattern in (*WORK, *WAITS):
+    for pattern in WORK:
         frames = f"{pattern.frame} {pattern.innermost}"
         for module in re.findall(r"backend/\w+/\w+(?=\\\.py)", frames):
             assert (ROOT / f"{module}.py").exists(), pattern
