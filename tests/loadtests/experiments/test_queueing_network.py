@@ -5,15 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain, repeat
-from math import inf
-from operator import attrgetter
 from pathlib import Path
-from random import Random
-from statistics import fmean
-from typing import Any
 from xml.dom import minidom
 
-import ciw  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,7 +26,6 @@ from loadtests.experiments.queueing_network_models import (
     SERVERS,
     SINGLE,
     STATIONS,
-    WARM_UP,
     Expectations,
     Prediction,
     Server,
@@ -61,9 +54,7 @@ from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import NETWORK, NETWORK_THINK_S
 from loadtests.lab.results import Results
 from loadtests.lab.sentences import Sentences
-from loadtests.models.estimates import Interval, Verdict, confidence_interval
-from loadtests.models.random_times import gamma_time_s
-from loadtests.servers import network
+from loadtests.models.estimates import Interval, Verdict
 
 GROUP = 19
 LIKE_EXPONENTIAL, LIKE_REGULAR = "simulated-exponential", "simulated-regular"
@@ -96,47 +87,6 @@ def a_run(
         responses_s=[cycle_s - NETWORK_THINK_S for cycle_s in cycles_s],
         reported=[times] * 80 if reports else [],
     )
-
-
-class Draws(ciw.dists.Distribution):  # type: ignore[misc]
-    """The service times of a customer's next visit, who has thought as long as after a round."""
-
-    def __init__(self, steps: Sequence[network.Step], cv: float, random: Random) -> None:
-        super().__init__()
-        self._means_s, self._cv, self._random = [step.mean_s for step in steps], cv, random
-
-    def sample(self, t: object = None, ind: Any = None) -> float:
-        """Ciw's records of the customer tell how many visits there were before."""
-        at = len(ind.data_records) % (len(self._means_s) + 1)
-        if at == len(self._means_s):
-            return NETWORK_THINK_S
-        return gamma_time_s(self._means_s[at], self._cv, self._random)
-
-
-def by_ciw(server: Server, customers: int, until_s: float, seed: int) -> float:
-    """The throughput of a run of this length, simulated with Ciw."""
-    cpu, disk, delay = (network.Station(name) for name in STATIONS)
-    steps = network.route(cpu, disk, delay, 1.0, GROUP)
-    nodes = {step.station.name: at for at, step in enumerate(steps[:3], 1)}
-    way = [*(nodes[step.station.name] for step in steps), len(nodes) + 1]
-    none = [None] * len(nodes)
-    made = ciw.create_network(
-        arrival_distributions=[ciw.dists.Sequential([1e-9, inf]), *none],
-        batching_distributions=[ciw.dists.Deterministic(customers)]
-        + [ciw.dists.Deterministic(1) for _ in none],
-        service_distributions=[Draws(steps, server.cv, Random(seed))] * (len(nodes) + 1),
-        number_of_servers=[1] * len(nodes) + [inf],
-        routing=ciw.routing.ProcessBased(lambda ind, simulation: (way * 1000)[1:]),
-    )
-    simulation = ciw.Simulation(made)
-    simulation.simulate_until_max_time(until_s)
-    ends = [
-        (record.id_number, record.service_start_date)
-        for record in sorted(simulation.get_all_records(), key=attrgetter("service_start_date"))
-        if record.node == way[-1]
-    ]
-    cycles = counted(ends, WARM_UP)
-    return customers / fmean(cycle_s for _, cycle_s in cycles)
 
 
 def compared(runs: Sequence[ClosedRun]) -> Sequence[Pair]:
@@ -175,12 +125,6 @@ class TestSimulating:
         runs, formula = simulated()[EXPONENTIAL, customers], by_formula(MVA, customers)
         assert runs.throughput_per_s.mean == pytest.approx(formula.throughput_per_s, rel=0.02)
         assert runs.response_s.mean == pytest.approx(formula.response_s, rel=0.02)
-
-    def test_regular_stations_lie_in_the_interval_of_a_simulator_that_others_wrote(self) -> None:
-        xs = [by_ciw(REGULAR, customers=3, until_s=2000, seed=seed) for seed in range(8)]
-        interval = confidence_interval(xs, 0.999)
-        assert interval.covers(simulated()[REGULAR, 3].throughput_per_s.mean)
-        assert interval.relative_half_width < 0.03
 
     def test_one_at_a_time_is_one_station(self) -> None:
         for customers in (1, 2, 5):

@@ -1,10 +1,10 @@
-"""Exact MVA, against the study's network, the product form in fractions, and its limits."""
+"""Exact MVA, against the study's network and its limits; `test_networks` tests its solver."""
 
 from math import isclose
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from loadtests.models import bounds
@@ -12,7 +12,7 @@ from loadtests.models.laws import Station
 from loadtests.models.mva import Solution, solve
 from loadtests.models.networks import MOST_DEPENDENT
 
-from .networks import networks, product_form
+from .networks import networks
 from .study import STUDY, THINK_TIME_S, network, same
 
 Network = tuple[list[Station], float]
@@ -29,17 +29,6 @@ def test_the_studys_network_to_nine_digits(row: dict[str, Any]) -> None:
     ):
         assert same(station.utilisation, busy)
         assert same(station.customers, queue)
-
-
-@settings(max_examples=60)
-@given(networks(), st.integers(1, 9))
-def test_the_product_form_in_exact_fractions(network: Network, customers: int) -> None:
-    stations, think_s = network
-    solution = solve(stations, customers, think_s)[-1]
-    throughput, numbers = product_form(stations, think_s, customers)
-    assert isclose(solution.throughput_per_s, throughput, rel_tol=1e-10)
-    for station in solution.stations:
-        assert isclose(station.customers, numbers[station.name], rel_tol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -89,29 +78,6 @@ def _check_bounds(solution: Solution, limits: bounds.Bounds) -> None:
     assert solution.response_time_s <= limits.response_high_s * room
 
 
-def test_a_saturated_multi_server_station_keeps_its_digits() -> None:
-    stations = [Station("workers", 4.0, 8), Station("disk", 0.45)]
-    solution = solve(stations, 80, 1.0)[-1]
-    throughput, numbers = product_form(stations, 1.0, 80)
-    assert isclose(solution.throughput_per_s, throughput, rel_tol=1e-12)
-    assert all(isclose(s.customers, numbers[s.name], rel_tol=1e-10) for s in solution.stations)
-    # why the longer way is taken: by the textbook's, this throughput is negative
-    assert _textbook_throughput(4.0, 8, 0.45, 1.0, 80) < 0
-
-
-def _textbook_throughput(d: float, m: int, disk_s: float, think_s: float, customers: int) -> float:
-    """Two stations, the first with m servers, and p(0) by subtraction."""
-    queue, at_disk, p, x = 0.0, 0.0, [1.0] + [0.0] * (m - 1), 0.0
-    for n in range(1, customers + 1):
-        stay = d / m * (1 + queue + sum((m - 1 - j) * p[j] for j in range(m - 1)))
-        disk_stay = disk_s * (1 + at_disk)
-        x = n / (think_s + stay + disk_stay)
-        queue, at_disk = x * stay, x * disk_stay
-        p[1:] = [x * d / j * p[j - 1] for j in range(1, m)]
-        p[0] = 1 - (x * d + sum((m - j) * p[j] for j in range(1, m))) / m
-    return x
-
-
 @pytest.mark.parametrize(
     ("stations", "customers", "think_s", "message"),
     [
@@ -127,12 +93,6 @@ def test_a_network_outside_the_domain_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         solve(stations, customers, think_s)
-
-
-def test_the_most_multi_server_stations_are_solved() -> None:
-    stations = [Station(str(n), 1.0 + n, 2 + n) for n in range(MOST_DEPENDENT)]
-    throughput, _ = product_form(stations, 2.0, 8)
-    assert isclose(solve(stations, 8, 2.0)[-1].throughput_per_s, throughput, rel_tol=1e-12)
 
 
 def test_a_station_outside_the_domain_is_refused() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from loadtests.models.estimates import confidence_interval
 from loadtests.models.networks import (
+    MOST_DEPENDENT,
     ClassMeans,
     CustomerClass,
     ServiceStation,
@@ -317,6 +318,23 @@ def test_stations_that_work_slower_with_more_customers_are_exact(
     assert means.throughput_per_s == pytest.approx(float(exact), rel=1e-12)
     everywhere = means.customers + means.throughput_per_s * think_s
     assert everywhere == pytest.approx(customers, rel=1e-12)
+
+
+def test_several_servers_that_are_always_busy_keep_their_digits() -> None:
+    """By the textbook's recursion, with p(0) by subtraction, this throughput is negative."""
+    at = stations([(4.0,), (0.45,)], [of_servers(8), SINGLE])
+    (means,) = solve(closed([80], [1.0]), at)
+    of_each = [weights(4.0, of_servers(8), 80), weights(0.45, SINGLE, 80)]
+    exact = by_convolution([weights(1.0, None, 80), *of_each])
+    assert means.throughput_per_s == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_as_many_multi_server_stations_as_may_be_are_solved() -> None:
+    kinds = [(1.0 + n, of_servers(2 + n)) for n in range(MOST_DEPENDENT)]
+    at = stations([(demand_s,) for demand_s, _ in kinds], [rates for _, rates in kinds])
+    (means,) = solve(closed([8], [2.0]), at)
+    exact = by_convolution([weights(2.0, None, 8), *(weights(*kind, 8) for kind in kinds)])
+    assert means.throughput_per_s == pytest.approx(float(exact), rel=1e-12)
 
 
 @pytest.mark.parametrize("rates", [(1, 2, 3, 4, 0.5), (*[1.0] * 8, 0.4), (5, 0.5)])
