@@ -13,6 +13,7 @@ from backend.base.processes.shared_numbers import (
     BOUNDS_S,
     SUFFIX,
     SUM,
+    MinerNumbers,
     Numbers,
     note_own_use,
     run_folder,
@@ -153,6 +154,18 @@ def test_a_process_counts_what_it_uses() -> None:
     assert counts[shared_numbers.PROCESSES, "worker"] == [1]
     assert counts[shared_numbers.PROCESS_CPU, "worker"][0] > 0
     assert 10**6 < counts[shared_numbers.PROCESS_MEMORY, "worker"][0] < 10**10
+
+
+def test_a_block_counts_for_others_as_soon_as_it_is_sealed(tmp_path: Path) -> None:
+    """In a long round the miner does nothing else, and may be killed."""
+    miner = MinerNumbers()
+    miner.start(Settings(metrics_dir=str(tmp_path)))
+    assert totals(tmp_path)[shared_numbers.BLOCKS_SEALED,] == [0]
+    for number in (1, 2):
+        miner.sealed(7, 0.5)
+        assert totals(tmp_path)[shared_numbers.BLOCKS_SEALED,] == [number]
+        assert totals(tmp_path)[shared_numbers.TRANSACTIONS_SEALED,] == [7 * number]
+    die(miner._numbers)
 
 
 # --- the folder of a run -------------------------------------------------------------------------
