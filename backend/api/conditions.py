@@ -4,7 +4,7 @@ A tag is made from what fixes an answer's bytes, a block's hash and the query st
 known before anything is computed. Each encoding of a body has a tag of its own: `"TAG"`,
 `"TAG-gzip"`, `"TAG-zstd"`. A request is answered 304 if it names the tag of any encoding that the
 client accepts, because the client's copy is then right. `If-None-Match: *` matches any answer, so
-it is looked at only when there is one.
+it is looked at only when it is known that there is one.
 
 Cache-Control is one of four:
 
@@ -58,33 +58,29 @@ def quoted(tag: str, encoding: str = "") -> str:
     return f'"{tag}-{encoding}"' if encoding else f'"{tag}"'
 
 
-def unchanged(environ: Environ, tag: str, cache_control: str) -> Response | None:
-    """Return 304 if the client has the answer with this tag, which need not be known; else None."""
-    encoding = known_encoding(environ, tag)
-    return None if encoding is None else not_modified(tag, encoding, cache_control)
+def unchanged(
+    environ: Environ, tag: str, cache_control: str, *, is_there: bool = False
+) -> Response | None:
+    """Return 304 if the client has the answer with this tag; else None.
+
+    is_there: whether it is known that there is an answer; then a client may have any.
+    """
+    encoding = known_encoding(environ, tag, is_there=is_there)
+    if encoding is None:
+        return None
+    etag = ("ETag", quoted(tag, encoding))
+    return nothing(304, etag, ("Cache-Control", cache_control), VARY)
 
 
-def known_encoding(environ: Environ, tag: str) -> str | None:
+def known_encoding(environ: Environ, tag: str, *, is_there: bool = False) -> str | None:
     """Return the encoding in which the client has the answer with this tag; None if it lacks it."""
     given: str | None = environ.get("HTTP_IF_NONE_MATCH")
     if given is None:
         return None
-    if given == quoted(tag):
+    if given == quoted(tag) or (is_there and given.strip() == "*"):
         return ""
     known = _TAGS.findall(given)
     for encoding in ("", encoding_for(environ)):
         if quoted(tag, encoding) in known:
             return encoding
     return None
-
-
-def wants_any(environ: Environ) -> bool:
-    """Return whether the client has some answer already, and wants none if there is one."""
-    given: str | None = environ.get("HTTP_IF_NONE_MATCH")
-    return given is not None and given.strip() == "*"
-
-
-def not_modified(tag: str, encoding: str, cache_control: str) -> Response:
-    """Return 304 with the headers that the answer would have."""
-    etag = ("ETag", quoted(tag, encoding))
-    return nothing(304, etag, ("Cache-Control", cache_control), VARY)

@@ -14,15 +14,7 @@ from dataclasses import replace
 from flask import Response
 from werkzeug.exceptions import NotAcceptable
 
-from backend.api.conditions import (
-    REVALIDATE,
-    SETTLED,
-    not_modified,
-    quoted,
-    tag_of,
-    unchanged,
-    wants_any,
-)
+from backend.api.conditions import REVALIDATE, SETTLED, quoted, tag_of, unchanged
 from backend.api.encodings import weights
 from backend.api.flight_lines import (
     AS_OF_HEADER,
@@ -81,9 +73,7 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         as_of = ledger.answers.as_of(height)
         tag = tag_of(as_of.tip_hash, f"flights {form.name}", query)
         cache_control = REVALIDATE if height is None else SETTLED
-        response = unchanged(environ, tag, cache_control)
-        if response is None and wants_any(environ):
-            response = not_modified(tag, "", cache_control)
+        response = unchanged(environ, tag, cache_control, is_there=True)
         if response is None:
             response = streamed(environ, form, selection, as_of)
             response.headers["ETag"] = quoted(tag, response.headers.get("Content-Encoding", ""))

@@ -10,11 +10,9 @@ from backend.api.conditions import (
     NO_STORE,
     REVALIDATE,
     VARY,
-    not_modified,
     quoted,
     tag_of_content,
     unchanged,
-    wants_any,
 )
 from backend.api.encodings import LEAST_BYTES, compressed, encoding_for
 from backend.api.responses import Pair, Whole
@@ -53,12 +51,8 @@ def versioned(
     an encoding and the body; it may have kept it.
     """
     tag = tag or tag_of_content(body)
-    if "HTTP_IF_NONE_MATCH" in environ:
-        known = unchanged(environ, tag, cache_control)
-        if known is not None:
-            return known
-        if wants_any(environ):
-            return not_modified(tag, "", cache_control)
+    if known := unchanged(environ, tag, cache_control, is_there=True):
+        return known
     encoding = encoding_for(environ) if len(body) >= LEAST_BYTES else ""
     if encoding:
         return encoded(compress(encoding, body), encoding, tag, cache_control, mimetype)

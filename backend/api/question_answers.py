@@ -16,7 +16,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 from werkzeug.exceptions import NotAcceptable
 
-from backend.api.conditions import REVALIDATE, SETTLED, not_modified, tag_of, unchanged, wants_any
+from backend.api.conditions import REVALIDATE, SETTLED, tag_of, unchanged
 from backend.api.encodings import LEAST_BYTES, compressed, encoding_for, weights
 from backend.api.flight_lines import (
     AS_OF_HEADER,
@@ -95,14 +95,15 @@ class Answering:
         state, is_conditional = self._ledger.answers.recent_state(), "HTTP_IF_NONE_MATCH" in environ
         if is_conditional:
             tag = tag_of(state.tip_hash, kind.__name__, query)
-            known = unchanged(environ, tag, REVALIDATE)
-            if known is not None:
+            if known := unchanged(environ, tag, REVALIDATE):
                 return known
         answer = self._cache.find((state, kind, query)) or self._ask(
             environ, given, kind, ask, state
         )
-        if is_conditional and wants_any(environ):
-            return not_modified(tag_of(answer.tip_hash, kind.__name__, query), "", REVALIDATE)
+        if is_conditional:
+            tag = tag_of(answer.tip_hash, kind.__name__, query)
+            if known := unchanged(environ, tag, REVALIDATE, is_there=True):
+                return known
         encoding = encoding_for(environ)
         if encoding and len(answer.body) >= LEAST_BYTES:
             answer = self._encoded(answer, encoding, kind, query, state)
@@ -146,8 +147,7 @@ class Answering:
         cache_control = REVALIDATE if is_scan or height is None else SETTLED
         if not is_scan and "HTTP_IF_NONE_MATCH" in environ:
             tag = tag_of(self._hash_at(height), route, query)
-            known = unchanged(environ, tag, cache_control)
-            if known is not None:
+            if known := unchanged(environ, tag, cache_control):
                 return known
         answer = self._answer(environ, ask, question, options)
         tag = tag_of(answer.as_of.tip_hash, route, query)
