@@ -11,16 +11,21 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from backend.base.clock import now_ms
 from backend.chain.flight import Flight
 from backend.chain.placeholder import VOID
+from backend.mempool import Mempool
+from backend.mempool.idempotency_keys import IdempotencyKey
 from tests.effort import examples
 from tests.flights import flights
 from tests.harming import HARMS, harm
-from tests.mempool.house import House, T, everything, listed
+from tests.mempool.house import House, everything, listed
 from tests.mempool.spoiling import spoil
 from tests.submitting import accept_in
 
 pytestmark = pytest.mark.slow
+
+NOW_MS = now_ms()  # keys of long ago are forgotten
 
 # --- a model ---------------------------------------------------------------------------------
 
@@ -40,6 +45,7 @@ class Interleaved(RuleBasedStateMachine):
         self.ledger: list[Flight | None] = []  # None: imported
         self.blocks = [0]  # first ids of the blocks, and the number of mined transactions
         self.serial = 0
+        self.sent: dict[int, tuple[int, int]] = {}  # serial, which is the key -> count, first id
         self.is_tip_lost = False
         self.has_lost_mined = False
         self.most_mined = 0
@@ -63,12 +69,28 @@ class Interleaved(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1), count=st.integers(1, 4), now=st.integers(0, 10))
     def accept(self, which: int, count: int, now: int) -> None:
-        batch = flights(count, self.serial)
-        accepted = accept_in(self.mempools[which], batch, T + now)
+        self.send(self.mempools[which], count, self.serial, NOW_MS + now)
+        self.serial += count
+
+    def send(self, mempool: Mempool, count: int, serial: int, at_ms: int) -> None:
+        """Send flights with a key, the same for the same ones; they are accepted once."""
+        batch = flights(count, serial)
+        accepted = accept_in(mempool, batch, at_ms, key=IdempotencyKey(f"{serial}", "00"))
+        if accepted.is_repeat:
+            assert accepted.first_transaction == self.sent[serial][1]
+            return
+        forgot = [line for line in self.house.messages if "may be used again" in line]
+        assert forgot or serial not in self.sent
         assert accepted.first_transaction == len(self.ledger)
         assert accepted.flights == batch
+        self.sent[serial] = count, len(self.ledger)
         self.ledger += batch
-        self.serial += count
+
+    @precondition(lambda self: self.sent)
+    @rule(which=st.integers(0, 1), chance=st.randoms())
+    def send_again(self, which: int, chance: random.Random) -> None:
+        serial, (count, _) = chance.choice(sorted(self.sent.items()))
+        self.send(self.mempools[which], count, serial, NOW_MS)
 
     @rule(which=st.integers(0, 1), most=st.integers(1, 6))
     def mine(self, which: int, most: int) -> None:
@@ -108,13 +130,25 @@ class Interleaved(RuleBasedStateMachine):
         for which in range(2):  # everybody starts again
             self.reopen(which)
 
-    @precondition(lambda self: self.house.path.exists())
     @precondition(lambda self: self.mined >= self.most_mined)  # else blocks seem to be lost
-    @rule(which=st.integers(0, 1), how=st.sampled_from(sorted(HARMS)), chance=st.randoms())
-    def damage(self, which: int, how: str, chance: random.Random) -> None:
-        """Something happens to the file while both have it open; what it costs is named."""
-        harm(self.house.path, how, chance)
-        self.repair(which)
+    @rule(
+        which=st.integers(0, 1),
+        how=st.sampled_from(sorted(HARMS)),
+        chance=st.randoms(),
+        is_log=st.booleans(),
+        is_live=st.booleans(),
+    )
+    def damage(
+        self, which: int, how: str, chance: random.Random, is_log: bool, is_live: bool
+    ) -> None:
+        """Something happens to a file, perhaps while both have it open; its cost is named."""
+        path = self.house.log if is_log else self.house.path
+        known = set(self.house.lost())
+        if path.exists():
+            harm(path, how, chance)
+        if not is_live:
+            self.reopen(which)
+        self.repair(which, known)
 
     @precondition(lambda self: self.mined >= self.most_mined)
     @rule(which=st.integers(0, 1), place=st.floats(0, 0.999))
@@ -125,8 +159,8 @@ class Interleaved(RuleBasedStateMachine):
             self.repair(which)
             assert self.house.lost()
 
-    def repair(self, which: int) -> None:
-        known = set(self.house.lost())
+    def repair(self, which: int, known: set[tuple[int, int]] | None = None) -> None:
+        known = set(self.house.lost()) if known is None else known
         self.mempools[which].put_right()
         for first, count in set(self.house.lost()) - known:
             assert self.mined <= first
