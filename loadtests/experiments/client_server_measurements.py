@@ -56,14 +56,14 @@ class PointLine(Line):
 class Plan:
     """Says how many requests are made. calibration: by the closed customer, both before and after.
 
-    alone: in the run alone, fewer if they would take longer than alone_s, but at least `LEAST`; 0:
-    there is no such run. load: in every other run.
+    alone: in the run alone, fewer if they would take longer than alone_s, but at least `LEAST`.
+    load: in every other run.
     """
 
     calibration: int
     load: int
-    alone: int = 0
-    alone_s: float = 0.0
+    alone: int
+    alone_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Group:
             service_s = systems.KNOWN_SERVICE_TIME_S + before.overhead_s
         loads = self.measuring.loads(self.system, service_s, servers)
         runs = [(LOAD, name, rate_per_s, plan.load) for name, rate_per_s in loads]
-        if is_first and plan.alone:
+        if is_first:
             per_s = ALONE_UTILISATION * servers / service_s
             count = min(plan.alone, max(LEAST, int(plan.alone_s * per_s)))
             runs.insert(0, (ALONE, ALONE, per_s, count))

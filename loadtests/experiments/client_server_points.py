@@ -256,7 +256,7 @@ class Point(Repeated[OneRun]):
         return Replayed(mean_s, difference, decision if self.is_accepted else None)
 
 
-def whole_run(
+def _whole_run(
     results: Results, run: str, rows: Sequence[Row]
 ) -> tuple[Sequence[Arrival], Sequence[Row]]:
     """Return the schedule of an open run, and its rows in this order; none if it was cut short."""
@@ -276,7 +276,7 @@ def points(results: Results) -> list[Point]:
     alone = dict[tuple[str, str, int], tuple[Alone, bool]]()
     runs = []
     for line in results.lines(POINTS, PointLine):
-        schedule, answered = whole_run(results, line.run, rows.get(line.run, ()))
+        schedule, answered = _whole_run(results, line.run, rows.get(line.run, ()))
         if not answered:
             continue
         group, is_accepted = (line.system, line.kind, line.rep), judged.get(line.run, False)

@@ -36,7 +36,7 @@ from loadtests.processes import ProgramFailed, Service, running
 from loadtests.questions import KINDS as QUESTIONS
 from loadtests.questions import Question
 from loadtests.servers import study
-from loadtests.servers.service import RUN_BLOCKS
+from loadtests.servers.service import RUN_BLOCKS, as_in_the_study
 
 KINDS = tuple(SERVICE_TIMES)  # the study's five requests, in its order
 STUDY, SCAN, INDEX = "study", "scan", "index"
@@ -146,11 +146,13 @@ _OURS = "/blocks/", 1, "/transactions/"
 @contextmanager
 def running_ways(run: Run, plan: Plan) -> Iterator[list[Way]]:
     """Run all ways until the `with` block ends."""
-    chains, settings = two_chains(run, plan.blocks), {"workers": 1, "answer_cache_bytes": 0}
+    chains = two_chains(run, plan.blocks)
+    like_theirs = as_in_the_study(chains.ours.block_bytes, plan.blocks, run_blocks=plan.run_blocks)
+    settings = {"workers": 1, "answer_cache_bytes": 0}
     ours = chains.questions, plan.blocks, chains.flights
     with (
         study.running(chains.study, run.log) as stored,
-        chains.scanned(run.log, plan.run_blocks) as scan,
+        running(chains.ours.folder, run.log, ONLY_HTTP, settings=like_theirs) as scan,
         running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as index,
     ):
         yield [Way(STUDY, stored, *ours), Way(SCAN, scan, *ours), Way(INDEX, index, *ours)]

@@ -14,7 +14,6 @@ from loadtests.chains import Chain, Source, copy_served, generated, imported
 from loadtests.lab.experiment import Run
 from loadtests.processes import Service, running
 from loadtests.questions import FEW_BLOCKS, Flight, Question, Questions, all_blocks, drawn, sample
-from loadtests.servers.service import as_in_the_study
 
 FLIGHTS_PER_BLOCK = 1000
 QUESTIONS_OF_EACH_KIND = 2000
@@ -79,14 +78,6 @@ class TwoChains:
     def flights(self) -> int:
         """Return the number of flights in each chain."""
         return self.blocks * FLIGHTS_PER_BLOCK
-
-    def scanned(self, log: Path, run_blocks: int) -> AbstractContextManager[Service]:
-        """Run the service on our chain as the study's ran, until the `with` block ends.
-
-        run_blocks: as in `as_in_the_study`.
-        """
-        settings = as_in_the_study(self.ours.block_bytes, self.blocks, run_blocks=run_blocks)
-        return running(self.ours.folder, log, ONLY_HTTP, settings=settings)
 
 
 def two_chains(run: Run, blocks: int) -> TwoChains:
