@@ -372,13 +372,15 @@ class TestRepeating:
         load = Load(STUDY, AS_THE_STUDY, 0.5, 3, services=2000)
         assert measuring.CALIBRATED_EVERY_S // (load.services * 0.04) == 2  # so many at once
         plan(monkeypatch, load)
-        options = Options(Mode.EMULATED, scale=1000)
-        measuring.measure(Run(options, emulated(tmp_path), tmp_path, lambda text: None))
+        options, lines = Options(Mode.EMULATED, scale=1000), list[str]()
+        measuring.measure(Run(options, emulated(tmp_path), tmp_path, lines.append))
         rows = Results(tmp_path).rows("runs")
         assert [row["run"] for row in rows] == [
             f"study-as-the-study-0.5-{number:02}" for number in range(1, len(rows) + 1)
         ]
         assert [row["accepted"] for row in rows] == accepted.split()
+        told = [line for line in lines if "does not count: calibration_drift" in line]
+        assert bool(told) == ("no" in accepted)
         assert len(calibrated) > 2
         assert all(choices != calibrated[0] for choices in calibrated[1:])
 
