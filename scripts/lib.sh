@@ -24,20 +24,24 @@ no_arguments() {
   [ $# = 0 ] || fail "$0 takes no arguments, not even $1; $0 --help explains"
 }
 
-# make_venv: make a virtual environment in $VENV, unless there is one that can install packages.
+# make_venv: make a virtual environment in $VENV, unless there is one that can install packages. Only what these scripts
+# have made is ever deleted, whatever VENV names.
 make_venv() {
   command -v "$PYTHON" >/dev/null || fail "there is no $PYTHON; install Python 3.11 or newer"
   "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "$("$PYTHON" --version) is too old; Python 3.11 or newer is needed"
-  if [ -e "$VENV/pyvenv.cfg" ] && ! has_pip; then
+  if [ -e "$VENV/pyvenv.cfg" ] && has_pip; then return; fi
+  if [ -e "$VENV/made-by-flightchain" ] || compgen -G "$VENV/installed-*" >/dev/null; then
     echo "making $VENV anew: it is incomplete, or of a Python that is gone" >&2
     rm -rf "$VENV"
+  elif [ -e "$VENV" ] && ! rmdir "$VENV" 2>/dev/null; then
+    fail "$VENV is there and is no virtual environment with pip; let VENV name another folder, or delete it"
   fi
-  if [ ! -x "$VENV/bin/python" ]; then
-    if ! "$PYTHON" -m venv "$VENV"; then
-      rm -rf "$VENV" # an incomplete one would be used the next time
-      fail "cannot make $VENV; on Debian: apt install python3-venv"
-    fi
+  mkdir -p "$VENV"
+  touch "$VENV/made-by-flightchain"
+  if ! "$PYTHON" -m venv "$VENV"; then
+    rm -rf "$VENV" # an incomplete one would be used the next time
+    fail "cannot make $VENV; on Debian: apt install python3-venv"
   fi
 }
 

@@ -135,11 +135,12 @@ def test_help_of_the_lab_names_its_commands_and_their_options(tmp_path: Path) ->
 # --- installing ----------------------------------------------------------------------------------
 
 STAND_IN = """#!/bin/bash
-# Writes down how it is called. Makes a "virtual environment" of copies of itself.
+# Answers questions as Python does, and writes down how else it is called. Makes a "virtual
+# environment" of copies of itself.
+case "$*" in "-c "*|--version) exec {python} "$@" ;; esac
 echo "$*" >> "{log}"
 case "$*" in
-  "-c "*|--version) exec {python} "$@" ;;
-  "-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+  "-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; touch "$3/pyvenv.cfg" ;;
 esac
 test ! -e "{folder}/fail-$2"
 """
@@ -164,11 +165,11 @@ def run(
 
 
 def calls(stand_in: Path) -> list[str]:
-    """What the stand-in was asked, without the questions for its version; forgotten afterwards."""
+    """What the stand-in was asked to do; forgotten afterwards."""
     log = stand_in.parent / "calls"
-    found = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     log.unlink(missing_ok=True)
-    return [line for line in found if not line.startswith(("-c ", "--version"))]
+    return lines
 
 
 PIP = "-m pip --quiet --disable-pip-version-check install --require-hashes"
@@ -320,6 +321,23 @@ def test_an_environment_that_cannot_be_made_is_explained(stand_in: Path) -> None
     assert len(calls(stand_in)) == 1
 
 
+@pytest.mark.parametrize("name", ["mine", "mine/.hidden", "mine/bin/python", "mine/pyvenv.cfg"])
+def test_only_an_environment_that_scripts_have_made_is_deleted(stand_in: Path, name: str) -> None:
+    (kept := stand_in.parent / name).parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text("kept")
+    (stand_in.parent / "fail-venv").touch()
+    done = run(stand_in, VENV=stand_in.parent / "mine")
+    assert (done.returncode, done.stdout, calls(stand_in)) == (1, "", [])
+    assert f"error: {stand_in.parent / 'mine'} is there and is no virtual env" in done.stderr
+    assert kept.read_text() == "kept"
+
+
+def test_an_empty_folder_becomes_the_environment(stand_in: Path) -> None:
+    (stand_in.parent / "empty").mkdir()
+    assert run(stand_in, FLIGHTCHAIN_DATA="none", VENV=stand_in.parent / "empty").returncode == 0
+    assert calls(stand_in)[1:] == [INSTALL, *WORK]
+
+
 def test_after_python3_venv_was_installed_the_environment_is_made_again(stand_in: Path) -> None:
     """Without python3-venv, Debian's `python3 -m venv` leaves bin/python behind, but no pip."""
     (stand_in.parent / "fail-venv").touch()
@@ -332,7 +350,7 @@ def test_after_python3_venv_was_installed_the_environment_is_made_again(stand_in
 
 # --- a browser for the tests ----------------------------------------------------------------------
 
-TOOLS = ("bash", "dirname", "cp", "cmp", "mkdir", "mktemp", "rm", "env")
+TOOLS = ("bash", "dirname", "cp", "cmp", "mkdir", "mktemp", "rm", "rmdir", "touch", "env")
 
 
 @pytest.fixture
@@ -344,6 +362,7 @@ def machine(stand_in: Path) -> Path:
         (folder / name).symlink_to(str(shutil.which(name)))
     tools = stand_in.parent / "venv" / "bin"
     tools.mkdir(parents=True)
+    (tools.parent / "pyvenv.cfg").touch()
     for name in ("python", "ruff", "mypy", "lint-imports", "pytest"):
         shutil.copy(stand_in, tools / name)
     return folder
@@ -458,6 +477,7 @@ def installed(tmp_path: Path) -> Path:
     python = venv / "bin" / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
     python.chmod(0o755)
+    (venv / "pyvenv.cfg").touch()
     requirements_marked_in(venv)
     return venv
 
