@@ -4,12 +4,13 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from backend.base.settings import Settings
 from backend.chain.block_rules import check
 from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION, Value
-from backend.chain.flight import Flight, flight_of
+from backend.chain.flight import Flight, as_mapping, flight_of
 from backend.chain.state import empty_state
 from backend.sealing.importer import Tally, Watcher, import_all
 from backend.sources import Source
@@ -26,6 +27,14 @@ def flight(serial: int) -> Flight:
     values = list(EXAMPLE)
     values[_NUMBER], values[_CARRIER] = number + 1, carrier + 1
     return tuple(values)
+
+
+def changed(flight: Flight, **values: Value) -> Flight:
+    """A flight with some other values; on another day with its year and weekday."""
+    if "FL_DATE" in values:
+        day = date.fromisoformat(str(values["FL_DATE"]))
+        values = {"YEAR": day.year, "DAY_OF_WEEK": day.isoweekday(), **values}
+    return tuple({**as_mapping(flight), **values}[name] for name in FIELD_NAMES)
 
 
 def flights(count: int, start: int = 0) -> list[Flight]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight, as_mapping
-from tests.flights import EXAMPLE
+from tests.flights import EXAMPLE, changed
 
 CANCELLED: dict[str, Value] = {
     **dict.fromkeys(("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")),
@@ -22,11 +22,6 @@ QUIET = (
 def flown(**values: Value) -> Flight:
     """The example flight (scheduled at 19:55, left at 20:03) with some other values."""
     return changed(EXAMPLE, **values)
-
-
-def changed(flight: Flight, **values: Value) -> Flight:
-    """A flight with some other values."""
-    return tuple({**as_mapping(flight), **values}[name] for name in FIELD_NAMES)
 
 
 _FLOWN: st.SearchStrategy[dict[str, Value]] = st.fixed_dictionaries({

@@ -19,8 +19,8 @@ from backend.ledger.ledger import Ledger
 from tests.api.test_batches import as_csv, as_ndjson, pending, post
 from tests.api.worlds import Json, client_of, generated, good, seal, settings_for
 from tests.effort import examples
-from tests.flights import on_disk
-from tests.same_flights import CANCELLED, changed, flown, kept_of, same_or_similar
+from tests.flights import changed, on_disk
+from tests.same_flights import CANCELLED, flown, kept_of, same_or_similar
 from tests.submitting import sealing
 
 SKIP = "?duplicates=skip"

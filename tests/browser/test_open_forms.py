@@ -16,9 +16,8 @@ from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import seal, settings_for
 from tests.browser.sites import shown
 from tests.browser.test_upload import LINES, ROWS, SLICES, file_of, result, shorten_slices, start
-from tests.flights import csv_of
+from tests.flights import changed, csv_of
 from tests.frontend.writing import FLIGHTS
-from tests.same_flights import changed
 
 OTHER_SITE = "http://other.example/"
 NAVIGATION = '<a id="link" href="{url}/add">Add a flight</a>'

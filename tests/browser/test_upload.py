@@ -19,9 +19,8 @@ from backend.sources.kinds import KINDS
 from tests.api.processes import Service, serving, stopped, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.browser.sites import shown
-from tests.flights import csv_of, csv_of_days
+from tests.flights import changed, csv_of, csv_of_days
 from tests.frontend.writing import FLIGHTS
-from tests.same_flights import changed
 
 LINES, ROWS = 50, 120  # of a short slice; of three of them
 SLICES = "**/upload.json*"

@@ -6,7 +6,7 @@ from datetime import date
 from hypothesis import strategies as st
 
 from backend.chain.columns import COLUMN_NAMES
-from backend.chain.fields import FIELD_NAMES, Value
+from backend.chain.fields import Value
 from backend.chain.flight import Flight
 from tests.chain.independent import Row
 
@@ -42,38 +42,38 @@ names = (
 )
 codes = st.text("ABCXYZ019", min_size=3, max_size=4)
 delays = st.none() | st.integers(-10000, 10000) | st.integers(14, 16)
-times = st.none() | st.builds("{:02d}{:02d}".format, st.integers(0, 23), st.integers(0, 59))
+times = st.sampled_from((None, "2400")) | st.builds(
+    "{:02d}{:02d}".format, st.integers(0, 23), st.integers(0, 59)
+)
 airport_ids = st.none() | st.integers(1, 99999)
+all_days = st.dates(date(1900, 1, 1), date(2199, 12, 31))
+any_carrier = st.integers(1, 3) | st.integers(1, 99999)
+any_airport: st.SearchStrategy[tuple[Value, ...]] = st.tuples(airport_ids, codes, names, names)
 
 
 @st.composite
-def flights(draw: st.DrawFn) -> Flight:
-    """A valid flight: cancelled, diverted or arrived."""
-    day = draw(st.dates(date(1900, 1, 1), date(2199, 12, 31)))
-    cancelled = draw(st.integers(0, 1))
-    arrived = not cancelled
-    flight: dict[str, Value] = {
-        "YEAR": day.year,
-        "DAY_OF_WEEK": day.isoweekday(),
-        "FL_DATE": day.isoformat(),
-        "OP_CARRIER_AIRLINE_ID": draw(st.integers(1, 3) | st.integers(1, 99999)),
-        "OP_CARRIER_FL_NUM": draw(st.integers(1, 99999)),
-        "ORIGIN_AIRPORT_ID": draw(airport_ids),
-        "ORIGIN": draw(codes),
-        "ORIGIN_CITY_NAME": draw(names),
-        "ORIGIN_STATE_NM": draw(names),
-        "DEST_AIRPORT_ID": draw(airport_ids),
-        "DEST": draw(codes),
-        "DEST_CITY_NAME": draw(names),
-        "DEST_STATE_NM": draw(names),
-        "DEP_TIME": draw(times | st.just("2400")),
-        "DEP_DELAY": draw(delays),
-        "ARR_TIME": draw(times | st.just("2400")) if arrived else None,
-        "ARR_DELAY": draw(delays) if arrived else None,
-        "CANCELLED": cancelled,
-        "AIR_TIME": draw(st.none() | st.integers(0, 3000)) if arrived else None,
-    }
-    return tuple(flight[name] for name in FIELD_NAMES)
+def flights(
+    draw: st.DrawFn,
+    days: st.SearchStrategy[date] = all_days,
+    carriers: st.SearchStrategy[int] = any_carrier,
+    numbers: st.SearchStrategy[int] = st.integers(1, 99999),  # noqa: B008
+    airports: st.SearchStrategy[tuple[Value, ...]] = any_airport,
+    times: st.SearchStrategy[Value] = times,
+    delays: st.SearchStrategy[Value] = delays,
+) -> Flight:
+    """A valid flight: cancelled, perhaps after it left, diverted or arrived."""
+    day = draw(days)
+    fate = draw(st.sampled_from(("cancelled", "diverted", "arrived", "arrived")))
+    flew = fate != "cancelled"
+    return (
+        *(day.year, day.isoweekday(), day.isoformat(), draw(carriers), draw(numbers)),
+        *(*draw(airports), *draw(airports)),
+        *(draw(times), draw(delays)),
+        draw(times) if flew else None,
+        draw(delays) if fate == "arrived" else None,
+        int(not flew),
+        draw(st.none() | st.integers(0, 3000)) if flew else None,
+    )
 
 
 @st.composite

@@ -46,6 +46,8 @@ from backend.questions.values import (
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from tests.api.worlds import averages_of
+from tests.chain.strategies import flights as valid_flights
+from tests.flights import EXAMPLE, changed
 from tests.storage.chains import ONE_FILE, writer_for
 
 TABLES = (
@@ -104,27 +106,15 @@ delays = st.sampled_from((-10000, -11, -1, 0, 14, 15, 16, 10000)) | st.integers(
 times = st.sampled_from((None, "0000", "0007", "0754", "2359", "2400"))
 
 
-@st.composite
-def flights(draw: st.DrawFn) -> Flight:
+def flights() -> st.SearchStrategy[Flight]:
     """A valid flight of the world: cancelled, diverted (no ARR_DELAY) or arrived."""
-    day = draw(days)
-    fate = draw(st.sampled_from(("cancelled", "diverted", "arrived", "arrived")))
-    flew = fate != "cancelled"
-    has_departure = flew or draw(st.booleans())
-    return (
-        day.year,
-        day.isoweekday(),
-        day.isoformat(),
-        draw(st.sampled_from(CARRIERS)),
-        draw(st.sampled_from(NUMBERS)),
-        *draw(st.sampled_from(AIRPORTS)),
-        *draw(st.sampled_from(AIRPORTS)),
-        draw(times) if has_departure else None,
-        draw(st.none() | delays) if has_departure else None,
-        draw(times) if flew else None,
-        draw(delays) if fate == "arrived" else None,
-        int(not flew),
-        draw(st.none() | st.integers(0, 3000)) if flew else None,
+    return valid_flights(
+        days=days,
+        carriers=st.sampled_from(CARRIERS),
+        numbers=st.sampled_from(NUMBERS),
+        airports=st.sampled_from(AIRPORTS),
+        times=times,
+        delays=st.none() | delays,
     )
 
 
@@ -132,31 +122,9 @@ def flights(draw: st.DrawFn) -> Flight:
 chains = st.lists(st.lists(flights(), max_size=6) | st.just([]), max_size=6)
 
 
-def plain_flight(**changed: Value) -> Flight:
-    """A flight of the world that arrived five minutes late, but for `changed`."""
-    day = date.fromisoformat(str(changed.get("FL_DATE", "2008-01-03")))
-    names = dict(zip(FIELD_NAMES, (day.year, day.isoweekday()), strict=False))
-    fields: dict[str, Value] = {
-        **names,
-        "FL_DATE": day.isoformat(),
-        "OP_CARRIER_AIRLINE_ID": 19393,
-        "OP_CARRIER_FL_NUM": 335,
-        "ORIGIN_AIRPORT_ID": 12264,
-        "ORIGIN": "IAD",
-        "ORIGIN_CITY_NAME": "Washington, DC",
-        "ORIGIN_STATE_NM": "Virginia",
-        "DEST_AIRPORT_ID": 15304,
-        "DEST": "TPA",
-        "DEST_CITY_NAME": "Tampa, FL",
-        "DEST_STATE_NM": "Florida",
-        "DEP_TIME": "2003",
-        "DEP_DELAY": 8,
-        "ARR_TIME": "2211",
-        "ARR_DELAY": 5,
-        "CANCELLED": 0,
-        "AIR_TIME": 116,
-    }
-    return tuple({**fields, **changed}[name] for name in FIELD_NAMES)
+def plain_flight(**values: Value) -> Flight:
+    """A flight of the world that arrived five minutes late, but for `values`."""
+    return changed(EXAMPLE, **{"ORIGIN_STATE_NM": "Virginia", "ARR_DELAY": 5, **values})
 
 
 SMALL: list[list[Flight]] = [

@@ -31,8 +31,8 @@ from backend.sources.flight_file import FlightFile
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
 from tests.api.processes import environment, until
-from tests.flights import csv_of, flight, flights, import_flights, on_disk, transactions_in
-from tests.same_flights import CANCELLED, changed
+from tests.flights import changed, csv_of, flight, flights, import_flights, on_disk, transactions_in
+from tests.same_flights import CANCELLED
 from tests.storage.chains import NOTHING_PENDING
 from tests.submitting import accept_in
 from tests.test_cli import call

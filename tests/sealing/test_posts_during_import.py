@@ -17,8 +17,8 @@ from backend.ledger.ledger import Ledger
 from backend.sealing import importer, newcomers
 from backend.sealing.importer import Tally, Watcher, import_all
 from backend.sources.flight_file import FlightFile
-from tests.flights import csv_of, flights, import_flights, on_disk
-from tests.same_flights import CANCELLED, changed
+from tests.flights import changed, csv_of, flights, import_flights, on_disk
+from tests.same_flights import CANCELLED
 
 SOON_S = 0.3
 AT_ONCE_S = 3  # with room for a busy machine; the index is waited for up to 5 s

@@ -17,8 +17,8 @@ from backend.sealing.repeats import Compared
 from backend.sources import open_source
 from backend.verify.audit import verify
 from tests.effort import examples
-from tests.flights import csv_of, flights, on_disk
-from tests.same_flights import CANCELLED, changed, flown, kept_of, same_or_similar
+from tests.flights import changed, csv_of, flights, on_disk
+from tests.same_flights import CANCELLED, flown, kept_of, same_or_similar
 
 
 def imported(folder: Path, *files: Sequence[Flight], watcher: Watcher | None = None) -> list[Tally]:

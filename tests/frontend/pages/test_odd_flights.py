@@ -1,17 +1,18 @@
 """Pages of a ledger with a few odd flights: each sentence and number is true of them."""
 
 from collections.abc import Iterator
-from datetime import date
 
 import pytest
 from flask.testing import FlaskClient
 
-from backend.chain.flight import Flight, flight_of
+from backend.chain.fields import Value
+from backend.chain.flight import Flight
 from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.processes import serving
-from tests.api.worlds import GOOD, Json, seal, settings_for
+from tests.api.worlds import Json, seal, settings_for
 from tests.cases import each_of
+from tests.flights import EXAMPLE, changed
 from tests.frontend.pages.reading import raw, require_words, table
 
 CITIES = {
@@ -26,24 +27,18 @@ SHOW_ALL = '"/days?ORIGIN={}&INITIAL_DATE=2010-03-01&FINAL_DATE=2016-12-31">Show
 ALL_DAYS = "INITIAL_DATE=2010-01-01&FINAL_DATE=2016-12-31"
 
 
-def odd(number: int, day: str, origin: str = "BTV", dest: str = "JFK", **more: object) -> Flight:
+def odd(number: int, day: str, origin: str = "BTV", dest: str = "JFK", **more: Value) -> Flight:
     """A flight on time at eight, unless something else is said of it."""
-    on_time = {"DEP_TIME": "0800", "DEP_DELAY": 0, "ARR_TIME": "0930", "ARR_DELAY": 0}
-    ends = {
-        f"{end}{part}": value
-        for end, code in (("ORIGIN", origin), ("DEST", dest))
-        for part, value in (
-            ("", code),
-            ("_CITY_NAME", CITIES[code]),
-            ("_STATE_NM", STATES[CITIES[code][-2:]]),
-            ("_AIRPORT_ID", None),
-        )
-    }
-    names = {"OP_CARRIER_FL_NUM": number, "OP_CARRIER_AIRLINE_ID": DELTA, "FL_DATE": day}
-    names |= {"YEAR": day[:4], "DAY_OF_WEEK": date.fromisoformat(day).isoweekday()}
+    times: dict[str, Value] = {"DEP_TIME": "0800", "DEP_DELAY": 0, "ARR_TIME": "0930"}
+    times |= {"ARR_DELAY": 0, "AIR_TIME": 60}
+    ends: dict[str, Value] = {}
+    for end, code in (("ORIGIN", origin), ("DEST", dest)):
+        ends |= {end: code, f"{end}_CITY_NAME": CITIES[code], f"{end}_AIRPORT_ID": None}
+        ends[f"{end}_STATE_NM"] = STATES[CITIES[code][-2:]]
     if more.get("CANCELLED"):
-        on_time = dict.fromkeys((*on_time, "AIR_TIME"), None)
-    return flight_of({**GOOD, "AIR_TIME": 60, **names, **on_time, **ends, **more})
+        times = dict.fromkeys(times)
+    names: dict[str, Value] = {"OP_CARRIER_FL_NUM": number, "OP_CARRIER_AIRLINE_ID": DELTA}
+    return changed(EXAMPLE, **{**names, "FL_DATE": day, **times, **ends, **more})
 
 
 NO_TIMES: Json = dict.fromkeys(("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME"))

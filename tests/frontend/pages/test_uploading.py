@@ -19,10 +19,9 @@ from backend.storage.tokens import Tokens
 from frontend.context import texts
 from tests.api.processes import ROOT
 from tests.api.worlds import generated
-from tests.flights import csv_of, csv_of_days
+from tests.flights import changed, csv_of, csv_of_days
 from tests.frontend.pages.test_one_question import text_of
 from tests.frontend.writing import FLIGHTS, Visitor, errors_beside, hidden, notice, visiting
-from tests.same_flights import changed
 
 CSV = csv_of(generated(30)).encode()
 EXPO = (
