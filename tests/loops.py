@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
@@ -105,6 +106,7 @@ class Small:
         return Response(body if "big" in path else body + given)
 
     def _prepare(self, environ: Environ) -> Post:
+        environ["wsgi.input"] = BytesIO(environ["wsgi.input"].read())  # a body is read here
         return Post(environ["QUERY_STRING"], lambda _: self._answer(environ))
 
     def _accept_all(self, posts: Sequence[Post]) -> list[Response | Exception]:

@@ -6,7 +6,8 @@ answered in the loop; posts are gathered while others wait for the disk; all oth
 the threads of their lanes.
 
 A client may ask before it sends a body (`Expect: 100-continue`). It gets the final answer at once
-if the application makes it without reading the body.
+if the application makes it without reading the body. If it reads the body, it is asked again when
+that has come.
 """
 
 # ruff: noqa: ARG001, ARG002 (methods of a site may do nothing, and must have a body)
@@ -16,6 +17,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
 from io import BytesIO
 from typing import Any, NamedTuple, Protocol
 
@@ -62,7 +64,7 @@ class Route(NamedTuple):
     """Says how a request is answered.
 
     lane: INLINE, GROUPED, or the name of one of the site's lanes. application: answers the request,
-    once, and raises nothing. group: answers it instead if the lane is GROUPED.
+    and raises nothing. group: answers it instead if the lane is GROUPED.
     """
 
     lane: str
@@ -188,8 +190,11 @@ class Front:
         """Answer a request. Its body is taken unless its head decides the answer."""
         refusal = self.site.receive(environ)
         try:
-            has_body = bool(environ.get("CONTENT_LENGTH")) and refusal is None
-            if has_body and not await self._is_decided_by_head(environ):
+            if environ.get("CONTENT_LENGTH") and refusal is None:
+                if "HTTP_EXPECT" in environ and environ["SERVER_PROTOCOL"] == "HTTP/1.1":
+                    environ["wsgi.input"] = UnsentBody()
+                    with suppress(BodyWanted):
+                        return await self._answer(environ)
                 refusal = await self._take_body(environ, receive)
             if refusal is not None:
                 return self._begun(refusal, environ)
@@ -208,30 +213,6 @@ class Front:
         headers, body = self.site.reject(client, 500, "Internal Server Error")
         more = [(LENGTH, str(len(body))), CLOSE]
         return Answer("500 Internal Server Error", [*headers, *more], body)
-
-    async def _is_decided_by_head(self, environ: Environ) -> bool:
-        """Return whether a client that asks before it sends a body can be answered without it.
-
-        An answer is tried, to see whether it reads the body, and is made again if it does not.
-        """
-        if "HTTP_EXPECT" not in environ or environ["SERVER_PROTOCOL"] != "HTTP/1.1":
-            return False
-        unsent = environ["wsgi.input"] = UnsentBody()
-        lane, application, _ = self.site.route(environ)
-
-        def try_it(_: float = 0.0) -> None:
-            pieces = application(environ, lambda *_: None)
-            if end := getattr(pieces, "close", None):
-                end()
-
-        try:
-            if lane in self.site.lanes:
-                await self.site.lanes[lane].run(try_it)
-            else:
-                try_it()
-        except LaneFullError:
-            return True
-        return not unsent.is_wanted
 
     async def _take_body(self, environ: Environ, receive: Receive) -> Wsgi | None:
         """Wait for the body of a request. Returns an answer if it cannot be kept."""
@@ -352,14 +333,15 @@ def close(answer: Answer) -> None:
         answer.stream.close()
 
 
-class UnsentBody(BytesIO):
-    """Stands for a body that its client has not sent. is_wanted: the application has read it."""
+class BodyWanted(BaseException):
+    """The application reads a body that its client has not sent yet."""
 
-    is_wanted = False
+
+class UnsentBody(BytesIO):
+    """Stands for such a body."""
 
     def read(self, *_: Any) -> bytes:
-        """Return nothing, and note that the body is wanted."""
-        self.is_wanted = True
-        return b""
+        """Raise BodyWanted."""
+        raise BodyWanted
 
     readline = readinto = read  # type: ignore[assignment]
