@@ -1,9 +1,7 @@
 """Others answer as the service does, from an export or its index, by the recipes of the pages."""
 
-import random
 import re
 from collections.abc import Callable, Iterator
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +12,14 @@ from backend.base.settings import Settings
 from backend.export.parquet import export
 from tests.api.processes import ROOT
 from tests.api.worlds import Json, client_of
+from tests.duckdb_judge import LEG, require_agreement
 from tests.index.sql_reader import Reader
 
 pytestmark = pytest.mark.slow
 
 PAGE = ROOT / "docs" / "how-to" / "export.md"
 FOLDER = "/mnt/usb/export"
-SEED, QUESTIONS = 36, 100
-NEW_YEAR = date(2013, 1, 1)
-SHOWN = ("OP_CARRIER_AIRLINE_ID", "ORIGIN", "DEST", "DEP_DELAY", "ARR_DELAY")
+QUESTIONS = 100
 Ask = Callable[..., Json]
 Answers = tuple[list[tuple[Any, ...]], tuple[int, float, float], int]
 
@@ -54,7 +51,7 @@ def expected(ask: Ask) -> Answers:
     late = ask("average_delays", OP_CARRIER_AIRLINE_ID=20366, **july)
     cities = {"ORIGIN_CITY_NAME": "New York, NY", "DEST_CITY_NAME": "Chicago, IL"}
     return (
-        [tuple(leg[name] for name in SHOWN) for leg in legs],
+        [tuple(leg[name] for name in LEG) for leg in legs],
         (late["flights"], late["average_delay"], late["on_time_share_of_scheduled"]),
         ask("flight_counter", **cities, **july)["count"],
     )
@@ -121,43 +118,11 @@ def _about(expected: Answers) -> tuple[object, ...]:
 
 
 def test_duckdb_and_the_service_agree_on_300_random_questions(exported: Path, ask: Ask) -> None:
-    database, chance = duckdb.connect(config={"threads": 1}), random.Random(SEED)
+    database = duckdb.connect(config={"threads": 1})
     database.execute(
         "CREATE TABLE flights AS SELECT * FROM read_parquet(?, hive_partitioning = true)",
         [f"{exported}/flights/**/*.parquet"],
     )
-
-    def judge(condition: str, *values: Any, what: str = "count(*)") -> list[Any]:
-        sql = f"SELECT {what} FROM flights WHERE {condition}"
-        return database.execute(sql, list(values)).fetchall()
-
-    def sample(what: str) -> list[Any]:
-        return chance.sample(sorted(judge("true", what=f"DISTINCT {what}")), QUESTIONS)
-
-    for number, day in sample("OP_CARRIER_FL_NUM, FL_DATE"):
-        legs = ask("filter_transactions", OP_CARRIER_FL_NUM=number, FL_DATE=str(day))["flights"]
-        names = (*SHOWN, "DEP_TIME", "TRANSACTION_ID", "BLOCK_HEIGHT")
-        condition = "OP_CARRIER_FL_NUM = ? AND FL_DATE = ? ORDER BY TRANSACTION_ID"
-        rows = judge(condition, number, day, what=", ".join(names))
-        assert [tuple(leg[name] for name in names) for leg in legs] == rows
-    for carrier, *_ in sample("OP_CARRIER_AIRLINE_ID, DEST"):
-        days = _interval(chance)
-        answer = ask("average_delays", OP_CARRIER_AIRLINE_ID=carrier, **days)
-        what = "count(*), count(ARR_DELAY), coalesce(sum(CANCELLED), 0), avg(ARR_DELAY)"
-        condition = "OP_CARRIER_AIRLINE_ID = ? AND FL_DATE BETWEEN ? AND ?"
-        ((*counts, mean),) = judge(condition, carrier, *days.values(), what=what)
-        assert [answer["flights"], answer["arrived"], answer["cancelled"]] == counts
-        assert answer["average_delay"] == (None if mean is None else pytest.approx(mean))
-    for origin, destination in sample("ORIGIN_CITY_NAME, DEST_CITY_NAME"):
-        days = _interval(chance)
-        cities = {"ORIGIN_CITY_NAME": origin, "DEST_CITY_NAME": destination}
-        condition = "ORIGIN_CITY_NAME = ? AND DEST_CITY_NAME = ? AND FL_DATE BETWEEN ? AND ?"
-        counted = judge(condition, origin, destination, *days.values())
-        assert counted == [(ask("flight_counter", **cities, **days)["count"],)]
-
-
-def _interval(chance: random.Random) -> dict[str, str]:
-    """Days of which some are before the first flight, or after the last."""
-    first = NEW_YEAR + timedelta(chance.randrange(-5, 365))
-    last = first + timedelta(chance.randrange(120))
-    return {"INITIAL_DATE": first.isoformat(), "FINAL_DATE": last.isoformat()}
+    names = (*LEG, "DEP_TIME", "TRANSACTION_ID", "BLOCK_HEIGHT")
+    ends = ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")
+    require_agreement(database, ask, QUESTIONS, leg=names, ends=ends)
