@@ -142,12 +142,11 @@ def _outcome(sent: _File) -> Response:
     }
     notice = ANOTHER if is_check and wants_to_add else ""
     try:
-        is_asked = not is_check and on_error == SKIP and "leave_out" not in request.form
-        if is_asked and checked(backend, sent.body, dates, token).is_doubtful:
-            is_check, notice = True, UNTICKED
-        if is_check:
+        if is_check or (on_error == SKIP and "leave_out" not in request.form):
             outcome = checked(backend, sent.body, dates, token)
-        else:
+            if not is_check and outcome.is_doubtful:
+                is_check, notice = True, UNTICKED
+        if not is_check:
             key = key_of(sent.body, on_error, dates)
             outcome = added(backend, sent.body, dates, on_error, key, token)
     except DoubtfulDays as doubt:
