@@ -21,6 +21,7 @@ from tests import bts_server as server
 from tests.api.processes import Service, free_port, until
 from tests.bts_server import Bts
 from tests.flights import transactions_in
+from tests.sources.samples import zipped
 
 JANUARY, FEBRUARY, MARCH = (Month(2008, number) for number in (1, 2, 3))
 
@@ -96,6 +97,13 @@ def test_a_month_is_fetched_once_and_everything_that_keeps_it_away_is_said(
     fetch("2008-02")
     state, message = ended()
     assert (state, "html" in message.lower()) == ("failed", True)
+    bad = server.month_text(FEBRUARY).replace("IAD", "nowhere")
+    bts.files[FEBRUARY.file_name] = zipped(bad.encode())
+    fetch("2008-02")
+    state, message = ended()
+    assert (state, "line 2: ORIGIN 'nowhere': must be" in message) == ("failed", True)
+    assert "`python -m backend import bts:2008-02 --skip-bad` leaves them out" in message
+    assert "mend" not in message
     assert transactions_in(service.folder) == 3
 
 

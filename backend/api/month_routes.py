@@ -11,12 +11,13 @@ from flask import Response
 from backend.api.json_answers import answer
 from backend.api.operation import ADDING, Operation, in_json
 from backend.api.routes import Lane, Row
-from backend.base.errors import InvalidQuery, InvalidSetting
+from backend.base.errors import FlightchainError, InvalidQuery, InvalidSetting
 from backend.ledger.bts_months import PATTERN, Month, month_in
 from backend.ledger.ledger import Ledger
 from backend.ledger.month_fetch import MonthFetch
 from backend.questions.parameters import Given, Parameter, Schema
 from backend.serving.environs import Environ
+from backend.storage.receipt_store import require_no_cluster
 from backend.storage.tokens import Tokens
 
 
@@ -59,6 +60,10 @@ def rows(ledger: Ledger) -> list[Row]:
     def begin(environ: Environ, given: Given) -> Response:
         month = MONTH.of(given)
         tokens.owner_of(environ.get("HTTP_AUTHORIZATION"))
+        try:
+            require_no_cluster(folder)
+        except FlightchainError as error:
+            raise InvalidQuery(MONTH.name, str(month), str(error)) from None
         return answer(fetch.start(month)._asdict(), 202)
 
     def show(*_: object) -> Response:

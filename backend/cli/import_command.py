@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -240,10 +241,11 @@ def _import_months(
     from backend.cli.month_import import import_months
 
     def import_file(path: Path, month: Month) -> None:
+        otherwise = f"`python -m backend import {PREFIX}{month} --skip-bad` leaves them out"
         with ExitStack() as pipes:
             [source] = file_sources(settings, [path], "", pipes)
             source.month = str(month)
-            _import(settings, [source], skipping, on_conflict)
+            _import(settings, [source], replace(skipping, otherwise=otherwise), on_conflict)
 
     import_months(settings, months, keep, import_file)
 
@@ -290,7 +292,9 @@ def file_sources(
     """
     from backend.index.completions import airports_in
     from backend.index.queries import IndexReader
+    from backend.storage.receipt_store import require_no_cluster
 
+    require_no_cluster(settings.folder)  # before a pipe is read
     ledger = airports_in(pipes.enter_context(closing(IndexReader(settings.folder))))
     return [_file_source(settings, path, dates, pipes, ledger) for path in paths]
 

@@ -39,13 +39,15 @@ class Skipping:
 
     is_wanted: whether they are left out; otherwise nothing is imported. most_percent: of the rows
     of a file that may be bad. without_asking: whether to go on without a question. file: takes the
-    bad rows; None for one named after the source, in the working folder.
+    bad rows; None for one named after the source, in the working folder. otherwise: what a person
+    can do where they are not left out.
     """
 
     is_wanted: bool = False
     most_percent: float = 0.0
     without_asking: bool = False
     file: Path | None = None
+    otherwise: str = "mend them in the file, or leave them out with --skip-bad"
 
 
 _TABLES = (".csv", ".tsv", ".txt", ".json", ".ndjson", ".jsonl", ".parquet", ".arrow")
@@ -185,7 +187,8 @@ class ImportDialogue:
         skipping = self._skipping
         for checked in bad:
             if not skipping.is_wanted:
-                reason = "has bad rows; mend them in the file, or leave them out with --skip-bad"
+                first = map(str, checked.bad.first[:1])
+                reason = "; ".join(["has bad rows", *first, skipping.otherwise])
                 raise InvalidInput("file", checked.label, reason)
             good = checked.rows - checked.bad.count
             require_days(good, checked.bad.misdated, "file", checked.label)

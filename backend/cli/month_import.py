@@ -29,6 +29,7 @@ from backend.questions.values import AverageDelays, Options
 from backend.sealing.child import Send, sent_by
 from backend.sealing.sealer import Sealer
 from backend.sources.packed import files_of
+from backend.storage.receipt_store import require_no_cluster
 
 MEMORY, LOCK_NAME = StateFile("fetched.json", dict[str, int]), "months.lock"
 ImportFile = Callable[[Path, Month], None]
@@ -42,9 +43,11 @@ def import_months(
 
     keep: the folder where their files stay; None: they are removed when they are imported.
     import_file: imports a file; if it raises InvalidInput, the file is removed. Raises NotThere for
-    a month that is not published, DownloadFailed, WriterBusy if another process does the same, and
-    what `import_file` raises; what came before stays.
+    a month that is not published, DownloadFailed, WriterBusy if another process does the same,
+    FlightchainError if a cluster writes the ledger, and what `import_file` raises; what came before
+    stays.
     """
+    require_no_cluster(settings.folder)
     make_folder(settings.folder)
     lock = FileLock(settings.folder / LOCK_NAME)
     try:
@@ -92,7 +95,7 @@ def _import_or_remove(month: Month, path: Path, import_file: ImportFile) -> None
         import_file(path, month)
     except InvalidInput as error:
         remove(path)
-        error.args = (f"{error}; {path} is removed, and the same command downloads it again",)
+        error.args = (f"{error}; {path} is removed, and comes anew when the month is asked for",)
         raise
 
 

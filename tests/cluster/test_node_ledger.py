@@ -2,19 +2,25 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from backend.base.errors import Damage, FlightchainError, InvalidSetting
 from backend.base.settings import Settings
+from backend.ledger.bts_months import Month
 from backend.ledger.ledger import Ledger
 from backend.storage import checked_sqlite
 from backend.storage.receipt_store import FILE_NAME
+from backend.storage.tokens import Tokens
 from backend.verify.audit import verify
 from backend.verify.backup import back_up
+from tests.api.worlds import client_of, problem
+from tests.bts_server import Bts
 from tests.cluster.engine import Engine, quiet
 from tests.submitting import sealing
+from tests.test_cli import call
 
 WRONG = {
     "another hash": "UPDATE block SET hash = substr(hash, 2) || '0' WHERE height = 2",
@@ -69,6 +75,27 @@ def test_only_the_cluster_writes_the_ledger_of_a_node(
 ) -> None:
     with Engine(tmp_path, 1) as engine, pytest.raises(FlightchainError, match="cluster"):
         act(engine.nodes[0].settings, tmp_path)
+
+
+def test_no_month_is_downloaded_for_the_ledger_of_a_node(bts: Bts, tmp_path: Path) -> None:
+    month = Month(2008, 1)
+    bts.publish(month)
+    with Engine(tmp_path, 1) as engine:
+        settings = replace(engine.nodes[0].settings, bts_url=bts.url)
+        folder = settings.folder
+        command = ("import", f"bts:{month}")
+        done = call(folder, *command, FLIGHTCHAIN_BTS_URL=bts.url)
+        assert (done.returncode, "post flights to a node" in done.stderr) == (1, True)
+        chosen = {"FLIGHTCHAIN_BTS_URL": bts.url, "FLIGHTCHAIN_DATA": command[1]}
+        done = call(folder, "import", "--if-empty", **chosen)
+        assert (done.returncode, "post flights to a node" in done.stderr) == (1, True)
+        headers = {"Authorization": f"Bearer {Tokens(folder).add('operator')}"}
+        with client_of(settings) as client:
+            refused = problem(client.post(f"/months?MONTH={month}", headers=headers), 400)
+            assert (refused["field"], "cluster" in refused["detail"]) == ("MONTH", True)
+            assert client.get("/months").get_json()["state"] == "idle"
+        assert bts.asked == []
+        assert not [path for path in folder.iterdir() if ".zip" in path.name]
 
 
 def test_a_service_that_does_not_know_of_the_cluster_does_not_start(tmp_path: Path) -> None:
