@@ -5,7 +5,6 @@ keeps others waiting: threads see a request only when all of it is there.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from werkzeug.exceptions import HTTPException
@@ -45,25 +44,34 @@ STATUS: Mapping[type[NotCosigned], int] = {
 
 def run_witness(witness: Witness, logs: Sequence[VerifierKey], host: str, port: int) -> None:
     """Serve until this process is told to stop. logs: the keys of the logs that it cosigns."""
-    by_name = {key.name: key for key in logs}
-    site = WitnessSite(partial(_answer, witness, by_name))
+    site = WitnessSite(witness, logs)
     options = {"bind": gunicorn_app.bind_address(host, port), "workers": 1}
     gunicorn_app.run(lambda: Front(site), options)
 
 
 class WitnessSite(Site):
-    """The site of a witness. application: answers every request."""
+    """The site of a witness that cosigns the logs with these keys."""
 
     max_body_bytes = max_body_bytes_in_memory = MOST_BYTES
 
-    def __init__(self, application: Wsgi) -> None:
+    def __init__(self, witness: Witness, logs: Sequence[VerifierKey]) -> None:
         self.lanes: Mapping[Any, Threads] = {LANE: Threads(LANE, THREADS, MOST_WAITING)}
-        self._application = application
+        self._witness = witness
+        self._logs = {key.name: key for key in logs}
 
     def route(self, environ: Environ) -> Route:
         """Answer the key at once; what is to be cosigned waits for a thread and the disk."""
         is_read = environ["REQUEST_METHOD"] != "POST"
-        return Route(INLINE if is_read else LANE, self._application)
+        return Route(INLINE if is_read else LANE, self._answer)
+
+    def _answer(self, environ: Environ, start_response: Any) -> Any:
+        request = Request(environ)
+        request.max_content_length = MOST_BYTES
+        try:
+            response = answer(self._witness, self._logs, request)
+        except HTTPException as error:
+            response = Response(f"{error.description}\n", error.code)
+        return response(environ, start_response)
 
     def failed(self, error: Exception, environ: Environ) -> Wsgi:
         environ["wsgi.errors"].write(f"{printable(str(error))}\n")
@@ -81,19 +89,6 @@ class WitnessSite(Site):
         **more: object,  # noqa: ARG002
     ) -> tuple[Headers, bytes]:
         return [("Content-Type", "text/plain; charset=utf-8")], f"{detail}\n".encode()
-
-
-def _answer(
-    witness: Witness, logs: Mapping[str, VerifierKey], environ: Any, start_response: Any
-) -> Any:
-    """Return the WSGI application."""
-    request = Request(environ)
-    request.max_content_length = MOST_BYTES
-    try:
-        response = answer(witness, logs, request)
-    except HTTPException as error:
-        response = Response(f"{error.description}\n", error.code)
-    return response(environ, start_response)
 
 
 def answer(witness: Witness, logs: Mapping[str, VerifierKey], request: Request) -> Response:

@@ -23,9 +23,7 @@ from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.cosign_requests import Asker, WitnessAddress, witnesses_in
 from backend.trust.witness.following import Finding, Follower, Verdict
-from backend.trust.witness.witness import (
-    Witness,
-)
+from backend.trust.witness.witness import Witness
 from tests.api.processes import ROOT, free_port, serving, until
 from tests.api.worlds import client_of, settings_for
 from tests.http_servers import running
@@ -34,9 +32,6 @@ from tests.trust.witness.logs import grow, key_of, note_of
 pytestmark = pytest.mark.slow
 
 NAME = "example.org/witness"
-
-
-# --- cosigning --------------------------------------------------------------------------------
 
 
 # --- looking ----------------------------------------------------------------------------------
