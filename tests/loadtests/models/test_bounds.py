@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadtests.models import bounds
-from loadtests.models.laws import DELAY, Station
+from loadtests.models.laws import DELAY, Station, service_demand_s
 from loadtests.models.mva import solve
 
 from .networks import networks
@@ -98,3 +98,10 @@ def test_balanced_job_bounds_refuse_what_they_do_not_know(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         bounds.balanced_job(stations, 2)
+
+
+def test_a_demand_is_of_all_visits_and_none_is_below_0() -> None:
+    assert service_demand_s(4, 0.5) == 2
+    for visits, time_s, named in ((-1, 1, "visit_ratio"), (1, -1, "service_time_s")):
+        with pytest.raises(ValueError, match=named):
+            service_demand_s(visits, time_s)

@@ -1,15 +1,18 @@
-"""M/M/m, against the report on MariaDB, exact fractions and its limits."""
+"""M/M/m, against the report on MariaDB, exact fractions and its limits; and queues as objects."""
 
 from fractions import Fraction
 from math import factorial, isclose, sqrt
-from statistics import NormalDist
+from random import Random
+from statistics import NormalDist, fmean
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models.open_queue import Unstable, mgm
+from loadtests.models import replay
+from loadtests.models.open_queue import ONE, Queue, Unstable, mgm
+from loadtests.models.random_times import Gamma, poisson_times
 
 from .study import STUDY, same
 
@@ -81,3 +84,31 @@ def test_a_cv_below_0_and_too_much_work_are_refused() -> None:
         mgm(1.0, 0.5, -1.0, 2)
     with pytest.raises(Unstable):
         mgm(5.0, 0.5, 1.0, 2)
+
+
+QUEUES = [ONE, Queue(3)]
+
+
+@pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue.name)
+def test_the_mean_of_a_long_replay_is_the_formulas(queue: Queue) -> None:
+    random, law = Random(5), Gamma(1.0, 1.0)
+    rate_per_s = 0.6 * queue.servers
+    times_s = poisson_times(rate_per_s, random, count=60_000)
+    replayed_s = queue.replayed_s(times_s, [law.draw(random) for _ in times_s])
+    expected_s = queue.steady(rate_per_s, law.mean_s, law.cv).response_time_s
+    assert fmean(replayed_s) == pytest.approx(expected_s, rel=0.05)
+
+
+def test_requests_replayed_one_by_one_are_in_order_of_arrival() -> None:
+    times_s, services_s = [0.0, 0.0, 1.0], [2.0, 1.0, 1.0]
+    assert ONE.replayed_s(times_s, services_s) == replay.fcfs(times_s, services_s)
+
+
+@pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue.name)
+def test_too_much_work_has_no_steady_state(queue: Queue) -> None:
+    with pytest.raises(Unstable):
+        queue.steady(1.01 * queue.servers, 1.0, 0.5)
+
+
+def test_names_tell_servers() -> None:
+    assert [queue.name for queue in QUEUES] == ["M/G/1", "M/G/3"]
