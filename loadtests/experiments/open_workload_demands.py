@@ -167,8 +167,6 @@ def _demands(line: DemandsLine, run: Recorded[DemandsLine]) -> Demands:
 
 def closed_points(results: Results) -> list[Closed]:
     """Return the accepted closed runs that are long enough, with the demands of their servers."""
-    if not results.has(CLOSED):
-        return []
     demands = demands_by_server(results)
     return [
         Closed(demands[line.server], line.customers, closed_window(rows), x)

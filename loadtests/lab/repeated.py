@@ -65,9 +65,12 @@ def samples_by_run(results: Results) -> Mapping[str, list[Sample]]:
 def recorded_runs(
     results: Results, table: str, kind: type[OneLine]
 ) -> Iterator[tuple[OneLine, list[Row], bool]]:
-    """Yield each line of a table of runs, with the rows of that run, and whether it counts."""
+    """Yield each line of a table of runs, with the rows of that run, and whether it counts.
+
+    There are none without the table.
+    """
     rows, is_accepted = rows_by_run(results), accepted_by_run(results)
-    for line in results.lines(table, kind):
+    for line in results.lines_if_any(table, kind):
         run = line.cells()["run"]
         yield line, rows[run], is_accepted.get(run, False)
 
