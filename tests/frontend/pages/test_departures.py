@@ -137,22 +137,6 @@ def test_an_interval_is_typed_as_a_day(pages: FlaskClient) -> None:
     assert typed.status_code == 200
 
 
-def test_the_twins_of_usual_departures_have_what_the_page_has(
-    pages: FlaskClient, world: World
-) -> None:
-    flight = next(leg for leg in world.transactions if scheduled(leg))
-    origin, hour = flight["ORIGIN"], scheduled(flight)[:2]
-    legs = leaving(world, ORIGIN=origin)
-    asked = f"?ORIGIN={origin}&hour={int(hour)}"
-    rows = table(pages, f"/departures.csv{asked}")
-    assert {row["departure"][:2] for row in rows} == {hour}
-    in_hour = sum(scheduled(leg)[:2] == hour for leg in legs)
-    assert sum(int(row["flights"]) for row in rows) == in_hour
-    answer = pages.get(f"/departures.json{asked}").get_json()["departures"]
-    assert answer["query"]["hour"] == int(hour)
-    assert len(answer["by_departure"]) == len(rows)
-
-
 def test_figures_of_an_hour_say_what_they_are_of(pages: FlaskClient, world: World) -> None:
     """Flights without a recorded hour, mostly cancelled, are in none."""
     day = next(leg for leg in world.transactions if leg["CANCELLED"])["FL_DATE"]

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from datetime import date
 from itertools import pairwise, permutations
 from typing import Any
 
@@ -18,7 +17,7 @@ from frontend.questions import flights_of_day
 from frontend.settings import Settings
 from tests.api.processes import Service
 from tests.api.worlds import Json, World
-from tests.frontend.pages.reading import ids_on, source, table, text
+from tests.frontend.pages.reading import ids_on, source, table
 
 PAGE = "/filter_transactions"
 
@@ -67,38 +66,6 @@ def test_the_page_shows_the_legs_in_the_order_of_its_twin(pages: FlaskClient, wo
     for row, leg in zip(rows, flights, strict=True):
         expected = {name: "" if value is None else str(value) for name, value in leg.items()}
         assert row == expected
-
-
-def test_a_leg_is_told_in_words_with_local_times(pages: FlaskClient, world: World) -> None:
-    flight = next(
-        each
-        for each in world.transactions
-        if (each["ARR_DELAY"] or 0) >= 15 and each["DEP_DELAY"] > 0
-    )
-    number, day = flight["OP_CARRIER_FL_NUM"], flight["FL_DATE"]
-    carrier = flight["OP_CARRIER_AIRLINE_ID"]
-    page = text(
-        pages, f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={day}&OP_CARRIER_AIRLINE_ID={carrier}"
-    )
-    departed, arrived = (f"{flight[n][:2]}:{flight[n][2:]}" for n in ("DEP_TIME", "ARR_TIME"))
-    said = f"{flight['ORIGIN']} {flight['ORIGIN_CITY_NAME']} {departed}"
-    assert said in page
-    assert f"{flight['DEP_DELAY']} min late" in page
-    assert f"{flight['DEST']} {flight['DEST_CITY_NAME']} {arrived}" in page
-    assert f"{flight['AIR_TIME']} min Late {flight['ARR_DELAY']} min" in page
-    assert "Departed local" in page
-    assert "15 minutes or more after schedule" in page
-
-
-def test_an_arrival_on_the_next_day_is_said(pages: FlaskClient, world: World) -> None:
-    flight = next(
-        each
-        for each in world.transactions
-        if each["ARR_TIME"] and each["ARR_TIME"] < "0400" and each["DEP_TIME"] > "2100"
-    )
-    number, day = flight["OP_CARRIER_FL_NUM"], flight["FL_DATE"]
-    page = text(pages, f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={day}")
-    assert f"{flight['ARR_TIME'][:2]}:{flight['ARR_TIME'][2:]} next day" in page
 
 
 def test_carriers_that_share_a_number_are_named(pages: FlaskClient, world: World) -> None:
@@ -207,17 +174,6 @@ def test_a_number_may_begin_with_a_carrier(pages: FlaskClient, world: World, tex
         page = pages.get(f"{PAGE}{asked}", follow_redirects=True)
         assert page.status_code == 200
         assert page.request.args["OP_CARRIER_FL_NUM"] == str(number)
-
-
-def test_titles_say_what_is_on_the_page(pages: FlaskClient, world: World) -> None:
-    day = world.transactions[0]["FL_DATE"]
-    said = f"{date.fromisoformat(day):%A}, 1 January 2015"
-    for query, title in (
-        ("", "Flight status"),
-        (f"?OP_CARRIER_FL_NUM=1&FL_DATE={day}", f"Flight 1 on {said}"),
-        (f"?OP_CARRIER_FL_NUM=1999&FL_DATE={day}", f"Flight 1999 on {said}: not found"),
-    ):
-        assert f"<title>{title} · Flightchain</title>" in source(pages, PAGE + query)
 
 
 class Echo(Backend):

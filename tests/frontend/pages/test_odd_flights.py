@@ -56,6 +56,12 @@ FLIGHTS = [
     odd(8, "2016-06-17"),
     odd(8, "2016-06-18", CANCELLED=1),
     odd(14, "2016-06-18", CANCELLED=1, DEP_TIME="0905", DEP_DELAY=5),
+    *(
+        odd(
+            20, "2016-12-29", "JFK", "BOS", DEP_TIME=left, ARR_TIME=came, DEP_DELAY=20, ARR_DELAY=30
+        )
+        for left, came in (("0820", "0930"), ("2320", "0030"))
+    ),
     odd(19, "2016-12-31", "JFK", "BOS", DEP_TIME="2400", ARR_TIME="0100"),
 ]
 
@@ -116,6 +122,8 @@ NO_HOUR = "4 flights, 2 cancelled, have no recorded hour"
 BEGINS = "The calendar begins in"
 JUNE = "INITIAL_DATE=2016-06-01&FINAL_DATE=2016-06-30"
 FRIDAY = "/days/2016-06-17"
+REPORT_8 = "/report?OP_CARRIER_FL_NUM=8"
+STATUS_20 = "/filter_transactions?OP_CARRIER_FL_NUM=20&FL_DATE=2016-12-29"
 
 
 @each_of(
@@ -141,7 +149,17 @@ FRIDAY = "/days/2016-06-17"
             "(DL) with the number 9 from Boston, MA (BOS) on these days.",
         ),
         (f"/days?{ALL_DAYS}", f"{BEGINS} January 2015. Choose earlier days to see those before."),
-        ("/report?OP_CARRIER_FL_NUM=8", f"{BEGINS} June 2014."),
+        (REPORT_8, f"{BEGINS} June 2014."),
+        (REPORT_8, "was on time for 50.0\N{NO-BREAK SPACE}% of its 4 scheduled flights"),
+        (REPORT_8, "<dd>50.0\N{NO-BREAK SPACE}%</dd>"),
+        (REPORT_8, "<dd>100.0\N{NO-BREAK SPACE}%</dd>"),
+        ("/report?OP_CARRIER_FL_NUM=9", "25 min late.</p>"),
+        ("/report?OP_CARRIER_FL_NUM=20", "30 min late, as did 1 other flight.</p>"),
+        (STATUS_20, "JFK New York, NY 08:20"),
+        (STATUS_20, "20 min late"),
+        (STATUS_20, "BOS Boston, MA 09:30"),
+        (STATUS_20, "60 min Late 30 min"),
+        (STATUS_20, "15 minutes or more after schedule"),
         ("/days?ORIGIN=LGA&INITIAL_DATE=2010-01-01&FINAL_DATE=2010-12-31", "on these days."),
         ("/days?ORIGIN=LGA&INITIAL_DATE=2010-01-01&FINAL_DATE=2010-12-31", SHOW_ALL.format("LGA")),
         ("/days?ORIGIN=BOS", SHOW_ALL.format("BOS")),
@@ -153,6 +171,7 @@ FRIDAY = "/days/2016-06-17"
             "/filter_transactions?OP_CARRIER_FL_NUM=19&FL_DATE=2016-12-31",
             "00:00 scheduled 00:00",
         ),
+        (STATUS_20, "00:30 next day"),
         (
             "/departures?ORIGIN=BTV&INITIAL_DATE=2016-06-10&FINAL_DATE=2016-06-11",
             "Hours with fewer than 100 arrivals are marked",
@@ -167,6 +186,8 @@ def test_sentences_are_true_of_few_flights(few: FlaskClient, address: str, sente
     ("address", "words"),
     [
         ("/days", BEGINS),
+        ("/report?OP_CARRIER_FL_NUM=1", "The longest delay"),
+        (REPORT_8, "By carrier"),
         ("/departures?ORIGIN=BTV&FL_DATE=2016-06-10", "few flights"),
         (
             "/compare?what=origin&item=JFK&item=BTV&INITIAL_DATE=2011-01-01&FINAL_DATE=2011-12-31",
@@ -197,5 +218,7 @@ def test_the_twin_of_an_hour_counts_the_flights_of_the_hour(few: FlaskClient) ->
         "average_departure_delay",
     )
     assert [twin[name] for name in figures] == [1, 1, 1, 0, 25, 0]
+    rows = table(few, f"/departures.csv?{asked}")
+    assert [row["departure"] for row in rows] == ["1800"]
     none = few.get(f"/departures.json?{asked[:-2]}3").get_json()["departures"]
     assert [none[name] for name in figures] == [0, 0, 0, 0, None, None]

@@ -60,6 +60,14 @@ WORDS = {
         "<h1>Flight WN 99999 on Tuesday, 1 January 2013</h1>",
         ">How often is WN 99999 late?</a>",
     ],
+    "/report?OP_CARRIER_FL_NUM=1": ["All flights of any carrier:", "By carrier"],
+    "/filter_transactions": ["<title>Flight status · Flightchain</title>"],
+    "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01": [
+        "<title>Flight 1 on Thursday, 1 January 2015 · Flightchain</title>"
+    ],
+    "/filter_transactions?OP_CARRIER_FL_NUM=1999&FL_DATE=2015-01-01": [
+        "<title>Flight 1999 on Thursday, 1 January 2015: not found · Flightchain</title>"
+    ],
     "/compare?what=flight&item=1&item=2": [
         "<h1>Flight number 1 or flight",
         "<title>Flight number 1",
