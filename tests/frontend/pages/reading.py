@@ -41,7 +41,7 @@ def require_words(
 ) -> None:
     """The page has all of `words`, in its source or in its text, and none of `missing`."""
     page = html.unescape(raw(pages, address, status))
-    page += re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+    page += re.sub(r"[ \t\r\n]+", " ", re.sub(r"<[^>]+>", " ", page))
     assert [part for part in words if part not in page] == []
     assert [part for part in missing if part in page] == []
 

@@ -92,42 +92,6 @@ def test_all_flights_of_a_day_are_read(
     assert len(expected) > 80
 
 
-def test_the_usual_departures_are_flight_numbers_with_all_of_their_flights(
-    pages: FlaskClient, world: World
-) -> None:
-    ends, _ = Counter(
-        (leg["ORIGIN"], leg["DEST"]) for leg in world.transactions if scheduled(leg)
-    ).most_common(1)[0]
-    legs = leaving(world, ORIGIN=ends[0], DEST=ends[1])
-    hour = Counter(scheduled(leg)[:2] for leg in legs if scheduled(leg)).most_common(1)[0][0]
-    page = pages.get(f"/departures?ORIGIN={ends[0]}&DEST={ends[1]}&hour={int(hour)}").text
-    cells = r'.*?<td class="n">([\d:]+)</td>' * 2
-    rows = re.findall(
-        rf"OP_CARRIER_FL_NUM=(\d+)&amp;OP_CARRIER_AIRLINE_ID=(\d+){cells}\s*"
-        r'<td class="n spare">(\d+)</td>\s*<td class="n">([\d.]+)\s%</td>',
-        page,
-        re.DOTALL,
-    )
-    at_hour = [leg for leg in legs if scheduled(leg)[:2] == hour]
-    assert len(rows) == len(
-        {(leg["OP_CARRIER_FL_NUM"], leg["OP_CARRIER_AIRLINE_ID"]) for leg in at_hour}
-    )
-    for number, carrier, time, count, of_all, share in rows:
-        mine = leaving(
-            world,
-            ORIGIN=ends[0],
-            DEST=ends[1],
-            OP_CARRIER_FL_NUM=number,
-            OP_CARRIER_AIRLINE_ID=carrier,
-        )
-        assert time[:2] == hour
-        assert int(count) == sum(scheduled(leg)[:2] == hour for leg in mine)
-        assert int(of_all) == len(mine)
-        punctual = sum(leg["ARR_DELAY"] is not None and leg["ARR_DELAY"] < 15 for leg in mine)
-        assert share == f"{100 * punctual / len(mine):.1f}"
-    assert rows
-
-
 def test_an_interval_is_typed_as_a_day(pages: FlaskClient) -> None:
     typed = pages.get("/departures?ORIGIN=LAX&FL_DATE=2 to 4 January 2015", follow_redirects=True)
     page, days = typed.text, "INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-04"
@@ -189,32 +153,3 @@ def test_cancelled_flights_count_where_their_number_does() -> None:
     tied = [group(1, "0800", 1, 1.0), group(1, "1800", 1, 1.0)]
     ((_, none, _),) = Departures(NOTHING_KNOWN, Question("", {}), {}, {"by_departure": tied}).usual
     assert none == ""
-
-
-def test_only_a_flight_that_leaves_more_often_than_others_leaves_most_often(
-    pages: FlaskClient, world: World
-) -> None:
-    found = set()
-    for origin, dest in sorted({(leg["ORIGIN"], leg["DEST"]) for leg in world.transactions}):
-        legs = [leg for leg in leaving(world, ORIGIN=origin, DEST=dest) if scheduled(leg)]
-        numbers = Counter((leg["OP_CARRIER_FL_NUM"], leg["OP_CARRIER_AIRLINE_ID"]) for leg in legs)
-        if not numbers:
-            continue
-        most = max(numbers.values())
-        names = [name for name, count in numbers.items() if count == most]
-        page = pages.get(f"/departures?ORIGIN={origin}&DEST={dest}").text
-        lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
-        if len(names) > 1:
-            others = "1 other" if len(names) == 2 else f"{len(names) - 1} others"
-            assert f"</strong> and {others} leave most often, {most} time" in lead
-        else:
-            assert f"{names[0][0]}</strong> leaves most often, {most} time" in lead
-            times = Counter(
-                scheduled(leg)
-                for leg in legs
-                if (leg["OP_CARRIER_FL_NUM"], leg["OP_CARRIER_AIRLINE_ID"]) == names[0]
-            )
-            is_one = len(times) == 1 or len({n for _, n in times.most_common(2)}) == 2
-            assert ("its most common time is " in lead) == is_one
-        found.add(len(names) > 1)
-    assert found == {True, False}

@@ -122,6 +122,7 @@ NO_HOUR = "4 flights, 2 cancelled, have no recorded hour"
 BEGINS = "The calendar begins in"
 JUNE = "INITIAL_DATE=2016-06-01&FINAL_DATE=2016-06-30"
 FRIDAY = "/days/2016-06-17"
+USUAL = "/departures?ORIGIN=BTV&DEST=JFK"
 REPORT_8 = "/report?OP_CARRIER_FL_NUM=8"
 STATUS_20 = "/filter_transactions?OP_CARRIER_FL_NUM=20&FL_DATE=2016-12-29"
 
@@ -155,6 +156,15 @@ STATUS_20 = "/filter_transactions?OP_CARRIER_FL_NUM=20&FL_DATE=2016-12-29"
         (REPORT_8, "<dd>100.0\N{NO-BREAK SPACE}%</dd>"),
         ("/report?OP_CARRIER_FL_NUM=9", "25 min late.</p>"),
         ("/report?OP_CARRIER_FL_NUM=20", "30 min late, as did 1 other flight.</p>"),
+        (USUAL, "DL 9 – 2 2 50.0\N{NO-BREAK SPACE}% 0"),
+        (USUAL, "DL 8 08:00 1 3 33.3\N{NO-BREAK SPACE}% 2"),
+        (f"{USUAL}&hour=18", "DL 9 18:00 1 2 50.0\N{NO-BREAK SPACE}% 0"),
+        (USUAL, "DL 9 leaves most often, 2 times. 50.0\N{NO-BREAK SPACE}% of all"),
+        ("/departures?ORIGIN=LGA&DEST=BTV", "most often, 1 time; its most common time is 14:00."),
+        (
+            f"{USUAL}&INITIAL_DATE=2016-06-11&FINAL_DATE=2016-06-17",
+            "DL 8 and 1 other leave most often, 1 time each.",
+        ),
         (STATUS_20, "JFK New York, NY 08:20"),
         (STATUS_20, "20 min late"),
         (STATUS_20, "BOS Boston, MA 09:30"),
