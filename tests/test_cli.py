@@ -204,6 +204,7 @@ def test_query_answers_as_rest_does(
 BAD_QUERIES = [
     (["filter_transactions"], "OP_CARRIER_FL_NUM"),
     (["average_delays", *QUERIES[1][1], "nonsense=1"], "nonsense '1'"),
+    (["average_delays", *QUERIES[1][1], "format=csv"], "format 'csv': unknown parameter"),
     (["average_delays", *QUERIES[1][1], "as_of=31"], "block 31"),
 ]
 
@@ -456,7 +457,7 @@ def test_reindex_makes_the_index_anew(tmp_path: Path) -> None:
     for file in (tmp_path / "index").iterdir():
         file.unlink()
     question = ["query", "average_delays", *QUERIES[1][1]]
-    refusal(call(tmp_path, *question))
+    assert "`reindex`" in refusal(call(tmp_path, *question))
     done = call(tmp_path, "reindex")
     assert (done.returncode, done.stdout) == (0, "")
     index, scan = (call(tmp_path, *question, f"engine={name}") for name in ("index", "scan"))

@@ -142,7 +142,8 @@ class Answering:
         """Answer a question with options, for which no answer is kept."""
         query, route = query_string(environ), kind.__name__
         form = _format_for(given)
-        question, options = asked(kind, given)
+        about = {name: text for name, text in given.items() if name != FORMAT.name}
+        question, options = asked(kind, about)
         is_scan, height = options.engine == "scan", options.as_of
         cache_control = REVALIDATE if is_scan or height is None else SETTLED
         if not is_scan and "HTTP_IF_NONE_MATCH" in environ:

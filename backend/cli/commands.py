@@ -247,8 +247,8 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
     """Ask one of the three questions.
 
     QUESTION is filter_transactions, average_delays or flight_counter; the parameters are those of
-    the REST service. For example: query average_delays OP_CARRIER_AIRLINE_ID=20366
-    INITIAL_DATE=2013-01-01 FINAL_DATE=2013-01-31
+    the REST service, but not `format`: the answer is JSON. For example: query average_delays
+    OP_CARRIER_AIRLINE_ID=20366 INITIAL_DATE=2013-01-01 FINAL_DATE=2013-01-31
     """
     from backend.questions.values import NAMES, asked
 

@@ -42,7 +42,8 @@ Condition = tuple[int, ...]  # of a file; two that differ tell of a change
 NO_FILE: File = ("", -1)
 RETRY_AFTER_S = 5
 NOT_YET = (
-    "the index is being built; try again, or ask with engine=scan, which reads the blocks instead"
+    "there is no index yet; a running service builds it, and so does `reindex`: try again then, or "
+    "ask with engine=scan, which reads the blocks instead"
 )
 UNCHECKED = (
     "the index is not as its writer left it; the miner checks it when it starts and in each round; "

@@ -21,7 +21,6 @@ from backend.questions.counts import DELAY_NAMES
 from backend.questions.groups import EVERYTHING, GROUPS, Shown
 from backend.questions.parameters import (
     AS_OF,
-    FORMAT,
     Choice,
     Given,
     Number,
@@ -263,8 +262,7 @@ BREAKDOWNS: dict[type[Selecting], dict[str, Choice | Number]] = {
 
 _PLAIN = Options()
 _KNOWN = {
-    kind: (*PARAMETERS[kind], ENGINE.name, AS_OF.name, *BREAKDOWNS[kind], FORMAT.name)
-    for kind in PARAMETERS
+    kind: (*PARAMETERS[kind], ENGINE.name, AS_OF.name, *BREAKDOWNS[kind]) for kind in PARAMETERS
 }
 
 
