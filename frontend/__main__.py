@@ -2,14 +2,25 @@
 
 import os
 import sys
+from argparse import ArgumentParser
 
 from backend.base.errors import InvalidSetting
+from backend.serving.ports import why_not_free
 from frontend.settings import from_environment
 from frontend.site import run
 
+HELP = (
+    "Serve the pages until SIGTERM or Ctrl-C. Environment variables set everything; "
+    "docs/reference/settings.md lists them."
+)
+
 if __name__ == "__main__":
+    ArgumentParser("python -m frontend", description=HELP).parse_args()
     try:
         settings = from_environment(os.environ)
     except InvalidSetting as error:
         sys.exit(f"error: {error}")
+    if problem := why_not_free(settings.host, settings.port):
+        remedy = "choose another FLIGHTCHAIN_FRONTEND_PORT or FLIGHTCHAIN_FRONTEND_HOST"
+        sys.exit(f"error: {problem}; {remedy}")
     run(settings)

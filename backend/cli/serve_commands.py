@@ -19,21 +19,17 @@ from backend.cli.log_commands import say
 def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
     """Serve HTTP requests and mine until SIGTERM or Ctrl-C."""
     from backend.service import supervisor
-    from backend.storage import tokens
     from backend.verify.folder_check import require_ledger
 
     if only_http and frontend:
         raise click.UsageError("--only-http does not start the frontend: run `python -m frontend`")
     require_ledger(settings.folder, may_be_half_restored=True)
+    require_all_to_serve(settings, frontend=frontend)
     if only_http:
         from backend.service.web_server import run_http
 
-        tokens.require_some(settings)
-        supervisor.require_lab(settings)
-        supervisor.require_witnesses(settings)  # another unit or container asks them
         run_http(settings)
         return
-    require_all_to_serve(settings, frontend=frontend)
     supervisor.supervise(settings, say, frontend=frontend)
 
 

@@ -13,7 +13,6 @@ import http
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -28,6 +27,7 @@ from backend.base.words import Report
 from backend.chain.json_objects import object_of
 from backend.sealing.miner_status import miner_status
 from backend.service.hang_detection import Watch, overdue_miner, stopped
+from backend.serving.ports import why_not_free
 from backend.storage import tokens
 
 GRACE_S = 30
@@ -268,12 +268,5 @@ def _require_port(settings: Settings, host_setting: str, port_setting: str) -> N
 
 def require_port(host: str, port: int, remedy: str) -> None:
     """Raise FlightchainError unless a port is free. remedy: what to do then."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise FlightchainError(
-                f"cannot listen at {host} port {port}: {error.strerror}; {remedy}"
-            ) from None
+    if problem := why_not_free(host, port):
+        raise FlightchainError(f"{problem}; {remedy}")

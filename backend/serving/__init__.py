@@ -5,7 +5,7 @@ what both lack: deadlines for slow clients (`connection`), bounds on the connect
 of one address and of all clients (`client_bounds`), workers that take turns with connections
 (`worker`), threads for requests that have to wait, with a bounded queue before them (`lanes`), and
 the ASGI application that hands each request to its lane (`front`) and takes long answers piece by
-piece (`body_stream`). `host_policy` tells which requests may be answered at all. A front serves a
-`front.Site`: the REST service is one, the pages for a browser are another. Nothing here knows
-either of them.
+piece (`body_stream`). `host_policy` tells which requests may be answered at all, `ports` whether a
+port is free. A front serves a `front.Site`: the REST service is one, the pages for a browser are
+another. Nothing here knows either of them.
 """

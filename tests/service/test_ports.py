@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from backend.cli.commands import main
 from backend.service import supervisor
 from backend.service.supervisor import require_ports
 from backend.trust.log.secret_keys import LOG, new_key
+from tests.api.processes import environment, free_port, ran
 
 
 def test_a_port_is_free_as_soon_as_nobody_listens_whatever_the_system_remembers() -> None:
@@ -36,6 +38,30 @@ def test_a_port_that_a_witness_cannot_have_is_said_in_one_line(tmp_path: Path) -
     assert "cannot listen at 127.0.0.1 port" in done.stderr
     assert done.stderr.endswith("Address already in use; choose another HOST:PORT for --listen\n")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_each_server_that_cannot_have_its_port_says_so_at_once(tmp_path: Path) -> None:
+    (tmp_path / "chain").mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        for name, *command in (
+            ("FLIGHTCHAIN_PORT", "backend", "serve", "--only-http"),
+            ("FLIGHTCHAIN_FRONTEND_PORT", "frontend"),
+        ):
+            env = environment(tmp_path / "chain", **{name: port})
+            done = ran(sys.executable, "-m", *command, env=env, timeout_s=20)
+            said = f"error: cannot listen at 127.0.0.1 port {port}: Address already in use; choose "
+            assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+            assert done.stderr.startswith(f"{said}another {name} or ")
+
+
+@pytest.mark.slow
+def test_the_pages_take_no_arguments_and_have_a_help(tmp_path: Path) -> None:
+    env = environment(tmp_path, FLIGHTCHAIN_FRONTEND_PORT=free_port())
+    for argument, status, words in (("foo", 2, "arguments: foo"), ("--help", 0, "Serve the pages")):
+        done = ran(sys.executable, "-m", "frontend", argument, env=env, timeout_s=20)
+        assert (done.returncode, words in done.stdout + done.stderr) == (status, True)
 
 
 def test_children_in_another_folder_find_the_folders_of_their_parent(
