@@ -209,12 +209,8 @@ TWO_ORDERS = re.sub(r"20\d\d-\d\d-\d\d", "13/01/2015", csv_of(generated(1001)))
 TWO_ORDERS = TWO_ORDERS.replace("YEAR,DAY_OF_WEEK", "Y,W") + TWO_ORDERS.splitlines()[1]
 TWO_ORDERS = "01/14/2015".join(TWO_ORDERS.rsplit("13/01/2015", 1))
 
-WRONG = [
+WRONG = [  # tests/sources/test_formats.py has all that is refused
     (b"", "It is empty; download it again."),
-    (b"\n \r\n", "It is empty; download it again."),
-    (b"\xef\xbb\xbf", "It is empty; download it again."),
-    (CSV.decode().encode("utf-16-le"), "It is neither text nor a format that is read here"),
-    (b"PK\x03\x04zip", "It is damaged or incomplete"),
     (gzip.compress(CSV)[:-9], "It is damaged or incomplete"),
     (TWO_TABLES.getvalue(), "It holds 2 tables; unpack it and send each of them."),
     (b"a,b\n1,2\n", "It does not have any column of a flight, but 'a, b'; if"),
