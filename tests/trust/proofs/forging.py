@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ STRANGE_MEMBERS: list[Json] = [
     {"size": None},
 ]
 STRANGE_VALUES = ["7.0", "7.5", "1e3", "-0", "true", "[]", '{"x":1}', " 7", '"\\u0041"', "NaN"]
+NO_LINE = "a line is .* not as in a proof"
+MORE_THAN_AN_ANSWER: list[Json] = [{"x": "x"}, {"count": True}, {"x": None}]
 STRANGE_CELLS: dict[str, Callable[[Any], Any]] = {
     "OP_CARRIER_AIRLINE_ID": str,
     "FL_DATE": lambda day: int(day.replace("-", "")),
@@ -151,27 +154,32 @@ class Forger:
         return proof
 
 
-def lies(folder: Path, proofs: dict[str, list[Json]]) -> Iterator[list[Json]]:
-    """Proofs that everybody must refuse, though the log has signed them."""
+def lies(folder: Path, proofs: dict[str, list[Json]]) -> Iterator[tuple[str, list[Json]]]:
+    """Proofs that everybody must refuse, though the log has signed them, and why, as a pattern."""
     for kind, changes in STRANGE_QUESTIONS:
-        question = {**proofs[kind][0]["question"], **changes}
-        for answer in ({"count": 0}, {"count": 0, "flights": []}, proofs[kind][0]["answer"]):
-            yield Forger(folder).chain(kind="answer", question=question, answer=answer)
+        asked = proofs[kind][0]["question"]
+        questions = {**asked, **changes}, {"name": asked["name"]}
+        answers = {"count": 0}, {"count": 0, "flights": []}, proofs[kind][0]["answer"]
+        for question, answer in product(questions, answers):
+            proof = Forger(folder).chain(kind="answer", question=question, answer=answer)
+            yield f"does not have these parameters|{NO_LINE}", proof
     for change in STRANGE_MEMBERS:
-        yield [{**proofs["consistency"][0], **change}]
-    yield Forger(folder).with_shifted_values()
+        yield "", [{**proofs["consistency"][0], **change}]
+    yield "block 1: column ARR_DELAY", Forger(folder).with_shifted_values()
     for value in STRANGE_VALUES:
-        yield Forger(folder).with_value(value)
+        yield "block 1: column ARR_DELAY", Forger(folder).with_value(value)
     for name in STRANGE_CELLS:
-        yield Forger(folder).with_cells(proofs["delays"][0]["question"], name)
+        yield "it is damaged", Forger(folder).with_cells(proofs["delays"][0]["question"], name)
     for kind in ("transaction", "consistency", "delays", "legs"):
-        yield [*proofs[kind], {}]
-    for more in ({"x": "x"}, {"count": True}):
-        head, *rest = proofs["count"]
-        yield [{**head, "answer": {**head["answer"], **more}}, *rest]
+        yield "", [*proofs[kind], {}]
+    for kind, more in product(("delays", "count", "legs"), MORE_THAN_AN_ANSWER):
+        head, *rest = proofs[kind]
+        wrong = {**head, "answer": {**head["answer"], **more}}
+        yield f"the answer is wrong|{NO_LINE}", [wrong, *rest]
     for size, root in ((0, merkle.EMPTY_ROOT), (-5, bytes(32))):
         forger = Forger(folder)
-        yield [{**forger.consistency(forger.leaves(), 9), "checkpoint": forger.note(size, root)}]
+        checkpoint = {"checkpoint": forger.note(size, root)}
+        yield "", [forger.consistency(forger.leaves(), 9) | checkpoint]
 
 
 def columns_in(block: Block) -> Json:
