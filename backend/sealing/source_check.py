@@ -107,7 +107,8 @@ class BadRows:
         elif self.header != header:
             file = problem.place.rpartition(", ")[0]
             reason = "has bad rows, and another header than a file before it that has some, too"
-            raise InvalidInput("file", file, f"{reason}; import it alone")
+            remedy = "import it alone, unpacked if it is in an archive"
+            raise InvalidInput("file", file, f"{reason}; {remedy}")
         for line in filter(None, lines):
             spool.append(f"{line}\n".encode(errors="surrogateescape"))
         self.end = spool.end

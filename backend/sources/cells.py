@@ -22,6 +22,7 @@ STATES: dict[str, str] = _TABLE["states"]
 
 _STATE_OF = {key.casefold(): name for short, name in STATES.items() for key in (short, name)}
 _PANDAS = "(?:0 days |1900-01-01[ T])?"  # before a clock that it has as a duration or a moment
+_MIDNIGHT = re.compile("(?:1 days |1900-01-02[ T])00:00:00")  # of pandas, at the end of the day
 _CLOCK = re.compile(rf"{_PANDAS}(\d{{1,2}})[:h]([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)
 _BLANK = "[ \u00a0\u202f]?"  # what browsers write before AM since 2023, or a usual one
 _TWELVE_HOURS = re.compile(
@@ -64,6 +65,8 @@ def number(value: object) -> object:
 def clock(value: object) -> object:
     """Return a time of day as hhmm if it has a colon; 12:00 AM as 2400, as it is no filled zero."""
     text = value.strip() if isinstance(value, str) else ""
+    if _MIDNIGHT.fullmatch(text):
+        return "2400"
     if match := _CLOCK.fullmatch(text):
         return match[1] + match[2]
     if match := _TWELVE_HOURS.fullmatch(text):
@@ -135,6 +138,13 @@ def other_unit(
     if len(minutes) >= _TELLING and not any(d % 60 for d in minutes) and not is_certain:
         return f"has delays such as {max(minutes)}, which may be seconds; write minutes"
     return ""
+
+
+def may_lack_pm(clocks: Iterable[object]) -> bool:
+    """Return whether some clocks may be of twelve hours, and none shows that they are not."""
+    row, texts = _TABLE["times"][-1], _texts(clocks)
+    are_certain = any(re.fullmatch(row["unless"], clock) for clock in texts)
+    return not are_certain and any(re.fullmatch(row["all"], clock) for clock in texts)
 
 
 def _texts(values: Iterable[object]) -> list[str]:

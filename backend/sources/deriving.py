@@ -13,7 +13,7 @@ that may be true, a cancelled flight that arrived, a clock beyond 2400 (ARR_TIME
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import compress, count, repeat
 from operator import eq
 
@@ -57,16 +57,23 @@ class Deriver:
     """
 
     def __init__(
-        self, reading: Reading, order: str | None, ledger: Lookup, dialect: str = LOOSE
+        self,
+        reading: Reading,
+        order: str | None,
+        ledger: Lookup,
+        dialect: str = LOOSE,
+        filled: Set[str] = frozenset(),
     ) -> None:
         """order: as in `dates`. ledger: knows airports from flights that are stored.
 
         dialect: how cells are written, of `cells.DIALECTS`; if `STRICT`, nothing is derived.
+        filled: of ARR_TIME and AIR_TIME, those that some rows of the file are known to have.
         """
         self.reading = reading
         self.is_strict = dialect == STRICT
         self._dialect = dialect
         self._ledger = ledger
+        self._filled = filled
         self._sources = reading.sources
         self._days = ParseCache[object, object](lambda day: iso_day(day, order))
         self._calendar = ParseCache(_calendar)
@@ -184,7 +191,7 @@ class Deriver:
         if not self.reading.is_of_fields:  # whoever posts a flight's fields decides what is empty
             lacks_departure = {row for row in self._blank(times["DEP_TIME"]) if flags[row] == 0}
             not_arrived = self._blank(times["ARR_TIME"])
-        some_arrived = len(not_arrived) < len(flags)
+        some_arrived = "ARR_TIME" in self._filled or len(not_arrived) < len(flags)
         without_arrival = {*compress(count(), diverted), *(not_arrived if some_arrived else ())}
         rows = {r for r in without_arrival if self._zeros[times["ARR_DELAY"][r]] is not None}
         rows.update(self._rows_with_zeros(times, diverted), lacks_departure)
@@ -224,7 +231,7 @@ class Deriver:
         arrivals, departures = times["ARR_TIME"], times["DEP_TIME"]
         minutes = times.get("AIR_TIME") or [None] * len(delays)
         empty = {minute for minute in set(minutes) if zeros[minute] is not False}
-        have_minutes = len(empty) < len(set(minutes))
+        have_minutes = "AIR_TIME" in self._filled or len(empty) < len(set(minutes))
 
         def may_mean_nothing(row: int, minute: object) -> bool | None:
             arrival = zeros[arrivals[row]]
@@ -237,15 +244,15 @@ class Deriver:
         return [row for row, minute in without if may_mean_nothing(row, minute)]
 
     def _clear_cancelled(self, columns: Mapping[str, list[object]], row: int) -> None:
-        has_left, has_arrived = (
-            any(_zero(columns[name][row]) is False for name in names)
-            for names in (_DEPARTURE, _ARRIVAL)
-        )
+        departure = [_zero(columns[name][row]) for name in _DEPARTURE]
+        is_whole = None not in departure or self.reading.is_of_fields
+        has_left = is_whole and False in departure
+        has_arrived = any(_zero(columns[name][row]) is False for name in _ARRIVAL)
         for name, column in columns.items():
-            if name == "AIR_TIME" and not has_arrived:
+            if (name in _DEPARTURE and not has_left) or (name == "AIR_TIME" and not has_arrived):
                 is_void = unless_empty(column[row]) not in _BLANK
             else:
-                is_void = is_zero(column[row]) and not (has_left and name in _DEPARTURE)
+                is_void = name not in _DEPARTURE and is_zero(column[row])
             if is_void:
                 self._empty(name, column, row)
 

@@ -13,7 +13,7 @@ from backend.base.day_orders import YEAR_FIRST
 from backend.base.errors import InvalidFlight, InvalidInput, excerpt
 from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
-from backend.sources.cells import STORED, STRICT, dialect_of, other_unit
+from backend.sources.cells import STORED, STRICT
 from backend.sources.contradictions import contradiction as contradiction_of_columns
 from backend.sources.dates import Evidence, contradiction, doubt, forms, order_of, readings, swapped
 from backend.sources.deriving import Deriver
@@ -22,6 +22,7 @@ from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, has_mea
 from backend.sources.packed import NoRowsError, PackedFile, SentFile, files_of
 from backend.sources.records import RecordBatch, Records
 from backend.sources.source import RawRows, Source, Understanding, Unusable
+from backend.sources.times_of_file import TimesOfFile
 
 SAMPLE_ROWS = 5
 _DAY_PARTS = ("FL_DATE", MONTH, DAY, "DAY_OF_WEEK")
@@ -56,6 +57,7 @@ class FlightFile(Source):
         self._ledger = ledger
         self._orders: dict[PackedFile, str | None] = {}
         self._unswapped = set[PackedFile]()  # although not all of their days have the year first
+        self._may_lack_pm = set[PackedFile]()  # as no clock so far is after 12:59
         self._understanding: Understanding | None = None
         self._empty = list[str]()
         self._done = 0
@@ -102,6 +104,8 @@ class FlightFile(Source):
                         continue
                     batch = read()
                     self._require_one_order(file, records.unit, deriver, batch)
+                    if file in self._may_lack_pm:
+                        self._require_one_unit(file, TimesOfFile(deriver.reading, [batch]))
                     known.repeated_headers += batch.repeated_headers
                     yield deriver.raw_rows(batch, f"{file.label}, {records.unit}", records.header)
         self._done = len(self._files)
@@ -130,10 +134,14 @@ class FlightFile(Source):
                 raise file.problem(_IN_FOLDERS.format(", ".join(columns))) from error
             remedy = "" if error.day or error.is_of_flights else file.or_leave_out
             raise file.problem(f"{error}{remedy}") from error
-        dialect = STRICT if is_strict else _dialect(file, reading, first)
+        times = TimesOfFile(reading, first)
+        if not is_strict:
+            _read_on(file, times)
+            self._require_one_unit(file, times)
+        dialect = STRICT if is_strict else times.dialect()
         if dialect not in (STRICT, STORED) and (reason := contradiction_of_columns(reading, first)):
             raise file.problem(reason)
-        deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
+        deriver = Deriver(reading, self._orders[file], self._ledger, dialect, times.filled())
         known = self._described(file, reading, deriver, first)
         return deriver, chain(reads, batches), known
 
@@ -165,6 +173,15 @@ class FlightFile(Source):
                 if reason := swapped(chain.from_iterable(batches)):
                     raise file.problem(reason)
             self._unswapped.add(file)
+
+    def _require_one_unit(self, file: PackedFile, times: TimesOfFile) -> None:
+        """Raise InvalidInput if times or delays may not mean what they should."""
+        if reason := times.other_unit():
+            raise file.problem(reason)
+        if times.may_lack_pm():
+            self._may_lack_pm.add(file)
+        else:
+            self._may_lack_pm.discard(file)
 
     def _described(
         self, file: PackedFile, reading: Reading, deriver: Deriver, first: list[RecordBatch]
@@ -215,15 +232,15 @@ def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
     return zip(days, months, days_of_month, weekdays, strict=False)
 
 
-def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch]) -> str:
-    """Return how the cells of a file are written. Raises InvalidInput for another unit."""
-    delays, times, late, arrivals = (
-        [cell for batch in batches for cell in batch.columns[reading.places[name]]]
-        for name in ("DEP_DELAY", "DEP_TIME", "ARR_DELAY", "ARR_TIME")
-    )
-    if reason := other_unit(delays, times, late, arrivals):
-        raise file.problem(reason)
-    return STORED if reading.kind.is_of_ledger else dialect_of(delays, times)
+def _read_on(file: PackedFile, times: TimesOfFile) -> None:
+    """Add rows to the first ones until they tell how a file is written."""
+    if times.are_enough():
+        return
+    with opened_records(file) as records:
+        for read in islice(_readers(file, records, times.places.values()), 1, None):
+            times.add(read())
+            if times.are_enough():
+                return
 
 
 def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:

@@ -190,6 +190,14 @@ def test_a_cancelled_flight_is_not_lost_for_a_minute_that_means_nothing(
         assert (flight[field] is None) == (field in emptied or field not in cells)
 
 
+@pytest.mark.parametrize("field", ["DEP_TIME", "DEP_DELAY"])
+def test_half_a_departure_of_a_cancelled_flight_was_filled_in(field: str) -> None:
+    row = CANCELLED | {field: "11"}
+    (flight,), bad, counts = read(row | {"DIVERTED": "0"})
+    assert (flight[field], bad, counts) == (None, [], {field: 1})
+    assert value(field, row) == {"DEP_TIME": "0011", "DEP_DELAY": 11}[field]  # its fields alone
+
+
 def test_a_cancelled_flight_that_arrived_is_a_contradiction() -> None:
     _, (message,), counts = read(FLOWN | {"CANCELLED": "1"})
     assert "must be empty: the flight was cancelled" in message

@@ -14,6 +14,7 @@ from backend.sources.source import BATCH_ROWS, validated
 from tests.cases import each_of
 from tests.sources.samples import (
     CANCELLED,
+    DIVERTED,
     FLOWN,
     PACKINGS,
     PARSED_FLOWN,
@@ -358,8 +359,32 @@ def test_columns_in_another_unit_are_refused(
     late: Sequence[object],
     reason: str,
 ) -> None:
-    with pytest.raises(InvalidInput, match=reason):
-        read(open_source(timed(tmp_path, times, arrivals, delays, late)))
+    zeros = dict.fromkeys(("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY"), "0")
+    for first in ([], [CANCELLED] * 1200, [CANCELLED | zeros] * 1200):  # as a database sorts them
+        with pytest.raises(InvalidInput, match=reason):
+            read(open_source(timed(tmp_path, times, arrivals, delays, late, first)))
+
+
+def test_clocks_that_are_sorted_tell_further_down_that_they_may_lack_am_or_pm(
+    tmp_path: Path,
+) -> None:
+    early, late = MORNING * 80, ["1:05", "2:59", "3:10", "4:00", "4:30"] * 40
+    rows = [FLOWN | {"DEP_TIME": clock, "ARR_TIME": "12:59"} for clock in (*early, *late)]
+    source = open_source(written(tmp_path, csv_text(rows)))
+    with pytest.raises(InvalidInput, match="which may lack AM or PM"):
+        read(source)
+    rows.insert(0, rows[0] | {"DEP_TIME": "0:05"})
+    assert read(open_source(written(tmp_path, csv_text(rows))))[1] == []
+
+
+@each_of("cells", [{"ARR_DELAY": "3"}, {"ARR_TIME": "2211", "ARR_DELAY": "0"}])
+def test_diverted_flights_that_come_first_are_compared_with_all_others(
+    tmp_path: Path, cells: dict[str, str]
+) -> None:
+    names = [name for name in FIELD_NAMES if name != "DAY_OF_WEEK"]
+    rows = [*[DIVERTED | cells] * 1200, *[FLOWN] * 300]
+    _, bad = read(open_source(written(tmp_path, csv_text(rows, names))))
+    assert len(bad) == 1200
 
 
 @each_of(
@@ -415,10 +440,11 @@ def timed(
     arrivals: Sequence[str],
     delays: Sequence[object],
     late: Sequence[object],
+    first: Sequence[dict[str, str]] = (),
 ) -> Path:
     columns = {"DEP_TIME": times, "ARR_TIME": arrivals, "DEP_DELAY": delays, "ARR_DELAY": late}
     rows = [
         FLOWN | {name: str(cells[n % len(cells)]) for name, cells in columns.items()}
         for n in range(len(times) * len(delays))
     ]
-    return written(folder, csv_text(rows))
+    return written(folder, csv_text([*first, *rows]))

@@ -151,6 +151,8 @@ def test_the_tables_of_folders_in_a_folder_are_read(tmp_path: Path) -> None:
         "_metadata",
         "_common_metadata",
         "_committed_7",
+        "~$flights.xlsx",
+        "SHA256SUMS",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         written(tmp_path, name, name)
