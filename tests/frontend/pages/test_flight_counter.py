@@ -5,22 +5,13 @@ import re
 import pytest
 from flask.testing import FlaskClient
 
-from frontend.app import create_app
 from frontend.filters import number
-from frontend.settings import Settings
-from tests.api.processes import Service
 from tests.api.worlds import World
 from tests.frontend.pages.reading import raw, slot_rows, small_source
 from tests.frontend.years import Year
 
 FROM, TO = "San Francisco, CA", "Los Angeles, CA"
 FIRST, LAST = "2015-01-02", "2015-01-08"
-
-
-@pytest.fixture(scope="module")
-def pages(service: Service) -> FlaskClient:
-    """One for all: each application reads the table of airports anew."""
-    return create_app(Settings(backend_url=service.url)).test_client()
 
 
 def asking(origin: str = FROM, destination: str = TO, **more: str) -> dict[str, str]:
