@@ -568,12 +568,13 @@ def test_no_default_data_imports_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", ["/no/such/file", "generate:x", "generate:-5", "generate:", "typo"]
+    "data",
+    ["/no/such/file", "generate:x", "generate:0", "generate:-5", "generate:", "typo", "bts:"],
 )
 def test_default_data_that_is_not_there_is_named(tmp_path: Path, data: str) -> None:
     done = if_empty(tmp_path / "chain", data)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("error: ")
+    assert done.stderr.startswith(f"error: FLIGHTCHAIN_DATA '{data}': ")
     assert "Traceback" not in done.stderr
 
 

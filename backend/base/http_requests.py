@@ -20,7 +20,6 @@ from backend.base.errors import FlightchainError
 ANSWER_WITHIN_S = 10.0
 MOST_BYTES = 64 * 1024
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-SCHEMES = ("http://", "https://")
 _KINDS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 
 

@@ -7,6 +7,7 @@ docs/reference/settings.md shows the same table; a test compares the two.
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from backend.base.errors import InvalidSetting
 from backend.chain.block import MAX_DIFFICULTY_BITS
@@ -31,9 +32,17 @@ def _text(default: str, reason: str, check: Callable[[str], object] = str) -> st
     return field(default=default, metadata={"unit": "", "reason": reason, "check": check})
 
 
-def _require_http(url: str) -> None:
+def require_http(url: str) -> None:
+    """Raise ValueError unless a URL of HTTP names a server that there may be."""
     if not url.startswith(("https://", "http://")):
         raise ValueError("must begin with https:// or http://")
+    try:
+        parts = urlsplit(url)
+        can_be_asked = parts.hostname and parts.port != 0
+    except ValueError:  # no IPv6 address in brackets, or no port
+        can_be_asked = False
+    if not can_be_asked:
+        raise ValueError("must have a host, and a port from 1 to 65535 if it has one")
 
 
 def require_whole_path(text: str) -> None:
@@ -48,7 +57,7 @@ def require_whole_path(text: str) -> None:
 
 def _require_backends(urls: str) -> None:
     for url in () if urls == AUTO else urls.split(","):
-        _require_http(url.strip())
+        require_http(url.strip())
 
 
 def _choice(choices: tuple[str, ...], reason: str) -> str:
@@ -70,7 +79,7 @@ class Settings:
     bts_url: str = _text(
         "https://transtats.bts.gov/PREZIP/",
         "where the months of `bts:` are downloaded",
-        _require_http,
+        require_http,
     )
     host: str = _text("127.0.0.1", "address the service listens on")
     port: int = _number(8000, 1, 65535, "", "port of the service")

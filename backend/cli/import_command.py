@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -12,10 +12,10 @@ import click
 from click.core import ParameterSource
 
 from backend.base.day_orders import ORDERS
-from backend.base.errors import FlightchainError, InvalidSetting, NotFound
+from backend.base.errors import FlightchainError, InvalidInput, InvalidSetting, NotFound
 from backend.base.files import require_free
 from backend.base.progress import Line
-from backend.base.settings import Settings
+from backend.base.settings import Settings, variable
 from backend.cli.import_dialogue import KEEP, ON_CONFLICT, ImportDialogue, Skipping
 from backend.cli.log_commands import say
 from backend.cli.paths import LocalPath, require_no_ledger
@@ -216,17 +216,19 @@ def _import_default(settings: Settings) -> None:
     is_to_finish = unfinished.exists() and unfinished.read_text(encoding="utf-8") == settings.data
     if settings.data == "none" or not (is_empty or is_to_finish):
         return
-    if settings.data.startswith(PREFIX):
-        months = months_in(settings.data)
-        write_new(unfinished, settings.data.encode())
+    try:
+        of_months = settings.data.startswith(PREFIX)
+        wanted = months_in(settings.data) if of_months else named_source(settings.data)
+    except InvalidInput as error:
+        raise InvalidSetting(variable("data"), settings.data, str(error)) from error
+    write_new(unfinished, settings.data.encode())
+    if isinstance(wanted, MonthRange):
         try:
-            _import_months(settings, months, Skipping())
+            _import_months(settings, wanted, Skipping())
         except NotFound as error:  # the service answers about the months that are there
             say(str(error))
     else:
-        source = named_source(settings.data)
-        write_new(unfinished, settings.data.encode())
-        _import(settings, [source], Skipping())
+        _import(settings, [wanted], Skipping())
     remove(unfinished)
 
 
@@ -275,11 +277,11 @@ def named_source(specification: str) -> "Source":
     if not specification.startswith("generate:"):
         return open_source(specification)
     count, _, seed = specification.removeprefix("generate:").partition(":")
-    try:
-        return Generated(int(count), int(seed or 1))
-    except ValueError:
-        reason = "must be generate:N or generate:N:SEED with whole numbers"
-        raise InvalidSetting("FLIGHTCHAIN_DATA", specification, reason) from None
+    with suppress(ValueError):
+        if int(count) > 0:
+            return Generated(int(count), int(seed or 1))
+    reason = "must be generate:N or generate:N:SEED with whole numbers, N at least 1"
+    raise InvalidInput("flights", specification, reason)
 
 
 def file_sources(

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from backend.base.errors import FlightchainError, WriteFailed
-from backend.base.settings import NO_WITNESS, Settings
+from backend.base.settings import NO_WITNESS, Settings, require_http
 from backend.base.words import counted
 from backend.cli.paths import LocalPath, require_no_ledger
 
@@ -112,7 +112,7 @@ def cosign(settings: Settings, once: bool) -> None:
     """Ask witnesses to cosign each checkpoint.
 
     FLIGHTCHAIN_WITNESSES names them; without any there is nothing to do, and the command ends. With
-    --once, the exit status is 1 unless all of them have cosigned the newest one.
+    --once, the exit status is 1 unless all of them have cosigned the newest one, and 2 without any.
     """
     from backend.storage.block_store import BlockStore
     from backend.trust.log.tree import HistoryTree
@@ -160,10 +160,10 @@ def _command(text: str) -> list[str]:
 
 
 def _log_url(text: str) -> str:
-    from backend.base.http_requests import SCHEMES
-
-    if not text.startswith(SCHEMES):
-        raise click.UsageError(f"{text!r} is no URL, which begins with http:// or https://")
+    try:
+        require_http(text)
+    except ValueError as error:
+        raise click.UsageError(f"the URL {text!r} {error}") from error
     return text
 
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from backend.base import files
 from backend.base.errors import FlightchainError, InvalidSetting
-from backend.base.http_requests import SCHEMES, NoAnswer, ask
+from backend.base.http_requests import NoAnswer, ask
+from backend.base.settings import require_http
 from backend.base.words import Report, counted, printable
 from backend.trust.log import COSIGNED_NAME, checkpoints, notes
 from backend.trust.log.checkpoints import Checkpoint
@@ -59,9 +60,11 @@ def witnesses_in(text: str) -> list[WitnessAddress]:
         if key.kind != COSIGNATURE:
             reason = "must be `KEY URL`, with the key of a witness, which has the type 4"
             raise InvalidSetting("FLIGHTCHAIN_WITNESSES", part, reason)
-        if not url.startswith(SCHEMES):
-            reason = "must be `KEY URL`, with a URL that begins with http:// or https://"
-            raise InvalidSetting("FLIGHTCHAIN_WITNESSES", part, reason)
+        try:
+            require_http(url)
+        except ValueError as error:
+            reason = f"must be `KEY URL`, and the URL {error}"
+            raise InvalidSetting("FLIGHTCHAIN_WITNESSES", part, reason) from None
         addresses.append(WitnessAddress(key, url.rstrip("/")))
     return addresses
 

@@ -310,7 +310,9 @@ def test_a_witness_whose_key_is_open_to_others_says_so(
 
 def test_what_is_no_url_is_no_silent_log(call: Callable[..., Result]) -> None:
     done = call("127.0.0.1:8000/log")
-    assert (done.exit_code, "begins with http:// or https://" in done.stderr) == (2, True)
+    assert (done.exit_code, "must begin with https:// or http://" in done.stderr) == (2, True)
+    done = call("http://:8000/log")
+    assert (done.exit_code, "must have a host" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a+b", "a\x1b", "a\u202e"])

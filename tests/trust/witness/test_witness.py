@@ -216,5 +216,7 @@ def test_the_setting_names_what_is_wrong_with_it() -> None:
     for bad in ("nonsense", f"{key}", f"{key} ftp://x", f"{log} http://x"):
         with pytest.raises(Exception, match="FLIGHTCHAIN_WITNESSES"):
             witnesses_in(bad)
-    with pytest.raises(Exception, match="with a URL that begins with http:// or https://"):
+    with pytest.raises(Exception, match="and the URL must begin with https:// or http://"):
         witnesses_in(f"{key} example.org")
+    with pytest.raises(Exception, match="and the URL must have a host, and a port from 1 to 65535"):
+        witnesses_in(f"{key} http://w:99999")
