@@ -302,8 +302,7 @@ def lock_within(descriptor: int, seconds: float, path: Path) -> None:
             now = time.monotonic()
             deadline = deadline or now + seconds
             if now >= deadline:
-                holder = _holder_of(descriptor)
-                raise WriterBusy(f"{path} is held by another process{holder}") from None
+                raise WriterBusy(f"{path} is held by {_holder_of(descriptor)}") from None
             time.sleep(pause_s)
             pause_s = min(1.05 * pause_s, LONGEST_PAUSE_S)
         else:
@@ -311,16 +310,18 @@ def lock_within(descriptor: int, seconds: float, path: Path) -> None:
 
 
 def _holder_of(descriptor: int) -> str:
-    """Return who holds the flock on an open file, in words; "" if the system does not tell."""
+    """Return who holds the flock on an open file, in words."""
     status = os.fstat(descriptor)
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
         lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
     except OSError:  # not Linux, or hidden
-        return ""
+        lines = []
     fields = [line.split() for line in lines]
     pids = [lock[4] for lock in fields if lock[1] == "FLOCK" and lock[5] == device]
-    return f", process {pids[0]}" if pids and int(pids[0]) > 0 else ""
+    if not pids or int(pids[0]) <= 0:
+        return "another process"
+    return f"{'this' if int(pids[0]) == os.getpid() else 'another'} process, process {pids[0]}"
 
 
 def is_locked(path: Path) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from backend.base.errors import FlightchainError
 from backend.base.files import is_locked
@@ -53,7 +54,8 @@ def up(
     """Start a cluster of NODES, made if there is none.
 
     Returns when it is ready. The chain that it begins with is that of CHAIN, or made of what
-    FLIGHTCHAIN_DATA names. If there is a cluster, its nodes that do not run are started.
+    FLIGHTCHAIN_DATA names. If there is a cluster, its nodes that do not run are started; it keeps
+    its ports and its chain.
     """
     from backend.cluster.configuration import admit_readers, share_log_key
     from backend.cluster.engine import program
@@ -67,6 +69,7 @@ def up(
             )
     program()
     local = _local(folder)
+    _require_kept(local)
     hosts = local.hosts or hosts_on_loopback(nodes, port, peer_port)
     _require_ports(local, hosts)
     if not local.hosts:
@@ -80,6 +83,20 @@ def up(
     if nodes != len(local.voters):
         say(f"the cluster in {folder} keeps its {len(local.voters)} voters")
     _show(local)
+
+
+def _require_kept(local: Any) -> None:
+    """Raise FlightchainError for an option that a cluster would ignore, as it is made already."""
+    context = click.get_current_context()
+    for host in local.hosts[:1]:
+        kept = {"port": host.port, "peer_port": host.peer_port, "chain": None}
+        for name, value in kept.items():
+            is_given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+            if is_given and context.params[name] not in {0, value}:
+                raise FlightchainError(
+                    f"the cluster in {local.folder} keeps its ports and its chain: leave out "
+                    f"--{name.replace('_', '-')}, or choose another --folder"
+                )
 
 
 def _require_ports(local: Any, hosts: list[Any]) -> None:

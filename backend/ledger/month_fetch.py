@@ -49,8 +49,8 @@ class MonthFetch:
             Thread(target=_fetch, args=(month, log), name="month-fetch", daemon=True).start()
         except BaseException as error:
             os.close(log)
-            if isinstance(error, WriterBusy):
-                raise WriterBusy(f"{error}; a month is being fetched: wait for its end") from error
+            if isinstance(error, WriterBusy):  # it names a process of this service
+                raise WriterBusy("a month is being fetched already: wait for its end") from error
             raise
         return Fetch(RUNNING, str(month), "")
 

@@ -11,11 +11,19 @@ from click.testing import CliRunner
 
 from backend.cli.commands import main
 from backend.cluster.configuration import BASE, ENGINE, Host
-from backend.cluster.local import HOSTS, LOG_NAME, LOOPBACK, free_ports
+from backend.cluster.local import (
+    HOSTS,
+    LOG_NAME,
+    LOOPBACK,
+    LocalCluster,
+    free_ports,
+    hosts_on_loopback,
+)
 from backend.cluster.log_key import common_key_path
 from backend.storage.genesis import genesis_in
 from backend.trust.log.checkpoints import Checkpoint, origin_of
 from backend.trust.log.secret_keys import LOG, SecretKey, new_key
+from tests.cluster.engine import make_base
 from tests.frontend.fake_backend import answering
 from tests.index.worlds import make_chain
 
@@ -114,6 +122,17 @@ def test_a_cluster_is_not_started_where_a_port_of_it_is_in_use(tmp_path: Path) -
             assert f"cannot listen at 127.0.0.1 port {port}: Address already in use" in done.stderr
             assert f"stop what uses it, or choose another {option}\n" in done.stderr
     assert not folder.exists()
+
+
+def test_a_cluster_keeps_its_ports_and_its_chain_and_says_so(tmp_path: Path) -> None:
+    make_base(tmp_path)
+    cluster = LocalCluster(tmp_path)
+    cluster.make(hosts_on_loopback(2, 0, 0), 4.0, empty=False)
+    for words in (["--port", "19000"], ["--peer-port", "19000"], ["--chain", str(tmp_path)]):
+        command = ["cluster", "up", "2", *words, "--folder", str(tmp_path)]
+        done = CliRunner().invoke(main, command)
+        assert (done.exit_code, f"leave out {words[0]}, or choose" in done.stderr) == (1, True)
+    assert not any(map(cluster.pid, cluster.hosts))
 
 
 def test_a_node_that_does_not_run_is_said_to_have_ended_with_the_end_of_its_log(

@@ -1,24 +1,32 @@
 """The ledger of a node: its receipts are held against its blocks, and only the cluster writes."""
 
+import shutil
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from backend.base.errors import Damage, FlightchainError, InvalidSetting
+from backend.base.files import FileLock
 from backend.base.settings import Settings
+from backend.cluster.configuration import ENGINE
+from backend.cluster.node_status import FILE, ClusterStatus
 from backend.ledger.bts_months import Month
 from backend.ledger.ledger import Ledger
+from backend.sealing.miner_status import LOCK_NAME
 from backend.storage import checked_sqlite
 from backend.storage.receipt_store import FILE_NAME
 from backend.storage.tokens import Tokens
 from backend.verify.audit import verify
 from backend.verify.backup import back_up
+from tests.api.processes import until
 from tests.api.worlds import client_of, problem
 from tests.bts_server import Bts
-from tests.cluster.engine import Engine, quiet
+from tests.cluster.engine import Engine, make, quiet
 from tests.submitting import sealing
 from tests.test_cli import call
 
@@ -111,3 +119,21 @@ def test_nothing_is_accepted_while_the_node_does_not_run(tmp_path: Path) -> None
         reasons = " ".join(ledger.not_ready())
         assert "nothing is accepted" in reasons
         assert getattr(ledger.tip().cluster, "accepts", None) is False
+
+
+@pytest.mark.parametrize("is_reader", [False, True])
+def test_without_a_quorum_a_node_for_reading_is_ready_once_it_has_caught_up(
+    tmp_path: Path, is_reader: bool
+) -> None:
+    engine, why = Engine(tmp_path, 1), "no quorum: this node sees 20 of 40 votes"
+    settings = engine.nodes[0].settings
+    if is_reader:
+        make(tmp_path / "other", 1)
+        key = Path("node0", ENGINE, "config", "node_key.json")
+        shutil.copy(tmp_path / "other" / key, tmp_path / key)
+    status = ClusterStatus("node0", 3, [], 20, 40, False, 0, why, time.monotonic())
+    with engine, FileLock(settings.folder / LOCK_NAME), closing(Ledger(settings, quiet)) as ledger:
+        FILE.write_unsynced(settings.folder, status)
+        assert (why in ledger.not_ready()) == (not is_reader)
+        FILE.write_unsynced(settings.folder, structs.replace(status, catching_up=True))
+        until(lambda: why in ledger.not_ready())

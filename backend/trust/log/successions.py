@@ -26,9 +26,9 @@ COPY = "put back a copy (backups have one, and log.successions.old is one if it 
 REMEDY = (
     f"{COPY}, or rebuild it from proofs that somebody has kept, with "
     "`python -m backend log rebuild-successions PROOF…`; until then whoever trusts an older key of "
-    "this log refuses its proofs; if nobody has a copy or a proof, move log.successions away and "
-    "remove the lines of log.key that begin with FOLLOWS: the log keeps its key, and whoever "
-    "trusts an older one has to be told"
+    "this log refuses its proofs; if nobody has a copy or a proof, move log.successions away if it "
+    "is there, and remove the lines of log.key that begin with FOLLOWS: the log keeps its key, and "
+    "whoever trusts an older one has to be told"
 )
 
 
