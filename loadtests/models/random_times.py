@@ -11,23 +11,31 @@ from itertools import accumulate, islice, repeat, takewhile
 from math import inf
 from random import Random
 
+from loadtests.models.domain import positive
+
 
 def poisson_times(
     rate_per_s: float, rng: Random, *, count: int | None = None, until_s: float | None = None
 ) -> list[float]:
     """Return arrival times of a Poisson process: independent exponential gaps of mean 1/rate."""
-    return _until((rng.expovariate(rate_per_s) for _ in repeat(None)), count, until_s)
+    rate = positive("rate_per_s", rate_per_s)
+    return _until((rng.expovariate(rate) for _ in repeat(None)), count, until_s)
 
 
 def deterministic_times(
     rate_per_s: float, *, count: int | None = None, until_s: float | None = None
 ) -> list[float]:
     """Return arrival times at equal gaps of 1/rate, the first one gap after the start."""
-    return _until(repeat(1 / rate_per_s), count, until_s)
+    gap_s = 1 / positive("rate_per_s", rate_per_s)
+    return _until(repeat(gap_s), count, until_s)
 
 
 def _until(gaps_s: Iterator[float], count: int | None, until_s: float | None) -> list[float]:
-    end_s = inf if until_s is None else until_s
+    if (count is None) == (until_s is None):
+        raise ValueError(f"either count or until_s is needed, not {count} and {until_s}")
+    if count is not None and count < 1:
+        raise ValueError(f"count is {count}; a schedule has at least 1 arrival")
+    end_s = inf if until_s is None else positive("until_s", until_s)
     return list(takewhile(lambda at_s: at_s < end_s, islice(accumulate(gaps_s), count)))
 
 
