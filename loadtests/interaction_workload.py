@@ -24,8 +24,6 @@ from random import Random
 from time import monotonic
 from typing import Any
 
-import msgspec
-
 from loadtests.generation import interactions, node, options
 from loadtests.generation.asking import Asker
 from loadtests.generation.interactions import ADDED, Interaction
@@ -74,7 +72,7 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     requests = None
     if chosen.interactions and chosen.from_file:
         requests = sum(len(interaction.steps) for own in sequences for interaction in own)
-    return Plan([msgspec.to_builtins(sequences)] * workers, None, requests, until_s)
+    return Plan([interactions.packed(sequences)] * workers, None, requests, until_s)
 
 
 class Customer(node.Customer):
@@ -90,7 +88,7 @@ class Customer(node.Customer):
         """Do an interaction at each turn. The next one is due at once, or after an interval."""
         chosen = self.environment.parsed_options
         content = mine.content[customer % len(mine.content)]
-        own = msgspec.convert(content, list[Interaction])
+        own = interactions.unpacked(content)
         due_s = max(mine.start_s + random.random() * chosen.interval, monotonic())
         for number, interaction in enumerate(cycle(own)):
             yield due_s

@@ -31,7 +31,7 @@ make_venv() {
   "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "$("$PYTHON" --version) is too old; Python 3.11 or newer is needed"
   if [ -e "$VENV/pyvenv.cfg" ] && has_pip; then return; fi
-  if [ -e "$VENV/made-by-flightchain" ] || compgen -G "$VENV/installed-*" >/dev/null; then
+  if is_ours; then
     echo "making $VENV anew: it is incomplete, or of a Python that is gone" >&2
     rm -rf "$VENV"
   elif [ -e "$VENV" ] && ! rmdir "$VENV" 2>/dev/null; then
@@ -43,6 +43,15 @@ make_venv() {
     rm -rf "$VENV" # an incomplete one would be used the next time
     fail "cannot make $VENV; on Debian: apt install python3-venv"
   fi
+}
+
+# is_ours: whether these scripts have made $VENV. Releases before 1.1 left no mark, but had these names for it.
+is_ours() {
+  [ -e "$VENV/made-by-flightchain" ] && return
+  case $VENV in
+  .venv | .venv-lab | */opt/flightchain/venv) compgen -G "$VENV/installed-*" >/dev/null ;;
+  *) false ;;
+  esac
 }
 
 # has_pip: whether Python runs in $VENV and has a whole pip, which writes its file INSTALLER last.

@@ -63,7 +63,7 @@ backend/mempool/syncs.py  mempool/test_syncs.py  max(self._due, written) => writ
 backend/mempool/watermark.py  mempool/test_damage.py  max(known.next, mark.next) => mark.next
 backend/mempool/watermark.py  mempool/test_damage.py  os.ftruncate(descriptor, 0) => pass
 backend/mempool/watermark.py  mempool/test_damage.py  self._genesis() or known.genesis => self._genesis()
-backend/service/supervisor.py  service/test_ports.py  probe.setsockopt( => print(
+backend/serving/ports.py  service/test_ports.py  probe.setsockopt( => print(
 backend/serving/client_bounds.py  serving/test_bounds.py  IPV6_PREFIX = 64 => IPV6_PREFIX = 128
 backend/serving/client_bounds.py  serving/test_bounds.py  crowd = its_own if is_over_share => crowd = its_own if True
 backend/serving/client_bounds.py  serving/test_worker.py  for slow in waiting[:-1] => for slow in waiting

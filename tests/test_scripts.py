@@ -194,6 +194,7 @@ def broken_by(how: str, venv: Path) -> None:
     """Make an environment of a real Python, and break it."""
     options = ["--without-pip"] if how == "interrupted" else []
     assert ran(sys.executable, "-m", "venv", *options, venv).returncode == 0
+    (venv / "made-by-flightchain").touch()
     python = venv / "bin" / "python"
     if how == "interrupted in pip":
         next(venv.rglob("pip-*/INSTALLER")).unlink()
@@ -321,7 +322,9 @@ def test_an_environment_that_cannot_be_made_is_explained(stand_in: Path) -> None
     assert len(calls(stand_in)) == 1
 
 
-@pytest.mark.parametrize("name", ["mine", "mine/.hidden", "mine/bin/python", "mine/pyvenv.cfg"])
+@pytest.mark.parametrize(
+    "name", ["mine", "mine/.hidden", "mine/bin/python", "mine/pyvenv.cfg", "mine/installed-a"]
+)
 def test_only_an_environment_that_scripts_have_made_is_deleted(stand_in: Path, name: str) -> None:
     (kept := stand_in.parent / name).parent.mkdir(parents=True, exist_ok=True)
     kept.write_text("kept")

@@ -220,7 +220,8 @@ def _import_default(settings: Settings) -> None:
         of_months = settings.data.startswith(PREFIX)
         wanted = months_in(settings.data) if of_months else named_source(settings.data)
     except InvalidInput as error:
-        raise InvalidSetting(variable("data"), settings.data, str(error)) from error
+        reason = str(error) if error.field == "file" else error.reason
+        raise InvalidSetting(variable("data"), settings.data, reason) from error
     write_new(unfinished, settings.data.encode())
     if isinstance(wanted, MonthRange):
         try:

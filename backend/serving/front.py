@@ -64,7 +64,8 @@ class Route(NamedTuple):
     """Says how a request is answered.
 
     lane: INLINE, GROUPED, or the name of one of the site's lanes. application: answers the request,
-    and raises nothing. group: answers it instead if the lane is GROUPED.
+    and raises nothing but BodyWanted, for a body that was not sent yet. group: answers it instead
+    if the lane is GROUPED.
     """
 
     lane: str

@@ -4,11 +4,12 @@ What a file has, is passed on; what it lacks, is derived or stays empty. Values 
 columns repeat few distinct ones, so a file that needs nothing derived costs next to nothing.
 
 Some rows of real files say more of a flight than there can be: of a cancelled one minutes in the
-air (48 of 43,978 rows of a sample of 1995), or, where a program filled empty cells, zeros for times
-and delays that do not exist. These cells are emptied and counted, so that no cancelled or diverted
-flight is lost for a cell that means nothing, or counts as punctual. Nothing else is repaired: zeros
-that may be true, a cancelled flight that arrived, a clock beyond 2400 (ARR_TIME 2427 in 2003 and
-2004) and negative minutes in the air are bad rows, because nobody knows what was meant.
+air (48 of 43,978 rows of a sample of 1995), or, where a program filled empty cells, half a
+departure of a cancelled one, or zeros for times and delays that do not exist. These cells are
+emptied and counted, so that no cancelled or diverted flight is lost for a cell that means nothing,
+or counts as punctual. Nothing else is repaired: zeros that may be true, a cancelled flight that
+arrived, a clock beyond 2400 (ARR_TIME 2427 in 2003 and 2004) and negative minutes in the air are
+bad rows, because nobody knows what was meant.
 """
 
 import re
@@ -17,12 +18,23 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import compress, count, repeat
 from operator import eq
 
-from backend.chain.fields import FIELD_NAMES, FIRST_YEAR, whole_number
+from backend.base.errors import InvalidFlight
+from backend.chain.fields import FIELD_NAMES, FIRST_YEAR, POSITION, whole_number
 from backend.chain.flight import EMPTY_WHEN_CANCELLED, year_and_weekday
 from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import carrier_number
 from backend.sources.airports import Airport, Lookup, airport_of, city_names
-from backend.sources.cells import LOOSE, STATES, STORED, STRICT, flag, is_zero, number, unless_empty
+from backend.sources.cells import (
+    LOOSE,
+    PARSERS,
+    STATES,
+    STORED,
+    STRICT,
+    flag,
+    is_zero,
+    number,
+    unless_empty,
+)
 from backend.sources.dates import beside, is_short, iso_day
 from backend.sources.kinds import CARRIER, DAY, DIVERTED, MONTH, Reading
 from backend.sources.records import RecordBatch
@@ -245,8 +257,8 @@ class Deriver:
 
     def _clear_cancelled(self, columns: Mapping[str, list[object]], row: int) -> None:
         departure = [_zero(columns[name][row]) for name in _DEPARTURE]
-        is_whole = None not in departure or self.reading.is_of_fields
-        has_left = is_whole and False in departure
+        is_filled = None in departure and not self.reading.is_of_fields
+        has_left = False in departure and not (is_filled and self._are_valid(columns, row))
         has_arrived = any(_zero(columns[name][row]) is False for name in _ARRIVAL)
         for name, column in columns.items():
             if (name in _DEPARTURE and not has_left) or (name == "AIR_TIME" and not has_arrived):
@@ -255,6 +267,16 @@ class Deriver:
                 is_void = name not in _DEPARTURE and is_zero(column[row])
             if is_void:
                 self._empty(name, column, row)
+
+    def _are_valid(self, columns: Mapping[str, list[object]], row: int) -> bool:
+        """Return whether what a row has of a departure is a time or delay."""
+        parsers = PARSERS[self._dialect]
+        try:
+            for name in _DEPARTURE:
+                parsers[POSITION[name]](columns[name][row])
+        except InvalidFlight:
+            return False
+        return True
 
     def _clear_filled(self, columns: Mapping[str, list[object]], row: int) -> None:
         """Empty what is no time in a flight with zeros; one that may have arrived is a bad row."""

@@ -10,7 +10,7 @@ from backend.sources.kinds import Reading
 from backend.sources.records import RecordBatch
 
 ROWS = 500  # with times at both ends: so many tell
-BATCHES = 50  # that are searched for minutes in the air, which months before 1995 lack
+BATCHES = 50  # with departures that are read: months before 1995 have no minutes in the air
 _NAMES = ("DEP_DELAY", "DEP_TIME", "ARR_DELAY", "ARR_TIME", "AIR_TIME")
 
 
@@ -32,14 +32,15 @@ class TimesOfFile:
 
     def add(self, batch: RecordBatch) -> None:
         """Add the flights of a batch that departed: 0 with a delay of 0 may stand for nothing."""
-        self._batches += 1
         self._rows += len(batch.numbers)
         columns = {name: batch.columns[place] for name, place in self.places.items()}
         has = {name: _has_meaning(column) for name, column in columns.items()}
         self._filled.update({name: sum(flags) for name, flags in has.items()})
         departed = list(map(or_, has["DEP_TIME"], has["DEP_DELAY"]))
+        self._batches += any(departed)
+        is_kept = has["ARR_TIME"] if len(self._cells["DEP_TIME"]) > ROWS else departed
         for name, column in columns.items():
-            self._cells[name] += compress(column, departed)
+            self._cells[name] += compress(column, is_kept)
 
     def are_enough(self) -> bool:
         """Return whether the rows tell, or no more of them need be read.
@@ -47,9 +48,10 @@ class TimesOfFile:
         A file that is sorted may begin with thousands of cancelled or diverted flights.
         """
         wanted = min(ROWS, self._rows // 2)
-        needs_minutes = "AIR_TIME" in self.places and self._batches <= BATCHES
-        has_times = min(self._filled["DEP_TIME"], self._filled["ARR_TIME"]) >= wanted
-        return has_times and (self._filled["AIR_TIME"] > 0 or not needs_minutes)
+        if self._filled["DEP_TIME"] < wanted or self._batches >= BATCHES:
+            return self._batches >= BATCHES
+        has_minutes = self._filled["AIR_TIME"] > 0 or "AIR_TIME" not in self.places
+        return self._filled["ARR_TIME"] >= wanted and has_minutes
 
     def filled(self) -> set[str]:
         """Return the names of the columns that have more than zeros in some rows."""

@@ -10,7 +10,7 @@ const WORKBOOKS = new Set(["[Content_Types].xml", "content.xml"]);
 // As in backend/sources/packed.py:
 export const BESIDE_TABLES = new RegExp(
   "^((.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|[a-z_]*metadata|[a-z]+ed_[0-9]+)|" +
-    "\\.[^/.][^/]*(/.*)?|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|" +
+    "(\\.[^/.]|~\\$)[^/]*(/.*)?|(md5|sha[0-9]*)sums?|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|" +
     "[^/]*\\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha[0-9]+|py|r|ipynb|ini|lock)|thumbs\\.db|" +
     "unfinished/flights-[0-9]{12}\\.parquet|" +
     "(schema|load)\\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\\.csv))$", "i");

@@ -23,7 +23,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, UNROUNDED
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
-from loadtests.lab.results import Line, Results, ResultsError
+from loadtests.lab.results import Line, Results, ResultsError, require_planned
 from loadtests.models.estimates import BATCHES, REPLICATIONS, WARM_UP_ARRIVALS, warm_up_of
 from loadtests.models.open_queue import Queue
 
@@ -336,15 +336,8 @@ class OpenRun(RunLine):
 
 
 def require_known(results: Results) -> None:
-    """Raise ResultsError if only another version can read these results.
-
-    One measured until a verdict was decided, whose interval had to allow for that.
-    """
-    if results.manifest().get("until_decided"):
-        raise ResultsError(
-            f"{results.folder} was measured until it was decided, by another version of the lab; "
-            "its report is right as it is, and is not made anew"
-        )
+    """Raise ResultsError if only another version can read these results."""
+    require_planned(results)
     for table in (PLAN, REFUSED, DEMANDS, CLOSED):
         for line in results.rows_if_any(table):
             if line["server"] not in SERVERS:

@@ -190,7 +190,7 @@ class ClosedRun:
 
 
 def closed_runs(results: Results) -> list[ClosedRun]:
-    """Return all runs with rows, in the order of the plan. Raises ResultsError without a plan."""
+    """Return all runs with rows, in the order of the plan; none without a plan."""
     reported = grouped(results.rows_if_any(REPORTED), lambda row: row["run"])
     return [
         _closed_run(line, rows, reported.get(line.run, []), is_accepted=is_accepted)

@@ -5,7 +5,7 @@ last. Each request has a raw row of kind `INTERACTION:STEP`; `whole` joins the r
 interaction into one, so that windows and rules apply to interactions as they do to requests.
 
 On disk the interactions of all customers are JSON lines, in the order in which they are done:
-`{"customer": 0, "kind": "…", "steps": [{"kind", "method", "path", "body"}, …]}`.
+`{"kind": "…", "steps": [{"kind", "method", "path", "body"}, …], "customer": 0}`.
 """
 
 from collections import defaultdict
@@ -55,6 +55,20 @@ class _Line(Interaction, frozen=True):
     customer: int
 
 
+_decode_line = msgspec.json.Decoder(_Line).decode
+_decode_own = msgspec.json.Decoder(list[Interaction]).decode
+
+
+def packed(sequences: Sequences) -> list[str]:
+    """Return the interactions of each customer as a text, which can be sent to a worker."""
+    return [msgspec.json.encode(own).decode() for own in sequences]
+
+
+def unpacked(text: str) -> list[Interaction]:
+    """Return the interactions of a customer that are `packed`."""
+    return _decode_own(text)
+
+
 def save(path: Path, sequences: Sequences) -> None:
     """Write the interactions of all customers. Raises OSError."""
     lines = [_Line(i.kind, i.steps, n) for n, own in enumerate(sequences) for i in own]
@@ -66,7 +80,7 @@ def load(path: Path) -> list[list[Interaction]]:
     by_customer = defaultdict[int, list[Interaction]](list)
     for number, text in enumerate(path.read_bytes().splitlines(), start=1):
         try:
-            line = msgspec.json.decode(text, type=_Line)
+            line = _decode_line(text)
         except msgspec.DecodeError as problem:
             raise ValueError(f"{path}, line {number}: not an interaction: {problem}") from problem
         by_customer[line.customer].append(Interaction(line.kind, line.steps))

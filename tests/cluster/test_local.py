@@ -133,6 +133,10 @@ def test_a_cluster_keeps_its_ports_and_its_chain_and_says_so(tmp_path: Path) -> 
         done = CliRunner().invoke(main, command)
         assert (done.exit_code, f"leave out {words[0]}, or choose" in done.stderr) == (1, True)
     assert not any(map(cluster.pid, cluster.hosts))
+    with socket.create_server((LOOPBACK, cluster.hosts[0].port)):  # its own may be given again
+        words = ["--port", str(cluster.hosts[0].port), "--folder", str(tmp_path)]
+        done = CliRunner().invoke(main, ["cluster", "up", "2", *words])
+    assert "cannot listen at" in done.stderr
 
 
 def test_a_node_that_does_not_run_is_said_to_have_ended_with_the_end_of_its_log(

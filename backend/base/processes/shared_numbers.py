@@ -2,7 +2,8 @@
 
 A process counts in its own memory, and writes all of its numbers into its file once a second
 (`write`), in one step. So readers see a file whole, the numbers of another process are up to a
-second old, and a process that is killed loses its last second at most.
+second old, and a process that is killed loses its last second at most. A miner writes between its
+rounds alone.
 
 A process holds the lock beside its file as long as it lives. A new process takes over a file whose
 process has died, and goes on with its counts, so there are never more files than there were
@@ -76,6 +77,9 @@ class _Written(msgspec.Struct):
     gauges: list[tuple[Key, float]] = []
 
 
+_FILE = StateFile(SUFFIX, _Written)  # behind the name of its process
+
+
 class Numbers:
     """The numbers of one process, in its memory and after `share` in a file, too.
 
@@ -102,7 +106,7 @@ class Numbers:
         except (OSError, FlightchainError) as error:
             _log.warning("the metrics leave out this process (%s): %s", role, error)
             return False
-        if written := _file_of(self.file_lock.path).read(folder):
+        if written := _FILE.named(self.file_lock.path.stem).read(folder):
             self._counts = dict(written.counts)
         self.write()
         return True
@@ -115,7 +119,8 @@ class Numbers:
         with self._lock:  # also because threads may not replace a file at once
             written = _Written(list(self._counts.items()), list(self._gauges.items()))
             try:
-                _file_of(path).write_unsynced(path.parent, written)
+                _FILE.named(path.stem).write_unsynced(path.parent, written)
+                self._problem = ""
             except WriteFailed as error:
                 if self._problem != str(error):
                     self._problem = str(error)
@@ -161,16 +166,12 @@ def totals(folder: Path) -> Totals:
     totals: Totals = {}
     for lock in sorted(folder.glob("*-*.lock")):
         is_alive = files.is_locked(lock)
-        written = _file_of(lock).read(folder) or _Written()  # it is just being made
+        written = _FILE.named(lock.stem).read(folder) or _Written()  # it is just being made
         gauges = [(key, [value * is_alive]) for key, value in written.gauges]
         for key, values in written.counts + gauges:
             sums = totals.setdefault(key, [0.0] * len(values))
             sums[:] = map(add, sums, values)
     return totals
-
-
-def _file_of(lock: Path) -> StateFile[_Written]:
-    return StateFile(lock.with_suffix(SUFFIX).name, _Written)
 
 
 def _free_lock(folder: Path, role: str) -> files.FileLock:

@@ -28,6 +28,7 @@ THERE, BACK = (
     "ORIGIN_CITY_NAME={}&DEST_CITY_NAME={}&".format(*ends) + DAYS
     for ends in (("Salt+Lake+City,+UT", "Chicago,+IL"), ("Chicago,+IL", "Salt+Lake+City,+UT"))
 )
+FLIGHT = "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-03"
 WN, OO = "OP_CARRIER_AIRLINE_ID=19393", "OP_CARRIER_AIRLINE_ID=20304"
 WEEK = ("hour", "weekday", "month", "weekday_hour")
 
@@ -84,6 +85,7 @@ PAGES: list[tuple[str, Asked]] = [
             f"{OO}&ORIGIN=LAX&{DAYS}", "day", *WEEK, at="carriers.0 ", options="&distribution=true"
         ),
     ),
+    (FLIGHT, {"": FLIGHT}),
     (
         f"/flight_counter?{THERE}",
         {f" {by}": f"/flight_counter?{THERE}&group_by={by}" for by in ("day", "carrier")}
