@@ -33,7 +33,7 @@ WORKBOOK = "is a workbook of a spreadsheet; open it there, and save its sheet as
 _WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffice
 _BESIDE_TABLES = re.compile(
     r"(.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|[a-z_]*metadata|[a-z]+ed_[0-9]+)|"
-    r"(\.[^/.]|~\$)[^/]*(/.*)?|(md5|sha[0-9]*)sums?|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|"
+    r"(\.[^/.]|~\$)[^/]*(/.*)?|(md5|sha[0-9]+)sums?|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|"
     r"[^/]*\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha[0-9]+|py|r|ipynb|ini|lock)|thumbs\.db|"
     r"unfinished/flights-[0-9]{12}\.parquet|"  # of an export of ours that was interrupted
     r"(schema|load)\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\.csv)",

@@ -1,5 +1,5 @@
 // Opens the tables in a file as streams of text, packed or not, never in memory as a whole. What a browser cannot unpack is sent in one
-// piece: the ledger reads more formats, or says what to do.
+// piece: the ledger reads more formats.
 
 const ENTRY = 0x02014b50, END = 0x06054b50; // signatures in a zip archive
 const END_BYTES = 22, LONGEST_COMMENT = 65535;
@@ -10,7 +10,7 @@ const WORKBOOKS = new Set(["[Content_Types].xml", "content.xml"]);
 // As in backend/sources/packed.py:
 export const BESIDE_TABLES = new RegExp(
   "^((.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|[a-z_]*metadata|[a-z]+ed_[0-9]+)|" +
-    "(\\.[^/.]|~\\$)[^/]*(/.*)?|(md5|sha[0-9]*)sums?|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|" +
+    "(\\.[^/.]|~\\$)[^/]*(/.*)?|(md5|sha[0-9]+)sums?|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|" +
     "[^/]*\\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha[0-9]+|py|r|ipynb|ini|lock)|thumbs\\.db|" +
     "unfinished/flights-[0-9]{12}\\.parquet|" +
     "(schema|load)\\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\\.csv))$", "i");
@@ -21,7 +21,7 @@ export class Problem extends Error {}
 
 export const startsWith = (bytes, start) => start.every((byte, at) => bytes[at] === byte);
 
-// The names that may be those of tables, in numeric order: block9 before block10.
+// The names of tables, in numeric order: block9 before block10.
 export function tablesAmong(names) {
   return names.filter((name) => !BESIDE_TABLES.test(name)).sort(byNumbers);
 }
