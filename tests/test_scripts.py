@@ -311,6 +311,8 @@ def test_an_old_python_is_refused(tmp_path: Path) -> None:
     done = run(old)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: Python 3.8.1 is too old; Python 3.11 or newer is needed\n"
+    old.write_text("#!/bin/bash\nexit 127\n")  # as the stand-in of a version that is not there
+    assert run(old).stderr == f"error: {old} does not run; let PYTHON name Python 3.11 or newer\n"
     assert not (tmp_path / "venv").exists()
 
 
