@@ -134,7 +134,7 @@ class FlightFile(Source):
                 raise file.problem(_IN_FOLDERS.format(", ".join(columns))) from error
             remedy = "" if error.day or error.is_of_flights else file.or_leave_out
             raise file.problem(f"{error}{remedy}") from error
-        times = TimesOfFile(reading, first)
+        times = TimesOfFile(reading, [] if is_strict else first)  # single flights are as they are
         if not is_strict:
             _read_on(file, times)
             self._require_one_unit(file, times)
