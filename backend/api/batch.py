@@ -16,7 +16,7 @@ from backend.api.reading import BadBody, body, idempotency_key, mimetype
 from backend.api.routes import Lane, Row
 from backend.api.schemas import FLIGHT_EXAMPLE
 from backend.api.writing import DRY_RUN, MODE, Writing, accepted
-from backend.base.day_orders import MONTH_FIRST, ORDERS, WRITTEN
+from backend.base.day_orders import MONTH_FIRST, ORDERS
 from backend.chain.json_objects import Json
 from backend.ledger.ledger import Ledger
 from backend.questions.parameters import Choice, Given
@@ -146,31 +146,13 @@ def _require_not_too_many(batch: Batch, most_flights: int) -> None:
 
 
 def _what_was_read(batch: Batch, *, with_sample: bool) -> Json:
+    assert batch.understood is not None
     return {
         "rejected": batch.rejected,
         "rejected_cancelled": batch.states[CANCELLED],
         "rejected_not_arrived": batch.states[NOT_ARRIVED],
         "errors": shown_errors(batch.errors),
-        "understood": _understood(batch, with_sample=with_sample),
-    }
-
-
-def _understood(batch: Batch, *, with_sample: bool) -> Json:
-    assert batch.understood is not None
-    understood, reading = batch.understood, batch.understood.reading
-    sample = {"sample": understood.sample()} if with_sample else {}
-    return {
-        "kind": reading.kind.name,
-        "source": reading.kind.source,
-        "columns": reading.columns,
-        "derived": reading.derivations,
-        "left_empty": reading.left_empty,
-        "not_used": reading.not_used,
-        "dates": understood.dates,
-        "dates_written": WRITTEN.get(str(understood.dates)),
-        "emptied": understood.emptied,
-        "repeated_headers": understood.repeated_headers,
-        **sample,
+        "understood": batch.understood.members(with_sample=with_sample),
     }
 
 

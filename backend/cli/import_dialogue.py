@@ -164,7 +164,11 @@ class ImportDialogue:
         bad = [checked for checked in sources if checked.bad.count]
         conflicting = [checked for checked in sources if checked.comparison.conflicts]
         rows = [str(row) for checked in bad for row in checked.bad.first]
-        conflicts = [line for checked in conflicting for line in checked.comparison.first_conflicts]
+        conflicts = [
+            f"{checked.label}: {conflict}"
+            for checked in conflicting
+            for conflict in checked.comparison.first_conflicts
+        ]
         for line in [*rows[:SHOWN_LINES], *conflicts[:SHOWN_LINES]]:
             _say_wrapped(line)
         for checked in bad:

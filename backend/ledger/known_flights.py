@@ -88,7 +88,7 @@ class Comparison:
         """Return what an answer says about conflicts."""
         return {
             "conflicts": len(self.conflicts),
-            "conflicting": [_shown(conflict) for conflict in self.conflicts[:MOST_SHOWN]],
+            "conflicting": [shown_conflict(conflict) for conflict in self.conflicts[:MOST_SHOWN]],
         }
 
 
@@ -103,7 +103,8 @@ def compared(flights: Sequence[Flight], records: Sequence[Stored | None]) -> Com
     return Comparison(copies, conflicts)
 
 
-def _shown(conflict: Conflict) -> Json:
+def shown_conflict(conflict: Conflict) -> Json:
+    """Return what an answer says about a conflict."""
     flight, stored = conflict
     return {
         "TRANSACTION_ID": stored.transaction_id,

@@ -45,13 +45,12 @@ class Built:
 class Job:
     """A block to build.
 
-    label: the source's. folder: the chain's. first: the id that the first flight should get.
+    folder: the chain's. first: the id that the first flight should get.
     batches: returns the flights. progress: returns how much of them has been read, 0 to 1.
     comparison: what an earlier one has found. is_compared: whether flights that the ledger has are
     to be left out.
     """
 
-    label: str
     folder: Path
     first: int
     batches: Callable[[], Iterator[FlightColumns]]
@@ -64,7 +63,7 @@ def build(job: Job, send: Send) -> None:
     """Send a `Built` for each block, and now and then an empty one."""
     newcomers = None
     if job.is_compared:
-        newcomers = Newcomers(IndexReader(job.folder), job.label, job.comparison)
+        newcomers = Newcomers(IndexReader(job.folder), job.comparison)
     held: FlightColumns = [[] for _ in FIELD_NAMES]
     nothing: FlightColumns = [[] for _ in FIELD_NAMES]
     first = job.first

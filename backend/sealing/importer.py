@@ -41,8 +41,9 @@ BLOCKS_AT_ONCE = 48  # sealed with one sync, and indexed together: more take mor
 class Tally:
     """Counts what an import has done so far with a source.
 
-    label: the source's. imported, already_there, conflicts, bad: flights. fraction: how much of
-    what the check has left has been sealed, 0 to 1.
+    label: the source's. imported, already_there, conflicts, bad: flights. first, last: the ids of
+    the first and the last that was imported. fraction: how much of what the check has left has been
+    sealed, 0 to 1.
     """
 
     label: str
@@ -51,7 +52,16 @@ class Tally:
     conflicts: int = 0
     bad: int = 0
     blocks: int = 0
+    first: int | None = None
+    last: int | None = None
     fraction: float = 0.0
+
+    def add(self, count: int, blocks: int, end: int) -> None:
+        """Count flights that were sealed in some blocks. end: the id after the last one."""
+        if count:
+            self.first, self.last = end - count if self.first is None else self.first, end - 1
+        self.imported += count
+        self.blocks += blocks
 
 
 def require_good(sources: Sequence[Checked]) -> None:
@@ -153,14 +163,14 @@ class _Importing:
         else:
             batches = partial(validated, source)
             first = self._sealer.transactions()
-            job = Job(source.label, self._settings.folder, first, batches, source.progress)
+            job = Job(self._settings.folder, first, batches, source.progress)
         meanwhile = SourceComparison()
         with self._sealer.index.behind():
             for batch, newest in _batches(job):
                 if batch:
-                    blocks = self._seal(batch, source.label, meanwhile)
-                    tally.imported += sum(block.content.columns.count for block in blocks)
-                    tally.blocks += len(blocks)
+                    blocks = self._seal(batch, meanwhile)
+                    count = sum(block.content.columns.count for block in blocks)
+                    tally.add(count, len(blocks), self._sealer.transactions())
                 left_out = newest.comparison  # by the builder, so far
                 tally.already_there = left_out.already_there + meanwhile.already_there
                 tally.conflicts = left_out.conflicts + meanwhile.conflicts
@@ -171,9 +181,7 @@ class _Importing:
         self._watcher.on_done(tally)
         return tally
 
-    def _seal(
-        self, batch: Sequence[Built], label: str, meanwhile: SourceComparison
-    ) -> list[Unsealed]:
+    def _seal(self, batch: Sequence[Built], meanwhile: SourceComparison) -> list[Unsealed]:
         """Seal what was posted, then the blocks of a batch without that. Returns these.
 
         meanwhile: counts what they are without.
@@ -191,15 +199,15 @@ class _Importing:
         _require_times_of_now(blocks, sealer.clock.now_ms())
         with sealer.indexing_later(), sealer.mempool.exclusive():  # posts wait for the lock
             self._posted.add(sealer.seal_pending())
-            blocks = [self._without_posted(block, label, meanwhile) for block in blocks]
+            blocks = [self._without_posted(block, meanwhile) for block in blocks]
             blocks = [block for block in blocks if block.content.columns.count]
             if blocks:
                 sealer.seal(blocks)
         return blocks
 
-    def _without_posted(self, block: Unsealed, label: str, meanwhile: SourceComparison) -> Unsealed:
+    def _without_posted(self, block: Unsealed, meanwhile: SourceComparison) -> Unsealed:
         columns = block.content.columns
-        kept = self._posted.without(columns, label, meanwhile)
+        kept = self._posted.without(columns, meanwhile)
         return block if kept is columns else unsealed(kept)
 
     def _job(self, checked: Checked) -> Job:
@@ -211,7 +219,6 @@ class _Importing:
         has_others = first != self._known + self._imported
         spooled = _Spooled(self._spool, checked)
         return Job(
-            checked.label,
             self._settings.folder,
             first,
             spooled.batches,

@@ -14,7 +14,7 @@ from backend.chain.identity import Conflict, Leg, Stored, differences, leg_of, m
 from backend.index.queries import IndexReader
 from backend.sources.source import FlightColumns
 
-SHOWN_CONFLICTS = 20
+SHOWN_CONFLICTS = 100
 MOST_REMEMBERED = 250_000  # flights posted meanwhile, in about a kilobyte each
 
 _DATE = POSITION["FL_DATE"]
@@ -24,39 +24,44 @@ _DATE = POSITION["FL_DATE"]
 class SourceComparison:
     """Says what a comparison of the flights of a source with the ledger has found.
 
-    already_there: how many records say the same as a stored one. conflicts: how many contradict a
-    stored one of the same flight. first_conflicts: what the first ones say.
+    already_there: how many records say the same as a stored one. first_there: the id of the first
+    of these; None if no record is in a block. conflicts: how many contradict a stored one of the
+    same flight. first_conflicts: the first of these.
     """
 
     already_there: int = 0
+    first_there: int | None = None
     conflicts: int = 0
-    first_conflicts: list[str] = field(default_factory=list)
+    first_conflicts: list[Conflict] = field(default_factory=list)
 
-    def is_new(self, label: str, flight: Flight, records: Sequence[Stored]) -> bool:
+    def is_new(self, flight: Flight, records: Sequence[Stored]) -> bool:
         """Return whether a flight is in none of `records`, and count it if it is.
 
-        label: that of its source. What is stored stays, so a record that contradicts it is left
-        out, too.
+        What is stored stays, so a record that contradicts it is left out, too.
         """
         stored = match(flight, records)
         if stored is not None:
-            self.note(label, flight, stored)
+            self.note(flight, stored)
         return stored is None
 
     def add(self, other: "SourceComparison") -> None:
         self.already_there += other.already_there
+        if self.first_there is None:
+            self.first_there = other.first_there
         self.conflicts += other.conflicts
         room = SHOWN_CONFLICTS - len(self.first_conflicts)
         self.first_conflicts += other.first_conflicts[:room]
 
-    def note(self, label: str, flight: Flight, stored: Stored) -> None:
-        """Count a flight that is left out, because there is a record of it. label: its source's."""
+    def note(self, flight: Flight, stored: Stored) -> None:
+        """Count a flight that is left out, because there is a record of it."""
         if not differences(flight, stored.flight):
             self.already_there += 1
+            if self.first_there is None:
+                self.first_there = stored.transaction_id
             return
         self.conflicts += 1
         if len(self.first_conflicts) < SHOWN_CONFLICTS:
-            self.first_conflicts.append(f"{label}: {Conflict(flight, stored)}")
+            self.first_conflicts.append(Conflict(flight, stored))
 
 
 class Newcomers:
@@ -65,10 +70,9 @@ class Newcomers:
     `chain.identity` says which flights are the same. comparison: what was found so far.
     """
 
-    def __init__(self, reader: IndexReader, label: str, comparison: SourceComparison) -> None:
-        """label: that of the source, for conflicts. comparison: is added to."""
+    def __init__(self, reader: IndexReader, comparison: SourceComparison) -> None:
+        """comparison: is added to."""
         self._reader = reader
-        self._label = label
         self._below = reader.position().transactions
         self._days = reader.days()
         self.comparison = comparison
@@ -81,8 +85,7 @@ class Newcomers:
         held = [flight for flight in flights if flight[_DATE] in self._days]
         records = self._reader.records_of(held, self._below)
         is_new = [
-            self.comparison.is_new(self._label, flight, records.get(leg_of(flight), ()))
-            for flight in flights
+            self.comparison.is_new(flight, records.get(leg_of(flight), ())) for flight in flights
         ]
         return [list(compress(column, is_new)) for column in columns]
 
@@ -119,15 +122,15 @@ class PostedMeanwhile:
                 "more than it can compare with; the sealed blocks stay, so run the import again"
             )
 
-    def without(self, columns: Columns, label: str, comparison: SourceComparison) -> Columns:
+    def without(self, columns: Columns, comparison: SourceComparison) -> Columns:
         """Return the content of a block without the flights that were posted, if it has any.
 
-        label: that of their source. comparison: counts what is left out.
+        comparison: counts what is left out.
         """
         if self._days.isdisjoint(columns["FL_DATE"].values):
             return columns
         are_new = [
-            comparison.is_new(label, flight, self._by_leg.get(leg_of(flight), ()))
+            comparison.is_new(flight, self._by_leg.get(leg_of(flight), ()))
             for flight in columns.rows()
         ]
         if all(are_new):

@@ -264,7 +264,7 @@ class _Earlier:
         if stored is None:
             self._flights.add(flight)
             return True
-        part.comparison.note(part.label, flight, stored)
+        part.comparison.note(flight, stored)
         return False
 
 

@@ -41,7 +41,7 @@ STORED_BYTES = 130  # that a flight takes in blocks and index, with room to spar
 MOST_PROCESSES = 4  # each of them unpacks the whole file
 LEAST_BYTES = 1 << 20  # of a file for which a second process is worth its start
 _DATE = POSITION["FL_DATE"]
-SHOWN_BAD_ROWS = 20
+SHOWN_BAD_ROWS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +118,11 @@ class BadRows:
 class Checked(Part):
     """Says what the check of a source has found, so far or in all.
 
-    understood: what it was taken for, once it was read. rows: how many it has, bad ones too.
+    understood: what it was taken for, as far as it was read. rows: how many it has, bad ones too.
     fraction: how much of the source has been read, 0 to 1.
     """
 
-    understood: str = ""
+    understood: Understanding | None = None
     rows: int = 0
     bad: BadRows = field(default_factory=BadRows)
     fraction: float = 0.0
@@ -200,11 +200,10 @@ def _read(
     source: Source, checked: Checked, legs: LegHashes, spools: Spools, folder: Path
 ) -> Iterator[None]:
     """Read a source to its end, and yield now and then what was found so far in `checked`."""
-    understood: Understanding | None = None
     number = 0
     for message in _messages(source, folder):
         if isinstance(message, Understanding):
-            understood = message.joined(understood)
+            checked.understood = message.joined(checked.understood)
             continue
         checked.rows += message.rows
         checked.flights += len(message.legs)
@@ -218,7 +217,6 @@ def _read(
             yield
         number += 1
     checked.end, checked.fraction = spools.flights.end, 1.0
-    checked.understood = str(understood or "")
     yield
 
 
@@ -249,7 +247,7 @@ def _send_share(source: Source, share: tuple[int, int], folder: Path, send: Send
     """Run as a process: send what is in every n-th batch of a source."""
     source.share = share
     validator = Validator()
-    newcomers = Newcomers(IndexReader(folder), source.label, SourceComparison())
+    newcomers = Newcomers(IndexReader(folder), SourceComparison())
     with closing(source.rows()) as batches:
         for raw in batches:
             columns, bad = validator.judge(raw)
@@ -262,4 +260,4 @@ def _send_share(source: Source, share: tuple[int, int], folder: Path, send: Send
             send(_Batch(rows, legs, data, kept, newcomers.comparison, fraction))
             newcomers.comparison = SourceComparison()
     if known := source.understood():
-        send(replace(known, sample=list))  # the sample holds functions, which no pipe takes
+        send(replace(known, sample=partial(list, known.sample())))  # a pipe takes no closure

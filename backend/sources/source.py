@@ -100,6 +100,23 @@ class Understanding:
             self.repeated_headers += other.repeated_headers
         return self
 
+    def members(self, *, with_sample: bool) -> dict[str, object]:
+        """Return what an answer says about it. with_sample: whether that has the sample."""
+        reading = self.reading
+        return {
+            "kind": reading.kind.name,
+            "source": reading.kind.source,
+            "columns": reading.columns,
+            "derived": reading.derivations,
+            "left_empty": reading.left_empty,
+            "not_used": reading.not_used,
+            "dates": self.dates,
+            "dates_written": WRITTEN.get(str(self.dates)),
+            "emptied": self.emptied,
+            "repeated_headers": self.repeated_headers,
+            **({"sample": self.sample()} if with_sample else {}),
+        }
+
     def __str__(self) -> str:
         reading = self.reading
         parts = [reading.kind.name]
