@@ -78,7 +78,8 @@ def _help_of(
     command._help_option = None  # click keeps that of a test which called it without its parent
     context = click.Context(command, info_name=name, terminal_width=100, help_option_names=names)
     yield from (f"## `{name}`", "", "```", command.get_help(context), "```", "")
-    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+    inner_ones = command.commands.values() if isinstance(command, click.Group) else ()
+    for inner in (each for each in inner_ones if not each.hidden):
         yield from _help_of(inner, f"{name} {inner.name}", context)
 
 

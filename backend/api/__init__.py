@@ -25,6 +25,7 @@ from backend.api import (
     docs,
     exporting,
     health,
+    import_routes,
     metrics,
     month_routes,
     proof_routes,
@@ -104,6 +105,7 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     table.add(suggest.rows(ledger))
     table.add(transaction_routes.rows(ledger, writing))
     table.add(batch.rows(ledger, writing))
+    table.add(import_routes.rows(ledger, writing))
     table.add(month_routes.rows(ledger))
     table.add(block_routes.rows(ledger))
     table.add(proof_routes.rows(ledger, streams))

@@ -56,9 +56,9 @@ DATES = Choice(
     default="proven",
     choices=("proven", *ORDERS),
 )
-_FILE = {"type": "string", "format": "binary"}  # so that generated clients send files
-STRANGERS_BYTES = 5 << 20  # of a batch that is tried without a token; a slice of a page has 4 MB
-_EXAMPLES = {
+FILE = {"type": "string", "format": "binary"}  # so that generated clients send files
+STRANGERS_BYTES = 5 << 20  # of a batch that is tried without a token
+EXAMPLES = {
     "ndjson": encode(FLIGHT_EXAMPLE).decode() + "\n",
     "csv": "".join(
         ",".join(f'"{cell}"' for cell in cells) + "\r\n"
@@ -82,9 +82,7 @@ ADD_BATCH = Operation(
         ),
     },
     parameters=(MODE, ON_ERROR, DUPLICATES, DATES, DRY_RUN),
-    body={
-        kind: Media(_FILE, _EXAMPLES.get(form, _EXAMPLES["csv"])) for kind, form in KINDS.items()
-    },
+    body={kind: Media(FILE, EXAMPLES.get(form, EXAMPLES["csv"])) for kind, form in KINDS.items()},
     writes=True,
     takes_key=True,
 )

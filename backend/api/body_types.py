@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType, defstruct
 
 from backend.chain.block import Header as ChainHeader
 from backend.chain.fields import Value
+from backend.ledger.file_imports import FileImport
 from backend.ledger.ledger import DamagedBlock, Tip
 from backend.questions.answer_types import (
     Answer,
@@ -92,7 +93,8 @@ class Headers(Answer):
 class Error(Answer, kw_only=True):
     """What is wrong with a flight."""
 
-    row: Annotated[Count, Meta(description="the line in the batch")] | UnsetType = UNSET
+    table: Annotated[str, Meta(description="of an archive")] | UnsetType = UNSET
+    row: Annotated[Count, Meta(description="its line")] | UnsetType = UNSET
     field: str
     value: Any
     detail: str
@@ -362,6 +364,6 @@ ANSWERS: tuple[type[Any], ...] = (
     *get_args(Suggestion),
     *(BlockFound, Headers, Tip, TransactionState, AcceptedState, Transactions),
     *(Receipt, BatchReceipt, BatchTried, Tried, TransactionProof, ConsistencyProof),
-    *(Witnesses, Cheats, Start, Live, MonthFetch, Status, Problem),
+    *(Witnesses, Cheats, Start, Live, FileImport, MonthFetch, Status, Problem),
 )
 """The types of whole bodies; those of their members follow from these."""

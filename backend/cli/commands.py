@@ -27,6 +27,7 @@ from backend.cli.export_commands import export
 from backend.cli.import_command import import_command
 from backend.cli.log_commands import print_json, print_once, say
 from backend.cli.paths import LocalPath
+from backend.cli.sent_file import sent_file
 
 MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
 HELP = {"-h", "--help"}
@@ -368,6 +369,7 @@ def _ledger(settings: Settings) -> Iterator[Any]:
 
 for command in (
     import_command,
+    sent_file,
     export,
     *serve_commands.COMMANDS,
     *log_commands.COMMANDS,

@@ -5,9 +5,6 @@ can tell how far it is, and none starts another. It ends with the service; a lat
 """
 
 import os
-import signal
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -15,7 +12,7 @@ from typing import NamedTuple
 
 from backend.base.errors import WriterBusy
 from backend.base.files import LOCK_MODE, MOMENT_S, is_locked, lock_within, refusals
-from backend.base.processes.parent_death import dying_with_parent
+from backend.base.processes.own_command import started
 from backend.ledger.bts_months import PREFIX, Month
 
 LOG_NAME = "months.log"
@@ -83,15 +80,7 @@ def _fetch(month: Month, log: int) -> None:
 def _status(month: Month, log: int) -> int:
     """Run the command, and return the status with which it ended."""
     try:
-        process = subprocess.Popen(  # noqa: S603  our own command
-            [sys.executable, "-m", "backend", "import", f"{PREFIX}{month}"],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            preexec_fn=dying_with_parent(signal.SIGINT),  # noqa: PLW1509  it only calls prctl
-        )
-        return process.wait()
+        return started("import", f"{PREFIX}{month}", stdout=log, stderr=log).wait()
     except OSError as error:
         os.write(log, f"it cannot be started: {error}\n".encode())
         return 1

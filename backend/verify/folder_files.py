@@ -98,6 +98,10 @@ KINDS = (
              "import bts:…", "the months are downloaded again, and found to be there"),
     _derived("months.log", "how far the month is that was fetched last", "POST /months",
              "nobody knows how that month went"),
+    _derived("import-*.file", "a file of flights that was sent", "POST /imports",
+             "it has to be sent again"),
+    _derived("import-*.json", "how far a file is that was sent", "POST /imports",
+             "the file has to be sent again"),
     _derived("On_Time_*.zip*", "a month, or a part of it, that is to be imported", "import bts:…",
              "it is downloaded again"),
     FileKind(

@@ -31,8 +31,6 @@ from tests.api.processes import ROOT
 
 KB, MB = 1024, 2**20
 WORDS = {50: "half", 100: "first hundred", 600: "ten minutes", 60: "a minute"}
-SLICES = (ROOT / "frontend" / "static" / "slices.js").read_text(encoding="utf-8")
-(LINES,) = re.findall(r"MOST_LINES = (\d+);", SLICES)
 assert MAX_RECEIVED_BYTES == MAX_UNSENT_BYTES
 
 PROMISES = {
@@ -49,7 +47,6 @@ PROMISES = {
         f"names row and field of the {WORDS[MOST_ERRORS]} bad rows",
     ],
     "how-to/add.md": [
-        f"slices of {int(LINES):,} lines",
         f"keeps its lock (`mempool.lock`) for {LOCK_PATIENCE_S:g} s",
         f"It waits {WORDS[int(LONGEST_WAIT_S)]} at most for another import",
     ],

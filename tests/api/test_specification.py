@@ -85,7 +85,8 @@ OPERATIONS = [
     for method, operation in methods.items()
 ]
 READS = [each for each in OPERATIONS if each.method == "GET"]
-WRITES = [each for each in OPERATIONS if each.method == "POST"]
+OF_A_FILE = [each for each in OPERATIONS if "{IMPORT_ID}" in each.path]
+WRITES = [each for each in OPERATIONS if each.method == "POST" and each not in OF_A_FILE]
 
 
 # --- the document --------------------------------------------------------------------------------
@@ -120,6 +121,7 @@ def routes() -> set[str]:
         path = rule.rule.replace("<height>", "{HEIGHT}")
         path = path.replace("<id:transaction_id>", "{TRANSACTION_ID}")
         path = path.replace("<path:tile>", "{TILE}").replace("<receipt>", "{RECEIPT}")
+        path = path.replace("<import_id>", "{IMPORT_ID}")
         found |= {f"{method} {path}" for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}}
     return found
 
@@ -207,6 +209,7 @@ def default_client(default_chain: Settings) -> Iterator[FlaskClient]:
 
 
 NEED_MORE = {"health_ready", "get_receipt", "fetch_month"}  # a miner, a cluster, a token
+NEED_MORE |= {each.operation["operationId"] for each in OF_A_FILE}  # see tests/test_file_imports.py
 
 FINDS = {
     "filter_transactions": lambda found: found["count"],
@@ -291,7 +294,9 @@ def test_what_may_be_missing_can_be(client: FlaskClient, described_: Described) 
     names = {each["name"] for each in described_.parameters()}
     if places := described_.parameters("path"):
         target = described_.path.format(**{each["name"]: FAR for each in places})
-        problem(client.get(target), 404)
+        needed = urlencode({p["name"]: p["example"] for p in described_.parameters("query")})
+        asked = client.open(f"{target}?{needed}", method=described_.method)
+        problem(asked, 404)
     else:
         if described_.operation["operationId"] in SIGNED:
             return

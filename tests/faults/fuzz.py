@@ -58,6 +58,10 @@ POSTED = (
     "/new_transaction",
     "/add",
     "/upload",
+    "/upload.json?NAME=a&SIZE=5",
+    "/imports?NAME=a&SIZE=5",
+    "/imports/0?OFFSET=0",
+    "/imports/0/check",
     "/months",
     "/months?MONTH=2008-01",
 )

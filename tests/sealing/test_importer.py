@@ -261,7 +261,7 @@ def test_only_the_first_bad_rows_are_kept_however_many_there_are(
     )
     import_flights(chosen, FlightFile(written(tmp_path, rows)), watcher)
     assert len(shares) == 2  # progress is shown although no batch has a flight, and room looked for
-    assert (decided[0].bad.count, len(decided[0].bad.first)) == (3000, 20)
+    assert (decided[0].bad.count, len(decided[0].bad.first)) == (3000, 100)
     assert_holds(chosen, [])
 
 

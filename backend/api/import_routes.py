@@ -1,0 +1,123 @@
+"""`/imports`: a file of flights that is sent in parts, checked whole, and then added.
+
+It is checked by the reader of `python -m backend import`, in a process of its own. `GET
+/imports/ID` says how far it is, and what the file was taken for, before anything is added.
+"""
+
+from flask import Response
+
+from backend.api.batch import EXAMPLES, FILE
+from backend.api.json_answers import answer
+from backend.api.operation import ADDING, Media, Operation, in_json
+from backend.api.reading import body
+from backend.api.routes import Row
+from backend.api.writing import Writing
+from backend.base.day_orders import MONTH_FIRST, ORDERS
+from backend.ledger.file_imports import FileImports
+from backend.ledger.ledger import Ledger
+from backend.questions.parameters import Choice, Given, Number, Text
+from backend.serving.environs import Environ
+
+PART = {"application/octet-stream": Media(FILE, EXAMPLES["csv"])}
+SAYS = "`GET /imports/ID` says how far it is."
+
+IMPORT_ID = Text("IMPORT_ID", "What `POST /imports` answered.", "0f" * 16)
+NAME = Text("NAME", "The file's name, for messages.", "flights.csv", required=True)
+SIZE = Number("SIZE", "How many bytes it has.", "25000000", required=True, least=1)
+OFFSET = Number("OFFSET", "Where the part begins in the file, in bytes.", "0", required=True)
+DATES = Choice(
+    "dates",
+    "How days are written, if the file leaves that open.",
+    MONTH_FIRST,
+    choices=ORDERS,
+)
+ON_ERROR = Choice(
+    "on_error",
+    "What to do with bad rows: `reject` adds nothing if there are any, `skip` leaves them out.",
+    "skip",
+    default="reject",
+    choices=("reject", "skip"),
+)
+
+BEGIN_IMPORT = Operation(
+    "begin_import",
+    ADDING,
+    "Announce a file of flights, which is then sent in parts",
+    {201: in_json("It has an ID now.", "FileImport", headers=("Location",))},
+    parameters=(NAME, SIZE),
+    writes=True,
+)
+SEND_PART = Operation(
+    "send_part",
+    ADDING,
+    "Send a part of the file; a part may be sent again",
+    {200: in_json("`received` says how much has come.", "FileImport")},
+    parameters=(OFFSET,),
+    in_path=(IMPORT_ID,),
+    errors=(404,),
+    body=PART,
+    writes=True,
+)
+CHECK_IMPORT = Operation(
+    "check_import",
+    ADDING,
+    "Have the file checked to its end; nothing is added",
+    {202: in_json(f"It has begun; {SAYS}", "FileImport")},
+    parameters=(DATES,),
+    in_path=(IMPORT_ID,),
+    errors=(404,),
+    writes=True,
+)
+ADD_IMPORT = Operation(
+    "add_import",
+    ADDING,
+    "Have the flights of a checked file added",
+    {202: in_json(f"It has begun; {SAYS}", "FileImport")},
+    parameters=(ON_ERROR,),
+    in_path=(IMPORT_ID,),
+    errors=(404,),
+    writes=True,
+)
+SHOW_IMPORT = Operation(
+    "show_import",
+    ADDING,
+    "How far the file is, and what it was taken for",
+    {200: in_json("The file.", "FileImport")},
+    in_path=(IMPORT_ID,),
+    errors=(404,),
+)
+
+
+def rows(ledger: Ledger, writing: Writing) -> list[Row]:
+    """Return the routes that import files into `ledger`."""
+    imports, most_bytes = FileImports(ledger.settings), ledger.settings.max_body_bytes
+
+    def begin(environ: Environ, given: Given) -> Response:
+        writing.require_token(environ)
+        sent = imports.begin(NAME.of(given), SIZE.of(given))
+        return answer(sent, 201, ("Location", f"/imports/{sent.IMPORT_ID}"))
+
+    def send(environ: Environ, given: Given, import_id: str) -> Response:
+        writing.require_token(environ)
+        offset = OFFSET.of(given)
+        imports.of(import_id)  # before the part is read
+        return answer(imports.append(import_id, offset, body(environ, most_bytes)))
+
+    def check(environ: Environ, given: Given, import_id: str) -> Response:
+        writing.require_token(environ)
+        return answer(imports.check(import_id, DATES.find(given) or ""), 202)
+
+    def add(environ: Environ, given: Given, import_id: str) -> Response:
+        writing.require_token(environ)
+        return answer(imports.add(import_id, skips=ON_ERROR.of(given) == "skip"), 202)
+
+    def show(_: Environ, __: Given, import_id: str) -> Response:
+        return answer(imports.of(import_id))
+
+    return [
+        Row("POST", "/imports", BEGIN_IMPORT, begin),
+        Row("GET", "/imports/<import_id>", SHOW_IMPORT, show),
+        Row("POST", "/imports/<import_id>", SEND_PART, send),
+        Row("POST", "/imports/<import_id>/check", CHECK_IMPORT, check),
+        Row("POST", "/imports/<import_id>/add", ADD_IMPORT, add),
+    ]

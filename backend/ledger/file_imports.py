@@ -1,0 +1,243 @@
+"""Keeps files of flights that were sent to the service, until they are checked and added.
+
+A file comes in parts. Then `python -m backend sent-file ID` checks it in a process of its own, by
+the reader of `import`, and with `--add` adds its flights. In the chain's folder stand
+
+    import-ID.file   what was sent; its lock is held while that process runs
+    import-ID.json   how far it is, which whoever sent it asks for
+
+The process ends with the service. Files that nobody has touched for a day are removed.
+"""
+
+import os
+import re
+import secrets
+import time
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from backend.base import files
+from backend.base.errors import InvalidQuery, NotFound, TryLater, WriteFailed, WriterBusy
+from backend.base.files import FileLock
+from backend.base.processes.own_command import started
+from backend.base.settings import Settings
+from backend.base.state_file import StateFile
+from backend.chain.json_objects import Json
+from backend.questions.answer_types import Answer, Count, Share, ref
+
+KEPT_S = 24 * 3600
+ID_BYTES = 16
+MOST_NAME_CHARACTERS = 200
+AT_WORK = {"checking", "adding"}
+BUSY = "another file is being checked or added: wait for its end"
+STOPPED = "this was stopped in its midst; check the file again"
+
+_is_id = re.compile(r"[0-9a-f]{32}", re.ASCII).fullmatch
+_Id = Annotated[Count | None, Meta(description="in a cluster null, until it is mined")]
+_Address = Annotated[str, Meta(description="in a cluster, of its receipt")] | UnsetType
+
+
+class Added(Answer, kw_only=True):
+    """What was added of a file."""
+
+    flights: Count
+    first_transaction: _Id
+    last_transaction: _Id
+    receipt: _Address = UNSET
+    last_receipt: _Address = UNSET
+    already_there: Count
+    conflicts: Count
+    left_out: Annotated[Count, Meta(description="bad rows")]
+
+
+class FileImport(Answer, kw_only=True):
+    """A file of flights that was sent, and how far it is."""
+
+    IMPORT_ID: str
+    name: str
+    size: Annotated[Count, Meta(description="how many bytes it has")]
+    received: Annotated[Count, Meta(description="how many of them have come")]
+    state: Literal["receiving", "checking", "checked", "refused", "adding", "added", "stopped"]
+    message: Annotated[str, Meta(description="how far it is, or why it is refused")]
+    fraction: Annotated[Share, Meta(description="how much is done of what is being done")]
+    dates: Annotated[str, Meta(description="how days are written, if the sender said that")]
+    day: Annotated[str, Meta(description="a day that may mean two")] | UnsetType = UNSET
+    readings: (
+        Annotated[
+            dict[str, str], Meta(description="what it may be, by what `dates` may say: YYYY-MM-DD")
+        ]
+        | UnsetType
+    ) = UNSET
+    report: (
+        Annotated[Json, Meta(description="of the check", extra_json_schema=ref("BatchTried"))]
+        | None
+    )
+    added: Added | None
+
+
+class FileImports:
+    """The files that were sent to the ledger with these settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.folder = settings.folder
+
+    def begin(self, name: str, size: int) -> FileImport:
+        """Begin a file. Raises InvalidQuery, TryLater if the disk has no room for it, WriteFailed.
+
+        name: as its sender calls it. size: how many bytes it will have.
+        """
+        if not 0 < len(name) <= MOST_NAME_CHARACTERS:
+            reason = f"must have 1 to {MOST_NAME_CHARACTERS} characters"
+            raise InvalidQuery("NAME", name, reason)
+        self._remove_old()
+        files.require_free(self.folder, self._settings.min_free_bytes + size)
+        sent = FileImport(
+            IMPORT_ID=secrets.token_hex(ID_BYTES),
+            name=name,
+            size=size,
+            received=0,
+            state="receiving",
+            message="",
+            fraction=0.0,
+            dates="",
+            report=None,
+            added=None,
+        )
+        files.write_new(self.path(sent.IMPORT_ID), b"")
+        self.note(sent)
+        return sent
+
+    def path(self, import_id: str) -> Path:
+        return self.folder / f"import-{import_id}.file"
+
+    def note(self, sent: FileImport) -> None:
+        """Write how far a file is. Raises WriteFailed."""
+        _state(sent.IMPORT_ID).write_unsynced(self.folder, sent)
+
+    def of(self, import_id: str) -> FileImport:
+        """Return a file, and how far it is. Raises NotFound."""
+        sent = self._read(import_id)
+        if sent.state not in AT_WORK or files.is_locked(self.path(import_id)):
+            return sent
+        now = self._read(import_id)  # its process may have noted its outcome just before
+        if now.state == sent.state:
+            now.state, now.message = "stopped", STOPPED
+        return now
+
+    def _read(self, import_id: str) -> FileImport:
+        sent = _state(import_id).read(self.folder) if _is_id(import_id) else None
+        path = self.path(import_id)
+        is_needed = sent is not None and sent.state not in {"added", *AT_WORK}
+        if sent is None or (is_needed and not path.exists()):
+            raise NotFound(f"there is no file {import_id!a}; files are kept for a day")
+        if sent.state == "receiving":
+            sent.received = path.stat().st_size
+        return sent
+
+    def remove_content(self, import_id: str) -> None:
+        """Remove what was sent, which nobody needs any more. Raises WriteFailed."""
+        files.remove(self.path(import_id))
+
+    def append(self, import_id: str, offset: int, part: bytes) -> FileImport:
+        """Write a part of a file, up to whose place it has come; one that was there stays.
+
+        Raises NotFound, InvalidQuery for a place or a part that cannot be right, and TryLater if
+        the disk has no room.
+        """
+        sent, end = self.of(import_id), offset + len(part)
+        _require(sent, "receiving")
+        if offset > sent.received or end > sent.size:
+            reason = f"the file has {sent.received} of {sent.size} bytes, so {len(part)} more"
+            raise InvalidQuery("OFFSET", str(offset), f"{reason} cannot begin there")
+        files.require_free(self.folder, self._settings.min_free_bytes + len(part))
+        path = self.path(import_id)
+        descriptor = files.open_for_writing(path)
+        try:
+            files.write_at(descriptor, part, offset, path)
+        except WriteFailed as error:  # no block is at risk, so this process may go on
+            raise TryLater(str(error), retry_after_s=60) from error
+        finally:
+            os.close(descriptor)
+        sent.received = max(sent.received, end)
+        return sent
+
+    def check(self, import_id: str, dates: str) -> FileImport:
+        """Begin to check a file that has come whole. dates: how days are written, or "".
+
+        Raises NotFound, InvalidQuery; TryLater while another is checked or added; WriteFailed.
+        """
+        sent = self.of(import_id)
+        _require(sent, "receiving", "checked", "refused", "stopped")
+        if sent.received != sent.size:
+            reason = f"has sent {sent.received} of {sent.size} bytes; send the rest first"
+            raise InvalidQuery("IMPORT_ID", import_id, reason)
+        sent.state, sent.dates, sent.report = "checking", dates, None
+        return self._started(sent)
+
+    def add(self, import_id: str, *, skips: bool) -> FileImport:
+        """Begin to add the flights of a checked file. skips: whether bad rows are left out.
+
+        Raises as `check`.
+        """
+        sent = self.of(import_id)
+        _require(sent, "checked")
+        if sent.report and sent.report["rejected"] and not skips:
+            reason = f"would add nothing: {sent.report['rejected']} rows are bad"
+            raise InvalidQuery("on_error", "reject", reason)
+        sent.state = "adding"
+        return self._started(sent)
+
+    def _started(self, sent: FileImport) -> FileImport:
+        lock = FileLock(self.path(sent.IMPORT_ID))
+        try:
+            self._require_no_other()
+            lock.acquire(wait=True)  # its last process has noted its outcome, and may end just now
+        except WriterBusy as error:
+            raise TryLater(BUSY, retry_after_s=2) from error
+        try:
+            sent.message, sent.fraction, sent.day, sent.readings = "", 0.0, UNSET, UNSET
+            self.note(sent)
+            Thread(target=self._run, args=(sent, lock), name="sent file", daemon=True).start()
+        except BaseException:
+            lock.release()
+            raise
+        return sent
+
+    def _require_no_other(self) -> None:
+        """Raise WriterBusy while a file is checked or added."""
+        for path in self.folder.glob("import-*.file"):
+            import_id = path.stem.removeprefix("import-")
+            if files.is_locked(path) and self.of(import_id).state in AT_WORK:
+                raise WriterBusy(BUSY)
+
+    def _run(self, sent: FileImport, lock: FileLock) -> None:
+        """Run the command until it ends."""
+        adds = ["--add"] if sent.state == "adding" else []
+        try:
+            started("sent-file", sent.IMPORT_ID, *adds).wait()
+        finally:
+            lock.release()
+
+    def _remove_old(self) -> None:
+        """Remove the files of which nothing was noted for a day, and what a crash has left."""
+        for path in self.folder.glob("import-*"):
+            state = path.with_name(f"{path.name.partition('.')[0]}.json")
+            with suppress(FileNotFoundError):
+                noted = (state if state.exists() else path).stat().st_mtime
+                if noted < time.time() - KEPT_S and not files.is_locked(path):
+                    files.remove(path)
+
+
+def _state(import_id: str) -> StateFile[FileImport]:
+    return StateFile(f"import-{import_id}.json", FileImport)
+
+
+def _require(sent: FileImport, *states: str) -> None:
+    if sent.state not in states:
+        reason = f"is {sent.state}, so this cannot be done with it now"
+        raise InvalidQuery("IMPORT_ID", sent.IMPORT_ID, reason)

@@ -1,0 +1,238 @@
+"""A file is sent to the service in parts, checked whole, and added; whatever happens meanwhile."""
+
+import gzip
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from backend.base.errors import InvalidQuery, NotFound, TryLater
+from backend.ledger import file_imports
+from backend.ledger.file_imports import FileImports
+from backend.storage.tokens import Tokens
+from tests.api.processes import Service, until
+from tests.api.worlds import generated, settings_for
+from tests.flights import changed, csv_of, transactions_in
+
+PART = 60_000
+AT_WORK = {"checking", "adding"}
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("files") / "chain"
+    running = Service(folder, FLIGHTCHAIN_MIN_FREE_BYTES=0, FLIGHTCHAIN_MAX_BODY_BYTES=2**16)
+    try:
+        yield running.wait_until_ready()
+    finally:
+        running.end()
+
+
+class Sender:
+    """A program that sends a file to a service."""
+
+    def __init__(self, service: Service, name: str, body: bytes, token: str = "") -> None:
+        self._url = service.url
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        begun = self.post("/imports", NAME=name, SIZE=len(body))
+        assert begun.status_code == 201, begun.text
+        self.path = begun.headers["Location"]
+        for start in range(0, len(body), PART):
+            sent = self.post(self.path, body[start : start + PART], OFFSET=start)
+            assert sent.status_code == 200, sent.text
+
+    def post(self, path: str, body: bytes = b"", **parameters: Any) -> requests.Response:
+        return requests.post(
+            self._url + path, body, params=parameters, headers=self._headers, timeout=9
+        )
+
+    def now(self) -> Json:
+        state: Json = requests.get(self._url + self.path, timeout=9).json()
+        return state
+
+    def settled(self) -> Json:
+        until(lambda: self.now()["state"] not in AT_WORK)
+        return self.now()
+
+    def checked(self, **parameters: Any) -> Json:
+        begun = self.post(f"{self.path}/check", **parameters)
+        assert begun.status_code == 202, begun.text
+        return self.settled()
+
+    def added(self, **parameters: Any) -> Json:
+        begun = self.post(f"{self.path}/add", **parameters)
+        assert begun.status_code == 202, begun.text
+        return self.settled()
+
+
+def flights_of(carrier: int, count: int) -> str:
+    return csv_of([changed(each, OP_CARRIER_AIRLINE_ID=carrier) for each in generated(count)])
+
+
+def flights_found(service: Service, carrier: int) -> int:
+    days = "INITIAL_DATE=2013-01-01&FINAL_DATE=2030-01-01"
+    answer = service.json(f"/average_delays?OP_CARRIER_AIRLINE_ID={carrier}&{days}")
+    return int(answer["flights"])
+
+
+# --- what becomes of a file ----------------------------------------------------------------------
+
+
+def test_a_packed_file_is_checked_whole_and_then_added(service: Service) -> None:
+    text = flights_of(19_001, 5000)
+    sender = Sender(service, "flights.csv.gz", gzip.compress(text.encode()))
+    before = transactions_in(service.folder)
+    checked = sender.checked()
+    assert (checked["state"], checked["fraction"]) == ("checked", 1.0)
+    assert checked["report"]["accepted"] == 5000
+    assert checked["report"]["understood"]["kind"] == "the 19 fields"
+    assert transactions_in(service.folder) == before
+    added = sender.added()["added"]
+    assert (added["flights"], added["already_there"], added["left_out"]) == (5000, 0, 0)
+    assert added["last_transaction"] - added["first_transaction"] == 4999
+    assert flights_found(service, 19_001) == 5000
+    again = Sender(service, "flights.csv.gz", gzip.compress(text.encode())).checked()["report"]
+    assert (again["accepted"], again["already_there"]) == (0, 5000)
+    assert again["duplicate_of"] == [added["first_transaction"]]
+
+
+def test_bad_rows_are_left_out_only_if_that_is_asked(service: Service) -> None:
+    text = flights_of(19_002, 60) + flights_of(19_002, 61).splitlines()[-1].replace("2015", "x", 1)
+    sender = Sender(service, "f.csv", text.encode())
+    report = sender.checked()["report"]
+    assert (report["accepted"], report["rejected"]) == (60, 1)
+    assert [(row["row"], row["field"]) for row in report["errors"]] == [(62, "YEAR")]
+    refused = sender.post(f"{sender.path}/add").json()
+    assert (refused["field"], refused["value"]) == ("on_error", "reject")
+    added = sender.added(on_error="skip")["added"]
+    assert (added["flights"], added["left_out"]) == (60, 1)
+    assert "cannot be done" in sender.post(f"{sender.path}/add", on_error="skip").text
+
+
+def test_posts_go_on_while_a_file_is_added(service: Service) -> None:
+    sender = Sender(service, "f.csv", flights_of(19_003, 20_000).encode())
+    assert sender.checked()["report"]["accepted"] == 20_000
+    sender.post(f"{sender.path}/add")
+    posted = 0
+    while sender.now()["state"] == "adding":
+        assert service.post(mode="async").status_code == 202
+        posted += 1
+    assert sender.now()["added"]["flights"] == 20_000
+    assert posted
+
+
+def test_only_one_file_is_worked_on_at_a_time(service: Service) -> None:
+    first = Sender(service, "a.csv", flights_of(19_004, 20_000).encode())
+    second = Sender(service, "b.csv", flights_of(19_005, 10).encode())
+    first.post(f"{first.path}/check")
+    busy = second.post(f"{second.path}/check")
+    assert (busy.status_code, busy.headers["Retry-After"]) == (503, "2")
+    assert busy.json()["detail"].startswith("another file is being checked")
+    assert first.settled()["state"] == "checked"
+    assert second.checked()["state"] == "checked"
+
+
+@pytest.mark.slow
+def test_a_file_that_is_stopped_in_its_midst_is_checked_again(service: Service) -> None:
+    sender = Sender(service, "f.csv", flights_of(19_006, 30_000).encode())
+    import_id = sender.path.rpartition("/")[2]
+    sender.post(f"{sender.path}/check")
+    until(lambda: service.role("sent-file", import_id) != [])
+    for process in service.role("sent-file", import_id):
+        os.kill(process, signal.SIGKILL)
+    stopped = sender.settled()
+    assert (stopped["state"], "check the file again" in stopped["message"]) == ("stopped", True)
+    assert sender.checked()["report"]["accepted"] == 30_000
+    sender.post(f"{sender.path}/add")
+    until(lambda: service.role("sent-file", import_id, "--add") != [])
+    until(lambda: sender.now()["fraction"] > 0)
+    for process in service.role("sent-file", import_id, "--add"):
+        os.kill(process, signal.SIGKILL)
+    assert sender.settled()["state"] in {"stopped", "added"}
+    if sender.now()["state"] == "stopped":
+        report = sender.checked()["report"]
+        assert report["accepted"] + report["already_there"] == 30_000
+        sender.added()
+    assert flights_found(service, 19_006) == 30_000
+
+
+@pytest.mark.slow
+def test_a_token_is_needed_and_the_work_ends_with_the_service(tmp_path: Path) -> None:
+    folder = tmp_path / "chain"
+    token = Tokens(folder).add("me")
+    running = Service(folder, FLIGHTCHAIN_REQUIRE_TOKEN=1, FLIGHTCHAIN_MIN_FREE_BYTES=0)
+    try:
+        running.wait_until_ready()
+        nobody = requests.post(f"{running.url}/imports?NAME=a&SIZE=1", timeout=9)
+        assert nobody.status_code == 401
+        sender = Sender(running, "f.csv", flights_of(19_007, 30_000).encode(), token)
+        for action in ("", "/check", "/add"):
+            path = f"{running.url}{sender.path}{action}?OFFSET=0" if not action else ""
+            path = path or f"{running.url}{sender.path}{action}"
+            assert requests.post(path, timeout=9).status_code == 401
+        sender.post(f"{sender.path}/check")
+        until(lambda: running.role("sent-file", sender.path.rpartition("/")[2]) != [])
+        running.stop(signal.SIGKILL)
+        until(lambda: not running.role("sent-file", sender.path.rpartition("/")[2]))
+    finally:
+        running.end()
+    imports = FileImports(settings_for(folder))
+    assert imports.of(sender.path.rpartition("/")[2]).state == "stopped"
+
+
+# --- what cannot be ------------------------------------------------------------------------------
+
+
+def test_parts_leave_no_gap_and_end_with_the_file(tmp_path: Path) -> None:
+    imports = FileImports(settings_for(tmp_path, min_free_bytes=0))
+    sent = imports.begin("a.csv", 10).IMPORT_ID
+    for offset, part in ((1, b"x"), (0, b"x" * 11)):
+        with pytest.raises(InvalidQuery, match="the file has 0 of 10 bytes"):
+            imports.append(sent, offset, part)
+    for offset, part in ((0, b"0123"), (0, b"0123"), (4, b"456789"), (2, b"2345")):
+        imports.append(sent, offset, part)
+    assert imports.path(sent).read_bytes() == b"0123456789"
+    assert imports.of(sent).received == 10
+    with pytest.raises(InvalidQuery, match="is receiving, so this cannot be done"):
+        imports.add(sent, skips=False)
+    short = imports.begin("b.csv", 10).IMPORT_ID
+    with pytest.raises(InvalidQuery, match="has sent 0 of 10 bytes; send the rest first"):
+        imports.check(short, "")
+
+
+@pytest.mark.parametrize("import_id", ["", "0" * 32, "../tokens", "0" * 31 + "\n", "é"])
+def test_a_file_that_nobody_sent_is_not_found(tmp_path: Path, import_id: str) -> None:
+    with pytest.raises(NotFound, match="there is no file"):
+        FileImports(settings_for(tmp_path)).of(import_id)
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201])
+def test_a_name_has_some_characters_and_not_too_many(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidQuery, match="must have 1 to 200 characters"):
+        FileImports(settings_for(tmp_path)).begin(name, 1)
+
+
+def test_a_file_for_which_the_disk_has_no_room_is_not_begun(tmp_path: Path) -> None:
+    with pytest.raises(TryLater, match="free some space"):
+        FileImports(settings_for(tmp_path)).begin("a.csv", 2**60)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_nobody_has_touched_for_a_day_are_removed(tmp_path: Path) -> None:
+    imports = FileImports(settings_for(tmp_path, min_free_bytes=0))
+    old, young, at_work = (imports.begin(name, 1).IMPORT_ID for name in "abc")
+    left = tmp_path / f"import-{'1' * 32}.json.7.tmp"
+    left.write_text("")
+    for path in (imports.path(young), *tmp_path.glob(f"import-{old}*"), left):
+        os.utime(path, times=(time.time() - file_imports.KEPT_S - 9,) * 2)
+    imports.begin("d", 1)
+    assert imports.of(young).name == "b"
+    assert imports.of(at_work).name == "c"
+    assert not list(tmp_path.glob(f"import-{old}*"))
+    assert not left.exists()
