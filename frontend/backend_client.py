@@ -13,7 +13,8 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import IO, Any
+from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import requests
@@ -21,6 +22,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 from urllib3.util.retry import Retry
 
+from frontend.bodies import ANY_FILE
 from frontend.errors import BackendAway, Refused
 
 Json = dict[str, Any]
@@ -28,7 +30,6 @@ Json = dict[str, Any]
 CONNECT_S, ANSWER_S = 2.0, 20.0
 AWAY_S = 5.0  # for so long the others are asked before a backend that did not answer
 ANOTHER_MAY_KNOW = {404, 503}
-BATCH_ANSWER_S = 120.0  # for a hundred thousand flights, on a small computer with a slow disk
 PIECE_BYTES = 64 * 1024
 PASSED_ON = (
     "Content-Type",
@@ -121,21 +122,31 @@ class Backend:
         headers = _headers(token, key)
         return self._post("/transactions", json=record, headers=headers)
 
-    def add_batch(
-        self, body: bytes | IO[bytes], kind: str, options: Mapping[str, str], key: str, token: str
-    ) -> Json:
-        """Return the backend's answer to many flights. Raises as `get`.
+    def begin_import(self, name: str, size: int | str, token: str) -> Json:
+        """Announce a file of flights. Raises as `get`."""
+        return self._post_with("/imports", {"NAME": name, "SIZE": size}, token)
 
-        body: a file is sent from where it stands, piece by piece. kind: its Content-Type. options:
-        parameters of `POST /transactions/batch`.
-        """
-        headers = {**_headers(token, key), "Content-Type": kind}
-        how: dict[str, Any] = {"params": dict(options), "data": body, "headers": headers}
-        return self._post("/transactions/batch", answer_s=BATCH_ANSWER_S, **how)
+    def send_part(self, import_id: str, offset: int | str, part: bytes, token: str) -> Json:
+        """Send a part of a file. Raises as `get`."""
+        headers = {**_headers(token, ""), "Content-Type": ANY_FILE}
+        params = {"OFFSET": offset}
+        return self._post(_of_import(import_id), params=params, data=part, headers=headers)
+
+    def check_import(self, import_id: str, dates: str, token: str) -> Json:
+        """Have a file checked. dates: how days are written, or "". Raises as `get`."""
+        return self._post_with(f"{_of_import(import_id)}/check", {"dates": dates}, token)
+
+    def add_import(self, import_id: str, on_error: str, token: str) -> Json:
+        """Have the flights of a checked file added. on_error: "skip", or "". Raises as `get`."""
+        return self._post_with(f"{_of_import(import_id)}/add", {"on_error": on_error}, token)
+
+    def sent_file(self, import_id: str) -> Json:
+        """Return a file that was sent, and how far it is. Raises as `get`."""
+        return self._object(self._answer(self.url, "GET", _of_import(import_id)))
 
     def fetch_month(self, month: str, token: str) -> Json:
         """Have the backend begin to fetch a month of BTS. Raises as `get`."""
-        return self._post("/months", params={"MONTH": month}, headers=_headers(token, ""))
+        return self._post_with("/months", {"MONTH": month}, token)
 
     def wants_token(self) -> bool:
         """Return whether adding needs a token; an empty batch is sent without one, to add nothing.
@@ -143,12 +154,17 @@ class Backend:
         Raises as `get`.
         """
         try:
-            self.add_batch(b"\n", "application/x-ndjson", {}, "", "")
+            headers = {"Content-Type": "application/x-ndjson"}
+            self._post("/transactions/batch", data=b"\n", headers=headers)
         except Refused as error:
             if error.status != 401:
                 raise
             return True
         return False
+
+    def _post_with(self, path: str, parameters: Mapping[str, Any], token: str) -> Json:
+        given = {name: value for name, value in parameters.items() if value != ""}
+        return self._post(path, params=given, headers=_headers(token, ""))
 
     def _post(self, path: str, **how: Any) -> Json:
         return self._object(self._answer(self.url, "POST", path, **how))
@@ -215,6 +231,10 @@ class Backend:
             for url in self.urls:
                 session.mount(url, HTTPAdapter(max_retries=again))
         return session
+
+
+def _of_import(import_id: str) -> str:
+    return f"/imports/{quote(import_id, safe='')}"
 
 
 def _headers(token: str, key: str) -> dict[str, str]:

@@ -14,9 +14,9 @@ from backend.serving.environs import Environ, body_file
 ANY_FILE = "application/octet-stream"
 
 FORM_BYTES = 64 * 1024  # of a form, or of all that stands beside a file in one
+PART_BYTES = 4 * 2**20  # of a file that is sent in parts
 MAX_FORM_PARTS = 32
-KEPT_FILE_BYTES = 2 * FORM_BYTES  # a file as long as that is kept in the page of its check
-FIELD_BYTES = 3 * FORM_BYTES  # of one field of a form in parts: the longest is such a file, base64
+FIELD_BYTES = 2 * FORM_BYTES  # of a form in parts; Werkzeug counts what it reads ahead of a file
 
 NO_ROOM = "the disk of these pages has no room to receive a file"
 FORM_TOO_LARGE = "the form has too many fields, or too long ones"
@@ -28,8 +28,9 @@ TAKES_FILES = {"/upload": {"multipart/form-data"}, "/upload.json": {ANY_FILE}}
 def most_bytes(environ: Environ, max_file_bytes: int) -> int:
     """Return how long the body of a request may be."""
     kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
-    is_file = kind in TAKES_FILES.get(environ["PATH_INFO"], ())
-    return FORM_BYTES + max_file_bytes if is_file else FORM_BYTES
+    if kind not in TAKES_FILES.get(environ["PATH_INFO"], ()):
+        return FORM_BYTES
+    return min(PART_BYTES, max_file_bytes) if kind == ANY_FILE else FORM_BYTES + max_file_bytes
 
 
 def install(app: Flask, max_file_bytes: int) -> None:

@@ -31,8 +31,8 @@ FOLLOWING = re.compile(
 TAKEN: dict[str | None, tuple[str, ...]] = {
     **dict.fromkeys(("home", "about", "adding", "cheating", "cluster", "lab", "months"), ()),
     **dict.fromkeys((f"calculator.calculator{twin}" for twin in ("", "_twin_json")), ()),
-    **dict.fromkeys((f"uploading.{page}" for page in ("empty_form", "whole", "sample")), ()),
-    "uploading.slice_of_file": ("action", "on_error", "dates"),
+    "uploading": (),
+    "uploading.part": ("NAME", "SIZE", "IMPORT_ID", "OFFSET"),
     "receipts": ("duplicate_of",),
     "transactions.state": (),
     "search": ("q",),
@@ -68,7 +68,7 @@ def require_single() -> None:
 
 def require_taken() -> None:
     """Raise Refused for a parameter of a page that takes none, or only what is in TAKEN."""
-    taken = TAKEN.get(request.blueprint, TAKEN.get(request.endpoint))
+    taken = TAKEN.get(request.endpoint, TAKEN.get(request.blueprint))
     for name, text in request.args.items():
         if text and taken is not None and name not in taken:
             reason = f"unknown parameter {name}; this page takes {' and '.join(taken) or 'none'}"

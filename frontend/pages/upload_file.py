@@ -1,9 +1,7 @@
-"""`/upload`: checks a file of flights, and then adds it.
+"""`/upload`: sends a file of flights to the ledger, which checks it, and then adds it.
 
-`upload.js` sends a file in slices to `/upload.json` and puts their outcomes together. Without
-JavaScript a form sends the file in one piece, and the page shows what is in it, with a button that
-adds it. Browsers do not keep a file from one page to the next: a short one is kept in the page, a
-longer one has to be chosen again. What is added is always what was checked, by its digest.
+Browsers send it in one piece, `upload.js` in parts to `/upload.json`, however long it is. The page
+`/upload/ID` says how far it is, then what is in it, with a button that adds it.
 
 No file is in memory as a whole: it comes as one on the disk (see `bodies`), and is sent on from it.
 """
@@ -11,39 +9,25 @@ No file is in memory as a whole: it comes as one on the disk (see `bodies`), and
 import csv
 import io
 import json
-import os
-import shutil
-from base64 import b64decode, b64encode
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
-from io import BytesIO
-from typing import IO, Any, NamedTuple
+from typing import Any
 
-from flask import Blueprint, Response, current_app, render_template, request
+from flask import Blueprint, Response, current_app, redirect, render_template, request
 from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.wrappers import Response as AnyResponse
 
-from backend.serving.environs import body_file
 from frontend.adding.submitted_form import NEVER_TWICE, SubmittedForm, form_after, token_in
-from frontend.adding.uploads import (
-    DAY_ORDERS,
-    DoubtfulDays,
-    Unreadable,
-    added,
-    checked,
-    digest_of,
-    key_of,
-)
-from frontend.bodies import FORM_BYTES, KEPT_FILE_BYTES, NO_ROOM, reason_of
+from frontend.adding.uploads import SentFile, sent, settled
+from frontend.bodies import NO_ROOM, PART_BYTES, reason_of
 from frontend.context import backend, settings, texts
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.filters import size
 from frontend.pages.error_pages import problem_twin
 from frontend.twins import json_twin
 
-SKIP, REJECT = "skip", "reject"
+CHECK, ADD = "check", "add"
 NO_FILE = "Please choose a file."
-ANOTHER = "Nothing was added, because this is not the file that was checked."
+EMPTY = "It is empty; download it again."
 UNTICKED = "Nothing was added, because many rows are bad and the box below was not ticked."
 AGAIN = "Please choose the file again."
 TOO_LONG = "The file is longer than {}, the most that can be sent in one piece; nothing was added."
@@ -51,10 +35,6 @@ NOT_IN_ONE_PIECE = "This cannot be taken in one piece: {}. Nothing was added."
 ONWARD = (
     "With JavaScript a file is sent in parts, however long it is. You can also cut it into several "
     "files, each with the header, or run on the ledger's machine: python -m backend import FILE"
-)
-SLICE_TOO_LONG = (
-    "This ledger is set to accept less at once than this page sends. Run on its machine: "
-    "python -m backend import FILE"
 )
 
 routes = Blueprint("uploading", __name__)
@@ -72,93 +52,61 @@ def no_room(error: OSError) -> Response:
     return refused(Refused({"detail": NO_ROOM}, 503, RETRY_AFTER_S))
 
 
-# --- a file in one piece -------------------------------------------------------------------------
+def part_bytes() -> int:
+    """Return how much of a file is sent at once."""
+    return min(PART_BYTES, settings.max_body_bytes)
 
 
-class _File(NamedTuple):
-    name: str
-    body: IO[bytes]
-
-    def kept(self) -> str:
-        """Return its content in base64 if it is so short that a page can keep it, else ""."""
-        if self.body.seek(0, os.SEEK_END) > KEPT_FILE_BYTES:
-            return ""
-        self.body.seek(0)
-        return b64encode(self.body.read()).decode()
+# --- sending -------------------------------------------------------------------------------------
 
 
 @routes.get("/upload")
 def empty_form() -> Response:
-    return _page(SubmittedForm(), wants_token=backend.wants_token())
+    return _form(SubmittedForm(), wants_token=backend.wants_token())
 
 
 @routes.post("/upload")
-def whole() -> Response:
-    """Check a file in one piece, or add the one that was checked."""
-    sent = _sent_file()
+def whole() -> AnyResponse:
+    """Take a file in one piece, and have it checked: 303 to its page."""
+    file, token = request.files.get("file"), token_in(request.form)
+    if file is None or not file.filename:
+        return _again(Refused({"detail": NO_FILE}, 422))
+    if not file.stream.read(1):
+        return _again(Refused({"detail": EMPTY}, 422))
     try:
-        if sent is None:
-            raise Unreadable(NO_FILE)
-        return _outcome(sent)
-    except (Unreadable, BackendAway, Refused) as problem:
+        import_id = sent(backend, file.stream, file.filename, part_bytes(), token)
+        backend.check_import(import_id, "", token)
+    except (BackendAway, Refused) as problem:
         return _again(problem)
+    settled(backend, import_id)
+    return redirect(f"/upload/{import_id}", 303)
 
 
-def _sent_file() -> _File | None:
-    """Return the file of this request; it comes as a file, or as the page of its check kept it."""
-    file = request.files.get("file")
-    if file is not None and file.filename:
-        return _File(file.filename, file.stream)
-    if content := request.form.get("content"):
-        with suppress(ValueError):
-            return _File(request.form.get("name", ""), BytesIO(b64decode(content, validate=True)))
-    return None
+@routes.post("/upload.json")
+def part() -> Response:
+    """Begin a file that `upload.js` sends, take a part of it, or have it checked."""
+    given, token = request.args, _token_in_header()
+    try:
+        if "NAME" in given:
+            return json_twin(backend.begin_import(given["NAME"], given.get("SIZE", ""), token))
+        import_id = given.get("IMPORT_ID", "")
+        if "OFFSET" in given:
+            body = request.get_data()
+            return json_twin(backend.send_part(import_id, given["OFFSET"], body, token))
+        return json_twin(backend.check_import(import_id, "", token))
+    except (BackendAway, Refused) as problem:
+        return _failed(problem)
 
 
-def _page(form: SubmittedForm, *, wants_token: bool, **result: Any) -> Response:
-    """Return the page with the form. result: further values of the template, about a file."""
+def _form(form: SubmittedForm, *, wants_token: bool) -> Response:
     return form.response(
         render_template(
             "upload.html",
             filled=form,
             wants_token=wants_token,
             max_file_bytes=settings.max_body_bytes,
-            **result,
+            part_bytes=part_bytes(),
         )
-    )
-
-
-def _outcome(sent: _File) -> Response:
-    """Check the file that was sent, or add it if it is the one that was checked."""
-    digest = digest_of(sent.body)
-    wants_to_add = request.form.get("action") == "add"
-    is_check = not (wants_to_add and request.form.get("checked") == digest)
-    on_error, dates = _options(request.form)
-    token = token_in(request.form)
-    about_file: dict[str, Any] = {
-        "name": sent.name,
-        "content": sent.kept(),
-        "wants_token": bool(token) or backend.wants_token(),
-    }
-    notice = ANOTHER if is_check and wants_to_add else ""
-    try:
-        if is_check or (on_error == SKIP and "leave_out" not in request.form):
-            outcome = checked(backend, sent.body, dates, token)
-            if not is_check and outcome.is_doubtful:
-                is_check, notice = True, UNTICKED
-        if not is_check:
-            key = key_of(sent.body, on_error, dates)
-            outcome = added(backend, sent.body, dates, on_error, key, token)
-    except DoubtfulDays as doubt:
-        return _page(SubmittedForm(status=422), doubt=doubt, **about_file)
-    is_refused = bool(outcome.bad) and not outcome.added and not is_check
-    return _page(
-        SubmittedForm(notice=notice, status=422 if is_refused else 200),
-        outcome=outcome,
-        is_check=is_check,
-        digest=digest,
-        dates=dates,
-        **about_file,
     )
 
 
@@ -169,66 +117,77 @@ def _again(problem: Exception) -> Response:
         token = token_in(request.form)
     if _is_too_long(problem):
         form = SubmittedForm(problems={"file": f"{_too_long(problem)} {ONWARD}"}, status=413)
-    elif isinstance(problem, Unreadable):
-        where = f"Line {problem.line}: " if problem.line else ""
-        form = SubmittedForm(problems={"file": f"{where}{problem}"}, status=422)
+    elif isinstance(problem, Refused) and problem.status == 422:
+        form = SubmittedForm(problems={"file": problem.detail}, status=422)
     else:
         form = form_after(problem, {}, token, AGAIN)
-    return _page(form, wants_token=bool(token) or form.wants_token)
+    return _form(form, wants_token=bool(token) or form.wants_token)
 
 
 def _is_too_long(problem: Exception) -> bool:
-    is_refused = isinstance(problem, Refused) and problem.status == 413
-    return is_refused or isinstance(problem, RequestEntityTooLarge)
+    return isinstance(problem, RequestEntityTooLarge)
 
 
 def _too_long(problem: Exception) -> str:
     if (request.content_length or 0) > settings.max_body_bytes:
         return TOO_LONG.format(size(settings.max_body_bytes))
-    reason = reason_of(problem) if isinstance(problem, RequestEntityTooLarge) else problem
-    return NOT_IN_ONE_PIECE.format(reason)
-
-
-# --- slices --------------------------------------------------------------------------------------
-
-
-@routes.post("/upload.json")
-def slice_of_file() -> Response:
-    """Take a slice that `upload.js` sends; the answer is its outcome, or a problem."""
-    (on_error, dates), token = _options(request.args), _token_in_header()
-    with body_file(request.content_length or 0, FORM_BYTES) as body:
-        shutil.copyfileobj(request.stream, body)
-        key = request.headers.get("Idempotency-Key") or key_of(body, on_error, dates)
-        try:
-            if request.args.get("action") == "check":
-                return json_twin(asdict(checked(backend, body, dates, token)))
-            return json_twin(asdict(added(backend, body, dates, on_error, key, token)))
-        except (Unreadable, DoubtfulDays, BackendAway, Refused) as problem:
-            return _failed(problem)
+    assert isinstance(problem, RequestEntityTooLarge)
+    return NOT_IN_ONE_PIECE.format(reason_of(problem))
 
 
 def _failed(problem: Exception) -> Response:
-    if isinstance(problem, Unreadable):
-        return problem_twin(422, "Not readable", str(problem), line=problem.line)
-    if isinstance(problem, DoubtfulDays):
-        members = {"day": problem.day, "meanings": problem.meanings}
-        return problem_twin(422, "Days in doubt", str(problem), **members)
-    if _is_too_long(problem):
-        return problem_twin(413, "Too long", SLICE_TOO_LONG)
+    if isinstance(problem, RequestEntityTooLarge):
+        return problem_twin(413, "Too long", reason_of(problem))
     form = form_after(problem, {}, _token_in_header(), NEVER_TWICE)
-    detail = form.notice or form.error("TOKEN")
-    return form.response(problem_twin(form.status, "Not added", detail))
+    return form.response(problem_twin(form.status, "Not added", form.notice or form.error("TOKEN")))
 
 
 def _token_in_header() -> str:
     return request.headers.get("Authorization", "").removeprefix("Bearer").strip()
 
 
-def _options(values: Mapping[str, str]) -> tuple[str, str]:
-    """Return what to do about bad rows, and in which order days are written, if that is said."""
-    dates = values.get("dates", "")
-    on_error = SKIP if values.get("on_error") == SKIP else REJECT
-    return on_error, dates if dates in DAY_ORDERS else ""
+# --- a file that was sent ------------------------------------------------------------------------
+
+
+@routes.get("/upload/<import_id>")
+def page(import_id: str) -> Response:
+    file = SentFile(backend.sent_file(import_id))
+    return _page(file, SubmittedForm(status=422 if file.answer["state"] == "refused" else 200))
+
+
+@routes.get("/upload/<import_id>/state")
+def state(import_id: str) -> str:
+    return _state(SentFile(backend.sent_file(import_id)), SubmittedForm())
+
+
+@routes.post("/upload/<import_id>")
+def go_on(import_id: str) -> AnyResponse:
+    """Have the file checked again, or added: 303 to its page."""
+    values, token = request.form, token_in(request.form)
+    file = SentFile(backend.sent_file(import_id))
+    is_checked = file.answer["state"] == "checked"
+    try:
+        if values.get("action") != ADD:
+            backend.check_import(import_id, values.get("dates", ""), token)
+        elif is_checked and file.is_doubtful and "leave_out" not in values:
+            return _page(file, SubmittedForm(notice=UNTICKED, status=422))
+        else:
+            backend.add_import(import_id, values.get("on_error", ""), token)
+    except (BackendAway, Refused) as problem:
+        return _page(file, form_after(problem, {}, token, "Please send the form again."))
+    settled(backend, import_id)
+    return redirect(f"/upload/{import_id}", 303)
+
+
+def _page(file: SentFile, form: SubmittedForm) -> Response:
+    return form.response(
+        render_template("uploaded.html", file=file, state=_state(file, form), filled=form)
+    )
+
+
+def _state(file: SentFile, form: SubmittedForm) -> str:
+    wants_token = form.wants_token or (not file.is_at_work and backend.wants_token())
+    return render_template("file_state.html", file=file, filled=form, wants_token=wants_token)
 
 
 # --- samples -------------------------------------------------------------------------------------

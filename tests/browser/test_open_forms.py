@@ -15,7 +15,17 @@ from backend.storage.tokens import Tokens
 from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import seal, settings_for
 from tests.browser.sites import shown
-from tests.browser.test_upload import LINES, ROWS, SLICES, file_of, result, shorten_slices, start
+from tests.browser.test_upload import (
+    PART_BYTES,
+    ROWS,
+    SENDING,
+    checked,
+    file_of,
+    result,
+    shorten_parts,
+    start,
+)
+from tests.browser.test_upload import add as add_file
 from tests.flights import changed, csv_of
 from tests.frontend.writing import FLIGHTS
 
@@ -42,9 +52,8 @@ def url(service: Service) -> Iterator[str]:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser of somebody: all its pages share their cookies, and cut short slices."""
+    """A browser of somebody: all its pages share their cookies."""
     with browser.new_context() as found:
-        shorten_slices(found)
         yield found
 
 
@@ -99,8 +108,8 @@ def test_forms_of_two_frontends_on_one_host_do_not_disturb_each_other(
         uploading = context.new_page()
         uploading.goto(f"{url}/upload")
         forms.append(filled(context, other, 604))
-        start(uploading, path)
-        assert f"{len(FLIGHTS)} flights were accepted" in result(uploading)
+        checked(uploading, path)
+        assert f"{len(FLIGHTS)} flights were added" in add_file(uploading)
         for page in forms:
             check(page)
         for page in forms:
@@ -115,59 +124,51 @@ def test_what_is_open_goes_on_after_a_restart_of_the_pages(
     held: list[Route] = []
 
     def hold_the_second(route: Route) -> None:
-        held.append(route)
-        if len(held) != 2:
+        if f"OFFSET={PART_BYTES}" in route.request.url and not held:
+            held.append(route)
+        else:
             route.continue_()
 
     with ExitStack() as pages:
         url = pages.enter_context(shown(service, port))
-        form, checked = filled(context, url, 701), check(filled(context, url, 702))
+        form, ready = filled(context, url, 701), check(filled(context, url, 702))
         uploading = context.new_page()
         uploading.goto(f"{url}/upload")
-        uploading.route(f"{SLICES}action=add*", hold_the_second)
+        shorten_parts(uploading)
+        uploading.route(SENDING, hold_the_second)
         start(uploading, file_of(tmp_path, 6))
-        uploading.locator("#counts", has_text=f"{LINES} of").wait_for(timeout=60_000)
+        uploading.locator("#counts", has_text=" of ").wait_for(timeout=60_000)
         pages.close()
-        held[1].continue_()
-        uploading.locator("#said", has_text="The upload continues by itself").wait_for()
+        held[0].continue_()
+        uploading.locator("#said", has_text="This goes on by itself").wait_for()
         pages.enter_context(shown(service, port))
-        assert "120 flights were accepted" in result(uploading)
-        add(checked)
+        assert "All 120 rows are flights." in result(uploading)
+        assert "120 flights were added" in add_file(uploading)
+        add(ready)
         add(check(form))
     assert transactions(service) == before + ROWS + 2
 
 
 @pytest.mark.long
-def test_an_upload_whose_token_is_revoked_says_how_much_was_added_and_goes_on_with_another(
+def test_a_token_is_typed_once_and_one_that_is_revoked_is_said_to_be(
     context: BrowserContext, tmp_path: Path
 ) -> None:
     folder = tmp_path / "chain"
     seal(settings_for(folder), [FLIGHTS])
     tokens = Tokens(folder)
     first, second = tokens.add("first"), tokens.add("second")
-    slices: list[str] = []
-
-    def revoke_at_the_second(route: Route) -> None:
-        slices.append(route.request.url)
-        if len(slices) == 2:
-            tokens.remove("first")
-        route.continue_()
-
     more = {"FLIGHTCHAIN_REQUIRE_TOKEN": 1, "FLIGHTCHAIN_MINE_INTERVAL_S": 1}
     with serving(folder, **more) as service, shown(service) as url:
         page = context.new_page()
         page.goto(f"{url}/upload")
-        page.route(f"{SLICES}action=add*", revoke_at_the_second)
+        assert "Only people with a token" in checked(page, file_of(tmp_path, 7))
         page.get_by_label("Write token").fill(first)
-        start(page, file_of(tmp_path, 7))
-        text = result(page)
-        assert "This token is unknown or was revoked." in text
-        assert f"{LINES} flights were accepted" in text
-        assert "Choose the same file again to continue" in text
-        page.get_by_label("Write token").fill(second)
-        page.get_by_role("button", name="Check the file").click()
-        page.locator("#result").get_by_role("button").click()
-        assert "120 flights were accepted" in result(page)
+        assert "All 120 rows are flights." in checked(page, file_of(tmp_path, 7))
+        tokens.remove("first")
+        page.locator("#result").get_by_role("button", name="Add ").click()
+        expect(page.locator("#result")).to_contain_text("This token is unknown or was revoked.")
+        page.locator("#result").get_by_label("Write token").fill(second)
+        assert "120 flights were added" in add_file(page)
         assert transactions(service) == len(FLIGHTS) + ROWS
 
 

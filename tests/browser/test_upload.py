@@ -22,13 +22,10 @@ from tests.browser.sites import shown
 from tests.flights import changed, csv_of, csv_of_days
 from tests.frontend.writing import FLIGHTS
 
-LINES, ROWS = 50, 120  # of a short slice; of three of them
-SLICES = "**/upload.json*"
+ROWS, PARTS = 120, 4
+PART_BYTES = 4_000  # `ROWS` flights are some parts of that
+SENDING = "**/upload.json*"
 MONTH = next(kind for kind in KINDS if kind.name == "ready-made month since 2018")
-HFLIGHTS = (
-    "Year,Month,DayofMonth,UniqueCarrier,FlightNum,Origin,Dest,DepTime,DepDelay,ArrTime,ArrDelay,"
-    "Cancelled,AirTime\n2008,1,3,WN,335,IAD,TPA,2003,8,2211,-14,0,116\n"
-)
 carriers = count(70_000)
 
 
@@ -82,23 +79,15 @@ def page(tab: Page, pages: Pages) -> Page:
 
 
 @pytest.fixture
-def short(tab: Page, pages: Pages) -> Page:
-    """The page with slices of `LINES` lines instead of 5,000."""
-    shorten_slices(tab)
-    tab.goto(f"{pages.url}/upload")
-    return tab
+def short(page: Page) -> Page:
+    """The page, which sends short parts."""
+    shorten_parts(page)
+    return page
 
 
-def shorten_slices(pages: Page | BrowserContext) -> None:
-    """Let pages that are opened from now on cut files into slices of `LINES` lines."""
-
-    def changed_script(route: Route) -> None:
-        answer = route.fetch()
-        text = answer.text().replace("MOST_LINES = 5000;", f"MOST_LINES = {LINES};")
-        assert str(LINES) in text
-        route.fulfill(response=answer, body=text)
-
-    pages.route("**/static/slices.js*", changed_script)
+def shorten_parts(page: Page) -> None:
+    """Let an open page send a file in parts of `PART_BYTES`."""
+    page.evaluate(f"document.getElementById('upload').dataset.part = {PART_BYTES}")
 
 
 @cache
@@ -117,49 +106,63 @@ def file_of(folder: Path, which: int, *spoilt: int) -> Path:
     return path
 
 
-def sent(page: Page, path: Path) -> str:
-    """Check a file, add what is good in it, and wait for what became of it."""
+def start(page: Page, path: Path) -> None:
+    """Send a file, and have it checked."""
+    page.set_input_files("#file", path)
+    page.locator("#upload").get_by_role("button", name="Check the file").click()
+
+
+def checked(page: Page, path: Path) -> str:
+    """Have a file checked, and wait for what is in it."""
     start(page, path)
     return result(page)
 
 
-def checked(page: Page, path: Path) -> str:
-    """Check a file, and wait for what is in it."""
-    page.set_input_files("#file", path)
-    page.get_by_role("button", name="Check the file").click()
-    return result(page)
-
-
-def start(page: Page, path: Path) -> None:
-    """Check a file and begin to add what is good in it."""
-    checked(page, path)
-    page.locator("#result").get_by_role("button").click()
-
-
 def result(page: Page) -> str:
-    page.wait_for_selector("#result:not([hidden])", timeout=60_000)
-    assert page.evaluate("document.activeElement.id") == "result-title"
+    """What is said below the form when nothing is being done with the file."""
+    page.wait_for_selector("#result:not([hidden]) .notice", timeout=60_000)
+    assert page.evaluate("document.activeElement.tagName") == "H2"
     return page.inner_text("#result")
 
 
-def test_a_file_is_added_in_slices_and_only_once(short: Page, pages: Pages, tmp_path: Path) -> None:
-    requests: list[str] = []
-    short.on("request", lambda request: requests.append(request.url.rpartition("/")[2]))
+def add(page: Page, name: str = "Add ") -> str:
+    """Add what was checked, and wait for what became of it."""
+    page.locator("#result").get_by_role("button", name=name).click()
+    expect(page.locator("#result-title")).to_contain_text(": added", timeout=60_000)
+    return page.inner_text("#result")
+
+
+def test_a_file_is_sent_in_parts_checked_and_added_once(
+    short: Page, pages: Pages, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+    short.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
     before = pages.settled()
     path = file_of(tmp_path, 0)
-    said = sent(short, path)
-    counts = short.text_content("#counts") or ""
-    assert counts.startswith("120 of 120 rows, ")  # the header is none
-    assert f"120 flights were accepted, as transactions {before} to {before + ROWS - 1}." in said
-    assert [request for request in requests if request.startswith("upload")] == [
-        *["upload.json?action=check&on_error=skip"] * 3,
-        *["upload.json?action=add&on_error=reject"] * 3,
-    ]
-    assert short.get_by_role("link", name="the last").get_attribute("href") == (
-        f"/receipts/{before + ROWS - 1}"
-    )
+    assert "All 120 rows are flights." in checked(short, path)
+    parts = [each for each in asked if "OFFSET" in each]
+    assert len(parts) == -(-path.stat().st_size // PART_BYTES) >= PARTS
+    text = add(short, "Add 120 flights")
+    last = before + ROWS - 1
+    assert f"the first as transaction {before} and the last as transaction {last}." in text
+    link = short.get_by_role("link", name="the last")
+    assert link.get_attribute("href") == f"/receipts/{last}"
     assert "120 of them are in the ledger already" in checked(short, path)
     assert short.locator("#result").get_by_role("button").count() == 0
+    pages.until_there_are(before + ROWS)
+
+
+def test_without_scripts_a_file_is_checked_and_added_too(
+    browser: Browser, pages: Pages, tmp_path: Path
+) -> None:
+    before, path = pages.settled(), file_of(tmp_path, 8)
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{pages.url}/upload")
+        start(page, path)
+        expect(page.get_by_text("All 120 rows are flights.")).to_be_visible()
+        page.get_by_role("button", name="Add 120 flights").click()
+        expect(page.get_by_text("120 flights were added")).to_be_visible()
     pages.until_there_are(before + ROWS)
 
 
@@ -171,104 +174,94 @@ def test_what_contradicts_the_ledger_is_shown_and_left_out(
     new = changed(FLIGHTS[3], OP_CARRIER_AIRLINE_ID=89_999)
     path = tmp_path / "flights.csv"
     path.write_text(csv_of([*FLIGHTS[:2], late, new]), encoding="utf-8")
-    for text in (checked(page, path), sent(page, path)):
-        assert "2 of them are in the ledger already" in text
-        assert "1 flight contradicts what the ledger says, and is left out:" in text
-        assert "ORIGIN_CITY_NAME Elsewhere, XX, stored " in text
-        assert "(transaction 3 in block 1)" in text
-    assert f"1 flight was accepted, as transaction {before}." in text
+    text = checked(page, path)
+    assert "2 of them are in the ledger already" in text
+    assert "1 flight contradicts what the ledger says, and is left out:" in text
+    assert "ORIGIN_CITY_NAME Elsewhere, XX, stored " in text
+    assert "(transaction 3 in block 1)" in text
+    assert f"1 flight was added, as transaction {before}." in add(page)
     pages.until_there_are(before + 1)
 
 
-def test_bad_rows_have_the_numbers_of_their_lines(
-    short: Page, pages: Pages, tmp_path: Path
+def test_many_bad_rows_are_left_out_if_the_box_is_ticked(
+    page: Page, pages: Pages, tmp_path: Path
 ) -> None:
     before = pages.settled()
-    path = file_of(tmp_path, 1, 3, 71, 116)
-    text = checked(short, path)
-    assert "checked, nothing was added" in text
+    text = checked(page, file_of(tmp_path, 1, 3, 71, 116))
     assert "117 rows are flights, 3 are not." in text
-    numbers = short.locator("#result td.n").all_inner_texts()
-    assert numbers == ["3", "71", "116"]
-    pages.until_there_are(before)
-    short.get_by_role("button", name="Leave 3 rows out and add 117 flights").click()
-    expect(short.get_by_text("checked, nothing was added")).to_be_visible()
-    short.get_by_label("Leave out 3 of 120 rows (2.5\N{NO-BREAK SPACE}%)").check()
-    short.get_by_role("button", name="Leave 3 rows out and add 117 flights").click()
-    assert "3 rows were left out" in result(short)
+    assert page.locator("#result td.n").all_inner_texts() == ["3", "71", "116"]
+    button = page.get_by_role("button", name="Leave 3 rows out and add 117 flights")
+    button.click()
+    expect(page.locator("#result-title")).to_contain_text("checked, nothing was added")
+    page.get_by_label("Leave out 3 of 120 rows (2.5\N{NO-BREAK SPACE}%)").check()
+    assert "3 rows were left out" in add(page, "Leave 3 rows out")
     pages.until_there_are(before + ROWS - 3)
 
 
-def test_a_slice_whose_answer_is_lost_is_sent_again_and_added_once(
+def test_a_part_whose_answer_is_lost_is_sent_again(
     short: Page, pages: Pages, tmp_path: Path
 ) -> None:
     before = pages.settled()
-    lost: list[str] = []
+    sent: list[str] = []
 
     def lose_the_second(route: Route) -> None:
-        if "action=add" in route.request.url:
-            lost.append(route.request.url)
-        if len(lost) == 2:
+        if "OFFSET" in route.request.url:
+            sent.append(route.request.url)
+        if len(sent) == 2:
             route.fetch()  # it arrives, and the answer does not come back
             route.abort("connectionreset")
         else:
             route.continue_()
 
-    short.route(SLICES, lose_the_second)
-    assert "120 flights were accepted" in sent(short, file_of(tmp_path, 2))
-    assert len(lost) == 4
+    short.route(SENDING, lose_the_second)
+    assert "All 120 rows are flights." in checked(short, file_of(tmp_path, 2))
+    assert sent[1] == sent[2]
+    add(short)
     pages.until_there_are(before + ROWS)
 
 
-def test_what_was_stopped_goes_on_where_it_was(short: Page, pages: Pages, tmp_path: Path) -> None:
+def test_an_upload_can_be_stopped(short: Page, pages: Pages, tmp_path: Path) -> None:
     before = pages.settled()
     path = file_of(tmp_path, 3)
-    held: list[Route] = []
-    let_go: list[Route] = []
 
     def hold_the_third(route: Route) -> None:
-        if "action=add" not in route.request.url:
-            route.continue_()
-            return
-        let_go.append(route)
-        if len(let_go) == 3:
-            held.append(route)
-        else:
+        if f"OFFSET={2 * PART_BYTES}" not in route.request.url:
             route.continue_()
 
-    short.route(SLICES, hold_the_third)
+    short.route(SENDING, hold_the_third)
     start(short, path)
-    short.locator("#counts", has_text="100 of").wait_for(timeout=60_000)
+    short.locator("#counts", has_text=" of ").wait_for(timeout=60_000)
     short.get_by_role("button", name="Stop").click()
     text = result(short)
-    assert "stopped" in text
-    assert "100 flights were accepted" in text
-    assert "The rest was not added." in text
-    short.unroute(SLICES)
-    pages.until_there_are(before + 2 * LINES)
-    assert "100 of them are in the ledger already" in checked(short, path)
-    short.wait_for_timeout(1500)  # receipts of an earlier time are told by the clock
-    short.get_by_role("button", name="Add 20 flights").click()
-    text = result(short)
-    assert "120 flights were accepted" in text
-    assert "100 of them were accepted when this file was first sent" in text
-    pages.until_there_are(before + ROWS)
+    assert ("stopped" in text, "Nothing was added." in text) == (True, True)
+    short.unroute(SENDING)
+    assert "All 120 rows are flights." in checked(short, path)
+    assert pages.transactions == before
 
 
-def test_what_is_no_table_is_said_at_once(page: Page, tmp_path: Path) -> None:
+def test_a_file_that_goes_while_it_is_sent_is_said_to(short: Page, tmp_path: Path) -> None:
+    path = file_of(tmp_path, 4)
+
+    def remove_it(route: Route) -> None:
+        path.unlink(missing_ok=True)
+        route.continue_()
+
+    short.route(SENDING, remove_it)
+    assert "The file cannot be read, or changed meanwhile." in checked(short, path)
+
+
+def test_what_is_no_table_is_said(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "flights.csv"
     for content, said in (
         (b"a,b\n1,2\n", "It does not have any column of a flight"),
         (b"", "It is empty"),
         (b"%PDF-1.7\n", "It is a PDF document"),
         (gzip.compress(csv_of(FLIGHTS).encode())[:-9], "It is damaged or incomplete"),
-        (b"PAR1\0", "It is a Parquet or Arrow file, which is not read over the network"),
-        (b"BZh" + bytes(17 * 2**20), "can only be sent in one piece of at most 16 MB"),
     ):
         path.write_bytes(content)
         text = checked(page, path)
         assert said in text
-        assert "Nothing was added." in text
+        assert "not added" in text
 
 
 def of_new_carrier(rows: int) -> list[Flight]:
@@ -307,48 +300,11 @@ def test_a_month_of_bts_is_added_as_it_was_downloaded(
     )
     numbers = [str(row[FIELD_NAMES.index("OP_CARRIER_FL_NUM")]) for row in rows[:3]]
     assert cells == ["Flight_Number_Reporting_Airline", *numbers]
-    short.get_by_role("button", name="Add 60 flights").click()
-    assert f"60 flights were accepted, as transactions {before} to " in result(short)
+    assert f"60 flights were added, the first as transaction {before} " in add(short)
     pages.until_there_are(before + 60)
     for place in (0, 59):
         stored = pages.service.json(f"/transactions/{before + place}")["transaction"]
         assert tuple(stored[name] for name in FIELD_NAMES) == tuple(rows[place])
-
-
-@pytest.mark.parametrize("end", [bytes(512), b"\0", gzip.compress(b"", mtime=0)])
-def test_a_gzip_file_that_a_browser_does_not_unpack_is_sent_as_it_is(
-    page: Page, tmp_path: Path, end: bytes
-) -> None:
-    path = tmp_path / "flights.csv.gz"
-    path.write_bytes(gzip.compress(csv_of(of_new_carrier(20)).encode()) + end)
-    assert "All 20 rows are flights." in checked(page, path)
-
-
-def test_a_table_without_rows_beside_others_is_left_out(page: Page, tmp_path: Path) -> None:
-    path = tmp_path / "flights.zip"
-    with ZipFile(path, "w") as archive:
-        archive.writestr("a.csv", "")
-        archive.writestr("b.json", "[]")
-        archive.writestr("c.csv", csv_of([]))
-        archive.writestr("d.csv", HFLIGHTS)
-    assert "The row is a flight." in checked(page, path)
-
-
-def test_a_bad_row_is_named_with_its_table(page: Page, tmp_path: Path) -> None:
-    rows = of_new_carrier(20)
-    path = tmp_path / "flights.zip"
-    with ZipFile(path, "w") as archive:
-        archive.writestr("a.csv", csv_of(rows[:10]))
-        archive.writestr("b.csv", csv_of(rows[10:]).replace("2015", "soon", 1))
-    text = checked(page, path)
-    assert "Among these rows are" not in text
-    cells = page.get_by_role("region", name="Rows that are not flights").locator("td")
-    assert cells.all_inner_texts()[:2] == ["b.csv", "2"]
-    with ZipFile(path, "a") as archive:
-        archive.writestr("c.csv", HFLIGHTS)
-    text = checked(page, path)
-    assert "c.csv is of another kind (hflights) than what is before it" in text
-    assert page.locator("#result").get_by_role("button").count() == 0
 
 
 def written_day_first(folder: Path, days: list[str]) -> Path:
@@ -360,42 +316,16 @@ def written_day_first(folder: Path, days: list[str]) -> Path:
     return path
 
 
-def test_days_are_judged_over_the_whole_file(short: Page, pages: Pages, tmp_path: Path) -> None:
-    before = pages.settled()
-    days = ["02/03/2015"] * LINES + ["14/03/2015"] * LINES + ["03/04/2015"] * 10
-    path = written_day_first(tmp_path, days)
-    asked: list[str] = []
-    short.on("request", lambda request: asked.append(request.url.partition("?")[2]))
-    text = checked(short, path)
-    assert "All 110 rows are flights." in text
-    assert "Days are written day, month, year." in text
-    assert [each.partition("dates=")[2] for each in asked] == ["", "", "", *["day-first"] * 2]
-    short.get_by_role("button", name="Add 110 flights").click()
-    assert "110 flights were accepted" in result(short)
-    assert all("dates=day-first" in each for each in asked[5:])
-    pages.until_there_are(before + len(days))
-    for place, day in ((0, "2015-03-02"), (LINES, "2015-03-14"), (len(days) - 1, "2015-04-03")):
-        stored = pages.service.json(f"/transactions/{before + place}")["transaction"]
-        assert stored["FL_DATE"] == day
-    for other in ("03/14/2015", "2015-04-03"):  # a spreadsheet may have made that of 04/03/2015
-        contradictory = written_day_first(tmp_path, ["14/03/2015"] * LINES + [other])
-        text = checked(short, contradictory)
-        assert "Some days are written in one order, others in another" in text
-
-
 def test_days_that_nothing_decides_are_asked(page: Page, pages: Pages, tmp_path: Path) -> None:
     before = pages.settled()
     path = written_day_first(tmp_path, ["02/03/2015", "03/03/2015", "04/03/2015"])
     text = checked(page, path)
-    assert "a question before anything is added" in text
     assert "Which day is 02/03/2015?" in text
     assert page.get_by_role("button", name="Add").count() == 0
     page.get_by_label("Day first: 2 March 2015").check()
     page.locator("#result").get_by_role("button", name="Check the file").click()
-    page.wait_for_selector("#result:not([hidden]) strong")
-    assert "All 3 rows are flights." in page.inner_text("#result")
-    page.get_by_role("button", name="Add 3 flights").click()
-    assert "3 flights were accepted" in result(page)
+    expect(page.locator("#result")).to_contain_text("All 3 rows are flights.", timeout=60_000)
+    assert "3 flights were added" in add(page)
     pages.until_there_are(before + 3)
     stored = pages.service.json(f"/transactions/{before + 2}")["transaction"]
     assert stored["FL_DATE"] == "2015-03-04"

@@ -19,7 +19,6 @@ from backend.serving.front import Front
 from frontend import bodies
 from frontend.app import create_app
 from frontend.bodies import ANY_FILE, FIELD_BYTES, FORM_BYTES, MAX_FORM_PARTS, TAKES_FILES
-from frontend.pages import upload_file
 from frontend.settings import Settings, from_environment
 from frontend.site import MOST_FILES, PagesSite
 from tests.doors import scope_of
@@ -89,7 +88,7 @@ def run(work: Callable[[Front], Awaitable[None]], app: Flask | None = None) -> N
     [
         ("/upload", MULTIPART, FORM_BYTES + MOST),
         ("/upload", URLENCODED, FORM_BYTES),
-        ("/upload.json", ANY_FILE, FORM_BYTES + MOST),
+        ("/upload.json", ANY_FILE, MOST),
         ("/upload.json", "text/csv", FORM_BYTES),
         ("/upload.json", URLENCODED, FORM_BYTES),
         ("/add", URLENCODED, FORM_BYTES),
@@ -103,7 +102,7 @@ def test_a_body_that_is_too_long_is_refused_unread(path: str, kind: str, most: i
         asking = Asking(path, kind, most + 1)
         await asking.ask(front)
         assert asking.status == 413
-        assert "othing was added" in asking.text or path == "/upload.json"  # an earlier slice was
+        assert "othing was added" in asking.text or path == "/upload.json"
         assert not asking.is_read
         allowed = Asking(path, kind, most)
         task = asyncio.create_task(allowed.ask(front))
@@ -146,7 +145,7 @@ def test_every_route_that_takes_a_file_is_in_the_table_and_exists() -> None:
     posted = {
         r.rule for r in create_app(SETTINGS).url_map.iter_rules() if "POST" in (r.methods or ())
     }
-    assert posted == {"/add", "/months", *TAKES_FILES}
+    assert posted == {"/add", "/months", "/upload/<import_id>", *TAKES_FILES}
 
 
 def test_only_so_many_files_are_received_at_once_and_a_place_becomes_free() -> None:
@@ -236,15 +235,13 @@ def test_a_disk_that_is_full_when_a_file_arrives_is_named(monkeypatch: pytest.Mo
     run(work)
 
 
-@pytest.mark.parametrize(("path", "kind"), [("/upload", MULTIPART), ("/upload.json", ANY_FILE)])
 def test_a_disk_that_is_full_when_a_file_is_taken_out_of_a_form_is_named(
-    monkeypatch: pytest.MonkeyPatch, lonely_pages: FlaskClient, path: str, kind: str
+    monkeypatch: pytest.MonkeyPatch, lonely_pages: FlaskClient
 ) -> None:
     monkeypatch.setattr(bodies, "body_file", full_disk)
-    monkeypatch.setattr(upload_file, "body_file", full_disk)
     sent = FILE_HEAD + b"x" * MOST + b"\r\n--x--\r\n"
     headers = {"Origin": "http://localhost"}
-    response = lonely_pages.post(path, data=sent, content_type=kind, headers=headers)
+    response = lonely_pages.post("/upload", data=sent, content_type=MULTIPART, headers=headers)
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
     assert "the disk of these pages has no room" in response.text
     assert "othing was added" in response.text

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from frontend.bodies import ANY_FILE, FIELD_BYTES, FORM_BYTES
+from frontend.bodies import ANY_FILE, FIELD_BYTES, FORM_BYTES, PART_BYTES
 from frontend.settings import Settings
 from tests.api.processes import ROOT, environment, free_port, until
 from tests.frontend.fake_backend import answering
@@ -47,6 +47,8 @@ def file_of(content: bytes) -> bytes:
 LINES = filled(b"2013,1,x\n")
 HEADERS = FILE_HEAD + filled(b"a:b\r\n", FIELD_BYTES // 2) + b"\r\n1\r\n"
 
+PART = "/upload.json?IMPORT_ID=0&OFFSET=0"
+
 # What is sent: path, Content-Type, what makes the body, the statuses that are good.
 Sent = tuple[str, str, Callable[[], bytes], set[int]]
 TOO_LONG = {413}
@@ -56,7 +58,7 @@ BODIES: dict[str, Sent] = {
     "a long field": ("/add", URLENCODED, partial(filled, b"a", FORM_BYTES), {422}),
     "fields in parts": ("/add", MULTIPART, lambda: filled(FIELD, FORM_BYTES) + END, TOO_LONG),
     "30 MB": ("/upload", MULTIPART, lambda: file_of(filled(b"a\n", 30 * MB)), TOO_LONG),
-    "a file of any length": ("/upload", MULTIPART, lambda: file_of(LINES), {200}),
+    "a file of any length": ("/upload", MULTIPART, lambda: file_of(LINES), {303}),
     "fields instead of a file": ("/upload", URLENCODED, partial(filled, b"a1=1&"), TOO_LONG),
     "thousands of parts": ("/upload", MULTIPART, lambda: filled(FIELD) + END, TOO_LONG),
     "thousands of headers": ("/upload", MULTIPART, lambda: filled(HEADERS) + END, TOO_LONG),
@@ -64,11 +66,12 @@ BODIES: dict[str, Sent] = {
     "a header without end": ("/upload", MULTIPART, lambda: FILE_HEAD + filled(b"a"), TOO_LONG),
     "a field without end": ("/upload", MULTIPART, lambda: FIELD[:-3] + filled(b"a"), TOO_LONG),
     "no part at all": ("/upload", MULTIPART, partial(filled, b"a"), {413, 422}),
-    "a file that is no text": ("/upload", MULTIPART, lambda: file_of(filled(b"a\xff")), {200}),
-    "letters of four bytes": ("/upload", MULTIPART, lambda: file_of(filled("🛫".encode())), {200}),
-    "a form as a slice": ("/upload.json", URLENCODED, partial(filled, b"a1=1&"), TOO_LONG),
-    "a slice of any length": ("/upload.json", ANY_FILE, lambda: LINES, {200}),
-    "a slice that is packed": ("/upload.json", GZIPPED, lambda: LINES, {415}),
+    "a file that is no text": ("/upload", MULTIPART, lambda: file_of(filled(b"a\xff")), {303}),
+    "letters of four bytes": ("/upload", MULTIPART, lambda: file_of(filled("🛫".encode())), {303}),
+    "a form as a part": ("/upload.json", URLENCODED, partial(filled, b"a1=1&"), TOO_LONG),
+    "a part of any length": (PART, ANY_FILE, lambda: LINES, TOO_LONG),
+    "the longest part": (PART, ANY_FILE, lambda: LINES[:PART_BYTES], {200}),
+    "a part that is packed": (PART, GZIPPED, lambda: LINES, {415}),
     "something that no page takes": ("/nothing", "text/csv", lambda: LINES, TOO_LONG),
 }
 
@@ -117,29 +120,10 @@ class Pages:
         return int(found) * 1024
 
 
-NOTHING_UNDERSTOOD: dict[str, Any] = {
-    "kind": "",
-    "source": "",
-    "columns": {},
-    "derived": {},
-    "left_empty": [],
-    "not_used": [],
-    "dates": None,
-    "dates_written": None,
-    "emptied": {},
-    "repeated_headers": 0,
-}
-
-
-def checked_by_nobody(path: str, _: Mapping[str, str]) -> Any:
-    """What a backend says to everything: a check has found nothing."""
-    if path == "/transactions/batch":
-        rejected = ("rejected", "rejected_cancelled", "rejected_not_arrived")
-        counts = dict.fromkeys(
-            ("accepted", *rejected, "duplicates", "already_there", "conflicts"), 0
-        )
-        lists: dict[str, Any] = {"errors": [], "duplicate_of": [], "conflicting": []}
-        return {**counts, **lists, "understood": NOTHING_UNDERSTOOD}
+def taken_by_nobody(path: str, _: Mapping[str, str]) -> Any:
+    """What a backend says to everything: the file has come, and nothing is done with it."""
+    if path.startswith("/imports"):
+        return {"IMPORT_ID": "0", "state": "refused"}
     return HTTPStatus.UNPROCESSABLE_ENTITY
 
 
@@ -147,7 +131,7 @@ def checked_by_nobody(path: str, _: Mapping[str, str]) -> Any:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Pages as their unit starts them, over a backend that looks at nothing."""
     folder, port = tmp_path_factory.mktemp("memory"), free_port()
-    with answering(checked_by_nobody) as url, confined("frontend", folder, PRIVATE) as unit:
+    with answering(taken_by_nobody) as url, confined("frontend", folder, PRIVATE) as unit:
         more = {"FLIGHTCHAIN_FRONTEND_PORT": port, "FLIGHTCHAIN_BACKEND_URL": url}
         process = subprocess.Popen(
             unit.python("-m", "frontend"), cwd=ROOT, env=environment(folder, TMPDIR=folder, **more)

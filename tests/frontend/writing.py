@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from html import unescape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from flask.testing import FlaskClient
 from werkzeug.datastructures import FileStorage
@@ -68,19 +68,35 @@ class Visitor:
             return page
         return self.client.post("/add", data={**hidden(page.text), **token, "step": "add"})
 
-    def upload(self, body: bytes, name: str = "flights.csv", **changes: str) -> TestResponse:
-        """Send a file in one piece, as one that was checked; `changes` may say otherwise."""
-        form = {**self.hidden("/upload"), "action": "add", "on_error": "reject"}
-        form |= {"checked": sha256(body).hexdigest(), **changes}
-        boundary, data = encode_multipart({**form, "file": FileStorage(BytesIO(body), name)})
+    def upload(self, body: bytes, name: str = "flights.csv", **fields: str) -> TestResponse:
+        """Send a file in one piece. Returns its page, when it is checked."""
+        boundary, data = encode_multipart({**fields, "file": FileStorage(BytesIO(body), name)})
         kind = f"multipart/form-data; boundary={boundary}"
-        return self.client.post("/upload", data=data, content_type=kind)
+        return self.settled(self.client.post("/upload", data=data, content_type=kind))
 
-    def slice(self, body: bytes, action: str = "add", **headers: str) -> TestResponse:
-        """Send a slice as upload.js does."""
-        path = f"/upload.json?action={action}&on_error=reject"
-        headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.client.post(path, data=body, content_type=ANY_FILE, headers=headers)
+    def go_on(self, page: TestResponse, **fields: str) -> TestResponse:
+        """Send the form on the page of a file, which adds it unless `fields` say otherwise."""
+        form = page.text.partition('<section id="file"')[2].partition("</form>")[0]
+        address = re.findall(r'method="post" action="([^"]*)"', form)[0]
+        sent = {**hidden(form), "action": "add", **fields}
+        return self.settled(self.client.post(address, data=sent))
+
+    def added(self, body: bytes, name: str = "flights.csv", **fields: str) -> TestResponse:
+        """Send a file, and add what is in it. Returns its page then."""
+        return self.go_on(self.upload(body, name, **fields), **fields)
+
+    def settled(self, page: TestResponse) -> TestResponse:
+        """Return the page of a file when nothing is being done with that any more."""
+        while page.status_code == 303 or "data-refresh" in page.text:
+            address = page.headers.get("Location") or page.request.path
+            page = self.client.get(address)
+        return page
+
+    def part(self, body: bytes = b"", token: str = "", **parameters: object) -> TestResponse:
+        """Send what upload.js sends."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        address = f"/upload.json?{urlencode(parameters)}"
+        return self.client.post(address, data=body, content_type=ANY_FILE, headers=headers)
 
     @property
     def transactions(self) -> int:

@@ -1,4 +1,4 @@
-"""Files of flights: good, bad, empty, too long, in other letters; whole and in slices."""
+"""Files of flights: good, bad, empty, too long, in other letters; in one piece and in parts."""
 
 import gzip
 import io
@@ -21,7 +21,7 @@ from tests.api.processes import ROOT
 from tests.api.worlds import generated
 from tests.flights import changed, csv_of, csv_of_days
 from tests.frontend.pages.test_one_question import text_of
-from tests.frontend.writing import FLIGHTS, Visitor, errors_beside, hidden, notice, visiting
+from tests.frontend.writing import FLIGHTS, Visitor, errors_beside, notice, visiting
 
 CSV = csv_of(generated(30)).encode()
 EXPO = (
@@ -85,111 +85,69 @@ def test_a_file_is_checked_and_added_once(
 ) -> None:
     body = made()
     before = visitor.transactions
-    page = visitor.upload(body, name, action="check")
+    page = visitor.upload(body, name)
     assert page.status_code == 200
     assert "All 30 rows are flights." in page.text
     assert visitor.transactions == before
-    page = visitor.upload(body, name)
-    assert page.status_code == 200
-    assert f"as transactions {before} to {before + 29}" in page.text
-    for number in (before, before + 29):
-        assert f'href="/receipts/{number}"' in page.text
-    again = visitor.upload(body, name)
-    assert f"as transactions {before} to {before + 29}" in again.text
+    added = text_of(visitor.go_on(page).text)
+    last = before + 29
+    assert f"30 flights were added, the first as transaction {before} and the last" in added
+    assert f"as transaction {last}." in added
+    for number in (before, last):
+        assert f'href="/receipts/{number}"' in visitor.client.get(page.request.path).text
+    again = text_of(visitor.upload(body, name).text)
+    assert f"30 of them are in the ledger already, the first as transaction {before} ," in again
+    assert "Add 30 flights" not in again
     assert visitor.transactions == before + 30
 
 
-def test_a_file_is_checked_and_then_added_without_being_chosen_again(visitor: Visitor) -> None:
+def test_more_than_a_few_bad_rows_are_left_out_if_a_box_is_ticked(visitor: Visitor) -> None:
     before = visitor.transactions
     flights = csv_of(generated(90)[60:70]).encode()
-    page = visitor.upload(spoilt(flights, 4), action="check")
+    page = visitor.upload(spoilt(flights, 4))
     assert page.status_code == 200
     assert "9 rows are flights, 1 is not." in page.text
     assert "Leave 1 row out and add 9 flights" in page.text
-    assert visitor.transactions == before
-    checked = page.text[page.text.index('name="checked"') - 100 :]
-    form = {**hidden(checked), **visitor.hidden("/upload"), "action": "add"}
-    page = visitor.client.post("/upload", data=form, content_type="multipart/form-data")
-    assert "many rows are bad and the box below was not ticked" in notice(page)
+    refused = visitor.go_on(page)
+    assert "many rows are bad and the box below was not ticked" in notice(refused)
     assert (
-        'name="leave_out" required> Leave out 1 of 10 rows (10.0\N{NO-BREAK SPACE}%)' in page.text
+        'name="leave_out" required> Leave out 1 of 10 rows (10.0\N{NO-BREAK SPACE}%)'
+        in refused.text
     )
     assert visitor.transactions == before
-    form["leave_out"] = "on"
-    page = visitor.client.post("/upload", data=form, content_type="multipart/form-data")
-    assert "9 flights were accepted" in page.text
+    added = text_of(visitor.go_on(refused, leave_out="on").text)
+    assert "9 flights were added" in added
+    assert "1 row was left out." in added
     assert visitor.transactions == before + 9
 
 
 def test_a_few_bad_rows_are_left_out_without_a_box(visitor: Visitor) -> None:
     before = visitor.transactions
     rows = [changed(flight, OP_CARRIER_AIRLINE_ID=77_777) for flight in generated(100)]
-    body = spoilt(csv_of(rows).encode(), 4)
-    assert "leave_out" not in visitor.upload(body, action="check").text
-    assert "99 flights were accepted" in visitor.upload(body, on_error="skip").text
+    page = visitor.upload(spoilt(csv_of(rows).encode(), 4))
+    assert "leave_out" not in page.text
+    assert "99 flights were added" in visitor.go_on(page).text
     assert visitor.transactions == before + 99
-
-
-def test_what_was_not_checked_is_checked_and_not_added(visitor: Visitor) -> None:
-    before = visitor.transactions
-    body = new_csv()
-    for digest in ("", "0" * 64):
-        page = visitor.upload(body, checked=digest)
-        assert page.status_code == 200
-        assert "this is not the file that was checked" in notice(page)
-        assert "Add 30 flights" in page.text
-    assert visitor.transactions == before
-
-
-def test_a_long_file_is_chosen_again(visitor: Visitor) -> None:
-    long = csv_of(generated(2500)).encode()
-    page = visitor.upload(long, action="check")
-    assert "All 2,500 rows are flights." in page.text
-    assert 'id="again" name="file" type="file"' in page.text
-    assert 'name="content"' not in page.text
-
-
-def test_flights_that_are_there_already_are_said_before(visitor: Visitor) -> None:
-    page = visitor.upload(csv_of([*FLIGHTS[:3], *generated(95)[90:]]).encode(), action="check")
-    assert "3 of them are in the ledger already" in " ".join(page.text.split())
-    assert 'as <a href="/transactions/0">transaction 0</a>' in page.text
-    assert "Add 5 flights" in page.text
-    page = visitor.upload(csv_of(FLIGHTS[:1]).encode(), action="check")
-    assert "and is left out." in " ".join(page.text.split())
 
 
 def test_what_is_there_or_contradicts_is_left_out_and_said(visitor: Visitor) -> None:
     new = generated(120)[110:115]
     late = changed(FLIGHTS[4], ORIGIN_CITY_NAME="Elsewhere, XX")
-    body = csv_of([*FLIGHTS[:3], late, *new]).encode()
     before = visitor.transactions
-    for action in ("check", "add"):
-        text = " ".join(visitor.upload(body, action=action).text.split())
-        assert "3 of them are in the ledger already" in text
-        assert "1 flight contradicts what the ledger says, and is left out" in text
-        assert "<code>ORIGIN_CITY_NAME</code> Elsewhere, XX, stored " in text
-        assert '>transaction 4</a> in <a href="/blocks/1">block 1</a>)' in text
-    assert "5 flights were accepted" in text
+    page = visitor.upload(csv_of([*FLIGHTS[:3], late, *new]).encode())
+    text = text_of(page.text)
+    assert "3 of them are in the ledger already, the first as transaction 0 ," in text
+    assert "1 flight contradicts what the ledger says, and is left out" in text
+    assert "ORIGIN_CITY_NAME Elsewhere, XX, stored " in text
+    assert "( transaction 4 in block 1 )" in text
+    added = text_of(visitor.go_on(page).text)
+    assert "5 flights were added" in added
+    assert "3 flights were in the ledger already." in added
+    assert "1 flight contradicted what the ledger says, and stayed out." in added
     assert visitor.transactions == before + 5
-    everything = csv_of([*FLIGHTS[:3], *new]).encode()
-    page = " ".join(visitor.upload(everything, action="check").text.split())
-    assert "All 8 rows are flights." in page
-    assert "8 of them are in the ledger already" in page
-    assert "Add " not in page.partition("8 of them")[2].partition("</section>")[0]
-    page = " ".join(visitor.upload(everything).text.split())
-    assert "nothing was added" in page
-    assert visitor.transactions == before + 5
-
-
-def test_one_bad_row_keeps_all_out_and_is_shown(visitor: Visitor) -> None:
-    before = visitor.transactions
-    page = visitor.upload(spoilt(CSV, 4, 9))
-    assert page.status_code == 422
-    assert "28 rows are flights, 2 are not. Nothing was added." in page.text
-    assert '<td class="n">4</td>' in page.text
-    assert "<code>x2" in page.text
-    assert "must be a whole number" in page.text
-    assert visitor.transactions == before
+    page = visitor.upload(csv_of(FLIGHTS[:1]).encode())
+    assert "The row is a flight. It is in the ledger already" in text_of(page.text)
+    assert 'value="add"' not in page.text
 
 
 def test_all_bad_rows_are_counted_and_the_first_are_shown(visitor: Visitor) -> None:
@@ -198,79 +156,70 @@ def test_all_bad_rows_are_counted_and_the_first_are_shown(visitor: Visitor) -> N
     assert "0 rows are flights, 150 are not." in page.text
     assert page.text.count('<td class="n">') == 100
     assert "the first 100" in page.text
+    assert '<td class="n">4</td>' in page.text
+    assert "<code>x2" in page.text
+    assert "must be a whole number" in page.text
+    assert 'value="add"' not in page.text
 
 
-TWO_TABLES = io.BytesIO()
-with ZipFile(TWO_TABLES, "w") as archive:
-    archive.writestr("a.csv", CSV)
-    archive.writestr("b.csv", CSV)
+def test_a_bad_row_of_an_archive_is_named_with_its_table(visitor: Visitor) -> None:
+    archive = io.BytesIO()
+    with ZipFile(archive, "w") as zipped:
+        zipped.writestr("a.csv", csv_of(generated(30)))
+        zipped.writestr("b.csv", spoilt(new_csv(), 4))
+    page = text_of(visitor.upload(archive.getvalue(), "two.zip").text)
+    assert "59 rows are flights, 1 is not." in page
+    assert re.search(r"Table Line What is wrong Field Value two.zip/b.csv 4 must be", page)
+
 
 TWO_ORDERS = re.sub(r"20\d\d-\d\d-\d\d", "13/01/2015", csv_of(generated(1001)))
 TWO_ORDERS = TWO_ORDERS.replace("YEAR,DAY_OF_WEEK", "Y,W") + TWO_ORDERS.splitlines()[1]
 TWO_ORDERS = "01/14/2015".join(TWO_ORDERS.rsplit("13/01/2015", 1))
 
 WRONG = [  # tests/sources/test_formats.py has all that is refused
-    (b"", "It is empty; download it again."),
     (gzip.compress(CSV)[:-9], "It is damaged or incomplete"),
-    (TWO_TABLES.getvalue(), "It holds 2 tables; unpack it and send each of them."),
     (b"a,b\n1,2\n", "It does not have any column of a flight, but 'a, b'; if"),
-    (CSV.replace(b"CANCELLED", b"CAN: LED"), "It lacks"),
-    (TWO_ORDERS.encode(), "Line 1003: FL_DATE '01/14/2015' is a day if written month, day, year,"),
-    (CSV + b"1" * 600_000 + b"\n2", "Line 32: It is longer than 262,144 bytes; no row"),
+    (lines_of(CSV)[0], "It has a header and no rows"),
+    (
+        TWO_ORDERS.encode(),
+        "flights.csv, line 1003: FL_DATE '01/14/2015': is a day if written month",
+    ),
+    (CSV + b"1" * 600_000 + b"\n2", "flights.csv, line 32: line '1"),
 ]
 
 
 @pytest.mark.parametrize(("body", "said"), WRONG)
-@pytest.mark.parametrize("action", ["check", "add"])
-def test_an_unreadable_file_is_refused(
-    visitor: Visitor, body: bytes, said: str, action: str
-) -> None:
+def test_an_unreadable_file_is_refused(visitor: Visitor, body: bytes, said: str) -> None:
     before = visitor.transactions
-    page = visitor.upload(body, action=action, on_error="skip")
+    page = visitor.upload(body)
     assert page.status_code == 422
-    assert errors_beside(page)["file"].startswith(said)
+    assert notice(page).startswith(said)
     assert visitor.transactions == before
 
 
-def test_a_header_alone_has_no_flights(visitor: Visitor) -> None:
-    for action in ("check", "add"):
-        page = visitor.upload(lines_of(CSV)[0], action=action)
-        assert page.status_code == 200
-        assert "This file has no flights." in page.text
-
-
-def test_a_file_has_to_be_chosen(visitor: Visitor) -> None:
-    page = visitor.upload(b"", name="")
+@pytest.mark.parametrize(
+    ("body", "name", "said"),
+    [(b"", "", "Please choose a file."), (b"", "a.csv", "It is empty; download it again.")],
+)
+def test_a_file_has_to_be_chosen(visitor: Visitor, body: bytes, name: str, said: str) -> None:
+    page = visitor.upload(body, name)
     assert page.status_code == 422
-    assert errors_beside(page) == {"file": "Please choose a file."}
+    assert errors_beside(page) == {"file": said}
 
 
 def test_what_is_typed_into_a_file_is_no_markup(visitor: Visitor) -> None:
-    page = visitor.upload(CSV.replace(b"2015", b"<script>", 1), "<b>.csv", action="check")
+    page = visitor.upload(CSV.replace(b"2015", b"<script>", 1), "<b>.csv")
     assert "<script>" not in page.text.partition("</head>")[2]
     assert "&lt;b&gt;.csv" in page.text
 
 
 def test_a_file_beyond_the_limit_has_advice(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("limit")
-    settings = {"FLIGHTCHAIN_MAX_BODY_BYTES": 2**16, "FLIGHTCHAIN_MEMPOOL_TRANSACTIONS": 40}
-    with visiting(folder, "--only-http", FLIGHTCHAIN_MINE_INTERVAL_S=3600, **settings) as visitor:
-        for body in (csv_of(generated(1000)).encode(), csv_of(generated(50)).encode()):
-            page = visitor.upload(body)
-            assert page.status_code == 413
-            assert "cut it into several files" in errors_beside(page)["file"]
-        visitor.upload(new_csv())
-        page = visitor.upload(new_csv(), on_error="skip")
-        assert page.status_code == 503
-        assert page.headers["Retry-After"] == "3600"
-        assert "mempool is full" in notice(page)
-        answer = visitor.slice(new_csv(), Idempotency_Key="a")
-        assert answer.status_code == 503
-        assert answer.headers["Retry-After"] == "3600"
-        assert "mempool is full" in answer.get_json()["detail"]
-        page = visitor.upload(b"x" * 2**20)  # beyond what the pages read
+    with visiting(folder, "--only-http", FLIGHTCHAIN_MAX_BODY_BYTES=2**16) as visitor:
+        page = visitor.upload(b"x" * 2**25)
         assert page.status_code == 413
-        assert visitor.slice(b"x" * 2**17).get_json()["title"] == "Too long"
+        assert "cut it into several files" in errors_beside(page)["file"]
+        assert visitor.part(b"x" * 2**25).get_json()["title"] == "Too long"
 
 
 def test_a_file_needs_a_token(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -281,25 +230,48 @@ def test_a_file_needs_a_token(tmp_path_factory: pytest.TempPathFactory) -> None:
         page = visitor.upload(new_csv())
         assert page.status_code == 401
         assert "Only people with a token" in errors_beside(page)["TOKEN"]
-        page = visitor.upload(new_csv(), TOKEN=secret)
-        assert page.status_code == 200
-        assert secret not in page.text
-        checked = visitor.upload(new_csv(), action="check")
+        checked = visitor.upload(new_csv(), TOKEN=secret)
         assert checked.status_code == 200
-        assert checked.text.count('name="TOKEN"') == 2  # to check another file, and to add this one
-        answer = visitor.slice(CSV, Authorization="Bearer x")
+        assert checked.text.count('name="TOKEN"') == 1
+        refused = visitor.go_on(checked)
+        assert refused.status_code == 401
+        assert "Only people with a token" in refused.text
+        added = visitor.go_on(refused, TOKEN=secret)
+        assert "30 flights were added" in added.text
+        assert secret not in added.text
+        answer = visitor.part(NAME="a.csv", SIZE=5, token="x")
         assert answer.status_code == 401
         assert "This token is unknown or was revoked" in answer.get_json()["detail"]
-        answer = visitor.slice(new_csv(), Authorization=f"Bearer {secret}")
-        assert answer.get_json()["added"] == 30
-        assert visitor.transactions == len(FLIGHTS) + 60
+        assert visitor.part(NAME="a.csv", SIZE=5, token=secret).status_code == 200
+        assert visitor.transactions == len(FLIGHTS) + 30
+
+
+def test_parts_make_the_file_in_any_order_that_leaves_no_gap(visitor: Visitor) -> None:
+    body = new_csv()
+    sent = visitor.part(NAME="a.csv", SIZE=len(body)).get_json()["IMPORT_ID"]
+    refused = visitor.part(body[100:], IMPORT_ID=sent, OFFSET=100).get_json()
+    assert "cannot begin there" in refused["detail"]
+    for start in (0, 0, 50, 100):
+        part = visitor.part(
+            body[start : start + 100] if start < 100 else body[100:], IMPORT_ID=sent, OFFSET=start
+        )
+        assert part.status_code == 200
+    assert visitor.part(IMPORT_ID=sent).get_json()["state"] == "checking"
+    page = visitor.settled(visitor.client.get(f"/upload/{sent}"))
+    assert "All 30 rows are flights." in page.text
+
+
+def test_a_page_of_a_file_that_nobody_sent_is_not_found(visitor: Visitor) -> None:
+    page = visitor.client.get(f"/upload/{'0' * 32}")
+    assert page.status_code == 404
+    assert "files are kept for a day" in page.text
 
 
 @pytest.mark.slow
 def test_a_backend_that_died_is_said_to_have(tmp_path_factory: pytest.TempPathFactory) -> None:
     with visiting(tmp_path_factory.mktemp("dying"), "--only-http") as visitor:
         visitor.service.stop()
-        answer = visitor.slice(CSV)
+        answer = visitor.part(NAME="a.csv", SIZE=5)
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "5"
     assert "does not answer" in answer.get_json()["detail"]
@@ -309,7 +281,8 @@ def test_a_backend_that_died_is_said_to_have(tmp_path_factory: pytest.TempPathFa
 
 
 def test_a_check_shows_what_columns_were_understood_as(visitor: Visitor) -> None:
-    text = text_of(visitor.upload(EXPO.encode(), "2008.csv", action="check").text)
+    page = visitor.upload(EXPO.encode(), "2008.csv")
+    text = text_of(page.text)
     assert "The file was taken for: hflights (the package of this name (R))." in text
     assert "1 cell of AIR_TIME was emptied, because what stood there means nothing." in text
     assert "1 line was left out, which repeats the header." in text
@@ -318,14 +291,12 @@ def test_a_check_shows_what_columns_were_understood_as(visitor: Visitor) -> None
     assert "OP_CARRIER_AIRLINE_ID from UniqueCarrier and FL_DATE (table of carriers) 19393" in text
     assert "ORIGIN_AIRPORT_ID stays empty" in text
     assert "DEP_TIME DepTime 2003" in text
-    added = text_of(visitor.upload(EXPO.encode(), "2008.csv").text)
-    assert "2 flights were accepted" in added
-    assert "taken for" not in added
+    assert "2 flights were added" in visitor.go_on(page).text
 
 
 def test_bad_rows_of_cancelled_flights_are_counted(visitor: Visitor) -> None:
     bad = EXPO.replace("WN,336", "XQX,336") + "2008,1,5,XQX,336,IAD,TPA,2003,8,,,0,\n"
-    text = text_of(visitor.upload(bad.encode(), "2008.csv", action="check").text)
+    text = text_of(visitor.upload(bad.encode(), "2008.csv").text)
     assert "1 row is a flight, 2 are not." in text
     assert "Among these rows are 1 cancelled flight and 1 without an arrival;" in text
 
@@ -334,7 +305,7 @@ def test_days_in_doubt_are_asked_before_anything_is_added(visitor: Visitor) -> N
     flights = [as_mapping(flight) for flight in new_flights()]
     body = csv_of_days(flights, ["02/03/2019"] * len(flights)).encode()
     before = visitor.transactions
-    page = visitor.upload(body, action="check")
+    page = visitor.upload(body)
     assert page.status_code == 422
     assert "Which day is 02/03/2019?" in page.text
     choices = re.findall(r'name="dates" value="([^"]*)" required> ([^<]*)<', page.text)
@@ -342,48 +313,13 @@ def test_days_in_doubt_are_asked_before_anything_is_added(visitor: Visitor) -> N
         ("month-first", "Month first: 3 February 2019"),
         ("day-first", "Day first: 2 March 2019"),
     ]
-    question = page.text[page.text.index("Which day is") :].partition("</form>")[0]
-    form = {**hidden(question), "dates": "day-first", "action": "check"}
-    page = visitor.client.post("/upload", data=form, content_type="multipart/form-data")
+    page = visitor.go_on(page, dates="day-first", action="check")
     assert "Days are written day, month, year." in page.text
     assert "2019-03-02" in page.text
     assert visitor.transactions == before
-    checked = page.text[page.text.index('name="checked"') - 100 :].partition("</form>")[0]
-    form = {**hidden(checked), "action": "add"}
-    page = visitor.client.post("/upload", data=form, content_type="multipart/form-data")
-    assert "30 flights were accepted" in page.text
+    assert "30 flights were added" in visitor.go_on(page).text
     stored = visitor.service.json(f"/transactions/{before}")["transaction"]
     assert stored["FL_DATE"] == "2019-03-02"
-    problem = visitor.slice(body).get_json()
-    assert problem["status"] == 422
-    assert (problem["day"], problem["meanings"]) == (
-        "02/03/2019",
-        {"month-first": "3 February 2019", "day-first": "2 March 2019"},
-    )
-
-
-# --- in slices
-
-
-def test_a_slice_that_is_sent_again_adds_nothing(visitor: Visitor) -> None:
-    before = visitor.transactions
-    body = new_csv()
-    first, second = (visitor.slice(body, Idempotency_Key="slice 7").get_json() for _ in range(2))
-    assert first["added"] == second["added"] == 30
-    assert (first["first"], first["last"]) == (before, before + 29)
-    assert (second["first"], second["last"]) == (before, before + 29)
-    assert visitor.transactions == before + 30
-
-
-def test_a_slice_is_checked_or_refused_with_its_rows(visitor: Visitor) -> None:
-    before = visitor.transactions
-    for action in ("check", "add"):
-        twin = visitor.slice(spoilt(CSV, 3), action).get_json()
-        assert (twin["good"], twin["bad"], twin["added"]) == (29, 1, 0)
-        assert [row["row"] for row in twin["bad_rows"]] == [3]
-    problem = visitor.slice(CSV + b"1" * 600_000).get_json()
-    assert (problem["status"], problem["line"]) == (422, 32)
-    assert visitor.transactions == before
 
 
 # --- what the page says
@@ -426,8 +362,8 @@ def test_the_sample_works(visitor: Visitor, ending: str) -> None:
     assert sample.headers["Content-Disposition"] == f'attachment; filename="flights.{ending}"'
     month = {"csv": b"-01-", "ndjson": b"-10-"}[ending]  # begin on the same day of the week
     body = sample.get_data().replace(b"2013-01-", b"2013" + month)
-    page = visitor.upload(body, f"flights.{ending}")
-    assert "3 flights were accepted" in page.text
+    page = visitor.added(body, f"flights.{ending}")
+    assert "3 flights were added" in page.text
     number = visitor.transactions - 3
     found = [visitor.service.json(f"/transactions/{number + i}")["transaction"] for i in range(3)]
     assert [(each["CANCELLED"], each["ARR_DELAY"]) for each in found] == [
