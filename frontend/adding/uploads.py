@@ -19,7 +19,7 @@ NOT_IN_FILES = {"TRANSACTION_ID", "timestamp"}
 
 
 @dataclass(frozen=True, slots=True)
-class SentFile:
+class UploadedFile:
     """What the ledger says of a file that was sent to it.
 
     answer: of `GET /imports/ID`. The other properties are of its check, if that has ended well.
@@ -112,10 +112,10 @@ def sent(backend: Backend, body: IO[bytes], name: str, part_bytes: int, token: s
     return import_id
 
 
-def settled(backend: Backend, import_id: str) -> SentFile:
+def settled(backend: Backend, import_id: str) -> UploadedFile:
     """Return a file when nothing is being done with it any more, or after `PATIENCE_S`."""
     deadline = time.monotonic() + PATIENCE_S
-    while (file := SentFile(backend.sent_file(import_id))).is_at_work:
+    while (file := UploadedFile(backend.sent_file(import_id))).is_at_work:
         if time.monotonic() >= deadline:
             break
         time.sleep(POLL_S)

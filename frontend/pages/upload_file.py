@@ -17,7 +17,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wrappers import Response as AnyResponse
 
 from frontend.adding.submitted_form import NEVER_TWICE, SubmittedForm, form_after, token_in
-from frontend.adding.uploads import SentFile, sent, settled
+from frontend.adding.uploads import UploadedFile, sent, settled
 from frontend.bodies import NO_ROOM, PART_BYTES, reason_of
 from frontend.context import backend, settings, texts
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
@@ -151,20 +151,20 @@ def _token_in_header() -> str:
 
 @routes.get("/upload/<import_id>")
 def page(import_id: str) -> Response:
-    file = SentFile(backend.sent_file(import_id))
+    file = UploadedFile(backend.sent_file(import_id))
     return _page(file, SubmittedForm(status=422 if file.answer["state"] == "refused" else 200))
 
 
 @routes.get("/upload/<import_id>/state")
 def state(import_id: str) -> str:
-    return _state(SentFile(backend.sent_file(import_id)), SubmittedForm())
+    return _state(UploadedFile(backend.sent_file(import_id)), SubmittedForm())
 
 
 @routes.post("/upload/<import_id>")
 def go_on(import_id: str) -> AnyResponse:
     """Have the file checked again, or added: 303 to its page."""
     values, token = request.form, token_in(request.form)
-    file = SentFile(backend.sent_file(import_id))
+    file = UploadedFile(backend.sent_file(import_id))
     is_checked = file.answer["state"] == "checked"
     try:
         if values.get("action") != ADD:
@@ -179,13 +179,13 @@ def go_on(import_id: str) -> AnyResponse:
     return redirect(f"/upload/{import_id}", 303)
 
 
-def _page(file: SentFile, form: SubmittedForm) -> Response:
+def _page(file: UploadedFile, form: SubmittedForm) -> Response:
     return form.response(
         render_template("uploaded.html", file=file, state=_state(file, form), filled=form)
     )
 
 
-def _state(file: SentFile, form: SubmittedForm) -> str:
+def _state(file: UploadedFile, form: SubmittedForm) -> str:
     wants_token = form.wants_token or (not file.is_at_work and backend.wants_token())
     return render_template("file_state.html", file=file, filled=form, wants_token=wants_token)
 
