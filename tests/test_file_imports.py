@@ -15,7 +15,7 @@ from backend.base.errors import InvalidQuery, NotFound, TryLater
 from backend.ledger import file_imports
 from backend.ledger.file_imports import FileImports
 from backend.storage.tokens import Tokens
-from tests.api.processes import Service, until
+from tests.api.processes import Service, stopped, until
 from tests.api.worlds import generated, settings_for
 from tests.flights import changed, csv_of, transactions_in
 
@@ -116,19 +116,19 @@ def test_bad_rows_are_left_out_only_if_that_is_asked(service: Service) -> None:
 
 
 def test_posts_go_on_while_a_file_is_added(service: Service) -> None:
-    sender = Sender(service, "f.csv", flights_of(19_003, 20_000).encode())
-    assert sender.checked()["report"]["accepted"] == 20_000
+    sender = Sender(service, "f.csv", flights_of(19_003, 5000).encode())
+    assert sender.checked()["report"]["accepted"] == 5000
     sender.post(f"{sender.path}/add")
     posted = 0
     while sender.now()["state"] == "adding":
         assert service.post(mode="async").status_code == 202
         posted += 1
-    assert sender.now()["added"]["flights"] == 20_000
+    assert sender.now()["added"]["flights"] == 5000
     assert posted
 
 
 def test_only_one_file_is_worked_on_at_a_time(service: Service) -> None:
-    first = Sender(service, "a.csv", flights_of(19_004, 20_000).encode())
+    first = Sender(service, "a.csv", flights_of(19_004, 3000).encode())
     second = Sender(service, "b.csv", flights_of(19_005, 10).encode())
     first.post(f"{first.path}/check")
     busy = second.post(f"{second.path}/check")
@@ -140,7 +140,7 @@ def test_only_one_file_is_worked_on_at_a_time(service: Service) -> None:
 
 @pytest.mark.slow
 def test_a_file_that_is_stopped_in_its_midst_is_checked_again(service: Service) -> None:
-    sender = Sender(service, "f.csv", flights_of(19_006, 30_000).encode())
+    sender = Sender(service, "f.csv", flights_of(19_006, 5000).encode())
     import_id = sender.path.rpartition("/")[2]
     sender.post(f"{sender.path}/check")
     until(lambda: service.role("sent-file", import_id) != [])
@@ -148,7 +148,7 @@ def test_a_file_that_is_stopped_in_its_midst_is_checked_again(service: Service) 
         os.kill(process, signal.SIGKILL)
     stopped = sender.settled()
     assert (stopped["state"], "check the file again" in stopped["message"]) == ("stopped", True)
-    assert sender.checked()["report"]["accepted"] == 30_000
+    assert sender.checked()["report"]["accepted"] == 5000
     sender.post(f"{sender.path}/add")
     until(lambda: service.role("sent-file", import_id, "--add") != [])
     until(lambda: sender.now()["fraction"] > 0)
@@ -157,9 +157,9 @@ def test_a_file_that_is_stopped_in_its_midst_is_checked_again(service: Service) 
     assert sender.settled()["state"] in {"stopped", "added"}
     if sender.now()["state"] == "stopped":
         report = sender.checked()["report"]
-        assert report["accepted"] + report["already_there"] == 30_000
+        assert report["accepted"] + report["already_there"] == 5000
         sender.added()
-    assert flights_found(service, 19_006) == 30_000
+    assert flights_found(service, 19_006) == 5000
 
 
 @pytest.mark.slow
@@ -171,19 +171,21 @@ def test_a_token_is_needed_and_the_work_ends_with_the_service(tmp_path: Path) ->
         running.wait_until_ready()
         nobody = requests.post(f"{running.url}/imports?NAME=a&SIZE=1", timeout=9)
         assert nobody.status_code == 401
-        sender = Sender(running, "f.csv", flights_of(19_007, 30_000).encode(), token)
+        sender = Sender(running, "f.csv", flights_of(19_007, 3000).encode(), token)
         for action in ("", "/check", "/add"):
             path = f"{running.url}{sender.path}{action}?OFFSET=0" if not action else ""
             path = path or f"{running.url}{sender.path}{action}"
             assert requests.post(path, timeout=9).status_code == 401
+        import_id = sender.path.rpartition("/")[2]
         sender.post(f"{sender.path}/check")
-        until(lambda: running.role("sent-file", sender.path.rpartition("/")[2]) != [])
-        running.stop(signal.SIGKILL)
-        until(lambda: not running.role("sent-file", sender.path.rpartition("/")[2]))
+        until(lambda: running.role("sent-file", import_id) != [])
+        (process,) = running.role("sent-file", import_id)
+        with stopped(process):  # or it might be done before the service is killed
+            running.stop(signal.SIGKILL)
+        until(lambda: not running.role("sent-file", import_id))
     finally:
         running.end()
-    imports = FileImports(settings_for(folder))
-    assert imports.of(sender.path.rpartition("/")[2]).state == "stopped"
+    assert FileImports(settings_for(folder)).of(import_id).state == "stopped"
 
 
 # --- what cannot be ------------------------------------------------------------------------------

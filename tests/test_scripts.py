@@ -190,13 +190,23 @@ def test_the_first_run_makes_an_environment_and_installs_and_the_second_does_not
     assert calls(stand_in) == WORK
 
 
-def broken_by(how: str, venv: Path) -> None:
-    """Make an environment of a real Python, and break it."""
-    options = ["--without-pip"] if how == "interrupted" else []
-    assert ran(sys.executable, "-m", "venv", *options, venv).returncode == 0
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment of a real Python, with pip, as scripts make it."""
+    venv = tmp_path_factory.mktemp("whole") / "venv"
+    assert ran(sys.executable, "-m", "venv", venv).returncode == 0
     (venv / "made-by-flightchain").touch()
+    return venv
+
+
+def broken_by(how: str, whole: Path, venv: Path) -> None:
+    """Make an environment that is like the whole one, and break it."""
+    shutil.copytree(whole, venv, symlinks=True)
     python = venv / "bin" / "python"
-    if how == "interrupted in pip":
+    if how == "interrupted":
+        for folder in venv.rglob("pip*"):
+            shutil.rmtree(folder) if folder.is_dir() else folder.unlink(missing_ok=True)
+    elif how == "interrupted in pip":
         next(venv.rglob("pip-*/INSTALLER")).unlink()
     elif how == "Python gone":
         python.unlink()
@@ -218,9 +228,11 @@ def requirements_marked_in(venv: Path) -> list[Path]:
 @pytest.mark.parametrize(
     "how", ["interrupted", "interrupted in pip", "Python gone", "another Python"]
 )
-def test_an_environment_that_cannot_be_used_is_made_anew(stand_in: Path, how: str) -> None:
+def test_an_environment_that_cannot_be_used_is_made_anew(
+    stand_in: Path, whole: Path, how: str
+) -> None:
     venv = stand_in.parent / "venv"
-    broken_by(how, venv)
+    broken_by(how, whole, venv)
     requirements_marked_in(venv)
     done = run(stand_in, FLIGHTCHAIN_DATA="none")
     assert done.returncode == 0, done.stderr
@@ -228,9 +240,9 @@ def test_an_environment_that_cannot_be_used_is_made_anew(stand_in: Path, how: st
     assert calls(stand_in) == [f"-m venv {venv}", INSTALL, *WORK]
 
 
-def test_an_environment_that_can_be_used_is_kept(stand_in: Path) -> None:
+def test_an_environment_that_can_be_used_is_kept(stand_in: Path, whole: Path) -> None:
     venv = stand_in.parent / "venv"
-    broken_by("not at all", venv)
+    broken_by("not at all", whole, venv)
     marked = requirements_marked_in(venv)
     assert "anew" not in run(stand_in, FLIGHTCHAIN_DATA="none").stderr
     assert all(mark.exists() for mark in marked)
