@@ -15,7 +15,7 @@ from backend.base.errors import InvalidQuery, NotFound, TryLater
 from backend.ledger import file_imports
 from backend.ledger.file_imports import FileImports
 from backend.storage.tokens import Tokens
-from tests.api.processes import Service, stopped, until
+from tests.api.processes import Service, until
 from tests.api.worlds import generated, settings_for
 from tests.flights import changed, csv_of, transactions_in
 
@@ -142,12 +142,9 @@ def test_only_one_file_is_worked_on_at_a_time(service: Service) -> None:
 def test_a_file_that_is_stopped_in_its_midst_is_checked_again(service: Service) -> None:
     sender = Sender(service, "f.csv", flights_of(19_006, 5000).encode())
     import_id = sender.path.rpartition("/")[2]
-    sender.post(f"{sender.path}/check")
-    until(lambda: service.role("sent-file", import_id) != [])
-    for process in service.role("sent-file", import_id):
-        os.kill(process, signal.SIGKILL)
-    stopped = sender.settled()
-    assert (stopped["state"], "check the file again" in stopped["message"]) == ("stopped", True)
+    os.kill(stopped_at_work(service, sender), signal.SIGKILL)
+    found = sender.settled()
+    assert (found["state"], "check the file again" in found["message"]) == ("stopped", True)
     assert sender.checked()["report"]["accepted"] == 5000
     sender.post(f"{sender.path}/add")
     until(lambda: service.role("sent-file", import_id, "--add") != [])
@@ -160,6 +157,19 @@ def test_a_file_that_is_stopped_in_its_midst_is_checked_again(service: Service) 
         assert report["accepted"] + report["already_there"] == 5000
         sender.added()
     assert flights_found(service, 19_006) == 5000
+
+
+def stopped_at_work(service: Service, sender: Sender) -> int:
+    """Have a file checked, and stop the process in its midst; its number."""
+    while True:
+        sender.settled()
+        sender.post(f"{sender.path}/check")
+        until(lambda: service.role("sent-file", sender.path.rpartition("/")[2]) != [])
+        for process in service.role("sent-file", sender.path.rpartition("/")[2])[:1]:
+            os.kill(process, signal.SIGSTOP)
+            if sender.now()["state"] == "checking":
+                return process
+            os.kill(process, signal.SIGCONT)
 
 
 @pytest.mark.slow
@@ -177,11 +187,10 @@ def test_a_token_is_needed_and_the_work_ends_with_the_service(tmp_path: Path) ->
             path = path or f"{running.url}{sender.path}{action}"
             assert requests.post(path, timeout=9).status_code == 401
         import_id = sender.path.rpartition("/")[2]
-        sender.post(f"{sender.path}/check")
-        until(lambda: running.role("sent-file", import_id) != [])
-        (process,) = running.role("sent-file", import_id)
-        with stopped(process):  # or it might be done before the service is killed
-            running.stop(signal.SIGKILL)
+        process = stopped_at_work(running, sender)
+        running.stop(signal.SIGKILL)
+        until(lambda: not running.role("serve", "--only-http"))
+        os.kill(process, signal.SIGCONT)
         until(lambda: not running.role("sent-file", import_id))
     finally:
         running.end()
