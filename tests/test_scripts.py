@@ -200,8 +200,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def broken_by(how: str, whole: Path, venv: Path) -> None:
-    """Make an environment that is like the whole one, and break it."""
-    shutil.copytree(whole, venv, symlinks=True)
+    """Make an environment that is like the whole one up to the code of pip, and break it."""
+    code = shutil.ignore_patterns("_internal", "_vendor", "__pycache__")
+    shutil.copytree(whole, venv, symlinks=True, ignore=code)
     python = venv / "bin" / "python"
     if how == "interrupted":
         for folder in venv.rglob("pip*"):
