@@ -132,7 +132,7 @@ def test_only_one_file_is_worked_on_at_a_time(service: Service) -> None:
     second = Sender(service, "b.csv", flights_of(19_005, 10).encode())
     first.post(f"{first.path}/check")
     busy = second.post(f"{second.path}/check")
-    assert (busy.status_code, busy.headers["Retry-After"]) == (503, "2")
+    assert (busy.status_code, busy.headers["Retry-After"]) == (503, "5")
     assert busy.json()["detail"].startswith("another file is being checked")
     assert first.settled()["state"] == "checked"
     assert second.checked()["state"] == "checked"

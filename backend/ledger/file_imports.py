@@ -198,7 +198,7 @@ class FileImports:
             self._require_no_other()
             lock.acquire(wait=True)  # its last process has noted its outcome, and may end just now
         except WriterBusy as error:
-            raise TryLater(BUSY, retry_after_s=2) from error
+            raise TryLater(BUSY, retry_after_s=5) from error
         try:
             sent.message, sent.fraction, sent.day, sent.readings = "", 0.0, UNSET, UNSET
             self.note(sent)
