@@ -66,30 +66,36 @@ async function send(file, signal) {
 
 // --- showing -------------------------------------------------------------------------------------
 
+// The page at an address, when there is an answer.
+async function fetched(address) {
+  const note = node("p", { class: "error", role: "status" });
+  for (let wait = 1; ; wait = Math.min(LONGEST_WAIT_S, 2 * wait)) {
+    const answer = await fetch(address).catch(() => null);
+    if (answer && !SEND_AGAIN.has(answer.status)) return answer;
+    result.append(note);
+    note.textContent = "The ledger does not answer. This goes on by itself.";
+    await pause(wait);
+  }
+}
+
 // Shows the state of the file in a page, and then what becomes of it.
 async function show(answer) {
   for (;;) {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const state = page.getElementById("file");
+    const state = page.getElementById("outcome");
     if (!state) return location.assign(answer.url);
     result.replaceChildren(document.adoptNode(state));
-    result.hidden = false;
     if (token()) result.querySelector(".field:not(.wrong) > [name=TOKEN]")?.parentNode.remove();
-    const address = state.dataset.refresh;
-    if (!address) return state.querySelector("h2").focus();
+    if (!state.dataset.refresh) return state.querySelector("h2").focus();
     await pause(Number(state.dataset.everyS));
-    answer = await fetch(address).catch(() => null);
-    for (let failures = 1; !answer?.ok; failures += 1) {
-      await pause(Math.min(LONGEST_WAIT_S, failures));
-      answer = await fetch(address).catch(() => null);
-    }
+    answer = await fetched(state.dataset.refresh);
+    if (!state.isConnected) return; // as another file was chosen
   }
 }
 
 function conclude(name, title, kind, text) {
   const heading = node("h2", { tabindex: "-1" }, `${name}: ${title}`);
   result.replaceChildren(heading, node("div", { class: `notice ${kind}` }, node("p", {}, text)));
-  result.hidden = false;
   heading.focus();
 }
 
@@ -102,7 +108,7 @@ form.addEventListener("submit", async (event) => {
   const button = form.querySelector("button");
   stop.onclick = () => stopping.abort();
   button.disabled = true;
-  result.hidden = true;
+  result.replaceChildren();
   progress.hidden = false;
   bar.value = 0;
   counts.textContent = said.textContent = "";
@@ -112,7 +118,7 @@ form.addEventListener("submit", async (event) => {
     const id = await send(file, stopping.signal);
     window.removeEventListener("beforeunload", warn);
     progress.hidden = true;
-    await show(await fetch(`${BASE}/upload/${id}`));
+    await show(await fetched(`${BASE}/upload/${id}`));
   } catch (error) {
     if (stopping.signal.aborted) conclude(file.name, "stopped", "warn", "Nothing was added.");
     else conclude(file.name, "not added", "bad", error instanceof Problem ? error.message : `This page failed: ${error}`);
@@ -134,6 +140,7 @@ result.addEventListener("submit", async (event) => {
     await show(await fetch(address, { method: "POST", body: new URLSearchParams(values) }));
   } catch {
     event.submitter.disabled = false;
+    event.target.querySelector("[role=alert]")?.remove();
     event.target.append(node("p", { class: "error", role: "alert" }, "The pages do not answer. Send it again."));
   }
 });

@@ -76,7 +76,7 @@ class Visitor:
 
     def go_on(self, page: TestResponse, **fields: str) -> TestResponse:
         """Send the form on the page of a file, which adds it unless `fields` say otherwise."""
-        form = page.text.partition('<section id="file"')[2].partition("</form>")[0]
+        form = page.text.partition('<section id="outcome"')[2].partition("</form>")[0]
         address = re.findall(r'method="post" action="([^"]*)"', form)[0]
         sent = {**hidden(form), "action": "add", **fields}
         return self.settled(self.client.post(address, data=sent))
