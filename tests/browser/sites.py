@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
+import requests
+
 from backend.chain.fields import FIELD_NAMES
 from backend.storage.block_store import BlockStore
 from tests.api.processes import ROOT, Service, environment, free_port, is_answered, living, until
 from tests.api.worlds import GOOD, Json, generated, seal, settings_for
-from tests.flights import on_disk
+from tests.flights import changed, csv_of, on_disk
 from tests.frontend.lab.folders import make_result
 
 # Flights of each block after genesis.
@@ -52,7 +54,24 @@ def make_ledger(folder: Path, sizes: list[int]) -> None:
 def site_over(folder: Path) -> Iterator[Site]:
     """Pages and service over the chain in `folder`, without a miner: see `Site.service`."""
     with served(folder) as service, shown(service) as url:
-        yield Site(url, service, values_in(folder))
+        yield Site(url, service, values_in(folder) | {"import": checked_file(service)})
+
+
+def checked_file(service: Service) -> str:
+    """The id of a file that was sent and is checked, with a new flight and a bad row.
+
+    On a ledger with flights, one of its others is there already, and one contradicts it.
+    """
+    first, second = generated(2)
+    conflict = changed(first, ORIGIN_CITY_NAME="Elsewhere, XX")
+    new = changed(first, OP_CARRIER_AIRLINE_ID=89_999)
+    body = csv_of([conflict, second, new, ["x", *new[1:]]])
+    ours = f"{service.url}/imports"
+    sent = requests.post(f"{ours}?NAME=four.csv&SIZE={len(body)}", timeout=20).json()["IMPORT_ID"]
+    for step in (f"{sent}?OFFSET=0", f"{sent}/check"):
+        requests.post(f"{ours}/{step}", body, timeout=20).raise_for_status()
+    until(lambda: service.json(f"/imports/{sent}")["state"] == "checked")
+    return str(sent)
 
 
 @contextmanager

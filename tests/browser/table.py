@@ -38,6 +38,7 @@ PAGES = (
     Row("/receipts/{id}"),
     Row("/add"),
     Row("/upload"),
+    Row("/upload/{import}"),
     Row("/months"),
     Row("/search"),
     Row("/search?q=7"),

@@ -15,8 +15,7 @@ from tests.browser.conftest import Visit
 from tests.browser.sites import Site
 from tests.browser.table import PAGES
 from tests.browser.test_proofs import PROVED, verdict
-from tests.browser.test_upload import checked
-from tests.flights import csv_of, flights
+from tests.browser.test_upload import check_as_day_first, written_day_first
 from tests.http_servers import Handler, served_by
 
 PREFIX = "/flights"
@@ -127,6 +126,5 @@ def test_scripts_find_what_they_ask_for_below_the_path(
     assert PROVED in verdict(page)
     kept = page.evaluate("Object.keys(localStorage)")
     assert kept == [f"flightchain{PREFIX}"]  # another ledger may be below another path
-    (tmp_path / "some.csv").write_text(csv_of(flights(3)), encoding="utf-8")
     page.goto(below.address("/upload"))
-    assert "3 rows are flights" in checked(page, tmp_path / "some.csv")
+    assert "All 3 rows are flights" in check_as_day_first(page, written_day_first(tmp_path))

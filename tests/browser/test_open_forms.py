@@ -12,17 +12,19 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from backend.storage.tokens import Tokens
-from tests.api.processes import Service, free_port, serving, until
+from tests.api.processes import Service, free_port, serving, stopped, until
 from tests.api.worlds import seal, settings_for
 from tests.browser.sites import shown
+from tests.browser.test_every_page import WCAG, violations
 from tests.browser.test_upload import (
-    PART_BYTES,
     ROWS,
-    SENDING,
+    SECOND,
+    WITHIN_MS,
     checked,
     file_of,
+    opened,
+    press,
     result,
-    shorten_parts,
     start,
 )
 from tests.browser.test_upload import add as add_file
@@ -70,8 +72,9 @@ def filled(context: BrowserContext, url: str, number: int) -> Page:
     page.get_by_label("Day", exact=True).fill("2013-01-02")
     page.get_by_label("Flight number").fill(str(number))
     page.get_by_label("Carrier", exact=True).select_option(index=1)
-    page.get_by_label("From").fill(str(FLIGHTS[0][6]))
+    page.get_by_label("From").fill(str(FLIGHTS[0][6]).lower())
     page.get_by_label("To", exact=True).fill(str(FLIGHTS[0][10]))
+    page.get_by_label("Departure", exact=True).fill("05:17")
     page.get_by_label("The flight was cancelled").check()
     return page
 
@@ -105,8 +108,7 @@ def test_forms_of_two_frontends_on_one_host_do_not_disturb_each_other(
     path.write_text(csv_of(new), encoding="utf-8")
     with shown(service) as other:
         forms = [filled(context, at, 601 + i) for i, at in enumerate((url, other, url))]
-        uploading = context.new_page()
-        uploading.goto(f"{url}/upload")
+        uploading = opened(context.new_page(), url)
         forms.append(filled(context, other, 604))
         checked(uploading, path)
         assert f"{len(FLIGHTS)} flights were added" in add_file(uploading)
@@ -117,29 +119,28 @@ def test_forms_of_two_frontends_on_one_host_do_not_disturb_each_other(
     assert transactions(service) == before + len(FLIGHTS) + 4
 
 
+def held_at_the_second_part(page: Page, path: Path) -> Route:
+    """Begin to send a file, whose second part waits."""
+    held: list[Route] = []
+    page.route(f"**/*{SECOND}", lambda route: route.continue_() if held else held.append(route))
+    start(page, path)
+    page.locator("#counts", has_text=" of ").wait_for(timeout=WITHIN_MS)
+    while not held:
+        page.wait_for_timeout(10)
+    return held[0]
+
+
 def test_what_is_open_goes_on_after_a_restart_of_the_pages(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     before, port = transactions(service), free_port()
-    held: list[Route] = []
-
-    def hold_the_second(route: Route) -> None:
-        if f"OFFSET={PART_BYTES}" in route.request.url and not held:
-            held.append(route)
-        else:
-            route.continue_()
-
     with ExitStack() as pages:
         url = pages.enter_context(shown(service, port))
         form, ready = filled(context, url, 701), check(filled(context, url, 702))
-        uploading = context.new_page()
-        uploading.goto(f"{url}/upload")
-        shorten_parts(uploading)
-        uploading.route(SENDING, hold_the_second)
-        start(uploading, file_of(tmp_path, 6))
-        uploading.locator("#counts", has_text=" of ").wait_for(timeout=60_000)
+        uploading = opened(context.new_page(), url)
+        part = held_at_the_second_part(uploading, file_of(tmp_path))
         pages.close()
-        held[0].continue_()
+        part.continue_()
         uploading.locator("#said", has_text="This goes on by itself").wait_for()
         pages.enter_context(shown(service, port))
         assert "All 120 rows are flights." in result(uploading)
@@ -149,27 +150,84 @@ def test_what_is_open_goes_on_after_a_restart_of_the_pages(
     assert transactions(service) == before + ROWS + 2
 
 
+def checking(service: Service) -> int:
+    """The process that checks a file; 0 while there is none."""
+    return next((pid for pid, given in service.processes().items() if "sent-file" in given), 0)
+
+
+def test_a_file_is_sent_and_checked_around_restarts_of_the_service(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    folder, more = tmp_path / "chain", {"FLIGHTCHAIN_PORT": free_port()}
+    seal(settings_for(folder), [FLIGHTS])
+    with ExitStack() as running:
+        service = running.enter_context(serving(folder, **more))
+        page = opened(context.new_page(), running.enter_context(shown(service)))
+        part = held_at_the_second_part(page, file_of(tmp_path))
+        service.stop()
+        part.continue_()
+        page.locator("#said", has_text="This goes on by itself").wait_for()
+        service = running.enter_context(serving(folder, **more))
+        assert "All 120 rows are flights." in result(page)
+        page.unroute_all()
+        start(page, file_of(tmp_path))
+        until(lambda: checking(service) > 0)
+        with stopped(checking(service)):
+            page.locator("#result progress").wait_for()
+            assert violations(page, WCAG) == ""
+            service.stop()
+            page.locator("#result", has_text="The ledger does not answer. This goes on").wait_for()
+        service = running.enter_context(serving(folder, **more))
+        assert "This was stopped in its midst; check the file again." in result(page)
+        press(page, "Check the file")
+        expect(page.locator("#result-title")).to_contain_text("checked", timeout=WITHIN_MS)
+        assert "All 120 rows are flights." in result(page)
+        assert "120 flights were added" in add_file(page)
+        assert transactions(service) == len(FLIGHTS) + ROWS
+
+
 @pytest.mark.long
 def test_a_token_is_typed_once_and_one_that_is_revoked_is_said_to_be(
     context: BrowserContext, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "chain"
+    folder, path = tmp_path / "chain", file_of(tmp_path)
     seal(settings_for(folder), [FLIGHTS])
     tokens = Tokens(folder)
     first, second = tokens.add("first"), tokens.add("second")
     more = {"FLIGHTCHAIN_REQUIRE_TOKEN": 1, "FLIGHTCHAIN_MINE_INTERVAL_S": 1}
     with serving(folder, **more) as service, shown(service) as url:
-        page = context.new_page()
-        page.goto(f"{url}/upload")
-        assert "Only people with a token" in checked(page, file_of(tmp_path, 7))
+        page = opened(context.new_page(), url)
+        below = page.locator("#result").get_by_label("Write token")
+        assert "Only people with a token" in checked(page, path)
         page.get_by_label("Write token").fill(first)
-        assert "All 120 rows are flights." in checked(page, file_of(tmp_path, 7))
-        tokens.remove("first")
-        page.locator("#result").get_by_role("button", name="Add ").click()
-        expect(page.locator("#result")).to_contain_text("This token is unknown or was revoked.")
-        page.locator("#result").get_by_label("Write token").fill(second)
+        assert "All 120 rows are flights." in checked(page, path)
+        assert below.count() == 0
         assert "120 flights were added" in add_file(page)
-        assert transactions(service) == len(FLIGHTS) + ROWS
+        assert "All 120 rows are flights." in checked(page, file_of(tmp_path))
+        tokens.remove("first")
+        press(page, "Add ")
+        expect(page.locator("#result")).to_contain_text("This token is unknown or was revoked.")
+        below.fill(second)
+        assert "120 flights were added" in add_file(page)
+        assert "This token is unknown or was revoked." in checked(page, path)
+        assert transactions(service) == len(FLIGHTS) + 2 * ROWS
+
+
+def test_a_receipt_turns_to_mined_by_itself(
+    service: Service, url: str, context: BrowserContext
+) -> None:
+    form = filled(context, url, 12)
+    assert not form.get_by_label("Departure", exact=True).is_visible()
+    page = check(form)
+    with stopped(service.miner()):
+        page.get_by_role("button", name="Add the flight").dblclick()
+        page.wait_for_url("**/receipts/*")
+        page.wait_for_selector(".state.pending")
+    page.wait_for_selector(".state.mined", timeout=30_000)
+    assert not page.get_by_role("button", name="Pause updates").is_visible()
+    spoken = page.locator("[data-status]")
+    expect(spoken).to_contain_text("is mined, in block")
+    assert spoken.evaluate("line => line.closest('p').checkVisibility()")  # else nobody hears it
 
 
 def test_a_visitor_without_scripts_whose_file_is_too_long_is_told_what_to_do(
