@@ -171,7 +171,7 @@ def test_bad_rows_and_what_contradicts_the_ledger_are_shown_and_left_out(
         archive.write(file_of(tmp_path, 3, 71), "b.csv")
     text = checked(page, path)
     assert "121 rows are flights, 2 are not." in text
-    assert "2 of them are in the ledger already, the first as transaction 0" in text
+    assert "2 of them are in the ledger already (the first as transaction 0) or repeat" in text
     assert "1 flight contradicts what the ledger says, and is left out:" in text
     assert "ORIGIN_CITY_NAME Elsewhere, XX, stored " in text
     assert "(transaction 3 in block 1)" in text

@@ -96,7 +96,7 @@ def test_a_file_is_checked_and_added_once(
     for number in (before, last):
         assert f'href="/receipts/{number}"' in visitor.client.get(page.request.path).text
     again = text_of(visitor.upload(body, name).text)
-    assert f"30 of them are in the ledger already, the first as transaction {before} ," in again
+    assert f"30 of them are in the ledger already (the first as transaction {before} )" in again
     assert "Add 30 flights" not in again
     assert visitor.transactions == before + 30
 
@@ -136,13 +136,13 @@ def test_what_is_there_or_contradicts_is_left_out_and_said(visitor: Visitor) -> 
     before = visitor.transactions
     page = visitor.upload(csv_of([*FLIGHTS[:3], late, *new]).encode())
     text = text_of(page.text)
-    assert "3 of them are in the ledger already, the first as transaction 0 ," in text
+    assert "3 of them are in the ledger already (the first as transaction 0 ) or repeat" in text
     assert "1 flight contradicts what the ledger says, and is left out" in text
     assert "ORIGIN_CITY_NAME Elsewhere, XX, stored " in text
     assert "( transaction 4 in block 1 )" in text
     added = text_of(visitor.go_on(page).text)
     assert "5 flights were added" in added
-    assert "3 flights were in the ledger already." in added
+    assert "3 flights were in the ledger already, or repeated another row." in added
     assert "1 flight contradicted what the ledger says, and stayed out." in added
     assert visitor.transactions == before + 5
     page = visitor.upload(csv_of(FLIGHTS[:1]).encode())
