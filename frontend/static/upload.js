@@ -12,7 +12,7 @@ const [form, progress, bar, counts, said, stop, result] =
 class Problem extends Error {}
 
 const token = () => form.elements.TOKEN?.value.trim() ?? "";
-const megabytes = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
+const size = (bytes) => (bytes < 2 ** 20 ? `${Math.ceil(bytes / 1024)} kB` : `${(bytes / 2 ** 20).toFixed(1)} MB`);
 
 function pause(seconds, signal) {
   return new Promise((resolve, reject) => {
@@ -58,7 +58,7 @@ async function send(file, signal) {
     const part = await read(file, start, start + Number(form.dataset.part));
     await post({ IMPORT_ID, OFFSET: start }, part, signal);
     bar.value = Math.min(1, (start + part.byteLength) / file.size);
-    counts.textContent = `${megabytes(start + part.byteLength)} of ${megabytes(file.size)}`;
+    counts.textContent = `${size(start + part.byteLength)} of ${size(file.size)}`;
   }
   await post({ IMPORT_ID }, null, signal);
   return IMPORT_ID;
