@@ -12,7 +12,7 @@ const [form, progress, bar, counts, said, stop, result] =
 class Problem extends Error {}
 
 const token = () => form.elements.TOKEN?.value.trim() ?? "";
-const size = (bytes) => (bytes < 2 ** 20 ? `${Math.ceil(bytes / 1024)} kB` : `${(bytes / 2 ** 20).toFixed(1)} MB`);
+const size = (bytes) => (bytes < 2 ** 20 ? `${Math.ceil(bytes / 1024)} KB` : `${(bytes / 2 ** 20).toFixed(1)} MB`);
 
 function pause(seconds, signal) {
   return new Promise((resolve, reject) => {
