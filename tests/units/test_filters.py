@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
@@ -17,8 +18,9 @@ from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.processes import until
 from tests.api.test_specification import READS, WRITES, Described
-from tests.api.worlds import World, client_of, seal, settings_for
+from tests.api.worlds import World, client_of, generated, seal, settings_for
 from tests.cases import each_of
+from tests.flights import csv_of
 from tests.trust.witness.logs import answering
 from tests.units import UNITS, confined, unit
 from tests.units.installed import Installed, installed
@@ -82,6 +84,25 @@ def test_every_row_that_writes_does(site: Installed, described_: Described) -> N
                 site.url + described_.target(query), **sent, headers={"Content-Type": mimetype}
             )
             assert answer.status_code in {200, 201, 202}, (answer.text, site.log())
+
+
+def test_a_file_that_is_sent_is_checked_and_added(site: Installed) -> None:
+    def post(path: str, body: bytes = b"") -> dict[str, Any]:
+        answer = site.session.post(site.url + path, body)
+        assert answer.status_code in {200, 201, 202}, (answer.text, site.log())
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def state(path: str) -> str:
+        return str(site.session.get(site.url + path).json()["state"])
+
+    content = csv_of(generated(5000)).encode()
+    path = f"/imports/{post(f'/imports?NAME=f.csv&SIZE={len(content)}')['IMPORT_ID']}"
+    post(f"{path}?OFFSET=0", content)
+    for action, outcome in (("check", "checked"), ("add", "added")):
+        post(f"{path}/{action}")
+        until(lambda: state(path) not in {"checking", "adding"})
+        assert state(path) == outcome, (site.session.get(site.url + path).text, site.log())
 
 
 def test_witnesses_that_are_named_cosign(tmp_path: Path) -> None:
