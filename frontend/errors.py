@@ -27,8 +27,7 @@ class Refused(FrontendError):
 
     status: of HTTP. field, value: the parameter or field at fault, if it is one. errors: each has
     `field`, `value`, `detail` and perhaps `row`. retry_after_s: when another try may help.
-    damaged_blocks: the heights of blocks that are damaged, if that is the problem. readings: what
-    the day `value` may be: how days are written -> ISO date.
+    damaged_blocks: the heights of blocks that are damaged, if that is the problem.
     """
 
     def __init__(
@@ -42,7 +41,6 @@ class Refused(FrontendError):
         self.errors: Sequence[Mapping[str, Any]] = problem.get("errors") or ()
         self.retry_after_s = retry_after_s
         self.damaged_blocks: Sequence[int] = problem.get("damaged_blocks") or ()
-        self.readings: Mapping[str, str] = problem.get("readings") or {}
 
     @classmethod
     def parameter(cls, name: str, value: object, reason: str) -> "Refused":

@@ -205,9 +205,9 @@ def test_parts_leave_no_gap_and_end_with_the_file(tmp_path: Path) -> None:
     sent = imports.begin("a.csv", 10).IMPORT_ID
     for offset, part in ((1, b"x"), (0, b"x" * 11)):
         with pytest.raises(InvalidQuery, match="the file has 0 of 10 bytes"):
-            imports.append(sent, offset, part)
+            imports.append(imports.of(sent), offset, part)
     for offset, part in ((0, b"0123"), (0, b"0123"), (4, b"456789"), (2, b"2345")):
-        imports.append(sent, offset, part)
+        imports.append(imports.of(sent), offset, part)
     assert imports.path(sent).read_bytes() == b"0123456789"
     assert imports.of(sent).received == 10
     with pytest.raises(InvalidQuery, match="is receiving, so this cannot be done"):

@@ -6,7 +6,7 @@ It is checked by the reader of `python -m backend import`, in a process of its o
 
 from flask import Response
 
-from backend.api.batch import EXAMPLES, FILE
+from backend.api.batch import EXAMPLES, FILE, ON_ERROR
 from backend.api.json_answers import answer
 from backend.api.operation import ADDING, Media, Operation, in_json
 from backend.api.reading import body
@@ -30,13 +30,6 @@ DATES = Choice(
     "How days are written, if the file leaves that open.",
     MONTH_FIRST,
     choices=ORDERS,
-)
-ON_ERROR = Choice(
-    "on_error",
-    "What to do with bad rows: `reject` adds nothing if there are any, `skip` leaves them out.",
-    "skip",
-    default="reject",
-    choices=("reject", "skip"),
 )
 
 BEGIN_IMPORT = Operation(
@@ -100,8 +93,8 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     def send(environ: Environ, given: Given, import_id: str) -> Response:
         writing.require_token(environ)
         offset = OFFSET.of(given)
-        imports.of(import_id)  # before the part is read
-        return answer(imports.append(import_id, offset, body(environ, most_bytes)))
+        sent = imports.of(import_id)  # before the part is read
+        return answer(imports.append(sent, offset, body(environ, most_bytes)))
 
     def check(environ: Environ, given: Given, import_id: str) -> Response:
         writing.require_token(environ)

@@ -6,7 +6,6 @@ from http import HTTPStatus
 
 import msgspec
 from flask import Flask, Response, request
-from msgspec import UNSET
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.http import HTTP_STATUS_CODES
 
@@ -141,15 +140,7 @@ def _members(error: FlightchainError) -> Json:
 
 def shown_errors(problems: Sequence[InvalidInput]) -> list[Error]:
     """Return the first `MOST_ERRORS` of `problems`, with their rows if they have any."""
-    return [
-        Error(
-            row=problem.row if isinstance(problem, BadRow) else UNSET,
-            field=str(excerpt(problem.field)),
-            value=excerpt(problem.value),
-            detail=problem.reason,
-        )
-        for problem in problems[:MOST_ERRORS]
-    ]
+    return [Error(**problem.described()) for problem in problems[:MOST_ERRORS]]
 
 
 def _of_http(error: HTTPException) -> Response:

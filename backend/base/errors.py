@@ -23,6 +23,7 @@ A message says what was wrong, with the value, and what to do next.
 """
 
 import reprlib
+from typing import Any
 
 EXCERPT_CHARACTERS = 200
 LONGEST_NUMBER_BITS = 1000  # Python refuses to write out thousands of digits
@@ -84,6 +85,11 @@ class InvalidInput(FlightchainError):
         self.value = value
         self.reason = reason
 
+    def described(self) -> dict[str, Any]:
+        """Return what an answer says of it."""
+        shown = {"field": str(excerpt(self.field)), "value": excerpt(self.value)}
+        return {**shown, "detail": self.reason}
+
 
 class InvalidFlight(InvalidInput):
     """A field of a flight record is not acceptable. members: further ones of the answer."""
@@ -125,6 +131,10 @@ class BadRow(InvalidInput):
         self.args = (f"{place}: {self}",)
         self.place = place
         self.row = row
+
+    def described(self) -> dict[str, Any]:
+        """Return what an answer says of it, with its row."""
+        return {"row": self.row, **super().described()}
 
 
 class BackupRefused(FlightchainError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import UNSET
 
-from backend.base.errors import BadRow, FlightchainError, InvalidInput, TryLater, excerpt
+from backend.base.errors import BadRow, FlightchainError, InvalidInput, TryLater
 from backend.base.settings import Settings
 from backend.base.words import counted
 from backend.chain.flight import MOST_ERRORS, Flight
@@ -156,8 +156,7 @@ class _Job:
     def _error(self, row: BadRow) -> Json:
         place = row.place.rpartition(", ")[0]
         table = {} if place == self._sent.name else {"table": place}
-        shown = {"row": row.row, "field": str(excerpt(row.field)), "value": excerpt(row.value)}
-        return {**table, **shown, "detail": row.reason}
+        return {**table, **row.described()}
 
     # --- adding ----------------------------------------------------------------------------------
 

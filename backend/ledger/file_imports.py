@@ -143,19 +143,19 @@ class FileImports:
         """Remove what was sent, which nobody needs any more. Raises WriteFailed."""
         files.remove(self.path(import_id))
 
-    def append(self, import_id: str, offset: int, part: bytes) -> FileImport:
+    def append(self, sent: FileImport, offset: int, part: bytes) -> FileImport:
         """Write a part of a file, up to whose place it has come; one that was there stays.
 
-        Raises NotFound, InvalidQuery for a place or a part that cannot be right, and TryLater if
-        the disk has no room.
+        Raises InvalidQuery for a place or a part that cannot be right, and TryLater if the disk has
+        no room.
         """
-        sent, end = self.of(import_id), offset + len(part)
+        end = offset + len(part)
         _require(sent, "receiving")
         if offset > sent.received or end > sent.size:
             reason = f"the file has {sent.received} of {sent.size} bytes, so {len(part)} more"
             raise InvalidQuery("OFFSET", str(offset), f"{reason} cannot begin there")
         files.require_free(self.folder, self._settings.min_free_bytes + len(part))
-        path = self.path(import_id)
+        path = self.path(sent.IMPORT_ID)
         descriptor = files.open_for_writing(path)
         try:
             files.write_at(descriptor, part, offset, path)

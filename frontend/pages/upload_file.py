@@ -25,7 +25,7 @@ from frontend.filters import size
 from frontend.pages.error_pages import problem_twin
 from frontend.twins import json_twin
 
-CHECK, ADD = "check", "add"
+ADD = "add"
 NO_FILE = "Please choose a file."
 EMPTY = "It is empty; download it again."
 UNTICKED = "Nothing was added, because many rows are bad and the box below was not ticked."
@@ -115,7 +115,7 @@ def _again(problem: Exception) -> Response:
     token = ""
     with suppress(RequestEntityTooLarge):
         token = token_in(request.form)
-    if _is_too_long(problem):
+    if isinstance(problem, RequestEntityTooLarge):
         form = SubmittedForm(problems={"file": f"{_too_long(problem)} {ONWARD}"}, status=413)
     elif isinstance(problem, Refused) and problem.status == 422:
         form = SubmittedForm(problems={"file": problem.detail}, status=422)
@@ -124,14 +124,9 @@ def _again(problem: Exception) -> Response:
     return _form(form, wants_token=bool(token) or form.wants_token)
 
 
-def _is_too_long(problem: Exception) -> bool:
-    return isinstance(problem, RequestEntityTooLarge)
-
-
-def _too_long(problem: Exception) -> str:
+def _too_long(problem: RequestEntityTooLarge) -> str:
     if (request.content_length or 0) > settings.max_body_bytes:
         return TOO_LONG.format(size(settings.max_body_bytes))
-    assert isinstance(problem, RequestEntityTooLarge)
     return NOT_IN_ONE_PIECE.format(reason_of(problem))
 
 
