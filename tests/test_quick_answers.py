@@ -85,7 +85,8 @@ def test_asking_whether_a_block_is_at_hand_counts_nothing(lanes: Lanes) -> None:
         asked = environ("GET", path)
         match = lanes.loop.service.table.match(asked)
         assert match is not None
-        assert match.lane(asked) is Lane.INLINE
+        given = match.row.operation.given(asked)
+        assert match.row.lane_of(asked, given, match.parameters) is Lane.INLINE
     assert lanes.ledger.cached_blocks.counts() == before
 
 

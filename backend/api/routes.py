@@ -19,7 +19,7 @@ A row's lane may depend on the request. A lane only tells which threads a reques
 never what is answered.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ from werkzeug.routing import BaseConverter, Map, Rule
 from werkzeug.routing.converters import DEFAULT_CONVERTERS
 
 from backend.api.operation import Operation
-from backend.base.errors import FlightchainError
+from backend.questions.parameters import Given
 from backend.serving import lanes
 from backend.serving.environs import Environ
 from backend.serving.lanes import Group
@@ -82,9 +82,10 @@ class Row:
     lane: Lane | Callable[..., Lane] = Lane.THREAD
     group: Group | None = None
 
-    def answer(self, environ: Environ, **parameters: str) -> Response:
-        """Return the handler's answer. Raises InvalidQuery, and the handler's errors."""
-        return self.handler(environ, self.operation.given(environ), **parameters)
+    def lane_of(self, environ: Environ, given: Given, parameters: Mapping[str, str]) -> Lane:
+        """Return the lane of a request. Raises the errors that its handler would meet."""
+        lane = self.lane
+        return lane if isinstance(lane, Lane) else lane(environ, given, **parameters)
 
 
 class Match(NamedTuple):
@@ -92,18 +93,6 @@ class Match(NamedTuple):
 
     row: Row
     parameters: dict[str, str]
-
-    def answer(self, environ: Environ) -> Response:
-        """Return the row's answer. Raises as `Row.answer`."""
-        return self.row.answer(environ, **self.parameters)
-
-    def lane(self, environ: Environ) -> Lane:
-        lane = self.row.lane
-        try:
-            given = self.row.operation.given(environ)
-            return lane if isinstance(lane, Lane) else lane(environ, given, **self.parameters)
-        except (FlightchainError, OSError):  # `answer` meets the same error, and raises it
-            return Lane.READ
 
 
 class Id(BaseConverter):
@@ -169,6 +158,7 @@ def install(app: Flask, table: Table) -> None:
 
 def _view(row: Row) -> Handler:
     def view(**parameters: str) -> Response:
-        return row.answer(request.environ, **parameters)
+        environ = request.environ
+        return row.handler(environ, row.operation.given(environ), **parameters)
 
     return view

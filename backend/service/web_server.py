@@ -11,10 +11,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from flask import Response
+
 from backend.api import SERVICE, Service
 from backend.api.observing import ROUTE
 from backend.api.problems import whole_problem
-from backend.api.routes import Lane, Match
+from backend.api.routes import Lane
+from backend.base.errors import FlightchainError
 from backend.base.processes.parent_death import die_with_parent
 from backend.base.processes.shared_numbers import run_folder
 from backend.base.settings import Settings, most_commit_waiters
@@ -126,14 +129,24 @@ class ServiceSite:
         match = self._table.match(environ)
         if match is None:
             return Route(self.unmatched, self.service.flask)
-        environ[ROUTE] = match.row.rule
-        return Route(match.lane(environ), partial(self._by_row, match), match.row.group)
+        row, parameters = match
+        environ[ROUTE] = row.rule
+        try:
+            given = row.operation.given(environ)
+            lane = row.lane_of(environ, given, parameters)
+        except (FlightchainError, OSError) as error:
+            return Route(Lane.READ, self.failed(error, environ))
+        handler = partial(row.handler, environ, given, **parameters)
+        return Route(lane, partial(self._answer, handler), row.group)
 
-    def _by_row(
-        self, match: Match, environ: Environ, start_response: Callable[..., Any]
+    def _answer(
+        self,
+        handler: Callable[[], Response],
+        environ: Environ,
+        start_response: Callable[..., Any],
     ) -> Iterable[bytes]:
         try:
-            response = match.answer(environ)
+            response = handler()
         except Exception as error:  # noqa: BLE001  every error is answered
             response = self.failed(error, environ)
         return response(environ, start_response)
