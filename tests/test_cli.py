@@ -421,7 +421,7 @@ def test_verify_does_not_call_a_ledger_well_whose_acknowledged_flights_were_lost
 def test_a_second_miner_says_what_the_first_one_does(tmp_path: Path) -> None:
     with FileLock(tmp_path / "miner.lock"):
         done = call(tmp_path, "mine")
-    assert "another miner seals the flights of this ledger; stop it first" in refusal(done)
+    assert "another miner already seals the flights of this ledger; stop it before" in refusal(done)
 
 
 # --- writing -------------------------------------------------------------------------------------

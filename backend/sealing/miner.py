@@ -79,8 +79,8 @@ class Miner:
             self._lock.acquire(wait=False)
         except WriterBusy as error:
             raise WriterBusy(
-                f"{error}: a service or another miner seals the flights of this ledger; stop it "
-                "first if this one is to do that"
+                f"{error}: a service or another miner already seals the flights of this ledger; "
+                "stop it before you start this one"
             ) from error
         try:
             self._status.silent()  # removes the status of an earlier miner
@@ -170,7 +170,7 @@ class Miner:
         except (TryLater, DamagedMempool, OSError) as error:
             if self._said != str(error):
                 self._said = str(error)
-                self._report(f"cannot seal now: {error}")
+                self._report(f"cannot seal blocks now, so flights stay pending: {error}")
             self._wait_at_work(RETRY_S)  # not longer, because the clock may soon be right again
 
     def _note_sealed(self, transactions: int, seconds: float) -> None:

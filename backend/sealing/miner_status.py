@@ -67,12 +67,12 @@ def why_no_miner(folder: Path) -> str:
     status = miner_status(folder)
     if status is None:
         if files.is_locked(folder / LOCK_NAME):
-            return f"the miner is starting, or cannot write {STATUS_NAME}; its log says which"
-        return "no miner is running, so new flights stay pending"
+            return f"the miner is starting, or cannot write {STATUS_NAME}; read its log"
+        return "no miner is running, so new flights stay pending; start the service or a miner"
     if late_s := status.overdue_s(time.monotonic()):
         return (
-            f"the miner hangs: process {status.pid} should have reported {late_s:.0f} s ago, and "
-            "new flights stay pending; if nothing restarts it, restart it"
+            f"the miner hangs: process {status.pid} is {late_s:.0f} s late with its status, and "
+            "new flights stay pending; restart it unless systemd or the service does"
         )
     return ""
 

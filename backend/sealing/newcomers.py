@@ -119,7 +119,8 @@ class PostedMeanwhile:
         if self._count > MOST_REMEMBERED:
             raise TryLater(
                 f"{counted(self._count, 'flight was', 'flights were')} posted during the import, "
-                "more than it can compare with; the sealed blocks stay, so run the import again"
+                "too many to compare with; run the import again, which goes on after the sealed "
+                "blocks"
             )
 
     def without(self, columns: Columns, comparison: SourceComparison) -> Columns:

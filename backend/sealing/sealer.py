@@ -124,7 +124,7 @@ class Sealer:
         self._report(str(doubt))
         while waits_on(doubt):
             if (doubt := self.clock.doubt()) is None:
-                self._report("the clock is trusted again; mining continues")
+                self._report("the clock is trusted again; sealing continues")
                 break
         return True
 

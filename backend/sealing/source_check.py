@@ -106,8 +106,8 @@ class BadRows:
             self.header, self.start, lines = header, spool.end, [header, text]
         elif self.header != header:
             file = problem.place.rpartition(", ")[0]
-            reason = "has bad rows, and another header than a file before it that has some, too"
-            remedy = "import it alone, unpacked if it is in an archive"
+            reason = "has bad rows, and its header differs from that of earlier bad rows"
+            remedy = "import it separately, unpacked if it is in an archive"
             raise InvalidInput("file", file, f"{reason}; {remedy}")
         for line in filter(None, lines):
             spool.append(f"{line}\n".encode(errors="surrogateescape"))
@@ -192,7 +192,7 @@ def _require_room(settings: Settings, flights: int, fraction: float) -> None:
         in_all = least + round(flights * STORED_BYTES / max(fraction, 0.01))
         raise WriteFailed(
             f"the disk of {settings.folder} has {free:,} bytes free, but the import needs about "
-            f"{in_all:,}; free some space and run it again"
+            f"{in_all:,}; free some space, and run the import again"
         )
 
 
@@ -239,7 +239,7 @@ def _require_month(source: Source, columns: FlightColumns) -> None:
     """Raise InvalidInput for a flight that is not of the month of its source."""
     for day in set(columns[_DATE] if source.month and columns else ()):
         if not str(day).startswith(source.month):
-            reason = f"has flights of {day}, and {source.month} was asked for"
+            reason = f"has flights of {day}, but {source.month} was asked for; nothing is imported"
             raise InvalidInput("file", source.label, reason)
 
 

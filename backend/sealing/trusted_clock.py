@@ -60,9 +60,9 @@ class Doubt:
         days = (self.now_ms - self.newest_ms) // LEAP_MS
         return (
             f"the clock says {_shown(self.now_ms)}, {days} days after the newest time on record, "
-            f"{_shown(self.newest_ms)}: nothing is written for another {math.ceil(self.left_s)} s, "
-            "unless the clock goes back before; if it is wrong, set it; if it is right, wait, or "
-            f"start with {variable('clock_wait_s')}=0"
+            f"{_shown(self.newest_ms)}, so nothing is written for {math.ceil(self.left_s)} s; if "
+            "the clock is wrong, set it; if it is right, wait, or start "
+            f"with {variable('clock_wait_s')}=0"
         )
 
 
@@ -165,7 +165,7 @@ class TrustedClock:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            self._report(f"{self._folder / FILE_NAME} is not used: {error}; it is rewritten")
+            self._report(f"{self._folder / FILE_NAME} cannot be used, and is rewritten: {error}")
             return None
 
     def _note_now_and_then(self, now: int) -> None:

@@ -136,7 +136,10 @@ def other_unit(
     minutes, others = ({n for n in map(_whole, column) if n} for column in (delays, late))
     is_certain = 2 * sum(delay % 60 > 0 for delay in others) > len(others)
     if len(minutes) >= _TELLING and not any(d % 60 for d in minutes) and not is_certain:
-        return f"has delays such as {max(minutes)}, which may be seconds; write minutes"
+        return (
+            f"has only delays that are multiples of 60, such as {max(minutes)}, so they may be "
+            "seconds; write delays in minutes"
+        )
     return ""
 
 
@@ -170,19 +173,22 @@ def _are_minutes(times: Iterable[object], arrivals: Iterable[object]) -> bool:
 def _doubt(field: Field, text: str, dialect: str) -> str:
     """Return why nobody knows what a cell means; "" if its form leaves no doubt."""
     if field.kind == "text" and (_LOST if dialect == STORED else _NO_NAME).search(text):
-        return "is no name of a city or state; mend it, or save the file as UTF-8"
+        return "is not the name of a city or state; correct it, or save the file as UTF-8"
     is_other = "," in text if field.name.endswith("_STATE_NM") else text.upper() in STATES
     if field.kind == "text" and is_other and dialect != STORED:
-        return "is a state and no city, or a city and no state; put cities with a comma in quotes"
+        return (
+            "is a state instead of a city, or a city instead of a state; put cities that contain a "
+            "comma in double quotes"
+        )
     if field.kind == "time" and dialect not in text and (match := _HOURS.fullmatch(text)):
         hour = int(match[1])
-        return f"may be {hour}:00 or 0:{hour:02d}; write it with a colon"
+        return f"may be {hour}:00 or 0:{hour:02d}; write the time with a colon"
     if dialect != DECIMALS and (match := _THOUSANDS.fullmatch(text)) and int(match[1]):
         try:
             field.parse(f"{match[1]}000")
         except InvalidFlight:
             return ""
-        return f"may be {match[1]} or {match[1]}000; write it without a point"
+        return f"may be {match[1]} or {match[1]}000; write the number without a point"
     return ""
 
 
@@ -197,7 +203,7 @@ def _parser(field: Field, dialect: str) -> Callable[[object], Value]:
             raise InvalidFlight(field.name, value, reason)
         parsed = field.parse(meaning(unless_empty(value) if field.nullable else value))
         if parsed in _NO_DELAY and field.name.endswith("_DELAY"):
-            reason = "stands for nothing in some files, and is no delay; leave the cell empty"
+            reason = "marks a missing delay in some files and is not a delay; leave the cell empty"
             raise InvalidFlight(field.name, value, reason)
         return parsed
 

@@ -21,8 +21,8 @@ from backend.sources.source import BATCH_ROWS, Unusable
 PARQUET, _ARROW, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 COLUMNAR = (PARQUET, _ARROW, _ARROW_STREAM)
 _WITHOUT_PYARROW = (
-    "file, for which pyarrow is needed: pip install -r backend/sources/parquet/requirements.txt; "
-    "or make a CSV file of it"
+    "file, which needs pyarrow; run pip install -r backend/sources/parquet/requirements.txt, "
+    "or convert the file to CSV"
 )
 WITH_DUCKDB = ": duckdb -c \"COPY (FROM 'FILE') TO 'flights.csv'\""
 
@@ -71,7 +71,7 @@ def _batches(file: PackedFile, batches: Iterable[Any]) -> Iterator[BatchReader]:
                 yield partial(_batch, file, part, number)
                 number += part.num_rows
     if number == 1:
-        raise file.without_rows("has columns and no rows")
+        raise file.without_rows("has columns but no rows")
 
 
 def _batch(file: PackedFile, part: Any, first: int, places: tuple[int, ...]) -> RecordBatch:

@@ -21,7 +21,7 @@ from backend.sources.records import RecordBatch
 
 _STATES = frozenset(STATES.values())
 _CARRIER_NUMBERS = frozenset(map(str, CARRIERS))
-_REMEDY = "in most rows; put the titles of its columns right, or write what belongs together"
+_REMEDY = "in most rows; correct the titles of the columns, or the values below them"
 
 
 @lru_cache(maxsize=1000)
@@ -144,7 +144,7 @@ def _disagreement(
     pairs = rows.count(one, other)
     _, odd = _compared(pairs, *meanings)
     is_most = 2 * sum(pairs[pair] for pair in odd) > pairs.total()
-    return f"{rows.words((one, other), min(odd))} in most rows" if is_most else ""
+    return f"{rows.words((one, other), min(odd))}, which disagree in most rows" if is_most else ""
 
 
 def _other_numbers(rows: _Rows) -> str:
@@ -164,7 +164,7 @@ def _carriers(rows: _Rows) -> str:
         return ""
     if words := _disagreement(rows, column, CARRIER, (_number, _numbers_of_carriers)):
         title = rows.reading.columns[column]
-        remedy = f"or leave {title} out: the codes are enough"
+        remedy = f"or remove the column {title}: the codes are enough"
         return f"{words}; write DOT numbers of carriers (such as 19393), {remedy}"
     return ""
 
@@ -173,7 +173,7 @@ def _repeated(rows: _Rows) -> str:
     for column, others in rows.reading.others.items():
         for other in others:
             if words := _disagreement(rows, column, other, (_REPEATED[column],) * 2):
-                return f"{words}, which should be the same; leave one of the two out"
+                return f"{words}; remove the wrong one of these two columns"
     return ""
 
 
@@ -189,4 +189,4 @@ def _airports(rows: _Rows) -> str:
             if is_used and rows.has(*columns):
                 known, odd = _compared(rows.count(*columns), *meanings)
                 wrong += [rows.words(columns, pair) for pair in odd if 2 * len(odd) > len(known)]
-    return f"{min(wrong)} {_REMEDY}" if len(wrong) > 1 else ""
+    return f"{min(wrong)}, which disagree {_REMEDY}" if len(wrong) > 1 else ""

@@ -22,7 +22,7 @@ from backend.sources.source import Unusable
 _S_A_DAY = 86_400
 _EPOCH = re.compile(r"([1-9]\d{8,9})((?:000){0,3})(?:\.0)?", re.ASCII)  # in s, ms, µs or ns
 _COUNT = re.compile(r"(\d{5}|\d{9,})(\.0)?", re.ASCII)  # 2019-03-04 is 43528 in Excel
-_COUNTED = "counts from a day that the file does not name; write days as YYYY-MM-DD"
+_COUNTED = "is a number that counts from an unknown day; write days as YYYY-MM-DD"
 _MONTHS = "january february march april may june july august september october november december"
 _MONTH_OF = {name[:size]: n for n, name in enumerate(_MONTHS.split(), 1) for size in (3, None)}
 _ZONE = r" ?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)"  # midnight there, so the day is as it is written
@@ -98,7 +98,9 @@ def iso_day(value: object, order: str | None) -> object:
     if YEAR_FIRST not in days and order is not None:
         if order in days:
             return days[order].isoformat()
-        return Unusable(value, f"is no day if dates are written {WRITTEN[order]}")
+        return Unusable(
+            value, f"is not a valid {WRITTEN[order]}; correct it, or name the right order of dates"
+        )
     if len(set(days.values())) == 1:
         return days.popitem()[1].isoformat()
     return Unusable(value, doubt(value))
@@ -110,7 +112,9 @@ def beside(row: tuple[object, object, object]) -> object:
     known = readings(day).get(YEAR_FIRST)
     if known is None or _agrees(known, (*row, None)):
         return day
-    return Unusable(day, "disagrees with the columns of month and day; leave these out")
+    return Unusable(
+        day, "disagrees with the columns of month and day; correct it, or remove these columns"
+    )
 
 
 def is_short(day: object, whole: object) -> bool:
@@ -125,7 +129,7 @@ def is_short(day: object, whole: object) -> bool:
 def doubt(value: object, option: str = "--dates ") -> str:
     """Return what a day may be, and how to say which. option: that takes one of `ORDERS`."""
     either, other = (f"{day:%-d %B %Y}" for day in readings(value).values())
-    return f"may be {either} or {other}; say {option}{MONTH_FIRST} or {option}{DAY_FIRST}"
+    return f"may be {either} or {other}; add {option}{MONTH_FIRST} or {option}{DAY_FIRST}"
 
 
 class DoubtfulDatesError(UnknownKindError):
@@ -156,7 +160,7 @@ def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
         proofs.pop(YEAR_FIRST, None)
         if len(proofs) > 1:
             days = " and ".join(f"{shown(proofs[order])} ({order})" for order in sorted(proofs))
-            raise DoubtfulDatesError(f"has days in two orders, {days}; write all in one")
+            raise DoubtfulDatesError(f"has days in two orders, {days}; write all days in one order")
         if proofs:
             _require_agreement(rows, sum(len(orders) == 1 for _, orders in fits))
             return next(iter(proofs))
@@ -174,8 +178,8 @@ def _require_agreement(rows: Iterable[Evidence], agreeing: int) -> None:
     """
     wrong = [row[0] for row in rows if readings(row[0]) and not _agreeing(row)]
     if len(wrong) > agreeing:
-        reason = f"has days such as {shown(wrong[0])}, which month, day or weekday beside them"
-        raise DoubtfulDatesError(f"{reason} contradict; leave that column out")
+        reason = f"has days such as {shown(wrong[0])}, which a column of month, day or weekday"
+        raise DoubtfulDatesError(f"{reason} contradicts; remove that column")
 
 
 def swapped(rows: Iterable[Evidence]) -> str:
@@ -190,8 +194,8 @@ def swapped(rows: Iterable[Evidence]) -> str:
         if len(days) > 1 or (YEAR_FIRST in days and (any(row[1:]) or days[YEAR_FIRST].day > 12)):
             return ""
         changed = row[0] if YEAR_FIRST in days else changed
-    reason = f"has days such as {shown(changed)}, and others that have no day below 13"
-    what = "a spreadsheet may have swapped day and month in them; write all days as YYYY-MM-DD"
+    reason = f"has days such as {shown(changed)}, and days in another form that are all above 12"
+    what = "a spreadsheet may have swapped days and months; write all days as YYYY-MM-DD"
     return f"{reason}; {what}"
 
 
@@ -207,8 +211,8 @@ def contradiction(row: Evidence, order: str) -> str:
     agreeing = _agreeing(row)
     if not agreeing or agreeing & {order, YEAR_FIRST}:
         return ""
-    what = f"is a day if written {WRITTEN[min(agreeing)]}, but not if {WRITTEN[order]}"
-    return f"{what}, as the others are read; write all in one order"
+    what = f"is a day only as {WRITTEN[min(agreeing)]}, but the file has {WRITTEN[order]} elsewhere"
+    return f"{what}; write all days in one order"
 
 
 def _agreeing(row: Evidence) -> set[str]:

@@ -46,18 +46,19 @@ _BLANK = frozenset({None, ""})
 _DEPARTURE, _ARRIVAL = ("DEP_TIME", "DEP_DELAY"), ("ARR_TIME", "ARR_DELAY")
 _TIMES = (*_DEPARTURE, *EMPTY_WHEN_CANCELLED)
 _DOUBTFUL_ZERO = (
-    "is 0 beside zeros that are no times, so the flight may have been punctual, cancelled or "
-    "diverted; empty the cells that mean nothing, and write 2400 for midnight"
+    "is 0 beside other zeros, so the flight may have been punctual, cancelled or diverted; empty "
+    "the cells without a value, and write midnight as 2400"
 )
 _NOT_LEFT = (
-    "is empty, although the flight was not cancelled; write its time, or 1 as CANCELLED, or leave "
-    "the row out if the flight is yet to leave"
+    "is empty, although the flight was not cancelled; write the time, write 1 as CANCELLED, or "
+    "remove the row if the flight has not left yet"
 )
-_DIVERTED = "the flight was diverted, so it has no ARR_DELAY; empty it"
+_DIVERTED = "must be empty: the flight was diverted"
 _NO_ARRIVAL = (
-    "stands without ARR_TIME, so the flight may not have arrived; empty it, or write ARR_TIME"
+    "has a value although ARR_TIME is empty, so the flight may not have arrived; empty it, or "
+    "write ARR_TIME"
 )
-_ICAO = "is a code of the ICAO; write that of the IATA, as BTS does: JFK and not KJFK"
+_ICAO = "is an ICAO code; write the IATA code, such as JFK instead of KJFK"
 _is_icao = re.compile("([KP][A-Z]|T[IJ])[A-Z]{2}").fullmatch  # of an airport of BTS
 
 
@@ -185,11 +186,11 @@ class Deriver:
             return airport
         is_number = name.isdecimal()
         reason = (
-            "is the number of an airport that is not in the table of airports; write its code of "
+            "is not a number in the table of airports; correct it, or write the airport's code of "
             "three letters"
             if is_number
-            else "is an airport of which neither the file nor the ledger nor the table of airports "
-            "has both city and state; add columns with them"
+            else "is an airport whose city and state are unknown to the file, the ledger and the "
+            "table of airports; correct the code, or add columns with its city and state"
         )
         unknown = Unusable(key, reason)
         return unknown if is_number else key, unknown, unknown
@@ -337,5 +338,5 @@ def _carrier(code_and_day: tuple[object, object]) -> object:
     code, day = code_and_day
     year = str(day)[:4]
     found = carrier_number(str(code).strip().upper(), int(year)) if year.isdecimal() else None
-    reason = f"is not known as the code of a carrier on {day}; write its code, or its DOT number"
+    reason = f"is not the code of a known carrier on {day}; correct it, or write the DOT number"
     return Unusable(code, f"{reason} in a column OP_CARRIER_AIRLINE_ID") if found is None else found

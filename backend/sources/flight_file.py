@@ -27,8 +27,9 @@ from backend.sources.times_of_file import TimesOfFile
 SAMPLE_ROWS = 5
 _DAY_PARTS = ("FL_DATE", MONTH, DAY, "DAY_OF_WEEK")
 _IN_FOLDERS = (
-    "has its columns {} in the names of folders alone; write all in one file, whose name ends like "
-    "theirs: duckdb -c \"COPY (FROM 'FOLDER/**/*.parquet') TO 'flights.csv'\""
+    "has its columns {} only in the names of folders; write all columns into one file (put the "
+    "ending of your files for .parquet): duckdb -c \"COPY (FROM 'FOLDER/**/*.parquet') TO "
+    "'flights.csv'\""
 )
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
 
@@ -198,7 +199,7 @@ class FlightFile(Source):
         elif known.reading.kind != reading.kind:
             raise file.problem(
                 f"is of another kind ({reading.kind.name}) than the files before it "
-                f"({known.reading.kind.name}); import it alone"
+                f"({known.reading.kind.name}); import it separately"
             )
         deriver.emptied = known.emptied
         return known

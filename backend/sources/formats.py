@@ -20,8 +20,8 @@ from backend.sources.records import Records, from_utf16
 from backend.sources.table import read_table
 
 _NOT_POSTED = (
-    "is a Parquet or Arrow file, which is not read over the network; run python -m backend import "
-    f"FILE on the ledger's machine, or make a CSV file of it{WITH_DUCKDB}"
+    "is a Parquet or Arrow file, which cannot be sent; run python -m backend import FILE on the "
+    f"ledger's machine, or convert the file to CSV{WITH_DUCKDB}"
 )
 _ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["refused"]
 _FLAGS = re.DOTALL | re.IGNORECASE

@@ -47,10 +47,10 @@ _to_value = re.compile(rf"[{_BLANKS}]*:[{_BLANKS}]*")
 _to_element = re.compile(rf"[{_BLANKS}]*(,?)[{_BLANKS}]*")
 NO_OBJECT = "must be a JSON object with the fields of a flight"
 NO_FIELD = "is not a field of a flight"
-NOT_BEFORE = "is a member that the first rows do not have"
+NOT_BEFORE = "is a member that the first rows do not have; correct its name, or remove it"
 NO_LIST = (
-    "is JSON without a list of flights; these are an array of objects (pandas: orient='records'), "
-    "or an object a line (NDJSON)"
+    "is JSON without a list of flights; write an array of objects (pandas: orient='records'), or "
+    "one object per line (NDJSON)"
 )
 
 
@@ -190,8 +190,8 @@ def _lines(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Part]:
             if not line or line.isspace():
                 continue
             if end:
-                reason = f"continues in line {number} after the line that says it is complete"
-                raise file.problem(reason)
+                reason = f"continues in line {number}, after the line that marks its end"
+                raise file.problem(f"{reason}; put each export into a file of its own")
             value = _object(file, number, line)
             if isinstance(value, dict) and value.get("complete") is True and "DEST" not in value:
                 end = value
@@ -201,7 +201,7 @@ def _lines(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Part]:
             rows += len(objects)
             yield objects, text_of(lines, first)
     if end and end.get("count") != rows:
-        reason = f"has {counted(rows, 'flight')} but says that it has {end.get('count')}"
+        reason = f"has {counted(rows, 'flight')}, but its last line says {end.get('count')}"
         raise file.problem(f"{reason}; download it again")
 
 
@@ -243,8 +243,8 @@ def _elements(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObj
         if not block and (is_whole or not rest.endswith(("}", "]"))):
             raise file.problem(f"ends too early, after {number} objects; download it again")
         if len(text) - place > BLOCK_BYTES:
-            where = "behind its list of flights" if rest.startswith("]") else "without a flight"
-            raise file.problem(f"has more than {BLOCK_BYTES:,} bytes {where}; leave them out")
+            where = "after its list of flights" if rest.startswith("]") else "without a flight"
+            raise file.problem(f"has more than {BLOCK_BYTES:,} bytes {where}; remove them")
         text, is_whole = text[place:] + decode(block, not block), not block
 
 
@@ -256,15 +256,16 @@ def _require_end(file: PackedFile, text: str, number: int) -> None:
     try:
         value = _decoder.decode(text)
     except (RepeatedNameError, ValueError, RecursionError) as error:
-        reason = "continues behind its list of flights as no JSON does"
-        raise file.problem(f"{reason}; put each list in a file of its own") from error
+        reason = "is not JSON after its list of flights"
+        raise file.problem(f"{reason}; put each list into a file of its own") from error
     for name, member in value.items() if isinstance(value, dict) else ():
         lists = filter(None, member) if isinstance(member, list) else ()
         if any(isinstance(item, dict) and any(map(has_meaning, item)) for item in lists):
-            raise file.problem(f"has another list of objects, {name!r}; put each list in a file")
+            reason = f"has a second list of flights, {name!r}"
+            raise file.problem(f"{reason}; put each list into a file of its own")
         if name in {"count", "total"} and isinstance(member, int) and member > number:
-            reason = f"has {counted(number, 'flight')} but says with {name!r} that it has {member}"
-            raise file.problem(f"{reason}; download all of it")
+            reason = f"has {counted(number, 'flight')}, but its member {name!r} says {member}"
+            raise file.problem(f"{reason}; download all flights")
 
 
 def _element(

@@ -20,7 +20,7 @@ from backend.chain.fields import FIELD_NAMES
 MONTH, DAY, CARRIER = "MONTH", "DAY", "CARRIER"  # what is not stored, but derived from
 DIVERTED = "DIVERTED"  # which tells what zeros mean
 ORIGIN_STATE, DEST_STATE = "ORIGIN_STATE", "DEST_STATE"
-NO_TEXT = "is neither text nor a format that is read here; make a CSV file (UTF-8) of it"
+NO_TEXT = "is neither text nor in a supported format; save it as CSV (UTF-8)"
 MOST_CHARACTERS = 60  # of a title that are shown
 MOST_NOT_USED = 1000  # titles that are kept for people; objects may have any number of names
 BTS_TABLE = "Reporting Carrier On-Time Performance"
@@ -271,7 +271,7 @@ def _columns(kind: Kind, names: Sequence[str]) -> dict[str, list[int]]:
         places = columns.setdefault(meaning, [])
         places += {names.index(title)} - set(places)
         if names.count(title) > 1 or (meaning in FIELD_NAMES and len(places) > 1):
-            raise UnknownKindError(f"has more than one column for {meaning}; leave one of them")
+            raise UnknownKindError(f"has more than one column for {meaning}; remove all but one")
     return columns
 
 
@@ -282,21 +282,23 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
         strange = titles.count(r"\udc")  # characters that are not UTF-8, of six letters each
         if 4 * strange >= len(titles) - 5 * strange:
             return NO_TEXT
-        remedy = "if its titles stand further down, delete what is above them, "
+        remedy = "delete any lines above the titles of its columns, "
         if numbers:
-            remedy = "write the titles of its columns above it"
+            remedy = "add a first line with the titles of its columns"
         elif len(reading.titles) == 1:
-            remedy += "or put commas, semicolons, tabs or bars between, and no quotes around a line"
+            remedy += (
+                "or separate cells by commas, semicolons, tabs or bars, and quote no whole line"
+            )
         else:
             remedy += f"or download {BTS_TABLE} from TranStats"
-        return f"does not have any column of a flight, but {shown(titles)}; {remedy}"
+        return f"has no column of a flight, but {shown(titles)}; {remedy}"
     known = ", ".join(reading.titles[place] for place in sorted(reading.places.values()))
-    what = f"lacks the columns {', '.join(missing)}, which are not guessed; it has {known}"
+    what = f"lacks the columns {', '.join(missing)}, which cannot be derived; it has {known}"
     if alike := [title for title in reading.not_used if reading.resembles(title, missing)]:
-        what += f"; {', '.join(alike)} is not taken for one, because of the brackets: rename it"
+        what += f"; {', '.join(alike)} is not read because of its brackets: rename it"
     if any(map(_is_marketing, there)) and not _OPERATING.keys().isdisjoint(missing):
         boxes = " and ".join(_OPERATING.values())
-        what += f"; it has the marketing carrier, which is not the operating airline: tick {boxes}"
+        what += f"; it has the marketing carrier instead of the operating one: tick {boxes}"
     elif reading.kind.is_from_bts:
         boxes = ", ".join(_BOXES[name] for name in missing)
         what += f"; on TranStats ({BTS_TABLE}) tick {boxes}, and download it again"

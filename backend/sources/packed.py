@@ -29,7 +29,7 @@ MOST_TIMES = 200  # its packed size, that a file may unpack to; flights do to 5 
 UNPACKED_ROOM = 64 << 20  # which any file may unpack to; a posted one to no more
 ZSTD_PIECE = 1 << 10  # packed bytes that are unpacked at once; they may become 32 MB
 ZIP = b"PK\x03\x04"
-WORKBOOK = "is a workbook of a spreadsheet; open it there, and save its sheet as CSV UTF-8"
+WORKBOOK = "is a spreadsheet workbook; open it, and save the sheet with the flights as CSV UTF-8"
 _WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffice
 _BESIDE_TABLES = re.compile(
     r"(.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|[a-z_]*metadata|[a-z]+ed_[0-9]+)|"
@@ -107,7 +107,7 @@ class PackedFile:
     def __init__(self, path: Path, member: str = "", whole: str = "", part: str = "") -> None:
         """whole: the name of the folder or archive, or what to call the file."""
         self.part = part
-        self.or_leave_out = ", or leave it out if it holds no flights" if part else ""
+        self.or_leave_out = ", or remove it if it holds no flights" if part else ""
         self.label = f"{whole}/{part}" if part else whole or path.name or str(path)
         self._path = path
         self._member = member
@@ -168,8 +168,8 @@ class PackedFile:
 
     def _raw(self) -> BufferedReader:
         if not self._path.is_file():
-            reason = "is not a file" if self._path.exists() else "does not exist; check the path"
-            raise self.problem(reason)
+            reason = "is not a file" if self._path.exists() else "does not exist"
+            raise self.problem(f"{reason}; check the path")
         return self._path.open("rb")
 
     def _members(self, raw: BufferedReader) -> list[str]:
@@ -179,18 +179,20 @@ class PackedFile:
         names = [member.filename for member in members]
         begins_with_another = min((member.header_offset for member in members), default=0) > 0
         if begins_with_another or len(set(names)) < len(names):
-            raise self.problem("hides files behind others; make one archive of them again")
+            raise self.problem("has hidden or repeated files; unpack it, and make a new archive")
         if not _WORKBOOKS.isdisjoint(names):
             raise self.problem(WORKBOOK)
         if not (tables := tables_among(names)):
-            raise self.problem(f"holds no table of flights; it contains {shown(names)}")
+            raise self.problem(
+                f"holds no table of flights, but {shown(names)}; choose another file"
+            )
         return tables
 
     def _unpacked(self, raw: BufferedReader) -> tuple[IO[bytes], int, int]:
         """Return what reads the unpacked bytes, and how many are packed and unpacked, or 0."""
         member, *others = [self._member] if self._member else self._members(raw)
         if others:
-            raise self.problem(f"holds {1 + len(others)} tables; unpack it and send each of them")
+            raise self.problem(f"holds {1 + len(others)} tables; unpack it and send each alone")
         if member:
             archive = zipfile.ZipFile(raw)
             about = archive.getinfo(member)
@@ -218,8 +220,8 @@ class PackedFile:
             self._progress = min(1.0, position / whole if whole else raw.tell() / packed_bytes)
             if position > most:
                 raise self.problem(
-                    f"unpacks to more than {most:,} bytes, which tables of flights do not; if it "
-                    "is one, unpack it and split it"
+                    f"unpacks to more than {most:,} bytes, the most for its size; if it holds "
+                    "flights, unpack it and split it"
                 )
             yield block
         self._progress = 1.0
@@ -229,7 +231,7 @@ class PackedFile:
         now = state and (state.st_size, state.st_mtime_ns, state.st_ctime_ns)
         self._state = self._state or now
         if now != self._state:
-            raise self.problem("changed while it was read; import it when nothing writes to it")
+            raise self.problem("changed while it was read; run it again when nothing writes to it")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -294,7 +296,7 @@ def _names_below(folder: Path) -> Iterator[str]:
 
     def refuse(error: OSError) -> None:
         name = Path(error.filename).relative_to(folder)
-        raise InvalidInput("folder", str(name), f"cannot be read: {error.strerror}") from error
+        raise InvalidInput("folder", str(name), f"cannot be read ({error.strerror})") from error
 
     for at, _, names in os.walk(folder, onerror=refuse):
         paths = (Path(at) / name for name in names)
@@ -308,7 +310,7 @@ def tables_among(names: Iterable[str]) -> list[str]:
     """
     names = list(names)
     if log := next(filter(_LOG_OF_ROWS.fullmatch, names), None):
-        reason = "belongs to a table whose files hold deleted rows, too; export it as CSV"
+        reason = "belongs to a Delta Lake or Hudi table, which has deleted rows; export it as CSV"
         raise InvalidInput("file", log, reason)
     tables = (name for name in names if not _BESIDE_TABLES.fullmatch(name))
     return sorted(tables, key=_numeric_order)

@@ -80,7 +80,7 @@ def from_utf16(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[bytes]:
         for text in iterdecode(blocks, "utf-16"):
             yield text.encode()
     except UnicodeError as error:
-        raise file.problem("begins as UTF-16 and is not; save it as UTF-8") from error
+        raise file.problem("begins like UTF-16 but is not UTF-16; save it as UTF-8") from error
 
 
 def line_batches(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Lines]:
@@ -101,5 +101,5 @@ def line_batches(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Lines]:
                 yield number + position, lines[position : position + BATCH_ROWS]
             number += len(lines)
         if len(rest.encode(errors="surrogateescape")) > BLOCK_BYTES:
-            reason = f"is longer than {BLOCK_BYTES:,} bytes; no row of a table of flights is"
+            reason = f"is longer than {BLOCK_BYTES:,} bytes, the most for a row; check the file"
             raise file.bad_row(number, "line", rest[:20], reason)

@@ -129,7 +129,7 @@ class Understanding:
             titles = [*reading.not_used[:SHOWN_TITLES], *([f"{more} more"] if more > 0 else [])]
             parts.append(f"not used: {', '.join(titles)}")
         parts += [
-            f"{counted(count, 'cell')} of {name} emptied, as what stood there means nothing"
+            f"{counted(count, 'cell')} of {name} emptied, because their values mean nothing"
             for name, count in self.emptied.items()
         ]
         if self.repeated_headers:
@@ -288,8 +288,8 @@ def require_days(good: int, misdated: int, field: str, value: str) -> None:
     field, value: what has them, for the message.
     """
     if 0 < good < misdated >= LEAST_MISDATED:
-        reason = "has wrong days for the most part, and others that are right by chance"
-        raise InvalidFlight(field, value, f"{reason}; mend them")
+        reason = "has wrong days in most rows, so the others may be right by chance"
+        raise InvalidFlight(field, value, f"{reason}; correct the days")
 
 
 def validated(source: Source) -> Iterator[FlightColumns]:

@@ -114,7 +114,7 @@ class _Header:
             raise self._other(number, row)
 
     def _other(self, number: int, row: list[str]) -> BadRow:
-        reason = "is a header with other columns than the first; split the file there"
+        reason = "is a header with other columns than the first header; split the file here"
         return self.file.bad_row(number, "line", self.separator.join(row), reason)
 
 
@@ -142,7 +142,7 @@ def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]
                 header = _header_above(file, line, separator, cells, rest, above)
                 return header, (first + position + 1, rest)
     if next(batches, None) is not None:
-        raise file.problem("has blank lines alone where its titles should be; delete them")
+        raise file.problem("has only blank lines above the titles of its columns; delete them")
     raise file.without_rows("is empty")
 
 
@@ -200,8 +200,8 @@ def _titles(file: PackedFile, cells: Sequence[str]) -> tuple[str, ...]:
     while len(titles) > 1 and not titles[-1]:
         titles.pop()
     if len(titles) > MOST_COLUMNS:
-        reason = f"has {len(titles):,} columns, more than the {MOST_COLUMNS:,} that are read"
-        raise file.problem(f"{reason}; keep those of flights")
+        reason = f"has {len(titles):,} columns, but at most {MOST_COLUMNS:,} are read"
+        raise file.problem(f"{reason}; keep only those of flights")
     return tuple(titles)
 
 
@@ -213,7 +213,7 @@ def _batches(header: _Header, batches: Iterator[Lines]) -> Iterator[BatchReader]
         is_empty = is_empty and set(lines) <= {"", *header.idle_lines()}
         yield partial(_batch, header, first, lines)
     if is_empty:
-        raise header.file.without_rows("has a header and no rows")
+        raise header.file.without_rows("has a header but no rows")
 
 
 def _batch(header: _Header, first: int, lines: list[str], places: tuple[int, ...]) -> RecordBatch:
@@ -283,9 +283,9 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
             good.append(number)
         elif row:  # else it is blank, or a fault already
             header.require_row(number, row)
-            remedy = "delete the line if it is no flight, write it as the header, or download again"
+            remedy = "delete the line if it is not a flight, add what is missing, or download again"
             if len(row) > width:
-                remedy = f"write a cell that has {header.separator!r} in it in double quotes"
+                remedy = f"put a cell that contains {header.separator!r} in double quotes"
             reason = f"has {counted(len(row), 'cell')}, but the header has {width}; {remedy}"
             faults.append(header.file.bad_row(number, "line", line, reason))
     return cut, good, faults

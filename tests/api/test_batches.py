@@ -81,7 +81,7 @@ def test_days_in_doubt_are_read_as_the_client_says(client: FlaskClient) -> None:
     refused = post(client, body, kind="text/csv")
     readings = {"month-first": "2019-02-03", "day-first": "2019-03-02"}
     detail = problem(refused, 422, field="dates", value="02/03/2019", readings=readings)["detail"]
-    assert "may be 3 February 2019 or 2 March 2019; say dates=month-first or dates=" in detail
+    assert "may be 3 February 2019 or 2 March 2019; add dates=month-first or dates=" in detail
     for dates, day in (("day-first", "2019-03-02"), ("month-first", "2019-02-03")):
         receipt = good(post(client, body, f"?dates={dates}", "text/csv"), 202)
         assert receipt["understood"]["dates"] == dates
@@ -206,7 +206,7 @@ def test_rows_that_agree_with_their_weekday_by_chance_are_not_taken(client: Flas
     ]
     for query in ("?on_error=skip", "?on_error=skip&dry_run=true"):
         refusal = problem(post(client, as_csv(rows), query, "text/csv"), 422)
-        assert "has wrong days for the most part, and others that are right" in refusal["detail"]
+        assert "has wrong days in most rows, so the others may be right" in refusal["detail"]
     assert pending(client) == 0
 
 

@@ -247,7 +247,7 @@ def test_a_file_that_goes_or_changes_while_it_is_sent_is_said_to(
 def test_what_is_no_table_is_said(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "flights.csv"
     for content, said in (
-        (b"a,b\n1,2\n", "It does not have any column of a flight"),
+        (b"a,b\n1,2\n", "It has no column of a flight"),
         (b"", "It is empty"),
         (b"%PDF-1.7\n", "It is a PDF document"),
         (gzip.compress(csv_of(FLIGHTS).encode())[:-9], "It is damaged or incomplete"),

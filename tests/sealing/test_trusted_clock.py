@@ -247,7 +247,7 @@ def test_where_nothing_can_be_noted_the_clock_is_believed_all_the_same(chain: Fi
 def test_a_doubt_says_what_it_knows_and_what_to_do_whatever_the_clock_says(ms: int) -> None:
     message = str(Doubt(ms, TODAY_MS, 96.2))
     assert "2027-01-15 08:00 UTC" in message
-    assert "another 97 s" in message
+    assert "for 97 s" in message
     assert "FLIGHTCHAIN_CLOCK_WAIT_S=0" in message
 
 
@@ -348,7 +348,7 @@ def test_the_miner_waits_says_so_and_goes_on_when_the_clock_is_back(chain: Fixtu
         assert WAIT_S - 10 < document["clock_doubted_until_s"] - time.monotonic() <= WAIT_S
         chain.clocks.now_ms -= 3650 * DAY_MS
         until(lambda: chain.store.height() > 2)
-        assert "the clock is trusted again; mining continues" in lines
+        assert "the clock is trusted again; sealing continues" in lines
         assert len([line for line in lines if "the clock says" in line]) == 1
         assert chain.store.block(2).header.timestamp == TODAY_MS
         document = json.loads((chain.folder / STATUS_NAME).read_text())
@@ -370,7 +370,7 @@ def test_a_leap_between_the_look_at_the_clock_and_the_seal_costs_seconds(
     monkeypatch.setattr(miner._sealer.clock, "now_ms", leaps_once)
     with at_work(miner):
         until(lambda: chain.store.height() > 2, within_s=5)
-    assert "cannot seal now: the clock says 2037" in chain.lines
+    assert "cannot seal blocks now, so flights stay pending: the clock says 2037" in chain.lines
 
 
 def test_an_import_waits_and_says_so(chain: Fixture, tmp_path: Path) -> None:

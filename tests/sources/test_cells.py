@@ -69,7 +69,7 @@ def test_words_for_empty_are_no_names_but_where_a_ledger_has_them() -> None:
     assert parsed("ORIGIN", "NAN") == "NAN"
     for word in WORDS:
         for field in ("ORIGIN_CITY_NAME", "DEST_STATE_NM"):
-            with pytest.raises(InvalidFlight, match="is no name of a city or state"):
+            with pytest.raises(InvalidFlight, match="is not the name of a city or state"):
                 parsed(field, word)
     assert parsed("ORIGIN_CITY_NAME", "None", STORED) == "None"
     assert parsed("ORIGIN_CITY_NAME", "Nantucket, MA") == "Nantucket, MA"
@@ -181,7 +181,9 @@ def test_a_point_before_three_zeros_may_stand_before_thousands() -> None:
         ("ARR_TIME", "1.000"),
     ):
         assert str(parsed(field, cell, DECIMALS)).lstrip("0") == cell[:-4]
-        with pytest.raises(InvalidFlight, match=r"may be .* or .*000; write it without a point"):
+        with pytest.raises(
+            InvalidFlight, match=r"may be .* or .*000; write the number without a point"
+        ):
             parsed(field, cell)
     assert parsed("AIR_TIME", "58.000") == 58  # 58,000 minutes are out of the question
     assert parsed("AIR_TIME", "0.000") == 0
@@ -191,12 +193,12 @@ def test_a_point_before_three_zeros_may_stand_before_thousands() -> None:
 
 def test_a_point_behind_hhmm_is_no_point_behind_hours() -> None:
     for cell, meaning in (("5.00", "0005"), ("24.00", "0024")):
-        with pytest.raises(InvalidFlight, match=r"may be .* write it with a colon"):
+        with pytest.raises(InvalidFlight, match=r"may be .* write the time with a colon"):
             parsed("DEP_TIME", cell)
         assert parsed("DEP_TIME", cell, DECIMALS) == meaning
     assert dialect_of([], ["5.00", "24.00", 517.0, None]) == LOOSE
     assert dialect_of([], ["5.00", "517.00"]) == DECIMALS
-    with pytest.raises(InvalidFlight, match=r"may be .* write it with a colon"):
+    with pytest.raises(InvalidFlight, match=r"may be .* write the time with a colon"):
         parsed("DEP_TIME", "5,00", DECIMALS)
     assert dialect_of([], ["5,00", "517,00"]) == COMMAS
     assert parsed("DEP_TIME", "5,00", COMMAS) == "0005"

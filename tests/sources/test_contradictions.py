@@ -43,7 +43,7 @@ def test_a_file_with_two_titles_swapped_is_refused(tmp_path: Path, titles: tuple
     assert len(flights_of(open_source(written(tmp_path, csv_text(ROWS))))) == len(ROWS)
     one, other = titles
     path = written(tmp_path, csv_text(ROWS, titles={one: other, other: one}))
-    with pytest.raises(InvalidInput, match="in most rows; put the titles of its columns right"):
+    with pytest.raises(InvalidInput, match="in most rows; correct the titles"):
         open_source(path)
     of_one_route = csv_text(ROWS[2:3], titles={one: other, other: one})
     with pytest.raises(InvalidInput, match="in most rows"):
@@ -56,7 +56,9 @@ def test_abbreviations_of_states_are_compared_if_they_are_used(tmp_path: Path) -
         row | {column: state} for row, state in zip(ROWS, ("NC", "GA", "NY", "NC"), strict=True)
     ]
     names = [column if name == "ORIGIN_STATE_NM" else name for name in FIELD_NAMES]
-    with pytest.raises(InvalidInput, match=f"ORIGIN '.*' beside {column} '..' in most rows"):
+    with pytest.raises(
+        InvalidInput, match=f"ORIGIN '.*' beside {column} '..', which disagree in most rows"
+    ):
         open_source(written(tmp_path, csv_text(rows, names)))
     path = written(tmp_path, csv_text(rows, [*FIELD_NAMES, column]))
     assert len(flights_of(open_source(path))) == len(rows)
@@ -108,9 +110,9 @@ def test_numbers_of_carriers_that_contradict_their_codes_are_refused(
     )
     reason = refused(tmp_path, rows[1:2], titles)
     assert reason == (
-        f"has OP_CARRIER_AIRLINE_ID {numbers[1]} beside {code} 'DL' in most rows; write DOT "
-        "numbers of carriers (such as 19393), or leave OP_CARRIER_AIRLINE_ID out: the codes are "
-        "enough"
+        f"has OP_CARRIER_AIRLINE_ID {numbers[1]} beside {code} 'DL', which disagree in most "
+        "rows; write DOT numbers of carriers (such as 19393), or remove the column "
+        "OP_CARRIER_AIRLINE_ID: the codes are enough"
     )
     assert refused(tmp_path, [*FLOWN_BY, rows[0]], titles) == "", "a slip"
 
@@ -159,4 +161,4 @@ def test_columns_that_should_be_the_same_are_compared(
     reason = refused(tmp_path, [row, wrong, wrong])
     assert first in reason
     assert second in reason
-    assert reason.endswith("in most rows, which should be the same; leave one of the two out")
+    assert reason.endswith("which disagree in most rows; remove the wrong one of these two columns")

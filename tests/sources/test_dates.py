@@ -66,9 +66,9 @@ def test_a_day_in_every_form(written: object, order: str | None, day: str) -> No
 @pytest.mark.parametrize(
     ("written", "order", "reason"),
     [
-        ("03/04/2019", None, "may be 4 March 2019 or 3 April 2019; say --dates month-first or"),
-        ("13/04/2019", MONTH_FIRST, "is no day if dates are written month, day, year"),
-        ("13/4/2019 12:00:00 AM", MONTH_FIRST, "is no day if dates are written month, day, year"),
+        ("03/04/2019", None, "may be 4 March 2019 or 3 April 2019; add --dates month-first or"),
+        ("13/04/2019", MONTH_FIRST, "is not a valid month, day, year"),
+        ("13/4/2019 12:00:00 AM", MONTH_FIRST, "is not a valid month, day, year"),
         ("3/4-2019", DAY_FIRST, ""),
         ("3/4/19", MONTH_FIRST, ""),
         ("soon", None, ""),
@@ -81,12 +81,16 @@ def test_a_day_in_every_form(written: object, order: str | None, day: str) -> No
         ("Tuesday, March 4, 2019", None, ""),  # it was a Monday
         (1551657601, None, ""),
         (1551657600001, None, ""),
-        (43528, None, "counts from a day that the file does not name"),
-        ("43528.0", None, "counts from a day"),
-        ("1867276800", None, "counts from a day"),  # 2019 in SAS, 2029 elsewhere
-        ("1867276800000", None, "counts from a day"),  # the same in Stata
+        (43528, None, "is a number that counts from an unknown day"),
+        ("43528.0", None, "is a number that counts from an unknown day"),
+        (
+            "1867276800",
+            None,
+            "is a number that counts from an unknown day",
+        ),  # 2019 in SAS, 2029 elsewhere
+        ("1867276800000", None, "is a number that counts from an unknown day"),  # the same in Stata
         ("20191304", None, ""),
-        ("13/04/2019", YEAR_FIRST, "is no day if dates are written year, month, day"),
+        ("13/04/2019", YEAR_FIRST, "is not a valid year, month, day"),
         (True, None, ""),
         ([2019], None, ""),
     ],
@@ -119,7 +123,7 @@ def test_weekdays_that_agree_by_chance_or_not_at_all_decide_nothing() -> None:
     assert order_of([[neither, both], [by_chance]]) == DAY_FIRST
     assert order_of([[neither, by_chance]]) == DAY_FIRST
     others = [neither, ("05/03/2019", None, None, "7")]
-    with pytest.raises(DoubtfulDatesError, match="month, day or weekday beside them contradict"):
+    with pytest.raises(DoubtfulDatesError, match="a column of month, day or weekday contradicts"):
         order_of([[*others, by_chance]])
     with pytest.raises(DoubtfulDatesError, match="has days such as '05/04/2019', which may be"):
         order_of([[neither, both], days("soon")])
@@ -133,7 +137,7 @@ def test_two_orders_in_one_file_are_refused() -> None:
 def test_days_that_a_spreadsheet_may_have_swapped_are_refused() -> None:
     """It takes 04/03/2019 for 3 April where it can, and leaves 13/03/2019 as it is."""
     changed, left = days("2019-04-03", "2019-05-03"), days("13/03/2019", "14/03/2019")
-    assert "may have swapped day and month" in swapped(changed + left)
+    assert "may have swapped days and months" in swapped(changed + left)
     a_monday: Evidence = ("2019-03-04", None, None, "1")
     for proof in (days("2019-03-20"), days("04/03/2019"), [a_monday]):
         assert not swapped(changed + left + proof)

@@ -101,8 +101,8 @@ def test_the_carrier_follows_from_code_and_day(year: str, carrier: str, number: 
 def test_a_code_that_nobody_had_then_is_named_with_the_day() -> None:
     _, (message,), _ = read(EXPO, EXPO | {"UniqueCarrier": "OH", "Year": "2013"})
     assert message == (
-        "rows, row 2: OP_CARRIER_AIRLINE_ID 'OH': is not known as the code of a carrier on "
-        "2013-01-03; write its code, or its DOT number in a column OP_CARRIER_AIRLINE_ID"
+        "rows, row 2: OP_CARRIER_AIRLINE_ID 'OH': is not the code of a known carrier on "
+        "2013-01-03; correct it, or write the DOT number in a column OP_CARRIER_AIRLINE_ID"
     )
 
 
@@ -111,11 +111,9 @@ def test_an_airport_is_looked_up_in_the_ledger_and_in_the_table() -> None:
     assert value("DEST_CITY_NAME", EXPO | {"Dest": "ISP"}) == "Islip, NY"
     _, bad, _ = read(EXPO | {"Dest": "QQQ"}, EXPO | {"Dest": "99999"})
     assert bad[0].startswith(
-        "rows, row 1: DEST_CITY_NAME 'QQQ': is an airport of which neither the file"
+        "rows, row 1: DEST_CITY_NAME 'QQQ': is an airport whose city and state"
     )
-    assert bad[1].startswith(
-        "rows, row 2: DEST '99999': is the number of an airport that is not in the table"
-    )
+    assert bad[1].startswith("rows, row 2: DEST '99999': is not a number in the table of airports")
 
 
 def test_the_state_of_an_airport_that_nobody_knows_is_that_of_its_city() -> None:
@@ -125,7 +123,7 @@ def test_the_state_of_an_airport_that_nobody_knows_is_that_of_its_city() -> None
         "ORIGIN_STATE_NM", row | {"OriginCityName": "Cincinnati, OH", "Origin": "CVG"}
     ) == ("Kentucky")
     _, bad, _ = read(row | {"OriginCityName": "Nowhere"})
-    assert "ORIGIN_STATE_NM 'QQQ': is an airport of which neither" in bad[0]
+    assert "ORIGIN_STATE_NM 'QQQ': is an airport whose city and state" in bad[0]
 
 
 @pytest.mark.parametrize("city", ["Tampa", "TAMPA, FL", "Tampa,FL", " tampa  fl ", "Tampa, Fl"])
@@ -259,7 +257,7 @@ def test_a_flight_with_zeros_for_nothing_is_not_punctual(
     assert (flights[:-2], bad, emptied) == read(row), "the rows beside it make no difference"
     if isinstance(stored, str):
         assert (len(flights), emptied) == (2, {})
-        assert f"row 1: {stored} '0': is 0 beside zeros that are no times, so the" in bad[0]
+        assert f"row 1: {stored} '0': is 0 beside other zeros, so the" in bad[0]
     else:
         assert tuple(flights[0][name] for name in TIMES) == stored
         given = dict(zip(TIMES, cells.split(","), strict=True))
@@ -284,10 +282,7 @@ def test_a_diverted_flight_with_a_delay_is_a_bad_row(delay: str, arrival: str) -
     row = FLOWN | {"ARR_TIME": arrival, "ARR_DELAY": delay, "DIVERTED": "1"}
     flights, (message,), _ = read(row, FLOWN | {"DIVERTED": "0"})
     assert len(flights) == 1
-    assert message == (
-        f"rows, row 1: ARR_DELAY '{delay}': the flight was diverted, so it has no ARR_DELAY; "
-        "empty it"
-    )
+    assert message == f"rows, row 1: ARR_DELAY '{delay}': must be empty: the flight was diverted"
 
 
 @pytest.mark.parametrize("diverted", [{"TAIL_NUM": "N1"}, {"DIVERTED": "0"}])
@@ -297,7 +292,9 @@ def test_a_delay_without_a_time_of_arrival_is_a_bad_row_where_others_have_one(
 ) -> None:
     row = FLOWN | {"ARR_TIME": "NA", "ARR_DELAY": "27", "AIR_TIME": minutes} | diverted
     _, (message,), _ = read(row, FLOWN | diverted, CANCELLED | diverted)
-    assert message.startswith("rows, row 1: ARR_DELAY '27': stands without ARR_TIME, so the flight")
+    assert message.startswith(
+        "rows, row 1: ARR_DELAY '27': has a value although ARR_TIME is empty, so the flight"
+    )
     assert value("ARR_DELAY", row) == 27
 
 
@@ -349,4 +346,4 @@ def test_zeros_without_minutes_in_the_air_are_doubtful_at_midnight_only() -> Non
     assert value("ARR_DELAY", row) == 0
     assert value("ARR_TIME", row | {"ARR_TIME": "2400"}) == "2400"
     _, (message,), _ = read(row | {"ARR_TIME": "0"})
-    assert "ARR_DELAY '0': is 0 beside zeros" in message
+    assert "ARR_DELAY '0': is 0 beside other zeros" in message

@@ -151,7 +151,7 @@ def test_days_that_may_be_two_are_refused_until_the_user_says_which(tmp_path: Pa
     path = dated(tmp_path, ["02/03/2019", "03/03/2019", "04/03/2019"])
     with pytest.raises(InvalidInput) as caught:
         FlightFile(path).check()
-    assert "2019; say --dates month-first or --dates day-first" in str(caught.value)
+    assert "2019; add --dates month-first or --dates day-first" in str(caught.value)
     with pytest.raises(InvalidInput):
         flights_of(FlightFile(path))
     assert days_of(path, "day-first") == ["2019-03-02", "2019-03-03", "2019-03-04"]
@@ -199,20 +199,20 @@ def test_a_file_that_was_put_together_of_two_orders_is_refused(
 ) -> None:
     """Although bad rows may be left out, since the days beside this one would be misread."""
     order = "day-first" if name.startswith("day") else "month-first"
-    with pytest.raises(BadRow, match=r"FL_DATE '.*': is a day if written .* write all in one") as e:
+    with pytest.raises(BadRow, match=r"FL_DATE '.*': is a day only as .*; write all days") as e:
         read(FlightFile(dated(tmp_path, JOINED[name]), dates=dates and order))
     assert e.value.row == len(JOINED[name]) + 1
 
 
 def test_weekdays_show_that_a_file_was_put_together_of_two_orders(tmp_path: Path) -> None:
     path = dated(tmp_path, ["02/03/2019"] * 1001, [6] * 1000 + [7])
-    with pytest.raises(BadRow, match=r"line 1002: FL_DATE '02/03/2019': is a day if written month"):
+    with pytest.raises(BadRow, match=r"line 1002: FL_DATE '02/03/2019': is a day only as month"):
         bad_rows(path)
 
 
 def test_days_with_the_year_first_before_others_do_not_decide_these(tmp_path: Path) -> None:
     days = ["2019-03-01"] * 1000 + ["02/03/2019", "13/03/2019"]
-    with pytest.raises(BadRow, match="written day, month, year, but not if year, month, day"):
+    with pytest.raises(BadRow, match="day only as day, month, year, but the file has year, month"):
         bad_rows(dated(tmp_path, days))
     days = ["2019-03-01", "13/03/2019", "02/03/2019"]
     assert days_of(dated(tmp_path, days)) == ["2019-03-01", "2019-03-13", "2019-03-02"]
@@ -228,7 +228,7 @@ def test_days_that_a_spreadsheet_may_have_swapped_are_found_anywhere(
     for days, dates in ((left + changed, ""), (left + changed, "day-first"), (changed + left, "")):
         source = FlightFile(dated(tmp_path, days), dates=dates)
         source.share = share
-        with pytest.raises(InvalidInput, match=r"may have swapped|write all in one"):
+        with pytest.raises(InvalidInput, match=r"may have swapped|write all days in one"):
             list(source.rows())
     good, problems = bad_rows(dated(tmp_path, [*left, *changed, "04/03/2019"]))
     assert (good, problems) == (len(left) + len(changed) + 1, [])
@@ -268,8 +268,8 @@ def test_what_was_emptied_is_counted_in_the_latest_reading(tmp_path: Path) -> No
         assert known is not None
         assert known.emptied == {"AIR_TIME": 1}
     assert str(known) == (
-        "the 19 fields; days are written year, month, day; 1 cell of AIR_TIME emptied, as what "
-        "stood there means nothing"
+        "the 19 fields; days are written year, month, day; 1 cell of AIR_TIME emptied, "
+        "because their values mean nothing"
     )
 
 
@@ -337,11 +337,11 @@ EVENING = ["9:20", "10:05", "12:59"]
 @each_of(
     ("times", "arrivals", "delays", "late", "reason"),
     [
-        (["8.0", "NA", *HOURS], ["2211", "", "NA"], (1, 2), (3,), "'8.0', which may be hours; wri"),
-        ([*HOURS, "1"], [*HOURS, "3"], (1,), (3,), "which may be hours; write four digits"),
-        (NIGHT, EVENING, (1, 2), (3,), "times such as '4:00', which may lack AM or PM; write four"),
-        (NIGHT, ["11:02", "noon", "1310"], (1, 2), (3,), "which may lack AM or PM"),
-        ([f"0{NIGHT[0]}:00", *NIGHT[1:]], ["1:15:00", ""], (1, 2), (3,), "which may lack AM or PM"),
+        (["8.0", "NA", *HOURS], ["2211", "", "NA"], (1, 2), (3,), "'8.0', which may be whole ho"),
+        ([*HOURS, "1"], [*HOURS, "3"], (1,), (3,), "which may be whole hours; write times"),
+        (NIGHT, EVENING, (1, 2), (3,), "times such as '4:00', which may be 12-hour times"),
+        (NIGHT, ["11:02", "noon", "1310"], (1, 2), (3,), "times without AM or PM"),
+        ([f"0{NIGHT[0]}:00", *NIGHT[1:]], ["1:15:00", ""], (1, 2), (3,), "times without AM or PM"),
         (
             ("811",),
             ("930",),
@@ -371,7 +371,7 @@ def test_clocks_that_are_sorted_tell_further_down_that_they_may_lack_am_or_pm(
     early, late = MORNING * 80, ["1:05", "2:59", "3:10", "4:00", "4:30"] * 40
     rows = [FLOWN | {"DEP_TIME": clock, "ARR_TIME": "12:59"} for clock in (*early, *late)]
     source = open_source(written(tmp_path, csv_text(rows)))
-    with pytest.raises(InvalidInput, match="which may lack AM or PM"):
+    with pytest.raises(InvalidInput, match="times without AM or PM"):
         read(source)
     for place in (0, len(early)):  # what is later, or at 0:.., settles it for all that follows
         good = [*rows[:place], rows[0] | {"DEP_TIME": "13:05"}, *rows[place:]]
@@ -432,7 +432,7 @@ def test_times_up_to_24_are_minutes_if_the_arrivals_say_so(
     if are_minutes:
         assert [flight[13] for flight in flights_of(open_source(path))][:2] == ["0007", "0009"]
     else:
-        with pytest.raises(InvalidInput, match="which may be hours"):
+        with pytest.raises(InvalidInput, match="which may be whole hours"):
             open_source(path)
 
 

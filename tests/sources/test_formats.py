@@ -53,14 +53,14 @@ REFUSED = {
     "nothing": (b"", "is empty; download it again"),
     "a mark of nothing": (b"\xef\xbb\xbf", "is empty"),
     "blank lines": (b"\n \r\n", "is empty"),
-    "many blank lines": (b"\n" * 3_000_000, "blank lines alone where its titles should be"),
+    "many blank lines": (b"\n" * 3_000_000, "only blank lines above the titles of"),
     "packed nothing": (gzip.compress(b""), "is empty"),
-    "a web page": (b"\n<!DOCTYPE html>\n<html><body>", "is a web page .*the download failed"),
+    "a web page": (b"\n<!DOCTYPE html>\n<html><body>", "is a web page .*download the file again"),
     "the start of a page": (b"<HEAD><title>404", "is a web page"),
     "XML": (b'<?xml version="1.0"?>\n<flights/>', "is HTML or XML"),
     "a pointer": (
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0a\nsize 7\n",
-        "is a pointer of Git LFS and not the file; run git lfs pull",
+        "is a Git LFS pointer instead of the file; run git lfs pull",
     ),
     "PDF": (b"%PDF-1.7\n%\xe2\xe3", "is a PDF document"),
     "a new workbook": (archive("[Content_Types].xml", "xl/workbook.xml"), "CSV UTF-8"),
@@ -68,32 +68,35 @@ REFUSED = {
     "an old workbook": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504), "CSV UTF-8"),
     "a tar archive": (tar(), r"is a tar archive; unpack it \(tar xf\)"),
     "a packed tar archive": (gzip.compress(tar()), "is a tar archive"),
-    "7z": (b"7z\xbc\xaf\x27\x1c\0\4", "is an archive that is not read here; unpack it"),
-    "an empty archive": (archive(), "is an archive that is not read here"),
+    "7z": (b"7z\xbc\xaf\x27\x1c\0\4", "is an archive of an unsupported format; unpack it"),
+    "an empty archive": (archive(), "is an archive of an unsupported format"),
     "a packed workbook": (
         gzip.compress(archive("[Content_Types].xml", "xl/workbook.xml")),
-        "is packed twice, or a workbook; unpack it once",
+        "is packed twice, or is a workbook in an archive; unpack it once",
     ),
     "packed twice": (gzip.compress(gzip.compress(TABLE)), "is packed twice, .*unpack it once"),
     "SQLite": (b"SQLite format 3\0\x10\0", "is an SQLite database; .*sqlite3 -header -csv"),
     "DuckDB": (bytes(8) + b"DUCK" + bytes(20), "is a DuckDB database; .*COPY"),
     "R": (gzip.compress(b"RDX3\nX\n\0\0\0\3"), r"is data of R; .*write\.csv"),
     "R, one value": (b"X\n\0\0\0\2\0\4", "is data of R"),
-    "Stata": (b"<stata_dta><header><release>118", "is data of Stata, SPSS or SAS; load it there"),
+    "Stata": (b"<stata_dta><header><release>118", "is data of Stata, SPSS or SAS; load it in that"),
     "SAS": (bytes(12) + b"\xc2\xea\x81\x60\xb3", "is data of Stata, SPSS or SAS"),
-    "pickled": (b"\x80\4\x95\x1a\0\0\0\0\0\0\0", "is neither text nor a format"),
-    "HDF5": (b"\x89HDF\r\n\x1a\n", "is neither text nor a format"),
-    "UTF-16 without a mark": ("YEAR,ORIGIN\n".encode("utf-16-le"), "is neither text nor a format"),
-    "UTF-32": ("YEAR,ORIGIN\n".encode("utf-32"), "is neither text nor a format"),
-    "half of UTF-16": ("YEAR\n".encode("utf-16")[:-1], "begins as UTF-16 and is not"),
-    "a picture": (b"\x89PNG\r\n\x1a\n", "is neither text nor a format"),
-    "EBCDIC": ("YEAR,ORIGIN\n2019,ATL\n".encode("cp037"), "is neither text nor a format"),
+    "pickled": (b"\x80\4\x95\x1a\0\0\0\0\0\0\0", "is neither text nor in a supported"),
+    "HDF5": (b"\x89HDF\r\n\x1a\n", "is neither text nor in a supported"),
+    "UTF-16 without a mark": (
+        "YEAR,ORIGIN\n".encode("utf-16-le"),
+        "is neither text nor in a supported",
+    ),
+    "UTF-32": ("YEAR,ORIGIN\n".encode("utf-32"), "is neither text nor in a supported"),
+    "half of UTF-16": ("YEAR\n".encode("utf-16")[:-1], "begins like UTF-16 but is not"),
+    "a picture": (b"\x89PNG\r\n\x1a\n", "is neither text nor in a supported"),
+    "EBCDIC": ("YEAR,ORIGIN\n2019,ATL\n".encode("cp037"), "is neither text nor in a supported"),
     "a box of SQLite": (
         "\u250c\u2500\u2500\u2510\n\u2502 YEAR \u2502\n".encode(),
-        "is a table drawn for people",
+        "is a table drawn with lines",
     ),
-    "a box of MySQL": (b"+------+--------+\n| YEAR | ORIGIN |\n", "is a table drawn for people"),
-    "Markdown": (b"| YEAR | ORIGIN |\n|-----:|:-------|\n", "is a table drawn for people"),
+    "a box of MySQL": (b"+------+--------+\n| YEAR | ORIGIN |\n", "is a table drawn with lines"),
+    "Markdown": (b"| YEAR | ORIGIN |\n|-----:|:-------|\n", "is a table drawn with lines"),
     "a dump of MySQL": (b"-- MySQL dump\n\n/*!40101 SET NAMES */;\n", "is a dump in SQL"),
     "a dump of PostgreSQL": (b"--\n-- PostgreSQL\n--\nSET x = 0;\n", "is a dump in SQL"),
     "a dump of MariaDB": (b"/*M!999999\\- enable the sandbox mode */\n", "is a dump in SQL"),
@@ -104,22 +107,25 @@ REFUSED = {
     "a title such as a word of SQL": (b"Set;YEAR;ORIGIN\n1;2019;ATL\n", "lacks the columns"),
     "titles of another coding": (
         "N\u00famero,L\u00ednea\n1,2\n".encode("latin-1"),
-        "any column of",
+        "no column of",
     ),
-    "no titles": (TABLE.partition(b"\n")[2], "write the titles of its columns above it"),
+    "no titles": (TABLE.partition(b"\n")[2], "add a first line with the titles of its columns"),
     "no titles, and a word": (
         TABLE.partition(b"\n")[2].replace(b"IAD", b"DAY"),
-        "does not have any column of a flight.* write the titles of its columns above it",
+        "has no column of a flight.* add a first line with the titles of its columns",
     ),
     "other flights": (
         b"ADEP,ADES,AC Operator\nLGRP,EDDF,AEE\n",
         "or download Reporting",
     ),
-    "one column": (b"YEAR^ORIGIN\n2019^ATL\n", "or put commas, semicolons, tabs or bars between"),
-    "lines in quotes": (b'"YEAR,ORIGIN"\n"2019,ATL"\n', "and no quotes around a line"),
+    "one column": (
+        b"YEAR^ORIGIN\n2019^ATL\n",
+        "or separate cells by commas, semicolons, tabs or bars",
+    ),
+    "lines in quotes": (b'"YEAR,ORIGIN"\n"2019,ATL"\n', "and quote no whole line"),
     "a letter": (b"a letter\nto somebody\n", ", but 'a letter'"),
-    "a table of others": (b"name,age\nAda,36\n", "does not have any column of a flight"),
-    "a table without rows": (TABLE.partition(b"\n")[0] + b"\n\n", "a header and no rows"),
+    "a table of others": (b"name,age\nAda,36\n", "has no column of a flight"),
+    "a table without rows": (TABLE.partition(b"\n")[0] + b"\n\n", "a header but no rows"),
     "half of gzip": (b"\x1f\x8b\x08 and no more", "is damaged or incomplete"),
     "no bzip2": (b"BZh91AY&SY\xff\xff\n", "is damaged or incomplete"),
 }
@@ -159,7 +165,9 @@ def test_columns_that_folders_are_named_by_are_told_how_to_get(tmp_path: Path) -
     folder.mkdir()
     path = written(folder, header + b"\n" + rows.replace(b"2008,4,2008-01-03,", b""), "part-0.csv")
     for place in (tmp_path, path):
-        with pytest.raises(InvalidInput, match=r"has its columns FL_DATE in .*duckdb -c") as caught:
+        with pytest.raises(
+            InvalidInput, match=r"has its columns FL_DATE only in .*duckdb -c"
+        ) as caught:
             open_source(place)
         assert "TranStats" not in str(caught.value)
 
@@ -176,7 +184,7 @@ def test_a_table_without_flights_among_others_is_named(tmp_path: Path) -> None:
     assert len(flights_of(open_source(path))) == 3
     with zipfile.ZipFile(path, "a") as made:
         made.writestr("names.csv", "name,age\nAda,36\n")
-    with pytest.raises(InvalidInput, match=r"'all\.zip/names\.csv': .*, or leave it out if"):
+    with pytest.raises(InvalidInput, match=r"'all\.zip/names\.csv': .*, or remove it if"):
         open_source(path)
 
 
@@ -184,7 +192,7 @@ def test_a_table_without_flights_among_others_is_named(tmp_path: Path) -> None:
     ("other", "said"),
     [
         (b'{"title": "Flights"}', "is JSON without a list of flights"),
-        (b"%PDF-1.7\n", "is a PDF document and no table"),
+        (b"%PDF-1.7\n", "is a PDF document instead of a table"),
     ],
 )
 def test_a_table_without_rows_among_others_may_be_left_out(
@@ -192,7 +200,7 @@ def test_a_table_without_rows_among_others_may_be_left_out(
 ) -> None:
     written(tmp_path, TABLE, "part-0.csv")
     written(tmp_path, other, "part-1.csv")
-    with pytest.raises(InvalidInput, match=f"part-1.csv': {said}; .*, or leave it out"):
+    with pytest.raises(InvalidInput, match=f"part-1.csv': {said}; .*, or remove it"):
         flights_of(open_source(tmp_path))
 
 
@@ -267,8 +275,8 @@ def test_whatever_happens_to_a_file_it_is_read_or_refused_in_one_line(
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"PAR1\x15\x04", "is a Parquet file, for which pyarrow is needed: .*duckdb -c"),
-        (b"ARROW1\0\0\xff\xff", "is an Arrow file, for which pyarrow is needed"),
+        (b"PAR1\x15\x04", "is a Parquet file, which needs pyarrow; .*duckdb -c"),
+        (b"ARROW1\0\0\xff\xff", "is an Arrow file, which needs pyarrow"),
     ],
 )
 def test_what_needs_pyarrow_says_so(
@@ -393,10 +401,10 @@ def test_a_damaged_columnar_file_is_refused(tmp_path: Path, arrow: Any, form: st
     content = columnar_file(arrow, form, [typed(row) for row in ROWS])
     broken = content.replace(b"Tampa", b"T\xff\x81pa")
     for damaged in (broken, content[:-9], content[: len(content) // 2], content[:4]):
-        with pytest.raises(InvalidInput, match=r"is damaged|not have any column"):
+        with pytest.raises(InvalidInput, match=r"is damaged|has no column"):
             flights_of(open_source(written(tmp_path, damaged, "flights")))
     table = arrow.Table.from_pylist([], arrow.schema([(name, arrow.string()) for name in FLOWN]))
-    with pytest.raises(InvalidInput, match="has columns and no rows"):
+    with pytest.raises(InvalidInput, match="has columns but no rows"):
         flights_of(open_source(written(tmp_path, columnar_file(arrow, form, table), "flights")))
 
 

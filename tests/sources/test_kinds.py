@@ -243,18 +243,19 @@ def test_what_a_file_was_taken_for_is_said_in_a_line(tmp_path: Path) -> None:
 NOT_FLIGHTS = [
     (
         "year, month,carrier,carrier_name,airport,arr_flights,arr_del15,arr_cancelled",
-        "has totals of months and no flights; download Reporting Carrier On-Time Performance",
+        "has totals of months instead of flights; download Reporting Carrier On-Time Performance",
     ),
     ("DEPARTURES_PERFORMED,SEATS,PASSENGERS,ORIGIN,DEST,YEAR,MONTH", "has totals of months"),
-    ("ITIN_ID,MARKET_FARE,ORIGIN,DEST,YEAR", "has tickets (DB1B) and no flights"),
+    ("ITIN_ID,MARKET_FARE,ORIGIN,DEST,YEAR", "has tickets (DB1B) instead of flights"),
     (
         "date,delay,distance,origin,destination",
-        "has neither the year nor the carrier nor the flight",
+        "has no year, carrier or flight number",
     ),
     (
         "FL_DATE,OP_UNIQUE_CARRIER,TAIL_NUM,ORIGIN,DEST,DEP_TIME,ARR_TIME,ARR_DELAY",
         (
-            "lacks the columns OP_CARRIER_FL_NUM, DEP_DELAY, CANCELLED, which are not guessed; it "
+            "lacks the columns OP_CARRIER_FL_NUM, DEP_DELAY, CANCELLED, which cannot be derived; "
+            "it "
             "has FL_DATE, OP_UNIQUE_CARRIER, ORIGIN, DEST, DEP_TIME, ARR_TIME, ARR_DELAY; on "
             "TranStats (Reporting Carrier On-Time Performance) tick "
             "Flight_Number_Reporting_Airline, DepDelay, Cancelled, and download it again"
@@ -265,7 +266,7 @@ NOT_FLIGHTS = [
             "FL_DATE,MKT_UNIQUE_CARRIER,MKT_CARRIER_FL_NUM,ORIGIN,DEST,DEP_TIME,DEP_DELAY,ARR_TIME,"
             "ARR_DELAY,CANCELLED,AIR_TIME"
         ),
-        "has the marketing carrier, which is not the operating airline",
+        "has the marketing carrier instead of the operating one",
     ),
     (
         (
@@ -273,9 +274,9 @@ NOT_FLIGHTS = [
             "dep_delay,arr_time,arr_delay,cancelled"
         ),
         (
-            "lacks the columns OP_CARRIER_FL_NUM, which are not guessed; it has flight_date, "
+            "lacks the columns OP_CARRIER_FL_NUM, which cannot be derived; it has flight_date, "
             "operating_airline, origin, dest, dep_time, dep_delay, arr_time, arr_delay, cancelled; "
-            "it has the marketing carrier, which is not the operating airline: tick"
+            "it has the marketing carrier instead of the operating one: tick"
         ),
     ),
     (
@@ -283,33 +284,34 @@ NOT_FLIGHTS = [
             "FL_DATE,MKT_CARRIER,CARRIER,OP_CARRIER_FL_NUM,ORIGIN,DEST,DEP_TIME,DEP_DELAY,ARR_TIME,"
             "ARR_DELAY,CANCELLED"
         ),
-        "lacks the columns OP_CARRIER_AIRLINE_ID, which are not guessed",
+        "lacks the columns OP_CARRIER_AIRLINE_ID, which cannot be derived",
     ),
     (
         (
             "MONTH,DAY,AIRLINE,FLIGHT_NUMBER,ORIGIN_AIRPORT,DESTINATION_AIRPORT,DEPARTURE_TIME,"
             "DEPARTURE_DELAY,ARRIVAL_TIME,ARRIVAL_DELAY,CANCELLED"
         ),
-        "lacks the columns YEAR, which are not guessed; it has MONTH, DAY, AIRLINE, FLIGHT_NUMBER",
+        "lacks the columns YEAR, which cannot be derived; it has MONTH, DAY, AIRLINE",
     ),
     (
         (
             "YEAR,MONTH,DAY,AIRLINE,ORIGIN_AIRPORT,DESTINATION_AIRPORT,DEPARTURE_TIME,"
             "DEPARTURE_DELAY,ARRIVAL_TIME,ARRIVAL_DELAY,CANCELLED"
         ),
-        "lacks the columns OP_CARRIER_FL_NUM, which are not guessed; it has YEAR, MONTH, DAY",
+        "lacks the columns OP_CARRIER_FL_NUM, which cannot be derived; it has YEAR, MONTH, DAY",
     ),
     (
         "Month,DepTime",
         (
             "lacks the columns FL_DATE, OP_CARRIER_AIRLINE_ID, OP_CARRIER_FL_NUM, "
-            "ORIGIN, DEST, DEP_DELAY, ARR_TIME, ARR_DELAY, CANCELLED, which are not guessed; it has"
+            "ORIGIN, DEST, DEP_DELAY, ARR_TIME, ARR_DELAY, CANCELLED, which cannot be derived; it "
+            "has"
         ),
     ),
-    ("IATA_CODE,AIRLINE", "does not have any column of a flight"),
+    ("IATA_CODE,AIRLINE", "has no column of a flight"),
     (
         "FL_DATE,OP_UNIQUE_CARRIER,FL_NUM,ORIGIN,DEST,DEP_TIME,DEP_DELAY,ARR_TIME,-ARR_DELAY,~Cancelled",
-        "lacks the columns ARR_DELAY, CANCELLED, which are not guessed",
+        "lacks the columns ARR_DELAY, CANCELLED, which cannot be derived",
     ),
 ]
 

@@ -48,7 +48,7 @@ def test_month_and_day_beside_a_date_agree_with_it(tmp_path: Path, title: str, c
     text = KAGGLE.format(f",{title}") + f"2019-03-02,{FLOWN.format(1)},{cell}\n"
     rows, (problem,) = read(tmp_path, text)
     assert (rows, problem.field) == ([], "FL_DATE")
-    assert "disagrees with the columns of month and day; leave" in problem.reason
+    assert "disagrees with the columns of month and day; correct" in problem.reason
 
 
 def test_a_column_that_contradicts_most_days_proves_no_order(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_column_that_contradicts_most_days_proves_no_order(tmp_path: Path) -> 
     days = [f"{month + 1:02d}/0{day}/2019" for month in range(12) for day in (1, 3, 5)]
     months = [month for month in range(12) for _ in range(3)]
     rows = [f"{day},{FLOWN.format(n)},{months[n]}\n" for n, day in enumerate(days)]
-    with pytest.raises(InvalidInput, match="which month, day or weekday beside them contradict"):
+    with pytest.raises(InvalidInput, match="a column of month, day or weekday contradicts"):
         read(tmp_path, KAGGLE.format(",MONTH") + "".join(rows))
 
 
@@ -93,7 +93,7 @@ def test_cities_without_quotes_before_empty_columns_do_not_shift_each_other(
     row = f"2019-03-02,{FLOWN.format(2)},Atlanta, GA,Raleigh/Durham, NC,,,\n"
     rows, bad = read(tmp_path, header + row * lines)
     assert (rows, len(bad)) == ([], lines)
-    assert "18 cells, but the header has 16; write a cell that has ',' in it in" in bad[0].reason
+    assert "18 cells, but the header has 16; put a cell that contains ',' in" in bad[0].reason
     rows, bad = read(tmp_path, f"{KAGGLE.format('')}2019-03-02,{FLOWN.format(2)},\n" * lines)
     assert (len(rows), bad) == (lines, [])
 
@@ -112,7 +112,7 @@ def test_a_code_of_the_icao_is_no_other_airport(tmp_path: Path) -> None:
     codes = ("KATL", "PHOG", "TJSJ", "ZZZZ")
     rows, bad = read(tmp_path, header + "".join(row.replace("ATL", code) for code in codes))
     assert ([flight["ORIGIN"] for flight in rows], len(bad)) == (["ZZZZ"], 3)
-    assert "'KATL': is a code of the ICAO; write that of the IATA, as BTS does" in str(bad[0])
+    assert "'KATL': is an ICAO code; write the IATA code" in str(bad[0])
 
 
 def test_a_header_in_other_case_and_order_ends_the_reading(tmp_path: Path) -> None:

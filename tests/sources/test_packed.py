@@ -96,7 +96,7 @@ def test_a_zip_that_hides_files_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(again, "a") as archive:
         archive.writestr("a.csv", "2")
     for content in (zipped(b"1", "a.csv") + zipped(b"2", "b.csv"), again.getvalue()):
-        with pytest.raises(InvalidInput, match="hides files behind others; make one archive of"):
+        with pytest.raises(InvalidInput, match="has hidden or repeated files; unpack it"):
             content_of(written(tmp_path, content))
 
 
@@ -174,7 +174,7 @@ def test_a_table_of_any_name_is_taken_where_it_is_alone(tmp_path: Path) -> None:
 
 
 def test_where_there_is_no_table_nothing_is_read(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"holds no table of flights; .*readme.html"):
+    with pytest.raises(InvalidInput, match=r"holds no table of flights, but .*readme.html"):
         files_of(written(tmp_path, zipped(b"x", "license.txt")))
     (tmp_path / "sub").mkdir()
     with pytest.raises(InvalidInput, match="folder 'sub': holds no table of flights"):
@@ -233,7 +233,7 @@ def test_rows_that_a_table_has_deleted_are_not_read(tmp_path: Path, log: str) ->
         for name in names:
             archive.writestr(name, name)
     for path in (tmp_path, tmp_path / "a.zip"):
-        with pytest.raises(InvalidInput, match="files hold deleted rows, too; export it as CSV"):
+        with pytest.raises(InvalidInput, match="which has deleted rows; export it as CSV"):
             files_of(path)
 
 

@@ -79,7 +79,7 @@ def test_broken_characters_in_a_body_are_refused_in_a_line_or_shown_in_utf_8(
             else ""
         )
     assert len(said.encode().splitlines()) == 1
-    assert ("begins as UTF-16 and is not" in said) == (coding == "utf-16" and "\ud800" in text)
+    assert ("begins like UTF-16 but is not" in said) == (coding == "utf-16" and "\ud800" in text)
 
 
 GOOD_NDJSON = json.dumps(as_mapping(flights(1)[0])).encode() + b"\n"

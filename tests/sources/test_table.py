@@ -142,7 +142,7 @@ def test_rows_of_empty_cells_are_left_out(tmp_path: Path, empty_row: str) -> Non
     lines = [header + tail, rows[0] + tail, empty_row, rows[1] + tail, empty_row, empty_row]
     _, (batch,) = read(tmp_path, "\r\n".join([*lines, ""]))
     assert (list(batch.numbers), batch.repeated_headers, batch.faults) == ([2, 4], 0, [])
-    with pytest.raises(InvalidInput, match="has a header and no rows"):
+    with pytest.raises(InvalidInput, match="has a header but no rows"):
         read(tmp_path, f"{lines[0]}\n{empty_row}\n")
 
 
@@ -165,7 +165,7 @@ def test_a_second_header_with_other_columns_is_refused(tmp_path: Path) -> None:
 
 def test_a_header_of_very_many_columns_is_refused(tmp_path: Path) -> None:
     many = ",".join(f"c{n}" for n in range(10_000))
-    with pytest.raises(InvalidInput, match=f"has 10,000 columns, more than the {MOST_COLUMNS:,}"):
+    with pytest.raises(InvalidInput, match=f"has 10,000 columns, but at most {MOST_COLUMNS:,}"):
         read(tmp_path, f"{many}\n1\n")
 
 
@@ -199,7 +199,7 @@ def test_what_is_not_utf8_does_no_harm_where_it_is_not_used(tmp_path: Path) -> N
     [
         (
             "DEST_CITY_NAME",
-            "is no name of a city or state; mend it, or save the file as UTF-8",
+            "is not the name of a city or state; correct it, or save the file as UTF-8",
         ),
         ("DEST", "must"),
         ("OP_CARRIER_FL_NUM", "must"),
@@ -221,7 +221,7 @@ def test_a_header_that_is_no_csv_is_refused(tmp_path: Path) -> None:
 def test_a_line_with_few_cells_may_be_no_flight(tmp_path: Path, footer: str) -> None:
     good, (problem,) = bad_rows(written(tmp_path, f"{TABLE}{footer}\n"))
     assert good == 3
-    said = "has .* but the header has 19; delete the line if it is no flight, write .*|is not CSV"
+    said = "has .* but the header has 19; delete the line if it is not a flight, .*|is not CSV"
     assert re.search(said, problem)
 
 

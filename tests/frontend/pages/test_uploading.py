@@ -178,11 +178,11 @@ TWO_ORDERS = "01/14/2015".join(TWO_ORDERS.rsplit("13/01/2015", 1))
 
 WRONG = [  # tests/sources/test_formats.py has all that is refused
     (gzip.compress(CSV)[:-9], "It is damaged or incomplete"),
-    (b"a,b\n1,2\n", "It does not have any column of a flight, but 'a, b'; if"),
-    (lines_of(CSV)[0], "It has a header and no rows"),
+    (b"a,b\n1,2\n", "It has no column of a flight, but 'a, b'; delete"),
+    (lines_of(CSV)[0], "It has a header but no rows"),
     (
         TWO_ORDERS.encode(),
-        "flights.csv, line 1003: FL_DATE '01/14/2015': is a day if written month",
+        "flights.csv, line 1003: FL_DATE '01/14/2015': is a day only as month",
     ),
     (CSV + b"1" * 600_000 + b"\n2", "flights.csv, line 32: line '1"),
 ]
