@@ -47,8 +47,8 @@ PROMISES = {
         f"names row and field of the {WORDS[MOST_ERRORS]} bad rows",
     ],
     "how-to/add.md": [
-        f"keeps its lock (`mempool.lock`) for {LOCK_PATIENCE_S:g} s",
-        f"It waits {WORDS[int(LONGEST_WAIT_S)]} at most for another import",
+        f"has kept `mempool.lock` for {LOCK_PATIENCE_S:g} s",
+        f"An import waits up to {WORDS[int(LONGEST_WAIT_S)]} for another import",
     ],
     "how-to/witness.md": [
         f"takes longer than {WORDS[int(ALARM_WITHIN_S)]}",
