@@ -1,9 +1,9 @@
 """Makes the tables of docs/explanation/studies.md, and reads from it what a study prints wrong.
 
-Study 000 measured 102 s at 0.85 of L, where M/G/1 says 155 s: simulation of its protocol explains
-that, runs of 30 minutes that begin empty, each a mean of its requests. And protocols are
-repeated many times in worlds, simulated servers of which the truth is known: each claim is true or
-false in a world, and a repetition of the protocol may lead to it or not.
+One table explains why study 000 measured 102 s at 0.85 of L, where M/G/1 says 155 s: its protocol
+is simulated, with runs of 30 minutes that begin empty. The others repeat protocols many times in
+worlds. A world is a simulated server, in which each claim is known to be true or false, and a
+repetition of the protocol leads to the claim or does not.
 """
 
 import re
@@ -141,11 +141,12 @@ def of_study_003() -> list[World]:
     """Return a server of customers without think time, four runs at each number of them."""
     cores = MIXED.cores
     at_cores = f"throughput is highest at {cores - 1} to {cores + 1} clients"
-    near = f"with {cores} clients it is within 1 % of the highest"
+    near = f"throughput with {cores} clients is within 1 % of the highest"
+    growth = f"beyond {cores} clients, latency follows an exponential better than a line"
     claims: list[Claim] = [
         (at_cores, False, lambda m: abs(CLIENTS_003[m.index(max(m))] - cores) <= 1),
         (near, True, lambda m: m[CLIENTS_003.index(cores)] >= 0.99 * max(m)),
-        ("beyond, latency follows an exponential better than a line", False, _is_exponential),
+        (growth, False, _is_exponential),
     ]
     return [(f"has {cores} cores and exponential times", _closed, claims)]
 
@@ -230,11 +231,11 @@ STUDIES: Mapping[str, Callable[[], Sequence[World]]] = {
     "003": of_study_003,
     "004": of_study_004,
 }
-Tried = tuple[str, str, bool, float]  # world, claim, whether it is true there, how often it came up
+Tried = tuple[str, str, bool, float]  # world, claim, is it true there, share of repetitions
 
 
 def tried(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> list[Tried]:
-    """Return how often every claim came up in every world of a study."""
+    """Return how often every claim was reached in every world of a study."""
     outcomes = []
     for world, repeat, claims in STUDIES[study]():
         rng = Random(f"{seed} {study} {world}")  # noqa: S311  no secrets
@@ -249,8 +250,8 @@ def tried(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> list[Tri
 def verdict(share: float, *, is_true: bool) -> str:
     """Return what the share of repetitions that led to a claim says about the protocol."""
     if is_true:
-        return "true" if share >= 0.9 else "true, and the protocol often misses it"
-    return "false" if share <= 0.1 else "false, and the protocol often says it"
+        return "true" if share >= 0.9 else "true, but often missed"
+    return "false" if share <= 0.1 else "false, but often reached"
 
 
 def explained(simulated_runs: int, seed: int = 1) -> list[tuple[float, ...]]:
@@ -299,7 +300,7 @@ def _repeated_table(study: str, repetitions: int, seed: int) -> str:
         low, high = (100 * end for end in wilson(share * repetitions, repetitions))
         size = f"{100 * share:.1f} ({low:.1f} to {high:.1f})"
         rows.append([world, words, size, verdict(share, is_true=is_true)])
-    return _table(("If the server", "claim", "came up / %", "in this world it is"), rows)
+    return _table(("If the server", "the claim", "is reached / %", "and is"), rows)
 
 
 def regenerated(page: str, repetitions: int = REPETITIONS, seed: int = 1) -> str:
