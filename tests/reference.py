@@ -26,7 +26,7 @@ from backend.cli.commands import main as command_line
 from backend.index.views import VIEWS, statements
 from backend.sources.kinds import KINDS as KINDS_OF_FILES
 from backend.sources.kinds import Reading
-from backend.verify.folder_files import KINDS
+from backend.verify.folder_files import KINDS, LET_IT_BE
 from loadtests.bench import growth_curves
 from loadtests.bench.measurements import markdown, read
 from tests.settings_table import table
@@ -86,11 +86,12 @@ def _help_of(
 def files() -> Iterator[str]:
     """Lines of the table of the files in a ledger's folder."""
     yield from (
-        "| File | What it is | Who writes it | If it is lost | What to do |",
+        "| File | What it is | Written by | If it is lost | Remedy |",
         "|---|---|---|---|---|",
     )
     for kind in KINDS:
-        cells = (f"`{kind.pattern}`", kind.what, kind.writer, kind.if_lost, kind.remedy)
+        remedy = "written again" if kind.remedy == LET_IT_BE else kind.remedy
+        cells = (f"`{kind.pattern}`", kind.what, kind.writer, kind.if_lost, remedy)
         yield f"| {' | '.join(cells)} |"
 
 
