@@ -61,7 +61,7 @@ def routes() -> Iterator[str]:
 
 def settings() -> Iterator[str]:
     """Lines of the table of settings."""
-    yield from ("| Variable | Default | Unit | What for |", "|---|---|---|---|")
+    yield from ("| Variable | Default | Unit | Meaning |", "|---|---|---|---|")
     for name, default, unit, reason in table():
         yield f"| `{name}` | `{default}` | {unit} | {reason} |"
 

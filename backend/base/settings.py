@@ -69,65 +69,65 @@ def _choice(choices: tuple[str, ...], reason: str) -> str:
 class Settings:
     """The settings. The variable of each is FLIGHTCHAIN_ and its name in capitals."""
 
-    dir: str = _text(str(PROJECT / "chain_data"), "the chain's folder", require_whole_path)
+    dir: str = _text(str(PROJECT / "chain_data"), "folder of the ledger", require_whole_path)
     data: str = _text(
         "nycflights",
-        "what scripts/run imports into an empty chain: "
+        "flights that scripts/run imports into an empty chain: "
         "`nycflights`, months of BTS as `bts:2024-01..2024-12`, a file, `generate:N` or `none`",
         require_whole_path,
     )
     bts_url: str = _text(
         "https://transtats.bts.gov/PREZIP/",
-        "where the months of `bts:` are downloaded",
+        "address from which the months of `bts:` are downloaded",
         require_http,
     )
     host: str = _text("127.0.0.1", "address the service listens on")
     port: int = _number(8000, 1, 65535, "", "port of the service")
-    frontend_host: str = _text("127.0.0.1", "address the browser frontend listens on")
-    frontend_port: int = _number(5000, 1, 65535, "", "port of the browser frontend")
+    frontend_host: str = _text("127.0.0.1", "address the pages listen on")
+    frontend_port: int = _number(5000, 1, 65535, "", "port of the pages")
     backend_url: str = _text(
         AUTO,
-        "where the frontend finds the service; `auto`: on this machine, at the port of the "
-        "service; several nodes of a cluster, separated by commas: pages ask them in turn, and "
-        "flights are added by the first",
+        "address at which the pages find the service; `auto`: on this machine, at the service's "
+        "port. In a cluster, addresses of several nodes, separated by commas: pages ask them in "
+        "turn, and add flights by the first",
         _require_backends,
     )
     hosts: str = _text(
         "localhost",
-        "host names that service and pages answer to, besides those of loopback and of the address "
-        "they listen on; separated by commas, `*` for every name",
+        "further host names that service and pages answer to, separated by commas; `*` for every "
+        "name. They always answer to loopback and to the address they listen on",
         names_in,
     )
     lab_dir: str = _text(
         str(PROJECT / "loadtests" / "results"),
-        "where the frontend looks for the lab's results, besides the examples that come with it",
+        "folder of the lab's results that the pages show, besides the examples that come with it",
         require_whole_path,
     )
     workers: int = _number(
         2, 1, 64, "processes", "workers that answer requests; two leave room in a Pi's memory"
     )
     threads: int = _number(
-        8, 1, 256, "threads", "for requests that may wait for the disk; per worker"
+        8, 1, 256, "threads", "threads for requests that may wait for the disk, per worker"
     )
     lane_threads: int = _number(
         1,
         1,
         256,
         "threads",
-        "for each kind of long requests (questions with options, reads, scans, exports, batches), "
-        "per worker; more make these no faster and quick requests slower",
+        "threads for each kind of long request (questions with options, reads, scans, exports, "
+        "batches), per worker; more make these no faster and quick requests slower",
     )
     lane_queue: int = _number(
         8,
         0,
         100_000,
         "requests",
-        "how many scans, exports, batches and waits for a block may each wait for a thread, per "
-        "worker; the next is answered 503",
+        "requests of each kind (scans, exports, batches, waits for a block) that may wait for a "
+        "thread, per worker; the next is answered 503",
     )
     worker_type: str = _choice(
         ("asgi", "gthread", "sync"),
-        "how workers serve; `gthread` and `sync`, which has one thread, are there for comparison",
+        "how workers serve; `gthread`, and `sync` with one thread, are for comparison",
     )
     mine_interval_s: float = _number(60, 0.1, 86400, "s", "time between blocks, as in the study")
     mine_empty: int = _number(0, 0, 1, "0 or 1", "1 seals a block even when nothing is pending")
@@ -135,17 +135,17 @@ class Settings:
         20_000_000, 0, 2**40, "bytes", "both block caches together, as in the study; per worker"
     )
     answer_cache_bytes: int = _number(
-        12_000_000, 0, 2**40, "bytes", "answers at the newest tip that are kept; per worker"
+        12_000_000, 0, 2**40, "bytes", "cache of answers at the newest block; per worker"
     )
     block_bodies_bytes: int = _number(
         4_000_000,
         0,
         2**40,
         "bytes",
-        "blocks kept as JSON: whole ones compressed, and short pages; per worker",
+        "cache of blocks as JSON: whole blocks compressed, and short pages; per worker",
     )
     unpacked_bytes: int = _number(
-        4_000_000, 0, 2**40, "bytes", "blocks kept unpacked after they were used; per worker"
+        4_000_000, 0, 2**40, "bytes", "cache of unpacked blocks; per worker"
     )
     read_run_blocks: int = _number(
         19, 1, 10_000, "blocks", "adjacent blocks read at once on a cache miss, as in the study"
@@ -157,7 +157,7 @@ class Settings:
         64 * 2**20, 1, 2**40, "bytes", "size after which a new block file is begun"
     )
     mempool_transactions: int = _number(
-        100_000, 1, 10**9, "transactions", "how many may be pending; further posts are answered 503"
+        100_000, 1, 10**9, "transactions", "most pending flights; further posts are answered 503"
     )
     min_free_bytes: int = _number(
         64 * 2**20, 0, 2**50, "bytes", "free disk below which nothing is accepted or sealed"
@@ -170,7 +170,7 @@ class Settings:
         "largest batch, and largest file that the pages take in one piece",
     )
     require_token: int = _number(
-        0, 0, 1, "0 or 1", "1 requires a token for every write even on loopback, as behind a proxy"
+        0, 0, 1, "0 or 1", "1 requires a token for every write, even on loopback, as behind a proxy"
     )
     scrub_hours: float = _number(
         24,
@@ -191,8 +191,8 @@ class Settings:
         0,
         86400,
         "s",
-        "how long nothing is written when the clock is a day ahead of the newest time on record; 0 "
-        "never doubts the clock",
+        "time for which nothing is written when the clock is a day ahead of the newest time on "
+        "record; 0 trusts every clock",
     )
     access_log: int = _number(
         0, 0, 1, "0 or 1", "1 writes a line of JSON on standard error for each request"
@@ -221,8 +221,8 @@ class Settings:
         0,
         100_000,
         "K",
-        "for the lab: a block read from a file takes the time of the study's disk, divided by K; 0 "
-        "is off",
+        "for the lab: reading a block from a file takes the time of the study's disk, divided by "
+        "K; 0 is off",
     )
 
     @property
