@@ -159,6 +159,19 @@ def test_a_file_that_is_stopped_in_its_midst_is_checked_again(service: Service) 
     assert flights_found(service, 19_006) == 5000
 
 
+@pytest.mark.slow
+def test_a_file_is_removed_when_that_is_asked_but_not_while_it_is_read(service: Service) -> None:
+    sender = Sender(service, "f.csv", flights_of(19_008, 3000).encode())
+    process = stopped_at_work(service, sender)
+    refused = requests.delete(service.url + sender.path, timeout=9)
+    assert (refused.status_code, refused.json()["field"]) == (400, "IMPORT_ID")
+    os.kill(process, signal.SIGCONT)
+    assert sender.settled()["state"] == "checked"
+    assert requests.delete(service.url + sender.path, timeout=9).status_code == 204
+    assert requests.get(service.url + sender.path, timeout=9).status_code == 404
+    assert list(service.folder.glob(f"import-{sender.path.rpartition('/')[2]}*")) == []
+
+
 def stopped_at_work(service: Service, sender: Sender) -> int:
     """Have a file checked, and stop the process in its midst; its number."""
     while True:
@@ -186,6 +199,7 @@ def test_a_token_is_needed_and_the_work_ends_with_the_service(tmp_path: Path) ->
             path = f"{running.url}{sender.path}{action}?OFFSET=0" if not action else ""
             path = path or f"{running.url}{sender.path}{action}"
             assert requests.post(path, timeout=9).status_code == 401
+        assert requests.delete(running.url + sender.path, timeout=9).status_code == 401
         import_id = sender.path.rpartition("/")[2]
         process = stopped_at_work(running, sender)
         running.stop(signal.SIGKILL)

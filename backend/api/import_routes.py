@@ -8,8 +8,9 @@ from flask import Response
 
 from backend.api.batch import EXAMPLES, FILE, ON_ERROR
 from backend.api.json_answers import answer
-from backend.api.operation import ADDING, Media, Operation, in_json
+from backend.api.operation import ADDING, Answer, Media, Operation, in_json
 from backend.api.reading import body
+from backend.api.responses import nothing
 from backend.api.routes import Row
 from backend.api.writing import Writing
 from backend.base.day_orders import MONTH_FIRST, ORDERS
@@ -79,6 +80,15 @@ SHOW_IMPORT = Operation(
     in_path=(IMPORT_ID,),
     errors=(404,),
 )
+REMOVE_IMPORT = Operation(
+    "remove_import",
+    ADDING,
+    "Remove the file, whose flights stay if they were added",
+    {204: Answer("It is removed.")},
+    in_path=(IMPORT_ID,),
+    errors=(404,),
+    writes=True,
+)
 
 
 def rows(ledger: Ledger, writing: Writing) -> list[Row]:
@@ -107,10 +117,16 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     def show(_: Environ, __: Given, import_id: str) -> Response:
         return answer(imports.of(import_id))
 
+    def remove(environ: Environ, _: Given, import_id: str) -> Response:
+        writing.require_token(environ)
+        imports.remove(import_id)
+        return nothing(204)
+
     return [
         Row("POST", "/imports", BEGIN_IMPORT, begin),
         Row("GET", "/imports/<import_id>", SHOW_IMPORT, show),
         Row("POST", "/imports/<import_id>", SEND_PART, send),
+        Row("DELETE", "/imports/<import_id>", REMOVE_IMPORT, remove),
         Row("POST", "/imports/<import_id>/check", CHECK_IMPORT, check),
         Row("POST", "/imports/<import_id>/add", ADD_IMPORT, add),
     ]

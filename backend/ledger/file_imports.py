@@ -143,6 +143,12 @@ class FileImports:
         """Remove what was sent, which nobody needs any more. Raises WriteFailed."""
         files.remove(self.path(import_id))
 
+    def remove(self, import_id: str) -> None:
+        """Remove a file with which nothing is being done. Raises NotFound, InvalidQuery."""
+        _require(self.of(import_id), "receiving", "checked", "refused", "added", "stopped")
+        self.remove_content(import_id)
+        files.remove(self.folder / f"import-{import_id}.json")
+
     def append(self, sent: FileImport, offset: int, part: bytes) -> FileImport:
         """Write a part of a file, up to whose place it has come; one that was there stays.
 
