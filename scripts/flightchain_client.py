@@ -29,24 +29,18 @@ Each thread needs a Client of its own, because a `requests.Session` is not safe 
 module needs Python 3.11 and the package `requests`.
 """
 
-import gzip
 import json
-import re
 import time
 import uuid
-import zipfile
-import zlib
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
 from datetime import UTC, date, datetime
 from email.utils import mktime_tz, parsedate_tz
 from functools import partial
-from io import TextIOWrapper
-from itertools import chain, count, islice
+from itertools import count, islice
+from os import SEEK_END
 from pathlib import Path
-from tempfile import TemporaryFile
 from types import UnionType
 from typing import IO, Any, Literal, TypedDict, TypeVar, Unpack, cast, get_origin, get_type_hints
 
@@ -59,6 +53,7 @@ Suggested = Literal["city", "airport", "carrier", "flight_number"]
 Question = Literal["filter_transactions", "average_delays", "flight_counter"]
 Group = Times | Literal["carrier", "origin", "destination", "route"]
 Duplicates = Literal["accept", "skip"]
+OnError = Literal["reject", "skip"]
 Dates = Literal["day-first", "month-first", "year-first"]
 Day = date | str
 Flight = Mapping[str, object]
@@ -66,14 +61,9 @@ Flights = str | Path | Iterable[Flight]  # or the file of them at a path
 Json = dict[str, Any]  # flights that come back have all 19 fields, and TRANSACTION_ID, timestamp
 Made = TypeVar("Made")
 
-JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
-ANY = "application/octet-stream"  # what the service reads, or says what to do with
-CONTENT_TYPES = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
-CUT = f"one table that can be cut ({', '.join(CONTENT_TYPES)}, also in a .gz or .zip)"
-NO_HEADER = re.compile(rb'(\xef\xbb\xbf)?("?sep=.)?[\s",;|]*', re.IGNORECASE)  # but above it
-_PACKED = rb"\x1f\x8b|\xfd7zXZ|BZh|\x28\xb5\x2f\xfd|PK\x03\x04|PAR1|ARROW1|\s*\[(?!\s*\w+])"
-NO_LINES = {CSV: re.compile(_PACKED + rb"|\s*\{"), NDJSON: re.compile(_PACKED)}  # despite the name
-MOST_BYTES = 16 * 2**20  # of a file that is sent as it is
+JSON, NDJSON = "application/json", "application/x-ndjson"
+ANY = "application/octet-stream"
+PART_BYTES, LEAST_PART_BYTES = 2**20, 2**16  # of a file; the least is what every service takes
 BATCH_SIZE = 1000  # flights; as many as a block holds
 MOST_ERRORS_KEPT = 1000
 MOST_CHARACTERS = 1000  # of what a service says, in a message
@@ -82,12 +72,12 @@ FLIGHTS_PER_PAGE = 10_000
 REPEATED = frozenset({408, 429, 502, 503, 504})
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 15.0  # used where there is no Retry-After
 FIRST_POLL_S, LONGEST_POLL_S = 0.1, 2.0
+AT_WORK = {"checking", "adding"}  # states of a file
 
 HINTS = {
     401: "make a token where the service runs (python -m backend token add NAME), give it as token",
     404: "check the id or height; if no address is found, check the base_url",
-    413: "make the batches smaller (batch_size), or, if this was a whole file, import it where the "
-    "service runs (python -m backend import)",
+    413: "make the batches smaller (batch_size)",
     421: "use a host name of the service, or add this one to FLIGHTCHAIN_HOSTS where it runs",
     503: "the service is full, starting or being repaired: try again later",
 }
@@ -127,7 +117,7 @@ class Adding(TypedDict, total=False):
     """
 
     mode: Mode
-    on_error: Literal["reject", "skip"]
+    on_error: OnError
     duplicates: Duplicates
     dates: Dates | None
     dry_run: bool
@@ -368,60 +358,19 @@ class Batch:
     offset: int
 
 
-NO_FLIGHTS = Batch(b"\n", "application/x-ndjson", 0, 0)
-
-
-def batches(flights: Flights, size: int = BATCH_SIZE) -> Generator[Batch, None, None]:
-    """Cut flights into batches of `size`: any iterable of them, or the file at a path.
-
-    Lines of files are sent unchanged, because the service checks the flights. A file that is not
-    CSV or NDJSON by its name is sent as it is, in one batch. Raises ValueError for one that is
-    empty, damaged or too long for that; OSError if it cannot be read.
-    """
+def batches(flights: Iterable[Flight], size: int = BATCH_SIZE) -> Iterator[Batch]:
+    """Cut flights into batches of `size`."""
     if size < 1:
         raise ValueError(f"a batch of {size} flights; give a size of 1 or more")
     if isinstance(flights, Mapping):
         raise TypeError("this is one flight; give a list of flights, or use add()")
-    if not isinstance(flights, str | Path):
-        yield from _cut(map(_line, flights), size, NDJSON)
-        return
-    with opened(Path(flights)) as (file, content_type):
-        lines = iter([file.read()]) if content_type == ANY else _lines_of(file)
-        first = header = next(lines, b"")
-        if not first:
-            raise ValueError(f"{flights} is empty")
-        if content_type == ANY:
-            yield Batch(first, ANY, 1, 0)
-            return
-        if content_type == NDJSON:
-            yield from _cut(_without_end(chain([first], lines), flights), size, NDJSON)
-            return
-        while first and NO_HEADER.fullmatch(first):
-            header += (first := next(lines, b""))
-        yield from _cut(lines, size, content_type, header)
+    return cut(map(_line, flights), size, NDJSON)
 
 
-def _without_end(lines: Iterator[bytes], path: str | Path) -> Iterator[bytes]:
-    """Yield lines without that which an export ends with, as it says the number of all flights."""
-    number = 0
-    for line in lines:
-        if line.startswith(b'{"complete":true'):
-            try:
-                said = json.loads(line).get("count")
-            except ValueError:
-                raise ValueError(f"{path} ends within its last line; download it again") from None
-            if said != number:
-                raise ValueError(f"{path} has {number} flights but says {said}; download it again")
-        else:
-            number += not line.isspace()
-            yield line
-
-
-def _cut(lines: Iterator[bytes], size: int, kind: str, header: bytes = b"") -> Iterator[Batch]:
-    """Yield batches of lines; one without any for a header alone, which the service looks at."""
+def cut(lines: Iterator[bytes], size: int, kind: str, header: bytes = b"") -> Iterator[Batch]:
+    """Yield batches of `size` lines, each below the header. kind: their content type."""
     for offset in count(0, size):
-        part = list(islice(lines, size))
-        if part or (header and not offset):
+        if part := list(islice(lines, size)):
             yield Batch(header + b"".join(part), kind, len(part), offset)
         if len(part) < size:
             return
@@ -450,59 +399,6 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _lines_of(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield what the service counts as lines: CR alone ends one, too."""
-    for line in chain.from_iterable(line.splitlines(keepends=True) for line in file):
-        yield line if line.endswith(b"\n") else line + b"\n"
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
-    """Open the file of flights at `path`, unpacked, and tell its content type.
-
-    ANY: only the service knows what it is, so it is as it is. Raises ValueError if that is too long
-    to be sent, and for a damaged file; OSError if it cannot be read.
-    """
-    is_packed = path.suffix.lower() == ".gz"
-    name = path.stem if is_packed else path.name
-    try:
-        with ExitStack() as stack:
-            open_it: Any = gzip.open if is_packed and _content_type(name) != ANY else open
-            file = stack.enter_context(open_it(path, "rb"))
-            if path.suffix.lower() == ".zip":
-                archive = stack.enter_context(zipfile.ZipFile(path))
-                names = [n for n in archive.namelist() if not n.startswith("__MACOSX/")]
-                tables = [n for n in names if _content_type(n) != ANY]
-                files = [n for n in names if not n.endswith("/") and Path(n).name[0] != "."]
-                others = {Path(n).suffix.lower() for n in files if n not in tables}
-                if len(tables) == 1 and others <= {".html", ".htm", ".md", ".pdf"}:
-                    name, file = tables[0], stack.enter_context(archive.open(tables[0]))
-            content_type = _content_type(name)
-            if content_type != ANY and NO_LINES[content_type].match(file.peek(100)):
-                content_type = ANY
-            if content_type == ANY and path.stat().st_size > MOST_BYTES:
-                reason = "is too long for one request; use python -m backend import"
-                raise ValueError(f"{path} is not {CUT}, and {reason}")
-            if content_type != ANY and file.peek(2).startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-                copy = stack.enter_context(TemporaryFile())
-                _write_as_utf8(file, copy)
-                file = copy
-            yield file, content_type
-    except (EOFError, zlib.error, zipfile.BadZipFile, UnicodeError) as error:
-        raise ValueError(f"{path} is damaged or incomplete ({error})") from error
-
-
-def _write_as_utf8(utf_16: Any, copy: IO[bytes]) -> None:
-    """Write a file, which is closed then, as UTF-8 to the beginning of another one."""
-    with TextIOWrapper(utf_16, "utf-16", newline="") as text:
-        copy.writelines(map(str.encode, text))
-    copy.seek(0)
-
-
-def _content_type(name: str) -> str:
-    return CONTENT_TYPES.get(Path(name).suffix.lower(), ANY)
-
-
 # --- the client -----------------------------------------------------------------------------------
 
 
@@ -522,13 +418,16 @@ class _Request:
     body: bytes | None = None
     content_type: str = JSON
     key: str | None = None
+    is_safe: bool = False
+    method: str = ""
 
     def asked(self) -> dict[str, str]:
         given = ((name, value) for name, value in self.parameters.items() if value is not None)
         return {NAMES.get(name, name): _text(value) for name, value in given}
 
     def may_repeat(self) -> bool:
-        return self.body is None or self.key is not None or bool(self.parameters.get("dry_run"))
+        is_tried = bool(self.parameters.get("dry_run"))
+        return self.is_safe or is_tried or self.body is None or self.key is not None
 
 
 @dataclass(eq=False)
@@ -731,67 +630,56 @@ class Client:
         progress: Callable[[Added], None] | None = None,
         **how: Unpack[Adding],
     ) -> Added:
-        """Add any number of flights, or those in a file, `batch_size` in a request.
+        """Add any number of flights, `batch_size` in a request; the path of one goes to `add_file`.
 
-        A file of several batches is checked to its end first, so that nothing of a bad one is
-        added. An error ends the call; its `added` says what was added before. progress: is called
-        after every batch. key: the beginning of the keys of the batches; with one of your own, a
-        second run within a day that is the same in all else gets the answers of the first one.
+        An error ends the call; its `added` says what was added before. progress: is called after
+        every batch. key: the beginning of the keys of the batches; with one of your own, a second
+        run within a day that is the same in all else gets the answers of the first one.
         """
+        if isinstance(flights, str | Path):
+            if how.get("duplicates", "skip") != "skip":
+                raise ValueError("duplicates: of a file only what is missing is added")
+            on_error, is_dry = how.get("on_error", "reject"), how.get("dry_run", False)
+            return self.add_file(flights, on_error=on_error, dates=how.get("dates"), dry_run=is_dry)
         key = uuid.uuid4().hex if key is None else key
         added = Added()
-        with closing(batches(flights, batch_size)) as cut:
-            file = flights if isinstance(flights, str | Path) else None
-            first = list(islice(cut, 2 if file else 0))
-            if file and len(first) > 1 and not how.get("dry_run"):
-                self.send(NO_FLIGHTS)  # who may not add should know before all of it is checked
-                how["dates"] = self.check(file, batch_size=batch_size, **how) or how.get("dates")
-            for number, batch in enumerate(chain(first, cut)):
-                try:
-                    added += self.send(batch, f"{key}/{number}", **how)
-                except FlightchainError as error:
-                    error.added = Added() if how.get("dry_run") else added
-                    error.add_note(f"in the batch from row {batch.offset + 1} on; see `added`")
-                    raise
-                if progress:
-                    progress(added)
+        for number, batch in enumerate(batches(flights, batch_size)):
+            try:
+                added += self.send(batch, f"{key}/{number}", **how)
+            except FlightchainError as error:
+                error.added = Added() if how.get("dry_run") else added
+                error.add_note(f"in the batch from row {batch.offset + 1} on; see `added`")
+                raise
+            if progress:
+                progress(added)
         return added
 
-    def check(
-        self, file: str | Path, *, batch_size: int = BATCH_SIZE, **how: Unpack[Adding]
-    ) -> Dates | None:
-        """Have the service check a file to its end without adding anything.
+    def add_file(
+        self,
+        path: str | Path,
+        *,
+        on_error: OnError = "reject",
+        dates: Dates | None = None,
+        dry_run: bool = False,
+        progress: Callable[[Json], None] | None = None,
+    ) -> Added:
+        """Add the flights in a file of any kind and length, or none if any of them is bad.
 
-        Returns how its days are written, unless each tells that itself. Raises Problem for a bad
-        batch, and FlightchainError if some days are in one order and some in another.
+        The service checks the whole file, as `python -m backend import` does, before it adds the
+        first flight. Flights that the ledger has are left out. progress: is called again and again
+        with what the service says of the file. The other options are those of `Adding`. Raises
+        ValueError for an empty file, OSError if it cannot be read.
         """
-        doubt, on_error = cast("Problem | None", None), how.get("on_error")
-        orders: dict[Dates, int] = {}
-        with closing(batches(file, batch_size)) as cut:
-            for batch in cut:
-                try:
-                    answer = self._answer(batch, None, {**how, "dry_run": True})
-                except Problem as problem:
-                    if not problem.readings:
-                        raise
-                    doubt = doubt or problem
-                    continue
-                if (bad := _faults(answer.get("errors"), batch.offset)) and on_error != "skip":
-                    what = f"{bad[0].get('field')} {bad[0].get('value')!r}: {bad[0].get('detail')}"
-                    raise Problem(422, {"title": "bad flights", "detail": what, "errors": bad})
-                if order := _part(_part(answer, "understood", dict), "dates", object):
-                    orders.setdefault(cast("Dates", order), batch.offset + 1)
-        if len(orders) > 1:
-            (one, row), (other, other_row), *_ = orders.items()
-            what = f"{file}: days are {one} from row {row} on, but {other} from row {other_row} on"
-            raise FlightchainError(f"{what}; write all as YYYY-MM-DD")
-        order = next((order for order in orders if order != "year-first"), None)
-        if doubt is None:
-            return order
-        if order is None:
-            raise doubt
-        how["dates"] = order
-        return self.check(file, batch_size=batch_size, **how)
+        with closing(_SentFile(self, Path(path), progress)) as file:
+            return file.added(on_error, dates, is_dry=dry_run)
+
+    def check_file(self, path: str | Path, dates: Dates | None = None) -> Json:
+        """Return what the service finds in a file, of which it adds nothing (`BatchTried`).
+
+        Raises Problem if the file is refused, or has bad flights.
+        """
+        with closing(_SentFile(self, Path(path))) as file:
+            return file.report("reject", dates)
 
     def send(self, batch: Batch, key: str | None = None, **how: Unpack[Adding]) -> Added:
         """Send one batch, which `batches` made, as one request."""
@@ -874,7 +762,7 @@ class Client:
             headers["Idempotency-Key"] = request.key
         try:
             response = self._session.request(
-                "GET" if request.body is None else "POST",
+                request.method or ("GET" if request.body is None else "POST"),
                 url,
                 params=request.asked(),
                 data=request.body,
@@ -888,6 +776,122 @@ class Client:
         if not requests.codes.ok <= response.status_code < requests.codes.multiple_choices:
             raise _problem(response)
         return response
+
+
+class _SentFile:
+    """A file that the service has been sent, and reads.
+
+    progress: is called with what the service says of it, again and again.
+    """
+
+    def __init__(
+        self, client: Client, path: Path, progress: Callable[[Json], None] | None = None
+    ) -> None:
+        self._client, self._path = client, path
+        self._progress = progress or (lambda answer: None)
+        with path.open("rb") as file:
+            size = file.seek(0, SEEK_END)
+            if not size:
+                raise ValueError(f"{path} is empty")
+            begun = self._post("/imports", {"NAME": path.name, "SIZE": size})
+            self._where = f"/imports/{_part(begun, 'IMPORT_ID', str)}"
+            try:
+                self._send(file, size)
+            except BaseException:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Have it removed, or else the service keeps it for a day."""
+        with suppress(FlightchainError):
+            self._client._send(_Request(self._where, {}, method="DELETE"))
+
+    def added(self, on_error: OnError, dates: Dates | None, *, is_dry: bool) -> Added:
+        """Have its flights added, and return what became of them."""
+        for _ in range(self._client.attempts):  # those that are there already are left out
+            report = self.report(on_error, dates)
+            if is_dry:
+                return _added_of(report, {})
+            answer = self._done("add", {"on_error": on_error})
+            if answer["state"] == "added":
+                return _added_of(report, _part(answer, "added", dict))
+        raise self._stopped()
+
+    def report(self, on_error: OnError, dates: Dates | None) -> Json:
+        """Have it checked, and return what was found. Raises Problem for bad flights."""
+        for _ in range(self._client.attempts):
+            answer = self._done("check", {"dates": dates})
+            if answer["state"] == "checked":
+                break
+        else:
+            raise self._stopped()
+        report = _part(answer, "report", dict)
+        if (bad := _faults(_part(report, "errors", list))) and on_error != "skip":
+            where = f"{bad[0]['table']}: " if "table" in bad[0] else ""
+            what = f"{bad[0].get('field')} {bad[0].get('value')!r}: {bad[0].get('detail')}"
+            raise Problem(422, {"title": "bad flights", "detail": where + what, "errors": bad})
+        return report
+
+    def _stopped(self) -> FlightchainError:
+        return FlightchainError(f"{self._path}: the service stopped again and again meanwhile")
+
+    def _send(self, file: IO[bytes], size: int) -> None:
+        offset, part_bytes = 0, PART_BYTES
+        while offset < size:
+            file.seek(offset)
+            if not (part := file.read(min(part_bytes, size - offset))):
+                raise ValueError(f"{self._path} became shorter while it was sent")
+            try:
+                answer = self._post(self._where, {"OFFSET": offset}, part)
+            except Problem as problem:
+                if problem.status != 413 or part_bytes == LEAST_PART_BYTES:
+                    raise
+                part_bytes = LEAST_PART_BYTES
+            else:
+                offset += len(part)
+                self._progress(answer)
+
+    def _done(self, step: str, asked: Json) -> Json:
+        """Have a step done, and return what the service says at its end, or if it was stopped."""
+        try:
+            self._post(f"{self._where}/{step}", asked)
+        except Problem:  # it may have been heard before, and its answer was lost
+            if self._client._get(self._where)["state"] not in {*AT_WORK, "added"}:
+                raise
+        poll_s = FIRST_POLL_S
+        while (answer := self._client._get(self._where))["state"] in AT_WORK:
+            self._progress(answer)
+            time.sleep(poll_s)
+            poll_s = min(2 * poll_s, LONGEST_POLL_S)
+        if answer["state"] == "refused":
+            detail = f"{self._path.name}: {answer['message']}"
+            raise Problem(422, {**answer, "title": "Unprocessable Content", "detail": detail})
+        return answer
+
+    def _post(self, path: str, asked: Json, body: bytes = b"") -> Json:
+        """Send what may be sent again."""
+        return self._client._sent(_Request(path, asked, body, ANY, is_safe=True))
+
+
+def _added_of(report: Json, added: Json) -> Added:
+    """Return what became of a file. added: what was, if anything."""
+    first, last = (added.get(f"{end}_transaction") for end in ("first", "last"))
+    count = added.get("flights", report["accepted"])
+    ids = () if first is None or last is None else (range(first, last + 1),)
+    if ids and len(ids[0]) != count:  # others have posted meanwhile
+        ids = ()
+    state = "none" if not added.get("flights") else "pending" if first is None else "mined"
+    return _made(
+        Added,
+        {**report, **added, "state": state},
+        accepted=count,
+        rejected=added.get("left_out", report["rejected"]),
+        batches=1,
+        duplicates=0,
+        transactions=ids,
+        errors=tuple(_faults(report["errors"])),
+        conflicting=tuple(report["conflicting"]),
+    )
 
 
 def _authorized(value: str, request: requests.PreparedRequest) -> requests.PreparedRequest:

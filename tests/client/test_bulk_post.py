@@ -144,7 +144,7 @@ def test_who_may_not_add_a_file_knows_before_it_is_checked(
     guarded: tuple[Service, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = packed(tmp_path / "f.csv", csv_of([*flights(2)]))
-    monkeypatch.setattr(script.Client, "check", None)
+    monkeypatch.setattr("flightchain_client._SentFile._send", None)
     status, found, said = bulk_post(guarded[0], path, "--batch", 1)
     assert (status, found) == (1, {})
     assert said.startswith("error: 401")

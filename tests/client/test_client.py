@@ -28,7 +28,6 @@ from flightchain_client import (
     StillPending,
     Unreachable,
     Wait,
-    batches,
 )
 from tests.api.processes import Service, free_port, ran, serving, until
 from tests.api.worlds import GOOD, Json, generated
@@ -198,29 +197,69 @@ def test_records_of_pandas_have_nan_for_nothing(client: Client, service: Service
         client.add(rows[0] | {"DEP_DELAY": math.inf})
 
 
+TABLE = csv_of(flights(25))
 FILES = {
-    "f.csv": csv_of(flights(25)),
-    "bom.csv": "\ufeff" + csv_of(flights(25)).replace("\n", "\r\n"),
-    "f.csv.gz": csv_of(flights(25)),
-    "f.zip": csv_of(flights(25)),
+    "f.csv": TABLE,
+    "bom.csv": "\ufeff" + TABLE.replace("\n", "\r\n"),
+    "f.csv.gz": TABLE,
+    "f.zip": TABLE,
     "f.ndjson": NDJSON.rstrip("\n"),
     "F.JSONL": NDJSON.replace("\n", "\n\n"),
     "export.ndjson": NDJSON + '{"complete":true,"count":25,"as_of":{"height":1}}\n',
-    "sep.csv": "\ufeff\r\nsep=,\r\n" + csv_of(flights(25)),
-    "empty rows.csv": ',,,\n"";""\n' + csv_of(flights(25)),
-    "utf-16.csv": csv_of(flights(25)).replace("\n", ",a line\u2028in a cell\n"),
-    "comma.csv": csv_of(flights(25)).replace("\n", ",\n").replace(",\n", "\n", 1),
+    "sep.csv": "\ufeff\r\nsep=,\r\n" + TABLE,
+    "utf-16.csv": TABLE,
     "utf-16.jsonl": NDJSON,
+    "f.json": f"[{NDJSON.strip().replace(chr(10), ',')}]",
+    "f.txt": TABLE,
+    "objects.csv": NDJSON,
 }
 
 
-@pytest.mark.parametrize("size", [8, 1000])
-def test_files_are_added(client: Client, service: Service, tmp_path: Path, size: int) -> None:
-    for name, text in FILES.items():
-        path = packed(tmp_path / name, text)
-        assert client.add_batch(path, batch_size=size, duplicates="accept").accepted == 25, name
-    assert client.add_batch(str(path), dry_run=True) == Added(0, 0, 1, already_there=25)
-    assert mined(service) == flights(25) * len(FILES)
+@on_an_empty_ledger
+def test_files_of_any_kind_are_added(client: Client, service: Service, tmp_path: Path) -> None:
+    paths = [packed(tmp_path / name, text) for name, text in FILES.items()]
+    paths.append(tmp_path / "kaggle.zip")
+    with zipfile.ZipFile(paths[-1], "w") as archive:
+        archive.writestr("airlines.csv", "code,name\n")
+        archive.writestr("flights.csv", TABLE)
+    paths.append(tmp_path / "bz2.csv")
+    paths[-1].write_bytes(bz2.compress(TABLE.encode()))
+    said: list[Json] = []
+    assert client.add_file(paths[0], dry_run=True) == Added(25, 0, 1)
+    added = client.add_file(paths[0], progress=said.append)
+    assert added == Added(25, 0, 1, (range(25),))
+    assert (added.state, said[0]["received"]) == ("mined", len(TABLE))
+    for path in paths:
+        assert client.add_batch(str(path)) == Added(0, 0, 1, already_there=25), path
+    assert mined(service) == flights(25)
+    assert list(service.folder.glob("import-*")) == []
+    with pytest.raises(ValueError, match="duplicates"):
+        client.add_batch(paths[0], duplicates="accept")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("letter.txt", "a letter", "no column of a flight"),
+        ("f.csv", "a,b\n", "no column of a flight"),
+        ("f.ndjson", NDJSON + '{"complete":true,"count":26}\n', "26"),
+        ("f.csv.zip", TABLE, "zip"),
+    ],
+)
+def test_a_file_that_is_none_is_refused(
+    client: Client, tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    path = packed(tmp_path / name, text)
+    if path.suffix == ".zip":
+        path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(Problem, match=rf"^422 .*{name}: .*{said}"):
+        client.add_file(path)
+
+
+def test_an_empty_file_is_named(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").touch()
+    with pytest.raises(ValueError, match=r"empty\.csv is empty"):
+        client.add_file(tmp_path / "empty.csv")
 
 
 @on_an_empty_ledger
@@ -234,10 +273,8 @@ def test_nothing_of_a_bad_file_is_added(client: Client, service: Service, tmp_pa
     assert "row 22" in errors
     for other in ("03/14/2008", "2008-04-03"):  # a spreadsheet may have made that of 04/03/2008
         path = day_first(tmp_path, ["14/03/2008"] * 8 + [other])
-        with pytest.raises(
-            FlightchainError, match=r"days are day-first from row 1 on, but .* row 9"
-        ):
-            client.add_batch(path, batch_size=8)
+        with pytest.raises(Problem, match=rf"days\.csv: .*{other}"):
+            client.add_batch(path)
     path = day_first(tmp_path, ["02/03/2008"] * 9)
     with pytest.raises(Problem, match="may be"):
         client.add_batch(path, batch_size=8)
@@ -255,80 +292,6 @@ def test_a_day_far_down_says_how_those_above_are_meant(
     assert (status, "error" in errors) == (0, False)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("f.csv", ""), ("f.json", ""), ("f.json", " " * (2**24 + 1)), ("f.csv.zip", "x")],
-)
-def test_a_file_that_is_none_is_refused(tmp_path: Path, name: str, text: str) -> None:
-    path = packed(tmp_path / name, text)
-    if name.endswith(".zip"):
-        path.write_text("no archive")
-    with pytest.raises(ValueError, match=str(tmp_path)):
-        list(batches(path))
-
-
-def test_what_is_too_long_for_a_request_is_imported_where_the_service_runs(tmp_path: Path) -> None:
-    path = tmp_path / "two.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name in ("a.csv", "b.csv"):
-            archive.writestr(name, " " * 2**23 + " ")
-    with pytest.raises(ValueError, match=r"is not one table .* use python -m backend import"):
-        list(batches(path))
-    assert "import it where the service runs (python -m backend import)" in str(Problem(413, {}))
-
-
-def test_what_only_the_service_knows_is_sent_as_it_is(client: Client, tmp_path: Path) -> None:
-    several = tmp_path / "kaggle.zip"
-    with zipfile.ZipFile(several, "w") as archive:
-        archive.writestr("airlines.csv", "code,name\n")
-        archive.writestr("flights.csv", csv_of(flights(25)))
-    paths = [
-        packed(tmp_path / "f.json", f"[{NDJSON.strip().replace(chr(10), ',')}]"),
-        packed(tmp_path / "f.tsv.gz", csv_of(flights(25))),
-        packed(tmp_path / "f.txt", csv_of(flights(25))),
-        packed(tmp_path / "objects.csv", NDJSON),
-        several,
-        several.with_suffix(".csv"),
-        tmp_path / "bz2.csv",
-    ]
-    several.with_suffix(".csv").write_bytes(several.read_bytes())
-    paths[-1].write_bytes(bz2.compress(csv_of(flights(25)).encode()))
-    for path in paths:
-        added = client.add_batch(path, batch_size=7, duplicates="accept")
-        assert (added.accepted, added.batches) == (25, 1), path
-    with pytest.raises(Problem, match="no column of a flight"):
-        client.add_batch(packed(tmp_path / "letter.txt", "a letter"))
-
-
-@pytest.mark.parametrize("name", ["f.csv", "f.csv.gz", "f.zip"])
-def test_titles_in_brackets_are_those_of_a_table_that_is_cut(tmp_path: Path, name: str) -> None:
-    header, rows = csv_of(flights(25)).split("\n", 1)
-    table = f"[{header.replace(',', '],[')}]\n{rows}"
-    assert len(list(batches(packed(tmp_path / name, table), 10))) == 3
-
-
-@pytest.mark.parametrize("name", ["f.csv.gz", "f.zip"])
-def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
-    whole = packed(tmp_path / name, "line\n" * 100_000).read_bytes()
-    (tmp_path / name).write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="damaged or incomplete"):
-        list(batches(tmp_path / name))
-
-
-def test_a_return_alone_ends_a_line_of_a_file(tmp_path: Path) -> None:
-    """As the service counts them, so that bad rows have their numbers."""
-    path = tmp_path / "f.csv"
-    path.write_bytes(b"header\n1\r2\n3\r\n4\r5")
-    found = [(part.offset, part.body.count(b"\n") - 1) for part in batches(path, 2)]
-    assert found == [(0, 2), (2, 2), (4, 1)]
-
-
-def test_an_export_that_lacks_flights_is_named(tmp_path: Path) -> None:
-    path = packed(tmp_path / "f.ndjson", NDJSON + '{"complete":true,"count":26}\n')
-    with pytest.raises(ValueError, match="has 25 flights but says 26; download it again"):
-        list(batches(path))
-
-
 def test_one_flight_is_no_list_of_flights(client: Client) -> None:
     with pytest.raises(TypeError, match=r"add\(\)"):
         client.add_batch(GOOD)  # type: ignore[arg-type]
@@ -339,28 +302,19 @@ def test_one_flight_is_no_list_of_flights(client: Client) -> None:
     assert client.tip().pending == 0
 
 
-def test_a_table_without_rows_is_looked_at(client: Client, tmp_path: Path) -> None:
-    path = tmp_path / "f.csv"
-    path.write_text("a,b\n", encoding="utf-8")
-    with pytest.raises(Problem, match="no column of a flight"):
-        client.add_batch(path)
-    path.write_text(csv_of([]), encoding="utf-8")
-    assert client.add_batch(path).accepted == 0
-
-
 def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
     client: Client, service: Service, first: int, tmp_path: Path
 ) -> None:
-    rows: list[Sequence[object]] = [*flights(25)]
+    rows: list[Sequence[object]] = [*flights(25, 11_000)]
     rows[12] = ["?", *rows[12][1:]]
     path = tmp_path / "f.csv"
     path.write_text(csv_of(rows), encoding="utf-8")
     with pytest.raises(Problem) as caught:
-        client.add_batch(path, batch_size=5, duplicates="accept")
+        client.add_file(path)
     assert caught.value.added is None
     assert [each["row"] for each in caught.value.errors] == [14]  # the header is line 1
     assert "row 14" in str(caught.value)
-    skipped = client.add_batch(path, batch_size=5, on_error="skip", duplicates="accept")
+    skipped = client.add_batch(path, on_error="skip")
     assert (skipped.accepted, skipped.rejected) == (24, 1)
     assert [(each["row"], each["field"]) for each in skipped.errors] == [(14, "YEAR")]
     given = mappings(7)
@@ -412,9 +366,9 @@ def test_another_run_adds_only_what_is_missing(
     new = flights(60, 5000)
     path = packed(tmp_path / "f.csv", csv_of(new))
     assert client.add_batch(map(as_mapping, new[:40]), batch_size=15).accepted == 40
-    again = client.add_batch(path, batch_size=25)
+    again = client.add_batch(path)
     ids = (range(first + 40, first + 60),)
-    assert again == Added(20, 0, 3, ids, already_there=40)
+    assert again == Added(20, 0, 1, ids, already_there=40)
     late = {**as_mapping(new[7]), "ARR_DELAY": 77}
     other = client.add_batch([late, *map(as_mapping, new)])
     assert (other.accepted, other.already_there, other.conflicts) == (0, 60, 1)
@@ -424,6 +378,46 @@ def test_another_run_adds_only_what_is_missing(
     until(lambda: client.coverage()["as_of"]["height"] == client.tip().height)  # the index follows
     receipt = client.add(late)
     assert (receipt.duplicate_of, receipt.conflicts_with) == (None, first + 7)
+
+
+@pytest.mark.usefixtures("paused")
+def test_a_file_is_added_once_whatever_becomes_of_the_answers(
+    service: Service, first: int, tmp_path: Path
+) -> None:
+    path = packed(tmp_path / "f.csv", csv_of(flights(60, 9000)))
+    spoils = ("cut", "", "half", "0", "", "cut", "", "half", "cut", "")
+    with through(service, *spoils) as (client, proxy):
+        assert client.add_file(path) == Added(60, 0, 1, (range(first, first + 60),))
+    assert len(proxy.seen) == len(spoils)
+    assert mined(service) == flights(60, 9000)
+
+
+@pytest.mark.parametrize("state", ["checking", "adding"])
+def test_a_file_is_added_once_though_the_service_is_killed(
+    folder: Path, tmp_path: Path, state: str
+) -> None:
+    path, port = packed(tmp_path / "f.csv", csv_of(generated(5000))), free_port()
+    running = [Service(folder, FLIGHTCHAIN_PORT=port).wait_until_ready()]
+
+    def kill(answer: Json) -> None:
+        if answer["state"] == state and len(running) == 1:
+            running[0].end()
+            running.append(Service(folder, FLIGHTCHAIN_PORT=port))
+
+    try:
+        with Client(running[0].url) as client:
+            added = client.add_file(path, progress=kill)
+            assert len(running) == 2
+            assert added.accepted + added.already_there == 5000
+            assert client.tip().transactions == 5000
+    finally:
+        running[-1].end()
+
+
+def test_parts_are_as_long_as_the_service_takes(folder: Path, tmp_path: Path) -> None:
+    path = packed(tmp_path / "f.csv", csv_of(flights(3000)))
+    with serving(folder, FLIGHTCHAIN_MAX_BODY_BYTES=2**16) as service, Client(service.url) as few:
+        assert few.add_file(path).accepted == 3000
 
 
 def test_a_later_run_with_the_same_key_gets_the_same_ids(service: Service, first: int) -> None:
@@ -593,14 +587,14 @@ def test_a_token_is_sent_even_where_a_netrc_knows_better(
     assert (status, found["flights"]) == (0, 100)
 
 
-def test_who_may_not_add_a_file_knows_before_it_is_checked(
+def test_who_may_not_add_a_file_knows_before_it_is_sent(
     guarded: tuple[Service, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "flights.ndjson"
     path.write_text(2 * f"{json.dumps(GOOD)}\n")
-    monkeypatch.setattr(Client, "check", None)
+    monkeypatch.setattr("flightchain_client._SentFile._send", None)
     with Client(guarded[0].url) as client, pytest.raises(Problem) as caught:
-        client.add_batch(path, batch_size=1)
+        client.add_file(path)
     assert caught.value.status == 401
 
 
