@@ -56,7 +56,7 @@ def _thresholds(_: click.Context, option: click.Parameter, texts: tuple[str, ...
 
 _SEED = click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
 _SHARED = click.option(
-    "--shared", is_flag=True, help="Reject no run for what others do here; mark the report."
+    "--shared", is_flag=True, help="Reject no run because of other programs; mark the report."
 )
 _QUICK = click.option("--quick", is_flag=True, help="Do everything once, within two minutes.")
 _FAIL_IF = click.option(
@@ -64,7 +64,7 @@ _FAIL_IF = click.option(
     multiple=True,
     metavar="THRESHOLD",
     callback=_thresholds,
-    help="End with status 1 if it is true of any load, like 'p99 > 50 ms'; may be repeated.",
+    help="End with status 1 if this is true of any load: 'p99 > 50 ms'; may be repeated.",
 )
 _OUT = click.option("--out", type=_FOLDER, help="Folder for results; default: loadtests/results.")
 
@@ -120,7 +120,7 @@ def list_experiments() -> None:
     "--loads",
     default="",
     callback=_numbers,
-    help="Only these: shares of L for open-workload, numbers of customers for queueing-network.",
+    help="Only these shares of L (open-workload) or numbers of customers (queueing-network).",
 )
 @_SHARED
 @click.option("--host", default="", help="URL of a running service to measure, on any machine.")
@@ -159,7 +159,7 @@ def run(
 @main.command()
 @click.argument("url")
 @click.option("--minutes", type=_POSITIVE, default=pi_measurements.MINUTES, show_default=True)
-@click.option("--ssh", default="", help="Who may set the service there up: USER@HOST.")
+@click.option("--ssh", default="", help="USER@HOST: set the service up there, and restart it.")
 @click.option("--loads", default="", callback=_numbers, help="Only these shares of L.")
 @_SHARED
 @_FAIL_IF
@@ -168,7 +168,7 @@ def run(
 def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:
     """Measure a Raspberry Pi, or any machine, on which the service runs.
 
-    Progress is shown with the time that is left; `resume` goes on with what was interrupted. The
+    Progress is shown with the time that is left; `resume` continues an interrupted measurement. The
     exit status is 1 if nothing is decided.
     """
     site = Site.at(url)
@@ -182,10 +182,9 @@ def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:
 @main.command()
 @click.argument("folder", type=_FOLDER)
 def resume(folder: Path) -> None:
-    """Continue an open-workload that was interrupted or disturbed.
+    """Continue an open-workload or pi that was interrupted, or of which runs were rejected.
 
-    It is disturbed if most of its runs were rejected. Runs that count are kept, and the missing
-    ones are measured.
+    Runs that count are kept, and the missing ones are measured.
     """
     _end(folder, running.resume(folder, _say))
 
@@ -193,14 +192,14 @@ def resume(folder: Path) -> None:
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @click.option(
-    "--workers", type=_COUNT, default=1, show_default=True, help="Of the server, for files."
+    "--workers", type=_COUNT, default=1, show_default=True, help="Workers of the server; for files."
 )
 @click.option(
     "--calibration",
     "alone",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A further file, which is of one customer; may be repeated.",
+    help="A further file, of one customer alone; may be repeated.",
 )
 @_FAIL_IF
 @_OUT
@@ -211,10 +210,10 @@ def analyse(
     fail_if: tuple[str, ...],
     out: Path | None,
 ) -> None:
-    """Make summaries and reports of folders of results anew, or one of files of load generators.
+    """Make reports of folders of results again, or a report of files of load generators.
 
-    Files of wrk2, vegeta, k6, JMeter, oha, hey, Locust and `--raw` make a result together. Bring
-    five runs of one customer and five of each load, and it says whether the forecast holds.
+    Files of wrk2, vegeta, k6, JMeter, oha, hey, Locust and `--raw` make one result together. With
+    five runs of one customer and five of each load, it says whether the forecast holds.
     """
     files = [path for path in paths if path.is_file()]
     folders = [path for path in paths if not path.is_file()]
@@ -245,12 +244,13 @@ def compare(before: Path, after: Path, out: Path) -> None:
 
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--json", "is_json", is_flag=True, help="Write JSON in place of tables.")
+@click.option("--json", "is_json", is_flag=True, help="Write JSON instead of tables.")
 def solve(file: Path, *, is_json: bool) -> None:
     """Solve a network of queues that a TOML or JSON file describes, exactly.
 
-    It may have open and closed classes of customers, and delays, single and several servers, and
-    servers whose rate depends on their number of customers; loadtests/README.md has an example.
+    It may have open and closed classes of customers. Stations are delays, single or several
+    servers, or servers whose rate depends on their number of customers. loadtests/README.md has an
+    example.
     """
     show = network_file.as_json if is_json else network_file.as_text
     click.echo(show(*network_file.solve(file)))
@@ -261,9 +261,9 @@ def solve(file: Path, *, is_json: bool) -> None:
 @click.option("--out", type=_FILE, default=studies.PAGE, show_default=True)
 @_SEED
 def studies_page(times: int, out: Path, seed: int) -> None:
-    """Make the tables about the studies anew: their errors, and how often they conclude so.
+    """Make the tables of docs/explanation/studies.md again.
 
-    Each protocol is repeated so often in simulation, which takes some minutes.
+    Each protocol is simulated `--times` times, which may take some minutes.
     """
     page = studies.PAGE.read_text(encoding="utf-8")
     _write(studies.regenerated(page, times, seed), out)
