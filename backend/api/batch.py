@@ -66,9 +66,9 @@ EXAMPLES = {
     ),
 }
 _TRIED = in_json(
-    "How many flights would be accepted, how many of the good ones are in the ledger already "
-    "(`duplicates`, with the ids of the first), or that nothing was accepted, because no "
-    "row is good or, with `duplicates=skip`, new. `understood` says what the body was taken for.",
+    "Nothing was accepted: it was a dry run, or no row is good or, with `duplicates=skip`, new. "
+    "Says how many flights would be accepted, and how many good ones the ledger has already "
+    "(`duplicates`, with the ids of the first). `understood` says what the body was taken for.",
     "BatchTried",
 )
 ADD_BATCH = Operation(

@@ -44,14 +44,14 @@ WITH_HASH = Hash("hash", "Only headers of blocks whose hash is this or begins wi
 TIP = Operation(
     "tip",
     BLOCKS,
-    "State of the ledger",
-    {200: in_json("The newest block, and the number of pending transactions.", "Tip")},
+    "Show the state of the ledger",
+    {200: in_json("The newest block, and the number of pending flights.", "Tip")},
     has_etag=True,
 )
 GET_BLOCK = Operation(
     "get_block",
     BLOCKS,
-    "A block with its transactions",
+    "Show a block with its transactions",
     {200: in_json("The block.", "BlockFound")},
     parameters=(OFFSET, LIMIT),
     in_path=(HEIGHT,),
@@ -61,11 +61,11 @@ GET_BLOCK = Operation(
 LIST_BLOCKS = Operation(
     "list_blocks",
     BLOCKS,
-    "Headers of blocks, newest first",
+    "List headers of blocks, newest first",
     {
         200: in_json(
-            "Headers; `next` is the address of the next page. `damaged`, if it is there, has what "
-            "is known of blocks of this page that cannot be read.",
+            "Headers; `next` is the address of the next page. `damaged`, if present, lists blocks "
+            "of this page that cannot be read.",
             "Headers",
             may_have=("Link",),
         )

@@ -13,7 +13,7 @@ from backend.serving.environs import Environ
 CHEATS = Operation(
     "cheats",
     PROOFS,
-    "Attempts to cheat, and the checks that notice them",
+    "Show attempts to cheat, and the checks that notice them",
     {200: in_json("The attempts, in order.", "Cheats")},
     has_etag=True,
 )

@@ -33,7 +33,7 @@ SERVER = "http://127.0.0.1:8000"
 READ = Operation(
     "read_description",
     OPERATION,
-    "This document as a page",
+    "Show this document as a page",
     {200: Answer("The page, which loads nothing else.", {"text/html": Media({"type": "string"})})},
     has_etag=True,
 )

@@ -46,11 +46,11 @@ _RANGES = {  # the ranges of Accept, the most specific first
 EXPORT_FLIGHTS = Operation(
     "export_flights",
     READING,
-    "The flights of some days, as NDJSON or CSV",
+    "Export the flights of some days, as NDJSON or CSV",
     {
         200: Answer(
-            "Flights, one per line, verified while they are sent; the last line of NDJSON says "
-            "that it is complete, unless `trailer` is `false`.",
+            "One flight per line, verified while it is sent. The last line of NDJSON says that the "
+            "answer is complete, unless `trailer` is `false`.",
             IN_LINES,
             headers=(AS_OF_HEADER, "Content-Disposition"),
         )

@@ -18,7 +18,7 @@ RETRY_AFTER_S = 1
 START = Operation(
     "start",
     OPERATION,
-    "Where to begin",
+    "Show where to begin",
     {200: in_json("The addresses that describe all others, and the three questions.", "Start")},
 )
 LIVE = Operation(

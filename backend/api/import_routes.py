@@ -20,7 +20,7 @@ from backend.questions.parameters import Choice, Given, Number, Text
 from backend.serving.environs import Environ
 
 PART = {"application/octet-stream": Media(FILE, EXAMPLES["csv"])}
-SAYS = "`GET /imports/ID` says how far it is."
+SAYS = "`GET /imports/ID` shows the progress."
 
 IMPORT_ID = Text("IMPORT_ID", "What `POST /imports` answered.", "0f" * 16)
 NAME = Text("NAME", "The file's name, for messages.", "flights.csv", required=True)
@@ -36,8 +36,8 @@ DATES = Choice(
 BEGIN_IMPORT = Operation(
     "begin_import",
     ADDING,
-    "Announce a file of flights, which is then sent in parts",
-    {201: in_json("It has an ID now.", "FileImport", headers=("Location",))},
+    "Announce a file of flights, to be sent in parts",
+    {201: in_json("The file, with its ID.", "FileImport", headers=("Location",))},
     parameters=(NAME, SIZE),
     writes=True,
 )
@@ -45,7 +45,7 @@ SEND_PART = Operation(
     "send_part",
     ADDING,
     "Send a part of the file; a part may be sent again",
-    {200: in_json("`received` says how much has come.", "FileImport")},
+    {200: in_json("`received` says how many bytes have arrived.", "FileImport")},
     parameters=(OFFSET,),
     in_path=(IMPORT_ID,),
     errors=(404,),
@@ -55,8 +55,8 @@ SEND_PART = Operation(
 CHECK_IMPORT = Operation(
     "check_import",
     ADDING,
-    "Have the file checked to its end; nothing is added",
-    {202: in_json(f"It has begun; {SAYS}", "FileImport")},
+    "Check the whole file; nothing is added",
+    {202: in_json(f"The check has begun; {SAYS}", "FileImport")},
     parameters=(DATES,),
     in_path=(IMPORT_ID,),
     errors=(404,),
@@ -65,8 +65,8 @@ CHECK_IMPORT = Operation(
 ADD_IMPORT = Operation(
     "add_import",
     ADDING,
-    "Have the flights of a checked file added",
-    {202: in_json(f"It has begun; {SAYS}", "FileImport")},
+    "Add the flights of a checked file",
+    {202: in_json(f"Adding has begun; {SAYS}", "FileImport")},
     parameters=(ON_ERROR,),
     in_path=(IMPORT_ID,),
     errors=(404,),
@@ -75,7 +75,7 @@ ADD_IMPORT = Operation(
 SHOW_IMPORT = Operation(
     "show_import",
     ADDING,
-    "How far the file is, and what it was taken for",
+    "Show the progress of a file, and what it was taken for",
     {200: in_json("The file.", "FileImport")},
     in_path=(IMPORT_ID,),
     errors=(404,),
@@ -83,8 +83,8 @@ SHOW_IMPORT = Operation(
 REMOVE_IMPORT = Operation(
     "remove_import",
     ADDING,
-    "Remove the file, whose flights stay if they were added",
-    {204: Answer("It is removed.")},
+    "Remove a file that was sent; flights that were added stay",
+    {204: Answer("The file is removed.")},
     in_path=(IMPORT_ID,),
     errors=(404,),
     writes=True,

@@ -373,7 +373,7 @@ class _State(Collector):
 SHOW_METRICS = Operation(
     "metrics",
     OPERATION,
-    "Numbers for Prometheus",
+    "Show numbers for Prometheus",
     {200: Answer("The text format 0.0.4.", {"text/plain": Media({"type": "string"})})},
 )
 

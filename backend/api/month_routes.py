@@ -39,16 +39,16 @@ MONTH = MonthParameter("MONTH", "The month to fetch.", "2008-01", required=True)
 FETCH_MONTH = Operation(
     "fetch_month",
     ADDING,
-    "Download a month of BTS and import it",
-    {202: in_json("It has begun; `GET /months` says how far it is.", "MonthFetch")},
+    "Download and import a month of BTS",
+    {202: in_json("The import has begun; `GET /months` shows the progress.", "MonthFetch")},
     parameters=(MONTH,),
     writes=True,
 )
 SHOW_MONTH = Operation(
     "show_month",
     ADDING,
-    "How far the month is that was fetched last",
-    {200: in_json("What the import of the month says.", "MonthFetch")},
+    "Show the progress of the month that was fetched last",
+    {200: in_json("Its state, and the last message of its import.", "MonthFetch")},
 )
 
 

@@ -80,7 +80,7 @@ _IN_FILES = replace(_IN_LINES, content=_FILES)
 PROVE_CHAIN = Operation(
     "prove_chain",
     PROOFS,
-    "Send all blocks, so that everything can be checked",
+    "Prove the whole chain: all blocks, so that everything can be checked",
     {200: _IN_LINES},
     parameters=(AS_OF,),
     errors=(404,),
@@ -90,7 +90,7 @@ PROVE_CHAIN = Operation(
 _SUMMARIES: dict[type[Any], str] = {
     FilterTransactions: "Prove what happened to a flight",
     AverageDelays: "Prove how late a carrier was",
-    FlightCounter: "Prove how many flights went",
+    FlightCounter: "Prove how many flights went from city A to city B",
 }
 
 

@@ -331,7 +331,7 @@ DEPARTURES = question(
     READING,
     "Which flights leave on a day, from or to a place, in an hour?",
     "Departures",
-    "The flights by their scheduled times, those without one last; at most 10,000.",
+    "The flights by scheduled time, at most 10,000; those without a time come last.",
 )
 
 

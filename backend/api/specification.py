@@ -50,7 +50,7 @@ _SCHEMAS = {"Retry-After": _NUMBER, "X-Emulated-Disk": _NUMBER}  # other headers
 DESCRIBE = Operation(
     "describe_service",
     OPERATION,
-    "This document",
+    "Get this document",
     {200: Answer("OpenAPI 3.1.", {JSON: Media({"type": "object"})})},
     has_etag=True,
 )

@@ -41,7 +41,7 @@ FLIGHT_STATUS = question(
 NEW_TRANSACTION = Operation(
     "new_transaction",
     STUDY,
-    "Accept a flight as POST /transactions does, but answer 201 when it is on the disk",
+    "Accept a flight as POST /transactions does, and answer 201 once it is on the disk",
     {201: in_json("The flight is accepted.", "Receipt", headers=("Location",))},
     body=ONE_FLIGHT,
     writes=True,
@@ -50,7 +50,7 @@ NEW_TRANSACTION = Operation(
 TRANSACTIONS_PAGES = Operation(
     "transactions_pages",
     STUDY,
-    "Mined transactions in the order of their ids, in pages",
+    "List mined transactions by id, in pages",
     {200: in_json("A page; 404 after the last.", "Transactions")},
     parameters=(PAGE, PER_PAGE),
     errors=(404,),

@@ -18,15 +18,15 @@ LIMIT = Number("limit", "The most completions to return.", "5", default=10, leas
 SUGGEST = Operation(
     "suggest",
     READING,
-    "Completions from the ledger",
+    "Complete what a user types, from the ledger",
     {200: in_json("Completions, best first.", "Suggestions")},
     parameters=(FIELD, TYPED, LIMIT),
 )
 COVERAGE = Operation(
     "coverage",
     READING,
-    "Days, carriers and airports in the ledger",
-    {200: in_json("What the ledger covers.", "Coverage")},
+    "Show what the ledger covers",
+    {200: in_json("Days, carriers and airports.", "Coverage")},
     has_etag=True,
 )
 

@@ -26,8 +26,8 @@ ADD_TRANSACTION = Operation(
     "Accept one flight",
     {
         200: in_json(
-            "With `dry_run`: `flight` would be accepted; `duplicate_of` names a record that "
-            "says the same about it, `conflicts_with` one that contradicts it.",
+            "With `dry_run`: `flight` would be accepted. `duplicate_of` names a record that says "
+            "the same, `conflicts_with` one that contradicts it.",
             "Tried",
         ),
         **accepted("Receipt", "The flight is in a block.", "The flight is accepted and pending."),

@@ -26,7 +26,7 @@ TILE_NAME = Text(
 CHECKPOINT = Operation(
     "log_checkpoint",
     PROOFS,
-    "The signed root of the log",
+    "Show the signed root of the log",
     {200: Answer("Origin, number of blocks, root, and the signature of the log.", _TEXT)},
     errors=(404,),
     has_etag=True,
@@ -34,7 +34,7 @@ CHECKPOINT = Operation(
 KEY = Operation(
     "log_key",
     PROOFS,
-    "The key that verifies checkpoints",
+    "Show the key that verifies checkpoints",
     {200: Answer("The verifier key: its name, its id, and the Ed25519 key.", _TEXT)},
     errors=(404,),
     has_etag=True,
@@ -42,15 +42,15 @@ KEY = Operation(
 WITNESSES = Operation(
     "log_witnesses",
     PROOFS,
-    "Who has cosigned the newest checkpoint",
+    "Show who has cosigned the newest checkpoint",
     {200: in_json("The witnesses, and the times at which they cosigned.", "Witnesses")},
     errors=(404,),
 )
 TILE = Operation(
     "log_tile",
     PROOFS,
-    "A tile of the log's tree, or a bundle of its entries",
-    {200: Answer("Hashes of 32 bytes; entries with two bytes for their length before.", _BYTES)},
+    "Get a tile of the log's tree, or a bundle of its entries",
+    {200: Answer("Hashes of 32 bytes; or entries, each after its length in two bytes.", _BYTES)},
     in_path=(TILE_NAME,),
     errors=(404,),
     has_etag=True,
