@@ -264,12 +264,12 @@ EXPERIMENT = Experiment(
     reproduces="the table of open workloads and figures 2 to 5",
     about=(
         "Requests arrive as a Poisson process, whether earlier ones have been answered or not, at "
-        "0.3, 0.5, 0.8 and 0.85 of the rate L at which the server would be busy all the time. E[S] "
-        "is calibrated with one customer before and after. With emulated storage, the study's way "
-        "of scanning is measured as the study did, in short runs that begin with an empty server, "
-        "and in the steady state, in replications whose beginnings are left out; and so is our own "
-        "scan. In the mode real it is the service as shipped, whose open and closed runs are "
-        "predicted from what one customer was told."
+        "0.3, 0.5, 0.8 and 0.85 of L, the rate at which the server is busy all the time. E[S] is "
+        "calibrated with one customer before and after. With emulated storage, the study's way of "
+        "scanning and our own scan are measured in the steady state, in replications whose "
+        "beginnings are left out; the study's way also as the study did, in short runs that begin "
+        "with an empty server. In the mode real, the service as shipped is measured. There the "
+        "times that it reports to one customer predict open and closed runs."
     ),
     modes=(Mode.EMULATED, Mode.REAL),
     measure=measure,

@@ -43,10 +43,10 @@ ORDERS: Mapping[Verdict | None, str] = {
     Verdict.AGREES: "in order of arrival",
     Verdict.DISAGREES: "not in order of arrival",
     Verdict.NOT_DECIDED: "in an order that is not decided",
-    None: "in an order that the server does not tell",
+    None: "in an order that the server does not report",
 }
 WAITED, HURRIED = (
-    f"without overtaking, but {how} than by as many workers with the times that it told"
+    f"without overtaking, but {how} than as many workers with the reported times would"
     for how in ("later", "sooner")
 )
 SIMULATED_RUNS = 10_000

@@ -159,9 +159,9 @@ class RefusedLine(_Keyed, Line):
     def message(self) -> str:
         """Say why it was not measured."""
         return (
-            f"{self.key.label}: not measured, because it would be {self.rate_per_s:.3g} requests a "
-            f"second, and only up to {self.limit_per_s:g} the error of this load generator is "
-            "known not to grow; ask what takes longer, as scans do, or use a quieter machine."
+            f"{self.key.label}: not measured, because it needs {self.rate_per_s:.3g} requests a "
+            f"second, more than the {self.limit_per_s:g} up to which the error of this load "
+            "generator does not grow; ask what takes longer, as scans do, or use a quieter machine."
         )
 
 

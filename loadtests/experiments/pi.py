@@ -258,8 +258,8 @@ EXPERIMENT = Experiment(
     reproduces="the tables of service times and of open workloads",
     about=(
         "One customer asks the three questions, by the index and by scans. Then requests arrive as "
-        "a Poisson process at shares of the highest rate L, and customers ask again at once. What "
-        "is asked is asked once, so that no answer is a kept one. The load generator runs on the "
+        "a Poisson process at shares of the highest rate L, and customers ask again at once. Each "
+        "question is asked once, so that no answer is a kept one. The load generator runs on the "
         "machine of the lab."
     ),
     measure=measuring.measure,

@@ -64,7 +64,7 @@ def advice(site: Site, ssh: str) -> Iterator[str]:
         yield f"{ssh}: {' '.join(_settings())} set in {ENVIRONMENT}, and {UNIT} restarted"
     elif facts.workers != 1 or facts.answer_limit_bytes:
         yield (
-            f"It is measured as it is. One worker and no kept answers make the clearest result: on "
+            f"It is measured as it is. One worker and no kept answers give the clearest result: on "
             f"the Pi, set {' and '.join(_settings())} in {ENVIRONMENT} and restart {UNIT}, or give "
             "--ssh USER@HOST."
         )

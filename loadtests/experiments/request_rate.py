@@ -138,8 +138,8 @@ EXPERIMENT = Experiment(
     reproduces="figures 1 to 4",
     about=(
         "Requests arrive as a Poisson process at rates from nearly 0 to the capacity of three "
-        "servers, at a MariaDB as in the study and with indexes, at our service, and at a server "
-        "that sleeps exponential times, as the study's model describes."
+        "servers. They go to a MariaDB, as in the study and with indexes, to our service, and to a "
+        "server that sleeps exponential times, as the study's model assumes."
     ),
     measure=measure,
     analyse=analyse,

@@ -53,9 +53,9 @@ EXPERIMENT = Experiment(
     title="Selftest: is this machine good for measurements?",
     reproduces="our own check: what the load generator adds, up to which rate, and the rules",
     about=(
-        "A server that answers at once is asked by the load generator, at 50 to 800 requests a "
-        "second, and by an independent client. The rules that reject runs judge what they saw, for "
-        f"questions of {format_time(SERVICE_TIME_S)}."
+        "The load generator, at 50 to 800 requests a second, and an independent client ask a "
+        "server that answers at once. Then the rules that reject runs judge the generator's "
+        f"requests, as for questions of {format_time(SERVICE_TIME_S)}."
     ),
     measure=measure,
     analyse=analyse,

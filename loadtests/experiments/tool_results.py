@@ -294,8 +294,8 @@ EXPERIMENT = Experiment(
     title="Measured with other tools",
     reproduces="runs of any load generator",
     about=(
-        "Runs that other load generators made: their percentiles, and whether what one customer "
-        "alone takes forecasts what many will wait."
+        "Runs of other load generators: their percentiles, and whether the service times of one "
+        "customer forecast the response times of many."
     ),
     measure=_measure,
     analyse=analyse,

@@ -20,14 +20,14 @@ _ROOM = 0.06  # of the drawing, at both sides of what it shows
 _BARS: Mapping[Source, str] = {"model": "", "study": "adds", "second": "takes away", "ours": ""}
 
 WORDS: Mapping[Cause, str] = {
-    Cause.SERVER: "The server as a whole, because it told no times to tell causes apart by,",
-    Cause.AROUND: "Order of service, connecting and receiving, otherwise than in the calibration,",
+    Cause.SERVER: "The server as a whole, which reported no times that would separate causes,",
+    Cause.AROUND: "Order of service, connecting and receiving, unlike in the calibration,",
     Cause.DISPATCH: "Late sending by the generator",
     Cause.DRIFT: "The change of the service time between two calibrations",
     Cause.SERVICE_MEAN: "A mean service time other than the calibrated one",
-    Cause.SPREAD: "Service times that vary otherwise than in the calibration, or come in a row,",
+    Cause.SPREAD: "Service times that vary unlike in the calibration, or are alike in a row,",
     Cause.EMPTY: "Beginning with an empty queue",
-    Cause.SAMPLING: "The chance that brought just these arrivals",
+    Cause.SAMPLING: "The chance of these arrivals",
 }
 
 

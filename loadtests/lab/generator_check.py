@@ -113,19 +113,19 @@ def would_be_rejected(facts: Facts, *, is_shared: bool) -> Iterator[str]:
     foreign = 100 * (facts.foreign_cpu or 0.0)
     if foreign > _LIMITS["foreign_cpu"]:
         yield (
-            f"Other programs use {foreign:.0f} % of a core now, and above "
-            f"{_LIMITS['foreign_cpu']:g} % {SHARED if is_shared else NOT_SHARED}, and the "
+            f"Other programs use {foreign:.0f} % of a core now. Above "
+            f"{_LIMITS['foreign_cpu']:g} %, {SHARED if is_shared else NOT_SHARED}, and the "
             "report is marked."
         )
     limits = _LIMITS["dispatch_lag_mean"], _LIMITS["dispatch_lag_p99"]
     shortest_s = max(
         100 * lag_s / limit for lag_s, limit in zip((mean_s, p99_s), limits, strict=True)
     )
-    count = "count only" if is_shared else "are rejected unless"
+    count = "count only with" if is_shared else "are rejected without"
     yield (
         f"Requests are sent at most {1000 * mean_s:.2f} ms late on average here, and 1 of 100 more "
-        f"than {1000 * p99_s:.2f} ms, so runs of questions that take less than "
-        f"{format_time(shortest_s)} {count} with --shared."
+        f"than {1000 * p99_s:.2f} ms late. So runs of questions that take less than "
+        f"{format_time(shortest_s)} {count} --shared."
     )
 
 
@@ -181,12 +181,13 @@ def describe_own_error(lines: Sequence[CheckLine]) -> str:
         for error_s in (mean_s, max(line.tail_error_s for line in carried))
     )
     share = _LIMITS["dispatch_lag_mean"] / 100
-    matters_to = f"of those below {format_time(mean_s / share)}" if mean_s > 0 else "of none"
+    below = f"mean response times below {format_time(mean_s / share)}"
+    matters = f" This error is {100 * share:g} % or more of {below}."
     return (
         f"The load generator itself adds {mean} to a mean response time and {tail} to a 99th "
-        f"percentile, up to its limit of {limit_per_s(lines):g} requests a second: so much later "
-        "than an independent client it had the answers of a server that answers at once, in this "
-        f"session. Of mean response times, it is {100 * share:g} % or more {matters_to}."
+        f"percentile, up to its limit of {limit_per_s(lines):g} requests a second. This was "
+        "compared with an independent client, at a server that answers at once, in this session."
+        f"{matters if mean_s > 0 else ''}"
     )
 
 

@@ -204,10 +204,10 @@ def _longest_ms(group: Group) -> float | None:
 
 
 _NOTE = (
-    "All requests that succeeded, those at the beginning of a run, too, with 95 % intervals over "
-    "runs, or over five parts of each of fewer than four; those know a 99th percentile badly. The "
-    "mean is that of the runs' means, a percentile that of all their requests together. "
-    "– stands where the file of another tool does not have the number."
+    "These are all requests that succeeded, those at the beginning of a run, too. The 95 % "
+    "intervals are over runs; if there are fewer than four, over five parts of each, which makes a "
+    "99th percentile uncertain. The mean is that of the runs' means, a percentile that of all "
+    "their requests together. – stands where the file of another tool lacks the number."
 )
 
 

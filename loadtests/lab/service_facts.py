@@ -55,7 +55,7 @@ class ServiceFacts(Line):
         on = f" on {self.processor}" if self.processor else ""
         on += f" with {self.cores} cores" if self.cores else ""
         limit = self.answer_limit_bytes
-        kept = "kept answers are not known"
+        kept = "it does not say whether answers are kept"
         if limit is not None:
             size = f"{format_number(limit / 1e6)} MB"
             kept = f"answers are kept in {size}" if limit else "no answers are kept"

@@ -19,7 +19,7 @@ EMULATED = (
 SHARED = (
     "Measured on a machine that others share. Other programs may have taken processor time, "
     "requests may have been sent late, and the service time may have changed: the table of runs "
-    "has how much. No run was rejected for that, so other runs may say something else."
+    "shows how much. No run was rejected for that, so other runs may say something else."
 )
 MODES = {
     "real": "Real: the service as shipped",

@@ -394,7 +394,7 @@ class TestRepeating:
         plan(monkeypatch, Load(STUDY, STEADY, 0.5, 2, arrivals=100))
         results, lines = emulated(tmp_path), list[str]()
         measuring.measure(Run(Options(Mode.EMULATED, scale=1000), results, tmp_path, lines.append))
-        message = "would be 12.5 requests a second, and only up to 10 the error of this"
+        message = "needs 12.5 requests a second, more than the 10 up to which the error of"
         assert message in lines[-1]
         assert results.rows("plan") == []
         assert len(results.rows("refused")) == 1

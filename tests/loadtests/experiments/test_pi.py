@@ -305,7 +305,7 @@ class TestReport:
         assert "from one customer holds for rankings at 0.3 and 0.5 of L" in sentence
         assert "; it does not hold for scans at 0.3 of L" in sentence
         assert (
-            "second, are on average 40.0 ms and 25.0 for rankings, 40.0 ms and 25.0 for scans."
+            "second, are on average 40.0 ms and 25.0/s for rankings, 40.0 ms and 25.0/s for scans."
             in sentence
         )
 
@@ -348,7 +348,10 @@ class TestReport:
         demands = Demands(0.04, 0, 0, 0, 0, server=ELSEWHERE_SCANS, queue=ONE, requests=9)
         monkeypatch.setattr(pi, "demands_by_server", lambda _: {ELSEWHERE_SCANS: demands})
         report = self.made_up(tmp_path, monkeypatch)
-        assert any("E[S] was 20 ms at first and 40 ms when" in text for text in report.findings)
+        assert any(
+            "E[S] was 20 ms at first and 40 ms just before the load" in text
+            for text in report.findings
+        )
 
     def test_service_times_that_do_not_count_are_not_shown(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

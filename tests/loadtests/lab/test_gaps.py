@@ -46,7 +46,7 @@ def test_small_entries_are_seen_beside_a_large_prediction() -> None:
 
 
 def test_a_gap_tells_the_causes_that_are_seen_or_the_largest_if_none_has_an_interval() -> None:
-    chance = "The chance that brought just these arrivals takes 30.0 ms away"
+    chance = "The chance of these arrivals takes 30.0 ms away"
     drift = "The change of the service time between two calibrations adds 2.00 ms"
     counted = "Runs: 5, calibrations: 5"
     assert waterfall("", ledger(), 0.1).caption == (
