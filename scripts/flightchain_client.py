@@ -856,10 +856,10 @@ class _SentFile:
         try:
             self._post(f"{self._where}/{step}", asked)
         except Problem:  # it may have been heard before, and its answer was lost
-            if self._client._get(self._where)["state"] not in {*AT_WORK, "added"}:
+            if self._now()["state"] not in {*AT_WORK, "added"}:
                 raise
         poll_s = FIRST_POLL_S
-        while (answer := self._client._get(self._where))["state"] in AT_WORK:
+        while (answer := self._now())["state"] in AT_WORK:
             self._progress(answer)
             time.sleep(poll_s)
             poll_s = min(2 * poll_s, LONGEST_POLL_S)
@@ -867,6 +867,11 @@ class _SentFile:
             detail = f"{self._path.name}: {answer['message']}"
             raise Problem(422, {**answer, "title": "Unprocessable Content", "detail": detail})
         return answer
+
+    def _now(self) -> Json:
+        """Return what the service says of it."""
+        answer = self._client._get(self._where)
+        return {**answer, "state": _part(answer, "state", str)}
 
     def _post(self, path: str, asked: Json, body: bytes = b"") -> Json:
         """Send what may be sent again."""
