@@ -75,8 +75,8 @@ def lacks_nothing(run: Run, plan: Sequence[Load]) -> bool:
     if shortfalls(run, plan):
         return False
     run.say(
-        "no run is missing, so nothing is measured; for more runs measure anew, with more "
-        "--minutes or --reps"
+        "no run is missing, so nothing is measured; for more runs, begin a new measurement with "
+        "more --minutes or --reps"
     )
     return True
 
@@ -156,7 +156,7 @@ class _UnderTest:
             if why := reasons_by_run(run.results).get(load.name(made)):
                 run.say(f"{load.fraction:g} of L: run {made} does not count: {why}")
         if lacking > 0 and monotonic() > run.until_s:
-            run.say(f"{_label(load)}: the time is over; runs that `resume` still makes: {lacking}")
+            run.say(f"{_label(load)}: the time is over; `resume` makes the missing runs: {lacking}")
 
     def _is_refused(self, load: Load) -> bool:
         """Tell whether the load generator cannot send so much, and list the load then."""

@@ -31,7 +31,7 @@ from loadtests.processes import ProgramFailed, Site, is_of_network
 INTERRUPTED = "interrupted"
 REACHED_WITHIN_S = 10
 NO_LOAD = (
-    "no threshold was judged, because no open run counts, and no closed one of several customers"
+    "no threshold was judged, because no open run counts, and no closed run of several customers"
 )
 
 _FIELDS = ("experiment", "mode", "scale", "seed", "quick", "state")  # of every manifest
@@ -62,7 +62,7 @@ def _require_possible(experiment: Experiment, options: Options) -> None:
         where = f" in mode {mode}" if experiment.takes_host else ""
         raise ResultsError(f"{name} cannot measure a service on another machine{where}")
     if options.scale and mode is not Mode.EMULATED:
-        raise ResultsError(f"--scale divides what is emulated; mode {mode} has nothing")
+        raise ResultsError(f"--scale divides emulated times, and mode {mode} has none")
     loads = experiment.loads(options)
     if unknown := [load for load in options.loads if load not in loads]:
         choices = ", ".join(f"{load:g}" for load in loads) or "none to choose"

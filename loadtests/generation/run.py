@@ -198,8 +198,8 @@ class Generator:
             first = f"was answered {status}" if status else "had no whole answer"
             raise ProgramFailed(
                 f"{run}: {len(failed)} of {len(record.rows)} requests of a single customer failed; "
-                f"the first of them {first}. Nothing can be measured under load of a server that "
-                "fails without load; see to that first."
+                f"the first of them {first}. A server that fails without load cannot be "
+                "measured under load; repair that first."
             )
         return replace(calibration_of(run, record.rows[WARM_UP:]), each_once=each_once)
 

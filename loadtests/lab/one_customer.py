@@ -95,7 +95,7 @@ class Customer:
         judge_run(self._results.folder, record, facts)
         if not any(row.succeeded for row in rows):
             last = f"the last with status {rows[-1].status}" if rows else "there was none to ask"
-            raise ProgramFailed(f"{run}: no request of {len(rows)} was answered well, {last}")
+            raise ProgramFailed(f"{run}: no request of {len(rows)} succeeded, {last}")
         return rows
 
     def _answers(

@@ -151,7 +151,7 @@ def broken(thresholds: Sequence[str], groups: Sequence[Group]) -> Iterator[str]:
         name, sign, limit, unit = match[1], match[2], float(match[3]), match[4]
         for group in groups:
             if (measured := _value(group, name)) is None:
-                yield f"{group.name}: its files do not tell {name}, so {text.strip()!r} is open"
+                yield f"{group.name}: its files lack {name}, so {text.strip()!r} is not judged"
                 continue
             value = measured / _UNITS.get(unit, 0.01 if unit == "%" else 1.0)
             if value > limit if sign == ">" else value < limit:

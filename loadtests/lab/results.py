@@ -133,5 +133,5 @@ def require_planned(results: Results) -> None:
     if results.manifest().get("until_decided"):
         raise ResultsError(
             f"{results.folder} was measured until it was decided, by another version of the lab; "
-            "its report is right as it is, and is not made anew"
+            "its report is right as it is, and cannot be made again"
         )

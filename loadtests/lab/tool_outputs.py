@@ -56,9 +56,9 @@ def read(path: Path) -> list[ToolRun]:
     except ResultsError as problem:
         raise ResultsError(f"{path} {problem}") from None
     except KeyError as problem:
-        raise ResultsError(f"{path} lacks {problem}, which its form has") from problem
+        raise ResultsError(f"{path} lacks {problem}, which its format has") from problem
     except (OSError, *NOT_READ) as problem:
-        message = f"{path} has a value that its form does not have, {value_of(problem)}"
+        message = f"{path} has a value that its format does not allow, {value_of(problem)}"
         raise ResultsError(f"{message}; was it cut off, or changed?") from problem
     return runs
 
@@ -76,7 +76,7 @@ def _long_cells() -> Iterator[None]:
 def _require_times(run: ToolRun) -> None:
     """Raise ResultsError for a run of too few requests, or with times that cannot be."""
     if (count := len(run.rows) or run.requests) < LEAST_REQUESTS:
-        raise ResultsError(f"has {count} requests; it takes at least {LEAST_REQUESTS}")
+        raise ResultsError(f"has {count} requests; at least {LEAST_REQUESTS} are needed")
     if run.rows:
         if not (good_s := [row.closed_response_s for row in run.rows if row.succeeded]):
             raise ResultsError(ALL_FAILED)

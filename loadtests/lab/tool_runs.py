@@ -70,10 +70,10 @@ def line_of(number: int) -> Iterator[None]:
     except ResultsError as problem:
         raise ResultsError(f"has in line {number} {problem}") from None
     except KeyError as problem:
-        raise ResultsError(f"lacks {problem} in line {number}, which its form has") from problem
+        raise ResultsError(f"lacks {problem} in line {number}, which its format has") from problem
     except NOT_READ as problem:
-        message = f"has in line {number} a value that its form does not have, {value_of(problem)}"
-        raise ResultsError(f"{message}; {REMEDY}") from problem
+        why = f"a value that its format does not allow, {value_of(problem)}; {REMEDY}"
+        raise ResultsError(f"has in line {number} {why}") from problem
 
 
 def table(path: Path) -> Iterator[tuple[int, dict[str, str]]]:

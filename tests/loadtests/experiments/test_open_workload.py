@@ -721,7 +721,7 @@ def test_a_result_whose_length_was_decided_by_its_verdict_is_not_judged_anew(
     results = results_of("open-workload", tmp_path, until_decided=True)
     before = results.manifest()
     for read in (EXPERIMENT.analyse, lambda results: resume(results.folder, print)):
-        with pytest.raises(ResultsError, match=r"until it was decided.*not made anew"):
+        with pytest.raises(ResultsError, match=r"until it was decided.*cannot be made again"):
             read(results)
     assert results.manifest() == before
 

@@ -180,7 +180,7 @@ class TestRunning:
         assert Results(tmp_path / "three").manifest()["host"] == "http://pi:8000"
 
     def test_refuses_to_divide_what_is_not_emulated(self, tmp_path: Path) -> None:
-        with pytest.raises(ResultsError, match="--scale divides what is emulated"):
+        with pytest.raises(ResultsError, match="--scale divides emulated times"):
             done(tmp_path / "one", scale=5)
 
     def test_refuses_a_mode_that_the_experiment_has_not(self, tmp_path: Path) -> None:
@@ -396,7 +396,7 @@ class TestCommand:
         }
         assert scales == {"real": None, "emulated": 5}
         outcome = self.ask("run", "all", "--mode", "real", "--scale", 5, "--out", tmp_path / "more")
-        assert "--scale divides what is emulated" in str(outcome.exception)
+        assert "--scale divides emulated times" in str(outcome.exception)
 
 
 def test_every_experiment_with_emulated_storage_says_what_waits_in_it() -> None:

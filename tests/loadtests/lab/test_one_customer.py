@@ -68,9 +68,7 @@ def test_failures_reject_a_run_and_do_not_count(tmp_path: Path) -> None:
 def test_a_server_that_is_not_there_is_a_row_without_status(tmp_path: Path) -> None:
     gone = Service(f"http://{HOST}:{free_port()}", pid=1)
     assert HOST in gone.url
-    refused = pytest.raises(
-        ProgramFailed, match="one: no request of 1 was answered well, the last wi"
-    )
+    refused = pytest.raises(ProgramFailed, match="one: no request of 1 succeeded, the last wi")
     with one_customer(Results(tmp_path)) as customer, refused:
         customer.asks(gone, "one", [ASKED])
     assert [row["status"] for row in Results(tmp_path).rows("requests")] == ["0"]

@@ -87,7 +87,7 @@ def test_a_percentile_that_a_file_does_not_tell_is_not_made_up() -> None:
     (row,) = section([group]).parts[0].rows  # type: ignore[union-attr]
     assert (row[7], row[8]) == (None, 200.0)
     (sentence,) = broken(["p99 > 9 s"], [group])
-    assert sentence == "5/s: its files do not tell p99, so 'p99 > 9 s' is open"
+    assert sentence == "5/s: its files lack p99, so 'p99 > 9 s' is not judged"
     dense = [(at / 200, at / 200) for at in range(201)]
     assert Times(200, 0, 1.0, 0.5, quantiles=dense).quantile_s(0.987) == pytest.approx(0.987)
 

@@ -267,14 +267,14 @@ SPARSE = {
     "nothing": ("", "is no output that is known here"),
     "a letter": ("Dear all,\nit was slow.\n", "is no output that is known here"),
     "wrk": (WRK2.split("  Latency Dist", maxsplit=1)[0], "ask wrk2 with -L"),
-    "few": (oha_csv(REQUESTS[:3]), "has 3 requests; it takes at least 20"),
+    "few": (oha_csv(REQUESTS[:3]), "has 3 requests; at least 20 are needed"),
     "torn": (
         oha_csv(REQUESTS).replace("0.02,2", "soon,2"),
-        "line 2 a value that its form does not have, 'soon'; correct the line, or take it out if",
+        "line 2 a value that its format does not allow, 'soon'; correct the line, or take it out",
     ),
     "cut off": (
         hey_csv(REQUESTS).rpartition(",")[0] + ",",
-        "line 31 a value that its form does not have, ''",
+        "line 31 a value that its format does not allow, ''",
     ),
     "a long cell": (oha_csv(REQUESTS) + '"' + 200_000 * "x", "line 32 a value that .*, 'x{59};"),
     "no number": (oha_csv([(0, float("nan"))] * 30), "has 30 requests in nan s, which cannot be"),
@@ -282,7 +282,10 @@ SPARSE = {
         vegeta_json([(at, -1) for at, _ in REQUESTS]),
         "has a time of -1 s, which cannot be",
     ),
-    "no time": (vegeta_json(REQUESTS).replace('"2026', 'null,"x":"2026', 1), "form does not have"),
+    "no time": (
+        vegeta_json(REQUESTS).replace('"2026', 'null,"x":"2026', 1),
+        "format does not allow",
+    ),
     "no length": (
         '{"latencies":{"mean":1},"status_codes":{"200":99},"requests":99,"duration":0}',
         "has 99 requests in 0 s, which cannot be",
@@ -313,9 +316,9 @@ SPARSE = {
         vegeta_json(REQUESTS).replace("}\n", "\n", 1),
         "has in line 1 no JSON; correct the line, or take it out if the file was cut off there",
     ),
-    "no rows": (own([]), "has 0 requests; it takes at least 20"),
+    "no rows": (own([]), "has 0 requests; at least 20 are needed"),
     "no time at all": (jmeter_csv([(at, 0.0) for at, _ in REQUESTS]), "has only times of 0 s; the"),
-    "no sums": ('{"metrics":{"http_reqs":{}}}', "lacks 'count', which its form has"),
+    "no sums": ('{"metrics":{"http_reqs":{}}}', "lacks 'count', which its format has"),
     "all refused": (
         json.dumps(
             {"summary": dict.fromkeys(["average", "fastest", "slowest", "total"])}
