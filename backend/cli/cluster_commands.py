@@ -23,12 +23,12 @@ _FOLDER = click.option(
     "--folder",
     type=LocalPath(),
     default=PROJECT / "chain_data" / "cluster",
-    help="Where the nodes keep everything (chain_data/cluster).",
+    help="Folder of all nodes (chain_data/cluster).",
 )
 _CHAIN = click.option(
     "--chain",
     type=LocalPath(exists=True, file_okay=False),
-    help="The ledger to begin with: the folder of a single node. Stop that first.",
+    help="Ledger to begin with: the folder of a service, which must be stopped.",
 )
 
 
@@ -41,21 +41,21 @@ def cluster() -> None:
 @click.argument("nodes", type=click.IntRange(1, 64))
 @_FOLDER
 @click.option(
-    "--port", type=_FREE_OR_PORT, default=8000, show_default=True, help="Port of node 0; 0: free."
+    "--port", type=_FREE_OR_PORT, default=8000, show_default=True, help="Port of node 0; 0: any."
 )
 @click.option(
-    "--peer-port", type=_FREE_OR_PORT, default=26600, show_default=True, help="Likewise for peers."
+    "--peer-port", type=_FREE_OR_PORT, default=26600, show_default=True, help="The same for peers."
 )
 @_CHAIN
 @click.pass_obj
 def up(
     settings: Settings, nodes: int, folder: Path, port: int, peer_port: int, chain: Path | None
 ) -> None:
-    """Start a cluster of NODES, made if there is none.
+    """Start a cluster of NODES on this machine.
 
-    Returns when it is ready. The chain that it begins with is that of CHAIN, or made of what
-    FLIGHTCHAIN_DATA names. If there is a cluster, its nodes that do not run are started; it keeps
-    its ports and its chain.
+    If there is none, it is made, with the ledger of --chain or what FLIGHTCHAIN_DATA names. A
+    cluster that exists keeps its ports and its chain, and its nodes that do not run are started.
+    The command ends when the cluster is ready.
     """
     from backend.cluster.configuration import admit_readers, share_log_key
     from backend.cluster.engine import program
@@ -180,8 +180,8 @@ def configure(
 ) -> None:
     """Make the configuration of a cluster on several machines.
 
-    HOST is an address or a name under which the other machines reach one. For each machine a folder
-    is made, which is to be copied there; it holds secret keys. Nothing is started.
+    HOST is the address or name by which the other machines reach a machine. The command makes a
+    folder for each machine; copy it there. It holds secret keys. Nothing is started.
     """
     from backend.cluster.configuration import hosts_at, peer_id
     from backend.cluster.membership import READERS_NAME
@@ -213,7 +213,7 @@ def configure(
 @cluster.command()
 @_FOLDER
 def status(folder: Path) -> None:
-    """Show how each node does."""
+    """Show the status of each node."""
     _show(_local(folder, is_made=True))
 
 
@@ -249,9 +249,8 @@ def add(folder: Path) -> None:
 def log_key(folder: Path, new: bool) -> None:
     """Give all nodes one key that signs the log.
 
-    They take it when they are started again. On machines of their own, copy the files that are
-    named there first. Nodes that have keys of their own, from before a cluster had one, take that
-    of the first node.
+    Nodes take it at their next start. If they have keys of their own, the key of the first node is
+    taken. For nodes on machines of their own, first copy there the files that the command names.
     """
     from backend.cluster.configuration import ENGINE, share_log_key
     from backend.cluster.log_key import common_key_path
@@ -276,13 +275,13 @@ def kill(node: str, folder: Path) -> None:
 
 @cluster.command()
 @click.argument("node")
-@click.option("--engine", is_flag=True, help="The data of its engine are damaged, too.")
+@click.option("--engine", is_flag=True, help="Its engine's data are damaged, too.")
 @_FOLDER
 def rebuild(node: str, folder: Path, engine: bool) -> None:
-    """Let NODE get its damaged chain anew.
+    """Give NODE, whose chain is damaged, a new chain.
 
-    It must not run. What it has of the chain is put aside, the flights that it has accepted stay,
-    and it is started.
+    NODE must not run. The command puts its chain aside, keeps the flights that it accepted, and
+    starts it.
     """
     local = _local(folder)
     host = local.node(node)

@@ -90,7 +90,7 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
 def main() -> None:
     """Keep flight records in a blockchain, and ask three questions about them.
 
-    FLIGHTCHAIN_… environment variables set the chain's folder and all other options;
+    Environment variables FLIGHTCHAIN_… set the ledger's folder and everything else;
     docs/reference/settings.md lists them.
     """
 
@@ -154,21 +154,22 @@ def remove_token(settings: Settings, name: str) -> None:
     type=click.IntRange(1, 64),
     default=lambda: min(MOST_CHECKING, len(os.sched_getaffinity(0))),
     show_default=f"one for each core, at most {MOST_CHECKING}",
-    help="Number of processes that check blocks at the same time.",
+    help="Number of processes that check blocks.",
 )
 @click.option(
     "--since",
     metavar="HEIGHT",
-    help="Of blocks up to HEIGHT, which were verified before, compare only the bytes with those of "
-    "then; `last` is the block up to which that was done last.",
+    help="Only compare the bytes of blocks up to HEIGHT, which were verified before, with those of "
+    "then; `last` is the last block that was verified.",
 )
-@click.option("--chain-only", is_flag=True, help="Check nothing but the blocks.")
+@click.option("--chain-only", is_flag=True, help="Check only the blocks.")
 @click.pass_obj
 def verify(settings: Settings, processes: int, since: str | None, chain_only: bool) -> None:
     """Check every byte of the chain, the index and pending flights.
 
-    With --since, everything is checked all the same if a byte of these blocks, or of the index, is
-    another one. The exit status is 1 also if acknowledged flights were lost, whose places are void.
+    With --since, everything is checked after all if a byte of these blocks or of the index has
+    changed. The exit status is 1 if there is a problem, or if acknowledged flights were lost, even
+    if void entries hold their places.
     """
     from backend.cluster.engine_files import check_engine
     from backend.mempool import FOLDER as MEMPOOL_FOLDER
@@ -235,7 +236,7 @@ def show(settings: Settings, height: str) -> None:
 @main.command()
 @click.pass_obj
 def tip(settings: Settings) -> None:
-    """Print the newest block and how many flights are pending."""
+    """Print the newest block and the number of pending flights."""
     with _ledger(settings) as ledger:
         print_json(ledger.tip())
 
@@ -247,8 +248,8 @@ def tip(settings: Settings) -> None:
 def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> None:
     """Ask one of the three questions.
 
-    QUESTION is filter_transactions, average_delays or flight_counter; the parameters are those of
-    the REST service, but not `format`: the answer is JSON. For example: query average_delays
+    QUESTION is filter_transactions, average_delays or flight_counter. The parameters are those of
+    the REST service without `format`; the answer is JSON. For example: query average_delays
     OP_CARRIER_AIRLINE_ID=20366 INITIAL_DATE=2013-01-01 FINAL_DATE=2013-01-31
     """
     from backend.questions.values import NAMES, asked
@@ -271,11 +272,13 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
 def accept_loss(settings: Settings) -> None:
     """Go on with blocks that are older than the rest of the folder.
 
+    Restore a backup instead if there is one.
+
     If `blocks/` was put back to an earlier state, nothing is sealed or signed until it is newer
-    again, because the blocks that are missing may have been shown to others. This command gives
-    them up: it rebuilds the index and signs the chain as it is. Acknowledged flights that are
-    nowhere else are named as lost, and void entries take their places. Witnesses and everybody who
-    has kept a checkpoint will refuse what follows. Restore a backup instead if there is one.
+    again, because others may have seen the missing blocks. This command gives the missing blocks
+    up: it rebuilds the index and signs the chain as it is. Acknowledged flights that are nowhere
+    else are named as lost, and void entries take their places. Witnesses, and everybody who has
+    kept a checkpoint, will refuse what follows.
     """
     from backend.sealing.sealer import Sealer
     from backend.verify.folder_check import exchanged_from, require_chain
@@ -323,7 +326,7 @@ def backup(settings: Settings, folder: Path, full: bool) -> None:
     """Create or update the backup in FOLDER.
 
     The first backup needs an empty folder. The service may run meanwhile. The command copies only
-    what is new, then reads it again and checks it.
+    what is new, reads the copy again, and checks it.
     """
     from backend.verify.backup import back_up
 

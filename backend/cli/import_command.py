@@ -76,21 +76,21 @@ class _FileOrMonths(LocalPath):
 @click.option("--generate", type=click.IntRange(1), metavar="N", help="Import N made-up flights.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Random seed for --generate.")
 @click.option(
-    "--if-empty", is_flag=True, help="Import what FLIGHTCHAIN_DATA names if the chain is empty."
+    "--if-empty", is_flag=True, help="Import the data of FLIGHTCHAIN_DATA if the chain is empty."
 )
 @click.option("--then-serve", is_flag=True, help="Run `serve` after the import.")
 @click.option("--frontend", is_flag=True, help="With --then-serve, also serve the pages.")
 @click.option(
-    "--dates", type=click.Choice(ORDERS), help="How days are written, if the file leaves that open."
+    "--dates", type=click.Choice(ORDERS), help="How days are written, if a file leaves that open."
 )
-@click.option("--skip-bad", is_flag=True, help="Leave bad rows out; asks first in a terminal.")
+@click.option("--skip-bad", is_flag=True, help="Leave bad rows out; ask first in a terminal.")
 @click.option(
     "--skip-at-most",
     type=click.FloatRange(0, 100),
     default=MOST_SKIPPED_PERCENT,
     show_default=True,
     metavar="PERCENT",
-    help="With --skip-bad, how many percent of a file's rows may be bad.",
+    help="With --skip-bad, the largest share of bad rows of a file.",
 )
 @click.option(
     "--on-conflict",
@@ -103,7 +103,7 @@ class _FileOrMonths(LocalPath):
     "--bad-rows",
     type=LocalPath(dir_okay=False),
     metavar="FILE",
-    help="With --skip-bad, takes the bad rows (NAME.bad-rows.csv in the working folder).",
+    help="With --skip-bad, file for the bad rows (NAME.bad-rows.csv in the working folder).",
 )
 @click.option("--yes", is_flag=True, help="With --skip-bad, do not ask.")
 @click.option(
@@ -133,17 +133,16 @@ def import_command(
     """Import flights from FILES or from a package, or make them up.
 
     FILES are tables of flights of BTS, Kaggle and others (docs/how-to/import.md), exports of `GET
-    /flights`, block files of the study, or folders of them; plain or as .gz, .xz, .bz2, .zst or
-    .zip; - is standard input.
+    /flights`, block files of the study, or folders of these. They may be plain, or packed as .gz,
+    .xz, .bz2, .zst or .zip; - is standard input.
 
-    bts:2008-01, bts:2008-01..2008-12 and bts:latest are months that BTS publishes: each is
-    downloaded, checked and imported while the next one is coming.
+    bts:2008-01, bts:2008-01..2008-12 and bts:latest are months that BTS publishes. Each is
+    downloaded, checked and imported while the next one is downloaded.
 
-    All of them are checked to their end before the first flight is stored. If anything is wrong,
+    All other FILES are checked to their end before the first flight is stored. If one is wrong,
     nothing is stored.
 
-    Run it again to continue after Ctrl-C or a crash: it leaves out flights that it has imported
-    already.
+    After Ctrl-C or a crash, run the same command again: it leaves out flights that are stored.
     """
     from backend.verify.folder_check import require_ledger
 

@@ -54,8 +54,8 @@ _TABLES = (".csv", ".tsv", ".txt", ".json", ".ndjson", ".jsonl", ".parquet", ".a
 SUFFIXES = {*_TABLES, ".gz", ".xz", ".bz2", ".zst", ".zip"}
 KEEP, FAIL = "keep", "fail"
 ON_CONFLICT = {
-    KEEP: "the stored flights stay, and those of the file are left out",
-    FAIL: "nothing is imported",
+    KEEP: "leave the flights of the file out",
+    FAIL: "import nothing",
 }
 
 

@@ -61,7 +61,8 @@ def print_key(settings: Settings) -> None:
 def rotate_key(settings: Settings) -> None:
     """Give the log a new key, which the old one signs.
 
-    Whoever trusts the old key can follow: all proofs hold the signature. The service may run.
+    Those who trust the old key can follow, because all proofs hold its signature. The service may
+    run meanwhile.
     """
     from backend.sealing.sealer import Sealer
     from backend.storage.receipt_store import belongs_to_cluster
@@ -89,9 +90,8 @@ def rotate_key(settings: Settings) -> None:
 def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) -> None:
     """Rebuild `log.successions` from whole PROOFS.
 
-    Each proof holds the notes with which older keys of the log have signed the ones that followed.
-    Their signatures are checked, and they must lead to the key that the log has now. The service
-    may run.
+    Each proof holds the notes by which older keys of the log signed the next ones. The command
+    checks their signatures, which must lead to the present key. The service may run meanwhile.
     """
     from backend.sealing.sealer import Sealer
     from backend.trust.log.secret_keys import log_key
@@ -106,13 +106,13 @@ def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) ->
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Ask once, about the newest checkpoint, then exit.")
+@click.option("--once", is_flag=True, help="Ask once, about the newest checkpoint, then end.")
 @click.pass_obj
 def cosign(settings: Settings, once: bool) -> None:
     """Ask witnesses to cosign each checkpoint.
 
-    FLIGHTCHAIN_WITNESSES names them; without any there is nothing to do, and the command ends. With
-    --once, the exit status is 1 unless all of them have cosigned the newest one, and 2 without any.
+    FLIGHTCHAIN_WITNESSES names the witnesses; without any, the command ends. With --once, the exit
+    status is 0 if all have cosigned the newest checkpoint, 1 if one has not, 2 without witnesses.
     """
     from backend.storage.block_store import BlockStore
     from backend.trust.log.tree import HistoryTree
@@ -177,18 +177,18 @@ def _address(text: str) -> tuple[str, int]:
 @click.command()
 @click.argument("urls", nargs=-1, type=_log_url, metavar="[URL]…")
 @click.option("--folder", type=LocalPath(), default="witness", show_default=True,
-              help="Where the witness keeps its key and what it has seen.")  # fmt: skip
+              help="Folder of the witness's key and of what it has seen.")  # fmt: skip
 @click.option("--name", type=_name, metavar="NAME",
-              help="How a new witness is named, such as example.org/pi. By default it has "
+              help="Name of a new witness, such as example.org/pi. The default is made of "
               "the name of this machine.")  # fmt: skip
 @click.option("--key", "keys", type=_key, metavar="KEY", multiple=True,
-              help="The key of a log; may be given several times.")  # fmt: skip
+              help="Key of a log; may be given several times.")  # fmt: skip
 @click.option("--silent-after", type=click.FloatRange(0), default=24.0, show_default=True,
               metavar="HOURS", help="Hours that a log may go without a new block.")  # fmt: skip
 @click.option("--alarm", type=_command, metavar="COMMAND",
               help="Run COMMAND with a message if a log has a problem.")  # fmt: skip
 @click.option("--listen", type=_address, metavar="HOST:PORT",
-              help="Wait for logs to send checkpoints, and cosign them, instead of "
+              help="Wait for logs to send checkpoints, and cosign those, instead of "
               "asking.")  # fmt: skip
 def witness(
     urls: tuple[str, ...],
@@ -201,10 +201,11 @@ def witness(
 ) -> None:
     """Look at other logs, and cosign those that only grow.
 
-    URL is where a log's `checkpoint` is, such as http://pi:8000/log. Without --key, the key of a
-    log is taken from a Flightchain when it is first seen. The exit status is 0 if all logs are
-    fine, 3 if one is silent, 5 if this witness cannot do its work, and 4 if a log was put back, has
-    forked, or was replaced by another.
+    URL is the address above a log's `checkpoint`, such as http://pi:8000/log. Without --key, the
+    key of a Flightchain is taken from its log at the first look.
+
+    The exit status is 0 if all logs are fine, 3 if one is silent, 4 if one was put back, has forked
+    or was replaced by another, and 5 if the witness cannot do its work.
     """
     if bool(urls) == bool(listen):
         raise click.UsageError("name the logs to look at, or --listen")

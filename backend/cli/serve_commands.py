@@ -13,7 +13,7 @@ from backend.cli.log_commands import say
 
 
 @click.command()
-@click.option("--only-http", is_flag=True, help="Do not start the miner; you run it separately.")
+@click.option("--only-http", is_flag=True, help="Do not start the miner; run it separately.")
 @click.option("--frontend", is_flag=True, help="Also serve the pages.")
 @click.pass_obj
 def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
@@ -45,7 +45,7 @@ def require_all_to_serve(settings: Settings, *, frontend: bool) -> None:
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Seal the flights that are pending now, then exit.")
+@click.option("--once", is_flag=True, help="Seal the flights that are pending now, then end.")
 @click.pass_obj
 def mine(settings: Settings, once: bool) -> None:
     """Seal pending flights into blocks until SIGTERM or Ctrl-C.
