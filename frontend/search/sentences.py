@@ -283,53 +283,92 @@ def _joins(named: list[tuple[Any, str]]) -> str:
 
 def _reading(parts: tuple[Part, ...]) -> Reading:
     """Return what the parts of a text say together."""
-    named: dict[str, list[tuple[Any, str]]] = {kind: [] for kind in (PLACES, DAYS)}
-    others: dict[str, list[Any]] = {
-        kind: [] for kind in (CARRIERS, NUMBER, HOUR, ASKED, WHEN, AMOUNT, UNKNOWN)
-    }
-    joining = ""
-    for kind, value in parts:
-        if kind in named and not (kind == PLACES and _is_narrowed(named[kind], value, joining)):
-            named[kind].append((value, joining))
-        elif kind in others:
-            others[kind].append(value)
-        joining = value if kind == JOIN else ""
-    members = [
-        _compared_flights(parts, others) or _of_places(named[PLACES]),
-        _of_days(named[DAYS]),
-        _of_carriers(others[CARRIERS]),
-    ]
-    together = [pair for each in members if each for pair in each.items()]
-    ends = dict(together)
-    if len(ends.get("origin", ())) == 1 and ends["origin"] == ends.get("destination"):
-        together = [pair for pair in together if pair[0] not in {"origin", "destination"}]
-        together.append(("at", ends["origin"]))
-        others[AMOUNT].append("a route, which needs two different places")
-    if Part(JOIN, AGAINST) in parts and "compared" not in dict(together):
-        others[AMOUNT].append("a comparison")
-    wanted = {*others[ASKED]}
-    if _ranks_flights(wanted) and not others[NUMBER]:
-        wanted.discard(FLIGHT)
-        others[AMOUNT].append("a ranking of single flights")
-    untold = (wanted & AMOUNTS) - _told(parts, wanted)
-    others[AMOUNT] += [f"how {amount}" for amount in sorted(untold)]
-    wanted -= AMOUNTS if wanted & RANKING else AMOUNTS - {MANY} | untold
-    if len(others[HOUR]) > 1:
-        others[AMOUNT] += [f"{hour}:00" for hour in others.pop(HOUR)]
-    is_twice = len(together) > len(dict(together))
-    if _has_number_joined_to_days(parts):
-        others[UNKNOWN] += [Token(str(number), 0, 0) for number in others.pop(NUMBER)]
-    if len(others.get(NUMBER, ())) > 1 or None in members or is_twice:
-        others[UNKNOWN].append(Token("", 0, 0))
-    return Reading(
-        **dict(together),
-        number=next(iter(others.get(NUMBER, ())), None),
-        hour=next(iter(others.get(HOUR, ())), None),
-        wanted=frozenset(COMPARATIVES.get(word, word) for word in wanted - {FLIGHTS}),
-        when=tuple(others[WHEN]),
-        amounts=tuple(others[AMOUNT]),
-        unknown=tuple(others[UNKNOWN]),
-    )
+    return _Gathering(parts).reading()
+
+
+class _Gathering:
+    """The parts of a text by their kinds, of which a reading is made."""
+
+    def __init__(self, parts: tuple[Part, ...]) -> None:
+        self._parts = parts
+        self._named: dict[str, list[tuple[Any, str]]] = {kind: [] for kind in (PLACES, DAYS)}
+        self._others: dict[str, list[Any]] = {
+            kind: [] for kind in (CARRIERS, NUMBER, HOUR, ASKED, WHEN, AMOUNT, UNKNOWN)
+        }
+        joining = ""
+        for kind, value in parts:
+            self._add(kind, value, joining)
+            joining = value if kind == JOIN else ""
+
+    def _add(self, kind: str, value: Any, joining: str) -> None:
+        """Add a part. joining: how it belongs to the one before."""
+        if kind in self._others:
+            self._others[kind].append(value)
+        elif kind == DAYS or (
+            kind == PLACES and not _is_narrowed(self._named[kind], value, joining)
+        ):
+            self._named[kind].append((value, joining))
+
+    def reading(self) -> Reading:
+        """Return what they say together; what does not fit is an amount or unknown."""
+        members, fits = self._members()
+        wanted = self._wanted()
+        self._keep_one_hour()
+        fits &= self._keep_one_number()
+        if not fits:
+            self._others[UNKNOWN].append(Token("", 0, 0))
+        return Reading(
+            **members,
+            number=next(iter(self._others[NUMBER]), None),
+            hour=next(iter(self._others[HOUR]), None),
+            wanted=frozenset(COMPARATIVES.get(word, word) for word in wanted - {FLIGHTS}),
+            when=tuple(self._others[WHEN]),
+            amounts=tuple(self._others[AMOUNT]),
+            unknown=tuple(self._others[UNKNOWN]),
+        )
+
+    def _members(self) -> tuple[dict[str, Any], bool]:
+        """Return the members for carriers, places and days, and whether these fit together."""
+        each = (
+            _compared_flights(self._parts, self._others) or _of_places(self._named[PLACES]),
+            _of_days(self._named[DAYS]),
+            _of_carriers(self._others[CARRIERS]),
+        )
+        pairs = [pair for members in each if members for pair in members.items()]
+        together = dict(pairs)
+        if len(together.get("origin", ())) == 1 and together["origin"] == together.get(
+            "destination"
+        ):
+            self._others[AMOUNT].append("a route, which needs two different places")
+            together["at"] = together.pop("origin")
+            del together["destination"]
+        if Part(JOIN, AGAINST) in self._parts and "compared" not in together:
+            self._others[AMOUNT].append("a comparison")
+        return together, None not in each and len(pairs) == len({name for name, _ in pairs})
+
+    def _wanted(self) -> set[str]:
+        """Return what is asked for, without what no page tells."""
+        wanted = {*self._others[ASKED]}
+        if _ranks_flights(wanted) and not self._others[NUMBER]:
+            wanted.discard(FLIGHT)
+            self._others[AMOUNT].append("a ranking of single flights")
+        untold = (wanted & AMOUNTS) - _told(self._parts, wanted)
+        self._others[AMOUNT] += [f"how {amount}" for amount in sorted(untold)]
+        return wanted - (AMOUNTS if wanted & RANKING else AMOUNTS - {MANY} | untold)
+
+    def _keep_one_hour(self) -> None:
+        """Take several hours for amounts."""
+        if len(hours := self._others[HOUR]) > 1:
+            self._others[AMOUNT] += [f"{hour}:00" for hour in hours]
+            hours.clear()
+
+    def _keep_one_number(self) -> bool:
+        """Take numbers for unknown that may be of days. Return whether there is one at most."""
+        numbers = self._others[NUMBER]
+        if _has_number_joined_to_days(self._parts):
+            self._others[UNKNOWN] += [Token(str(number), 0, 0) for number in numbers]
+            numbers.clear()
+        return len(numbers) <= 1
 
 
 def _has_number_joined_to_days(parts: tuple[Part, ...]) -> bool:
