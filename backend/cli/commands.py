@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,6 +28,9 @@ from backend.cli.import_command import import_command
 from backend.cli.log_commands import print_json, print_once, say
 from backend.cli.paths import LocalPath
 from backend.cli.sent_file import sent_file
+
+if TYPE_CHECKING:
+    from backend.verify.repeated import Again
 
 MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
 HELP = {"-h", "--help"}
@@ -171,12 +174,8 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
     changed. The exit status is 1 if there is a problem, or if acknowledged flights were lost, even
     if void entries hold their places.
     """
-    from backend.cluster.engine_files import check_engine
     from backend.mempool import FOLDER as MEMPOOL_FOLDER
     from backend.mempool.lost_files import lost_in
-    from backend.storage.layout import BLOCKS_FOLDER
-    from backend.storage.recovery import WHAT_TO_DO
-    from backend.verify.folder_check import is_backup
     from backend.verify.repeated import MEMORY, verify_again
 
     memory = MEMORY.read(settings.folder)
@@ -190,30 +189,48 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
                 settings.folder, progress, processes, height, chain_only=chain_only
             )
     except Damage as error:
-        if is_backup(settings.folder):
-            remedy = f"this is a backup: `backup --full {settings.folder}` mends it from the ledger"
+        if remedy := _remedy(settings.folder, error):
             raise Damage(f"{error}; {remedy}") from error
-        if not isinstance(error, DamagedBlock):
-            raise
-        blocks = settings.folder / BLOCKS_FOLDER
-        raise Damage(f"{error}; it is in {blocks}; {WHAT_TO_DO}") from error
+        raise
     if result.note:
         say(result.note)
-    sums, before = result.verified, result.before
-    words = [sums.index, sums.mempool, "" if chain_only else check_engine(settings)]
-    if before:
-        words.insert(0, f"up to block {height} they have the bytes of {before.time}")
-        if before.index and not chain_only:
-            words.insert(1, f"the index has the bytes of {before.index.time}")
+    sums = result.verified
     say(
         f"blocks 0 to {sums.height} with {counted(sums.transactions, 'transaction')} are as they "
-        f"were sealed; {'; '.join(filter(None, words)) or 'nothing else was checked'}"
+        f"were sealed; {_also_checked(settings, result, height, chain_only=chain_only)}"
     )
     if result.forgotten:
         say(f"this is not remembered, so --since will not know of it: {result.forgotten}")
     lost = [] if chain_only else lost_in(settings.folder / MEMPOOL_FOLDER)
     print_json({"height": sums.height, "tip_hash": sums.tip_hash, "verified": not lost})
     sys.exit(1 if lost else 0)  # until a person has seen to them, as `/health/ready` says
+
+
+def _remedy(folder: Path, error: Damage) -> str:
+    """Return what to do about damage that `verify` has found; "" if the error says it."""
+    from backend.storage.layout import BLOCKS_FOLDER
+    from backend.storage.recovery import WHAT_TO_DO
+    from backend.verify.folder_check import is_backup
+
+    if is_backup(folder):
+        return f"this is a backup: `backup --full {folder}` mends it from the ledger"
+    is_of_block = isinstance(error, DamagedBlock)
+    return f"it is in {folder / BLOCKS_FOLDER}; {WHAT_TO_DO}" if is_of_block else ""
+
+
+def _also_checked(
+    settings: Settings, result: "Again", since: int | None, *, chain_only: bool
+) -> str:
+    """Return what was checked besides the blocks, in words. since: up to which bytes alone were."""
+    from backend.cluster.engine_files import check_engine
+
+    sums, before = result.verified, result.before
+    words = [sums.index, sums.mempool, "" if chain_only else check_engine(settings)]
+    if before:
+        words.insert(0, f"up to block {since} they have the bytes of {before.time}")
+        if before.index and not chain_only:
+            words.insert(1, f"the index has the bytes of {before.index.time}")
+    return "; ".join(filter(None, words)) or "nothing else was checked"
 
 
 def _height(text: str) -> int:

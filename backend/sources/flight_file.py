@@ -128,13 +128,7 @@ class FlightFile(Source):
                 order = (given or self._order(file, reading, first)) if has_days else None
                 self._orders[file] = order
         except UnknownKindError as error:
-            if file.is_posted and (day := error.day) is not None:
-                days = {order: meant.isoformat() for order, meant in readings(day).items()}
-                raise InvalidFlight("dates", day, doubt(day, "dates="), readings=days) from error
-            if error.day is None and any(map(has_meaning, columns := file.columns_of_path())):
-                raise file.problem(_IN_FOLDERS.format(", ".join(columns))) from error
-            remedy = "" if error.day or error.is_of_flights else file.or_leave_out
-            raise file.problem(f"{error}{remedy}") from error
+            raise _refusal(file, error) from error
         times = TimesOfFile(reading, [] if is_strict else first)  # single flights are as they are
         if not is_strict:
             _read_on(file, times)
@@ -203,6 +197,17 @@ class FlightFile(Source):
             )
         deriver.emptied = known.emptied
         return known
+
+
+def _refusal(file: PackedFile, error: UnknownKindError) -> InvalidInput:
+    """Return the error for a file of which nobody knows what it has, or how its days are meant."""
+    if file.is_posted and (day := error.day) is not None:
+        days = {order: meant.isoformat() for order, meant in readings(day).items()}
+        return InvalidFlight("dates", day, doubt(day, "dates="), readings=days)
+    if error.day is None and any(map(has_meaning, columns := file.columns_of_path())):
+        return file.problem(_IN_FOLDERS.format(", ".join(columns)))
+    remedy = "" if error.day or error.is_of_flights else file.or_leave_out
+    return file.problem(f"{error}{remedy}")
 
 
 def _evidence_in(file: PackedFile, reading: Reading) -> Generator[Iterator[Evidence], None, None]:
