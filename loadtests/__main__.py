@@ -249,7 +249,7 @@ def solve(file: Path, *, is_json: bool) -> None:
     """Solve a network of queues that a TOML or JSON file describes, exactly.
 
     It may have open and closed classes of customers. Stations are delays, single or several
-    servers, or servers whose rate depends on their number of customers. loadtests/README.md has an
+    servers, or servers whose rate depends on their number of customers. loadtests/by-hand.md has an
     example.
     """
     show = network_file.as_json if is_json else network_file.as_text

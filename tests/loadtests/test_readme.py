@@ -1,4 +1,4 @@
-"""The lab's README names what there is: experiments, commands, options, files."""
+"""The lab's README and by-hand.md name what there is: experiments, commands, options, files."""
 
 import re
 import subprocess
@@ -14,7 +14,9 @@ from loadtests.generation.rows import COLUMNS
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parents[2] / "loadtests"
-README = (HERE / "README.md").read_text(encoding="utf-8")
+README, BY_HAND = (
+    (HERE / name).read_text(encoding="utf-8") for name in ("README.md", "by-hand.md")
+)
 
 OF_LOCUST = {"--host", "--headless", "--master", "--worker", "--master-host", "--expect-workers"}
 OF_LOCUST |= {"-u", "-r", "-t", "--processes", "--csv", "--html"}
@@ -71,7 +73,7 @@ def test_the_options_of_the_scenarios_are_those_that_exist() -> None:
         check=True,
     )
     for name, own in zip(SCENARIOS, printed.stdout.splitlines(), strict=True):
-        commands = re.findall(rf"locust -f loadtests/{name}\.py(?!,) ((?:.*\\\n)*.*)", README)
+        commands = re.findall(rf"locust -f loadtests/{name}\.py(?!,) ((?:.*\\\n)*.*)", BY_HAND)
         assert len(commands) >= 3
         for arguments in commands:
             named_here = set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", arguments))
@@ -79,11 +81,11 @@ def test_the_options_of_the_scenarios_are_those_that_exist() -> None:
 
 
 def test_the_columns_of_the_raw_rows_are_those_that_are_written() -> None:
-    assert f"`{','.join(COLUMNS)}`" in README
+    assert f"`{','.join(COLUMNS)}`" in BY_HAND
 
 
 def test_every_file_that_is_linked_or_run_is_there() -> None:
-    for path in re.findall(r"\]\(([^)#:]+)\)", README):
+    for path in re.findall(r"\]\(([^)#:]+)\)", README + BY_HAND):
         assert (HERE / path).exists(), path
-    for path in re.findall(r"(?<![\w/.-])(?:loadtests|scripts)/[\w./]+\b", README):
+    for path in re.findall(r"(?<![\w/.-])(?:loadtests|scripts)/[\w./]+\b", README + BY_HAND):
         assert path.startswith("loadtests/results") or (HERE.parent / path).exists(), path

@@ -13,14 +13,14 @@ from loadtests.lab.results import ResultsError
 from loadtests.models import mva
 from loadtests.models.laws import Station
 
-README = Path(__file__).parents[3] / "loadtests" / "README.md"
+BY_HAND = Path(__file__).parents[3] / "loadtests" / "by-hand.md"
 CLASSES = '[[classes]]\nname = "a"\ncustomers = 3\n'
 OF_CLASS = "name, customers, think_time_s, rate_per_s"
 STATION = '[[stations]]\nname = "cpu"\nservice_time_s = 2.0\n'
 
 
-def test_the_example_of_the_readme_is_solved(tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+def test_the_example_of_the_page_is_solved(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", BY_HAND.read_text("utf-8"), re.DOTALL)
     path = tmp_path / "network.toml"
     path.write_text(text)
     outcome = CliRunner().invoke(main, ["solve", str(path)])
