@@ -19,8 +19,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture(scope="session")
 def service(world: World) -> Iterator[Service]:
-    with serving(world.settings.folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as found:
-        yield found
+    with serving(world.settings.folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
+        yield service
 
 
 @pytest.fixture(scope="session")

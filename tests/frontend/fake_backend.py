@@ -26,9 +26,9 @@ def answering(answer: Answer) -> Iterator[str]:
 
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
-            found = answer(parts.path, dict(parse_qsl(parts.query)))
-            status = found if isinstance(found, HTTPStatus) else HTTPStatus.OK
-            content = {} if status is found else found
+            reply = answer(parts.path, dict(parse_qsl(parts.query)))
+            status = reply if isinstance(reply, HTTPStatus) else HTTPStatus.OK
+            content = {} if status is reply else reply
             body = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

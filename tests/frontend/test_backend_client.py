@@ -42,29 +42,28 @@ def urls() -> Iterator[list[str]]:
 
 
 def number(backend: Backend, path: str = "/tip") -> int:
-    found: int = backend.get(path)["number"]
-    return found
+    return int(backend.get(path)["number"])
 
 
 def test_pages_are_spread_and_one_page_asks_one_backend(urls: list[str]) -> None:
     backend = Backend(*urls)
-    seen: list[int] = []
+    numbers: list[int] = []
     for _ in range(6):
         backend.begin_page()
         on_page = {number(backend) for _ in range(4)}
         assert len(on_page) == 1
-        seen += on_page
-    assert seen == [0, 1, 2, 0, 1, 2]
+        numbers += on_page
+    assert numbers == [0, 1, 2, 0, 1, 2]
 
 
 def test_if_one_does_not_answer_the_next_is_asked_and_the_page_stays_there(urls: list[str]) -> None:
     backend = Backend(f"http://127.0.0.1:{free_port()}", *urls[1:])
-    seen = set()
+    numbers = set()
     for _ in range(6):
         backend.begin_page()
         (of_page,) = {number(backend) for _ in range(3)}
-        seen.add(of_page)
-    assert seen == {1, 2}
+        numbers.add(of_page)
+    assert numbers == {1, 2}
     with pytest.raises(BackendAway):
         backend.add({}, "key", "")  # flights are added by the first alone
 

@@ -118,12 +118,12 @@ def test_a_visitor_without_scripts_is_told_the_limit_and_what_to_do() -> None:
         asking = Asking("/upload", MULTIPART, 30 * 2**20)
         await asking.ask(front)
         assert "The file is longer than 1 MB" in asking.text
-        for way in (
+        for advice in (
             "With JavaScript",
             "cut it into several files",
             "python -m backend import FILE",
         ):
-            assert way in asking.text
+            assert advice in asking.text
 
     run(work)
 

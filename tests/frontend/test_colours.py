@@ -45,8 +45,8 @@ def test_contrast_is_that_of_the_standard() -> None:
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_colours_stand_out_from_their_grounds(colours: dict[str, str]) -> None:
     weak = {
-        pair: round(found, 2)
+        pair: round(ratio, 2)
         for pair, least in PAIRS.items()
-        if (found := contrast(*(colours[name] for name in pair))) < least
+        if (ratio := contrast(*(colours[name] for name in pair))) < least
     }
     assert weak == {}

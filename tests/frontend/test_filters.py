@@ -28,11 +28,11 @@ def test_a_share_is_not_torn_from_its_sign() -> None:
 
 
 def test_a_chance_in_words_is_exact_for_few_and_never_all_or_none_of_many() -> None:
-    for of in range(2, 11):
-        for count in range(1, of):
-            some, _, all_ = one_in(count / of).partition(" in ")
-            assert int(some) / int(all_) == count / of
-            assert one_in(1 - count / of) == one_in((of - count) / of)
+    for total in range(2, 11):
+        for count in range(1, total):
+            some, _, all_ = one_in(count / total).partition(" in ")
+            assert int(some) / int(all_) == count / total
+            assert one_in(1 - count / total) == one_in((total - count) / total)
     shares = [None, 0.0, 1 / 41, 0.21, 0.35, 24 / 25, 0.99999, 1.0]
     words = [NOTHING, "none", "1 in 41", "1 in 5", "1 in 3", "24 in 25", "99,999 in 100,000", "all"]
     assert [one_in(share) for share in shares] == words

@@ -115,9 +115,9 @@ class Pages:
     def peak_bytes(self) -> int:
         """The most memory that the worker has had since the last call."""
         folder = Path(f"/proc/{self.worker}")
-        (found,) = re.findall(r"VmHWM:\s+(\d+) kB", (folder / "status").read_text())
+        (kilobytes,) = re.findall(r"VmHWM:\s+(\d+) kB", (folder / "status").read_text())
         (folder / "clear_refs").write_text("5")
-        return int(found) * 1024
+        return int(kilobytes) * 1024
 
 
 def taken_by_nobody(path: str, _: Mapping[str, str]) -> Any:
@@ -137,9 +137,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
             unit.python("-m", "frontend"), cwd=ROOT, env=environment(folder, TMPDIR=folder, **more)
         )
         try:
-            found = Pages(port, process, unit)
-            until(found.is_alive)
-            yield found
+            pages = Pages(port, process, unit)
+            until(pages.is_alive)
+            yield pages
         finally:
             process.terminate()
             process.wait(20)

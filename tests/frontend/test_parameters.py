@@ -22,9 +22,9 @@ QUESTIONS = (
 
 def pages_without_arguments(app: Flask) -> set[str]:
     """The addresses of all pages that need nothing but their address."""
-    rules = (each for each in app.url_map.iter_rules() if "GET" in (each.methods or ()))
-    addresses = {each.rule for each in rules if not each.arguments}
-    return {each for each in addresses if "." not in each and not each.startswith(("/log", "/pro"))}
+    rules = (rule for rule in app.url_map.iter_rules() if "GET" in (rule.methods or ()))
+    addresses = {rule.rule for rule in rules if not rule.arguments}
+    return {path for path in addresses if "." not in path and not path.startswith(("/log", "/pro"))}
 
 
 def test_pages_ignore_parameters_that_follow_visitors(app: Flask, pages: FlaskClient) -> None:

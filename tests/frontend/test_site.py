@@ -52,8 +52,8 @@ def slow_pages(threads: int = 2) -> Iterator[tuple[Loop, Slow]]:
 def only_answer(loop: Loop, client: Client) -> tuple[int, bytes]:
     """What a client gets that has asked once."""
     loop.until(lambda: bool(answers(client.read())))
-    (found,) = answers(client.got)
-    return found
+    (answer,) = answers(client.got)
+    return answer
 
 
 def test_a_full_server_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_files_scans_and_proofs_keep_nobody_from_looking_at_pages(ask: bytes) ->
         loop.settle()
         page = loop.client(ASK % b"/page")
         loop.settle()
-        (pages,) = [one for one in loop.worker.wsgi.numbers() if one.lane == "pages"]
+        (pages,) = [lane for lane in loop.worker.wsgi.numbers() if lane.lane == "pages"]
         assert (pages.in_hand, pages.waiting) == (1, 0)
         app.may_answer.set()
         for client in [page, *files]:
@@ -105,16 +105,16 @@ def test_a_page_says_how_long_it_waited_for_a_thread() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("sent", "status"),
     [
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 40_000, 431),
         (b"nonsense\r\n\r\n", 400),
         (b"POST /upload HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
     ],
 )
-def test_what_http_refuses_is_a_page_too(said: bytes, status: int) -> None:
+def test_what_http_refuses_is_a_page_too(sent: bytes, status: int) -> None:
     with slow_pages() as (loop, _):
-        got = loop.answered(said).got
+        got = loop.answered(sent).got
         head, _, body = got.partition(b"\r\n\r\n")
         assert int(head.split()[1]) == status
         assert b"Content-Type: text/html; charset=utf-8" in head

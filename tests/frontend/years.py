@@ -31,11 +31,11 @@ class Year:
         self.height += 1
         self.asked.append(parameters)
         height = int(parameters.get("as_of", self.height))
-        found = self._delays(parameters) if path == "/average_delays" else self._counts(parameters)
+        answer = self._delays(parameters) if path == "/average_delays" else self._counts(parameters)
         query: dict[str, Any] = dict(parameters)
         if "OP_CARRIER_AIRLINE_ID" in query:
             query["OP_CARRIER_AIRLINE_ID"] = int(query["OP_CARRIER_AIRLINE_ID"])
-        return {**found, "as_of": {"height": height, "tip_hash": f"{height:064}"}, "query": query}
+        return {**answer, "as_of": {"height": height, "tip_hash": f"{height:064}"}, "query": query}
 
     def _delays(self, parameters: Mapping[str, str]) -> Any:
         match parameters["group_by"]:
@@ -94,8 +94,8 @@ class Year:
                 ]
                 return {"count": sum(counts), "by_day": by_day}
             case "carrier":
-                by_carrier = [{"OP_CARRIER_AIRLINE_ID": each, "count": 9} for each in CARRIERS]
-                return {"count": 9 * len(CARRIERS), "by_carrier": by_carrier}
+                rows = [{"OP_CARRIER_AIRLINE_ID": carrier, "count": 9} for carrier in CARRIERS]
+                return {"count": 9 * len(CARRIERS), "by_carrier": rows}
         return {"count": 17}
 
 
@@ -110,12 +110,12 @@ def coverage(days: Sequence[str] = DAYS) -> Any:
         "last_date": days[-1],
         "carriers": [
             {
-                "OP_CARRIER_AIRLINE_ID": each,
+                "OP_CARRIER_AIRLINE_ID": carrier,
                 "code": f"C{number}",
                 "name": f"Carrier of name {number}",
                 "flights": 9,
             }
-            for number, each in enumerate(CARRIERS)
+            for number, carrier in enumerate(CARRIERS)
         ],
         "airports": [
             {"code": code, "city": city, "state": "", "flights": 100 - number}

@@ -31,9 +31,9 @@ class Shown:
 
 def from_jfk(*codes: str, **more: Shown) -> RoutesMap:
     routes = {("JFK", code): more.get(code, Shown()) for code in (*codes, *more)}
-    found = map_of_routes(KNOWN, routes)
-    assert found
-    return found
+    drawn = map_of_routes(KNOWN, routes)
+    assert drawn
+    return drawn
 
 
 def points(path: str) -> list[tuple[float, float]]:
@@ -83,11 +83,11 @@ def test_there_is_no_map_of_a_few_routes_or_of_unknown_places(codes: tuple[str, 
 
 def test_the_distance_is_that_of_the_busiest_airports() -> None:
     airports = {code: [a for a in KNOWN.airports if a.city == CITIES[code]] for code in CITIES}
-    found = distance_between(airports["JFK"], airports["ORD"])
-    assert found
-    assert found.airports == ("JFK", "ORD")
-    assert found.miles == pytest.approx(740, abs=2)
-    assert found.km == pytest.approx(1191, abs=3)
+    distance = distance_between(airports["JFK"], airports["ORD"])
+    assert distance
+    assert distance.airports == ("JFK", "ORD")
+    assert distance.miles == pytest.approx(740, abs=2)
+    assert distance.km == pytest.approx(1191, abs=3)
     assert distance_between(airports["JFK"], airports["ZZZ"]) is None
     assert distance_between(airports["JFK"], airports["LGA"]) is None
     assert distance_between([], airports["ORD"]) is None

@@ -46,15 +46,15 @@ def test_a_step_is_the_least_nice_one_that_cuts_into_few_parts(span: float, most
 
 @given(st.lists(NUMBERS))
 def test_all_values_and_zero_are_on_the_axis(values: list[float]) -> None:
-    found = axis(values)
+    scale = axis(values)
     for value in [*values, 0]:
-        assert -1e-6 <= found.place(value) <= 100 + 1e-6
-    places = [tick.at for tick in found.ticks]
+        assert -1e-6 <= scale.place(value) <= 100 + 1e-6
+    places = [tick.at for tick in scale.ticks]
     assert 2 <= len(places) <= 8
     assert [places[0], places[-1]] == pytest.approx([100, 0])
-    gaps = [one - other for one, other in pairwise(places)]
+    gaps = [before - after for before, after in pairwise(places)]
     assert gaps == pytest.approx([gaps[0]] * len(gaps))
-    assert len({tick.label for tick in found.ticks}) == len(places)
+    assert len({tick.label for tick in scale.ticks}) == len(places)
 
 
 @given(st.lists(st.integers(0, 10_000)))
@@ -80,11 +80,11 @@ def test_one_huge_value_does_not_press_the_others_flat() -> None:
 @pytest.mark.parametrize("count", [1, 2, 14, 15, 31, 62, 98, 99, 181, 365, 400, 401, 1500, 40_000])
 def test_ticks_of_time_are_few_and_in_order(count: int) -> None:
     time = days(count)
-    found = time_ticks(time)
-    assert 1 <= len(found) <= MOST_TICKS
-    assert 1 <= sum(tick.is_coarse for tick in found) <= MOST_COARSE_TICKS
-    places = [0, *(tick.at for tick in found), 100]
-    gaps = [other - one for one, other in pairwise(places)]
+    ticks = time_ticks(time)
+    assert 1 <= len(ticks) <= MOST_TICKS
+    assert 1 <= sum(tick.is_coarse for tick in ticks) <= MOST_COARSE_TICKS
+    places = [0, *(tick.at for tick in ticks), 100]
+    gaps = [after - before for before, after in pairwise(places)]
     assert all(gap > 0 for gap in gaps)
     inner = gaps[1:-1]
     assert not inner or max(inner) < 1.2 * min(inner)
@@ -106,11 +106,11 @@ def test_a_bar_reaches_from_zero_up_or_down_to_its_value(sizes: list[float], is_
     values = sizes if is_up else [-size for size in sizes]
     upright = axis(values)
     for value in values:
-        found = bar(upright, 0, 1, value, "")
-        ends = (found.y + found.height, found.y) if is_up else (found.y, found.y + found.height)
+        drawn = bar(upright, 0, 1, value, "")
+        ends = (drawn.y + drawn.height, drawn.y) if is_up else (drawn.y, drawn.y + drawn.height)
         assert ends[0] == pytest.approx(upright.zero)
         assert abs(ends[1] - upright.place(value)) <= LEAST_BAR
-        assert found.height >= LEAST_BAR
+        assert drawn.height >= LEAST_BAR
 
 
 def test_incomplete_months_are_shaded_from_top_to_bottom() -> None:
@@ -126,7 +126,7 @@ def test_incomplete_months_are_shaded_from_top_to_bottom() -> None:
 
 def test_days_without_flights_have_no_bar() -> None:
     chart = bars_in_time(days(4), [3, 0, 1, 0], ["a", "b", "c", "d"])
-    assert [one.text for one in chart.bars] == ["a", "c"]
+    assert [bar.text for bar in chart.bars] == ["a", "c"]
     first, third = chart.bars
     assert third.x - first.x == pytest.approx(50)
     assert first.height == pytest.approx(3 * third.height)
@@ -137,8 +137,8 @@ def test_bars_stand_side_by_side_within_the_plot(count: int) -> None:
     chart = bars_in_time(days(count), [1] * count, [""] * count)
     assert chart.bars[0].x >= -1e-9
     assert chart.bars[-1].x + chart.bars[-1].width <= 100 + 1e-9
-    for one, other in pairwise(chart.bars):
-        assert one.x + one.width <= other.x + 1e-9
+    for left, right in pairwise(chart.bars):
+        assert left.x + left.width <= right.x + 1e-9
     assert chart.area.count("M") == (count if count > 100 else 0)
 
 
@@ -147,7 +147,7 @@ def test_a_histogram_has_its_bins_in_order_and_a_line_where_late_begins() -> Non
         [(1, "0"), (3, "30+")], [10.0, 0.0, 40.0, 50.0], list("abcd"), list("wxyz"), 2
     )
     assert [(tick.at, tick.label) for tick in chart.ticks] == [(25, "0"), (75, "30+")]
-    assert [(one.text, one.kind) for one in chart.bars] == [("a", "w"), ("c", "y"), ("d", "z")]
+    assert [(bar.text, bar.kind) for bar in chart.bars] == [("a", "w"), ("c", "y"), ("d", "z")]
     assert chart.divide == 50
     assert chart.bars[1].x < 75 < chart.bars[2].x
 
@@ -177,9 +177,9 @@ def test_a_smooth_line_is_drawn_before_dots_of_the_values() -> None:
     smooth = dict.fromkeys(range(3, 197), 9.0)
     chart = line_in_time(days(200), values, smooth, [])
     (line,) = chart.lines
-    found = [(float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", line.path)]
-    assert len(found) == len(smooth)
-    assert [y for _, y in found] == pytest.approx([chart.axis.place(9.0)] * len(found), abs=0.01)
+    points = [(float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", line.path)]
+    assert len(points) == len(smooth)
+    assert [y for _, y in points] == pytest.approx([chart.axis.place(9.0)] * len(points), abs=0.01)
     assert not line.marks
     assert len(re.findall(r"M[\d.]+ [\d.]+h0", line.dots)) == len(values)
 

@@ -15,7 +15,7 @@ NEW_YORK = (40.64, -73.78)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "part_of_half_round"),
+    ("start", "end", "part_of_half_round"),
     [
         ((0, 0), (0, 0), 0),
         ((90, 0), (0, 17), 1 / 2),
@@ -25,25 +25,25 @@ NEW_YORK = (40.64, -73.78)
         ((10, 20), (11, 20), 1 / 180),
     ],
 )
-def test_well_known_distances(one: Place, other: Place, part_of_half_round: float) -> None:
-    assert distance_km(one, other) == pytest.approx(part_of_half_round * HALF_ROUND_KM, abs=1e-3)
+def test_well_known_distances(start: Place, end: Place, part_of_half_round: float) -> None:
+    assert distance_km(start, end) == pytest.approx(part_of_half_round * HALF_ROUND_KM, abs=1e-3)
 
 
 @given(PLACES, PLACES)
-def test_distances_are_the_same_both_ways(one: Place, other: Place) -> None:
-    assert distance_km(one, other) == pytest.approx(distance_km(other, one))
-    assert distance_km(one, other) <= HALF_ROUND_KM * (1 + 1e-12)
+def test_distances_are_the_same_both_ways(start: Place, end: Place) -> None:
+    assert distance_km(start, end) == pytest.approx(distance_km(end, start))
+    assert distance_km(start, end) <= HALF_ROUND_KM * (1 + 1e-12)
 
 
 @given(PLACES, PLACES, st.integers(1, 20))
-def test_a_way_goes_in_equal_steps_and_is_no_detour(one: Place, other: Place, pieces: int) -> None:
-    total = distance_km(one, other)
+def test_a_way_goes_in_equal_steps_and_is_no_detour(start: Place, end: Place, pieces: int) -> None:
+    total = distance_km(start, end)
     assume(0.1 < total < 0.999 * HALF_ROUND_KM)
-    found = way(one, other, pieces)
-    steps = [distance_km(*pair) for pair in pairwise(found)]
+    places = way(start, end, pieces)
+    steps = [distance_km(*pair) for pair in pairwise(places)]
     assert steps == pytest.approx([total / pieces] * pieces, abs=1e-3)
-    assert distance_km(found[0], one) < 1e-3
-    assert distance_km(found[-1], other) < 1e-3
+    assert distance_km(places[0], start) < 1e-3
+    assert distance_km(places[-1], end) < 1e-3
 
 
 def test_opposite_and_equal_places_have_no_way() -> None:
@@ -51,9 +51,9 @@ def test_opposite_and_equal_places_have_no_way() -> None:
 
 
 @given(PLACES, PLACES)
-def test_a_great_circle_through_the_middle_is_straight(one: Place, other: Place) -> None:
-    assume(10 < distance_km(one, other) < 0.6 * HALF_ROUND_KM)
-    along = way(one, other, 4)
+def test_a_great_circle_through_the_middle_is_straight(start: Place, end: Place) -> None:
+    assume(10 < distance_km(start, end) < 0.6 * HALF_ROUND_KM)
+    along = way(start, end, 4)
     view = AroundMiddle(along[2])
     points = [view.point(place) for place in along]
     (x, y), (u, v) = points[0] or (0, 0), points[1] or (0, 0)

@@ -13,8 +13,8 @@ DAYS = st.dates(date(1900, 1, 1), date(2199, 12, 31))
 
 
 @given(DAYS, DAYS)
-def test_slots_are_adjacent_and_hold_each_day_once(one: date, other: date) -> None:
-    first, last = sorted((one, other))
+def test_slots_are_adjacent_and_hold_each_day_once(start: date, end: date) -> None:
+    first, last = sorted((start, end))
     time = time_axis(first, last)
     assert len(time.slots) <= MOST_SLOTS
     assert (time.slots[0].first, time.slots[-1].last) == (first, last)
@@ -24,8 +24,8 @@ def test_slots_are_adjacent_and_hold_each_day_once(one: date, other: date) -> No
 
 
 @given(DAYS, DAYS, st.data())
-def test_a_day_is_in_the_slot_that_holds_it(one: date, other: date, data: st.DataObject) -> None:
-    first, last = sorted((one, other))
+def test_a_day_is_in_the_slot_that_holds_it(start: date, end: date, data: st.DataObject) -> None:
+    first, last = sorted((start, end))
     time = time_axis(first, last)
     day = data.draw(st.dates(first, last))
     slot = time.slots[time.place(day.isoformat())]
@@ -48,7 +48,7 @@ def test_a_long_interval_is_cut_into_larger_pieces(last: date, unit: str, slots:
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "said"),
+    ("first", "last", "names"),
     [
         ("2013-01-01", "2014-12-31", ()),
         ("2013-01-01", "2014-06-14", ("June 2014 until the 14th",)),
@@ -59,9 +59,9 @@ def test_a_long_interval_is_cut_into_larger_pieces(last: date, unit: str, slots:
         ("2013-01-15", "2013-06-14", ()),
     ],
 )
-def test_a_cut_month_or_year_names_its_days(first: str, last: str, said: tuple[str, ...]) -> None:
+def test_a_cut_month_or_year_names_its_days(first: str, last: str, names: tuple[str, ...]) -> None:
     time = time_axis(date.fromisoformat(first), date.fromisoformat(last))
-    assert tuple(time.names[place] for place in time.incomplete) == said
+    assert tuple(time.names[place] for place in time.incomplete) == names
     whole = set(range(len(time.slots))) - set(time.incomplete)
     assert not any(
         " from " in time.names[place] or " until " in time.names[place] for place in whole

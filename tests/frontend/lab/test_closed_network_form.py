@@ -47,8 +47,8 @@ def refused(form: dict[str, str]) -> Refused:
 
 
 def test_the_studys_network_is_that_of_the_lab() -> None:
-    ours = [(each.name, each.visits, each.service_time_s) for each in STUDIED]
-    assert ours == [(each.name, each.visits, each.service_s) for each in NETWORK]
+    ours = [(station.name, station.visits, station.service_time_s) for station in STUDIED]
+    assert ours == [(station.name, station.visits, station.service_s) for station in NETWORK]
     assert read(STUDY_FORM) == Network(STUDIED, 30, NETWORK_THINK_S)
 
 
@@ -69,19 +69,19 @@ def test_means_lie_within_the_bounds(
     visited: list[Visited], customers: int, think_time_s: float
 ) -> None:
     named = tuple(
-        Visited(f"{row}", each.visits, each.service_time_s, each.servers if row else 1)
-        for row, each in enumerate(visited)
+        Visited(f"{row}", station.visits, station.service_time_s, station.servers if row else 1)
+        for row, station in enumerate(visited)
     )
     network = Network(named, customers, think_time_s)
-    found = answer(network)
+    result = answer(network)
     slack = 1 + 1e-9
-    for row in found.curve.rows():
+    for row in result.curve.rows():
         assert row["throughput_per_s"] <= row["asymptotic_throughput_per_s"] * slack
         assert row["response_time_s"] >= row["asymptotic_response_time_s"] / slack
         low, high = row["balanced_throughput_low_per_s"], row["balanced_throughput_high_per_s"]
         assert low / slack <= row["throughput_per_s"] <= high * slack
     for draw in (network_charts.throughput, network_charts.response, network_charts.utilisation):
-        for line in draw(found).lines.lines:
+        for line in draw(result).lines.lines:
             assert not {"nan", "inf"} & {*re.findall("[a-z]{3}", line.path)}
 
 

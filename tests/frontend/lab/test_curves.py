@@ -25,8 +25,8 @@ def test_a_curve_ends_where_it_leaves_the_plot() -> None:
 
 
 def test_points_stand_where_their_numbers_are() -> None:
-    found = chart([Curve("one", 1, [(0.0, 0.0), (5.0, 5.0), (10.0, 10.0)])], 10.0, 10.0, "s")
-    assert places(found.lines.lines[0].path) == [(0, 100), (50, 50), (100, 0)]
+    plot = chart([Curve("one", 1, [(0.0, 0.0), (5.0, 5.0), (10.0, 10.0)])], 10.0, 10.0, "s")
+    assert places(plot.lines.lines[0].path) == [(0, 100), (50, 50), (100, 0)]
 
 
 @given(
@@ -65,8 +65,8 @@ def test_ticks_keep_the_zeros_of_whole_numbers() -> None:
 def test_few_points_are_marked_and_many_are_not() -> None:
     for count, is_marked in ((MOST_MARKED, True), (MOST_MARKED + 1, False)):
         points = [(float(x), 1.0) for x in range(count)]
-        found = chart([Curve("one", 1, points, is_marked=True)], 100.0, 1.0, "s")
-        assert bool(found.lines.lines[0].marks) is is_marked
+        plot = chart([Curve("one", 1, points, is_marked=True)], 100.0, 1.0, "s")
+        assert bool(plot.lines.lines[0].marks) is is_marked
 
 
 def test_a_single_point_is_seen_by_its_mark() -> None:

@@ -70,29 +70,29 @@ def test_several_servers_are_erlangs_queue() -> None:
 
 @given(QUEUES)
 def test_an_answer_is_stable_exactly_below_the_capacity(queue: Queue) -> None:
-    found = answer(queue)
+    result = answer(queue)
     if queue.utilisation < 1 - 1e-9:
-        assert found.unstable is None
+        assert result.unstable is None
     if queue.utilisation > 1 + 1e-9:
-        assert found.states == ()
-        assert found.backlog_per_s > 0
-    for _, state in found.states:
+        assert result.states == ()
+        assert result.backlog_per_s > 0
+    for _, state in result.states:
         assert state.customers == pytest.approx(queue.arrival_rate_per_s * state.response_time_s)
 
 
 @given(QUEUES, st.booleans())
 def test_its_chart_can_be_drawn_whatever_is_asked(queue: Queue, is_compared: bool) -> None:
-    found = answer(queue)
+    result = answer(queue)
     if is_compared:
         before = answer(open_queue_form.studied(queue.arrival_rate_per_s))
-        found = open_queue_form.Answer(queue, found.states, found.unstable, before)
-    drawn = response_chart(found)
+        result = open_queue_form.Answer(queue, result.states, result.unstable, before)
+    drawn = response_chart(result)
     assert drawn.lines.lines
     for line in drawn.lines.lines:
         assert not {"nan", "inf"} & {*re.findall("[a-z]{3}", line.path)}
     ours = [line for line in drawn.lines.lines if line.number != STUDY_CURVE]
     marks = [mark for line in ours for mark in line.alone]
-    assert len(marks) >= bool(found.states)  # the first model's, which the top has room for
+    assert len(marks) >= bool(result.states)  # the first model's, which the top has room for
 
 
 def test_the_studys_curve_is_drawn_where_it_can_be_seen() -> None:

@@ -27,8 +27,8 @@ Dirs = tuple[Path, Path]
 
 
 def test_a_setting_says_where_results_are() -> None:
-    found = from_environment({"FLIGHTCHAIN_LAB_DIR": "/srv/lab"}).lab_dirs
-    assert found == (Path("/srv/lab"), Settings().lab_dirs[1])
+    folders = from_environment({"FLIGHTCHAIN_LAB_DIR": "/srv/lab"}).lab_dirs
+    assert folders == (Path("/srv/lab"), Settings().lab_dirs[1])
     assert from_environment({}).lab_dirs == Settings().lab_dirs
     assert [path.name for path in Settings().lab_dirs] == ["results", "examples"]
     with pytest.raises(InvalidSetting, match="FLIGHTCHAIN_LAB_DIR"):
@@ -168,7 +168,7 @@ def test_no_address_leads_out(lab_pages: FlaskClient, lab_dirs: Dirs, address: s
 def test_every_question_of_the_calculator_is_a_link(lab_pages: FlaskClient) -> None:
     page = source(lab_pages, "/lab/calculator")
     twin = lab_pages.get("/lab/calculator.json").get_json()
-    assert {each["address"] for half in twin.values() for each in half} == {
+    assert {question["address"] for half in twin.values() for question in half} == {
         preset.address for preset in EVERY
     }
     for preset in EVERY:
@@ -197,7 +197,7 @@ def test_a_network_has_a_row_for_each_number_of_customers(lab_pages: FlaskClient
     for words in ("DISK is the bottleneck", "0.04238/s", "2.077", "30 rows", "703.7"):
         assert words in page
     twin = lab_pages.get(address.replace("closed?", "closed.json?")).get_json()
-    assert [each["customers"] for each in twin["populations"]] == list(range(1, 31))
+    assert [row["customers"] for row in twin["populations"]] == list(range(1, 31))
     rows = table(lab_pages, address.replace("closed?", "closed.csv?"))
     assert len(rows) == 30
     assert float(rows[29]["utilisation DISK"]) == pytest.approx(0.9993, abs=1e-3)

@@ -17,7 +17,7 @@ def response_s(preset: Preset) -> float:
     return open_queue_form.answer_to(preset.values).states[0][1].response_time_s
 
 
-@pytest.mark.parametrize("preset", EVERY, ids=lambda each: f"{each.path} {each.name}")
+@pytest.mark.parametrize("preset", EVERY, ids=lambda preset: f"{preset.path} {preset.name}")
 def test_each_is_a_form_with_an_answer(preset: Preset) -> None:
     answer_to = open_queue_form.answer_to if preset in QUEUES else closed_network_form.answer_to
     answer = answer_to(preset.values)

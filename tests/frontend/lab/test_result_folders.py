@@ -23,7 +23,7 @@ def results(tmp_path: Path) -> Path:
     return make_result(tmp_path / "results" / "one").parent
 
 
-def one(folder: Path, **changes: object) -> Result:
+def result_in(folder: Path, **changes: object) -> Result:
     result = find((make_result(folder / "one", **changes).parent,), "one")
     assert result
     return result
@@ -37,14 +37,14 @@ def test_the_newest_result_comes_first(tmp_path: Path) -> None:
 
 
 def test_a_result_says_what_it_is(tmp_path: Path) -> None:
-    result = one(tmp_path)
+    result = result_in(tmp_path)
     assert (result.title, result.mode) == ("Open workload", "Emulated, K = 100")
     assert (result.is_complete, result.run.quick, result.took_s) == (True, False, 1152)
     assert result.machine == "ARM Cortex-A72, 4 cores"
     assert result.summary.findings[0] == FINDING
     assert ("machine: cores", "4") in list(result.facts())
     assert [name for name, _ in result.files()] == ["manifest.json", "requests.csv", "summary.json"]
-    assert one(tmp_path / "more", title="A title").title == "A title"
+    assert result_in(tmp_path / "more", title="A title").title == "A title"
 
 
 def test_examples_come_after_the_results_of_this_machine(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_damaged_manifest_is_left_out_with_the_reason(results: Path, text: str
     (results / "bad").mkdir(exist_ok=True)
     (results / "bad" / "manifest.json").write_bytes(content)
     listed = listing((results,))
-    assert [each.name for each in listed.results] == ["one"]
+    assert [result.name for result in listed.results] == ["one"]
     ((name, reason),) = listed.left_out
     assert name == "bad"
     assert reason.startswith("manifest.json")
@@ -121,7 +121,7 @@ def test_a_number_that_is_none_is_left_out(tmp_path: Path) -> None:
     (folder / "summary.json").write_text(text)
     result = find((tmp_path,), "one")
     assert result
-    values = [(each.name, each.value, each.low) for each in result.summary.metrics]
+    values = [(metric.name, metric.value, metric.low) for metric in result.summary.metrics]
     assert values == [("a", None, None), ("b", 2, None)]
     json.dumps(result.as_json(), allow_nan=False)
 
@@ -151,7 +151,7 @@ def test_any_manifest_is_shown_or_left_out_with_the_reason(
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59"])
 def test_a_time_that_cannot_be_is_none(tmp_path: Path, time: str) -> None:
-    assert one(tmp_path, started=time).started_ms is None
+    assert result_in(tmp_path, started=time).started_ms is None
 
 
 ASTRAY = ["..", ".", "", "a/b", "../results/one", "one/", ".hidden", "one\x00", "é", "x" * 121, "~"]
@@ -178,7 +178,7 @@ def test_a_name_that_does_not_fit_into_an_address_is_left_out(tmp_path: Path) ->
 
 
 def test_only_files_of_known_kinds_are_offered(tmp_path: Path) -> None:
-    result = one(tmp_path)
+    result = result_in(tmp_path)
     for name in ("run.sh", ".secret.csv", "data.csv.bak", "no_suffix"):
         (result.folder / name).write_text("")
         assert result.file(name) is None
@@ -231,5 +231,5 @@ def test_the_examples_say_what_they_come_to_and_nothing_that_contradicts_it() ->
         assert result.summary.conclusion not in result.summary.findings
         assert sum("bottleneck is" in finding for finding in result.summary.findings) <= 1
         signed = "paired_difference"  # all others are times, rates and shares
-        measured = [one for one in result.summary.metrics if not one.name.startswith(signed)]
-        assert all(metric.low is None or metric.low >= 0 for metric in measured)
+        others = [metric for metric in result.summary.metrics if not metric.name.startswith(signed)]
+        assert all(metric.low is None or metric.low >= 0 for metric in others)

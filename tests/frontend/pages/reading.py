@@ -55,7 +55,7 @@ def small_source(pages: FlaskClient, address: str, **how: Any) -> str:
 
 def ids_on(page: str) -> list[int]:
     """The transactions that it leads to."""
-    return [int(found) for found in re.findall(r'href="/transactions/(\d+)"', page)]
+    return [int(number) for number in re.findall(r'href="/transactions/(\d+)"', page)]
 
 
 def link(page: str, name: str) -> str:

@@ -21,7 +21,7 @@ def test_it_defines_what_is_counted_and_every_field(lonely_pages: FlaskClient) -
     for name in FIELD_NAMES:
         assert f"<code>{name}</code>" in text
     twin = lonely_pages.get("/about.json").get_json()
-    names = {each["name"] for each in twin["fields"]}
+    names = {field["name"] for field in twin["fields"]}
     assert names == {*FIELD_NAMES, "TRANSACTION_ID", "timestamp"}
     assert "less than 15 minutes" in twin["definitions"]["On time"]
 
@@ -66,11 +66,11 @@ def test_behind_nginx_the_api_is_at_the_port_that_nginx_has_for_it() -> None:
 def test_who_cannot_reach_the_api_is_told_how_to_open_it() -> None:
     settings = Settings(backend_url="http://127.0.0.1:1", hosts="pi.local")
     pages = create_app(settings).test_client()
-    here = pages.get("/about", headers={"Host": "localhost:5000"}).text
-    assert 'href="http://localhost:1/docs"' in here
-    there = pages.get("/about", headers={"Host": "pi.local:5000"}).text
-    assert "FLIGHTCHAIN_HOST=0.0.0.0" in there
-    assert "/docs" in there
+    local = pages.get("/about", headers={"Host": "localhost:5000"}).text
+    assert 'href="http://localhost:1/docs"' in local
+    remote = pages.get("/about", headers={"Host": "pi.local:5000"}).text
+    assert "FLIGHTCHAIN_HOST=0.0.0.0" in remote
+    assert "/docs" in remote
     proxied = {"Host": "pi.local", "X-Forwarded-For": "10.1.1.9"}
     assert 'href="http://pi.local:8001/docs"' in pages.get("/about", headers=proxied).get_data(
         as_text=True
@@ -89,4 +89,4 @@ def test_each_attempt_has_a_title_and_says_who_notices_it(pages: FlaskClient) ->
     assert text.count("notices nothing") == len(CHEATS)
     assert "breaks rule" in text
     twin = pages.get("/cheat.json").get_json()
-    assert [one["title"] for one in twin["cheats"]] == list(titles.values())
+    assert [cheat["title"] for cheat in twin["cheats"]] == list(titles.values())

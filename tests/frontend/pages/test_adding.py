@@ -35,8 +35,8 @@ TOKEN_FIELD = 'name="TOKEN"'
 @pytest.fixture(scope="module")
 def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
     folder = tmp_path_factory.mktemp("adding")
-    with visiting(folder, FLIGHTCHAIN_MINE_INTERVAL_S=0.5) as found:
-        yield found
+    with visiting(folder, FLIGHTCHAIN_MINE_INTERVAL_S=0.5) as visitor:
+        yield visitor
 
 
 def receipt_of(visitor: Visitor, location: str) -> dict[str, Any]:
@@ -121,8 +121,8 @@ def test_a_flight_is_shown_before_it_is_added(visitor: Visitor) -> None:
     page = visitor.client.post("/add", data=form)
     assert page.status_code == 200
     shown = " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
-    for said in ("Nothing has been added yet", "Wednesday, 2 January 2013", "05:17", "3 min early"):
-        assert said in shown
+    for part in ("Nothing has been added yet", "Wednesday, 2 January 2013", "05:17", "3 min early"):
+        assert part in shown
     assert f"{known['ORIGIN']}: {known['ORIGIN_CITY_NAME']}" in shown
     assert "already" not in shown
     assert visitor.transactions == before
@@ -155,7 +155,7 @@ CODE = "Must be an airport's code of three or four letters or digits, such as OR
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("FL_DATE", "", FILL_IN),
         ("FL_DATE", "2013-02-30", "Is not a day of the calendar."),
@@ -185,11 +185,11 @@ CODE = "Must be an airport's code of three or four letters or digits, such as OR
         ("AIR_TIME", "-1", "Must be between 0 and 3000."),
     ],
 )
-def test_a_wrong_field_has_a_message(visitor: Visitor, name: str, text: str, said: str) -> None:
+def test_a_wrong_field_has_a_message(visitor: Visitor, name: str, text: str, message: str) -> None:
     before = visitor.transactions
     page = visitor.send({name: text}, NEW_AIRPORTS_FORM)
     assert page.status_code == 422
-    assert errors_beside(page) == {name: said}
+    assert errors_beside(page) == {name: message}
     assert f'<a href="#{name}">' in page.text
     kept = {**NEW_AIRPORTS_FORM, name: text}
     for field in kept.keys() - {"OP_CARRIER_AIRLINE_ID"}:
@@ -254,15 +254,15 @@ def test_a_form_changed_after_it_was_sent_is_another_flight(visitor: Visitor) ->
 def test_the_receipt_can_be_recomputed(visitor: Visitor) -> None:
     form = {**GOOD_FORM, "ORIGIN_CITY_NAME": "Coeur d'Alène, ID"}
     location = visitor.send({"OP_CARRIER_FL_NUM": "4711"}, form).headers["Location"]
-    found = receipt_of(visitor, location)
+    receipt = receipt_of(visitor, location)
     record = visitor.service.json(f"/transactions/{location.split('/')[2]}")["transaction"]
     flight = {name: record[name] for name in FIELD_NAMES}
     command = re.search(r"<pre>(.*?)</pre>", visitor.client.get(location).text, re.DOTALL)
     assert command is not None
-    said = subprocess.run(["bash", "-c", unescape(command[1])], capture_output=True, check=True)
-    assert said.stdout.split()[0].decode() == found["content_hash"]
+    printed = subprocess.run(["bash", "-c", unescape(command[1])], capture_output=True, check=True)
+    assert printed.stdout.split()[0].decode() == receipt["content_hash"]
     given = {"TRANSACTION_ID": record["TRANSACTION_ID"], "timestamp": record["timestamp"]}
-    assert leaf_hash(canonical({**flight, **given})).hex() == found["content_hash"]
+    assert leaf_hash(canonical({**flight, **given})).hex() == receipt["content_hash"]
 
 
 def test_an_equal_flight_is_said_on_the_receipt(visitor: Visitor) -> None:

@@ -38,7 +38,7 @@ def over_days(*carriers: object, form: str = "") -> str:
 
 
 def test_cancelled_flights_count_in_the_headline(pages: FlaskClient, world: World) -> None:
-    cancelled = next(each for each in world.transactions if each["CANCELLED"])
+    cancelled = next(flight for flight in world.transactions if flight["CANCELLED"])
     carrier, day = cancelled["OP_CARRIER_AIRLINE_ID"], cancelled["FL_DATE"]
     days = {"INITIAL_DATE": day, "FINAL_DATE": day}
     (averages,) = pages.get(address(carrier, form=".json", **days)).get_json()["carriers"]
@@ -66,8 +66,8 @@ def test_several_carriers_are_compared_over_the_same_flights(pages: FlaskClient)
     each_day = link(compared, "Each day of these carriers as CSV")
     shown = {row["OP_CARRIER_AIRLINE_ID"] for row in table(pages, each_day)}
     assert shown == {str(BUSY), str(OTHER)}
-    one = raw(pages, f"{over_days(BUSY)}&ORIGIN=LAX&as_of=29")
-    form = one.partition('action="/compare"')[2].partition("</form>")[0]
+    page = raw(pages, f"{over_days(BUSY)}&ORIGIN=LAX&as_of=29")
+    form = page.partition('action="/compare"')[2].partition("</form>")[0]
     hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', form)
     assert f'<option value="{OTHER}">' in form
     assert f'<option value="{BUSY}"' not in form
@@ -77,15 +77,15 @@ def test_several_carriers_are_compared_over_the_same_flights(pages: FlaskClient)
 
 def test_few_flights_are_warned_of(pages: FlaskClient) -> None:
     for asked, are_few in ((over_days(QUIET), True), (address(BUSY), False)):
-        (found,) = pages.get(asked.replace("?", ".json?")).get_json()["carriers"]
-        assert (found["arrived"] < 100) == are_few
+        (averages,) = pages.get(asked.replace("?", ".json?")).get_json()["carriers"]
+        assert (averages["arrived"] < 100) == are_few
         assert ("Few flights." in raw(pages, asked)) == are_few
 
 
 def test_the_csv_of_several_carriers_has_the_days_of_each(pages: FlaskClient) -> None:
     both = table(pages, over_days(BUSY, OTHER, form=".csv"))
     assert both == [
-        row for each in (BUSY, OTHER) for row in table(pages, over_days(each, form=".csv"))
+        row for carrier in (BUSY, OTHER) for row in table(pages, over_days(carrier, form=".csv"))
     ]
     assert {row["OP_CARRIER_AIRLINE_ID"] for row in both} == {str(BUSY), str(OTHER)}
     assert pages.get(address(*range(1, 8), form=".csv")).status_code == 400
@@ -97,13 +97,13 @@ def test_the_csv_of_several_carriers_has_the_days_of_each(pages: FlaskClient) ->
 def test_all_carriers_are_as_of_the_same_block(year: Year, year_pages: FlaskClient) -> None:
     twin = year_pages.get(address(*CARRIERS[:3], form=".json")).get_json()["carriers"]
     assert year.height == 100 + len(year.asked) > 101
-    assert {each["as_of"]["height"] for each in twin} == {101}
-    asked = [each for each in year.asked if "OP_CARRIER_AIRLINE_ID" in each]
-    shown = {(each["OP_CARRIER_AIRLINE_ID"], each["group_by"]): each for each in asked}
+    assert {row["as_of"]["height"] for row in twin} == {101}
+    asked = [query for query in year.asked if "OP_CARRIER_AIRLINE_ID" in query]
+    shown = {(query["OP_CARRIER_AIRLINE_ID"], query["group_by"]): query for query in asked}
     first = (str(CARRIERS[0]), "day")
-    assert {each.get("as_of") for key, each in shown.items() if key != first} == {"101"}
+    assert {query.get("as_of") for key, query in shown.items() if key != first} == {"101"}
     year_pages.get(address(*CARRIERS[:2], form=".csv", as_of="55"))
-    assert [each["as_of"] for each in year.asked[-2:]] == ["55", "55"]
+    assert [query["as_of"] for query in year.asked[-2:]] == ["55", "55"]
 
 
 def test_a_year_has_a_line(year_pages: FlaskClient) -> None:

@@ -17,11 +17,11 @@ EMPTY, LARGEST = 3, 4  # heights of a block without transactions, and of one wit
 
 
 def in_block(world: World, height: int) -> list[Json]:
-    return [each for each in world.transactions if each["BLOCK_HEIGHT"] == height]
+    return [flight for flight in world.transactions if flight["BLOCK_HEIGHT"] == height]
 
 
 def heights_on(page: str) -> list[int]:
-    return [int(found) for found in re.findall(r'class="n"><a href="/blocks/(\d+)"', page)]
+    return [int(height) for height in re.findall(r'class="n"><a href="/blocks/(\d+)"', page)]
 
 
 # --- the list
@@ -29,12 +29,12 @@ def heights_on(page: str) -> list[int]:
 
 def test_the_list_can_be_walked_down_and_up_again(pages: FlaskClient, world: World) -> None:
     every = list(range(world.tip, -1, -1))
-    seen, address, page = [], "/blocks", ""
+    heights, address, page = [], "/blocks", ""
     while address:
         page = source(pages, address)
-        seen += heights_on(page)
+        heights += heights_on(page)
         address = link(page, "Older")
-    assert seen == every
+    assert heights == every
     assert heights_on(page)[-1] == 0
     back = heights_on(source(pages, link(page, "Newer")))
     assert back[0] == world.tip
@@ -111,7 +111,7 @@ def test_a_block_shows_header_and_flights(
     assert link(page, f"Block {LARGEST - 1}") == f"/blocks/{LARGEST - 1}"
     assert link(page, f"Block {LARGEST + 1}") == f"/blocks/{LARGEST + 1}"
     assert "<title>Block 4: 59 flights · Flightchain</title>" in page
-    held = [each["TRANSACTION_ID"] for each in in_block(world, LARGEST)]
+    held = [flight["TRANSACTION_ID"] for flight in in_block(world, LARGEST)]
     assert ids_on(page) == held[:50]
     following = link(page, "51–59").partition("#")[0]
     assert ids_on(source(pages, following)) == held[50:]
@@ -134,8 +134,8 @@ def test_the_twins_are_the_whole_block(pages: FlaskClient, world: World) -> None
     assert twin["block"]["transactions"] == list(map(transaction_of, in_block(world, LARGEST)))
     rows = table(pages, f"/blocks/{LARGEST}.csv")
     expected = [
-        {name: "" if value is None else str(value) for name, value in each.items()}
-        for each in in_block(world, LARGEST)
+        {name: "" if value is None else str(value) for name, value in flight.items()}
+        for flight in in_block(world, LARGEST)
     ]
     assert rows == expected
     assert table(pages, "/blocks/0.csv") == []

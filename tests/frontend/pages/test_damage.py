@@ -20,19 +20,19 @@ DAMAGED = 4
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """A world in which a byte of block `DAMAGED` is another one."""
-    found = world_in(tmp_path_factory.mktemp("damaged"))
-    folder = found.settings.folder
+    world = world_in(tmp_path_factory.mktemp("damaged"))
+    folder = world.settings.folder
     with closing(BlockStore(folder)) as store:
         flip(block_file(folder), store.place(DAMAGED).end - 1)
-    return found
+    return world
 
 
 @pytest.fixture(scope="module")
 def service(world: World) -> Iterator[Service]:
     """Without a scrub, so that only what visitors meet is known."""
     more = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600, "FLIGHTCHAIN_SCRUB_HOURS": 0}
-    with serving(world.settings.folder, **more) as found:
-        yield found
+    with serving(world.settings.folder, **more) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_a_damaged_block_shows_what_is_known(pages: FlaskClient, world: World) -
     page = text(pages, f"/blocks/{DAMAGED}", 503)
     assert f"Block {DAMAGED} is damaged" in page
     assert world.hashes[DAMAGED] in page
-    held = [one for one in world.transactions if one["BLOCK_HEIGHT"] == DAMAGED]
+    held = [flight for flight in world.transactions if flight["BLOCK_HEIGHT"] == DAMAGED]
     ids = f"{held[0]['TRANSACTION_ID']} to {held[-1]['TRANSACTION_ID']}"
     assert f"Flights {len(held)} Transaction ids {ids}" in page
     source = pages.get(f"/blocks/{DAMAGED}").text
@@ -82,14 +82,14 @@ def test_home_and_ready_say_so_once_it_was_met(pages: FlaskClient, service: Serv
 
 
 def test_every_other_question_and_search_is_answered(pages: FlaskClient, world: World) -> None:
-    inside = next(one for one in world.transactions if one["BLOCK_HEIGHT"] == DAMAGED)
+    inside = next(flight for flight in world.transactions if flight["BLOCK_HEIGHT"] == DAMAGED)
     number, day = inside["OP_CARRIER_FL_NUM"], inside["FL_DATE"]
     asked = f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
     assert pages.get(asked).status_code == 200
     twin = pages.get(f"/search.json?q={DAMAGED}").get_json()["possibilities"]
-    assert f"/blocks/{DAMAGED}" in [one["address"] for one in twin]
+    assert f"/blocks/{DAMAGED}" in [match["address"] for match in twin]
     twin = pages.get(f"/search.json?q={world.hashes[DAMAGED]}").get_json()["possibilities"]
-    assert [one["shows"] for one in twin] == ["it is damaged"]
+    assert [match["shows"] for match in twin] == ["it is damaged"]
     page = text(pages, f"/transactions/{inside['TRANSACTION_ID']}", 503)
     assert "A block is damaged" in page
     assert f"Block {DAMAGED} is damaged" in page

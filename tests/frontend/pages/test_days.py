@@ -23,9 +23,8 @@ from tests.frontend.years import Year
 @pytest.fixture
 def day(world: World) -> str:
     """A day with others around it, and one with the same weekday."""
-    days = sorted({each["FL_DATE"] for each in world.transactions})
-    found: str = days[1]
-    return found
+    days = sorted({flight["FL_DATE"] for flight in world.transactions})
+    return str(days[1])
 
 
 def days_in(pages: FlaskClient, query: str = "") -> dict[str, Json]:
@@ -59,8 +58,8 @@ def test_a_day_stands_beside_others_of_its_weekday(pages: FlaskClient, day: str)
     usual = pages.get(f"/days/{day}.json").get_json()["usual"]
     for name in ("flights", "cancelled"):
         assert usual[name] == fmean(figures[name] for figures in others)
-    for name, of in (("on_time_share_of_scheduled", "flights"), ("average_delay", "arrived")):
-        together = fmean([each[name] for each in others], [each[of] for each in others])
+    for name, weight in (("on_time_share_of_scheduled", "flights"), ("average_delay", "arrived")):
+        together = fmean([row[name] for row in others], [row[weight] for row in others])
         assert usual[name] == pytest.approx(together)
     page = pages.get(f"/days/{day}").text
     assert " by this share.</p>" in page

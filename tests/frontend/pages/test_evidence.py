@@ -177,9 +177,9 @@ def test_a_file_is_passed_on_before_all_of_it_has_come() -> None:
 
 
 def cited(pages: FlaskClient, question: str) -> str:
-    found = link(source(pages, question), "Cite this")
-    assert found
-    return found
+    address = link(source(pages, question), "Cite this")
+    assert address
+    return address
 
 
 def changed(address: str, **parameters: str) -> str:

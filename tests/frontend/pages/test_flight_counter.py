@@ -45,8 +45,8 @@ def test_cities_that_are_none_are_answered_with_what_may_be_meant(pages: FlaskCl
     assert "Evidence" not in page
     for label in (FROM, TO):
         (path,) = links_of(page, label)
-        there = pages.get(path).text
-        assert f'<p class="figure-large">{number(count)}</p>' in there
+        answer = pages.get(path).text
+        assert f'<p class="figure-large">{number(count)}</p>' in answer
 
 
 def test_a_ledger_of_departures_only(pages: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,8 +63,8 @@ def test_the_empty_form_offers_all_cities(pages: FlaskClient, world: World) -> N
     cities = set(re.findall(r'<option value="([^"]*)">', page))
     names = {
         name
-        for each in world.transactions
-        for name in (each["ORIGIN_CITY_NAME"], each["DEST_CITY_NAME"])
+        for flight in world.transactions
+        for name in (flight["ORIGIN_CITY_NAME"], flight["DEST_CITY_NAME"])
     }
     assert cities == names
     assert 'role="alert"' not in page
@@ -76,7 +76,7 @@ def test_the_empty_form_offers_all_cities(pages: FlaskClient, world: World) -> N
 def test_all_numbers_are_as_of_the_same_block(year: Year, year_pages: FlaskClient) -> None:
     twin = year_pages.get("/flight_counter.json", query_string=asking()).get_json()
     assert twin["as_of"]["height"] == 101
-    assert [each.get("as_of") for each in year.asked] == [None, "101", "101"]
+    assert [parameters.get("as_of") for parameters in year.asked] == [None, "101", "101"]
 
 
 def test_a_year_is_drawn_whole_and_stays_small(year_pages: FlaskClient) -> None:

@@ -22,17 +22,21 @@ from tests.frontend.pages.reading import ids_on, source, table
 PAGE = "/filter_transactions"
 
 
-def of(world: World, number: int, day: str, carrier: int | None = None) -> list[Json]:
+def legs_of(world: World, number: int, day: str, carrier: int | None = None) -> list[Json]:
     return [
-        each
-        for each in world.transactions
-        if (each["OP_CARRIER_FL_NUM"], each["FL_DATE"]) == (number, day)
-        and carrier in {None, each["OP_CARRIER_AIRLINE_ID"]}
+        flight
+        for flight in world.transactions
+        if (flight["OP_CARRIER_FL_NUM"], flight["FL_DATE"]) == (number, day)
+        and carrier in {None, flight["OP_CARRIER_AIRLINE_ID"]}
     ]
 
 
+def carriers_of(world: World, number: int, day: str) -> set[int]:
+    return {leg["OP_CARRIER_AIRLINE_ID"] for leg in legs_of(world, number, day)}
+
+
 def keys(world: World) -> list[tuple[int, str]]:
-    return sorted({(each["OP_CARRIER_FL_NUM"], each["FL_DATE"]) for each in world.transactions})
+    return sorted({(leg["OP_CARRIER_FL_NUM"], leg["FL_DATE"]) for leg in world.transactions})
 
 
 def label(carrier: int) -> str:
@@ -42,23 +46,23 @@ def label(carrier: int) -> str:
 
 def chained(flights: Sequence[Json]) -> int:
     """How many legs begin where the one in front of them ends."""
-    return sum(one["DEST"] == other["ORIGIN"] for one, other in pairwise(flights))
+    return sum(leg["DEST"] == following["ORIGIN"] for leg, following in pairwise(flights))
 
 
 def test_legs_are_chained_as_well_as_can_be(pages: FlaskClient, world: World) -> None:
     for number, day in keys(world)[::4]:
         twin = pages.get(f"{PAGE}.json?OP_CARRIER_FL_NUM={number}&FL_DATE={day}").get_json()
-        found = twin["flights"]
-        carriers = [leg["carrier"] for leg in found]
-        assert carriers == sorted(label(leg["OP_CARRIER_AIRLINE_ID"]) for leg in found)
-        by_carrier = {one: [leg for leg in found if leg["carrier"] == one] for one in carriers}
+        legs = twin["flights"]
+        carriers = [leg["carrier"] for leg in legs]
+        assert carriers == sorted(label(leg["OP_CARRIER_AIRLINE_ID"]) for leg in legs)
+        by_carrier = {name: [leg for leg in legs if leg["carrier"] == name] for name in carriers}
         for some in by_carrier.values():
             assert [leg["leg"] for leg in some] == list(range(1, len(some) + 1))
             assert chained(some) == max(map(chained, permutations(some)))
 
 
 def test_the_page_shows_the_legs_in_the_order_of_its_twin(pages: FlaskClient, world: World) -> None:
-    number, day = max(keys(world), key=lambda key: len(of(world, *key)))
+    number, day = max(keys(world), key=lambda key: len(legs_of(world, *key)))
     query = f"?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
     flights = pages.get(f"{PAGE}.json{query}").get_json()["flights"]
     assert ids_on(source(pages, PAGE + query)) == [leg["TRANSACTION_ID"] for leg in flights]
@@ -69,10 +73,8 @@ def test_the_page_shows_the_legs_in_the_order_of_its_twin(pages: FlaskClient, wo
 
 
 def test_carriers_that_share_a_number_are_named(pages: FlaskClient, world: World) -> None:
-    number, day = max(
-        keys(world), key=lambda key: len({leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, *key)})
-    )
-    carriers = {leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, number, day)}
+    number, day = max(keys(world), key=lambda key: len(carriers_of(world, *key)))
+    carriers = carriers_of(world, number, day)
     query = f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
     page = source(pages, query)
     assert f"{len(carriers)} carriers had a flight with this number on that day" in page
@@ -81,27 +83,27 @@ def test_carriers_that_share_a_number_are_named(pages: FlaskClient, world: World
         chosen = f"{query}&OP_CARRIER_AIRLINE_ID={carrier}"
         assert f'href="{chosen}"' in page
         alone = ids_on(source(pages, chosen))
-        expected = of(world, number, day, carrier)
+        expected = legs_of(world, number, day, carrier)
         assert sorted(alone) == [leg["TRANSACTION_ID"] for leg in expected]
 
 
 def test_the_days_around_have_their_outcome_and_a_link(pages: FlaskClient, world: World) -> None:
-    first, last = (end(each["FL_DATE"] for each in world.transactions) for end in (min, max))
+    first, last = (end(flight["FL_DATE"] for flight in world.transactions) for end in (min, max))
     middle = plus(first, 2)
     page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={middle}")
     twin = pages.get(f"{PAGE}.json?OP_CARRIER_FL_NUM=1&FL_DATE={middle}").get_json()
     days = [plus(middle, offset) for offset in range(-3, 4)]
-    assert [each["FL_DATE"] for each in twin["days"]] == days
-    for each in twin["days"]:
-        day = each["FL_DATE"]
-        assert each["is_covered"] == (first <= day <= last)
-        flights = of(world, 1, day)
-        assert each["count"] == len(flights)
-        expected = flights_of_day.outcome_of_all(flights) if each["is_covered"] else None
-        assert each["outcome"] == expected
+    assert [row["FL_DATE"] for row in twin["days"]] == days
+    for row in twin["days"]:
+        day = row["FL_DATE"]
+        assert row["is_covered"] == (first <= day <= last)
+        flights = legs_of(world, 1, day)
+        assert row["count"] == len(flights)
+        expected = flights_of_day.outcome_of_all(flights) if row["is_covered"] else None
+        assert row["outcome"] == expected
         assert (expected or "No data") in page
         link = f'<a href="{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={day}">'
-        assert (link in page) == (each["is_covered"] and day != middle)
+        assert (link in page) == (row["is_covered"] and day != middle)
     assert not twin["days"][0]["is_covered"]  # the day before the first
 
 
@@ -115,12 +117,12 @@ def test_the_days_of_one_carrier_are_its_own(pages: FlaskClient, world: World) -
     query = f"OP_CARRIER_FL_NUM=1&OP_CARRIER_AIRLINE_ID={carrier}"
     day = world.transactions[0]["FL_DATE"]
     around = pages.get(f"{PAGE}.json?{query}&FL_DATE={day}").get_json()["days"]
-    for each in around:
-        assert each["count"] == len(of(world, 1, each["FL_DATE"], carrier))
+    for row in around:
+        assert row["count"] == len(legs_of(world, 1, row["FL_DATE"], carrier))
 
 
 def test_a_day_without_the_flight_offers_others(pages: FlaskClient, world: World) -> None:
-    last = max(each["FL_DATE"] for each in world.transactions)
+    last = max(flight["FL_DATE"] for flight in world.transactions)
     after = plus(last, 40)
     page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={after}&OP_CARRIER_AIRLINE_ID=")
     assert "The ledger has no flight 1 on that day" in page
@@ -131,21 +133,21 @@ def test_a_day_without_the_flight_offers_others(pages: FlaskClient, world: World
 
 
 def test_another_carrier_offers_those_that_flew(pages: FlaskClient, world: World) -> None:
-    everybody = {each["OP_CARRIER_AIRLINE_ID"] for each in world.transactions}
+    everybody = {flight["OP_CARRIER_AIRLINE_ID"] for flight in world.transactions}
     number, day, other = next(
         (number, day, min(everybody - users))
         for number, day in keys(world)
-        if (users := {leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, number, day)}) < everybody
+        if (users := carriers_of(world, number, day)) < everybody
     )
     query = f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
     page = source(pages, f"{query}&OP_CARRIER_AIRLINE_ID={other}")
     assert f"of {label(other)}, scheduled to leave on" in page
-    for carrier in {leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, number, day)}:
+    for carrier in carriers_of(world, number, day):
         assert f'<a href="{query}&OP_CARRIER_AIRLINE_ID={carrier}">{label(carrier)}</a>' in page
 
 
 def test_an_unknown_number_offers_similar_ones(pages: FlaskClient, world: World) -> None:
-    flights = [(each["OP_CARRIER_FL_NUM"], each) for each in world.transactions]
+    flights = [(flight["OP_CARRIER_FL_NUM"], flight) for flight in world.transactions]
     numbers = {number for number, _ in flights}
     others = sorted(
         (number for number in numbers if str(number).startswith("1") and number != 19),
@@ -180,11 +182,11 @@ class Echo(Backend):
     """A backend in which every flight was added sixty times."""
 
     def get(self, path: str, parameters: Any = None) -> Json:
-        found = super().get(path, parameters)
+        answer = super().get(path, parameters)
         if path == PAGE:
-            found["flights"] = [leg for leg in found["flights"] for _ in range(60)]
-            found["count"] *= 60
-        return found
+            answer["flights"] = [leg for leg in answer["flights"] for _ in range(60)]
+            answer["count"] *= 60
+        return answer
 
 
 def test_of_many_legs_the_first_are_shown(
@@ -192,9 +194,9 @@ def test_of_many_legs_the_first_are_shown(
 ) -> None:
     monkeypatch.setattr("frontend.context.Backend", Echo)
     pages = create_app(Settings(backend_url=service.url)).test_client()
-    number, day = max(keys(world), key=lambda key: len(of(world, *key)))
+    number, day = max(keys(world), key=lambda key: len(legs_of(world, *key)))
     query = f"?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
-    count = 60 * len(of(world, number, day))
+    count = 60 * len(legs_of(world, number, day))
     page = source(pages, PAGE + query)
     assert len(ids_on(page)) == MOST_LEGS_SHOWN < count
     assert f"The ledger has {count:,} legs" in page

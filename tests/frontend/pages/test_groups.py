@@ -20,7 +20,7 @@ from tests.frontend.pages.reading import table, week_of
 @pytest.fixture
 def busiest(world: World) -> tuple[str, str]:
     """The airports of the route with the most flights."""
-    routes = Counter((each["ORIGIN"], each["DEST"]) for each in world.transactions)
+    routes = Counter((flight["ORIGIN"], flight["DEST"]) for flight in world.transactions)
     return routes.most_common(1)[0][0]
 
 
@@ -155,8 +155,8 @@ def test_a_share_beyond_the_scale_is_an_arrow_and_no_dot(pages: FlaskClient) -> 
     [("LAX", "flights from LAX are missing"), ("EWR", "flights to these airports are missing")],
 )
 def test_what_a_regional_ledger_lacks(pages: FlaskClient, airport: str, missing: str) -> None:
-    told = pages.application.jinja_env.get_template("macros/groups.html").module
-    assert missing in told.only_departures(["EWR", "JFK"], airport)  # type: ignore[attr-defined]
+    macros = pages.application.jinja_env.get_template("macros/groups.html").module
+    assert missing in macros.only_departures(["EWR", "JFK"], airport)  # type: ignore[attr-defined]
 
 
 @each_of("sort", ["cancelled", "flights", "on_time_share_of_scheduled"])

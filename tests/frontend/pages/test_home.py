@@ -40,17 +40,17 @@ def standing_at(height: int, more: Json, pending: int = 0, newest: int = 0) -> A
 
 
 @pytest.mark.parametrize(
-    ("pending", "newest", "said"),
+    ("pending", "newest", "sentence"),
     [
         (0, 5, "Next block When a flight is added"),
         (3, 5, "Next block in 3"),
         (0, 0, "Next block in 3"),  # the miner is set to seal empty blocks
     ],
 )
-def test_a_next_block_is_promised_if_it_comes(pending: int, newest: int, said: str) -> None:
+def test_a_next_block_is_promised_if_it_comes(pending: int, newest: int, sentence: str) -> None:
     with answering(standing_at(1, {}, pending, newest)) as url:
         pages = create_app(Settings(backend_url=url)).test_client()
-        assert said in text(pages, "/standing")
+        assert sentence in text(pages, "/standing")
 
 
 def test_an_empty_ledger_has_no_list_of_carriers(pages: FlaskClient) -> None:
@@ -91,9 +91,9 @@ def test_a_backend_that_is_away_is_said_in_words(lonely_pages: FlaskClient) -> N
     page = lonely_pages.get("/")
     assert page.status_code == 503
     assert page.headers["Retry-After"] == "5"
-    said = page.text
-    assert "The ledger does not answer" in said
-    assert "Connection refused" in said
+    source = page.text
+    assert "The ledger does not answer" in source
+    assert "Connection refused" in source
     twin = lonely_pages.get("/index.json")
     assert twin.status_code == 503
     assert twin.headers["Content-Type"] == "application/problem+json"

@@ -50,7 +50,7 @@ def board(asked: str, departures: str = "") -> Asked:
 
 
 def compared(*asked: str) -> Asked:
-    return {f"compared.{n}": f"/average_delays?{each}" for n, each in enumerate(asked)}
+    return {f"compared.{n}": f"/average_delays?{query}" for n, query in enumerate(asked)}
 
 
 PAGES: list[tuple[str, Asked]] = [
@@ -113,26 +113,26 @@ def key_of(row: Mapping[str, Any]) -> str:
     return str([str(row.get(name, "")) for name in KEYS])
 
 
-def require_in(found: Any, expected: Any) -> None:
+def require_in(shown: Any, expected: Any) -> None:
     """All of an answer is there, its rows in any order. Of several joined answers one question."""
     if isinstance(expected, dict):
         for name in expected.keys() - {"groups", "group_by"}:
             if expected[name] is not True:
-                require_in(found[name], expected[name])
+                require_in(shown[name], expected[name])
     elif isinstance(expected, list):
-        assert len(found) == len(expected)
-        for one, other in zip(sorted(found, key=key_of), sorted(expected, key=key_of), strict=True):
-            require_in(one, other)
+        assert len(shown) == len(expected)
+        for row, other in zip(sorted(shown, key=key_of), sorted(expected, key=key_of), strict=True):
+            require_in(row, other)
     else:
-        assert found == expected
+        assert shown == expected
 
 
 def at(twin: Json, place: str) -> Any:
     """What is at a place; with a group behind a space, of an answer that joins several."""
-    found: Any = twin
+    value: Any = twin
     for name in filter(None, place.partition(" ")[0].split(".")):
-        found = found[int(name)] if name.isdigit() else found[name]
-    return found
+        value = value[int(name)] if name.isdigit() else value[name]
+    return value
 
 
 def rows_in(answer: Json) -> tuple[str, list[Json]]:

@@ -82,8 +82,8 @@ class Seen:
         return self.answer(**question, **as_of)
 
     def answer(self, **question: Any) -> Json:
-        found: Json = self._service.get(f"/{self.name}?{urlencode(question)}").json()
-        return found
+        answer: Json = self._service.get(f"/{self.name}?{urlencode(question)}").json()
+        return answer
 
     def facts(self) -> Given:
         return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", self.source))
@@ -119,7 +119,7 @@ def require_links(page: Seen, answer: Json) -> None:
     inputs = re.findall(r'<(?:input|option)[^>]*(?:value="[^"]*")[^>]*>', page.source)
     for name, text in page.given.items():
         if name not in {"engine", "INITIAL_DATE", "FINAL_DATE"}:
-            assert any(f'value="{text}"' in each for each in inputs), (name, inputs)
+            assert any(f'value="{text}"' in field for field in inputs), (name, inputs)
     require_as_of(page, answer)
 
 
@@ -194,13 +194,13 @@ def options(*days: str) -> st.SearchStrategy[Given]:
 
 def merged(*parts: st.SearchStrategy[Given]) -> st.SearchStrategy[Given]:
     return st.tuples(*parts).map(
-        lambda found: dict(chain.from_iterable(part.items() for part in found))
+        lambda drawn: dict(chain.from_iterable(part.items() for part in drawn))
     )
 
 
 CARRIER = st.sampled_from([{"OP_CARRIER_AIRLINE_ID": carrier} for carrier in CARRIERS])
 NUMBER = FLIGHT.map(
-    lambda each: {name: str(each[name]) for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
+    lambda flight: {name: str(flight[name]) for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
 )
 DELAYS = merged(CARRIER, places(SOME_PLACES), options("INITIAL_DATE", "FINAL_DATE"))
 COUNTS = merged(places(BOTH_ENDS), options("INITIAL_DATE", "FINAL_DATE"))
@@ -318,13 +318,13 @@ UNKNOWN = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("address", "said", "offered"), UNKNOWN)
+@pytest.mark.parametrize(("address", "message", "offered"), UNKNOWN)
 def test_what_is_unknown_is_said_with_what_may_be_meant(
-    pages: FlaskClient, address: str, said: str, offered: str
+    pages: FlaskClient, address: str, message: str, offered: str
 ) -> None:
     answer = pages.get(address)
     assert answer.status_code == 200
-    assert said in text_of(answer.text)
+    assert message in text_of(answer.text)
     if offered:
         assert "Did you mean" in answer.text
         assert any(offered in link for link in all_links(answer.text))

@@ -56,7 +56,7 @@ def test_a_single_match_is_shown(
     assert look(world.hashes[7].upper()) == (302, "/blocks/7", {})
     for shown in (filters.short(world.hashes[7]), world.hashes[7][:8]):
         twin = pages.get("/search.json", query_string={"q": shown}).get_json()["possibilities"]
-        assert "/blocks/7" in [each["address"] for each in twin]
+        assert "/blocks/7" in [match["address"] for match in twin]
     assert look("block 7") == (302, "/blocks/7", {})
     for text in ("tip", "the tip", "latest block", "Newest block"):
         assert look(text) == (302, f"/blocks/{world.tip}", {})
@@ -69,7 +69,7 @@ def test_a_single_match_is_shown(
 def test_what_may_be_several_things_is_a_list_of_these(pages: FlaskClient, world: World) -> None:
     number = 7
     twin = pages.get("/search.json", query_string={"q": str(number)}).get_json()
-    addresses = [each["address"] for each in twin["possibilities"]]
+    addresses = [match["address"] for match in twin["possibilities"]]
     assert addresses[-2:] == [f"/transactions/{number}", f"/blocks/{number}"]
     page = pages.get("/search", query_string={"q": str(number)})
     assert page.status_code == 200
@@ -82,8 +82,8 @@ def test_what_may_be_several_things_is_a_list_of_these(pages: FlaskClient, world
 def test_a_page_that_uses_a_part_of_a_text_is_not_opened(
     pages: FlaskClient, look: Look, flight: Json
 ) -> None:
-    for said in ("first flight", "latest", "early"):
-        assert look(f"{said} {flight['ORIGIN']}")[0] == 200
+    for words in ("first flight", "latest", "early"):
+        assert look(f"{words} {flight['ORIGIN']}")[0] == 200
     text = f"{flight['ORIGIN']} to {flight['DEST']} in 5 hours"
     status, path, _ = look(text)
     assert (status, path) == (200, "")
@@ -91,7 +91,7 @@ def test_a_page_that_uses_a_part_of_a_text_is_not_opened(
     assert f'href="/route?ORIGIN={flight["ORIGIN"]}&amp;DEST={flight["DEST"]}"' in page
     assert "; not used: in 5 hours" in page
     twin = pages.get("/search.json", query_string={"q": text}).get_json()
-    assert not any(found["is_whole"] for found in twin["possibilities"])
+    assert not any(match["is_whole"] for match in twin["possibilities"])
 
 
 def test_every_page_that_the_search_opens_answers_all_of_the_text(
@@ -123,7 +123,7 @@ def test_an_unknown_flight_offers_others(pages: FlaskClient, flight: Json) -> No
     for text in (f"{code_of(flight)} {number} 2033-01-01", f"{number}99"):
         twin = pages.get("/search.json", query_string={"q": text}).get_json()
         assert "/report" not in str(twin["possibilities"])
-        assert any("/report?" in each["address"] for each in twin["suggestions"]), text
+        assert any("/report?" in suggestion["address"] for suggestion in twin["suggestions"]), text
 
 
 def test_days_that_do_not_exist_open_no_page_and_are_said(pages: FlaskClient) -> None:
@@ -146,7 +146,7 @@ def test_without_results_there_are_suggestions(
     typo = city[:3] + city[4:]
     twin = pages.get("/search.json", query_string={"q": typo}).get_json()
     assert twin["possibilities"] == []
-    assert any(city in each["label"] for each in twin["suggestions"])
+    assert any(city in suggestion["label"] for suggestion in twin["suggestions"])
     assert len(twin["examples"]) >= 5
     for example in twin["examples"]:
         assert look(example)[0] in {200, 302}
@@ -160,28 +160,28 @@ def completions(pages: FlaskClient, text: str) -> list[Json]:
     """What is suggested while `text` is typed."""
     answer = pages.get("/search/suggestions.json", query_string={"q": text})
     assert answer.status_code == 200
-    found: list[Json] = answer.get_json()["suggestions"]
-    return found
+    suggestions: list[Json] = answer.get_json()["suggestions"]
+    return suggestions
 
 
 def test_flight_numbers_are_suggested(pages: FlaskClient, world: World, flight: Json) -> None:
     carrier, number = flight["OP_CARRIER_AIRLINE_ID"], flight["OP_CARRIER_FL_NUM"]
     flown = Counter(
-        each["OP_CARRIER_FL_NUM"]
-        for each in world.transactions
-        if each["OP_CARRIER_AIRLINE_ID"] == carrier
+        transaction["OP_CARRIER_FL_NUM"]
+        for transaction in world.transactions
+        if transaction["OP_CARRIER_AIRLINE_ID"] == carrier
     )
     code, begun = code_of(flight), str(number)[:-1] or str(number)
     for text in (f"{code} {begun}", f"{code}{begun}".lower()):
-        found = [each for each in completions(pages, text) if each["address"].startswith("/report")]
-        assert found
-        for each in found:
-            parts = parse_qs(urlsplit(each["address"]).query)
+        links = [link for link in completions(pages, text) if link["address"].startswith("/report")]
+        assert links
+        for link in links:
+            parts = parse_qs(urlsplit(link["address"]).query)
             assert parts["OP_CARRIER_AIRLINE_ID"] == [str(carrier)]
             (shown,) = parts["OP_CARRIER_FL_NUM"]
             assert shown.startswith(begun)
-            assert each["shows"].startswith(filters.counted(flown[int(shown)], "flight"))
-    plain = [each["label"] for each in completions(pages, begun)]
+            assert link["shows"].startswith(filters.counted(flown[int(shown)], "flight"))
+    plain = [completion["label"] for completion in completions(pages, begun)]
     assert any(label.startswith("Flight number ") for label in plain)
 
 

@@ -48,8 +48,8 @@ def new_ndjson() -> bytes:
 
 @pytest.fixture(scope="module")
 def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
-    with visiting(tmp_path_factory.mktemp("uploading")) as found:
-        yield found
+    with visiting(tmp_path_factory.mktemp("uploading")) as visitor:
+        yield visitor
 
 
 def lines_of(body: bytes) -> list[bytes]:
@@ -68,7 +68,7 @@ def spoilt(body: bytes, *numbers: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("made", "name"),
+    ("make", "name"),
     [
         (new_csv, "flights.csv"),
         (lambda: new_csv().replace(b"\n", b"\r\n"), "windows.csv"),
@@ -81,9 +81,9 @@ def spoilt(body: bytes, *numbers: int) -> bytes:
     ],
 )
 def test_a_file_is_checked_and_added_once(
-    visitor: Visitor, made: Callable[[], bytes], name: str
+    visitor: Visitor, make: Callable[[], bytes], name: str
 ) -> None:
-    body = made()
+    body = make()
     before = visitor.transactions
     page = visitor.upload(body, name)
     assert page.status_code == 200
@@ -188,23 +188,23 @@ WRONG = [  # tests/sources/test_formats.py has all that is refused
 ]
 
 
-@pytest.mark.parametrize(("body", "said"), WRONG)
-def test_an_unreadable_file_is_refused(visitor: Visitor, body: bytes, said: str) -> None:
+@pytest.mark.parametrize(("body", "message"), WRONG)
+def test_an_unreadable_file_is_refused(visitor: Visitor, body: bytes, message: str) -> None:
     before = visitor.transactions
     page = visitor.upload(body)
     assert page.status_code == 422
-    assert notice(page).startswith(said)
+    assert notice(page).startswith(message)
     assert visitor.transactions == before
 
 
 @pytest.mark.parametrize(
-    ("body", "name", "said"),
+    ("body", "name", "message"),
     [(b"", "", "Please choose a file."), (b"", "a.csv", "It is empty; download it again.")],
 )
-def test_a_file_has_to_be_chosen(visitor: Visitor, body: bytes, name: str, said: str) -> None:
+def test_a_file_has_to_be_chosen(visitor: Visitor, body: bytes, name: str, message: str) -> None:
     page = visitor.upload(body, name)
     assert page.status_code == 422
-    assert errors_beside(page) == {"file": said}
+    assert errors_beside(page) == {"file": message}
 
 
 def test_what_is_typed_into_a_file_is_no_markup(visitor: Visitor) -> None:
@@ -365,8 +365,8 @@ def test_the_sample_works(visitor: Visitor, ending: str) -> None:
     page = visitor.added(body, f"flights.{ending}")
     assert "3 flights were added" in page.text
     number = visitor.transactions - 3
-    found = [visitor.service.json(f"/transactions/{number + i}")["transaction"] for i in range(3)]
-    assert [(each["CANCELLED"], each["ARR_DELAY"]) for each in found] == [
+    flights = [visitor.service.json(f"/transactions/{number + i}")["transaction"] for i in range(3)]
+    assert [(flight["CANCELLED"], flight["ARR_DELAY"]) for flight in flights] == [
         (0, 11),
         (1, None),
         (0, None),

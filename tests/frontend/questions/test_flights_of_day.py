@@ -19,8 +19,8 @@ def leg(origin: str, dest: str, departed: str | None = None, **more: Any) -> dic
     return known
 
 
-def paths(found: list[list[Any]]) -> list[str]:
-    return ["".join([route[0]["ORIGIN"], *(leg["DEST"] for leg in route)]) for route in found]
+def paths(routes: list[list[Any]]) -> list[str]:
+    return ["".join([route[0]["ORIGIN"], *(leg["DEST"] for leg in route)]) for route in routes]
 
 
 ORDERS = [
@@ -48,7 +48,7 @@ ORDERS = [
 def test_legs_are_chained_by_airports_then_by_departure(
     given_legs: list[tuple[str, str, str | None]], expected: list[str], why: str
 ) -> None:
-    assert paths(flights_of_day.routes([leg(*one) for one in given_legs])) == expected, why
+    assert paths(flights_of_day.routes([leg(*row) for row in given_legs])) == expected, why
 
 
 def test_the_schedule_decides_and_not_the_delay() -> None:
@@ -63,15 +63,15 @@ TIMES = st.none() | st.integers(0, 1439).map(lambda minute: f"{minute // 60:02}{
 
 @given(st.lists(st.tuples(AIRPORTS, AIRPORTS, TIMES), max_size=9))
 def test_every_route_is_a_chain(given_legs: list[tuple[str, str, str | None]]) -> None:
-    flights = [leg(*one, TRANSACTION_ID=place) for place, one in enumerate(given_legs)]
-    found = flights_of_day.routes(flights)
-    ids = sorted(one["TRANSACTION_ID"] for route in found for one in route)
+    flights = [leg(*row, TRANSACTION_ID=place) for place, row in enumerate(given_legs)]
+    routes = flights_of_day.routes(flights)
+    ids = sorted(flight["TRANSACTION_ID"] for route in routes for flight in route)
     assert ids == list(range(len(flights)))
-    for route in found:
-        for one, following in pairwise(route):
-            assert one["DEST"] == following["ORIGIN"]
-            if one["DEP_TIME"] and following["DEP_TIME"]:
-                assert int(following["DEP_TIME"]) >= int(one["DEP_TIME"]) - 100
+    for route in routes:
+        for flight, following in pairwise(route):
+            assert flight["DEST"] == following["ORIGIN"]
+            if flight["DEP_TIME"] and following["DEP_TIME"]:
+                assert int(following["DEP_TIME"]) >= int(flight["DEP_TIME"]) - 100
 
 
 TIMES_AND_DAYS = [
@@ -157,8 +157,8 @@ def test_scheduled_times_are_actual_ones_without_delay() -> None:
 
 
 def test_a_day_is_said_unless_it_is_the_day_of_the_flight() -> None:
-    said = [flights_of_day.day_in_words(days) for days in (-1, 0, 1, 2)]
-    assert said == ["the day before", "", "next day", "2 days later"]
+    words = [flights_of_day.day_in_words(days) for days in (-1, 0, 1, 2)]
+    assert words == ["the day before", "", "next day", "2 days later"]
 
 
 ON_TIME, LATE, EARLY = (leg("A", "B", "0600", ARR_DELAY=delay) for delay in (14, 15, -14))
@@ -179,6 +179,6 @@ OUTCOMES = [
 ]
 
 
-@each_of(("flights", "said", "worst"), OUTCOMES)
-def test_outcomes_in_words(flights: list[dict[str, Any]], said: str, worst: str) -> None:
-    assert (flights_of_day.outcome_of_all(flights), flights_of_day.worst(flights)) == (said, worst)
+@each_of(("flights", "words", "worst"), OUTCOMES)
+def test_outcomes_in_words(flights: list[dict[str, Any]], words: str, worst: str) -> None:
+    assert (flights_of_day.outcome_of_all(flights), flights_of_day.worst(flights)) == (words, worst)

@@ -30,15 +30,15 @@ CELLS = st.dictionaries(
 
 @given(CELLS, st.integers(LEAST_DAYS_FOR_WEEKS, 41))
 def test_a_mean_is_of_three_days_before_to_three_after(cells: dict[int, Json], count: int) -> None:
-    found = week_means(cells, count)
+    means = week_means(cells, count)
     for day in range(count):
         around = [cells[other] for other in range(day - 3, day + 4) if other in cells]
         arrived = sum(cell["arrived"] for cell in around)
         if 3 <= day < count - 3 and arrived:
             total = sum(cell["arrived"] * (cell["average_delay"] or 0) for cell in around)
-            assert found[day] == pytest.approx(total / arrived)
+            assert means[day] == pytest.approx(total / arrived)
         else:
-            assert day not in found
+            assert day not in means
 
 
 @given(CELLS, st.integers(0, LEAST_DAYS_FOR_WEEKS - 1))
@@ -69,14 +69,14 @@ def answer(**by_day: int) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("found", "busiest"),
+    ("counts", "busiest"),
     [
         (answer(on_1=1, on_3=4, on_4=2), ("Thu 3 Jan 2013", 4)),
         (answer(on_2=3, on_4=3), ("Wed 2 Jan 2013", 3)),
     ],
 )
-def test_the_busiest_day_is_the_first_of_several(found: Json, busiest: tuple[str, int]) -> None:
-    assert CountsReport(KNOWN, Question("flight_counter", {}), found).busiest == busiest
+def test_the_busiest_day_is_the_first_of_several(counts: Json, busiest: tuple[str, int]) -> None:
+    assert CountsReport(KNOWN, Question("flight_counter", {}), counts).busiest == busiest
 
 
 def covering(first: str | None, last: str | None) -> Coverage:
@@ -84,8 +84,8 @@ def covering(first: str | None, last: str | None) -> Coverage:
 
 
 def test_links_for_all_days_the_last_ones_and_each_month() -> None:
-    found = offered(covering("2013-01-15", "2013-03-10"))
-    assert [(each.name, each.first, each.last) for each in found] == [
+    intervals = offered(covering("2013-01-15", "2013-03-10"))
+    assert [(interval.name, interval.first, interval.last) for interval in intervals] == [
         ("All days", "2013-01-15", "2013-03-10"),
         ("Last 7 days", "2013-03-04", "2013-03-10"),
         ("January 2013", "2013-01-15", "2013-01-31"),
@@ -97,10 +97,10 @@ def test_links_for_all_days_the_last_ones_and_each_month() -> None:
 def test_of_many_months_those_of_one_year_are_offered() -> None:
     known = covering("2008-01-01", "2013-12-31")
     for looked_at, year in ((None, "2013"), ("2010-05-06", "2010")):
-        found = [each.name for each in offered(known, looked_at)]
-        assert found[2:8] == ["2008", "2009", "2010", "2011", "2012", "2013"]
-        assert found[8:10] == [f"January {year}", f"February {year}"]
-        assert len(found) == 8 + 12
+        names = [interval.name for interval in offered(known, looked_at)]
+        assert names[2:8] == ["2008", "2009", "2010", "2011", "2012", "2013"]
+        assert names[8:10] == [f"January {year}", f"February {year}"]
+        assert len(names) == 8 + 12
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_the_figures_are_those_of_a_plain_loop(some: list[tuple[int, int, int | 
         leg(n, day, OP_CARRIER_AIRLINE_ID=carrier, ARR_DELAY=delay, CANCELLED=int(delay is None))
         for n, (day, carrier, delay) in enumerate(some)
     ]
-    found = punctuality_reports(flown, NOTHING_KNOWN)
-    assert sum(len(card.legs) for card in found) == len(flown)
-    assert [len(card.legs) for card in found] == sorted(
-        (len(card.legs) for card in found), reverse=True
+    cards = punctuality_reports(flown, NOTHING_KNOWN)
+    assert sum(len(card.legs) for card in cards) == len(flown)
+    assert [len(card.legs) for card in cards] == sorted(
+        (len(card.legs) for card in cards), reverse=True
     )
-    for card in found:
+    for card in cards:
         own = [(day, delay) for day, carrier, delay in some if carrier == card.carrier.number]
         delays = [delay for _, delay in own if delay is not None]
         assert len(card.days) == len({day for day, _ in own})
@@ -219,10 +219,10 @@ def test_a_scheduled_time_across_midnight(changed: dict[str, Any], time: str) ->
 def test_schedules_are_told_with_their_first_and_last_days() -> None:
     flown = [leg(0, 3), leg(1, 5), leg(2, 4, DEP_TIME="0700"), leg(3, 1, DEST="BOS")]
     (card,) = punctuality_reports(flown, NOTHING_KNOWN)
-    told = [
-        (one.dest, one.time, one.flights, one.first[-2:], one.last[-2:]) for one in card.schedules
+    schedules = [
+        (row.dest, row.time, row.flights, row.first[-2:], row.last[-2:]) for row in card.schedules
     ]
-    assert told == [
+    assert schedules == [
         ("BOS", "05:15", 1, "02", "02"),
         ("IAH", "05:15", 2, "04", "06"),
         ("IAH", "07:00", 1, "05", "05"),

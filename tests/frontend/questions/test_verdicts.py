@@ -170,7 +170,7 @@ def test_of_equal_groups_the_one_with_most_flights_is_first_in_any_order() -> No
             in_order(rows, sort, is_descending=True),
             in_order(rows, sort, is_descending=False),
         ):
-            assert [each.name for each in ordered if each.name != "D"] == ["B", "C", "A"]
+            assert [group.name for group in ordered if group.name != "D"] == ["B", "C", "A"]
     assert [best_first(rows, SHARE)[-1].name, worst_first(rows, SHARE)[0].name] == ["D", "D"]
 
 

@@ -266,13 +266,13 @@ ADDRESSES: dict[str, list[str]] = {
 }
 
 
-def found(text: str) -> list[Lead]:
-    return [lead for one in readings(text, KNOWN) for lead in leads(one, KNOWN)]
+def leads_of(text: str) -> list[Lead]:
+    return [lead for reading in readings(text, KNOWN) for lead in leads(reading, KNOWN)]
 
 
 @each_of(("text", "expected"), ADDRESSES.items())
 def test_a_text_leads_to_these_pages(text: str, expected: list[str]) -> None:
-    assert [lead.address for lead in found(text)] == expected
+    assert [lead.address for lead in leads_of(text)] == expected
 
 
 LABELS = {
@@ -292,13 +292,13 @@ LABELS = {
 
 @each_of(("text", "expected"), LABELS.items())
 def test_a_page_is_named_by_the_question_that_it_answers(text: str, expected: list[str]) -> None:
-    assert [lead.label for lead in found(text)] == expected
+    assert [lead.label for lead in leads_of(text)] == expected
 
 
 @each_of("text", ADDRESSES)
 def test_the_name_of_a_page_leads_to_that_page(text: str) -> None:
-    for lead in found(text):
-        assert lead.address in {each.address for each in found(lead.label)}, lead.label
+    for lead in leads_of(text):
+        assert lead.address in {other.address for other in leads_of(lead.label)}, lead.label
 
 
 UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
@@ -386,7 +386,7 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
 def test_what_a_page_does_not_use_of_a_text_is_said(
     text: str, expected: list[tuple[str, tuple[str, ...]]]
 ) -> None:
-    assert [(lead.address, lead.unused) for lead in found(text)] == expected
+    assert [(lead.address, lead.unused) for lead in leads_of(text)] == expected
 
 
 def test_an_empty_ledger_answers_nothing() -> None:

@@ -55,14 +55,14 @@ def suggested(begun: str) -> list[dict[str, Any]]:
     """The numbers of that ledger that begin so: as many as there may be at once, or 12."""
     if begun.startswith("3"):
         return [{"value": 3300 + number} for number in range(50)]
-    by = [{CARRIER: one.number, "flights": 4} for one in (COMAIR, PSA)]
+    by = [{CARRIER: carrier.number, "flights": 4} for carrier in (COMAIR, PSA)]
     return [{"value": 12, "label": "12", "carriers": by, "flights": 8}] * "12".startswith(begun)
 
 
 def coverage() -> Any:
     """What `KNOWN` says, as the backend says it."""
     known = asdict(KNOWN)
-    carriers = [{CARRIER: one.pop("number"), **one} for one in known.pop("carriers")]
+    carriers = [{CARRIER: carrier.pop("number"), **carrier} for carrier in known.pop("carriers")]
     return {**known, "carriers": carriers}
 
 
@@ -106,9 +106,9 @@ def test_a_page_lists_meanings_or_says_no_results(shown: Callable[[str], str]) -
 
 def test_what_has_no_flights_is_not_found(finder: Finder) -> None:
     assert finder.pages("OH 13") == finder.pages("united 12") == []
-    assert [one.shows for one in finder.pages("PSA 12")] == ["3 flights: how often it is late"]
-    (found,) = finder.pages("PSA 12 on 4 July")
-    assert found.shows == "3 flights: what happened to it"
+    assert [page.shows for page in finder.pages("PSA 12")] == ["3 flights: how often it is late"]
+    (page,) = finder.pages("PSA 12 on 4 July")
+    assert page.shows == "3 flights: what happened to it"
 
 
 @pytest.mark.parametrize(
@@ -122,38 +122,38 @@ def test_a_flight_that_did_not_fly_on_these_days_has_a_page_that_says_so(
     ledger: Ledger, finder: Finder, text: str, address: str
 ) -> None:
     ledger.days = {"2013-07-04"}
-    (found,) = finder.pages(text)
-    assert found.address == address
-    assert "no such flights" in found.shows
+    (page,) = finder.pages(text)
+    assert page.address == address
+    assert "no such flights" in page.shows
     assert finder.pages(text.replace("12", "13")) == []
     assert finder.pages(text.replace("PSA", "United")) == []
 
 
 def test_a_number_that_is_rare_among_many_is_found(finder: Finder) -> None:
-    (found,) = finder.pages("flight 33")
-    assert found.address == "/report?OP_CARRIER_FL_NUM=33"
+    (page,) = finder.pages("flight 33")
+    assert page.address == "/report?OP_CARRIER_FL_NUM=33"
     assert finder.pages("flight 34") == []
 
 
 def test_a_route_without_flights_is_explained(finder: Finder) -> None:
-    (found,) = finder.pages("ORD-JFK")
-    assert found.address == "/route?ORIGIN=ORD&DEST=JFK"
-    assert "no such flights" in found.shows
-    assert all("ORIGIN=ORD" not in one.address for one in finder.suggestions("ORD-JFKX"))
+    (page,) = finder.pages("ORD-JFK")
+    assert page.address == "/route?ORIGIN=ORD&DEST=JFK"
+    assert "no such flights" in page.shows
+    assert all("ORIGIN=ORD" not in page.address for page in finder.suggestions("ORD-JFKX"))
 
 
 def test_a_place_that_nothing_leaves_is_one_of_arrival(finder: Finder) -> None:
     for text, end in (("united EWR", "ORIGIN"), ("united ORD", "DEST"), ("worst day ORD", "DEST")):
-        (found,) = finder.pages(text)
-        assert f"{end}={text[-3:]}" in found.address, text
+        (page,) = finder.pages(text)
+        assert f"{end}={text[-3:]}" in page.address, text
 
 
 def test_airports_that_nothing_leaves_are_compared_by_their_arrivals(finder: Finder) -> None:
     for text, what in (("EWR vs ORD", "origin"), ("ORD vs LAX", "destination")):
-        (found,) = finder.pages(text)
+        (page,) = finder.pages(text)
         items = "&".join(f"item={code}" for code in text.split(" vs "))
-        assert found.address == f"/compare?what={what}&{items}"
-        assert found.shows == "which is better, and by how much"  # one's flights are not all
+        assert page.address == f"/compare?what={what}&{items}"
+        assert page.shows == "which is better, and by how much"  # one's flights are not all
 
 
 def test_an_hour_alone_is_offered_at_airports(finder: Finder) -> None:
@@ -163,7 +163,7 @@ def test_an_hour_alone_is_offered_at_airports(finder: Finder) -> None:
 
 
 def test_numbers_are_suggested_with_their_flights(finder: Finder, ledger: Ledger) -> None:
-    shown = [(one.label, one.shows) for one in finder.completions("flight 1")]
+    shown = [(completion.label, completion.shows) for completion in finder.completions("flight 1")]
     assert ("Flight number 12", "8 flights: how often it is late") in shown
     assert "/suggest" in ledger.asked
 

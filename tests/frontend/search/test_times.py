@@ -127,5 +127,5 @@ def test_a_missing_year_is_the_one_that_makes_the_interval_short(
     first, last = (times_at(end, 0, NEWEST) for end in ends)
     assert first is not None
     assert last is not None
-    found = interval(first[0][0], last[0][0])
-    assert (dates(found) if found else None) == expected
+    days = interval(first[0][0], last[0][0])
+    assert (dates(days) if days else None) == expected

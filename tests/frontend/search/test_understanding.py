@@ -45,7 +45,7 @@ MEANINGS: dict[str, Meanings] = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), MEANINGS.items(), ids=lambda one: repr(one)[:40])
+@pytest.mark.parametrize(("text", "expected"), MEANINGS.items(), ids=lambda text: repr(text)[:40])
 def test_a_text_means_this(text: str, expected: Meanings) -> None:
     assert named_in_chain(text) == expected
 
@@ -81,8 +81,8 @@ UNKNOWN: dict[str, list[str]] = {
 
 @each_of(("text", "words"), UNKNOWN.items())
 def test_words_that_name_nothing_are_told(text: str, words: list[str]) -> None:
-    found = [" ".join(one.text for one in reading.unknown) for reading in readings(text, KNOWN)]
-    assert found == words
+    texts = [" ".join(word.text for word in reading.unknown) for reading in readings(text, KNOWN)]
+    assert texts == words
 
 
 def test_an_empty_ledger_names_nothing() -> None:
@@ -146,8 +146,8 @@ def test_what_names_nothing_is_replaced_by_a_name_or_left_out(text: str, expecte
 
 def test_what_is_said_too_much_is_left_out() -> None:
     (read,) = readings("UA 1545 in July 2019", KNOWN)
-    found = [(bool(one.carriers), one.days and one.days.name) for one in looser(read, KNOWN)]
-    assert found == [(True, "July 2013"), (True, None), (False, None)]
+    cuts = [(bool(cut.carriers), cut.days and cut.days.name) for cut in looser(read, KNOWN)]
+    assert cuts == [(True, "July 2013"), (True, None), (False, None)]
     (read,) = readings("EWR to ORD", KNOWN)
     (back,) = looser(read, KNOWN)
     assert (back.origin, back.destination) == (read.destination, read.origin)
