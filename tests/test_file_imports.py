@@ -112,7 +112,7 @@ def test_bad_rows_are_left_out_only_if_that_is_asked(service: Service) -> None:
     assert (refused["field"], refused["value"]) == ("on_error", "reject")
     added = sender.added(on_error="skip")["added"]
     assert (added["flights"], added["left_out"]) == (60, 1)
-    assert "cannot be done" in sender.post(f"{sender.path}/add", on_error="skip").text
+    assert "must be checked" in sender.post(f"{sender.path}/add", on_error="skip").text
 
 
 def test_posts_go_on_while_a_file_is_added(service: Service) -> None:
@@ -224,7 +224,7 @@ def test_parts_leave_no_gap_and_end_with_the_file(tmp_path: Path) -> None:
         imports.append(imports.of(sent), offset, part)
     assert imports.path(sent).read_bytes() == b"0123456789"
     assert imports.of(sent).received == 10
-    with pytest.raises(InvalidQuery, match="is receiving, so this cannot be done"):
+    with pytest.raises(InvalidQuery, match="is receiving, and must be checked for this"):
         imports.add(sent, skips=False)
     short = imports.begin("b.csv", 10).IMPORT_ID
     with pytest.raises(InvalidQuery, match="has sent 0 of 10 bytes; send the rest first"):

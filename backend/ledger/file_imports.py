@@ -145,7 +145,7 @@ class FileImports:
 
     def remove(self, import_id: str) -> None:
         """Remove a file with which nothing is being done. Raises NotFound, InvalidQuery."""
-        _require(self.of(import_id), "receiving", "checked", "refused", "added", "stopped")
+        _require(self.of(import_id), "receiving", "checked", "refused", "stopped", "added")
         self.remove_content(import_id)
         files.remove(self.folder / f"import-{import_id}.json")
 
@@ -248,5 +248,5 @@ def _state(import_id: str) -> StateFile[FileImport]:
 
 def _require(sent: FileImport, *states: str) -> None:
     if sent.state not in states:
-        reason = f"is {sent.state}, so this cannot be done with it now"
+        reason = f"the file is {sent.state}, and must be {' or '.join(states)} for this"
         raise InvalidQuery("IMPORT_ID", sent.IMPORT_ID, reason)
