@@ -268,7 +268,7 @@ def test_a_loss_that_the_mempool_alone_knows_of_is_accepted(tmp_path: Path) -> N
     done = call(tmp_path, "accept-loss")
     assert (done.returncode, done.stdout) == (0, "")
     assert "5 acknowledged flights are lost" in done.stderr
-    assert done.stderr.endswith("what came after it is given up\n")
+    assert done.stderr.endswith("later blocks are given up\n")
     assert "no block is missing" in call(tmp_path, "accept-loss").stderr
 
 
@@ -349,7 +349,7 @@ def test_a_file_that_this_user_may_not_see_is_not_said_to_be_missing() -> None:
             os.seteuid(user)
         said = " ".join(refusal(done, status=2).split())
         assert f"{home}/flights.csv: Permission denied; user " in said
-        assert f" may not look into {home}: let that user in" in said
+        assert f" may not read the folder {home}; allow it" in said
 
 
 def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path) -> None:
@@ -641,8 +641,11 @@ LOG_KEY, OTHER_LOG_KEY = (str(SecretKey("log", bytes([at]) * 32).verifier) for a
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["witness"], "name the logs to look at, or --listen"),
-        (["witness", "http://x/log", "--listen", "127.0.0.1:1"], "name the logs to look at, or"),
+        (["witness"], "give either the URLs of logs, or --listen"),
+        (
+            ["witness", "http://x/log", "--listen", "127.0.0.1:1"],
+            "give either the URLs of logs, or",
+        ),
         (["witness", "http://x/log", "--key", "nonsense"], "--key: 'nonsense' is not a key"),
         (
             ["witness", "http://x/log", "--key", LOG_KEY, "--key", OTHER_LOG_KEY],
@@ -650,12 +653,12 @@ LOG_KEY, OTHER_LOG_KEY = (str(SecretKey("log", bytes([at]) * 32).verifier) for a
         ),
         (["witness", "--listen", "nowhere"], "--listen takes HOST:PORT"),
         (["witness", "--listen", "127.0.0.1:99999", "--key", LOG_KEY], "--listen takes HOST:PORT"),
-        (["witness", "--listen", "127.0.0.1:1"], "--key names the logs to cosign"),
+        (["witness", "--listen", "127.0.0.1:1"], "needs --key for each log to cosign"),
         (["cluster", "up", "3", "--port", "99999"], "99999 is not in the range 0<=x<=65535"),
         (["cluster", "up", "3", "--port", "65534"], "--port 65534: the last of 3 nodes would need"),
         (["cluster", "up", "3", "--peer-port", "65534"], "--peer-port 65534: the last of 3 nodes"),
         (["cluster", "configure", "pi0", "--port", "0"], "0 is not in the range 1<=x<=65535"),
-        (["cosign", "--once"], "FLIGHTCHAIN_WITNESSES does not name any witness"),
+        (["cosign", "--once"], "FLIGHTCHAIN_WITNESSES names no witness"),
     ],
 )
 def test_a_wrong_call_for_witnesses_is_told(

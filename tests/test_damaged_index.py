@@ -109,7 +109,7 @@ def test_a_copy_made_by_hand_never_answers_wrongly(folder: Path, tmp_path: Path)
         assert any("index.sqlite has" in one and "accept-loss" in one for one in ready)
         accepted = backend(copy, "accept-loss")
         assert accepted.returncode == 0, accepted.stderr
-        assert f"the chain goes on after block {world.tip}" in accepted.stderr
+        assert f"the chain continues after block {world.tip}" in accepted.stderr
         assert "the index was rebuilt: it stands at block" in accepted.stderr
         until(is_ready)
         assert service.json(question(leg))["flights"] == right(world, leg)

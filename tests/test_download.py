@@ -119,8 +119,8 @@ def unreachable(bts: Bts) -> None:
 @pytest.mark.parametrize(
     ("harm", "kind", "words"),
     [
-        (lambda bts: bts.files.clear(), NotThere, "is not there"),
-        (lambda bts: bts.faults.append(server.login_page), DownloadFailed, "log in"),
+        (lambda bts: bts.files.clear(), NotThere, "does not exist"),
+        (lambda bts: bts.faults.append(server.login_page), DownloadFailed, "log in with"),
         (lambda bts: bts.faults.extend([server.busy] * 3), DownloadFailed, "503"),
         (lambda bts: bts.faults.append(lambda h, _: h.send(403, b"")), DownloadFailed, "403"),
         (lambda bts: bts.faults.extend([server.redirecting] * 4), DownloadFailed, "302 again"),
@@ -146,7 +146,7 @@ def test_a_refusal_says_what_is_wrong_and_leaves_nothing(
 def test_a_login_page_in_the_middle_does_not_cost_what_has_come(bts: Bts, tmp_path: Path) -> None:
     content = bts.publish(MONTH)
     bts.faults.extend([server.broken_off(100), server.login_page])
-    with pytest.raises(DownloadFailed, match="log in"):
+    with pytest.raises(DownloadFailed, match="log in with"):
         fetch(bts, tmp_path)
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [content[:100]]
     assert fetch(bts, tmp_path)[0] == content

@@ -145,7 +145,7 @@ def test_a_file_that_this_user_may_not_use_is_to_be_given_to_it_and_not_replaced
             reasons = [one for one in (*found.ready, found.verify) if str(path) in one]
             assert reasons or name not in kept, name
             for reason in reasons:
-                assert f"it is there, but user nobody may not use it: `{remedy}`" in reason
+                assert f"user nobody may not use it; run `{remedy}`" in reason
                 assert not re.search("put back|remove it|new key|new tokens|restart", reason)
             if not name.startswith("blocks"):
                 verify(folder, scope=Scope(index=False, accepted=False))
@@ -225,8 +225,8 @@ def test_flights_that_others_stand_for_are_named_when_a_person_accepts_a_branch(
     shutil.copytree(other / "blocks", ours / "blocks")
     monkeypatch.setenv("FLIGHTCHAIN_DIR", str(ours))
     done = CliRunner().invoke(main, ["accept-loss"])
-    assert (done.exit_code, done.stderr.endswith("is given up\n")) == (0, True)
-    assert "the ids from 100 on stand for other flights in these blocks than before" in done.stderr
+    assert (done.exit_code, done.stderr.endswith("are given up\n")) == (0, True)
+    assert "from transaction 100 on, ids stand for other flights than before" in done.stderr
 
 
 def test_after_a_person_accepted_the_loss_of_blocks_ids_go_on_and_the_lost_are_named(

@@ -76,7 +76,9 @@ def test_a_redirection_is_not_followed_but_named(location: str, body: bytes | No
     head = f"HTTP/1.0 302 Found\r\nLocation: {location}\r\n\r\n".encode()
     with (
         answering(saying(head)) as url,
-        pytest.raises(NoAnswer, match=r"it sends to http://127\.0\.0\..*/there; name that address"),
+        pytest.raises(
+            NoAnswer, match=r"it redirects to http://127\.0\.0\..*/there; use that address"
+        ),
     ):
         ask(url, body)
 

@@ -95,7 +95,7 @@ def test_too_many_bad_rows_are_left_out_only_if_that_share_is_allowed(tmp_path: 
     assert refused.stderr.endswith(
         "\nsome.csv: 1 of 40 rows (2.5 %) is bad, among them 1 cancelled flight and 0 without an "
         "arrival; without them more flights look punctual\n"
-        "error: file 'some.csv': has more than 1 % bad rows; mend them, or allow --skip-at-most "
+        "error: file 'some.csv': has more than 1 % bad rows; correct them, or use --skip-at-most "
         "2.5; nothing was imported\n"
     )
     assert transactions_in(folder) == 0
@@ -182,7 +182,7 @@ def _read(terminal: int) -> bytes:
     ("answer", "status", "end", "stored"),
     [
         ("y\n", 0, "299 flights imported in 1 block, 1 bad row was left out\n", 299),
-        ("\n", 1, "has bad rows, which are to be mended first; nothing was imported\n", 0),
+        ("\n", 1, "has bad rows; correct them, and import it again; nothing was imported\n", 0),
         ("\x03", 130, "stopped\n", 0),
         ("\x04", 130, "stopped\n", 0),
     ],
@@ -244,7 +244,8 @@ def test_flights_that_contradict_stored_ones_are_refused_or_left_out(tmp_path: P
     assert done.returncode == 1
     assert "transaction 7 (block 1)" in done.stderr
     assert done.stderr.endswith(
-        "error: a file contradicts the ledger; --on-conflict keep goes on; nothing was imported\n"
+        "error: a file contradicts the ledger; go on with --on-conflict keep; nothing was "
+        "imported\n"
     )
     assert transactions_in(folder) == 50
     done = imported(folder, late)
@@ -255,10 +256,10 @@ def test_flights_that_contradict_stored_ones_are_refused_or_left_out(tmp_path: P
     assert "transaction 7 (block 1)" in line
     assert str(delay) in line.partition("stored")[2]
     assert str(delay + 10) in line.partition("stored")[0]
-    assert "late.csv: 2 flights contradict what is stored, which stays\n" in done.stderr
+    assert "late.csv: 2 flights contradict stored flights, which stay\n" in done.stderr
     assert done.stderr.endswith(
         "late.csv: 10 flights imported in 1 block, 48 were there already, "
-        "2 contradict what is stored\n"
+        "2 contradict stored flights\n"
     )
 
 
@@ -355,7 +356,7 @@ def test_a_file_of_bad_rows_is_not_written_over(tmp_path: Path) -> None:
     bad.write_text("mended in the afternoon\n")
     done = imported(folder, "--skip-bad", file)
     assert done.returncode == 1
-    assert "error: some.bad-rows.csv is there already, and may hold rows that you" in done.stderr
+    assert "error: some.bad-rows.csv exists already, and may hold rows that you" in done.stderr
     assert (bad.read_text(), transactions_in(folder)) == ("mended in the afternoon\n", 0)
     done = imported(folder, "--skip-bad", "--bad-rows", "other.csv", file)
     assert done.returncode == 0, done.stderr
@@ -405,7 +406,7 @@ def test_bad_rows_stand_in_a_file_of_their_own_as_in_theirs_and_can_be_mended(
     file.write_bytes("\r\n".join(["sep=;", *content]).encode("latin-1"))
     done = imported(folder, "--skip-bad", str(file))
     assert done.returncode == 0, done.stderr
-    assert "\nthe bad rows are in some.2024.bad-rows.csv; mend them there, and" in done.stderr
+    assert "\nthe bad rows are in some.2024.bad-rows.csv; correct them there, and" in done.stderr
     bad = tmp_path / "some.2024.bad-rows.csv"
     written_lines = bad.read_bytes().decode("latin-1").splitlines()
     assert written_lines == ["sep=;", content[0], *content[4:7]]
@@ -473,7 +474,7 @@ def test_bad_rows_below_two_headers_do_not_go_into_one_file(tmp_path: Path) -> N
         *(
             (
                 f"{files} --skip-bad --bad-rows x.csv",
-                "--bad-rows takes the bad rows of one of FILES",
+                "--bad-rows needs FILES to be a single file",
             )
             for files in ("--nycflights", f"{__file__} {__file__}")
         ),

@@ -129,7 +129,7 @@ def mining(folder: Path, next_block_at: int | None) -> Iterator[None]:
 def test_while_the_index_is_behind_it_is_not_ready(chain: Path, ledger: Ledger) -> None:
     make_chain(chain, [[plain_flight()]])
     with mining(chain, 1):
-        assert ledger.not_ready() == ["blocks that the index lacks: 1"]
+        assert ledger.not_ready() == ["the index is 1 block behind the chain"]
         follow(chain)
         assert ledger.not_ready() == []
 

@@ -75,15 +75,15 @@ def test_a_month_is_fetched_once_and_everything_that_keeps_it_away_is_said(
     for wrong in ("2008", "2008-13", "latest", "2008-01..2008-02"):
         refused = fetch(wrong).json()
         reason = refused["detail"].removeprefix(f"MONTH {wrong!r}: ")
-        assert (refused["field"], reason) == ("MONTH", "a month is written as 2008-01")
-    assert "first month that is published" in fetch("1987-09").text
+        assert (refused["field"], reason) == ("MONTH", "must be a month such as 2008-01")
+    assert "the first published month" in fetch("1987-09").text
     assert bts.asked == []
     bts.publish(JANUARY)
     bts.faults.append(slow)
     assert fetch("2008-01").json()["state"] == "running"
     busy = fetch("2008-02")
     assert busy.status_code == 503
-    assert busy.json()["detail"] == "a month is being fetched already: wait for its end"
+    assert busy.json()["detail"] == "a month is being fetched already; wait until it is done"
     assert service.json("/months")["month"] == "2008-01"
     goes_on.set()
     assert ended()[0] == "done"
@@ -103,8 +103,8 @@ def test_a_month_is_fetched_once_and_everything_that_keeps_it_away_is_said(
     fetch("2008-02")
     state, message = ended()
     assert (state, "line 2: ORIGIN 'nowhere': must be" in message) == ("failed", True)
-    assert "`python -m backend import bts:2008-02 --skip-bad` leaves them out" in message
-    assert "mend" not in message
+    assert "leave them out: `python -m backend import bts:2008-02 --skip-bad`" in message
+    assert "correct" not in message
     assert transactions_in(service.folder) == 3
 
 
@@ -164,7 +164,10 @@ def test_a_fetch_that_cannot_begin_is_not_under_way(
 def test_a_fetch_that_was_killed_says_so(tmp_path: Path, lines: str) -> None:
     (tmp_path / "months.log").write_text(f"2008-01\n{lines}{ENDED}-9\n")
     found = MonthFetch(tmp_path).look()
-    assert (found.state, "it was stopped; fetch the month again" in found.message) == (FAILED, True)
+    assert (found.state, "it was interrupted; fetch the month again" in found.message) == (
+        FAILED,
+        True,
+    )
 
 
 def test_a_command_that_is_missing_ends_the_fetch_on_a_full_disk_too(

@@ -176,7 +176,7 @@ def test_what_cannot_be_imported_is_downloaded_again_by_the_same_command(
 ) -> None:
     bts.files[JANUARY.file_name] = published
     done = call(tmp_path, "import", "bts:2008-01", FLIGHTCHAIN_BTS_URL=bts.url)
-    assert (done.returncode, words in done.stderr, "is removed" in done.stderr) == (1, True, True)
+    assert (done.returncode, words in done.stderr, "was removed" in done.stderr) == (1, True, True)
     assert (transactions_in(tmp_path), zips_in(tmp_path)) == (0, [])
     bts.publish(JANUARY)
     bring(bts, tmp_path, "bts:2008-01")

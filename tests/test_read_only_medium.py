@@ -64,7 +64,7 @@ def test_it_is_verified(medium: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["height"] == 2
     assert "1 idempotency key and" in done.stderr
-    assert "this is not remembered, so --since will not know of it: cannot write" in done.stderr
+    assert "this check was not noted, so --since cannot build on it: cannot write" in done.stderr
 
 
 def test_what_a_kill_left_in_logs_alone_is_verified_and_asked(mounted: Path) -> None:

@@ -116,7 +116,7 @@ class Downloader:
             headers["If-Range"] = part.tag  # if there is another file now, all of it is sent
         with closing(self._answer(url, headers)) as response:
             if response.status in _GONE:
-                raise NotThere(f"{url} is not there")
+                raise NotThere(f"{url} does not exist")
             place = response.headers.get("Content-Range", "")
             is_encoded = response.headers.get("Content-Encoding", "identity") != "identity"
             if response.status == 200:
@@ -124,10 +124,10 @@ class Downloader:
             elif place.startswith(f"bytes {held}-") and not is_encoded:  # else of other bytes
                 self._keep(url, response, part, held)
                 if place.rpartition("/")[2] not in {"*", str(part.size())}:
-                    raise HTTPError("the server sends it in parts")
+                    raise HTTPError("the server sent only a part")
             elif place != f"bytes */{held}":  # else nothing was missing
                 part.cut(0)
-                raise HTTPError("what has come is no part of what the server has now")
+                raise HTTPError("the server has another file now")
 
     def _keep(
         self, url: str, response: urllib3.BaseHTTPResponse, part: "_Part", start: int
@@ -138,8 +138,8 @@ class Downloader:
         if start == 0 and not first.startswith(self._magic):
             kind = shown(response.headers.get("Content-Type", "something"))
             raise DownloadFailed(
-                f"{url} is answered with {kind} that begins with {shown(first)}, not with a "
-                "file; if your network wants you to log in, do that in a browser, and try again"
+                f"{url} is answered with {kind} that begins with {shown(first)}, instead of the "
+                "file; if your network requires a login, log in with a browser, and try again"
             )
         require_room(part.path.parent, self._least_free + max(0, rest - part.size() + start))
         part.tag = response.headers.get("ETag", "")
@@ -180,9 +180,9 @@ class Downloader:
                     retries = retries.increment("GET", url, response, error)
                 except HTTPError:
                     raise DownloadFailed(
-                        f"{reason}; what has come is kept, and the same command goes on with it"
+                        f"{reason}; the part that came is kept: run the command again to continue"
                     ) from error
-                self._report(f"{reason}; it is tried again")
+                self._report(f"{reason}; trying again")
                 try:
                     retries.sleep(response)
                 except (InvalidHeader, ValueError):  # it names no pause that can be read

@@ -110,7 +110,9 @@ class KeyReused(InvalidInput):
         """receipt: its address, in a ledger whose flights get their ids only when mined."""
         what = receipt or f"transaction {first_transaction}"
         super().__init__(
-            "Idempotency-Key", key, f"was used for {what}, with another body or other parameters"
+            "Idempotency-Key",
+            key,
+            f"was used for {what} with another body or parameters; use a new key",
         )
         self.key = key
         self.first_transaction = first_transaction

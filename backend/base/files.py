@@ -60,12 +60,12 @@ def access_remedy(path: Path) -> str:
             (str(folder) for folder in seen if not os.access(folder, os.X_OK, effective_ids=True)),
             "its folder",
         )
-        return f"user {user} may not look into {closed}: let that user in, or put it elsewhere"
+        return f"user {user} may not read the folder {closed}; allow it, or use another folder"
     except OSError:
         return ""
     bits = "u+rwx" if stat.S_ISDIR(status.st_mode) else "u+rw"
     command = f"chmod {bits}" if status.st_uid == os.geteuid() else f"chown {user}"
-    return f"it is there, but user {user} may not use it: `sudo {command} {quote(str(path))}`"
+    return f"user {user} may not use it; run `sudo {command} {quote(str(path))}`"
 
 
 def write_at(descriptor: int, data: bytes, offset: int, path: Path) -> None:
@@ -99,8 +99,8 @@ def make_folder(folder: Path) -> None:
     missing = [p for p in (folder, *folder.parents) if not p.exists()]
     for link in filter(Path.is_symlink, missing):
         raise WriteFailed(
-            f"cannot make {folder}: {link} leads to {link.readlink()}, which is not there: is its "
-            "disk mounted?"
+            f"cannot make {folder}: the link {link} leads to {link.readlink()}, which does not "
+            "exist; mount its disk"
         )
     with refusals("make", folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -224,7 +224,8 @@ def require_room(folder: Path, wanted: int) -> None:
     """Raise WriteFailed if the disk of `folder` has less than `wanted` bytes left for a copy."""
     free = free_bytes(folder)
     if free < wanted:
-        raise WriteFailed(f"the disk of {folder} has {free:,} bytes free, but needs {wanted:,}")
+        reason = f"the disk of {folder} has {free:,} bytes free, but {wanted:,} are needed"
+        raise WriteFailed(f"{reason}; free some space")
 
 
 def require_free(folder: Path, bytes_needed: int, free: int | None = None) -> None:
@@ -236,8 +237,7 @@ def require_free(folder: Path, bytes_needed: int, free: int | None = None) -> No
     if free < bytes_needed:
         raise TryLater(
             f"the disk of {folder} is nearly full: {free} bytes are free, {bytes_needed} are "
-            "needed; "
-            "free some space or lower FLIGHTCHAIN_MIN_FREE_BYTES",
+            "needed; free some space, or lower FLIGHTCHAIN_MIN_FREE_BYTES",
             retry_after_s=60,
         )
 
@@ -302,7 +302,7 @@ def lock_within(descriptor: int, seconds: float, path: Path) -> None:
             now = time.monotonic()
             deadline = deadline or now + seconds
             if now >= deadline:
-                raise WriterBusy(f"{path} is held by {_holder_of(descriptor)}") from None
+                raise WriterBusy(f"{path} is locked by {_holder_of(descriptor)}") from None
             time.sleep(pause_s)
             pause_s = min(1.05 * pause_s, LONGEST_PAUSE_S)
         else:
@@ -321,7 +321,7 @@ def _holder_of(descriptor: int) -> str:
     pids = [lock[4] for lock in fields if lock[1] == "FLOCK" and lock[5] == device]
     if not pids or int(pids[0]) <= 0:
         return "another process"
-    return f"{'this' if int(pids[0]) == os.getpid() else 'another'} process, process {pids[0]}"
+    return f"{'this' if int(pids[0]) == os.getpid() else 'another'} process (PID {pids[0]})"
 
 
 def is_locked(path: Path) -> bool:

@@ -62,7 +62,7 @@ def ask(
 def _asked(url: str, body: bytes | None, deadline: float, most_bytes: int) -> Answer:
     parts = urlsplit(url)
     if parts.scheme not in _KINDS or not parts.netloc:
-        raise ValueError("it is no address of HTTP")
+        raise ValueError("it is not an HTTP address")
     kind, target = _KINDS[parts.scheme], urlunsplit(("", "", parts.path or "/", parts.query, ""))
     with closing(kind(parts.netloc, timeout=_left_s(deadline))) as connection:
         connection.response_class = partial(_Response, deadline=deadline)
@@ -73,7 +73,7 @@ def _asked(url: str, body: bytes | None, deadline: float, most_bytes: int) -> An
         with connection.getresponse() as response:
             if response.status in _REDIRECTS and (location := response.headers["Location"]):
                 elsewhere = urljoin(url, location)[:200]
-                raise OSError(f"it sends to {elsewhere}; name that address if it is right")
+                raise OSError(f"it redirects to {elsewhere}; use that address if it is right")
             return Answer(response.status, response.read(most_bytes))
 
 

@@ -42,7 +42,7 @@ def require_http(url: str) -> None:
     except ValueError:  # no IPv6 address in brackets, or no port
         can_be_asked = False
     if not can_be_asked:
-        raise ValueError("must have a host, and a port from 1 to 65535 if it has one")
+        raise ValueError("must have a host; a port must be from 1 to 65535")
 
 
 def require_whole_path(text: str) -> None:
@@ -50,9 +50,7 @@ def require_whole_path(text: str) -> None:
     if not text:
         raise ValueError("must not be empty")
     if text == "~" or text.startswith("~/"):
-        raise ValueError(
-            "begins with ~, which only a shell replaces, and not in quotes: write it out"
-        )
+        raise ValueError("begins with ~, which only a shell replaces; write the whole path")
 
 
 def _require_backends(urls: str) -> None:
@@ -287,7 +285,9 @@ def _parsed(name: str, setting: "Field[object]", text: str) -> object:
     try:
         number = kind(text)
     except ValueError:
-        raise InvalidSetting(name, text, "must be a number") from None
+        raise InvalidSetting(
+            name, text, f"must be a {'' if kind is float else 'whole '}number"
+        ) from None
     if not low <= number <= high:
         raise InvalidSetting(name, text, f"must be between {low} and {high}")
     return number

@@ -81,7 +81,7 @@ def up(
         local.start(host)
     local.wait_until_ready(local.voters, READY_WITHIN_S)
     if nodes != len(local.voters):
-        say(f"the cluster in {folder} keeps its {len(local.voters)} voters")
+        say(f"the cluster in {folder} keeps its {len(local.voters)} voters, whatever NODES says")
     _show(local)
 
 
@@ -94,7 +94,7 @@ def _require_kept(local: Any) -> None:
             is_given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
             if is_given and context.params[name] not in {0, value}:
                 raise FlightchainError(
-                    f"the cluster in {local.folder} keeps its ports and its chain: leave out "
+                    f"the cluster in {local.folder} keeps its ports and its chain; leave out "
                     f"--{name.replace('_', '-')}, or choose another --folder"
                 )
 
@@ -107,7 +107,7 @@ def _require_ports(local: Any, hosts: list[Any]) -> None:
     for host in hosts:
         if local.pid(host) is None:
             for port, option in ((host.port, "--port"), (host.peer_port, "--peer-port")):
-                remedy = f"stop what uses it, or choose another {option}{new}"
+                remedy = f"stop the program that uses it, or choose another {option}{new}"
                 require_port(host.host, port, remedy)
 
 
@@ -117,7 +117,7 @@ def _local(folder: Path, *, is_made: bool = False) -> Any:
 
     local = LocalCluster(folder)
     if is_made and not local.hosts:
-        raise FlightchainError(f"{folder} has no cluster")
+        raise FlightchainError(f"{folder} has no cluster; make one first, or name its --folder")
     return local
 
 
@@ -130,8 +130,8 @@ def _make_base(folder: Path, chain: Path | None) -> None:
     require_no_ledger(folder)
     if chain and is_locked(chain / LOCK_NAME):
         raise FlightchainError(
-            f"a service runs on the ledger in {chain}; stop it first: the cluster would lack what "
-            "it still accepts"
+            f"a service runs on the ledger in {chain}; stop it first, or the cluster lacks flights "
+            "that it accepts meanwhile"
         )
     folder = folder.absolute()  # the commands below run elsewhere
     base, copy = folder / BASE, str(folder / "copy")
@@ -157,7 +157,7 @@ def _run(folder: Path, *command: str) -> None:
     )
     if done.returncode:
         raise FlightchainError(
-            f"the chain that the cluster begins with is not made: {' '.join(command)} failed"
+            f"the first chain of the cluster was not made, because `{' '.join(command)}` failed"
         )
 
 
@@ -190,9 +190,9 @@ def configure(
     known = local.hosts
     if reader != bool(known):
         raise FlightchainError(
-            f"{folder} has a cluster; more nodes need --reader"
+            f"{folder} has a cluster already; add --reader to configure one more node"
             if known
-            else f"{folder} has no cluster to which a reader could be added"
+            else f"{folder} has no cluster to add a reader to; leave out --reader to make one"
         )
     new_hosts = hosts_at(hosts, port, peer_port, first=len(known))
     if reader:
@@ -205,8 +205,8 @@ def configure(
         click.echo(f"{folder / host.name}  for {host.host}")
     for host in new_hosts if reader else []:
         click.echo(
-            f"add its id to the file engine/config/{READERS_NAME} of every other node, which would "
-            f"else refuse it: {peer_id(folder, host)}"
+            f"add its id to the file engine/config/{READERS_NAME} of every other node, or they "
+            f"refuse it: {peer_id(folder, host)}"
         )
 
 

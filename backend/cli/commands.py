@@ -117,7 +117,7 @@ def add_token(settings: Settings, name: str) -> None:
     require_ledger(settings.folder)
     tokens = Tokens(settings.folder)
     secret = tokens.add(name)
-    say(f"this is the token of {name}; only its hash is stored, so keep it:")
+    say(f"this is the token of {name}; keep it, because only its hash is stored:")
     try:
         print_once(secret, "no token was created")
     except FlightchainError:
@@ -200,7 +200,7 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
         f"were sealed; {_also_checked(settings, result, height, chain_only=chain_only)}"
     )
     if result.forgotten:
-        say(f"this is not remembered, so --since will not know of it: {result.forgotten}")
+        say(f"this check was not noted, so --since cannot build on it: {result.forgotten}")
     lost = [] if chain_only else lost_in(settings.folder / MEMPOOL_FOLDER)
     print_json({"height": sums.height, "tip_hash": sums.tip_hash, "verified": not lost})
     sys.exit(1 if lost else 0)  # until a person has seen to them, as `/health/ready` says
@@ -213,7 +213,7 @@ def _remedy(folder: Path, error: Damage) -> str:
     from backend.verify.folder_check import is_backup
 
     if is_backup(folder):
-        return f"this is a backup: `backup --full {folder}` mends it from the ledger"
+        return f"this is a backup; repair it from the ledger: `backup --full {folder}`"
     is_of_block = isinstance(error, DamagedBlock)
     return f"it is in {folder / BLOCKS_FOLDER}; {WHAT_TO_DO}" if is_of_block else ""
 
@@ -227,9 +227,9 @@ def _also_checked(
     sums, before = result.verified, result.before
     words = [sums.index, sums.mempool, "" if chain_only else check_engine(settings)]
     if before:
-        words.insert(0, f"up to block {since} they have the bytes of {before.time}")
+        words.insert(0, f"up to block {since} their bytes are those of {before.time}")
         if before.index and not chain_only:
-            words.insert(1, f"the index has the bytes of {before.index.time}")
+            words.insert(1, f"the bytes of the index are those of {before.index.time}")
     return "; ".join(filter(None, words)) or "nothing else was checked"
 
 
@@ -237,7 +237,7 @@ def _height(text: str) -> int:
     """Read a height. Raises BadParameter."""
     if text.isascii() and text.isdigit() and len(text) <= 15:
         return int(text)
-    raise click.BadParameter(f"{text!r} is not a height")
+    raise click.BadParameter(f"{text!r} is not the height of a block, such as 12")
 
 
 @main.command()
@@ -307,10 +307,10 @@ def accept_loss(settings: Settings) -> None:
         say("no block is missing, so nothing is given up")
         return
     if (first := exchanged_from(settings.folder)) is not None:
-        say(f"the ids from {first} on stand for other flights in these blocks than before")
+        say(f"from transaction {first} on, ids stand for other flights than before")
     with closing(Sealer(settings, say, accepts_loss=True)) as sealer, sealer.writing(wait=True):
         height = sealer.height()
-    say(f"the chain goes on after block {height}; what came after it is given up")
+    say(f"the chain continues after block {height}; later blocks are given up")
 
 
 @main.command()

@@ -151,11 +151,11 @@ def import_command(
         raise click.UsageError("give FILES, or one of --nycflights, --generate N and --if-empty")
     _require_effect(context)
     if bad_rows and len(files) != 1:
-        raise click.UsageError("--bad-rows takes the bad rows of one of FILES")
+        raise click.UsageError("--bad-rows needs FILES to be a single file")
     paths = [file for file in files if isinstance(file, Path)]
     months = _months_among(files, keep_zips)
     if months and dates:
-        raise click.UsageError("--dates needs FILES")
+        raise click.UsageError("--dates needs FILES other than bts:…")
     require_ledger(settings.folder)
     if then_serve:  # a long import should not end with an error about a port in use
         require_all_to_serve(settings, frontend=frontend)
@@ -183,7 +183,7 @@ def _months_among(
     """Return the months among FILES, or raise UsageError if there is anything beside them."""
     months = [file for file in files if isinstance(file, MonthRange)]
     if (keep_zips and not months) or (months and len(files) > 1):
-        raise click.UsageError("bts:… is given alone, and --keep-zips needs it")
+        raise click.UsageError("give bts:… without other FILES; --keep-zips works only with bts:…")
     if keep_zips:
         require_no_ledger(keep_zips)
     return months[0] if months else None
@@ -243,7 +243,7 @@ def _import_months(
     from backend.cli.month_import import import_months
 
     def import_file(path: Path, month: Month) -> None:
-        otherwise = f"`python -m backend import {PREFIX}{month} --skip-bad` leaves them out"
+        otherwise = f"leave them out: `python -m backend import {PREFIX}{month} --skip-bad`"
         with ExitStack() as pipes:
             [source] = file_sources(settings, [path], "", pipes)
             source.month = str(month)

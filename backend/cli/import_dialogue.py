@@ -47,7 +47,7 @@ class Skipping:
     most_percent: float = 0.0
     without_asking: bool = False
     file: Path | None = None
-    otherwise: str = "mend them in the file, or leave them out with --skip-bad"
+    otherwise: str = "correct them in the file, or leave them out with --skip-bad"
 
 
 _TABLES = (".csv", ".tsv", ".txt", ".json", ".ndjson", ".jsonl", ".parquet", ".arrow")
@@ -130,7 +130,7 @@ class ImportDialogue:
         self._show(phase, fraction, checked.rows, "row", is_done=fraction == 1)
 
     def _show_comparison(self, compared: "Compared") -> None:
-        phase, fraction = "comparing what is listed more than once", compared.fraction
+        phase, fraction = "comparing flights that are listed more than once", compared.fraction
         self._show(phase, fraction, compared.flights, "flight", is_done=fraction == 1)
 
     def _show_import(self, tally: "Tally", *, is_done: bool = False) -> None:
@@ -148,7 +148,7 @@ class ImportDialogue:
 
     def _show_index(self, done: int, to_do: int) -> None:
         if self._index_progress is None:
-            progress = counting("bringing the index up", "block")
+            progress = counting("updating the index", "block")
             self._index_progress = self._index_line.enter_context(progress)
         self._index_progress(done, to_do)
         if done >= to_do:
@@ -176,7 +176,8 @@ class ImportDialogue:
         for checked in conflicting:
             say(_conflict_words(checked.label, checked.comparison.conflicts))
         if conflicting and self._on_conflict == FAIL:
-            raise FlightchainError("a file contradicts the ledger; --on-conflict keep goes on")
+            reason = "a file contradicts the ledger; go on with --on-conflict keep"
+            raise FlightchainError(reason)
         if bad:
             self._require_few(bad)
             self._require_own_files(bad)
@@ -198,7 +199,7 @@ class ImportDialogue:
             require_days(good, checked.bad.misdated, "file", checked.label)
             if _percent(checked) > skipping.most_percent:
                 allowed = f"--skip-at-most {ceil(10 * _percent(checked)) / 10:.1f}"
-                reason = f"has more than {skipping.most_percent:g} % bad rows; mend them, or allow"
+                reason = f"has more than {skipping.most_percent:g} % bad rows; correct them, or use"
                 raise InvalidInput("file", checked.label, f"{reason} {allowed}")
 
     def _files(self, bad: Sequence["Checked"]) -> Iterator[tuple[Path, bytes]]:
@@ -226,7 +227,7 @@ class ImportDialogue:
         for file, content in self._files(bad):
             if file.exists() and (not file.is_file() or file.read_bytes() != content):
                 raise FlightchainError(
-                    f"{file} is there already, and may hold rows that you have mended; move it "
+                    f"{file} exists already, and may hold rows that you have corrected; move it "
                     "away, or name another file with --bad-rows"
                 )
 
@@ -237,10 +238,10 @@ class ImportDialogue:
             except OSError as error:
                 remedy = "name a file elsewhere with --bad-rows"
                 raise FlightchainError(f"cannot write {reason_of(error, file, remedy)}") from error
-            say(f"the bad rows are in {file}; mend them there, and import that file")
+            say(f"the bad rows are in {file}; correct them there, and import that file")
 
 
-_GO_ON = "run the same command again to go on"
+_GO_ON = "run the same command again to continue"
 
 
 def _bad_rows_file(label: str, *, is_json: bool) -> Path:
@@ -267,8 +268,8 @@ def _checked_words(checked: "Checked") -> str:
 
 
 def _require_consent(label: str) -> None:
-    if not confirm("Import the others without them?"):
-        raise InvalidInput("file", label, "has bad rows, which are to be mended first")
+    if not confirm("Import the other rows without them?"):
+        raise InvalidInput("file", label, "has bad rows; correct them, and import it again")
 
 
 def _percent(checked: "Checked") -> float:
@@ -295,7 +296,7 @@ def _bad_words(checked: "Checked") -> str:
 
 def _conflict_words(label: str, count: int) -> str:
     flights = counted(count, "flight contradicts", "flights contradict")
-    return f"{label}: {flights} what is stored, which stays"
+    return f"{label}: {flights} stored flights, which stay"
 
 
 def _summary(tally: "Tally") -> str:
@@ -305,7 +306,7 @@ def _summary(tally: "Tally") -> str:
         parts.append(counted(tally.already_there, "was there already", "were there already"))
     if tally.conflicts:
         verb = "contradicts" if tally.conflicts == 1 else "contradict"
-        parts.append(f"{tally.conflicts:,} {verb} what is stored")
+        parts.append(f"{tally.conflicts:,} {verb} stored flights")
     if tally.bad:
         parts.append(counted(tally.bad, "bad row was left out", "bad rows were left out"))
     return ", ".join(parts)

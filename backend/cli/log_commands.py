@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backend.trust.witness.witness import Witness
 
 
-LISTEN_TAKES = "--listen takes HOST:PORT, and --key names the logs to cosign"
+LISTEN_TAKES = "--listen takes HOST:PORT, and needs --key for each log to cosign"
 
 
 def say(line: str) -> None:
@@ -39,7 +39,9 @@ def print_once(text: str, otherwise: str) -> None:
     try:
         click.echo(text)
     except OSError as error:
-        raise FlightchainError(f"standard output: {error.strerror}; {otherwise}") from error
+        raise FlightchainError(
+            f"cannot write to standard output: {error.strerror}; {otherwise}"
+        ) from error
 
 
 @click.group()
@@ -72,7 +74,7 @@ def rotate_key(settings: Settings) -> None:
     if belongs_to_cluster(settings.folder):
         raise FlightchainError(
             f"the ledger in {settings.folder} belongs to a cluster, whose nodes share the key of "
-            "the log; give all of them a new one with `scripts/cluster log-key --new`"
+            "the log; give all of them a new key with `scripts/cluster log-key --new`"
         )
     require_chain(settings.folder, recovers=True)
     try:
@@ -119,9 +121,9 @@ def cosign(settings: Settings, once: bool) -> None:
     from backend.trust.witness.cosign_requests import Asker, witnesses_in
 
     if settings.witnesses == NO_WITNESS and once:
-        raise click.UsageError("FLIGHTCHAIN_WITNESSES does not name any witness")
+        raise click.UsageError("FLIGHTCHAIN_WITNESSES names no witness; set it to KEY URL")
     if settings.witnesses == NO_WITNESS:  # a unit or container that always starts it is done
-        say("FLIGHTCHAIN_WITNESSES does not name any witness, so nobody is asked")
+        say("FLIGHTCHAIN_WITNESSES names no witness, so nobody is asked")
         return
     with closing(BlockStore(settings.folder)) as store:
         witnesses = witnesses_in(settings.witnesses)
@@ -146,7 +148,7 @@ def _name(text: str) -> str:
     from backend.trust.log.notes import is_name
 
     if not (is_name(text) and text.isprintable()):
-        raise click.UsageError("--name takes a name that can be printed, without spaces and +")
+        raise click.UsageError("--name must be printable, and without spaces and +")
     return text
 
 
@@ -208,7 +210,7 @@ def witness(
     or was replaced by another, and 5 if the witness cannot do its work.
     """
     if bool(urls) == bool(listen):
-        raise click.UsageError("name the logs to look at, or --listen")
+        raise click.UsageError("give either the URLs of logs, or --listen HOST:PORT")
     if len({key.name for key in keys}) < len(set(keys)):
         raise click.UsageError("--key names two keys of the same log; name only its current key")
     if listen and not keys:

@@ -54,7 +54,7 @@ def import_months(
         lock.acquire(wait=False)
     except WriterBusy as error:
         raise WriterBusy(
-            f"{error}; another import of months into this ledger is running: wait for its end"
+            f"{error}; another import of months into this ledger is running; wait until it ends"
         ) from error
     try:
         _import_months(settings, wanted, keep, import_file)
@@ -95,7 +95,7 @@ def _import_or_remove(month: Month, path: Path, import_file: ImportFile) -> None
         import_file(path, month)
     except InvalidInput as error:
         remove(path)
-        error.args = (f"{error}; {path} is removed, and comes anew when the month is asked for",)
+        error.args = (f"{error}; {path} was removed: import the month again to download it again",)
         raise
 
 
@@ -134,7 +134,9 @@ def _newest(settings: Settings) -> Month:
             month = Month(today.year, today.month).moved(-months_ago)
             if downloader.has(_url(settings, month)):
                 return month
-    raise NotThere(f"{settings.bts_url} has no month of the last {MOST_MONTHS_BEHIND}")
+    raise NotThere(
+        f"{settings.bts_url} has none of the last {MOST_MONTHS_BEHIND} months; check its address"
+    )
 
 
 def _url(settings: Settings, month: Month) -> str:
@@ -198,7 +200,7 @@ def _download(url: str, path: Path, least_free: int, send: Send) -> None:
                 downloader.download(url, path, progress)
             if not (problem := _problem(path)):
                 return
-            send(f"{url} {problem}; it is removed")
+            send(f"{url} {problem}; it was removed")
             remove(path)
     raise DownloadFailed(f"{url} {problem}; try again later, or download it by hand")
 

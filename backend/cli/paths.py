@@ -45,4 +45,6 @@ def require_no_ledger(folder: Path) -> None:
         part = place.relative_to(ledger).parts[:1]
         is_its_own = not part or part[0] == FOLDER or kind_of(part[0])
         if is_its_own and (ledger / BLOCKS_FOLDER / TABLE_NAME).exists():
-            raise FlightchainError(f"{folder} belongs to the ledger in {ledger}; choose another")
+            raise FlightchainError(
+                f"{folder} belongs to the ledger in {ledger}; choose another folder"
+            )

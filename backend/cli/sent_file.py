@@ -64,7 +64,7 @@ class _Job:
             sent.state, sent.message = "refused", self._words(error)
             if self._imported:
                 before = counted(self._imported, "flight was", "flights were")
-                sent.message += f"; {before} added before, and are left out if it is added again"
+                sent.message += f"; {before} added before that; add the file again to add the rest"
         self._imports.note(sent)
         if sent.state == "added":
             self._imports.remove_content(sent.IMPORT_ID)
@@ -188,7 +188,11 @@ class _Job:
         """Raise InvalidInput if a row is bad now that was good, which a new release may bring."""
         bad = sum(checked.bad.count for checked in sources)
         if self._sent.report is None or bad != self._sent.report["rejected"]:
-            raise InvalidInput("file", self._sent.name, "is read otherwise now; check it again")
+            raise InvalidInput(
+                "file",
+                self._sent.name,
+                "is read differently than when it was checked; check it again",
+            )
 
     def _posted(self) -> Added:
         """Have the cluster order the flights, as it does those that are posted to this node."""

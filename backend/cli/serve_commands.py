@@ -22,7 +22,9 @@ def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
     from backend.verify.folder_check import require_ledger
 
     if only_http and frontend:
-        raise click.UsageError("--only-http does not start the frontend: run `python -m frontend`")
+        raise click.UsageError(
+            "--only-http does not start the pages; start them with `python -m frontend`"
+        )
     require_ledger(settings.folder, may_be_half_restored=True)
     require_all_to_serve(settings, frontend=frontend)
     if only_http:

@@ -217,7 +217,7 @@ class Answers:
         place = self._store.place(options.as_of)
         height = self._index.position().height
         if options.as_of > height:
-            raise TryLater(f"the index has reached only block {height}; it is catching up")
+            raise TryLater(f"the index has reached only block {height}; try again in a moment")
         if options.as_of == height:
             answer, as_of = ask(None, options)
             if as_of.height == height:

@@ -78,16 +78,16 @@ def months_in(specification: str) -> MonthRange:
 
 
 def _month(text: str) -> Month | None:
-    form = "a month is written as 2008-01, a range as 2008-01..2008-12, the newest as latest"
+    form = "must be a month such as 2008-01, a range such as 2008-01..2008-12, or latest"
     return None if text == LATEST else month_in(text, form)
 
 
-def month_in(text: str, form: str = "a month is written as 2008-01") -> Month:
+def month_in(text: str, form: str = "must be a month such as 2008-01") -> Month:
     """Read a month, such as 2008-01. form: how to write what is asked. Raises InvalidSetting."""
     match = re.fullmatch(PATTERN, text)
     if not match:
         raise InvalidSetting("months", text, form)
     month = Month(int(match[1]), int(match[2]))
     if month < FIRST_MONTH:
-        raise InvalidSetting("months", text, f"the first month that is published is {FIRST_MONTH}")
+        raise InvalidSetting("months", text, f"is before {FIRST_MONTH}, the first published month")
     return month

@@ -33,12 +33,12 @@ KEPT_S = 24 * 3600
 ID_BYTES = 16
 MOST_NAME_CHARACTERS = 200
 AT_WORK = {"checking", "adding"}
-BUSY = "another file is being checked or added: wait for its end"
-STOPPED = "this was stopped in its midst; check the file again"
+BUSY = "another file is being checked or added; wait until it is done"
+STOPPED = "this was interrupted; check the file again"
 
 _is_id = re.compile(r"[0-9a-f]{32}", re.ASCII).fullmatch
-_Id = Annotated[Count | None, Meta(description="in a cluster null, until it is mined")]
-_Address = Annotated[str, Meta(description="in a cluster, of its receipt")] | UnsetType
+_Id = Annotated[Count | None, Meta(description="null in a cluster until the flight is mined")]
+_Address = Annotated[str, Meta(description="in a cluster, the address of its receipt")] | UnsetType
 
 
 class Added(Answer, kw_only=True):
@@ -60,20 +60,23 @@ class FileImport(Answer, kw_only=True):
     IMPORT_ID: str
     name: str
     size: Annotated[Count, Meta(description="how many bytes it has")]
-    received: Annotated[Count, Meta(description="how many of them have come")]
+    received: Annotated[Count, Meta(description="how many of them have arrived")]
     state: Literal["receiving", "checking", "checked", "refused", "adding", "added", "stopped"]
     message: Annotated[str, Meta(description="how far it is, or why it is refused")]
-    fraction: Annotated[Share, Meta(description="how much is done of what is being done")]
+    fraction: Annotated[Share, Meta(description="share of the present step that is done")]
     dates: Annotated[str, Meta(description="how days are written, if the sender said that")]
-    day: Annotated[str, Meta(description="a day that may mean two")] | UnsetType = UNSET
+    day: Annotated[str, Meta(description="a day that can be read in two ways")] | UnsetType = UNSET
     readings: (
         Annotated[
-            dict[str, str], Meta(description="what it may be, by what `dates` may say: YYYY-MM-DD")
+            dict[str, str],
+            Meta(description="what `day` means, by the value of `dates`: YYYY-MM-DD"),
         ]
         | UnsetType
     ) = UNSET
     report: (
-        Annotated[Json, Meta(description="of the check", extra_json_schema=ref("BatchTried"))]
+        Annotated[
+            Json, Meta(description="result of the check", extra_json_schema=ref("BatchTried"))
+        ]
         | None
     )
     added: Added | None
@@ -134,7 +137,9 @@ class FileImports:
         path = self.path(import_id)
         is_needed = sent is not None and sent.state not in {"added", *AT_WORK}
         if sent is None or (is_needed and not path.exists()):
-            raise NotFound(f"there is no file {import_id!a}; files are kept for a day")
+            raise NotFound(
+                f"there is no file {import_id!a}; files are kept for a day, so send it again"
+            )
         if sent.state == "receiving":
             sent.received = path.stat().st_size
         return sent
@@ -158,8 +163,11 @@ class FileImports:
         end = offset + len(part)
         _require(sent, "receiving")
         if offset > sent.received or end > sent.size:
-            reason = f"the file has {sent.received} of {sent.size} bytes, so {len(part)} more"
-            raise InvalidQuery("OFFSET", str(offset), f"{reason} cannot begin there")
+            reason = (
+                f"{len(part)} bytes cannot begin here: {sent.received} of {sent.size} have come"
+            )
+            remedy = f"send the part that begins at {sent.received}"
+            raise InvalidQuery("OFFSET", str(offset), f"{reason}; {remedy}")
         files.require_free(self.folder, self._settings.min_free_bytes + len(part))
         path = self.path(sent.IMPORT_ID)
         descriptor = files.open_for_writing(path)
@@ -180,7 +188,7 @@ class FileImports:
         sent = self.of(import_id)
         _require(sent, "receiving", "checked", "refused", "stopped")
         if sent.received != sent.size:
-            reason = f"has sent {sent.received} of {sent.size} bytes; send the rest first"
+            reason = f"has received {sent.received} of {sent.size} bytes; send the rest first"
             raise InvalidQuery("IMPORT_ID", import_id, reason)
         sent.state, sent.dates, sent.report = "checking", dates, None
         return self._started(sent)
@@ -193,7 +201,9 @@ class FileImports:
         sent = self.of(import_id)
         _require(sent, "checked")
         if sent.report and sent.report["rejected"] and not skips:
-            reason = f"would add nothing: {sent.report['rejected']} rows are bad"
+            reason = (
+                f"would add nothing: {sent.report['rejected']} rows are bad; send on_error=skip"
+            )
             raise InvalidQuery("on_error", "reject", reason)
         sent.state = "adding"
         return self._started(sent)

@@ -67,7 +67,8 @@ class RecordsInBlocks:
         while (indexed := self._index.position().height) < height - MOST_READ_BLOCKS:
             if time.monotonic() >= deadline:
                 raise TryLater(
-                    f"the index lacks {height - indexed:,} blocks, so it is not known what is new"
+                    f"the index lacks {height - indexed:,} blocks, so new flights cannot be told "
+                    "from stored ones; try again later"
                 )
             time.sleep(POLL_S)
         return min(indexed, height)

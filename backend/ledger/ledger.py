@@ -73,8 +73,8 @@ class Tip(Answer):
     next_block_at: Annotated[
         int | None,
         Meta(
-            description="when the miner seals what is pending by then, UTC milliseconds; no block "
-            "comes if nothing is, unless FLIGHTCHAIN_MINE_EMPTY is 1. null: no miner is running"
+            description="when the miner seals pending flights next, UTC milliseconds; without any, "
+            "it seals a block only if FLIGHTCHAIN_MINE_EMPTY is 1. null: no miner is running"
         ),
     ]
     cluster: ClusterState | UnsetType = UNSET
@@ -234,8 +234,8 @@ class Ledger:
             return mined
         if pending is None:
             raise NotFound(
-                f"the flight of receipt {receipt} is in no block; while it is pending, only the "
-                "node that accepted it knows it"
+                f"the flight of receipt {receipt} is in no block; while it is pending, ask the "
+                "node that accepted it"
             )
         flight, timestamp = pending
         self._cluster.require_same(receipt, flight)
@@ -306,7 +306,7 @@ class Ledger:
         try:
             self._index.look()
             if lag := self.index_lag_blocks():
-                reasons.append(f"blocks that the index lacks: {lag}")
+                reasons.append(f"the index is {counted(lag, 'block')} behind the chain")
         except TryLater as error:
             reasons.append(str(error))
         scrub = scrub_state.read(self.settings.folder, reasons.append) or ScrubState()

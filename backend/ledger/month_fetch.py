@@ -47,7 +47,9 @@ class MonthFetch:
         except BaseException as error:
             os.close(log)
             if isinstance(error, WriterBusy):  # it names a process of this service
-                raise WriterBusy("a month is being fetched already: wait for its end") from error
+                raise WriterBusy(
+                    "a month is being fetched already; wait until it is done"
+                ) from error
             raise
         return Fetch(RUNNING, str(month), "")
 
@@ -64,7 +66,7 @@ class MonthFetch:
         if end == f"{ENDED}0":
             return Fetch(DONE, month, said[-1] if said else "")
         if not said or not end.startswith(ENDED) or end.startswith(f"{ENDED}-"):  # by a signal
-            return Fetch(FAILED, month, "it was stopped; fetch the month again, and it goes on")
+            return Fetch(FAILED, month, "it was interrupted; fetch the month again to continue")
         return Fetch(FAILED, month, said[-1])
 
 

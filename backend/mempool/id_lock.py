@@ -38,7 +38,9 @@ class IdLock:
     def _take(self) -> None:
         lock = self.between_processes
         if not self._between_threads.acquire(timeout=LOCK_PATIENCE_S):
-            raise TryLater(f"{lock.path} is held by another request of process {os.getpid()}")
+            raise TryLater(
+                f"{lock.path} is locked by another request of this process (PID {os.getpid()})"
+            )
         try:
             lock.acquire(wait=True, within_s=LOCK_PATIENCE_S)
         except BaseException as error:

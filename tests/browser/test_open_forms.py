@@ -178,7 +178,7 @@ def test_a_file_is_sent_and_checked_around_restarts_of_the_service(
             service.stop()
             page.locator("#result", has_text="The ledger does not answer. This goes on").wait_for()
         service = running.enter_context(serving(folder, **more))
-        assert "This was stopped in its midst; check the file again." in result(page)
+        assert "This was interrupted; check the file again." in result(page)
         press(page, "Check the file")
         expect(page.locator("#result-title")).to_contain_text("checked", timeout=WITHIN_MS)
         assert "All 120 rows are flights." in result(page)

@@ -174,7 +174,7 @@ def test_a_cluster_does_not_begin_with_a_ledger_that_a_service_still_runs_on(
     [
         (["pi 0"], "must be a host name or an IPv4 address"),
         (["pi0", "pi0"], "named twice"),
-        (["pi0", "--reader"], "no cluster to which"),
+        (["pi0", "--reader"], "no cluster to add a reader to"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_left(

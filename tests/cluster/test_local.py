@@ -120,7 +120,7 @@ def test_a_cluster_is_not_started_where_a_port_of_it_is_in_use(tmp_path: Path) -
             done = CliRunner().invoke(main, words, env={"FLIGHTCHAIN_DATA": "none"})
             assert done.exit_code == 1
             assert f"cannot listen at 127.0.0.1 port {port}: Address already in use" in done.stderr
-            assert f"stop what uses it, or choose another {option}\n" in done.stderr
+            assert f"stop the program that uses it, or choose another {option}\n" in done.stderr
     assert not folder.exists()
 
 

@@ -286,7 +286,7 @@ def test_a_full_disk_is_named_with_what_is_needed(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(files, "free_bytes", lambda _: 100)
-        with pytest.raises(WriteFailed, match="100 bytes free, but needs 21,030"):
+        with pytest.raises(WriteFailed, match="100 bytes free, but 21,030 are needed"):
             export(chain, folder, silent)
     with monkeypatch.context() as patch:
         patch.setattr(pq, "write_table", _no_space)

@@ -176,7 +176,7 @@ def test_who_cannot_have_the_lock_is_told_to_come_again_and_by_whom(house: House
     mempool = house.mempool()
     with (
         files.FileLock(house.folder / LOCK_NAME),
-        pytest.raises(TryLater, match=rf"{LOCK_NAME} is held by .*, process \d+; nothing is"),
+        pytest.raises(TryLater, match=rf"{LOCK_NAME} is locked by .* \(PID \d+\); nothing is"),
     ):
         accept_in(mempool, [flight(0)], T)
     assert accept_in(mempool, [flight(0)], T).first_transaction == 0
@@ -198,5 +198,5 @@ def test_threads_of_one_process_do_not_wait_for_each_other_without_end(house: Ho
         thread.start()
         thread.join(WAIT_S)
     assert len(refused) == 1
-    assert "held by another request of process" in refused[0]
+    assert "locked by another request of this process" in refused[0]
     assert accept_in(mempool, [flight(0)], T).first_transaction == 0

@@ -184,7 +184,7 @@ def test_nothing_bad_is_remembered_and_a_medium_that_can_only_be_read_is_verifie
     assert report.forgotten == f"cannot write {folder / NAME}: Read-only file system"
     assert MEMORY.read(folder) == before
     assert (
-        f"this is not remembered, so --since will not know of it: {report.forgotten}"
+        f"this check was not noted, so --since cannot build on it: {report.forgotten}"
         in call(folder)[1]
     )
 
@@ -204,7 +204,8 @@ def test_the_command_begins_with_the_last_that_was_verified(folder: Path) -> Non
     time = json.loads((folder / NAME).read_bytes())["time"]
     status, said, answer = call(folder, "--since", "last")
     assert (
-        f"; up to block 3 they have the bytes of {time}; the index has the bytes of {time}" in said
+        f"; up to block 3 their bytes are those of {time}; the bytes of the index are those of "
+        f"{time}" in said
     )
     assert (status, json.loads(answer)["height"]) == (0, TIP)
     (folder / NAME).unlink()

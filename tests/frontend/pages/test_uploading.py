@@ -250,7 +250,7 @@ def test_parts_make_the_file_in_any_order_that_leaves_no_gap(visitor: Visitor) -
     body = new_csv()
     sent = visitor.part(NAME="a.csv", SIZE=len(body)).get_json()["IMPORT_ID"]
     refused = visitor.part(body[100:], IMPORT_ID=sent, OFFSET=100).get_json()
-    assert "cannot begin there" in refused["detail"]
+    assert "cannot begin here" in refused["detail"]
     for start in (0, 0, 50, 100):
         part = visitor.part(
             body[start : start + 100] if start < 100 else body[100:], IMPORT_ID=sent, OFFSET=start

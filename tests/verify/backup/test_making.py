@@ -71,7 +71,7 @@ def test_verify_says_that_a_backup_is_one_and_what_mends_it(house: House) -> Non
     done = call(house.backup, "verify")
     assert done.returncode == 1
     assert "restore" not in done.stderr
-    remedy = f"this is a backup: `backup --full {house.backup}` mends it from the ledger"
+    remedy = f"this is a backup; repair it from the ledger: `backup --full {house.backup}`"
     assert done.stderr.endswith(f"; {remedy}\n")
     house.back_up(full=True)
     assert call(house.backup, "verify").returncode == 0

@@ -288,7 +288,7 @@ def test_who_is_at_work_there_is_not_disturbed(house: House, name: str) -> None:
     house.restored.mkdir()
     with (
         FileLock(house.restored / name),
-        pytest.raises(BackupRefused, match=f"{name} is held by .* stop it"),
+        pytest.raises(BackupRefused, match=f"{name} is locked by .* stop it"),
     ):
         house.restore()
 
