@@ -247,7 +247,7 @@ def test_blocks_that_are_gone_are_missed_by_every_command(tmp_path: Path, comman
     world_in(tmp_path)
     shutil.rmtree(tmp_path / "blocks")
     message = refusal(call(tmp_path, *command.split()))
-    assert f"there are no blocks in {tmp_path / 'blocks'}, but they held" in message
+    assert f"there are no blocks in {tmp_path / 'blocks'}, but they once held" in message
     assert "is the disk mounted?" in message
 
 

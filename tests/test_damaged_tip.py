@@ -64,7 +64,9 @@ def test_where_there_was_a_chain_no_other_is_begun(folder: Path) -> None:
     with closing(Ledger(settings_for(folder), print)) as ledger:
         with pytest.raises(Damage, match="is the disk mounted"):
             add(ledger.submitter, flight(1))
-        missed = f"there are no blocks in {folder / 'blocks'}, but they held 2,500 transactions"
+        missed = (
+            f"there are no blocks in {folder / 'blocks'}, but they once held 2,500 transactions"
+        )
         for ask in (ledger.tip, ledger.index_lag_blocks):
             with pytest.raises(TryLater, match=missed):
                 ask()

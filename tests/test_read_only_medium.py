@@ -111,7 +111,7 @@ def test_a_service_says_why_it_is_not_ready_there(medium: Path, tmp_path: Path) 
         ready = service.get("/health/ready")
         assert ready.status_code == 503
         (said,) = [one for one in ready.json()["reasons"] if "the disk of" in one]
-        assert "can only be read: flights are neither accepted nor sealed; see" in said
+        assert "is read-only: flights are neither accepted nor sealed; see" in said
         assert said.endswith("check the disk, and mount it for writing")
         assert service.get("/transactions/3").status_code == 200
         refused = service.post()

@@ -80,7 +80,7 @@ def test_flights_that_were_accepted_meanwhile_keep_their_ids(folder: Path) -> No
         sealer.seal_pending()
     (message,) = messages
     assert "the mempool holds another flight as transaction 3" in message
-    assert "what was cut off is now" in message
+    assert "these bytes are now in" in message
     assert on_disk(folder).flights == [flight(serial) for serial in range(9)]
     import_flights(settings_of(folder), Generated(FLIGHTS, 1))
     assert verify(folder).transactions == FLIGHTS + 9

@@ -42,12 +42,12 @@ Condition = tuple[int, ...]  # of a file; two that differ tell of a change
 NO_FILE: File = ("", -1)
 RETRY_AFTER_S = 5
 NOT_YET = (
-    "there is no index yet; a running service builds it, and so does `reindex`: try again then, or "
-    "ask with engine=scan, which reads the blocks instead"
+    "there is no index yet; a running service or `reindex` builds it: try again then, or ask with "
+    "engine=scan, which reads the blocks instead"
 )
 UNCHECKED = (
-    "the index is not as its writer left it; the miner checks it when it starts and in each round; "
-    "try again, or ask with engine=scan"
+    "the index was changed since its writer closed it; the miner checks it in its next round: try "
+    "again then, or ask with engine=scan"
 )
 CHANGED = "the index was changed while it was read; try again"
 
@@ -251,7 +251,7 @@ class Connections:
 
 def _refusal(reason: str) -> TryLater:
     wrong = f": {reason}" if reason == OUTDATED else f" is wrong ({reason})"
-    words = f"the index{wrong}; the miner rebuilds it, as `reindex` does"
+    words = f"the index{wrong}; the miner or `reindex` rebuilds it"
     return TryLater(f"{words}; until then ask with engine=scan", RETRY_AFTER_S)
 
 

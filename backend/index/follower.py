@@ -193,7 +193,9 @@ class IndexFollower:
                 if problem is not None or position is None or is_settled(connection, path):
                     return problem
             progress(0, self._store.height() + 1)
-            self._report("the index is not as it was left, as after a copy: it is checked first")
+            self._report(
+                "the index was changed since it was written, as by a copy; it is checked first"
+            )
             problem = inconsistency(self._folder) or None
             if problem is None:
                 note_settled(path, position.height)  # it may be a copy, which readers refuse

@@ -20,10 +20,10 @@ from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage.genesis import Genesis
 
-MARK_MISSING = "is missing or damaged, so nobody can tell whether the end of the mempool was lost"
+MARK_MISSING = "is missing or damaged, so it is unknown whether the end of the mempool was lost"
 MARK_WHAT_NEXT = "the next process that accepts or mines flights rebuilds it from the mempool"
 OF_LAST_RELEASE = (
-    "is of the last release; the next process that accepts or mines flights takes it over"
+    "is of the last release; the next process that accepts or mines flights converts it"
 )
 
 

@@ -78,8 +78,8 @@ def errors_of(path: Path) -> Iterator[None]:
         if damage := damage_in(error):
             raise NeedsRepair(f"{path} is damaged: {damage}") from error
         raise TryLater(
-            f"{path} cannot be read now: {error}; until it can, pending flights are not known and "
-            "nothing is accepted"
+            f"{path} cannot be read now: {error}; until it can be read, pending flights are "
+            "unknown and nothing is accepted"
         ) from error
 
 
@@ -117,19 +117,18 @@ def require_ours(connection: apsw.Connection, path: Path, genesis: str) -> str:
     version = connection.execute("PRAGMA user_version").get
     if version != _VERSION:
         raise DamagedMempool(
-            f"{path} has format {version}; this release reads format {_VERSION}. Nothing is "
-            "accepted or mined: let the version that wrote it mine what is pending, then move the "
-            "file away"
+            f"{path} has format {version}, but this release reads format {_VERSION}. Nothing is "
+            "accepted or mined: run the version that wrote it until nothing is pending, then move "
+            "the file away"
         )
     checked_sqlite.require_checksums(connection)
     named = str(connection.execute("SELECT genesis FROM ledger").get)
     others = {named, *_named_without_log(connection)} - {genesis, ""}
     if genesis and others:
         raise DamagedMempool(
-            f"{path} belongs to another ledger, whose block 0 is {others.pop()}; this one's is "
-            f"{genesis}. "
-            "Nothing is accepted or mined: put this ledger's own file back; if there is none, move "
-            "this one away, and what was acknowledged and is lost will be named"
+            f"{path} belongs to another ledger: its block 0 is {others.pop()}, this ledger's is "
+            f"{genesis}. Nothing is accepted or mined: put this ledger's own file back. Without "
+            "it, move the wrong file away; the acknowledged flights that are lost are then named"
         )
     return named
 

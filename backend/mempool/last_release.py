@@ -71,10 +71,10 @@ def require_none(folder: Path) -> None:
     if names := _names_in(folder):
         raise DamagedMempool(
             f"{folder} has {counted(len(names), 'file')} of the last release beside {FILE_NAME} "
-            f"({', '.join(names[:3])}): it ran here later, and what it acknowledged is in them. "
-            "Nothing is accepted or mined, and no file is changed. If blocks hold all flights in "
-            f"them, move them away; if not, move {FILE_NAME} and its -wal away, so that they are "
-            "read, and post again what only that file holds"
+            f"({', '.join(names[:3])}): it ran here later, and acknowledged flights are in them. "
+            "Nothing is accepted or mined, and no file is changed. If blocks hold all flights of "
+            f"these files, move the files away. If not, move {FILE_NAME} and its -wal away, so "
+            f"that the files are read, and post again the flights that only {FILE_NAME} holds"
         )
 
 
@@ -114,7 +114,7 @@ def read(folder: Path) -> tuple[list[Record], dict[str, KeyUse], str]:
                 keys |= key
             at = end
         if at < len(data):
-            problem = problem or f"{path}, byte {at}: no whole record stands there"
+            problem = problem or f"{path}, byte {at}: no whole record begins here"
     following = records[-1].next if records else 0
     known = {text: use for text, use in keys.items() if use.first < following or not records}
     return records, known, problem
@@ -157,4 +157,7 @@ def _keys_in(path: Path) -> tuple[dict[str, KeyUse], str]:
             rows = connection.execute("SELECT key, body_hash, first, count, timestamp FROM key_use")
             return {text: KeyUse(*values) for text, *values in rows}, ""
     except apsw.Error as error:
-        return {}, f"{path} cannot be used: {error}; keys of the last day may be used again"
+        return (
+            {},
+            f"{path} cannot be used: {error}; idempotency keys of the last day may be used again",
+        )

@@ -31,10 +31,10 @@ class Lost(NamedTuple):
     def __str__(self) -> str:
         lost = counted(self.flights, "acknowledged flight is lost", "acknowledged flights are lost")
         return (
-            f"{lost}, transactions {self.first} to {self.first + self.flights - 1}; "
-            f"void entries take their places, and {self.path} keeps what is known of them: post "
-            "them again, then move that file out of the folder; idempotency keys that came with "
-            "them may be used again"
+            f"{lost}, transactions {self.first} to {self.first + self.flights - 1}; void entries "
+            f"take their places, and {self.path} keeps what is known of these flights: post them "
+            "again, then move that file out of the folder; their idempotency keys may be used "
+            "again"
         )
 
 
@@ -49,7 +49,7 @@ def names_in(folder: Path) -> list[str]:
 def aside_in(folder: Path) -> list[str]:
     """Return messages about the damaged files in `folder`."""
     return [
-        f"a damaged file of the mempool is kept as {folder / name}: look at it, then move it"
+        f"a damaged file of the mempool is kept as {folder / name}; look at it, then move it away"
         for name in names_in(folder)
         if re.fullmatch(_ASIDE, name, re.ASCII)
     ]

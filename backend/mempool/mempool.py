@@ -59,9 +59,9 @@ FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
 COMPARED_AT_ONCE, PAUSE_S = 500, 0.001
 LOSS_UNKNOWN = (
-    f"{MARK_NAME} is missing or damaged, too, so nobody can tell whether the lost blocks held "
-    "flights that were acknowledged or imported, nor under which ids, which are given again: "
-    "compare with what was kept elsewhere, then post or import what is missing"
+    f"{MARK_NAME} is missing or damaged, too, so it is unknown which acknowledged or imported "
+    "flights the lost blocks held, and their ids are given again: compare with copies elsewhere, "
+    "then post or import the missing flights"
 )
 
 Result = TypeVar("Result")
@@ -332,7 +332,7 @@ class Mempool:
         if pending > most:
             many = counted(pending, "pending transaction")
             raise TryLater(
-                f"the mempool is full: {many}, at most {most:,} are allowed",
+                f"the mempool is full: {many}, at most {most:,} are allowed; try again later",
                 retry_after_s=max(1, round(self._settings.mine_interval_s)),
             )
 

@@ -29,7 +29,7 @@ from backend.mempool.watermark import Mark
 WHAT_NEXT = "the next process that accepts or mines flights repairs it, and says what is lost"
 KEYS_FORGOTTEN = "idempotency keys that came with it may be used again"
 MARK_UNKNOWN = (
-    "acknowledged.dat was missing or damaged, so nobody knows whether more was acknowledged"
+    "acknowledged.dat was missing or damaged, so it is unknown whether more was acknowledged"
 )
 
 
@@ -104,7 +104,7 @@ def rebuild(
     where = f"; what was there is kept as {kept}" if kept else ""
     message = f"{problem}; it was rebuilt{where}; {_cost(lost, in_blocks, mark)}"
     if is_conversion and not (contents.problem or lost):
-        message = f"{folder}: the mempool of the last release was read, and is one file now"
+        message = f"{folder}: the mempool of the last release was converted into one file"
     for line in (message, *named):
         report(line)
     return Mark(max(end, known.next), once)

@@ -41,8 +41,8 @@ _ALL_KEYS = "SELECT * FROM key_use ORDER BY key"
 def no_blocks(folder: Path, mined: int) -> str:
     """Say that a chain's folder has no blocks, which held so many transactions at some time."""
     return (
-        f"there are no blocks in {folder / BLOCKS_FOLDER}, but they held "
-        f"{counted(mined, 'transaction')} once: is the disk mounted? If it is, restore the chain "
+        f"there are no blocks in {folder / BLOCKS_FOLDER}, but they once held "
+        f"{counted(mined, 'transaction')}: is the disk mounted? If it is, restore the chain "
         "from a backup; for a new chain, use an empty folder"
     )
 
@@ -57,10 +57,10 @@ def require_blocks(folder: Path, missing: int, mined: int) -> None:
             raise DamagedMempool(no_blocks(folder, mined))
         end = f"ends at transaction {missing - 1}" if missing else "holds no transaction"
         raise DamagedMempool(
-            f"the chain {end}, but its blocks held {mined} "
-            "transactions once: the chain has lost blocks, and nothing is accepted or mined; "
-            "restore it from a copy; or, if you know that the blocks are gone, run `python -m "
-            "backend accept-loss`, which lets void entries take the places of their flights"
+            f"the chain {end}, but its blocks once held {mined} "
+            "transactions: the chain has lost blocks, and nothing is accepted or mined; restore it "
+            "from a copy. If the blocks are gone for ever, run `python -m backend accept-loss`, "
+            "which puts void entries in the places of their flights"
         )
 
 
@@ -131,7 +131,7 @@ class Store:
         first, where = max(self.next, self._chain_transactions()), "missing"
         require_blocks(self._chain_folder, first, mark.mined)
         if first >= mark.next:
-            first, where = self.next, "in blocks alone"
+            first, where = self.next, "in blocks only"
         if first < mark.next:
             raise NeedsRepair(
                 f"transactions {first} to {mark.next - 1} were acknowledged and are {where}: "
@@ -149,7 +149,9 @@ class Store:
             if inode:
                 self._open(inode)
             elif last_release.is_to_be_read(self.path.parent):
-                raise NeedsRepair(f"{self.path.parent} is of the last release, and is not read yet")
+                raise NeedsRepair(
+                    f"{self.path.parent} is of the last release, and is not converted yet"
+                )
             elif _size_of(self.log_path):
                 raise NeedsRepair(f"{self.path} is missing, but its write-ahead log is there")
         return self._connection is not None
@@ -319,7 +321,9 @@ class Store:
             self._run("COMMIT")
         except apsw.BusyError as error:
             self.read_anew()
-            raise TryLater(f"{self.path} is in use by another program: {error}") from error
+            raise TryLater(
+                f"{self.path} is in use by another program; close that program: {error}"
+            ) from error
         except apsw.Error as error:
             self.read_anew()  # which also takes back what was written
             raise self._refused(error) from error

@@ -42,7 +42,9 @@ class GroupCommit:
     def require_sound(self) -> None:
         """Raise WriteFailed if anything has failed before."""
         if self._failed:
-            raise WriteFailed("the mempool could not be written; restart the service")
+            raise WriteFailed(
+                "the mempool could not be written, so nothing is accepted; restart the service"
+            )
 
     def sync(self, written: int) -> None:
         """Return when all flights with ids below `written` are on the disk. Raises WriteFailed."""

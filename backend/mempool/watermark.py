@@ -31,8 +31,8 @@ from backend.base.words import Report
 
 NAME = "acknowledged.dat"
 WRITTEN_ANEW = (
-    f"{NAME} was missing or damaged and has been made anew from the mempool; if the mempool's end "
-    "was lost before, nobody can tell"
+    f"{NAME} was missing or damaged and was rebuilt from the mempool; it is unknown whether the "
+    "end of the mempool was lost before"
 )
 
 _MAGIC = b"FCA3"
@@ -121,9 +121,9 @@ class Watermark:
         mark, genesis = _mark_in(data), self._genesis()
         if mark is not None and mark.genesis and genesis and mark.genesis != genesis:
             raise DamagedMempool(
-                f"{self._path} belongs to another ledger, whose block 0 is {mark.genesis}; this "
-                f"one's is {genesis}. Nothing is accepted or mined: put this ledger's own file "
-                "back; without any, nobody can tell whether the end of the mempool was lost"
+                f"{self._path} belongs to another ledger: its block 0 is {mark.genesis}, this "
+                f"ledger's is {genesis}. Nothing is accepted or mined: put this ledger's own file "
+                "back; without it, it is unknown whether the end of the mempool was lost"
             )
         return mark
 

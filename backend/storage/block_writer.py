@@ -156,7 +156,9 @@ class BlockWriter:
     @contextmanager
     def _poisoned_on_error(self) -> Iterator[None]:
         if self._failed:
-            raise WriteFailed("an earlier write failed; restart the miner, which recovers")
+            raise WriteFailed(
+                "an earlier write failed, so no block is written; restart the miner, which recovers"
+            )
         if not self._lock.is_held:
             raise WriteFailed("the writer does not hold its lock; acquire it first")
         try:

@@ -127,8 +127,8 @@ class Receipts:
         """Raise Damage if the file is another node's than that with this index."""
         if self.own() != own:
             raise Damage(
-                f"{self._path} is of member {self.own()}, and this node is member {own} by its "
-                "engine/config/node_key.json: each node needs a folder of its own, with its own key"
+                f"{self._path} is of member {self.own()}, but this node is member {own} by its "
+                "engine/config/node_key.json; each node needs a folder of its own, with its own key"
             )
 
     def own_mined(self) -> int:
@@ -204,8 +204,8 @@ class Receipts:
             yield self._connection().execute
         except apsw.Error as error:
             raise Damage(
-                f"{self._path} cannot be used: {error}; let the cluster make the node's chain "
-                "anew, as docs/how-to/cluster.md says"
+                f"{self._path} cannot be used: {error}; rebuild the node's chain as "
+                "docs/how-to/cluster.md says"
             ) from error
 
     def _connection(self) -> apsw.Connection:

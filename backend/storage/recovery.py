@@ -123,7 +123,7 @@ def _recover(folder: Path, pending: Pending) -> Recovered:
     if named and _is_wrong_about_the_tip(blocks, named):
         named = None
     if named is None and _block_files(blocks):
-        messages.append("the table of heights was missing or damaged and has been made again")
+        messages.append("the table of heights was missing or damaged, and was rebuilt")
     places = list(named or [])
     bad_tip = _without_bad_tip(blocks, places) if places else None
     known = len(places)
@@ -157,7 +157,7 @@ def _require_all_named(places: list[Place], data: bytes) -> None:
         place = place_from(data[start : start + ENTRY_BYTES])
         if place is not None and place.hash not in hashes:
             raise _damaged(
-                start // ENTRY_BYTES, "the table of heights names it, and it is in no block file"
+                start // ENTRY_BYTES, "the table of heights names it, but no block file has it"
             )
 
 
@@ -252,7 +252,7 @@ def _left_out(
     if rest is not None and rest.has_valid_blocks():
         raise _damaged(height, f"{problem}; more data follows it")
     if not pending.holds(place.first_transaction, place.next_transaction):
-        raise _damaged(height, f"{problem}; the mempool does not hold its transactions any more")
+        raise _damaged(height, f"{problem}; the mempool no longer holds its transactions")
     return f"block {height} was torn ({problem}) and is left out; its transactions are mined again"
 
 
@@ -318,8 +318,8 @@ def _require_uncommitted(
     if written == 0 and (height or table is None):
         raise _damaged(
             height,
-            f"{problem}; without a table of heights nothing tells whether a block stood there (if "
-            f"you know that none did, cut {rest.path.name} at byte {rest.bad.offset})",
+            f"{problem}; without a table of heights it is unknown whether a block stood there (if "
+            f"none did, cut {rest.path.name} at byte {rest.bad.offset})",
         )
 
 
@@ -396,8 +396,8 @@ def _cut_off(path: Path, bad: _Bad) -> str:
     finally:
         os.close(descriptor)
     return (
-        f"cut {counted(len(tail), 'byte')} off {path.name}, as no committed block stands there "
-        f"({bad.problem}); what was cut off is now {aside.name}"
+        f"cut {counted(len(tail), 'byte')} off {path.name}, because no committed block stands "
+        f"there ({bad.problem}); these bytes are now in {aside.name}"
     )
 
 
@@ -405,7 +405,7 @@ def _set_aside(path: Path) -> str:
     """Rename a file that holds nothing committed."""
     aside = _aside(path, 0)
     files.rename(path, aside)
-    return f"{path.name} holds nothing that was committed and is now {aside.name}"
+    return f"{path.name} holds no committed block and is now {aside.name}"
 
 
 def _rewrite_table(path: Path, places: list[Place], named: list[Place] | None) -> None:

@@ -184,7 +184,7 @@ def _wrong_part_in(folder: Path, path: Path, part: str) -> str:
     """
     with closing(BlockStore(folder)) as store, IndexCheck(folder) as index:
         if index.path != path or (index.position is None and not index.problem):
-            raise TryLater("the index was made anew meanwhile; run `verify` again")
+            raise TryLater("the index was rebuilt meanwhile; run `verify` again")
         return index.problem or wrong_part(store, index, part)
 
 

@@ -124,9 +124,9 @@ def require_ledger(folder: Path, *, may_be_half_restored: bool = False) -> None:
     problem = "" if may_be_half_restored else unfinished_restore(folder)
     if is_backup(folder):
         problem = (
-            f"{folder} is a backup, which stays as it is: `python -m backend restore {folder}`, "
-            "with FLIGHTCHAIN_DIR an empty folder, makes a ledger of it; or, if this copy of it is "
-            f"to become the ledger, remove {BACKUP_NAME}"
+            f"{folder} is a backup, and is not changed: set FLIGHTCHAIN_DIR to an empty folder and "
+            f"run `python -m backend restore {folder}`; or, if this copy is to become the ledger, "
+            f"remove {BACKUP_NAME}"
         )
     if problem:
         raise Damage(problem)
@@ -141,9 +141,9 @@ def lost_chain(folder: Path) -> str:
     if (names := traces_of_log(folder)) and not belongs_to_cluster(folder):
         is_are = "is" if len(names) == 1 else "are"
         return (
-            f"{folder / 'blocks'} holds no chain, but {', '.join(names)} {is_are} of a chain that "
-            "was here: is the disk mounted? If it is, restore the chain from a backup; for a new "
-            f"chain, use an empty folder, or move {LOG_FILES} away"
+            f"{folder / 'blocks'} holds no chain, but {', '.join(names)} {is_are} left of an "
+            "earlier chain: is the disk mounted? If it is, restore the chain from a backup; for a "
+            f"new chain, use an empty folder, or move {LOG_FILES} away"
         )
     return ""
 
@@ -195,7 +195,7 @@ class FolderCheck:
             return
         if os.statvfs(self._folder).f_flag & os.ST_RDONLY:
             yield (
-                f"the disk of {self._folder} can only be read: flights are neither accepted nor "
+                f"the disk of {self._folder} is read-only: flights are neither accepted nor "
                 "sealed; see the system's log for why, check the disk, and mount it for writing"
             )
         elif not os.access(self._folder, os.W_OK, effective_ids=True):

@@ -114,7 +114,7 @@ def test_a_store_that_cannot_be_opened_is_named_and_nothing_is_replaced(
             for answer in (client.get("/tip"), post(client, 4), client.get("/health/ready")):
                 message = str(problem(answer, 503))
                 assert "mempool.sqlite cannot be read now: unable to open" in message
-                assert "pending flights are not known and nothing is accepted" in message
+                assert "pending flights are unknown and nothing is accepted" in message
         assert store_path(settings.folder).read_bytes() == before
         assert good(post(client, 4), 202)["TRANSACTION_ID"] == 3
 

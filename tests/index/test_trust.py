@@ -121,7 +121,7 @@ def test_an_index_that_is_wrong_is_refused_by_all_readers_and_made_anew(
     reports: list[str] = []
     reader, other = IndexReader(indexed, report=reports.append), IndexReader(indexed)
     spoil(indexed)
-    with pytest.raises(TryLater, match=r"the index is wrong \(.+\); the miner rebuilds it"):
+    with pytest.raises(TryLater, match=r"the index is wrong \(.+\); the miner or `reindex`"):
         ASKS[ask](reader)
     for one in (reader, other, IndexReader(indexed)):
         with pytest.raises(TryLater, match="ask with engine=scan"):
@@ -176,13 +176,15 @@ def test_a_consistent_copy_is_trusted_when_the_follower_has_seen_it(
     indexed: Path, tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(indexed, tmp_path / "copy", symlinks=True))
-    with pytest.raises(TryLater, match="not as its writer left it"):
+    with pytest.raises(TryLater, match="changed since its writer closed it"):
         totals_of(IndexReader(copy), AVERAGE)
     assert damage_of(in_use(copy)) is None
     reports: list[str] = []
     with following(copy, reports.append) as (follower, _):
         follower.follow()
-    assert reports == ["the index is not as it was left, as after a copy: it is checked first"]
+    assert reports == [
+        "the index was changed since it was written, as by a copy; it is checked first"
+    ]
     assert in_use(copy).name == "index-1.sqlite", "it was made anew without need"
     assert totals_of(IndexReader(copy), AVERAGE)[0].flights == 6
 
@@ -193,7 +195,7 @@ def test_a_note_that_is_lost_or_spoilt_is_written_again(indexed: Path) -> None:
         note.unlink()
         if data is not None:
             note.write_bytes(data)
-        with pytest.raises(TryLater, match="not as its writer left it"):
+        with pytest.raises(TryLater, match="changed since its writer closed it"):
             IndexReader(indexed).position()
         follow(indexed)
         assert IndexReader(indexed).position().height == 4

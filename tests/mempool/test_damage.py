@@ -98,7 +98,7 @@ def test_a_key_whose_ids_may_be_given_again_is_forgotten(house: House) -> None:
     (house.folder / MARK_NAME).unlink()
     mempool = house.mempool()
     assert accept_in(mempool, [NEW], T).first_transaction == 1
-    assert "nobody knows whether more was acknowledged" in house.messages[0]
+    assert "it is unknown whether more was acknowledged" in house.messages[0]
     assert not accept_in(mempool, [flight(1)], T, key=key).is_repeat
 
 
@@ -226,7 +226,7 @@ def test_what_belongs_to_another_ledger_is_refused_and_not_changed(
     before |= {house.path: house.path.read_bytes()}
     mempool = house.mempool()
     name = "mempool.sqlite" if part == FOLDER else MARK_NAME
-    words = rf"{name} belongs to another ledger, whose block 0 is {OTHER}; this one's is {GENESIS}"
+    words = rf"{name} belongs to another ledger: its block 0 is {OTHER}, this ledger's is {GENESIS}"
     for ask in (mempool.pending_count, mempool.put_right, lambda: mempool.pending(9)):
         with pytest.raises(DamagedMempool, match=words):
             ask()
@@ -246,7 +246,7 @@ def test_a_file_of_another_format_is_refused_and_not_changed(house: House) -> No
     before = house.path.read_bytes()
     mempool = house.mempool()
     for ask in (mempool.pending_count, mempool.put_right, lambda: accept_in(mempool, [NEW], T)):
-        with pytest.raises(DamagedMempool, match="has format 1; this release reads format 2"):
+        with pytest.raises(DamagedMempool, match="has format 1, but this release reads format 2"):
             ask()
     assert house.path.read_bytes() == before
     assert house.lost() == {}
@@ -395,7 +395,7 @@ def test_a_mark_that_is_damaged_just_before_it_is_raised_is_named(
     monkeypatch.setattr(files, "sync", sync)
     accept_in(mempool, [NEW], T)
     (said,) = house.messages
-    assert said.startswith("acknowledged.dat was missing or damaged and has been made anew")
+    assert said.startswith("acknowledged.dat was missing or damaged and was rebuilt")
 
 
 def test_a_process_that_has_the_old_file_open_writes_to_the_new_one(house: House) -> None:
@@ -427,7 +427,7 @@ def test_a_lost_mark_alone_is_made_anew_and_said(house: House, how: str) -> None
     assert accept_in(mempool, [NEW], T).first_transaction == len(ALL)
     assert everything(mempool) == [*ALL, (len(ALL), NEW)]
     (said,) = house.messages
-    assert said.startswith("acknowledged.dat was missing or damaged and has been made anew")
+    assert said.startswith("acknowledged.dat was missing or damaged and was rebuilt")
     assert house.mark() == Mark(len(ALL) + 1, 0)
 
 
@@ -436,7 +436,7 @@ def test_without_a_mark_what_was_lost_at_the_end_may_have_been_acknowledged(hous
     spoil(house.folder, 2)
     (house.folder / MARK_NAME).unlink()
     house.mempool().put_right()
-    assert "nobody knows whether more was acknowledged" in house.messages[0]
+    assert "it is unknown whether more was acknowledged" in house.messages[0]
 
 
 def test_the_mark_follows_the_sync_and_never_goes_back(

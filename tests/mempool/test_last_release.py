@@ -39,7 +39,7 @@ def segments(house: House) -> list[Path]:
 def test_flights_keep_their_ids_and_keys_are_known(old: House) -> None:
     assert len(segments(old)) == 3
     mempool = old.mempool()
-    with pytest.raises(TryLater, match="of the last release, and is not read yet"):
+    with pytest.raises(TryLater, match="of the last release, and is not converted yet"):
         mempool.pending_count()
     assert accept_in(mempool, [flight(ALL)], T + 60).first_transaction == ALL
     assert everything(mempool) == [*PENDING, (ALL, flight(ALL))]
@@ -49,7 +49,7 @@ def test_flights_keep_their_ids_and_keys_are_known(old: House) -> None:
         again = accept_in(mempool, flights(count, first), T + 70, key=key)
         assert (again.first_transaction, again.is_repeat) == (first, True)
     (said,) = old.messages
-    assert "the mempool of the last release was read, and is one file now" in said
+    assert "the mempool of the last release was converted into one file" in said
     names = {path.name for path in (old.folder / FOLDER).iterdir()}
     assert {name.removesuffix("-wal").removesuffix("-shm") for name in names} == {FILE_NAME}
 

@@ -464,7 +464,7 @@ def test_a_torn_tip_that_is_damaged_in_the_mempool_too_stops_the_miner_and_nothi
     cut_in_the_middle(*tip_frame(tmp_path))
     if accepts_first:
         assert accept(settings, flights(1, 12)) == 9
-    with pytest.raises(DamagedBlock, match=r"block 1 .* does not hold its transactions"):
+    with pytest.raises(DamagedBlock, match=r"block 1 .* no longer holds its transactions"):
         Miner(settings, print).run()
     assert damaged in {path.read_bytes() for path in (tmp_path / FOLDER).glob("*.sqlite")}
     assert list((tmp_path / FOLDER).glob("lost-*")) == []
@@ -489,7 +489,7 @@ def test_a_torn_tip_that_was_imported_stops_the_miner(tmp_path: Path) -> None:
     file.write_text(csv_of(flights(2500)))
     import_flights(settings, FlightFile(file))
     cut_in_the_middle(*tip_frame(folder))
-    with pytest.raises(DamagedBlock, match=r"block 3 .* does not hold its transactions"):
+    with pytest.raises(DamagedBlock, match=r"block 3 .* no longer holds its transactions"):
         Miner(settings, print).run()
 
 

@@ -35,7 +35,7 @@ from tests.storage.chains import (
 pytestmark = pytest.mark.slow
 
 FILE = block_file_name(0)
-REMADE = "the table of heights was missing or damaged and has been made again"
+REMADE = "the table of heights was missing or damaged, and was rebuilt"
 MINED_AGAIN = " and is left out; its transactions are mined again"
 WHAT_TO_DO = "; nothing was changed; restore the chain from a backup"
 
@@ -51,14 +51,14 @@ def aside(file: int, offset: int) -> str:
 
 def set_aside(first: int) -> str:
     name = block_file_name(first)
-    return f"{name} holds nothing that was committed and is now {aside(first, 0)}"
+    return f"{name} holds no committed block and is now {aside(first, 0)}"
 
 
 def is_cut(message: str, size: int, offset: int) -> bool:
     """Whether a message says that `size` bytes were cut off the first file at `offset`."""
     return message.startswith(
-        f"cut {counted(size, 'byte')} off {FILE}, as no committed block stands there ("
-    ) and message.endswith(f"); what was cut off is now {aside(0, offset)}")
+        f"cut {counted(size, 'byte')} off {FILE}, because no committed block stands there ("
+    ) and message.endswith(f"); these bytes are now in {aside(0, offset)}")
 
 
 def assert_stops(
@@ -145,10 +145,10 @@ def test_a_file_cut_at_any_byte_of_the_last_two_blocks(
             assert_stops(tmp_path, named - 2, "it is below the tip")
             continue
         if not named and torn:
-            assert_stops(tmp_path, blocks, "without a table of heights nothing tells")
+            assert_stops(tmp_path, blocks, "without a table of heights it is unknown")
             continue
         if named is not None and named > blocks:
-            what = "the mempool does not hold its transactions any more"
+            what = "the mempool no longer holds its transactions"
             assert_stops(tmp_path, blocks, what, are_pending=None)
         goes_on = size % 4 == 0 or size - 1 in sample.starts or size + 1 in sample.starts
         messages = assert_recovers(tmp_path, sample, blocks, torn, goes_on=goes_on)
@@ -188,7 +188,7 @@ def test_a_flipped_bit_in_the_last_block_stops_the_writer(
     restore(tmp_path, sample.files(sample.data, sample.table if with_table else None))
     for at in some_bytes_of(sample, 5):
         flip(block_file(tmp_path), at)
-        assert_stops(tmp_path, 5, "it was on the disk" if with_table else "nothing tells whether")
+        assert_stops(tmp_path, 5, "it was on the disk" if with_table else "it is unknown whether")
         flip(block_file(tmp_path), at)
 
 
@@ -210,7 +210,7 @@ def test_a_damaged_table_still_names_blocks_that_are_missing(five_files: Path) -
     flip(table_path(five_files), 70)
     for first in (4, 3):
         block_file(five_files, first).unlink()
-        assert_stops(five_files, first, "the table of heights names it, and it is in no block file")
+        assert_stops(five_files, first, "the table of heights names it, but no block file has it")
 
 
 def test_a_torn_end_behind_a_damaged_table_is_cut_off(tmp_path: Path, sample: Sample) -> None:
@@ -395,7 +395,7 @@ def test_without_a_table_a_torn_end_may_have_been_a_block(
     """Whoever knows better can do what the message says."""
     _, change = case
     restore(tmp_path, sample.files(change(sample), None))
-    assert_stops(tmp_path, 6, f"if you know that none did, cut {FILE} at byte {sample.starts[6]}")
+    assert_stops(tmp_path, 6, f"if none did, cut {FILE} at byte {sample.starts[6]}")
     os.truncate(block_file(tmp_path), sample.starts[6])
     assert assert_recovers(tmp_path, sample, 6, b"") == [REMADE, added(0, 5)]
 
@@ -419,7 +419,7 @@ def test_a_torn_block_is_left_out_only_if_all_of_its_transactions_are_pending(
         return False
 
     restore(tmp_path, sample.files(sample.data[:-1], sample.table))
-    what = "the mempool does not hold its transactions any more"
+    what = "the mempool no longer holds its transactions"
     assert_stops(tmp_path, 5, what, are_pending=are_pending)
     header = sample.blocks[5].header
     after = header.first_transaction + header.transaction_count

@@ -114,7 +114,7 @@ def restore_accepted(source: Path, target: Path, sizes: dict[str, int]) -> None:
         if len(data) < size:
             raise BackupRefused(f"{path} has {counted(len(data), 'byte')} instead of {size:,}")
         if restored.name != name and database.copy_name(data) != name:
-            raise BackupRefused(f"{path} is damaged: it is not what {name} was")
+            raise BackupRefused(f"{path} is damaged: its bytes are not those of {name}")
         files.write_new(restored, data)
     if not (folder / database.FILE_NAME).exists():
         last_release.copy_keys(source / FOLDER, folder)
@@ -162,9 +162,7 @@ def _keep(path: Path, data: bytes) -> int:
         files.forget_cached(stream.fileno())
         read_back = stream.read()
     if read_back != data:
-        raise BackupRefused(
-            f"{path} has other bytes when it is read back: do not trust the disk it is on"
-        )
+        raise BackupRefused(f"{path} has other bytes when it is read back: do not trust its disk")
     return len(data)
 
 

@@ -73,8 +73,8 @@ def back_up(
     require_apart(settings.folder, folder)
     if not folder.parent.is_dir():
         raise BackupRefused(
-            f"{folder.parent} is not there: is the disk of the backup mounted? If it is, make that "
-            "folder first"
+            f"{folder.parent} does not exist: is the disk of the backup mounted? If it is, make "
+            "that folder first"
         )
     _require_alone(settings.folder)
     with closing(BlockStore(settings.folder)) as store:
@@ -110,7 +110,7 @@ def _require_backup_or_empty(folder: Path) -> None:
     is_empty = all(entry.name in NO_MATTER for entry in folder.iterdir())
     if not is_empty and manifest is None:
         raise BackupRefused(
-            f"{folder} is not empty and holds no backup ({manifests.NAME} is not there); "
+            f"{folder} is not empty and holds no backup ({manifests.NAME} is missing); "
             "choose an empty folder"
         )
 

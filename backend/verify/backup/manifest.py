@@ -53,8 +53,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 LOST = (
-    "if only that file was lost, its blocks can still be used: copy the folder, and run `verify` "
-    "and then the service with FLIGHTCHAIN_DIR the copy"
+    "if only that file was lost, its blocks can still be used: copy the folder, set "
+    "FLIGHTCHAIN_DIR to the copy, run `verify`, and start the service"
 )
 FILE = StateFile(NAME, Manifest, MOST_BYTES)
 

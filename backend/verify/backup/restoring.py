@@ -84,7 +84,7 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
             return manifest
     except WriteFailed as error:
         raise WriteFailed(
-            f"all flights are restored to {settings.folder}, only the index is not made: {error}; "
+            f"all flights are restored to {settings.folder}, but the index is not made: {error}; "
             f"free some space, then {MAKES_INDEX}"
         ) from error
 
@@ -94,7 +94,7 @@ def _complete_manifest(folder: Path) -> Manifest:
     manifest = manifests.read(folder)
     if manifest is None:
         rest = f"; {manifests.LOST}" if (folder / layout.BLOCKS_FOLDER).exists() else ""
-        raise BackupRefused(f"{folder} holds no backup: {manifests.NAME} is not there{rest}")
+        raise BackupRefused(f"{folder} holds no backup: {manifests.NAME} is missing{rest}")
     if not manifest.is_complete:
         raise BackupRefused(
             f"the backup in {folder} is not complete: it was interrupted; run `backup` again"
@@ -104,8 +104,8 @@ def _complete_manifest(folder: Path) -> Manifest:
 
 def _mending(folder: Path) -> str:
     return (
-        f"if the ledger that it was made of is still there, `backup --full {folder}`, with that "
-        "ledger's FLIGHTCHAIN_DIR, copies again what is damaged"
+        f"if its ledger still exists, set FLIGHTCHAIN_DIR to that ledger and run `backup --full "
+        f"{folder}`, which copies damaged files again"
     )
 
 

@@ -33,7 +33,7 @@ def test_it_is_verified_asked_and_goes_on(folder: Path) -> None:
     assert len((folder / "log.key").read_text().splitlines()) == 1
     of_mempool, of_index = sorted(mined(folder))
     assert "the index was rebuilt: it was made by an earlier release" in of_index
-    assert "the mempool of the last release was read" in of_mempool
+    assert "the mempool of the last release was converted" in of_mempool
     assert verify(folder).transactions == flights + PENDING
     with closing(Ledger(settings_for(folder), print)) as ledger:
         assert [one for one in ledger.not_ready() if "no miner is running" not in one] == []

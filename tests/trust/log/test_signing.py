@@ -126,7 +126,7 @@ def test_a_chain_that_was_put_back_is_signed_over_only_if_a_person_decides_so(
     assert contents(copy) == before
     of_index, line = accept_loss(copy)
     assert "named 4 blocks, and the chain has 2 now, fewer: witnesses of this log will" in line
-    assert "as after a copy" in of_index
+    assert "as by a copy" in of_index
     for serial in range(4, 8):
         assert sealed(copy, serial) == []
     shutil.copy(chain / CHECKPOINT_NAME, copy / CHECKPOINT_NAME)

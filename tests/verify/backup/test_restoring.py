@@ -394,7 +394,10 @@ COMMANDS = ["import --generate 10", "mine", "mine --once", "token add me", "toke
 def test_no_command_leaves_anything_where_a_restore_was_killed_or_in_a_backup(
     house: House, interrupted: Settings, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    folders = ((interrupted.folder, "restore it again"), (house.backup, "is a backup, which stays"))
+    folders = (
+        (interrupted.folder, "restore it again"),
+        (house.backup, "is a backup, and is not changed"),
+    )
     for folder, words in folders:
         monkeypatch.setenv("FLIGHTCHAIN_DIR", str(folder))
         before = all_below(folder)
