@@ -179,7 +179,7 @@ class Application:
         state, begun = self._end.state, self._membership
         if (state.height, state.tip_hash) != (begun.height, begun.hash) or self.engine_height:
             raise Damage(
-                f"the chain stands at block {state.height}, and the engine begins anew with block "
+                f"the chain stands at block {state.height}, but the engine begins again with block "
                 f"{begun.height}: its data was removed, or is of another cluster"
             )
         if request["chain_id"] != begun.cluster:

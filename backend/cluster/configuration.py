@@ -86,7 +86,9 @@ def make_cluster(folder: Path, hosts: Sequence[Host], interval_s: float, *, empt
     """
     names = [host.name for host in hosts]
     if not 0 < len(hosts) <= MOST_MEMBERS or len(set(names)) < len(names):
-        raise FlightchainError(f"a cluster has 1 to {MOST_MEMBERS} nodes, with different names")
+        raise FlightchainError(
+            f"a cluster must have 1 to {MOST_MEMBERS} nodes with different names"
+        )
     for host in hosts:
         _make_node(folder, host)
     share_log_key(folder, hosts)

@@ -36,8 +36,8 @@ KEY_NAME, STATE_NAME = "priv_validator_key.json", "priv_validator_state.json"
 NEVER_AGAIN = 1_000_000  # a round that no height reaches
 SIGNED = 3  # the last step of a round
 REBUILD = (
-    "let the node get everything from the others anew: `scripts/cluster rebuild NODE --engine`, or "
-    "on a machine of its own as docs/how-to/cluster.md says"
+    "rebuild the node from the others: `scripts/cluster rebuild NODE --engine`, or, on a machine "
+    "of its own, as docs/how-to/cluster.md says"
 )
 
 CONFIG_ERRORS = (OSError, ValueError, KeyError, TypeError)
@@ -63,7 +63,7 @@ def check_engine(settings: Settings) -> str:
             receipts.require_own(identity.index)
         newest = receipts.newest()
     require_sound(home, membership, identity, 0 if newest is None else newest.engine_height)
-    return f"the files of the engine in {home} are as they must be"
+    return f"the files of the engine in {home} are right"
 
 
 def require_sound(
@@ -101,8 +101,8 @@ def config_unusable(path: Path, error: Exception) -> FlightchainError:
     """Make the error for a configuration that cannot be read or lacks something."""
     remedy = files.access_remedy(path) if isinstance(error, PermissionError) else PUT_BACK
     return FlightchainError(
-        f"{path} cannot be used: {getattr(error, 'strerror', None) or error!r}; the engine would "
-        f"listen and ask as it likes, so it is not started; {remedy}"
+        f"{path} cannot be used: {getattr(error, 'strerror', None) or error!r}; without it "
+        f"the engine would choose its ports and peers, so it is not started; {remedy}"
     )
 
 
@@ -112,7 +112,7 @@ def _require_key(path: Path, voter: str) -> None:
     address = address_of(secret_key_in(path, lost).public_key().public_bytes_raw())
     if address != voter:
         raise FlightchainError(
-            f"{path} is the key of the voter {address}, and this node is {voter}; {lost}"
+            f"{path} is the key of the voter {address}, but this node is {voter}; {lost}"
         )
 
 

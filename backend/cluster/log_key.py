@@ -28,8 +28,8 @@ from backend.trust.log.secret_keys import (
 from backend.trust.log.successions import SUCCESSIONS_NAME
 
 _COPY = (
-    "with a key of its own this node would sign the log otherwise than the others, and browsers "
-    "would raise an alarm; put there a copy of another node's"
+    "with a key of its own this node would sign the log differently from the others, and browsers "
+    "would raise an alarm; put a copy of another node's file there"
 )
 
 
@@ -54,8 +54,8 @@ def common_key_in(home: Path, origin: str = "") -> SecretKey | None:
         raise FlightchainError(f"{path} is damaged; {_COPY}")
     if origin and key.verifier.name != origin:
         raise FlightchainError(
-            f"{path} is the key of the log {key.verifier.name}, and this is {origin}: put there "
-            "a copy of another node's of this cluster"
+            f"{path} is the key of the log {key.verifier.name}, but this is {origin}; put a copy "
+            "of the file of another node of this cluster there"
         )
     return key
 
@@ -69,7 +69,7 @@ def adopt_common_key(home: Path, folder: Path, origin: str, report: Report) -> N
     if common is None:
         report(
             f"{common_key_path(home)} is missing, so this node signs the log with a key of its "
-            "own, and who knows another node's takes its checkpoints for forged; run "
+            "own, and whoever knows another node's takes its checkpoints for forged; run "
             "`scripts/cluster log-key` where the cluster was configured"
         )
         return
@@ -78,7 +78,7 @@ def adopt_common_key(home: Path, folder: Path, origin: str, report: Report) -> N
         _begin_with(home, folder, common)
     elif own.verifier != common.verifier:
         rotate(folder, common)
-        report("the key of this node's log has signed the key of the cluster, and gives way to it")
+        report("the key of this node's log has signed the key of the cluster, which replaces it")
 
 
 def _begin_with(home: Path, folder: Path, key: SecretKey) -> None:

@@ -26,8 +26,8 @@ MOST_MEMBERS = 256  # an index is a byte in the table of receipts
 LEEWAY_MS = 120_000
 PUT_BACK = "put back a copy from the folder that `scripts/cluster configure` or `up` made"
 GENESIS_LOST = (
-    "it names the members of the cluster, without which this node does nothing; put back a copy of "
-    "another node's, which is the same"
+    "it names the members of the cluster, and without it this node does nothing; put back a copy "
+    "of another node's file, which is the same"
 )
 NODE_KEY_LOST = f"it is what the others know this node by; {PUT_BACK}"
 READERS_NAME = "readers"
@@ -146,9 +146,9 @@ def require_base(store: BlockStore, membership: Membership) -> None:
     there = store.place(height).hash.hex() if reached >= height else f"above {reached}"
     if there != wanted:
         raise FlightchainError(
-            f"the cluster began with block {height} {wanted}; in this folder that block is "
-            f"{there}: start with a copy of the chain of another node, or put back this one's "
-            "engine/config/genesis.json if it is another cluster's"
+            f"the cluster began with block {height} {wanted}, but in this folder that block is "
+            f"{there}; start with a copy of the chain of another node, or put back this node's own "
+            "engine/config/genesis.json if that file is another cluster's"
         )
 
 
@@ -222,7 +222,7 @@ class Admission:
         reason = f"the peer {peer_id} is no member of this cluster, and not named in {self._path}"
         if peer_id not in self._strangers and len(self._strangers) < MOST_NAMED:
             self._strangers.add(peer_id)
-            self._report(f"{reason}: it is refused; if it is a reader of yours, add its id there")
+            self._report(f"{reason}; it is refused: if it is a reader of yours, add its id there")
         return reason
 
     def _readers(self) -> list[str]:

@@ -64,7 +64,7 @@ class OwnFlights:
             return
         if known < following:
             self._note(
-                f"its own files hold its flights below number {known}, and blocks hold later ones; "
+                f"its own files hold its flights below number {known}, but blocks hold later ones; "
                 "flights that it acknowledged after the copy and that are in no "
                 "block are lost, and their receipts say so"
             )

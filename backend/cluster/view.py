@@ -122,7 +122,9 @@ class ClusterView:
         parts = _RECEIPT.fullmatch(receipt)
         if parts is None or parts["node"] not in self._names:
             names = ", ".join(self._names)
-            raise NotFound(f"{receipt} is no receipt: these are NODE-NUMBER-TAG, nodes are {names}")
+            raise NotFound(
+                f"{receipt} is not a receipt; a receipt is NODE-NUMBER-TAG, and nodes are {names}"
+            )
         return self._names.index(parts["node"]), int(parts["number"]), parts["tag"] or ""
 
     def status(self) -> ClusterStatus:

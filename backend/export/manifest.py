@@ -98,7 +98,7 @@ def read(folder: Path) -> Manifest | None:
         name for name, value in asdict(summed).items() if getattr(manifest, name) != value
     ]:
         what = f"differs from its runs in {', '.join(wrong)}"
-        raise not_whole(path, f"{what}, so nobody knows what the export holds")
+        raise not_whole(path, f"{what}, so it is unknown what the export holds")
     return manifest
 
 

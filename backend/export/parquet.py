@@ -280,7 +280,7 @@ def check(chain: Path, folder: Path, progress: Progress) -> Manifest:
     """
     manifest = manifests.read(folder)
     if manifest is None:
-        raise ExportRefused(f"{folder} holds no export: {manifests.NAME} is not there")
+        raise ExportRefused(f"{folder} holds no export: {manifests.NAME} is missing")
     manifests.require_own_folder(folder)
     if not manifest.runs:
         raise ExportRefused(f"{folder} holds no flights yet: a run was interrupted; export again")
@@ -288,14 +288,14 @@ def check(chain: Path, folder: Path, progress: Progress) -> Manifest:
         _require_same_chain(store, folder, manifest)
         if left := manifests.left_over(folder, manifest):
             raise ExportRefused(
-                f"{left[0]} is not in {manifests.NAME}: a run was interrupted, or is not at its "
-                "end; export again"
+                f"{left[0]} is not in {manifests.NAME}: a run was interrupted, or still runs; "
+                "export again"
             )
         for run in manifest.runs:
             expected = tables(store, run.first, run.height, progress)
             for file, table in zip_longest(run.files, expected):
                 if file is None or table is None:
-                    what = f"has other files than blocks {run.first} to {run.height} make"
+                    what = f"has other files than an export of blocks {run.first} to {run.height}"
                     raise not_whole(folder / manifests.NAME, what)
                 _compare(folder / file.path, file, table, _metadata(manifest, run))
     return manifest

@@ -160,7 +160,9 @@ class Prover:
             reason = f"the signed checkpoint is damaged: {error}; the miner makes it again"
             raise TryLater(reason) from error
         if checkpoint.size > self._tree.size():
-            raise TryLater("the signed checkpoint has more blocks than the chain; see the log")
+            raise TryLater(
+                "the signed checkpoint has more blocks than the chain; see the log of the service"
+            )
         return note, checkpoint
 
     def transaction(self, transaction_id: int, tip: int | None = None) -> Json:

@@ -130,7 +130,9 @@ def test_a_reader_that_is_added_is_admitted_follows_and_accepts_nothing(
         assert status == 503, body
         return str(body["detail"])
 
-    until(lambda: "no member that may add flights" in refusal())  # a busy node says that it waits
+    until(
+        lambda: "not a member that may add flights" in refusal()
+    )  # a busy node says that it waits
     keys = {requests.get(f"{host.url}/log/key", timeout=5).text for host in cluster.hosts}
     assert len(keys) == 1
 

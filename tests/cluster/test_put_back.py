@@ -66,7 +66,7 @@ def test_a_node_that_has_accepted_more_than_it_remembers_refuses_until_somebody_
     world.mine()
     refusal = put_back.refusal(world.folder)
     assert "put back to an older copy" in refusal
-    assert "its own files hold its flights below number 1, and blocks hold later ones" in refusal
+    assert "its own files hold its flights below number 1, but blocks hold later ones" in refusal
     assert f"remove {world.folder / NOTE_NAME}" in refusal
     assert world.reported == [refusal]
     (world.folder / NOTE_NAME).unlink()
@@ -106,5 +106,5 @@ def test_a_receipt_never_shows_another_flight_than_that_which_it_was_given_for(
         with pytest.raises(NotFound, match="has given number 3 to another flight"):
             ledger.accepted_as(f"node0-3-{tag_of(flight(7000))}")
         for nonsense in ("node0-", "node9-1", "node0-1-", "node0-1-xyz", "node0-1-9f86d08", "-1"):
-            with pytest.raises(NotFound, match="is no receipt"):
+            with pytest.raises(NotFound, match="is not a receipt"):
                 ledger.accepted_as(nonsense)

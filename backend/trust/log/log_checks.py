@@ -64,11 +64,11 @@ def foreign_log(folder: Path) -> str:
     for name, key in _key_in_files(folder):
         if not checkpoints.is_origin_of(key.name, genesis):
             return (
-                f"{folder / name} belongs to the log {key.name}, and {folder / 'blocks'} to the "
+                f"{folder / name} belongs to the log {key.name}, but {folder / 'blocks'} to the "
                 f"log {checkpoints.origin_of(genesis)}: one of them is another ledger's, and "
                 "nothing is sealed or signed; put back what belongs here; or, if the blocks are "
-                f"right, move {LOG_FILES} away: a new key is made then, and everybody who relies "
-                "on the old one has to be told"
+                f"right, move {LOG_FILES} away: a new key is then made, and everybody who relies "
+                "on the old one must be told"
             )
     return ""
 
@@ -100,9 +100,8 @@ def lost_since_signed(folder: Path, tree: HistoryTree) -> str:
         if tree.root(signed.size) != signed.root:
             return (
                 f"{path} was signed for other blocks than those in {folder / 'blocks'}, which were "
-                "changed or put back after that; nothing is sealed or signed: restore the chain "
-                f"from a backup; or, if you know that you want to keep the present blocks, run "
-                f"{GO_ON}"
+                "changed or put back since; nothing is sealed or signed: restore the chain from a "
+                f"backup; or, to keep the present blocks, run {GO_ON}"
             )
     return ""
 
@@ -112,8 +111,8 @@ def lost_blocks(folder: Path, size: int, evidence: str) -> str:
     return (
         f"the chain has lost blocks: {folder / 'blocks'} has {counted(size, 'block')}, but "
         f"{evidence}; nothing is sealed or signed: put back the newer blocks, or restore the chain "
-        f"from a backup; or, if you know that the missing blocks are gone, run {GO_ON}, which goes "
-        f"on after block {size - 1}"
+        f"from a backup; or, if the missing blocks are gone for ever, run {GO_ON}, which continues "
+        f"after block {size - 1}"
     )
 
 

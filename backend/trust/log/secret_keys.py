@@ -53,8 +53,8 @@ class KeyFiles(NamedTuple):
         """What to do when one of the files is damaged or missing."""
         names = ", ".join(filter(None, (self.secret, self.public, self.signed)))
         return (
-            f"put back a copy; or move {names} away and start again: a new key is made then, and "
-            "everybody who relies on the old one has to be told"
+            f"put back a copy; or move {names} away and start again: a new key is then made, and "
+            "everybody who relies on the old one must be told"
         )
 
 
@@ -197,8 +197,8 @@ def _require_public(folder: Path, pair: KeyFiles, key: SecretKey) -> None:
         raise Damage(f"cannot read {files.reason_of(error, path, remedy)}") from error
     if not is_same:
         raise Damage(
-            f"{path} is damaged, or does not belong to {pair.secret}; if that is right, remove it: "
-            f"then it is written again, as {key.verifier}"
+            f"{path} is damaged, or does not belong to {pair.secret}; if {pair.secret} is right, "
+            f"remove {path}, which is then written again as {key.verifier}"
         )
 
 

@@ -81,7 +81,7 @@ class CheckpointSigner:
             aside = path.with_name(f"{path.name}.old")
             files.rename(path, aside)
             self._report(
-                f"the log gets a new key, to which {path} does not lead; it is now {aside.name}"
+                f"the log gets a new key; {path} does not lead to it, and is now {aside.name}"
             )
 
     def _warn_of_fork(self, before: Checkpoint | None, after: Checkpoint) -> None:
@@ -91,9 +91,9 @@ class CheckpointSigner:
         is_shorter = after.size < before.size
         if is_shorter or self._tree.root(before.size) != before.root:
             self._report(
-                f"the checkpoint that was signed before named {before.size} blocks, and the chain "
-                f"has {after.size} now, {'fewer' if is_shorter else 'others'}: witnesses of this "
-                "log will refuse what follows"
+                f"the last signed checkpoint named {before.size} blocks, but the chain now has "
+                f"{after.size}, {'fewer' if is_shorter else 'not the same ones'}: witnesses of "
+                "this log will refuse what follows"
             )
 
 

@@ -24,11 +24,11 @@ MOST_BYTES = 2**24  # of the first line of a proof
 
 COPY = "put back a copy (backups have one, and log.successions.old is one if it is there)"
 REMEDY = (
-    f"{COPY}, or rebuild it from proofs that somebody has kept, with "
+    f"{COPY}, or rebuild it from kept proofs with "
     "`python -m backend log rebuild-successions PROOF…`; until then whoever trusts an older key of "
-    "this log refuses its proofs; if nobody has a copy or a proof, move log.successions away if it "
-    "is there, and remove the lines of log.key that begin with FOLLOWS: the log keeps its key, and "
-    "whoever trusts an older one has to be told"
+    "this log refuses its proofs. Without a copy or a proof, move log.successions away if it "
+    "exists, and remove the lines of log.key that begin with FOLLOWS: the log keeps its key, and "
+    "whoever trusts an older one must be told"
 )
 
 
@@ -134,8 +134,8 @@ def notes_in_proof(path: Path) -> list[str]:
     except (OSError, ValueError, RecursionError, LookupError, TypeError):
         pass
     reason = (
-        "is not a proof with notes in `successions`; take one that was made when the log had had "
-        "its present key for a while, and log.successions was whole"
+        "is not a proof with notes in `successions`; take one that was made some time after the "
+        "log got its present key, while log.successions was whole"
     )
     raise InvalidInput("PROOF", str(path), reason)
 
@@ -159,7 +159,7 @@ def rebuild_successions(folder: Path, key: SecretKey, texts: Iterable[str]) -> i
         wanted = str(succession.old)
     if not chain or _missing(chain, key):
         reason = (
-            f"has not all of the notes that lead to {key.verifier}; nothing was changed; take "
+            f"lacks notes that lead to {key.verifier}; nothing was changed; take "
             "proofs that were made after the log got that key"
         )
         raise InvalidInput("PROOF", None, reason)

@@ -208,14 +208,14 @@ class Follower:
         known = self._witness.memory.origin_at(url)
         if known not in {None, origin}:
             raise OtherLog(
-                f"this was the log {known}, and is {origin} now: another ledger stands here. "
-                f"If that is right, remove {self._witness.memory.origin_file(url)}"
+                f"this was the log {known}, and is {origin} now: another ledger is at this "
+                f"address. If that is right, remove {self._witness.memory.origin_file(url)}"
             )
 
     def _key_of(self, log: RemoteLog, origin: str) -> VerifierKey:
         key = self._keys.get(origin) or self._witness.memory.key_of(origin)
         if key is None and self._keys:
-            raise NotSigned(f"no --key is that of the log {origin}, which was not seen before")
+            raise NotSigned(f"the log {origin} was not seen before; give its key with --key")
         return key or log.key()
 
 

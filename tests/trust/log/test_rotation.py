@@ -166,9 +166,7 @@ def test_notes_that_nobody_has_any_more_are_given_up_as_the_message_says(
     older = notes.read_bytes()
     rotate(folder)
     (notes.write_bytes(older) if is_older else notes.unlink())
-    with pytest.raises(
-        Damage, match=r"if it is there, and remove the lines of log\.key .* FOLLOWS"
-    ):
+    with pytest.raises(Damage, match=r"if it exists, and remove the lines of log\.key .* FOLLOWS"):
         audit(folder)
     before = verifier(folder)
     notes.unlink(missing_ok=True)
