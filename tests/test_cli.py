@@ -316,7 +316,9 @@ def test_a_folder_behind_a_link_to_a_disk_that_is_away_is_named(tmp_path: Path) 
     link.symlink_to(tmp_path / "disk" / "chain")
     for folder in (link, link / "flights"):
         said = refusal(call(folder, "import", "--generate", "1"))
-        assert f"{link} leads to {tmp_path}/disk/chain, which is not there: is its disk" in said
+        assert (
+            f"{link} leads to {tmp_path}/disk/chain, which does not exist; mount its disk"
+        ) in said
 
 
 def test_a_folder_of_a_ledger_is_not_taken_for_anything_else(tmp_path: Path) -> None:

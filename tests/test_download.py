@@ -154,7 +154,7 @@ def test_a_login_page_in_the_middle_does_not_cost_what_has_come(bts: Bts, tmp_pa
 
 def test_a_disk_that_is_too_small_is_named_with_what_is_needed(bts: Bts, tmp_path: Path) -> None:
     size = len(bts.publish(MONTH))
-    with pytest.raises(WriteFailed, match=f"needs {10**18 + size:,}"):
+    with pytest.raises(WriteFailed, match=f"{10**18 + size:,} are needed"):
         fetch(bts, tmp_path, least_free=10**18)
     assert list(tmp_path.iterdir()) == []
 

@@ -35,7 +35,7 @@ from tests.test_cli import call
 WAIT_S = 60
 QUICK_S = 10.0
 TIMES = 400  # in one of a thousand it came before an answer was waited for
-QUESTION = b"Import the others without them? [y/N]: "
+QUESTION = b"Import the other rows without them? [y/N]: "
 
 
 @dataclass(frozen=True)

@@ -162,8 +162,8 @@ def with_two_tables() -> bytes:
 @pytest.mark.parametrize(
     ("published", "words"),
     [
-        (server.month_zip(FEBRUARY), "has flights of 2008-02-01, and 2008-01 was asked for"),
-        (with_two_tables(), "has flights of 2008-02-01, and 2008-01 was asked for"),
+        (server.month_zip(FEBRUARY), "has flights of 2008-02-01, but 2008-01 was asked for"),
+        (with_two_tables(), "has flights of 2008-02-01, but 2008-01 was asked for"),
         (zipped(b"<html>Maintenance</html>"), "is a web page"),
         (zipped(server.month_text(JANUARY).replace("IAD", "nowhere").encode()), "has bad rows"),
         (with_flag(8, 1), "is encrypted"),
@@ -219,7 +219,7 @@ def test_a_stopped_download_goes_on_and_nothing_looks_whole(bts: Bts, tmp_path: 
         size = 200 * (1 + (end == signal.SIGKILL))
         with begun(tmp_path, "import", "bts:2008-01", **more) as running:
             until(lambda: part.exists() and part.stat().st_size == size)  # noqa: B023
-            busy = f"held by another process, process {running.pid}; another import of months"
+            busy = rf"locked by another process \(PID {running.pid}\); another import of months"
             with pytest.raises(WriterBusy, match=busy):
                 bring(bts, tmp_path, "bts:2008-02")
             running.send_signal(end)

@@ -136,10 +136,10 @@ def _kind_of(environ: Environ) -> str:
 
 def _require_not_too_many(batch: Batch, most_flights: int) -> None:
     if len(batch.flights) > most_flights:
-        reason = f"are more than may be pending; at most {most_flights:,} may"
+        reason = f"are too many; send at most {most_flights:,} in one batch"
         raise BadBody(413, f"{batch.rows_read:,} flights", reason)
     if batch.rejected > most_flights:
-        reason = f"are too many; at most {most_flights:,} are left out of a batch"
+        reason = f"are too many; at most {most_flights:,} may be left out of a batch"
         raise BadBody(413, f"{batch.rejected:,} bad rows", reason)
 
 

@@ -32,7 +32,9 @@ from backend.trust.proofs import Witnesses
 
 Base64Hash = Annotated[str, Meta(pattern="^[A-Za-z0-9+/]{43}=$", description="SHA-256")]
 State = Literal["pending", "mined"]
-IdWhenMined = Annotated[Count | None, Meta(description="in a cluster null until it is mined")]
+IdWhenMined = Annotated[
+    Count | None, Meta(description="null in a cluster until the flight is mined")
+]
 
 # --- blocks and transactions ---------------------------------------------------------------------
 
@@ -150,7 +152,7 @@ class Conflicting(Answer):
         Count | None, Meta(description="of the record; null for one of a row before")
     ]
     BLOCK_HEIGHT: Annotated[Count | None, Meta(description="null while the record is pending")]
-    fields: Annotated[list[str], Meta(description="in which they differ")]
+    fields: Annotated[list[str], Meta(description="the fields in which both differ")]
     flight: _Flight
     stored: _Flight
 
@@ -160,12 +162,15 @@ class Understood(Answer, kw_only=True):
 
     kind: str
     source: Annotated[str, Meta(description="where people get such files")]
-    columns: Annotated[dict[str, str], Meta(description="field: title of its column")]
-    derived: Annotated[dict[str, str], Meta(description="what it is derived from: the fields")]
-    left_empty: Annotated[list[str], Meta(description="fields that it lacks")]
+    columns: Annotated[dict[str, str], Meta(description="title of the column of each field")]
+    derived: Annotated[dict[str, str], Meta(description="fields by what they are derived from")]
+    left_empty: Annotated[list[str], Meta(description="fields that the body lacks")]
     not_used: Annotated[
         list[str],
-        Meta(description="titles of its other columns, those first that resemble such a field"),
+        Meta(
+            description="titles of its other columns; those that resemble a lacking field come "
+            "first"
+        ),
     ]
     dates: Annotated[
         str | None, Meta(description="how days are written; null if that makes no difference")
@@ -175,12 +180,12 @@ class Understood(Answer, kw_only=True):
     ]
     emptied: Annotated[
         dict[str, Count],
-        Meta(description="field: how many of its cells were emptied, which meant nothing"),
+        Meta(description="how many cells of each field were emptied, as their values mean nothing"),
     ]
     repeated_headers: Annotated[Count, Meta(description="lines left out that repeat the header")]
     sample: Annotated[
         list[Mapping[str, Any]] | UnsetType,
-        Meta(description="the first rows, in a dry run; what is no valid value is as it was sent"),
+        Meta(description="the first rows, in a dry run; an invalid value is shown as it was sent"),
     ] = UNSET
 
 
@@ -190,7 +195,8 @@ class BatchRead(Answer, kw_only=True):
     accepted: Count
     duplicates: Count
     already_there: Annotated[
-        Count, Meta(description="with `duplicates=skip` the flights that were left out as the same")
+        Count,
+        Meta(description="with `duplicates=skip`, flights left out because the ledger has them"),
     ]
     conflicts: Annotated[
         Count,
@@ -202,7 +208,8 @@ class BatchRead(Answer, kw_only=True):
         Count, Meta(description="rows among them whose flight was cancelled")
     ]
     rejected_not_arrived: Annotated[
-        Count, Meta(description="rows among them whose flight has no delay at arrival otherwise")
+        Count,
+        Meta(description="rows among them whose flight has no arrival delay for another reason"),
     ]
     errors: list[Error]
     understood: Understood
@@ -320,7 +327,7 @@ class MonthFetch(Answer):
 
     state: Literal["idle", "running", "done", "failed"]
     month: Annotated[str | None, Meta(description="null if none was ever fetched")]
-    message: Annotated[str, Meta(description="what its import said last")]
+    message: Annotated[str, Meta(description="last message of its import")]
 
 
 class Status(Answer):
@@ -343,7 +350,7 @@ class Problem(Answer):
     ] = UNSET
     readings: Annotated[
         dict[str, str] | UnsetType,
-        Meta(description="what the day in `value` may be, by what `dates` may say: YYYY-MM-DD"),
+        Meta(description="what the day in `value` means, by the value of `dates`: YYYY-MM-DD"),
     ] = UNSET
     rows_read: Annotated[Count | UnsetType, Meta(description="rows of a batch that were read")] = (
         UNSET
@@ -351,7 +358,7 @@ class Problem(Answer):
     rejected: Annotated[Count | UnsetType, Meta(description="those of them that are bad")] = UNSET
     stopped: Annotated[
         bool | UnsetType,
-        Meta(description="whether the reading stopped there, because of a hundred bad rows"),
+        Meta(description="whether reading stopped there, because there were a hundred bad rows"),
     ] = UNSET
     reasons: list[str] | UnsetType = UNSET
     damaged_blocks: Annotated[list[Count], Meta(description="heights of blocks")] | UnsetType = (

@@ -151,7 +151,7 @@ def _of_http(error: HTTPException) -> Response:
         detail = "there is nothing at this address; GET /docs describes all addresses"
     if isinstance(error, MethodNotAllowed):
         methods = " and ".join(sorted(error.valid_methods or ()))
-        detail = f"this address takes {methods} alone; GET /docs describes all addresses"
+        detail = f"this address takes only {methods}; GET /docs describes all addresses"
     response = problem(status, detail, **more)
     keep: Callable[[str], bool] = lambda name: name in {"Allow", "Retry-After"}  # noqa: E731
     response.headers.extend([(n, v) for n, v in error.get_headers() if keep(n)])

@@ -231,7 +231,9 @@ def _require_json(accept: str, form: str | None) -> None:
     if form is None and accept != ANY:
         accepted = weights(accept)
         if not any(accepted.get(name) for name in (JSON, "application/*", ANY)):
-            raise NotAcceptable("this answer is JSON; `format=csv` or `format=ndjson` names others")
+            raise NotAcceptable(
+                "this answer is JSON; add `format=csv` or `format=ndjson` for another format"
+            )
 
 
 def _format_for(given: Given) -> LineFormat | None:

@@ -19,7 +19,7 @@ class RepeatedNameError(ValueError):
     """An object names a member twice. name, value: of the second."""
 
     def __init__(self, name: str, value: object) -> None:
-        super().__init__("is given twice")
+        super().__init__("is given twice; give it once")
         self.name = name
         self.value = value
 

@@ -164,7 +164,8 @@ class FileImports:
         _require(sent, "receiving")
         if offset > sent.received or end > sent.size:
             reason = (
-                f"{len(part)} bytes cannot begin here: {sent.received} of {sent.size} have come"
+                f"{len(part)} more bytes cannot begin here: the file has {sent.received} of "
+                f"{sent.size} bytes"
             )
             remedy = f"send the part that begins at {sent.received}"
             raise InvalidQuery("OFFSET", str(offset), f"{reason}; {remedy}")

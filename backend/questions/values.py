@@ -293,7 +293,7 @@ def _require_few_departures(question: Selecting) -> None:
     first, last = map(date.fromisoformat, question.interval)
     most = MOST_DAYS if PLACES & asked_for(question).keys() else MOST_DAYS_OF_ALL
     if (last - first).days >= most:
-        reason = f"takes at most {MOST_DAYS} days, and without a place {MOST_DAYS_OF_ALL}"
+        reason = f"is for at most {MOST_DAYS} days, and without a place for {MOST_DAYS_OF_ALL}"
         raise InvalidQuery(GROUP_BY.name, "departure", reason)
 
 
@@ -315,7 +315,9 @@ def _with_carrier(parameters: Given) -> Given:
     if named is None:
         return parameters
     if CARRIER_OR_ANY.find(parameters) not in {None, named}:
-        reason = f"names the carrier {named}, but {carrier} is {parameters[carrier]}"
+        reason = (
+            f"names the carrier {named}, but {carrier} is {parameters[carrier]}; name one carrier"
+        )
         raise InvalidQuery(number, parameters[number], reason)
     return {**parameters, number: match[2], carrier: str(named)}
 

@@ -397,5 +397,5 @@ def test_a_field_given_twice_is_an_error(client: FlaskClient, name: bytes) -> No
     twice = json.dumps(GOOD).encode()[:-1] + b", " + name + b"2008}"
     refusal = problem(post(client, twice), 422)
     assert refusal["errors"] == [
-        {"row": 1, "field": "YEAR", "value": 2008, "detail": "is given twice"}
+        {"row": 1, "field": "YEAR", "value": 2008, "detail": "is given twice; give it once"}
     ]

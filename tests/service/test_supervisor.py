@@ -287,7 +287,7 @@ def test_a_second_service_on_the_same_folder_answers_but_does_not_mine(folder: P
     with serving(folder) as first:
         miner = first.miner()
         with serving(folder) as second:
-            until(lambda: "miner.lock is held by another process" in second.said())
+            until(lambda: "miner.lock is locked by another process" in second.said())
             assert first.miner() == miner
             receipts = [each.post(mode="commit") for each in (first, second) * 2]
             assert [receipt.status_code for receipt in receipts] == [201] * 4

@@ -136,4 +136,4 @@ def test_a_member_given_twice_is_refused(tmp_path: Path, name: str, form: str) -
     except InvalidInput as problem:
         assert "twice" in str(problem) or "not JSON" in str(problem)
     else:
-        assert (rows, [problem.reason for problem in bad]) == ([], ["is given twice"])
+        assert (rows, [problem.reason for problem in bad]) == ([], ["is given twice; give it once"])

@@ -292,4 +292,4 @@ def test_who_waits_for_another_writer_is_told_and_gives_up(
     with files.FileLock(tmp_path / WRITER_LOCK_NAME), pytest.raises(WriterBusy, match="process"):
         writer.acquire(wait=True)
     assert len(said) == 1
-    assert f"{WRITER_LOCK_NAME} is held by this process" in said[0]
+    assert f"{WRITER_LOCK_NAME} is locked by this process" in said[0]

@@ -134,7 +134,7 @@ def test_who_waits_for_a_lock_is_told_who_has_it_when_the_time_is_over(tmp_path:
     with files.FileLock(path):
         started = time.monotonic()
         with pytest.raises(
-            WriterBusy, match=f"{path} is held by this process, process {os.getpid()}"
+            WriterBusy, match=f"{path} is locked by this process \\(PID {os.getpid()}\\)"
         ):
             files.FileLock(path).acquire(wait=True, within_s=0.2)
         assert 0.2 <= time.monotonic() - started < 2
