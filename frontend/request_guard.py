@@ -71,13 +71,13 @@ def problem_with_body(environ: Environ, max_file_bytes: int) -> HTTPException | 
     if environ["REQUEST_METHOD"] not in READING and not is_from_own_page(headers):
         source = headers.get("Origin", "null")
         sender = UNNAMED if source == "null" else source[:100]
-        return ForeignForm(f"this form was sent by {sender}, and not by a page of this address")
+        return ForeignForm(f"this form was sent by {sender}, not by a page of this address")
     coding = headers.get("Content-Encoding", "").strip().lower()
     if coding not in {"", "identity"}:
         return UnsupportedMediaType(PACKED.format(coding[:40]))
     length, most = get_content_length(environ) or 0, most_bytes(environ, max_file_bytes)
     if length > most:
-        reason = f"this is {size(length)} long, and at most {size(most)} are taken here at once"
+        reason = f"this is {size(length)} long, but at most {size(most)} can be sent here at once"
         return RequestEntityTooLarge(reason)
     return None
 

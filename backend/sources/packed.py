@@ -179,7 +179,9 @@ class PackedFile:
         names = [member.filename for member in members]
         begins_with_another = min((member.header_offset for member in members), default=0) > 0
         if begins_with_another or len(set(names)) < len(names):
-            raise self.problem("has hidden or repeated files; unpack it, and make a new archive")
+            raise self.problem(
+                "has files that unpacking loses; make a new archive of the originals"
+            )
         if not _WORKBOOKS.isdisjoint(names):
             raise self.problem(WORKBOOK)
         if not (tables := tables_among(names)):

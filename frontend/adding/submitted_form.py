@@ -9,7 +9,7 @@ from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.filters import duration
 from frontend.form_request import Values
 
-AWAY = "The ledger does not answer, so nobody knows yet whether anything was added."
+AWAY = "The ledger does not answer, so it is unknown whether anything was added."
 NEVER_TWICE = "Nothing is added twice."
 ASKS_FOR_ONE = "Only people with a token can write to this ledger. Please enter yours."
 KNOWS_ANOTHER = "This token is unknown or was revoked. Please enter another one."

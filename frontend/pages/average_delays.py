@@ -43,7 +43,7 @@ def twin() -> Twin:
     """Return the answers for each carrier, and incomplete periods; as CSV the delays by day."""
     given, carriers = filled_in(uncited(request.args)), values_of(CARRIER)
     if len(carriers) > MOST_ITEMS:
-        detail = f"at most {MOST_ITEMS} carriers are taken, not {len(carriers)}"
+        detail = f"at most {MOST_ITEMS} carriers can be shown at once, not {len(carriers)}"
         raise Refused({"field": CARRIER, "detail": detail}, 400)
     answers: list[Json] = []
     for carrier in carriers or [""]:

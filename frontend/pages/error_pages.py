@@ -65,7 +65,9 @@ def _of_http(error: HTTPException) -> Response:
 
 def _unexpected(error: Exception) -> Response:
     current_app.logger.exception("unexpected error at %s", request.full_path, exc_info=error)
-    return _page(500, "Something went wrong", "The log of the pages' server says what.", "failed")
+    return _page(
+        500, "Something went wrong", "The log of the pages' server has the details.", "failed"
+    )
 
 
 def _page(status: int, title: str, detail: str, kind: str, wait_s: int | None = None) -> Response:

@@ -125,7 +125,7 @@ def comparison(given: Mapping[str, str], items: Sequence[str]) -> Comparison:
         if value not in allowed:
             raise Refused.parameter(name, value, f"must be one of {', '.join(allowed)}")
     known = coverage.at(given.get(AS_OF))
-    reason = f"name {LEAST_ITEMS} to {MOST_ITEMS} different ones to compare"
+    reason = f"name {LEAST_ITEMS} to {MOST_ITEMS} different items to compare"
     if len(items) > MOST_ITEMS:
         raise Refused({"field": ITEM, "detail": f"{reason}; these are {len(items)}"}, 400)
     subjects = [_read(what, item, known) for item in items]

@@ -22,8 +22,8 @@ FIELDS = DAY_FIELDS | ENDS.keys() | {CARRIER, NUMBER}
 Values = Mapping[str, str]
 NOTHING_ELSE: Values = {}
 NO_NUMBER = (
-    "must be a number such as 1545; what is in front of it must name one carrier of this ledger, "
-    "the one that is chosen"
+    "must be a number such as 1545; a code or name in front of it must name one carrier of this "
+    "ledger, the chosen one if one is chosen"
 )
 
 _is_day = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII).fullmatch

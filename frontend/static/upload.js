@@ -36,7 +36,7 @@ async function post(parameters, body, signal) {
     const detail = problem.detail ?? "The pages do not answer.";
     if ((answer && !SEND_AGAIN.has(answer.status)) || attempt === MOST_ATTEMPTS) throw new Problem(detail);
     const wait = Number(answer?.headers.get("Retry-After")) || Math.min(LONGEST_WAIT_S, 2 ** (attempt - 1));
-    said.textContent = `${detail} This goes on by itself in ${counted(wait, "second")}.`;
+    said.textContent = `${detail} Trying again in ${counted(wait, "second")}.`;
     await pause(wait, signal);
     said.textContent = "";
   }
@@ -46,7 +46,7 @@ async function read(file, start, end) {
   try {
     return await file.slice(start, end).arrayBuffer();
   } catch {
-    throw new Problem("The file cannot be read, or changed meanwhile. Choose it again.");
+    throw new Problem("The file cannot be read, or was changed. Choose it again.");
   }
 }
 
@@ -73,7 +73,7 @@ async function fetched(address) {
     const answer = await fetch(address).catch(() => null);
     if (answer && !SEND_AGAIN.has(answer.status)) return answer;
     result.append(note);
-    note.textContent = "The ledger does not answer. This goes on by itself.";
+    note.textContent = "The ledger does not answer. Trying again.";
     await pause(wait);
   }
 }

@@ -172,7 +172,7 @@ def test_bad_rows_and_what_contradicts_the_ledger_are_shown_and_left_out(
     text = checked(page, path)
     assert "121 rows are flights, 2 are not." in text
     assert "2 of them are in the ledger already (the first as transaction 0) or repeat" in text
-    assert "1 flight contradicts what the ledger says, and is left out:" in text
+    assert "1 flight contradicts flights in the ledger, and is left out:" in text
     assert "ORIGIN_CITY_NAME Elsewhere, XX, stored " in text
     assert "(transaction 3 in block 1)" in text
     rows = page.get_by_role("region", name="Bad rows").locator("tbody tr").all_inner_texts()
@@ -210,7 +210,7 @@ def test_a_part_whose_answer_is_lost_is_sent_again(
 
     page.route(f"**/*{SECOND}", fail_once)
     start(page, file_of(tmp_path))
-    words = re.compile(f"{said} This goes on by itself in [12] second")
+    words = re.compile(f"{said} Trying again in [12] second")
     expect(page.locator("#said")).to_have_text(words, timeout=WITHIN_MS)
     assert "All 120 rows are flights." in result(page)
     assert len(sent) == 2
@@ -241,7 +241,7 @@ def test_a_file_that_goes_or_changes_while_it_is_sent_is_said_to(
         route.continue_()
 
     page.route("**/*OFFSET=0", harm_it)
-    assert "The file cannot be read, or changed meanwhile." in checked(page, path)
+    assert "The file cannot be read, or was changed." in checked(page, path)
 
 
 def test_what_is_no_table_is_said(page: Page, tmp_path: Path) -> None:

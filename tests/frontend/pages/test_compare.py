@@ -61,8 +61,8 @@ def test_flight_numbers_are_compared_with_what_their_reports_say(
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("what=carrier&item=AA", "2 to 6 different ones"),
-        ("what=carrier&item=AA&item=19805", "2 to 6 different ones"),
+        ("what=carrier&item=AA", "2 to 6 different items"),
+        ("what=carrier&item=AA&item=19805", "2 to 6 different items"),
         ("what=carrier&item=AA&item=Nobody", "“Nobody” is not understood; write it as in Delta"),
         (f"what=carrier&item=Nobody&{'&'.join(f'item={n}' for n in range(9))}", "these are 10"),
         ("what=carrier&item=AA&item=a", "write it as in Delta, DL or 19790"),

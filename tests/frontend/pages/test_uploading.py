@@ -137,13 +137,13 @@ def test_what_is_there_or_contradicts_is_left_out_and_said(visitor: Visitor) -> 
     page = visitor.upload(csv_of([*FLIGHTS[:3], late, *new]).encode())
     text = text_of(page.text)
     assert "3 of them are in the ledger already (the first as transaction 0 ) or repeat" in text
-    assert "1 flight contradicts what the ledger says, and is left out" in text
+    assert "1 flight contradicts flights in the ledger, and is left out" in text
     assert "ORIGIN_CITY_NAME Elsewhere, XX, stored " in text
     assert "( transaction 4 in block 1 )" in text
     added = text_of(visitor.go_on(page).text)
     assert "5 flights were added" in added
     assert "3 flights were in the ledger already, or repeated another row." in added
-    assert "1 flight contradicted what the ledger says, and stayed out." in added
+    assert "1 flight contradicted flights in the ledger, and stayed out." in added
     assert visitor.transactions == before + 5
     page = visitor.upload(csv_of(FLIGHTS[:1]).encode())
     assert "The row is a flight. It is in the ledger already" in text_of(page.text)
@@ -284,7 +284,7 @@ def test_a_check_shows_what_columns_were_understood_as(visitor: Visitor) -> None
     page = visitor.upload(EXPO.encode(), "2008.csv")
     text = text_of(page.text)
     assert "The file was taken for: hflights (the package of this name (R))." in text
-    assert "1 cell of AIR_TIME was emptied, because what stood there means nothing." in text
+    assert "1 cell of AIR_TIME was emptied, because its value means nothing." in text
     assert "1 line was left out, which repeats the header." in text
     assert "Field In the file Row 1 Row 2" in text
     assert "FL_DATE from Year and Month and DayofMonth 2008-01-03 2008-01-04" in text
