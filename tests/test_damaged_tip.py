@@ -57,7 +57,7 @@ def test_where_there_was_a_chain_no_other_is_begun(folder: Path) -> None:
     shutil.rmtree(folder / "blocks")
     for _ in range(2):
         with (
-            pytest.raises(Damage, match="they held 2,500 transactions once: is the disk mounted"),
+            pytest.raises(Damage, match="they once held 2,500 transactions: is the disk mounted"),
             sealing(settings_for(folder)),
         ):
             pass

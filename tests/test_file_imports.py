@@ -227,7 +227,7 @@ def test_parts_leave_no_gap_and_end_with_the_file(tmp_path: Path) -> None:
     with pytest.raises(InvalidQuery, match="is receiving, and must be checked for this"):
         imports.add(sent, skips=False)
     short = imports.begin("b.csv", 10).IMPORT_ID
-    with pytest.raises(InvalidQuery, match="has sent 0 of 10 bytes; send the rest first"):
+    with pytest.raises(InvalidQuery, match="has received 0 of 10 bytes; send the rest first"):
         imports.check(short, "")
 
 

@@ -94,7 +94,7 @@ def test_too_many_bad_rows_are_left_out_only_if_that_share_is_allowed(tmp_path: 
     assert refused.returncode == 1
     assert refused.stderr.endswith(
         "\nsome.csv: 1 of 40 rows (2.5 %) is bad, among them 1 cancelled flight and 0 without an "
-        "arrival; without them more flights look punctual\n"
+        "arrival; if they are left out, more flights look punctual\n"
         "error: file 'some.csv': has more than 1 % bad rows; correct them, or use --skip-at-most "
         "2.5; nothing was imported\n"
     )

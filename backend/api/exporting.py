@@ -99,7 +99,7 @@ def accepted_format(environ: Environ) -> str:
     }
     best = max(ranks, key=ranks.__getitem__)
     if not ranks[best]:
-        types = " and ".join(form.mimetype.partition(";")[0] for form in FORMATS.values())
+        types = " or ".join(form.mimetype.partition(";")[0] for form in FORMATS.values())
         raise NotAcceptable(
             f"this answer is {types}; add `format=csv` or `format=ndjson` to choose"
         )

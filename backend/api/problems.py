@@ -150,7 +150,7 @@ def _of_http(error: HTTPException) -> Response:
     if status == HTTPStatus.NOT_FOUND:
         detail = "there is nothing at this address; GET /docs describes all addresses"
     if isinstance(error, MethodNotAllowed):
-        methods = " and ".join(sorted(error.valid_methods or ()))
+        methods = ", ".join(sorted(error.valid_methods or ()))
         detail = f"this address takes only {methods}; GET /docs describes all addresses"
     response = problem(status, detail, **more)
     keep: Callable[[str], bool] = lambda name: name in {"Allow", "Retry-After"}  # noqa: E731

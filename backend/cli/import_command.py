@@ -155,7 +155,7 @@ def import_command(
     paths = [file for file in files if isinstance(file, Path)]
     months = _months_among(files, keep_zips)
     if months and dates:
-        raise click.UsageError("--dates needs FILES other than bts:…")
+        raise click.UsageError("--dates needs FILES")
     require_ledger(settings.folder)
     if then_serve:  # a long import should not end with an error about a port in use
         require_all_to_serve(settings, frontend=frontend)

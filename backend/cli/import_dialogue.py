@@ -47,7 +47,7 @@ class Skipping:
     most_percent: float = 0.0
     without_asking: bool = False
     file: Path | None = None
-    otherwise: str = "correct them in the file, or leave them out with --skip-bad"
+    otherwise: str = "correct the bad rows in the file, or leave them out with --skip-bad"
 
 
 _TABLES = (".csv", ".tsv", ".txt", ".json", ".ndjson", ".jsonl", ".parquet", ".arrow")
@@ -290,7 +290,10 @@ def _bad_words(checked: "Checked") -> str:
     words += f"({_percent_words(_percent(checked))} %) {'is' if bad.count == 1 else 'are'} bad"
     if bad.cancelled or bad.not_arrived:
         words += f", among them {counted(bad.cancelled, 'cancelled flight')} and "
-        words += f"{bad.not_arrived:,} without an arrival; without them more flights look punctual"
+        words += (
+            f"{bad.not_arrived:,} without an arrival; if they are left out, more flights look "
+            "punctual"
+        )
     return words
 
 

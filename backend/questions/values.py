@@ -293,7 +293,9 @@ def _require_few_departures(question: Selecting) -> None:
     first, last = map(date.fromisoformat, question.interval)
     most = MOST_DAYS if PLACES & asked_for(question).keys() else MOST_DAYS_OF_ALL
     if (last - first).days >= most:
-        reason = f"is for at most {MOST_DAYS} days, and without a place for {MOST_DAYS_OF_ALL}"
+        reason = (
+            f"takes at most {MOST_DAYS} days, or {MOST_DAYS_OF_ALL} without a place; ask for fewer"
+        )
         raise InvalidQuery(GROUP_BY.name, "departure", reason)
 
 

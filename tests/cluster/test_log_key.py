@@ -118,6 +118,6 @@ def test_a_common_key_that_is_none_of_this_log_stops_the_node_and_says_what_to_d
         with Engine(tmp_path / "other", 1, begins_ms=1_600_000_000_000) as other:
             text = common_key_path(home(other.nodes[0])).read_text()
     common_key_path(home(node)).write_text(text)
-    with pytest.raises(FlightchainError, match=r"log\.key is .*put a copy of .* another node"):
+    with pytest.raises(FlightchainError, match=r"log\.key is .*put a copy of .*another node"):
         node.open()
     node.end.close()

@@ -90,7 +90,7 @@ def test_lost_flights_and_void_entries_are_told(house: House) -> None:
     report = check(house)
     assert (report.pending, report.void) == (4, 1)
     assert any("1 acknowledged flight is lost, transactions 1 to 1" in line for line in report.lost)
-    assert any("damaged-1.sqlite: look at it" in line for line in report.lost)
+    assert any("damaged-1.sqlite; look at it" in line for line in report.lost)
 
 
 def test_keys_are_counted_and_compared(house: House) -> None:

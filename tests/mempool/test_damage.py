@@ -198,7 +198,7 @@ def test_an_imported_chain_that_is_gone_is_named_by_the_mark_alone(house: House)
     house.chain.transactions = 10
     house.mempool().trim(10)
     house.chain.transactions = 0
-    with pytest.raises(DamagedMempool, match="they held 10 transactions once"):
+    with pytest.raises(DamagedMempool, match="they once held 10 transactions"):
         house.mempool().pending_count()
     house.mempool().accept_loss()
     assert list(house.lost()) == [(0, 10)]

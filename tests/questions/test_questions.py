@@ -177,7 +177,7 @@ def test_breakdowns_are_understood() -> None:
             AverageDelays,
             {**GOOD[AverageDelays], **days, "group_by": "departure", "INITIAL_DATE": "2007-12-31"},
         )
-        assert error.reason == "takes at most 366 days, and without a place 31"
+        assert error.reason == "takes at most 366 days, or 31 without a place; ask for fewer"
     parameters = {**GOOD[AverageDelays], "distribution": "true", "engine": "scan", "as_of": "3"}
     question, options = asked(AverageDelays, parameters)
     assert options == Options("scan", 3, None, True)

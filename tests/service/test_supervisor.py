@@ -193,7 +193,7 @@ def test_a_chain_begins_in_an_empty_folder_and_signals_stop_everything_in_order(
         assert_stops(service, signal.SIGTERM)
     os.truncate(block_file(folder), block_file(folder).stat().st_size - 7)
     with serving(folder) as service:
-        assert "cut off" in service.said()
+        assert "because no committed block stands" in service.said()
         until(lambda: service.json("/tip")["pending"] == 0)
         mined = [service.json(f"/transactions/{n}")["transaction"] for n in range(5)]
         assert [each["OP_CARRIER_FL_NUM"] for each in mined] == [1, 2, 3, 4, 5]

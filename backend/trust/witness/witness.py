@@ -25,9 +25,9 @@ FORK, UNPROVED, ROLLBACK = CONTRADICTIONS = (".fork", ".unproved", ".rollback")
 MOST_CONTRADICTIONS = 100  # files of a kind for a log: whoever asks may cause them
 _NAME_DIGITS = 16
 _ADVICE = (
-    "do not put back an older copy, and do not remove the file unless this witness may forget the "
-    "log: either way it cosigns whatever the log shows next. Compare that with a checkpoint that "
-    "somebody else has kept"
+    "do not put back an older copy; if the file is removed, this witness forgets the log. Either "
+    "way it cosigns whatever the log shows next: compare that with a checkpoint that somebody else "
+    "has kept"
 )
 COPY = "put back a copy"
 LOCK_NAME = "witness.lock"

@@ -218,5 +218,7 @@ def test_the_setting_names_what_is_wrong_with_it() -> None:
             witnesses_in(bad)
     with pytest.raises(Exception, match="and the URL must begin with https:// or http://"):
         witnesses_in(f"{key} example.org")
-    with pytest.raises(Exception, match="and the URL must have a host, and a port from 1 to 65535"):
+    with pytest.raises(
+        Exception, match="and the URL must have a host; a port must be from 1 to 65535"
+    ):
         witnesses_in(f"{key} http://w:99999")

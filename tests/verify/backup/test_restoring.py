@@ -260,7 +260,7 @@ def test_a_manifest_of_a_format_to_come_is_named(house: House) -> None:
 
 def test_a_folder_without_a_backup_is_named(house: House) -> None:
     (house.backup / manifests.NAME).unlink()
-    assert_refused(house, "holds no backup: backup.json is not there; if only that file was lost, ")
+    assert_refused(house, "holds no backup: backup.json is missing; if only that file was lost, ")
     copy = house.root / "copy"
     shutil.copytree(house.backup, copy)
     assert verify(copy).height == 5
