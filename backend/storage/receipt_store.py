@@ -88,7 +88,7 @@ def require_no_cluster(folder: Path) -> None:
     if belongs_to_cluster(folder):
         raise FlightchainError(
             f"the ledger in {folder} belongs to a cluster, which alone writes its blocks and makes "
-            "its index; post flights to a node instead"
+            "its index; send files to a node instead, by its page /upload or by POST /imports"
         )
 
 
