@@ -221,5 +221,5 @@ def require_known(given: Mapping[str, str], *names: str) -> None:
             *others, last = *names, *OPTIONS
             reason = f"unknown parameter {name}; this page takes {', '.join(others)} and {last}"
             if name == "format":
-                reason += "; put .json or .csv behind its address for other formats"
+                reason += "; add .json or .csv to its address for other formats"
             raise Refused({"field": name, "detail": reason}, 400)

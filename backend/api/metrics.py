@@ -131,7 +131,7 @@ COUNTED = (
         "Time to make a block of pending transactions, until it is on the disk and in the index.",
     ),
     Counted(BLOCKS_SEALED, Counter, "Blocks sealed by the miner."),
-    Counted(INDEX_REBUILDS, Counter, "Times that a wrong index was built anew."),
+    Counted(INDEX_REBUILDS, Counter, "Times that a wrong index was rebuilt."),
     Counted(TRANSACTIONS_SEALED, Counter, "Transactions sealed by the miner."),
     Counted(PROCESSES, Gauge, "Processes that count.", ("role",)),
     Counted(PROCESS_CPU, Counter, "Processor time used.", ("role",)),

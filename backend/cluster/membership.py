@@ -219,7 +219,9 @@ class Admission:
         """Return why a peer is not talked to; "" if it is. peer_id: hexadecimal."""
         if peer_id in self._members or peer_id in self._readers():
             return ""
-        reason = f"the peer {peer_id} is no member of this cluster, and not named in {self._path}"
+        reason = (
+            f"the peer {peer_id} is not a member of this cluster, and not named in {self._path}"
+        )
         if peer_id not in self._strangers and len(self._strangers) < MOST_NAMED:
             self._strangers.add(peer_id)
             self._report(f"{reason}; it is refused: if it is a reader of yours, add its id there")

@@ -123,7 +123,7 @@ def _content_of(payload: bytes) -> tuple[list[int], list[Flight]]:
     times = [time for time, flights in parts for _ in flights]
     flights = [flight for _, flights in parts for flight in flights]
     if any(not 0 <= time <= MAX_SAFE_INTEGER for time in times):
-        raise BadTransaction("it names a time that nobody can have accepted a flight at")
+        raise BadTransaction("it names a time at which no flight can have been accepted")
     return times, flights
 
 

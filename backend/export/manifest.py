@@ -109,8 +109,8 @@ def require_own_folder(folder: Path) -> None:
         is_ours = _DATA_FILE.fullmatch(name) or _OTHER_FILE.fullmatch(name)
         if not is_ours or strange_entry(path):
             raise ExportRefused(
-                f"{folder} holds {name}, which is no part of an export; move it away, or choose an "
-                "empty folder"
+                f"{folder} holds {name}, which is not part of an export; move it away, or choose "
+                "an empty folder"
             )
 
 

@@ -170,7 +170,7 @@ def keys_in(rows: Iterable[tuple[Any, ...]]) -> dict[str, KeyUse]:
     for text, *values, digest in rows:
         keys[text] = KeyUse(*values)
         if digest != key_row(text, keys[text])[-1]:
-            raise Unsound(f"the idempotency key {text} is not as it was written")
+            raise Unsound(f"the idempotency key {text} does not agree with its checksum")
     return keys
 
 

@@ -115,7 +115,7 @@ def sound_record(row: tuple[object, ...]) -> Record:
     with suppress(TypeError, struct.error):  # a column of another type
         if _with_digest(*record[:-1]) == record:
             return record
-    raise Unsound(f"the record of transaction {record.first} is not as it was written")
+    raise Unsound(f"the record of transaction {record.first} does not agree with its checksum")
 
 
 def _with_digest(first: int, count: int, timestamp: int, mined: int, flights: bytes) -> Record:

@@ -270,8 +270,8 @@ def _require_times_of_now(blocks: list[Unsealed], now: int) -> None:
     newest = max(int(time or 0) for values in times for time in values)
     if newest - now > LEAP_MS:
         raise TryLater(
-            "the clock jumped ahead during the import and came back; run the import again, which "
-            "goes on after the blocks that are sealed"
+            "the clock jumped ahead during the import and came back; run the import again to "
+            "continue after the blocks that are sealed"
         )
 
 

@@ -119,7 +119,7 @@ class PostedMeanwhile:
         if self._count > MOST_REMEMBERED:
             raise TryLater(
                 f"{counted(self._count, 'flight was', 'flights were')} posted during the import, "
-                "too many to compare with; run the import again, which goes on after the sealed "
+                "too many to compare with; run the import again to continue after the sealed "
                 "blocks"
             )
 

@@ -55,7 +55,7 @@ def test_a_lost_flight_is_named_and_void_and_posts_go_on(settings: Settings) -> 
         for path in ("/transactions/0", "/transactions/2", "/tip"):
             detail = problem(client.get(path), 503)["detail"]
             assert "accepts or mines flights repairs it" in detail
-            assert "the record of transaction 0 is not as it was written" in detail
+            assert "the record of transaction 0 does not agree with its checksum" in detail
         assert good(post(client, 4), 202)["TRANSACTION_ID"] == 3
         lost = good(client.get("/transactions/0"))
         assert lost["state"] == "pending"

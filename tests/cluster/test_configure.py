@@ -105,14 +105,14 @@ def test_a_reader_is_named_to_those_that_would_refuse_it(configured: Path) -> No
     voter = membership_in(home).members[1].peer_id
     assert [admission.refusal(one) for one in (reader, voter)] == ["", ""]
     strangers = [f"{i:040x}" for i in range(100)]
-    assert all("no member of this cluster" in admission.refusal(one) for one in strangers * 2)
+    assert all("not a member of this cluster" in admission.refusal(one) for one in strangers * 2)
     assert len(reported) == MOST_NAMED
     path = home / "config" / READERS_NAME
     assert str(path) in reported[0]
     path.write_text(f"{strangers[1]} {strangers[2]}\n\n{reader}\n")  # as a person may write them
     assert [admission.refusal(one) for one in (*strangers[1:3], reader)] == ["", "", ""]
     path.unlink()
-    assert "no member" in admission.refusal(reader)  # no longer a reader
+    assert "not a member" in admission.refusal(reader)  # no longer a reader
 
 
 def test_an_older_configuration_is_brought_up_to_date_and_one_that_was_changed_is_not(

@@ -193,7 +193,7 @@ def test_a_folder_with_other_files_is_refused(chain: Path, folder: Path, name: s
         other = folder / name
         other.parent.mkdir(parents=True, exist_ok=True)
         other.write_text("mine")
-        with pytest.raises(ExportRefused, match=r"holds.*which is no part of an export"):
+        with pytest.raises(ExportRefused, match=r"holds.*which is not part of an export"):
             export(chain, folder, silent)
         assert other.read_text() == "mine"
         other.unlink()

@@ -84,7 +84,7 @@ def test_a_file_that_is_gone_is_named(house: House, mined: int) -> None:
 def test_lost_flights_and_void_entries_are_told(house: House) -> None:
     written(house)
     spoil(house.folder, 1)
-    with pytest.raises(DamagedMempool, match="transaction 1 is not as it was written"):
+    with pytest.raises(DamagedMempool, match="transaction 1 does not agree with its checksum"):
         check(house)
     house.mempool().put_right()
     report = check(house)
@@ -118,7 +118,9 @@ def test_a_key_that_is_not_as_it_was_written_is_named_and_only_that_one_is_forgo
     mempool.trim(3)
     assert check(house).keys == 3
     spoil_key(house.folder, "k1")
-    with pytest.raises(DamagedMempool, match=r"the idempotency key k1 is not as it was written"):
+    with pytest.raises(
+        DamagedMempool, match=r"the idempotency key k1 does not agree with its checksum"
+    ):
         check(house)
     for number in (1, 0, 2):
         key = IdempotencyKey(f"k{number}", "00")

@@ -44,7 +44,7 @@ def test_a_spoiled_record_costs_its_flights_and_no_others(house: House, spoiled:
     batches_written(house)
     spoil(house.folder, *spoiled)
     reader, writer = house.mempool(), house.mempool()
-    with pytest.raises(TryLater, match=r"sqlite .* not as it was written.*; .* repairs it"):
+    with pytest.raises(TryLater, match=r"sqlite .* not agree with its checksum.*; .* repairs it"):
         reader.pending_count()
     assert accept_in(writer, [NEW], T).first_transaction == len(ALL)
     lost = {i for first in spoiled for i in ((2, 3) if first == 2 else (first,))}

@@ -590,7 +590,7 @@ def test_a_miner_puts_the_mempool_right_before_anything_is_due(tmp_path: Path) -
     with mining(settings) as running:
         until((tmp_path / FOLDER / "lost-1-1.bin").exists, within_s=5)
         until(lambda: len(running.messages) == 2)
-    assert "the record of transaction 1 is not as it was written" in running.messages[0]
+    assert "the record of transaction 1 does not agree with its checksum" in running.messages[0]
     assert "transactions 1 to 1" in running.messages[1]
     with mining(settings_for(tmp_path)):
         until(lambda: transactions_in(tmp_path) == 3)

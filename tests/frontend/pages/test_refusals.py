@@ -30,7 +30,7 @@ REFUSED = [
     (f"{STATUS}x&FL_DATE=2015-01-01", 'id="OP_CARRIER_FL_NUM-error"'),
     (f"{STATUS}1&FL_DATE=2015-02-30", 'id="FL_DATE-error"'),
     (f"{STATUS}1&FL_DATE=2015-01-01&OP_CARRIER_AIRLINE_ID=x", 'id="OP_CARRIER_AIRLINE_ID-error"'),
-    (f"{STATUS}1&FL_DATE=2015-01-01&format=csv", "put .json or .csv behind its address"),
+    (f"{STATUS}1&FL_DATE=2015-01-01&format=csv", "add .json or .csv to its address"),
     (f"{STATUS}1&FL_DATE=2015-01-01&check=red", "check"),
     (f"{REPORT}x", "must be a number such as 1545"),
     (f"{REPORT}ZZ1", "must name one carrier of this ledger"),
