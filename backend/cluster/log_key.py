@@ -55,7 +55,7 @@ def common_key_in(home: Path, origin: str = "") -> SecretKey | None:
     if origin and key.verifier.name != origin:
         raise FlightchainError(
             f"{path} is the key of the log {key.verifier.name}, but this is {origin}; put a copy "
-            "of the file of another node of this cluster there"
+            "of another node's file of this cluster there"
         )
     return key
 

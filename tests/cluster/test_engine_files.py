@@ -85,7 +85,7 @@ FILES = {
     "config/config.toml": COPY,
     "config/node_key.json": COPY,
     "config/priv_validator_key.json": COPY,
-    "config/log.key": "copy of another node's",
+    "config/log.key": "copy of another node's file",
     "data/priv_validator_state.json": COPY,
 }
 HARMLESS = {  # nobody can tell whose votes a file counts; without a key a node takes one of its own

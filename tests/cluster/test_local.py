@@ -151,4 +151,6 @@ def test_a_node_that_does_not_run_is_said_to_have_ended_with_the_end_of_its_log(
 def test_a_folder_without_a_cluster_is_said_to_have_none(tmp_path: Path, command: str) -> None:
     done = CliRunner().invoke(main, ["cluster", command, "--folder", str(tmp_path)])
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == f"error: {tmp_path} has no cluster\n"
+    assert (
+        done.stderr == f"error: {tmp_path} has no cluster; make one first, or name its --folder\n"
+    )

@@ -93,10 +93,10 @@ def test_no_month_is_downloaded_for_the_ledger_of_a_node(bts: Bts, tmp_path: Pat
         folder = settings.folder
         command = ("import", f"bts:{month}")
         done = call(folder, *command, FLIGHTCHAIN_BTS_URL=bts.url)
-        assert (done.returncode, "post flights to a node" in done.stderr) == (1, True)
+        assert (done.returncode, "send files to a node" in done.stderr) == (1, True)
         chosen = {"FLIGHTCHAIN_BTS_URL": bts.url, "FLIGHTCHAIN_DATA": command[1]}
         done = call(folder, "import", "--if-empty", **chosen)
-        assert (done.returncode, "post flights to a node" in done.stderr) == (1, True)
+        assert (done.returncode, "send files to a node" in done.stderr) == (1, True)
         headers = {"Authorization": f"Bearer {Tokens(folder).add('operator')}"}
         with client_of(settings) as client:
             refused = problem(client.post(f"/months?MONTH={month}", headers=headers), 400)
