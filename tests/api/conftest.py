@@ -14,10 +14,10 @@ from tests.flights import import_flights
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Of a chain without flights."""
-    made = settings_for(tmp_path)
-    seal(made, [])
-    return made
+    """Settings of a chain without flights."""
+    settings = settings_for(tmp_path)
+    seal(settings, [])
+    return settings
 
 
 @pytest.fixture(scope="session")

@@ -72,12 +72,12 @@ def described() -> Json:
 
 @cache
 def answers(path: str, method: str) -> dict[str, Json]:
-    """Status -> answer in the document."""
+    """Returns the answers that the document declares for a call, by status."""
     components = described()["components"]["responses"]
-    found = described()["paths"][path][method]["responses"]
+    responses = described()["paths"][path][method]["responses"]
     return {
         status: components[answer["$ref"].rpartition("/")[2]] if "$ref" in answer else answer
-        for status, answer in found.items()
+        for status, answer in responses.items()
     }
 
 

@@ -98,17 +98,17 @@ def until(condition: Callable[[], bool], within_s: float = WITHIN_S) -> float:
 
 
 def processes_of(folder: Path) -> dict[int, list[str]]:
-    """Process id -> arguments of everything alive that has `folder` as its FLIGHTCHAIN_DIR."""
+    """Returns the arguments of each live process whose FLIGHTCHAIN_DIR is `folder`, by its id."""
     wanted = f"FLIGHTCHAIN_DIR={folder}".encode()
-    found = {}
+    arguments_of = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):  # it has just ended, or belongs to somebody else
                 if wanted in (entry / "environ").read_bytes().split(b"\0"):
                     arguments = (entry / "cmdline").read_bytes().decode().split("\0")
                     if any(arguments):  # not a zombie
-                        found[int(entry.name)] = arguments[:-1]
-    return found
+                        arguments_of[int(entry.name)] = arguments[:-1]
+    return arguments_of
 
 
 def _catches(pid: int, number: int) -> bool:
@@ -154,8 +154,8 @@ class Service:
     def json(self, path: str) -> Json:
         response = self.get(path)
         assert response.status_code == 200, response.text
-        found: Json = response.json()
-        return found
+        answer: Json = response.json()
+        return answer
 
     def post(
         self, flight: Mapping[str, object] = GOOD, mode: str = "sync", timeout_s: float = 30
@@ -204,9 +204,9 @@ class Service:
         return self.child("--only-http")
 
     def workers(self) -> list[int]:
-        found = {pid: parent_of(pid) for pid in self.role("--only-http")}
-        masters = {pid for pid, parent in found.items() if parent == self.process.pid}
-        return [pid for pid, parent in found.items() if parent in masters]
+        parents = {pid: parent_of(pid) for pid in self.role("--only-http")}
+        masters = {pid for pid, parent in parents.items() if parent == self.process.pid}
+        return [pid for pid, parent in parents.items() if parent in masters]
 
     def booted(self) -> list[int]:
         """Workers that hear signals: unlike the web server they were forked from, not SIGHUP."""

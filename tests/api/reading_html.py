@@ -21,11 +21,11 @@ class Element:
         return "".join(self.texts)
 
     def all(self, *tags: str) -> list["Element"]:
-        """The elements within, at any depth, in the order of the page."""
-        found = []
-        for one in self.inner:
-            found += ([one] if one.tag in tags else []) + one.all(*tags)
-        return found
+        """Returns the elements within that have these tags, at any depth, in the page's order."""
+        elements = []
+        for element in self.inner:
+            elements += ([element] if element.tag in tags else []) + element.all(*tags)
+        return elements
 
     def get(self, name: str) -> str:
         return self.attributes.get(name) or ""
@@ -67,12 +67,12 @@ class Page(HTMLParser):
         return self.root.all(*tags)
 
     def by_id(self, name: str) -> Element:
-        (found,) = [one for one in self.elements() if one.get("id") == name]
-        return found
+        (match,) = [element for element in self.elements() if element.get("id") == name]
+        return match
 
     def elements(self) -> list[Element]:
         def within(element: Element) -> list[Element]:
-            return [each for one in element.inner for each in (one, *within(one))]
+            return [descendant for inner in element.inner for descendant in (inner, *within(inner))]
 
         return within(self.root)
 

@@ -139,10 +139,10 @@ def test_json_is_utf_8_and_not_escaped(client: FlaskClient) -> None:
 
 def test_cities_are_completed(client: FlaskClient, world: World) -> None:
     ends = Counter(t[name] for t in world.transactions for name in CITY_NAMES)
-    found = sorted((city for city in ends if city.startswith("C")), key=lambda c: (-ends[c], c))
+    cities = sorted((city for city in ends if city.startswith("C")), key=lambda c: (-ends[c], c))
     answer = ask(client, "suggest", field="city", q=" c ", limit=3)
     starts = [each for each in answer["suggestions"] if each["value"].startswith("C")]
-    assert starts == [{"value": c, "label": c, "flights": ends[c]} for c in found[:3]]
+    assert starts == [{"value": c, "label": c, "flights": ends[c]} for c in cities[:3]]
     assert answer == {
         "field": "city",
         "q": "c",
@@ -266,7 +266,7 @@ def test_a_hash_goes_with_a_height(client: FlaskClient, world: World) -> None:
 
 def test_the_coverage_is_that_of_the_flights(client: FlaskClient, world: World) -> None:
     answer = good(client.get("/coverage"))
-    days = [each["FL_DATE"] for each in world.transactions]
+    days = [flight["FL_DATE"] for flight in world.transactions]
     assert (answer["first_date"], answer["last_date"]) == (min(days), max(days))
     assert answer["flights"] == len(days)
     assert answer["as_of"] == world.as_of()
@@ -449,11 +449,11 @@ def test_a_damaged_block_is_named_and_its_neighbours_still_answer(tmp_path: Path
         known: list[int] = []
         while before > 0:  # page by page, whatever stands on a page
             listed = good(client.get(f"/blocks?before={before}&limit=1"))
-            known += [each["height"] for each in listed["blocks"]]
-            for each in listed.get("damaged", ()):
-                assert each["height"] == damaged
-                assert each["hash"] == world.hashes[damaged]
-                assert "is damaged" in each["detail"]
+            known += [block["height"] for block in listed["blocks"]]
+            for block in listed.get("damaged", ()):
+                assert block["height"] == damaged
+                assert block["hash"] == world.hashes[damaged]
+                assert "is damaged" in block["detail"]
             before, pages = before - 1, pages + 1
             following = f"/blocks?before={before}&limit=1" if before else None
             assert listed["next"] == following
@@ -469,8 +469,8 @@ def test_a_damaged_block_that_anybody_met_is_known_to_ready(tmp_path: Path) -> N
 
     def reported(client: FlaskClient) -> list[int]:
         refusal = problem(client.get("/health/ready"), 503)
-        said = any(f"block {damaged} is damaged" in reason for reason in refusal["reasons"])
-        assert said == bool(refusal["damaged_blocks"])
+        is_named = any(f"block {damaged} is damaged" in reason for reason in refusal["reasons"])
+        assert is_named == bool(refusal["damaged_blocks"])
         heights: list[int] = refusal["damaged_blocks"]
         return heights
 

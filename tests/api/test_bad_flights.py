@@ -20,8 +20,8 @@ from tests.chain.test_fields import REFUSED
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     settings = settings_for(tmp_path_factory.mktemp("bad"))
     seal(settings, [])
-    with client_of(settings) as found:
-        yield found
+    with client_of(settings) as client:
+        yield client
 
 
 @pytest.fixture(autouse=True)

@@ -53,8 +53,8 @@ def pending(client: FlaskClient) -> int:
 
 @pytest.fixture
 def client(settings: Settings) -> Iterator[FlaskClient]:
-    with client_of(settings) as found:
-        yield found
+    with client_of(settings) as client:
+        yield client
 
 
 EXPO = (
@@ -161,14 +161,14 @@ def test_all_flights_are_accepted_in_order(
     assert response.headers["Location"] == "/transactions/0"
     seal(settings, [[]])
     stored = good(client.get("/blocks/1"))["block"]["transactions"]
-    assert [tuple(each[name] for name in FIELD_NAMES) for each in stored] == FLIGHTS
+    assert [tuple(transaction[name] for name in FIELD_NAMES) for transaction in stored] == FLIGHTS
 
 
 def test_one_bad_row_keeps_all_out_and_is_named(client: FlaskClient) -> None:
     lines = as_ndjson(FLIGHTS[:3]).splitlines()
     bad = json.dumps({**as_mapping(FLIGHTS[3]), "ARR_DELAY": "late"}).encode()
     refusal = problem(post(client, b"\n".join([*lines, b"", bad, b"{"])), 422, field="ARR_DELAY")
-    assert [(each["row"], each["field"]) for each in refusal["errors"]] == [
+    assert [(error["row"], error["field"]) for error in refusal["errors"]] == [
         (5, "ARR_DELAY"),
         (6, "line"),
     ]
@@ -193,7 +193,7 @@ def test_skipping_takes_the_good_rows_and_reports_the_bad_ones(client: FlaskClie
     lines[2] = lines[2].replace(str(FLIGHTS[1][4]).encode(), b"x", 1)
     receipt = good(post(client, b"\n".join(lines), "?on_error=skip", "text/csv"), 202)
     assert (receipt["accepted"], receipt["rejected"]) == (4, 1)
-    assert [each["row"] for each in receipt["errors"]] == [3]
+    assert [error["row"] for error in receipt["errors"]] == [3]
     assert pending(client) == 4
 
 
@@ -388,7 +388,7 @@ def test_a_row_is_good_exactly_if_it_is_a_good_flight(
     answer = good(post(client, body, "?dry_run=true&on_error=skip"))
     sent = [{n: v for n, v in row.items() if n != "TRANSACTION_ID"} for row in rows]  # an export's
     bad = [number for number, row in enumerate(sent, 2) if examine(row)[1]]
-    assert [each["row"] for each in answer["errors"]] == bad
+    assert [error["row"] for error in answer["errors"]] == bad
     assert answer["accepted"] == len(rows) - len(bad)
 
 

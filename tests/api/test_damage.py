@@ -80,9 +80,9 @@ def test_what_is_lost_is_mined_as_void_and_covers_nothing(settings: Settings) ->
         assert [each["flights"] for each in covered["carriers"]] == [2]
         assert {each["code"] for each in covered["airports"]} == {GOOD["ORIGIN"], GOOD["DEST"]}
         for field in ("city", "airport", "carrier", "flight_number"):
-            for each in good(client.get(f"/suggest?field={field}&q="))["suggestions"]:
-                assert "void" not in str(each).lower()
-                assert "98765" not in str(each)
+            for suggestion in good(client.get(f"/suggest?field={field}&q="))["suggestions"]:
+                assert "void" not in str(suggestion).lower()
+                assert "98765" not in str(suggestion)
 
 
 def test_a_chain_of_void_entries_alone_covers_nothing(settings: Settings) -> None:

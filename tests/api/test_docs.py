@@ -82,7 +82,7 @@ def test_every_operation_has_a_place_to_which_the_contents_lead(page: Page) -> N
     parts = [part for item in DOCUMENT["paths"].values() for part in item.values()]
     operations = {part["operationId"] for part in parts}
     assert links == {*operations, "schemas"}
-    ids = [one.get("id") for one in page.elements() if "id" in one.attributes]
+    ids = [element.get("id") for element in page.elements() if "id" in element.attributes]
     assert len(ids) == len(set(ids))
     anchors = [link.get("href") for link in page.all("a") if link.get("href").startswith("#")]
     assert [anchor for anchor in anchors if anchor[1:] not in ids] == []
@@ -119,21 +119,21 @@ def test_whatever_the_document_says_is_text(page: Page) -> None:
             return [spoiled(value) for value in part]
         return part if not isinstance(part, str) or key in STRUCTURE else part + EVIL
 
-    found = Page(docs.page(spoiled(DOCUMENT)))
-    assert found.words.count("<script>alert(1)</script>") > 200
-    assert "{{ 7 * 7 }} &amp;" in found.words
-    tags = {one.tag for one in page.elements()} | {"code"}
-    assert {one.tag for one in found.elements()} <= tags
-    assert all(not link.get("href").startswith("javascript") for link in found.all("a"))
+    spoiled_page = Page(docs.page(spoiled(DOCUMENT)))
+    assert spoiled_page.words.count("<script>alert(1)</script>") > 200
+    assert "{{ 7 * 7 }} &amp;" in spoiled_page.words
+    tags = {element.tag for element in page.elements()} | {"code"}
+    assert {element.tag for element in spoiled_page.elements()} <= tags
+    assert all(not link.get("href").startswith("javascript") for link in spoiled_page.all("a"))
 
 
 def test_nothing_is_fetched_and_the_policy_allows_the_style_alone() -> None:
     html = docs.page(DOCUMENT)
-    found = Page(html)
-    for one in found.elements():
-        for name in {"href", "src", "action"} & one.attributes.keys():
-            assert one.get(name) == "data:," or re.match(r"#|/(?!/)", one.get(name)), one
-    assert found.all("script", "iframe", "object", "embed", "img", "base", "form") == []
+    page = Page(html)
+    for tag in page.elements():
+        for name in {"href", "src", "action"} & tag.attributes.keys():
+            assert tag.get(name) == "data:," or re.match(r"#|/(?!/)", tag.get(name)), tag
+    assert page.all("script", "iframe", "object", "embed", "img", "base", "form") == []
     (style,) = re.findall("<style>(.*?)</style>", html, re.DOTALL)
     assert not re.search(r"url\(|@import|@font-face", style)
     digest = b64encode(sha256(style.encode()).digest()).decode()

@@ -72,20 +72,20 @@ def both(world: World) -> Iterator[tuple[Door, Door]]:
         front.close()
 
 
-def without_moment(seen: Seen) -> Seen:
-    kept = [(name, text) for name, text in seen.headers if name not in OF_THE_MOMENT]
-    return seen._replace(headers=kept)
+def without_moment(answer: Seen) -> Seen:
+    kept = [(name, text) for name, text in answer.headers if name not in OF_THE_MOMENT]
+    return answer._replace(headers=kept)
 
 
 @each_of("path", PATHS)
 def test_nobody_can_tell_who_found_it(both: tuple[Door, Door], path: str) -> None:
     for method in ("GET", "HEAD", "POST", "OPTIONS", "DELETE"):
-        found, expected = (door(method, path) for door in both)
-        assert found == expected
+        answer, expected = (door(method, path) for door in both)
+        assert answer == expected
     for accepted in ("", "zstd, gzip;q=0.5"):
         headers = {"Accept-Encoding": accepted}
-        found, expected = (door("GET", path, headers) for door in both)
-        assert found == expected
+        answer, expected = (door("GET", path, headers) for door in both)
+        assert answer == expected
         etag = dict(expected.headers).get("ETag", '"none"')
         for known in (etag, f'W/{etag}, "x"', "*", '"x"', ""):
             headers["If-None-Match"] = known
@@ -109,9 +109,9 @@ def test_nobody_can_tell_who_refused_it(
 ) -> None:
     for more in ({}, {"Idempotency-Key": "k"}, {"Idempotency-Key": "\x01"}):
         headers = {"Content-Type": kind, **more} if kind else dict(more)
-        found, expected = (door("POST", f"/transactions{query}", headers, body) for door in both)
-        assert found == expected
-        assert 400 <= found.status < 500
+        answer, expected = (door("POST", f"/transactions{query}", headers, body) for door in both)
+        assert answer == expected
+        assert 400 <= answer.status < 500
 
 
 def test_a_body_that_breaks_off_under_a_wsgi_server_is_a_problem(world: World) -> None:
@@ -129,9 +129,9 @@ def test_a_body_that_breaks_off_under_a_wsgi_server_is_a_problem(world: World) -
 def test_nobody_can_tell_who_accepted_it(both: tuple[Door, Door]) -> None:
     headers = {"Content-Type": "application/json", "Idempotency-Key": "the same"}
     data = json.dumps(GOOD).encode()
-    found, expected = (door("POST", "/transactions", headers, data) for door in both)
-    assert found == expected  # the second is told of the first
-    assert found.status == 202
+    answer, expected = (door("POST", "/transactions", headers, data) for door in both)
+    assert answer == expected  # the second is told of the first
+    assert answer.status == 202
 
 
 @each_of("method", ["GET", "POST"])
@@ -148,9 +148,9 @@ def test_a_handler_is_called_once_whatever_it_raises(world: World, method: str) 
         service.table.add([Row(method, f"/things/{lane}", operation, fails, lane)])
     front = front_of(service)
     for lane in (Lane.INLINE, Lane.THREAD):
-        seen = asked(front, method, f"/things/{lane}")
-        assert (seen.status, begun) == (404, [f"/things/{lane}"])
-        assert json.loads(seen.body)["detail"] == "half way"
+        answer = asked(front, method, f"/things/{lane}")
+        assert (answer.status, begun) == (404, [f"/things/{lane}"])
+        assert json.loads(answer.body)["detail"] == "half way"
         begun.clear()
     front.close()
     service.ledger.close()

@@ -85,8 +85,8 @@ def test_the_recipe_for_python_answers_as_the_service_does(
     late = values["late"]
     rows = values["legs"].itertuples(index=False) if name == "pandas" else values["legs"].rows()
     on_time = (late < 15).sum() / len(late)
-    found = (list(map(tuple, rows)), (len(late), late.mean(), on_time), values["count"])
-    assert found == _about(expected)
+    answers = (list(map(tuple, rows)), (len(late), late.mean(), on_time), values["count"])
+    assert answers == _about(expected)
 
 
 def test_the_recipe_for_spark_answers_as_the_service_does(
@@ -95,8 +95,8 @@ def test_the_recipe_for_spark_answers_as_the_service_does(
     pytest.importorskip("pyspark")  # 450 MB, and Java; no requirements file has it
     values: dict[str, Any] = {}
     exec(recipe("Spark", exported), values)
-    found = (list(map(tuple, values["legs"])), tuple(values["late"]), values["count"])
-    assert found == _about(expected)
+    answers = (list(map(tuple, values["legs"])), tuple(values["late"]), values["count"])
+    assert answers == _about(expected)
 
 
 def test_the_questions_in_sql_are_answered_as_the_service_does(

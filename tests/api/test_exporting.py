@@ -332,8 +332,8 @@ def test_no_name_in_csv_looks_like_a_formula(tmp_path: Path) -> None:
 
 
 def test_legs_as_lines(client: FlaskClient, world: World) -> None:
-    one = world.transactions[5]
-    asked = {name: one[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
+    flight = world.transactions[5]
+    asked = {name: flight[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
     legs = [
         with_status(t) for t in world.transactions if all(t[name] == asked[name] for name in asked)
     ]

@@ -87,8 +87,8 @@ def service(
     folder = tmp_path_factory.mktemp(request.param) / "chain"
     world_in(folder)
     more: dict[str, Any] = {"FLIGHTCHAIN_WORKER_TYPE": request.param, "FLIGHTCHAIN_ACCESS_LOG": 1}
-    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600, **more) as found:
-        yield found
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600, **more) as service:
+        yield service
 
 
 def status(service: Service, *lines: str, body: str = "") -> int:

@@ -36,8 +36,8 @@ FIRST, LAST = date(2015, 1, 1), date(2015, 1, 31)
 
 @pytest.fixture(scope="module")
 def service(world: World) -> Iterator[Service]:
-    with living(world.settings.folder, "--only-http") as found:
-        yield found
+    with living(world.settings.folder, "--only-http") as service:
+        yield service
 
 
 class Generated:
@@ -58,9 +58,9 @@ class Generated:
 
 @pytest.fixture(scope="module")
 def document(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("client") / "openapi.json"
-    found.write_text(service.get("/openapi.json").text, encoding="utf-8")
-    return found
+    path = tmp_path_factory.mktemp("client") / "openapi.json"
+    path.write_text(service.get("/openapi.json").text, encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +79,9 @@ def generated(service: Service, document: Path) -> Iterator[Generated]:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
-        found = Generated(service.url)
-        yield found
-        found.close()
+        generated = Generated(service.url)
+        yield generated
+        generated.close()
 
 
 def test_questions_are_answered_as_they_are_without_the_client(
@@ -152,9 +152,9 @@ def test_a_client_in_go_adds_and_asks(
     flight |= {name: world.transactions[7][name] for name in ("YEAR", "DAY_OF_WEEK", "FL_DATE")}
     done = ran([str(tmp_path / "program"), service.url], cwd=tmp_path, text=json.dumps(flight))
     same = [
-        each
-        for each in world.transactions
-        if all(each[name] == flight[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE"))
+        flown
+        for flown in world.transactions
+        if all(flown[name] == flight[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE"))
     ]
     assert (done.stdout, done.stderr) == (f"{number} {len(same)}\n", "")
 

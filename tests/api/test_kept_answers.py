@@ -40,22 +40,22 @@ def world(tmp_path: Path) -> World:
 
 @pytest.fixture
 def client(world: World) -> Iterator[FlaskClient]:
-    with client_of(world.settings) as found:
-        yield found
+    with client_of(world.settings) as client:
+        yield client
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Grows by the options of each question that was really asked."""
-    found: list[str] = []
+    asked: list[str] = []
     really = question_answers._timed
 
     def timed(environ: Environ, ask: Any, question: Any, options: Options) -> Any:
-        found.append(str(options))
+        asked.append(str(options))
         return really(environ, ask, question, options)
 
     monkeypatch.setattr(question_answers, "_timed", timed)
-    return found
+    return asked
 
 
 def question_of(world: World) -> str:
@@ -76,15 +76,15 @@ def test_a_default_that_is_said_leaves_a_question_as_it_is(
 ) -> None:
     question = question_of(world)
     first, (path, _, query) = good(client.get(question)), question.partition("?")
-    for said in (
+    for url in (
         f"{question}&engine=index",
         f"{path}?engine=index&{query}",
         f"{question}&%65ngine=index",
     ):
-        assert [good(client.get(said)) for _ in range(3)] == [first] * 3
+        assert [good(client.get(url)) for _ in range(3)] == [first] * 3
     assert len(asked) == 4
-    etag = client.get(said).headers["ETag"]
-    assert client.get(said, headers={"If-None-Match": etag}).status_code == 304
+    etag = client.get(url).headers["ETag"]
+    assert client.get(url, headers={"If-None-Match": etag}).status_code == 304
     assert problem(client.get(f"{question}&engine=index&engine=index"), 400)["field"] == "engine"
     assert len(asked) == 4
 
@@ -132,13 +132,13 @@ def test_whoever_was_told_of_a_block_sees_it_in_every_process(
             try:
                 for _ in range(8):
                     receipt = add(ours.submitter, flight, wait_s=10)
-                    seen = other.recent_state().tip_hash
+                    tip_hash = other.recent_state().tip_hash
                     assert receipt["state"] == "mined"
-                    assert seen == ours.answers.recent_state().tip_hash
+                    assert tip_hash == ours.answers.recent_state().tip_hash
             finally:
                 has_ended.set()
-            for one in running:
-                one.result()
+            for future in running:
+                future.result()
 
 
 def test_an_index_made_anew_for_the_same_tip_answers_anew(

@@ -47,9 +47,9 @@ ROUTE_OF = {
 def parsed(text: str) -> dict[Sample, float]:
     """Every sample of a scrape, none of them twice."""
     samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
-    found = {(one.name, frozenset(one.labels.items())): one.value for one in samples}
-    assert len(found) == len(samples)
-    return found
+    values = {(sample.name, frozenset(sample.labels.items())): sample.value for sample in samples}
+    assert len(values) == len(samples)
+    return values
 
 
 def value(samples: dict[Sample, float], name: str, **labels: str) -> float:
@@ -64,13 +64,13 @@ def scraped(source: FlaskClient | Service) -> dict[Sample, float]:
 
 
 def requests_in(samples: dict[Sample, float]) -> Counter[tuple[str, str, str]]:
-    """(route, method, status) -> how many."""
-    found: Counter[tuple[str, str, str]] = Counter()
+    """Counts requests by route, method and status."""
+    counts: Counter[tuple[str, str, str]] = Counter()
     for (name, labels), count in samples.items():
         if name == "flightchain_requests_total":
-            one = dict(labels)
-            found[one["route"], one["method"], one["status"]] = int(count)
-    return found
+            label = dict(labels)
+            counts[label["route"], label["method"], label["status"]] = int(count)
+    return counts
 
 
 @pytest.fixture

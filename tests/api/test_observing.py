@@ -78,15 +78,15 @@ def test_the_stages_of_a_scan_are_parts_of_it(client: FlaskClient, world: World)
     blocks = 0
     for path in ("filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01", QUESTION[1:]):
         timings = client.get(f"/{path}&engine=scan").headers["Server-Timing"]
-        _, durations_ms, told = timing(timings)
+        _, durations_ms, descriptions = timing(timings)
         stages_ms = [durations_ms[name] for name in STAGES]
         assert sum(stages_ms) <= durations_ms["scan"] + 0.01  # rounded
         assert min(stages_ms[1:]) > 0
-        match = re.fullmatch(r"(\d+) blocks in (\d+) refills", told["file"])
+        match = re.fullmatch(r"(\d+) blocks in (\d+) refills", descriptions["file"])
         assert match is not None
         read, refills = map(int, match.groups())
         assert read >= refills
-        blocks = refills + sum(int(told[name].removesuffix(" blocks")) for name in CACHES)
+        blocks = refills + sum(int(descriptions[name].removesuffix(" blocks")) for name in CACHES)
         assert blocks == world.tip + 1
     assert read == 0  # all are in the caches now
 
@@ -95,15 +95,15 @@ CACHES = ("last", "random")
 _PART = re.compile(r'(\w+)(?:;dur=(\d+\.\d{3}))?(?:;desc="([^"]*)")?')
 
 
-def timing(said: str) -> tuple[list[str], dict[str, float], dict[str, str]]:
-    """Of a Server-Timing: the names, how many milliseconds each has, what is told of each."""
-    found = [part for each in said.split(", ") if (part := _PART.fullmatch(each))]
-    assert ", ".join(part[0] for part in found) == said
-    names = [part[1] for part in found]
+def timing(header: str) -> tuple[list[str], dict[str, float], dict[str, str]]:
+    """Returns the names of a Server-Timing header, their durations and their descriptions."""
+    matches = [part for text in header.split(", ") if (part := _PART.fullmatch(text))]
+    assert ", ".join(part[0] for part in matches) == header
+    names = [part[1] for part in matches]
     return (
         names,
-        {part[1]: float(part[2]) for part in found if part[2]},
-        {part[1]: part[3] for part in found if part[3]},
+        {part[1]: float(part[2]) for part in matches if part[2]},
+        {part[1]: part[3] for part in matches if part[3]},
     )
 
 
@@ -116,9 +116,9 @@ def test_an_emulated_disk_is_told_in_every_answer_and_a_real_one_in_none(
     with client_of(settings) as emulated:
         answer = emulated.get(path)
         assert answer.headers.getlist("X-Emulated-Disk") == ["100000"]
-        names, durations_ms, told = timing(answer.headers["Server-Timing"])
+        names, durations_ms, descriptions = timing(answer.headers["Server-Timing"])
     if "scan" in path:
-        read = int(told["file"].split()[0])
+        read = int(descriptions["file"].split()[0])
         assert read > 0
         assert "emulated" in names
         waited_ms = durations_ms["file"] + durations_ms["emulated"]
@@ -171,8 +171,8 @@ def test_the_access_log_has_a_line_for_each_request(
         answer = client.get("/blocks/0?limit=1", headers={"X-Request-ID": "mine"}).get_data()
         client.get("/nothing?q=%22%0a").get_data()
         client.head("/tip").get_data()
-    found = logged(capfd.readouterr().err)
-    first, second, third = found
+    lines = logged(capfd.readouterr().err)
+    first, second, third = lines
     assert first.keys() == second.keys() == third.keys()
     assert first.pop("time").startswith("20")
     assert 0 < first.pop("duration_ms") < 10_000

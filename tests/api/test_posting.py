@@ -35,15 +35,15 @@ def content_hash(transaction: Json) -> str:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    made = settings_for(tmp_path, mine_interval_s=0.2, commit_wait_s=WITHIN_S)
-    seal(made, [])
-    return made
+    settings = settings_for(tmp_path, mine_interval_s=0.2, commit_wait_s=WITHIN_S)
+    seal(settings, [])
+    return settings
 
 
 @pytest.fixture
 def client(settings: Settings) -> Iterator[FlaskClient]:
-    with client_of(settings) as found:
-        yield found
+    with client_of(settings) as client:
+        yield client
 
 
 def test_a_flight_can_be_tried_without_being_accepted(client: FlaskClient) -> None:
@@ -61,7 +61,7 @@ def test_a_flight_can_be_tried_without_being_accepted(client: FlaskClient) -> No
         "flight": stored,
     }
     wrong = problem(tried({**GOOD, "ORIGIN": "x", "YEAR": "y"}), 422)
-    assert {each["field"] for each in wrong["errors"]} == {"ORIGIN", "YEAR"}
+    assert {error["field"] for error in wrong["errors"]} == {"ORIGIN", "YEAR"}
     assert good(client.get("/tip"))["pending"] == 0
     number = good(post(client), 202)["TRANSACTION_ID"]
     assert good(tried(GOOD))["duplicate_of"] == number
@@ -168,11 +168,11 @@ def test_only_some_may_wait_and_the_others_are_answered_at_once(tmp_path: Path) 
     with client_of(settings) as client, ThreadPoolExecutor(9) as pool:
         app = client.application
         many = [pool.submit(post, app.test_client(), GOOD, "commit") for _ in range(9)]
-        until(lambda: sum(one.done() for one in many) == 6)
-        at_once = [one.result() for one in many if one.done()]
+        until(lambda: sum(future.done() for future in many) == 6)
+        at_once = [future.result() for future in many if future.done()]
         assert [response.status_code for response in at_once] == [202] * 6
         with at_work(Miner(settings, print)):
-            statuses = sorted(one.result(WITHIN_S).status_code for one in many)
+            statuses = sorted(future.result(WITHIN_S).status_code for future in many)
             assert post(client, mode="commit").status_code == 201  # who has waited leaves room
         assert statuses == [201] * 3 + [202] * 6
         assert good(client.get("/tip"))["transactions"] == 10

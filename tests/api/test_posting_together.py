@@ -48,8 +48,8 @@ class Posting:
             client.got = b""
             client.say(request)
         self.loop.until(lambda: all(answers(client.read()) for client in clients))
-        found = [answers(client.got)[0] for client in clients]
-        return [(status, json.loads(body)) for status, body in found]
+        responses = [answers(client.got)[0] for client in clients]
+        return [(status, json.loads(body)) for status, body in responses]
 
 
 @pytest.fixture
@@ -58,10 +58,10 @@ def posting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Posting
     seal(settings, [])
     disk, restarts = Disk(monkeypatch), list[str]()
     with looping_service(settings, lambda: restarts.append("restart")) as (loop, _):
-        made = Posting(loop, disk, restarts)
-        made.together(post(number(0)))  # the segment is there
+        posting = Posting(loop, disk, restarts)
+        posting.together(post(number(0)))  # the segment is there
         disk.syncs = 0
-        yield made
+        yield posting
 
 
 def number(value: int) -> Json:
@@ -111,7 +111,7 @@ def test_each_gets_its_own_answer(posting: Posting) -> None:
 
 def test_equal_flights_of_one_turn_are_named(posting: Posting) -> None:
     outcomes = posting.together(*[post(number(5))] * 3)
-    receipts = sorted((one["TRANSACTION_ID"], one["duplicate_of"]) for _, one in outcomes)
+    receipts = sorted((answer["TRANSACTION_ID"], answer["duplicate_of"]) for _, answer in outcomes)
     assert receipts == [(1, None), (2, 1), (3, 1)]
 
 

@@ -29,8 +29,8 @@ FLIGHTS = generated(60)
 
 @pytest.fixture
 def client(settings: Settings) -> Iterator[FlaskClient]:
-    with client_of(settings) as found:
-        yield found
+    with client_of(settings) as client:
+        yield client
 
 
 def answered(client: FlaskClient, flights: Sequence[Flight], query: str = SKIP, **key: str) -> Json:
@@ -192,10 +192,10 @@ def test_the_ledger_holds_what_a_plain_loop_keeps(
     kept: list[Flight] = []
     with TemporaryDirectory() as folder, closing(_ledger(Path(folder))) as ledger:
         for batch in batches:
-            new, there, conflicts = kept_of(batch, kept)
+            new, duplicates, conflicts = kept_of(batch, kept)
             tried = ledger.submitter.try_batch(batch, skips=True)
             answer = ledger.submitter.add_batch(batch, skips=True)
-            assert counts(tried) == counts(answer) == [len(new), there, conflicts]
+            assert counts(tried) == counts(answer) == [len(new), duplicates, conflicts]
             kept += new
             if data.draw(st.booleans()):
                 seal(ledger.settings, [[]])
@@ -252,11 +252,11 @@ def test_blocks_that_were_sealed_after_the_comparison_are_compared_again(
         look, late = known.up_to_tip, iter([FLIGHTS[:2], FLIGHTS[2:3]])
 
         def overtaken(flights: Sequence[Flight], before: LegRecords | None) -> LegRecords:
-            found = look(flights, before)
+            records = look(flights, before)
             if (part := next(late, None)) is not None:
                 seal(settings, [part])
                 seal(settings, [[FLIGHTS[50 + len(part)]]])  # the mempool keeps no record
-            return found
+            return records
 
         monkeypatch.setattr(known, "up_to_tip", overtaken)
         assert counts(ledger.submitter.add_batch(FLIGHTS[:5], skips=True)) == [2, 3, 0]

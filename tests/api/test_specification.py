@@ -27,11 +27,11 @@ class Described(NamedTuple):
 
     def parameters(self, place: str = "query") -> list[Json]:
         shared = described()["components"]["parameters"]
-        found = [
-            shared[each["$ref"].rpartition("/")[2]] if "$ref" in each else each
-            for each in self.operation["parameters"]
+        parameters = [
+            shared[parameter["$ref"].rpartition("/")[2]] if "$ref" in parameter else parameter
+            for parameter in self.operation["parameters"]
         ]
-        return [each for each in found if each["in"] == place]
+        return [parameter for parameter in parameters if parameter["in"] == place]
 
     def examples(self) -> list[dict[str, str]]:
         """Queries made of the examples: what is needed, with each other one, and with all."""
@@ -50,7 +50,7 @@ class Described(NamedTuple):
         return {**query, **(early if "proof" in self.path else {})}
 
     def target(self, query: dict[str, Any]) -> str:
-        places = {each["name"]: each["example"] for each in self.parameters("path")}
+        places = {parameter["name"]: parameter["example"] for parameter in self.parameters("path")}
         path = self.path.format(**places)
         return f"{path}?{urlencode(query)}" if query else path
 
@@ -84,9 +84,9 @@ OPERATIONS = [
     for path, methods in described()["paths"].items()
     for method, operation in methods.items()
 ]
-READS = [each for each in OPERATIONS if each.method == "GET"]
-OF_A_FILE = [each for each in OPERATIONS if "{IMPORT_ID}" in each.path]
-WRITES = [each for each in OPERATIONS if each.method == "POST" and each not in OF_A_FILE]
+READS = [call for call in OPERATIONS if call.method == "GET"]
+OF_A_FILE = [call for call in OPERATIONS if "{IMPORT_ID}" in call.path]
+WRITES = [call for call in OPERATIONS if call.method == "POST" and call not in OF_A_FILE]
 
 
 # --- the document --------------------------------------------------------------------------------
@@ -104,30 +104,30 @@ def test_it_is_openapi_3_1(client: FlaskClient) -> None:
 
 
 def test_names_suit_generators_and_every_tag_is_described() -> None:
-    names = [each.operation["operationId"] for each in OPERATIONS]
+    names = [call.operation["operationId"] for call in OPERATIONS]
     assert len({*names}) == len(names)
     assert all(re.fullmatch("[a-z]+(_[a-z]+)*", name) for name in names)
     assert {"filter_transactions", "average_delays", "flight_counter"} < {*names}
     tags = [tag["name"] for tag in described()["tags"]]
-    assert sorted({each.operation["tags"][0] for each in OPERATIONS}) == sorted(tags)
+    assert sorted({call.operation["tags"][0] for call in OPERATIONS}) == sorted(tags)
 
 
 # --- complete ------------------------------------------------------------------------------------
 
 
 def routes() -> set[str]:
-    found = set()
+    calls = set()
     for rule in create_app(Settings()).url_map.iter_rules():
         path = rule.rule.replace("<height>", "{HEIGHT}")
         path = path.replace("<id:transaction_id>", "{TRANSACTION_ID}")
         path = path.replace("<path:tile>", "{TILE}").replace("<receipt>", "{RECEIPT}")
         path = path.replace("<import_id>", "{IMPORT_ID}")
-        found |= {f"{method} {path}" for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}}
-    return found
+        calls |= {f"{method} {path}" for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}}
+    return calls
 
 
 def test_routes_and_document_name_the_same_calls() -> None:
-    assert {f"{each.method} {each.path}" for each in OPERATIONS} == routes()
+    assert {f"{call.method} {call.path}" for call in OPERATIONS} == routes()
 
 
 # --- parameters ----------------------------------------------------------------------------------
@@ -142,14 +142,14 @@ def test_an_undocumented_parameter_is_refused(
 
 
 BOUNDED = [
-    (each, parameter, value)
-    for each in OPERATIONS
-    for parameter in each.parameters()
+    (call, parameter, value)
+    for call in OPERATIONS
+    for parameter in call.parameters()
     if parameter["schema"]["type"] == "integer"
     for value in (parameter["schema"]["minimum"] - 1, parameter["schema"]["maximum"] + 1)
 ]
 CHOSEN = [
-    (each, parameter) for each in OPERATIONS for parameter in each.parameters()
+    (call, parameter) for call in OPERATIONS for parameter in call.parameters()
     if "enum" in parameter["schema"]
 ]  # fmt: skip
 
@@ -165,8 +165,8 @@ def test_a_number_beyond_its_bounds_is_refused(
 @pytest.fixture(scope="module")
 def written_to(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A client of a small chain that may be written to."""
-    with client_of(world_in(tmp_path_factory.mktemp("written")).settings) as found:
-        yield found
+    with client_of(world_in(tmp_path_factory.mktemp("written")).settings) as client:
+        yield client
 
 
 @pytest.mark.long
@@ -184,19 +184,19 @@ def test_each_choice_is_accepted_and_nothing_else(
 
 @pytest.mark.slow
 def test_what_holds_without_a_parameter_is_its_default(default_client: FlaskClient) -> None:
-    for each in READS:
-        needed = each.brief()
+    for call in READS:
+        needed = call.brief()
         if "FINAL_DATE" in needed:
             needed["FINAL_DATE"] = needed["INITIAL_DATE"]  # a day says what a month does
         defaults = {
             parameter["name"]: parameter["schema"]["default"]
-            for parameter in each.parameters()
+            for parameter in call.parameters()
             if "default" in parameter["schema"]
         }
-        plain = each.ask(default_client, needed).get_data() if defaults else b""
+        plain = call.ask(default_client, needed).get_data() if defaults else b""
         for name, default in defaults.items():
-            given = each.ask(default_client, {**needed, name: default})
-            assert plain == given.get_data(), (each.path, name)
+            given = call.ask(default_client, {**needed, name: default})
+            assert plain == given.get_data(), (call.path, name)
 
 
 # --- examples, over the chain that scripts/run makes ---------------------------------------------
@@ -204,31 +204,31 @@ def test_what_holds_without_a_parameter_is_its_default(default_client: FlaskClie
 
 @pytest.fixture(scope="module")
 def default_client(default_chain: Settings) -> Iterator[FlaskClient]:
-    with client_of(default_chain) as found:
-        yield found
+    with client_of(default_chain) as client:
+        yield client
 
 
 NEED_MORE = {"health_ready", "get_receipt", "fetch_month"}  # a miner, a cluster, a token
-NEED_MORE |= {each.operation["operationId"] for each in OF_A_FILE}  # see tests/test_file_imports.py
+NEED_MORE |= {call.operation["operationId"] for call in OF_A_FILE}  # see tests/test_file_imports.py
 
 FINDS = {
-    "filter_transactions": lambda found: found["count"],
-    "flight_status": lambda found: found["count"],
-    "average_delays": lambda found: found["flights"],
-    "flight_counter": lambda found: found["count"],
-    "suggest": lambda found: found["suggestions"],
-    "coverage": lambda found: found["flights"],
-    "get_block": lambda found: found["block"]["transactions"],
-    "list_blocks": lambda found: found["blocks"],
-    "transactions_pages": lambda found: found["transactions"],
+    "filter_transactions": lambda answer: answer["count"],
+    "flight_status": lambda answer: answer["count"],
+    "average_delays": lambda answer: answer["flights"],
+    "flight_counter": lambda answer: answer["count"],
+    "suggest": lambda answer: answer["suggestions"],
+    "coverage": lambda answer: answer["flights"],
+    "get_block": lambda answer: answer["block"]["transactions"],
+    "list_blocks": lambda answer: answer["blocks"],
+    "transactions_pages": lambda answer: answer["transactions"],
 }
 
 
 @pytest.mark.slow
 @each_of(
     ("described_", "query"),
-    [(each, query) for each in READS for query in each.examples()
-     if each.operation["operationId"] not in NEED_MORE
+    [(call, query) for call in READS for query in call.examples()
+     if call.operation["operationId"] not in NEED_MORE
      and "hash" not in query],  # every chain has others
 )  # fmt: skip
 def test_every_example_finds_something(
@@ -244,13 +244,13 @@ def test_every_example_finds_something(
     else:  # more than a first or last line, but for the key, and for groups behind the last
         may_be_one = name in {"log_key", "average_delays", "flight_counter"}
         assert answer.get_data(as_text=True).count("\n") > (not may_be_one)
-    assert FINDS.keys() <= {each.operation["operationId"] for each in READS}
+    assert FINDS.keys() <= {call.operation["operationId"] for call in READS}
 
 
 @pytest.mark.slow
 @each_of(
     ("described_", "query"),
-    [(each, query) for each in WRITES for query in each.examples()],
+    [(call, query) for call in WRITES for query in call.examples()],
 )
 def test_every_example_of_a_body_is_accepted(
     default_client: FlaskClient, described_: Described, query: dict[str, str]
@@ -264,21 +264,21 @@ def test_every_example_of_a_body_is_accepted(
 
 @pytest.mark.slow
 def test_examples_of_headers_are_understood(default_client: FlaskClient) -> None:
-    for each in OPERATIONS:
-        name = each.operation["operationId"]
-        headers = {one["name"]: one["example"] for one in each.parameters("header")}
+    for call in OPERATIONS:
+        name = call.operation["operationId"]
+        headers = {one["name"]: one["example"] for one in call.parameters("header")}
         if "Idempotency-Key" in headers:
             headers["Idempotency-Key"] += name  # for each its own
         if name in NEED_MORE:
             continue
-        assert each.ask(default_client, each.brief(), headers).status_code < 300, each.path
+        assert call.ask(default_client, call.brief(), headers).status_code < 300, call.path
 
 
 # --- errors --------------------------------------------------------------------------------------
 
 
 def declaring(status: int) -> list[Described]:
-    return [each for each in OPERATIONS if str(status) in each.operation["responses"]]
+    return [call for call in OPERATIONS if str(status) in call.operation["responses"]]
 
 
 FAR = 10**15 - 1
@@ -291,7 +291,7 @@ SIGNED = {
 
 @each_of("described_", declaring(404))
 def test_what_may_be_missing_can_be(client: FlaskClient, described_: Described) -> None:
-    names = {each["name"] for each in described_.parameters()}
+    names = {parameter["name"] for parameter in described_.parameters()}
     if places := described_.parameters("path"):
         target = described_.path.format(**{each["name"]: FAR for each in places})
         needed = urlencode({p["name"]: p["example"] for p in described_.parameters("query")})
@@ -310,7 +310,7 @@ def test_what_may_be_in_no_form_can_be(client: FlaskClient, described_: Describe
     problem(described_.ask(client, described_.examples()[0], headers), 406)
 
 
-@each_of("described_", [each for each in WRITES if "requestBody" in each.operation])
+@each_of("described_", [call for call in WRITES if "requestBody" in call.operation])
 def test_each_fault_of_a_body(client: FlaskClient, described_: Described) -> None:
     mimetype, _ = next(described_.bodies())
     target = described_.target({})
@@ -333,8 +333,8 @@ def test_writing_may_need_a_token(tmp_path: Path) -> None:
 
 def test_without_a_chain_there_are_answers_of_the_document_too(tmp_path: Path) -> None:
     with client_of(settings_for(tmp_path)) as client:
-        for each in OPERATIONS:
-            if each.path != "/cheats":  # which makes a chain of its own
-                answer = each.ask(client, each.examples()[0])
+        for call in OPERATIONS:
+            if call.path != "/cheats":  # which makes a chain of its own
+                answer = call.ask(client, call.examples()[0])
                 if answer.status_code == 503:
                     assert int(answer.headers["Retry-After"]) > 0

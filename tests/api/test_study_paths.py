@@ -22,14 +22,14 @@ from tests.api.worlds import (
 def test_transactions_are_asked_by_number_and_date(client: FlaskClient, world: World) -> None:
     leg = world.transactions[0]
     asked = {name: leg[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
-    same = [each for each in world.transactions if asked.items() <= each.items()]
+    same = [flight for flight in world.transactions if asked.items() <= flight.items()]
     answer = good(client.get("/transactions", query_string=asked))
-    assert answer["flights"] == [with_status(each) for each in same]
+    assert answer["flights"] == [with_status(flight) for flight in same]
     assert answer == good(client.get("/filter_transactions", query_string=asked))
 
 
 def test_pages_hold_every_mined_transaction_once(client: FlaskClient, world: World) -> None:
-    everything = [transaction_of(each) for each in world.transactions]
+    everything = [transaction_of(flight) for flight in world.transactions]
     for per_page in (7, 60, 1000):
         collected = []
         for page in range(-(-len(everything) // per_page)):
@@ -80,10 +80,10 @@ def test_mining_cannot_be_asked_for(client: FlaskClient) -> None:
     assert response.headers["Allow"]
 
 
-@pytest.mark.parametrize(("per_page", "said"), [(1, "1 transaction"), (1000, "1,000 transactions")])
+@pytest.mark.parametrize(("per_page", "size"), [(1, "1 transaction"), (1000, "1,000 transactions")])
 def test_a_page_that_there_is_not_is_named_in_words(
-    client: FlaskClient, per_page: int, said: str
+    client: FlaskClient, per_page: int, size: str
 ) -> None:
     answer = client.get(f"/transactions_pages?page=9999999&per_page={per_page}")
-    detail = f"page 9999999 is beyond the last one, with {said} a page"
+    detail = f"page 9999999 is beyond the last one, with {size} a page"
     assert problem(answer, 404)["detail"] == detail

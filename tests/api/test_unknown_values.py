@@ -72,9 +72,9 @@ def test_known_values_without_flights_have_none(client: FlaskClient, world: Worl
     answer = good(client.get(f"/flight_counter?{urlencode(asked)}"))
     assert answer["count"] == 0
     assert "warnings" not in answer
-    found = good(client.get(f"/flight_counter?{urlencode(DAYS)}"))
-    assert found["count"] > 0
-    assert "warnings" not in found
+    without_names = good(client.get(f"/flight_counter?{urlencode(DAYS)}"))
+    assert without_names["count"] > 0
+    assert "warnings" not in without_names
 
 
 def test_an_answer_as_of_a_block_never_changes(client: FlaskClient) -> None:

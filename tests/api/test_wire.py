@@ -31,8 +31,8 @@ NEVER = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600}
 
 @pytest.fixture(scope="module")
 def service(world: World) -> Iterator[Service]:
-    with serving(world.settings.folder, FLIGHTCHAIN_ACCESS_LOG=1, **NEVER) as found:
-        yield found
+    with serving(world.settings.folder, FLIGHTCHAIN_ACCESS_LOG=1, **NEVER) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,9 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service over a chain of which a block in the last quarter has just been damaged."""
     folder = tmp_path_factory.mktemp("damaged") / "chain"
     world_in(folder)
-    with serving(folder, FLIGHTCHAIN_CACHE_BYTES=0, **NEVER) as found:
+    with serving(folder, FLIGHTCHAIN_CACHE_BYTES=0, **NEVER) as service:
         flip(block_file(folder), block_file(folder).stat().st_size * 7 // 8)
-        yield found
+        yield service
 
 
 def asked(
@@ -85,8 +85,8 @@ def test_a_304_has_no_body_and_the_connection_goes_on(service: Service, path: st
 
 def test_all_workers_give_the_same_tags(service: Service) -> None:
     for path in PATHS:
-        found = {asked(service, "GET", path)[0].headers["ETag"] for _ in range(8)}
-        assert len(found) == 1, path
+        etags = {asked(service, "GET", path)[0].headers["ETag"] for _ in range(8)}
+        assert len(etags) == 1, path
 
 
 def test_what_the_worker_refuses_has_an_id_too(service: Service) -> None:
@@ -104,9 +104,9 @@ def test_each_request_is_a_line_of_the_log(service: Service) -> None:
         asked(service, "GET", f"{QUESTION}&engine=scan", **{"X-Request-ID": f"scan-{number}"})
     until(lambda: all(f'"{name}-{n}"' in service.said() for n in range(5) for name in NAMES))
     lines = [json.loads(line) for line in service.said().splitlines() if line.startswith("{")]
-    found = {line["request_id"]: line for line in lines}
+    line_of = {line["request_id"]: line for line in lines}
     for number in range(5):
-        quick, scan = found[f"wire-{number}"], found[f"scan-{number}"]
+        quick, scan = line_of[f"wire-{number}"], line_of[f"scan-{number}"]
         assert (quick["route"], quick["status"], quick["client"]) == ("/tip", 200, "127.0.0.1")
         assert scan["query"].endswith("engine=scan")
         assert scan["bytes"] > 0
@@ -167,8 +167,8 @@ def long_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service whose exports are far longer than what sockets hold, with few threads."""
     settings = settings_for(tmp_path_factory.mktemp("long") / "chain")
     import_flights(settings, Generated(40_000))
-    with serving(settings.folder, FLIGHTCHAIN_THREADS=4, **NEVER) as found:
-        yield found
+    with serving(settings.folder, FLIGHTCHAIN_THREADS=4, **NEVER) as service:
+        yield service
 
 
 @pytest.mark.long

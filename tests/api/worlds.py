@@ -59,7 +59,7 @@ class World:
     def below(self, height: int | None = None) -> Iterator[Json]:
         """The transactions in blocks 0 to `height`."""
         top = self.tip if height is None else height
-        return (each for each in self.transactions if each["BLOCK_HEIGHT"] <= top)
+        return (flight for flight in self.transactions if flight["BLOCK_HEIGHT"] <= top)
 
 
 def settings_for(folder: Path, **more: Any) -> Settings:
@@ -100,7 +100,7 @@ def world_in(folder: Path) -> World:
         return _made(folder)
     kept = _Kept.world = _Kept.world or _made(_Kept.folder)
     copy_chain(_Kept.folder, folder)
-    transactions = [dict(each) for each in kept.transactions]
+    transactions = [dict(flight) for flight in kept.transactions]
     return World(settings_for(folder), transactions, list(kept.hashes))
 
 
@@ -142,11 +142,11 @@ def client_of(
     settings: Settings, restart: Callable[[], None] | None = None
 ) -> Iterator[FlaskClient]:
     """A client of the service over `settings.folder`, whose files are closed afterwards."""
-    made: list[Ledger] = []
+    ledgers: list[Ledger] = []
 
     def ledger_of(settings: Settings, report: Report) -> Ledger:
-        made.append(Ledger(settings, report))
-        return made[-1]
+        ledgers.append(Ledger(settings, report))
+        return ledgers[-1]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(api, "Ledger", ledger_of)
@@ -155,7 +155,7 @@ def client_of(
     try:
         yield app.test_client()
     finally:
-        for ledger in made:
+        for ledger in ledgers:
             ledger.close()
 
 
@@ -179,10 +179,10 @@ def transaction_of(leg: Json) -> Json:
 
 def averages_of(transactions: Iterable[Json]) -> Json:
     some = list(transactions)
-    late = [each["ARR_DELAY"] for each in some if each["ARR_DELAY"] is not None]
-    left = [each["DEP_DELAY"] for each in some if each["DEP_DELAY"] is not None]
+    late = [flight["ARR_DELAY"] for flight in some if flight["ARR_DELAY"] is not None]
+    left = [flight["DEP_DELAY"] for flight in some if flight["DEP_DELAY"] is not None]
     on_time = sum(1 for delay in late if delay < 15)
-    cancelled = sum(each["CANCELLED"] for each in some)
+    cancelled = sum(flight["CANCELLED"] for flight in some)
     return {
         "average_delay": sum(late) / len(late) if late else None,
         "flights": len(some),
