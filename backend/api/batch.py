@@ -41,16 +41,16 @@ ON_ERROR = Choice(
 )
 DUPLICATES = Choice(
     "duplicates",
-    "What to do with flights that the ledger has: `accept` counts them twice, `skip` leaves them "
-    "out. A flight is the same if day, carrier, number, origin, destination and scheduled "
-    "departure are; one that contradicts what is stored is in `conflicting`.",
+    "What to do with flights that the ledger has: `accept` adds them again, `skip` leaves them "
+    "out. Two records are of one flight if day, carrier, number, origin, destination and scheduled "
+    "departure agree. Records that contradict stored ones are listed in `conflicting`.",
     "skip",
     default="accept",
     choices=("accept", "skip"),
 )
 DATES = Choice(
     "dates",
-    "How days are written: `proven` reads them as the whole column proves, and refuses the body if "
+    "How days are written: `proven` concludes that from the whole column, and refuses the body if "
     "both the day and the month may come first.",
     MONTH_FIRST,
     default="proven",

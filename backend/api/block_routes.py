@@ -25,21 +25,21 @@ FEW = 10  # headers of so many newest blocks are made in a millisecond
 HEIGHT = Number("HEIGHT", "The block's height; genesis has 0.", "337")
 OFFSET = Number(
     "offset",
-    "How many transactions at the start of the block to leave out.",
+    "How many of the first transactions to leave out.",
     "0",
     default=0,
     most=MAX_TRANSACTIONS,
 )
 LIMIT = Number(
     "limit",
-    "The most transactions to return.",
+    "Largest number of transactions.",
     "10",
     default=MAX_TRANSACTIONS,
     most=MAX_TRANSACTIONS,
 )
-BEFORE = Number("before", "Only headers of blocks below this height; all if left out.", "300")
-HEADERS = Number("limit", "The most headers to return.", "5", default=20, least=1, most=100)
-WITH_HASH = Hash("hash", "Only headers of blocks whose hash is this or begins with it.", "0" * 64)
+BEFORE = Number("before", "Only headers of blocks below this height; by default all.", "300")
+HEADERS = Number("limit", "Largest number of headers.", "5", default=20, least=1, most=100)
+WITH_HASH = Hash("hash", "Only headers of blocks whose hash is this, or begins with it.", "0" * 64)
 
 TIP = Operation(
     "tip",

@@ -99,7 +99,7 @@ NDJSON = LineFormat(
 FORMATS = {form.name: form for form in (NDJSON, CSV)}
 TRAILER = Choice(
     "trailer",
-    "Whether NDJSON ends with a line that says that it is complete, which is no flight.",
+    "Whether NDJSON ends with a line that says that the answer is complete.",
     "false",
     default="true",
     choices=("true", "false"),

@@ -22,9 +22,9 @@ from backend.serving.environs import Environ
 PART = {"application/octet-stream": Media(FILE, EXAMPLES["csv"])}
 SAYS = "`GET /imports/ID` shows the progress."
 
-IMPORT_ID = Text("IMPORT_ID", "What `POST /imports` answered.", "0f" * 16)
+IMPORT_ID = Text("IMPORT_ID", "The id that `POST /imports` answered.", "0f" * 16)
 NAME = Text("NAME", "The file's name, for messages.", "flights.csv", required=True)
-SIZE = Number("SIZE", "How many bytes it has.", "25000000", required=True, least=1)
+SIZE = Number("SIZE", "The file's size in bytes.", "25000000", required=True, least=1)
 OFFSET = Number("OFFSET", "Where the part begins in the file, in bytes.", "0", required=True)
 DATES = Choice(
     "dates",

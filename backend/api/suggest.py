@@ -13,7 +13,7 @@ from backend.serving.environs import Environ
 
 FIELD = Choice("field", "What to complete.", "city", required=True, choices=tuple(FIELDS))
 TYPED = Text("q", "What has been typed; if empty, everything matches.", "chic", default="")
-LIMIT = Number("limit", "The most completions to return.", "5", default=10, least=1, most=50)
+LIMIT = Number("limit", "Largest number of completions.", "5", default=10, least=1, most=50)
 
 SUGGEST = Operation(
     "suggest",

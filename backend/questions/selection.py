@@ -30,11 +30,11 @@ class Selection(Between):
 
 CURSOR = Number(
     "cursor",
-    "Leave out the transactions below this id. To go on, give the id after the last that you have.",
+    "Leave out transactions with ids below this. For the next page, give the last id plus one.",
     "1000",
     default=0,
 )
-LIMIT = Number("limit", "The most flights to return; all if left out.", "1000", least=1)
+LIMIT = Number("limit", "Largest number of flights; by default all.", "1000", least=1)
 PARAMETERS = by_name(*PERIOD, CARRIER_OR_ANY, *NARROWING_PLACES, CURSOR, LIMIT)
 
 

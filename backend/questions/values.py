@@ -179,13 +179,15 @@ NARROWING_PLACES = (
 CARRIER_OR_ANY = _of_flights("OP_CARRIER_AIRLINE_ID", f"{_CARRIER} {_ANY}", "19977", required=False)
 
 
-_NUMBER = _of_flights("OP_CARRIER_FL_NUM", "Flight number, without the carrier's code.", "1545")
+_NUMBER = _of_flights(
+    "OP_CARRIER_FL_NUM", "Flight number, with or without the carrier's code.", "1545"
+)
 
 _FLIGHT_DAY = _day("FL_DATE", "Day of the flight.", "2013-01-01")
 
 _HOUR = Number(
     "hour",
-    "Leave out flights that are known to have been scheduled in another hour than this.",
+    "Only flights that were scheduled in this hour, and those whose hour is not known.",
     "7",
     most=23,
 )
@@ -215,7 +217,7 @@ PARAMETERS: dict[type[Selecting], Mapping[str, OfField | Number]] = {
 
 GROUP_BY = Choice(
     "group_by",
-    "Add the same numbers for each of these. Only with it do the parameters about groups matter.",
+    "Add the same numbers for each group. The other parameters about groups matter only with this.",
     "carrier",
     choices=tuple(GROUPS),
 )
@@ -224,37 +226,38 @@ DISTRIBUTION = Choice(
 )
 ORDER = Choice(
     "order",
-    "Smallest or earliest group first, or largest or latest; by default ascending, but without "
-    "`sort` the most flights first.",
+    "`ascending`: smallest or earliest group first. `descending`: largest or latest first. The "
+    "default is `ascending`, but without `sort` groups with the most flights come first.",
     "descending",
     choices=("ascending", "descending"),
 )
 LEAST_FLIGHTS = Number("least_flights", "Leave out groups with fewer flights.", "100", least=1)
-OFFSET = Number("offset", "Leave out so many of the first groups.", "10", least=0)
+OFFSET = Number("offset", "How many of the first groups to leave out.", "10", least=0)
 MOST_DEPARTURES = 10_000
 LIMIT = Number(
-    "limit", "The most groups to return; by default all.", "10", least=1, most=MOST_DEPARTURES
+    "limit", "Largest number of groups; by default all.", "10", least=1, most=MOST_DEPARTURES
 )
 
 
 def _sort(*names: str) -> Choice:
-    meaning = "Order the groups by this; by default periods follow each other, and of others "
-    return Choice(
-        "sort", f"{meaning}those with the most flights come first.", names[0], choices=names
+    meaning = (
+        "What groups are ordered by; by default periods are in their own order, and other groups "
+        "by flights, most first."
     )
+    return Choice("sort", meaning, names[0], choices=names)
 
 
 MOST_DAYS, MOST_DAYS_OF_ALL = 366, 31  # of departures by group, so that they fit the memory
 PLACES = {parameter.name for parameter in NARROWING_PLACES}
 _OF_GROUPS = (ORDER, LEAST_FLIGHTS, OFFSET, LIMIT)
 
-_OFFSET = replace(OFFSET, meaning="Leave out so many of the first flights.", example="0")
+_OFFSET = replace(OFFSET, meaning="How many of the first flights to leave out.", example="0")
 
 BREAKDOWNS: dict[type[Selecting], dict[str, Choice | Number]] = {
     FilterTransactions: by_name(
-        _OFFSET, replace(LIMIT, meaning="The most legs to return; by default all.")
+        _OFFSET, replace(LIMIT, meaning="Largest number of legs; by default all.")
     ),
-    Departures: by_name(_OFFSET, replace(LIMIT, meaning="The most flights to return.")),
+    Departures: by_name(_OFFSET, replace(LIMIT, meaning="Largest number of flights.")),
     AverageDelays: by_name(GROUP_BY, DISTRIBUTION, _sort(*DELAY_NAMES), *_OF_GROUPS),
     FlightCounter: by_name(GROUP_BY, _sort("count"), *_OF_GROUPS),
 }
