@@ -31,8 +31,8 @@ class Tab:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    with launched() as found:
-        yield found
+    with launched() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="package")
@@ -46,30 +46,30 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Site]]
             return stack.enter_context(site_over(folder))
 
         with ThreadPoolExecutor() as pool:
-            found = dict(zip(LEDGERS, pool.map(started, LEDGERS), strict=True))
-        yield found
+            sites = dict(zip(LEDGERS, pool.map(started, LEDGERS), strict=True))
+        yield sites
 
 
 @pytest.fixture(scope="package")
 def tabs(browser: Browser, sites: dict[str, Site]) -> Iterator[dict[str, Tab]]:
     """By the name of its ledger, and one without scripts: a new one would take a second."""
     with ExitStack() as stack:
-        found = {}
+        tabs = {}
         for name, site in sites.items():
-            found[name] = Tab(Visitor(browser, site, reduced_motion="reduce"))
-            stack.callback(found[name].visitor.context.close)
-        found[SCRIPTLESS] = Tab(Visitor(browser, sites["many"], java_script_enabled=False))
-        stack.callback(found[SCRIPTLESS].visitor.context.close)
-        yield found
+            tabs[name] = Tab(Visitor(browser, site, reduced_motion="reduce"))
+            stack.callback(tabs[name].visitor.context.close)
+        tabs[SCRIPTLESS] = Tab(Visitor(browser, sites["many"], java_script_enabled=False))
+        stack.callback(tabs[SCRIPTLESS].visitor.context.close)
+        yield tabs
 
 
 @pytest.fixture
 def tab(tabs: dict[str, Tab], request: pytest.FixtureRequest) -> Iterator[Tab]:
     """The one that the test's parameter `ledger` names; nothing may go wrong in it."""
-    found = tabs[request.getfixturevalue("ledger")]
-    yield found
-    faults = found.visitor.faults[:]
-    found.visitor.faults.clear()
+    tab = tabs[request.getfixturevalue("ledger")]
+    yield tab
+    faults = tab.visitor.faults[:]
+    tab.visitor.faults.clear()
     assert faults == []
 
 

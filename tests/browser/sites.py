@@ -110,12 +110,12 @@ def values_in(folder: Path) -> dict[str, str]:
         dict(zip(FIELD_NAMES, flight, strict=True)) for flight in on_disk(folder).flights
     ]
     flight = flights[len(flights) // 2] if flights else GOOD
-    days = sorted(each["FL_DATE"] for each in flights or [GOOD])
+    days = sorted(leg["FL_DATE"] for leg in flights or [GOOD])
     with closing(BlockStore(folder)) as store:
         tip = store.height()
         newest = store.place(tip).hash.hex()
     origin = flight["ORIGIN_CITY_NAME"]
-    used = {(each["OP_CARRIER_FL_NUM"], each["OP_CARRIER_AIRLINE_ID"]) for each in flights}
+    used = {(leg["OP_CARRIER_FL_NUM"], leg["OP_CARRIER_AIRLINE_ID"]) for leg in flights}
     common = Counter(number for number, _ in sorted(used)).most_common(1)
     values = {
         "number": flight["OP_CARRIER_FL_NUM"],

@@ -73,8 +73,8 @@ def below(sites: dict[str, Site]) -> Iterator[Below]:
 
 
 def addresses_in(page: str) -> set[str]:
-    found = (match for match in ADDRESS.findall(page) if match[0] not in NO_ADDRESS)
-    return {unescape(address) for _, address in found}
+    matches = (match for match in ADDRESS.findall(page) if match[0] not in NO_ADDRESS)
+    return {unescape(address) for _, address in matches}
 
 
 @pytest.mark.long

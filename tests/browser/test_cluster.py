@@ -65,10 +65,10 @@ def test_pages_over_two_nodes_raise_no_alarm_even_if_one_is_behind(
         assert "Unchanged since block 1" in remembered(page)
     behind = engine.nodes.pop()
     engine.decide([engine.nodes[0].sent(3, 2, T0 + 1)], T0 + 1)
-    found = []
+    messages = []
     for _ in range(VISITS):
         visitor.open("/transactions/0", page=page)
-        found.append(remembered(page))
+        messages.append(remembered(page))
     engine.nodes.append(behind)
-    assert any("a node that is 1 block behind" in said for said in found), found
-    assert any("Unchanged since block 2" in said for said in found), found
+    assert any("a node that is 1 block behind" in message for message in messages), messages
+    assert any("Unchanged since block 2" in message for message in messages), messages

@@ -104,8 +104,8 @@ def violations(page: Page, rules: list[str], left_out: str = "") -> str:
         "resultTypes": ["violations"],
     }
     context = {"exclude": [[left_out]]} if left_out else {"include": [["html"]]}
-    found = AxeResults(page.evaluate("given => axe.run(...given)", [context, options]))
-    return str(found.generate_report()) if found.violations_count else ""
+    results = AxeResults(page.evaluate("given => axe.run(...given)", [context, options]))
+    return str(results.generate_report()) if results.violations_count else ""
 
 
 def require_access(page: Page, looks: tuple[Look, ...]) -> None:

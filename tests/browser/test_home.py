@@ -20,8 +20,8 @@ STEPS = 40
 def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("written") / "chain"
     make_ledger(folder, [3])
-    with site_over(folder) as found:
-        yield found
+    with site_over(folder) as site:
+        yield site
 
 
 @pytest.fixture

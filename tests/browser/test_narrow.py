@@ -58,9 +58,9 @@ def narrow(browser: Browser, sites: dict[str, Site]) -> Iterator[Open]:
 @pytest.mark.parametrize(("address", "heading"), MATTERS, ids=[row[0] for row in MATTERS])
 def test_the_column_that_matters_is_on_the_screen(narrow: Open, address: str, heading: str) -> None:
     page = narrow(address)
-    found = page.get_by_role("columnheader", name=heading, exact=True).first.bounding_box()
-    assert found is not None
-    assert found["x"] + found["width"] <= WIDTH
+    box = page.get_by_role("columnheader", name=heading, exact=True).first.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= WIDTH
     for caption in page.locator(".scroll caption:not(.hidden)").all():
         if (box := caption.bounding_box()) is not None:
             assert box["x"] + box["width"] <= WIDTH

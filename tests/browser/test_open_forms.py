@@ -41,22 +41,22 @@ FORGED = """<form method="post" action="{url}/add"><input name="ORIGIN" value="X
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("forms")
     seal(settings_for(folder), [FLIGHTS])
-    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=1) as found:
-        yield found
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=1) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
 def url(service: Service) -> Iterator[str]:
     """The address of pages that are not restarted."""
-    with shown(service) as found:
-        yield found
+    with shown(service) as url:
+        yield url
 
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A browser of somebody: all its pages share their cookies."""
-    with browser.new_context() as found:
-        yield found
+    with browser.new_context() as context:
+        yield context
 
 
 def transactions(service: Service) -> int:
@@ -243,8 +243,8 @@ def test_a_visitor_without_scripts_whose_file_is_too_long_is_told_what_to_do(
         page.get_by_role("button", name="Check the file").click()
         page.wait_for_load_state()
         text = page.inner_text("body").lower()
-        for way in ("nothing was added", "with javascript", "python -m backend import file"):
-            assert way in text, text
+        for words in ("nothing was added", "with javascript", "python -m backend import file"):
+            assert words in text, text
 
 
 def test_cookies_that_are_cleared_and_links_from_elsewhere_change_no_form(

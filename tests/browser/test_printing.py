@@ -36,9 +36,9 @@ def test_what_cannot_be_used_on_paper_is_left_out(printed: Page) -> None:
         "details:not(.asked) > summary",
         ".asked > summary span",
     ):
-        found = printed.locator(selector)
-        assert found.count() > 0
-        assert not any(each.is_visible() for each in found.all()), selector
+        elements = printed.locator(selector)
+        assert elements.count() > 0
+        assert not any(element.is_visible() for element in elements.all()), selector
     assert printed.locator(".asked > summary").is_visible()  # says which days
 
 

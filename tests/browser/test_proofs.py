@@ -96,8 +96,8 @@ def test_sha_256_is_that_of_the_standard_and_of_python(visit: Visit, site: Site)
     assert page.evaluate(HASHES, list(SHA_256)) == list(SHA_256.values())
     chance = random.Random(SEED)
     messages = [chance.randbytes(length) for length in range(201)]
-    expected = [hashlib.sha256(one).hexdigest() for one in messages]
-    assert page.evaluate(HASHES, [one.hex() for one in messages]) == expected
+    expected = [hashlib.sha256(message).hexdigest() for message in messages]
+    assert page.evaluate(HASHES, [message.hex() for message in messages]) == expected
 
 
 @pytest.fixture(scope="module")
@@ -127,11 +127,11 @@ def key(sites: dict[str, Site]) -> str:
 
 def verdicts(page: Page, key: str, proofs: Iterable[bytes]) -> list[Json]:
     """What the scripts of a page say of proofs."""
-    said: list[Json] = []
+    verdicts: list[Json] = []
     for some in batched(proofs, 50):
         files = [base64.b64encode(proof).decode() for proof in some]
-        said += page.evaluate(VERDICTS, [key, files])
-    return said
+        verdicts += page.evaluate(VERDICTS, [key, files])
+    return verdicts
 
 
 def batched(proofs: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
@@ -144,12 +144,12 @@ def some_changed(
     proofs: dict[str, list[Json]], kinds: list[str], count: int, chance: random.Random
 ) -> Iterator[list[Json]]:
     """Proofs of these kinds, each with another value at one place."""
-    made = 0
-    while made < count:
+    changed = 0
+    while changed < count:
         kind = chance.choice(kinds)
         proof = with_a_change(proofs[kind], chance)[0]
         if proof != proofs[kind]:
-            made += 1
+            changed += 1
             yield proof
 
 
@@ -168,12 +168,12 @@ def test_the_verdicts_are_those_of_verify_py(
     tried = [*proofs.values(), *changed, *false]
     ours = verdicts(visit(site).open("/about"), key, map(written, tried))
     judge = Judge(tmp_path, key)
-    said = [mine["verdict"] for mine in ours]
-    assert said == [judge.of(proof)["verdict"] for proof in tried]
+    outcomes = [mine["verdict"] for mine in ours]
+    assert outcomes == [judge.of(proof)["verdict"] for proof in tried]
     right, first_lie = len(proofs), len(proofs) + len(changed)
-    assert said[:right] == ["verified"] * right
-    assert said[right:first_lie].count("refused") >= len(changed) * 0.9
-    assert {*said[first_lie:]} == {"refused"}
+    assert outcomes[:right] == ["verified"] * right
+    assert outcomes[right:first_lie].count("refused") >= len(changed) * 0.9
+    assert {*outcomes[first_lie:]} == {"refused"}
     for proof, mine in zip(proofs.values(), ours, strict=False):
         assert mine.get("answer") == proof[0].get("answer")
 
@@ -184,8 +184,8 @@ def test_malformed_proofs_are_refused_as_verify_py_refuses_them(
 ) -> None:
     """tests/trust/proofs/test_malformed.py gives verify.py the same ones."""
     some = [case for case in malformed(proofs) if len(case[1]) < MOST_BYTES_SENT]
-    said = verdicts(visit(site).open("/about"), key, (proof for _, proof in some))
-    named = zip(some, said, strict=True)
+    ours = verdicts(visit(site).open("/about"), key, (proof for _, proof in some))
+    named = zip(some, ours, strict=True)
     assert [what for (what, _), mine in named if mine["verdict"] != "refused"] == []
 
 
@@ -199,8 +199,8 @@ def test_another_key_a_cut_proof_and_no_proof_are_refused(
     assert other != key
     files = {name: written(proof) for name, proof in proofs.items()}
     cut = [files["delays"].rsplit(b"\n", 2)[0], files["legs"][:-9], b"", b"[]", b"null", b"{}"]
-    said = verdicts(page, key, cut) + verdicts(page, other, [files["transaction"]])
-    assert [mine["verdict"] for mine in said] == ["refused"] * 7
+    ours = verdicts(page, key, cut) + verdicts(page, other, [files["transaction"]])
+    assert [mine["verdict"] for mine in ours] == ["refused"] * 7
 
 
 def test_a_key_that_is_none_is_refused_in_words(visit: Visit, site: Site, key: str) -> None:
@@ -442,7 +442,7 @@ def make_chains(root: Path) -> list[str]:
     """The chain `now`, and others: before, later, put back and gone on with otherwise, …"""
     flights = generated(60)
 
-    def made(name: str, above: str, *parts: slice, without: tuple[str, ...] = ()) -> str:
+    def make(name: str, above: str, *parts: slice, without: tuple[str, ...] = ()) -> str:
         if above:
             shutil.copytree(root / above, root / name)
         for file in without:
@@ -455,28 +455,28 @@ def make_chains(root: Path) -> list[str]:
         return name
 
     return [
-        made("before", "", slice(0, 5), slice(5, 9)),
-        made("now", "before", slice(9, 14), slice(14, 17)),
-        made("later", "now", slice(17, 20)),
-        made("as long", "before", slice(20, 25), slice(25, 28)),
-        made("longer", "as long", slice(28, 31)),
-        made("signed anew", "now", without=("log.key", "log.vkey", "checkpoint")),
-        rotated(made("rotated", "later")),
-        made("another", "", slice(0, 5), slice(5, 9), slice(9, 14), slice(14, 17)),
+        make("before", "", slice(0, 5), slice(5, 9)),
+        make("now", "before", slice(9, 14), slice(14, 17)),
+        make("later", "now", slice(17, 20)),
+        make("as long", "before", slice(20, 25), slice(25, 28)),
+        make("longer", "as long", slice(28, 31)),
+        make("signed anew", "now", without=("log.key", "log.vkey", "checkpoint")),
+        rotated(make("rotated", "later")),
+        make("another", "", slice(0, 5), slice(5, 9), slice(9, 14), slice(14, 17)),
     ]
 
 
 @pytest.fixture(scope="module")
 def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledgers]:
     root = tmp_path_factory.mktemp("ledgers")
-    found = Ledgers()
+    ledgers = Ledgers()
     with ExitStack() as stack:
         for name in make_chains(root):
             client = stack.enter_context(client_of(settings_for(root / name)))
             url = stack.enter_context(served_in_a_thread(client.application))
-            found.pages[name] = create_app(Settings(backend_url=url))
-        found.url = stack.enter_context(served_in_a_thread(found))
-        yield found
+            ledgers.pages[name] = create_app(Settings(backend_url=url))
+        ledgers.url = stack.enter_context(served_in_a_thread(ledgers))
+        yield ledgers
 
 
 @pytest.fixture
@@ -544,8 +544,8 @@ def test_a_browser_that_cannot_check_signatures_follows_no_new_key(
     remembered = page.locator("[data-remembered]")
 
     def kept() -> Json:
-        found: Json = json.loads(page.evaluate("localStorage.flightchain"))["kept"]
-        return found
+        record: Json = json.loads(page.evaluate("localStorage.flightchain"))["kept"]
+        return record
 
     before = kept()
     for size in (5, 6):

@@ -21,7 +21,7 @@ from tests.api.processes import ROOT
 from tests.browser.sites import Site
 from tests.browser.visits import Visitor
 
-WAYS = {
+SCREENS = {
     "wide": ({"width": 1200, "height": 800}, "light"),
     "narrow": ({"width": 360, "height": 740}, "dark"),
 }
@@ -44,8 +44,8 @@ class Asked:
             days = {"INITIAL_DATE": self.values["first"], "FINAL_DATE": self.values["last"]}
             given = {**days, **({"group_by": group_by} if group_by else {}), **given}
         answer = requests.get(f"{self._site.service.url}/{name}?{urlencode(given)}", timeout=10)
-        found: Json = answer.json()
-        return found
+        content: Json = answer.json()
+        return content
 
 
 def values_of(site: Site) -> dict[str, str]:
@@ -232,7 +232,7 @@ def visitor(
     browser: Browser, sites: dict[str, Site], request: pytest.FixtureRequest
 ) -> Iterator[tuple[Visitor, Page]]:
     """Somebody who does many tasks one after the other, and their page."""
-    size, scheme = WAYS[request.param]
+    size, scheme = SCREENS[request.param]
     somebody = Visitor(browser, sites["many"], viewport=size, color_scheme=scheme)
     yield somebody, somebody.context.new_page()
     somebody.context.close()
@@ -244,10 +244,10 @@ def visitor(
     [
         # Of two tasks one is done on a telephone, the other is not; and the other way round.
         pytest.param(
-            way, task, id=f"{way}-{task.question}", marks=[pytest.mark.long] * (way != expected)
+            name, task, id=f"{name}-{task.question}", marks=[pytest.mark.long] * (name != expected)
         )
-        for way in WAYS
-        for task, expected in zip(TASKS, cycle(WAYS), strict=False)
+        for name in SCREENS
+        for task, expected in zip(TASKS, cycle(SCREENS), strict=False)
     ],
     indirect=["visitor"],
 )

@@ -56,15 +56,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
 
 @pytest.fixture(scope="module")
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    with browser.new_context() as found:
-        yield found
+    with browser.new_context() as context:
+        yield context
 
 
 @pytest.fixture
 def page(context: BrowserContext, pages: Pages) -> Iterator[Page]:
-    with context.new_page() as found:
-        opened(found, pages.url)
-        yield found
+    with context.new_page() as page:
+        opened(page, pages.url)
+        yield page
 
 
 def opened(page: Page, url: str) -> Page:
@@ -197,10 +197,10 @@ def put_off(route: Route) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fail", "said"), [(lost, "The pages do not answer."), (put_off, "It is busy.")]
+    ("fail", "message"), [(lost, "The pages do not answer."), (put_off, "It is busy.")]
 )
 def test_a_part_whose_answer_is_lost_is_sent_again(
-    page: Page, pages: Pages, tmp_path: Path, fail: Callable[[Route], None], said: str
+    page: Page, pages: Pages, tmp_path: Path, fail: Callable[[Route], None], message: str
 ) -> None:
     before, sent = pages.transactions, []
 
@@ -210,7 +210,7 @@ def test_a_part_whose_answer_is_lost_is_sent_again(
 
     page.route(f"**/*{SECOND}", fail_once)
     start(page, file_of(tmp_path))
-    words = re.compile(f"{said} Trying again in [12] second")
+    words = re.compile(f"{message} Trying again in [12] second")
     expect(page.locator("#said")).to_have_text(words, timeout=WITHIN_MS)
     assert "All 120 rows are flights." in result(page)
     assert len(sent) == 2
@@ -246,7 +246,7 @@ def test_a_file_that_goes_or_changes_while_it_is_sent_is_said_to(
 
 def test_what_is_no_table_is_said(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "flights.csv"
-    for content, said in (
+    for content, message in (
         (b"a,b\n1,2\n", "It has no column of a flight"),
         (b"", "It is empty"),
         (b"%PDF-1.7\n", "It is a PDF document"),
@@ -254,7 +254,7 @@ def test_what_is_no_table_is_said(page: Page, tmp_path: Path) -> None:
     ):
         path.write_bytes(content)
         text = checked(page, path)
-        assert said in text
+        assert message in text
         assert "not added" in text
 
 

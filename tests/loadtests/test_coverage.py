@@ -70,13 +70,13 @@ class TestClosedRuns:
     """Mean throughput of closed runs of the queueing network: `predicting.Spread.interval`."""
 
     def test_one_run_or_several(self) -> None:
-        expected, made = (
+        expected, simulated = (
             simulated_results((2, 5), 1200, 19, seed, runs=320) for seed in ("of", "found")
         )
         for cell in expected:
             known_xs, xs = (
                 [result.throughput_per_s for result in results[cell]]
-                for results in (expected, made)
+                for results in (expected, simulated)
             )
             known, truth = spread(known_xs[:200]), fmean([*known_xs, *xs])
             for runs in (1, 2, LEAST_REPEATED):

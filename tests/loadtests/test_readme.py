@@ -46,14 +46,14 @@ def test_every_experiment_is_in_the_readme_and_the_readme_names_no_other() -> No
 def test_each_table_and_figure_of_the_studies_says_how_it_is_measured() -> None:
     rows = re.findall(r"^\| (00\d) \| (.+?) \| .+ \| (.+) \| (.+) \|$", README, re.MULTILINE)
     assert {study for study, *_ in rows} == {"000", "001", "002", "003", "004"}
-    for study, there, here, how in rows:
-        assert re.match(r"same protocol|shorter, because |waits for ", how), (study, there)
-        assert (here == "–") == how.startswith("waits for "), (study, there)
+    for study, item, here, how in rows:
+        assert re.match(r"same protocol|shorter, because |waits for ", how), (study, item)
+        assert (here == "–") == how.startswith("waits for "), (study, item)
     figures = {
         (study, int(number))
-        for study, there, *_ in rows
-        if there.startswith("figure")
-        for number in re.findall(r"\d+", there)
+        for study, item, *_ in rows
+        if item.startswith("figure")
+        for number in re.findall(r"\d+", item)
     }
     counts = {"000": 11, "001": 5, "003": 2, "004": 1}  # as printed in the studies
     assert figures == {(study, n + 1) for study, count in counts.items() for n in range(count)}

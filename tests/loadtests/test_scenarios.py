@@ -48,9 +48,9 @@ def test_kinds_come_as_often_as_the_study_had_them() -> None:
 
 
 def test_every_kind_has_the_steps_that_the_table_says() -> None:
-    made = [interaction for own in mixed(2) for interaction in own]
-    made += itineraries(QUESTIONS, flights(9), customers=1, count=1)[0]
-    assert {interaction.kind: len(interaction.steps) for interaction in made} == STEPS
+    interactions = [interaction for own in mixed(2) for interaction in own]
+    interactions += itineraries(QUESTIONS, flights(9), customers=1, count=1)[0]
+    assert {interaction.kind: len(interaction.steps) for interaction in interactions} == STEPS
     assert STEPS.keys() == {READING, FREQUENT, RARE, ITINERARY}
 
 

@@ -47,12 +47,12 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             home.mkdir(parents=True)
             copy_chain(kept[source] / "chain", home / "chain")
             shutil.copy(kept[source] / RECORD, home / RECORD)
-        found = chains.imported(source, home, log)
+        chain = chains.imported(source, home, log)
         if source not in kept:
             kept[source] = folder / str(len(kept))
             copy_chain(home / "chain", kept[source] / "chain")
             shutil.copy(home / RECORD, kept[source] / RECORD)
-        return found
+        return chain
 
     @cache
     def material() -> Material:
@@ -81,7 +81,7 @@ def plain_drawings() -> Iterator[None]:
     """Figures are their words: `lab/test_lab` looks at drawings, which take long to make."""
 
     def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
-        names = [x.label, y.label, *(one.name for one in series)]
+        names = [x.label, y.label, *(curve.name for curve in series)]
         return f"<svg>{''.join(f'<text>{name}</text>' for name in names)}</svg>"
 
     with pytest.MonkeyPatch.context() as patch:

@@ -65,12 +65,12 @@ def closed_run(
 
     def rows(ask: Ask, start_s: float) -> Iterable[Row]:
         def customer(number: int) -> list[Row]:
-            made: list[Row] = []
-            while len(made) < warm_up + requests or monotonic() - start_s < duration_s:
-                one, index = next(asked), closed_index(number, len(made))
-                made.append(ask(index, one.kind, one.path, one.body, monotonic())[0])
+            results: list[Row] = []
+            while len(results) < warm_up + requests or monotonic() - start_s < duration_s:
+                request, index = next(asked), closed_index(number, len(results))
+                results.append(ask(index, request.kind, request.path, request.body, monotonic())[0])
                 sleep(think_s)
-            return made
+            return results
 
         with ThreadPoolExecutor(customers) as pool:
             return list(chain.from_iterable(pool.map(customer, range(customers))))
@@ -85,13 +85,13 @@ def interactions(
 
     def rows(ask: Ask, start_s: float) -> Iterable[Row]:
         def customer(number: int) -> list[Row]:
-            made: list[Row] = []
+            results: list[Row] = []
             due_s = start_s
-            for at, one in enumerate(sequences[number]):
+            for at, interaction in enumerate(sequences[number]):
                 sleep(max(0.0, due_s - monotonic()))
-                made += _steps(ask, one, number, at, due_s)
+                results += _steps(ask, interaction, number, at, due_s)
                 due_s = due_s + interval_s if interval_s else monotonic()
-            return made
+            return results
 
         with ThreadPoolExecutor(len(sequences)) as pool:
             return list(chain.from_iterable(pool.map(customer, range(len(sequences)))))
@@ -99,10 +99,10 @@ def interactions(
     return _kept(by, target, run, "interaction", rows)
 
 
-def _steps(ask: Ask, one: Interaction, customer: int, number: int, due_s: float) -> Iterator[Row]:
+def _steps(ask: Ask, task: Interaction, customer: int, number: int, due_s: float) -> Iterator[Row]:
     added = ""
-    for at, step in enumerate(one.steps):
-        index, kind = step_index(customer, number, at), one.row_kind(step)
+    for at, step in enumerate(task.steps):
+        index, kind = step_index(customer, number, at), task.row_kind(step)
         row, body = ask(index, kind, step.path.replace(ADDED, added), step.body, due_s)
         yield row
         due_s = monotonic()
@@ -124,9 +124,9 @@ def _kept(
     def ask(index: int, kind: str, path: str, body: str, due_s: float) -> tuple[Row, bytes]:
         sent_s = monotonic()
         status, headers, answer = _answered(target.url, path, body)
-        done_s, said = monotonic(), reported(headers) if headers else NOTHING_REPORTED
-        times_s = due_s, sent_s, said.start_s, done_s, said.service_s
-        return Row(run, index, kind, *times_s, status, said.worker), answer
+        done_s, report = monotonic(), reported(headers) if headers else NOTHING_REPORTED
+        times_s = due_s, sent_s, report.start_s, done_s, report.service_s
+        return Row(run, index, kind, *times_s, status, report.worker), answer
 
     moved = tuple(row.since(start_s) for row in rows(ask, start_s))
     with closing(RowFile(by.folder / REQUESTS)) as file:

@@ -71,7 +71,7 @@ def rows(run: str, kind: str, every_s: float, statuses: list[int], threads: int 
     ]
 
 
-def made(
+def make_results(
     folder: Path, runs: dict[str, list[Row]], *, counts: bool = True, until_s: float = 1.0
 ) -> Results:
     results = results_of("bulk-post", folder)
@@ -91,7 +91,7 @@ def test_throughput_and_latency_are_those_of_the_rows(tmp_path: Path) -> None:
         f"sync-2-{repeat}": rows(f"sync-2-{repeat}", "post-sync", 0.1, [202] * 12)
         for repeat in (1, 2)
     }
-    results = made(tmp_path / "r", runs)
+    results = make_results(tmp_path / "r", runs)
     analyse(results)
     metrics = {metric["name"]: metric for metric in results.summary()["metrics"]}
     throughput = metrics["throughput[sync, 2 threads]"]
@@ -103,7 +103,7 @@ def test_throughput_and_latency_are_those_of_the_rows(tmp_path: Path) -> None:
 
 def test_commit_counts_only_answers_from_a_block(tmp_path: Path) -> None:
     runs = {"commit-2-1": rows("commit-2-1", "post-commit", 0.1, [202, 202, 202, 201] * 3)}
-    results = made(tmp_path / "r", runs)
+    results = make_results(tmp_path / "r", runs)
     analyse(results)
     findings = results.summary()["findings"]
     assert "at most 4 flights per second" in findings[0]
@@ -112,7 +112,7 @@ def test_commit_counts_only_answers_from_a_block(tmp_path: Path) -> None:
 
 def test_failures_and_rejected_runs_are_said(tmp_path: Path) -> None:
     runs = {"async-2-1": rows("async-2-1", "post-async", 0.1, [202, 503, 0, 202])}
-    results = made(tmp_path / "r", runs, counts=False)
+    results = make_results(tmp_path / "r", runs, counts=False)
     analyse(results)
     findings = results.summary()["findings"]
     assert "Failed requests: 4." in findings
@@ -126,11 +126,11 @@ def test_a_run_that_ended_before_all_had_begun_has_no_figures(tmp_path: Path) ->
         Row("sync-2-1", closed_index(1, 0), "post-sync", 2.0, 2.0, None, 2.5, None, 202, ""),
     ]
     runs = {"sync-2-1": late, "async-2-1": rows("async-2-1", "post-async", 0.1, [202] * 12)}
-    results = made(tmp_path / "r", runs)
+    results = make_results(tmp_path / "r", runs)
     analyse(results)
     assert "Run sync-2-1 has no figures: it ended at 1.000 s" in results.summary()["findings"][-1]
     with pytest.raises(ResultsError, match="no run in which all threads were posting"):
-        bulk_post.analyse(made(tmp_path / "none", {"sync-2-1": late}))
+        bulk_post.analyse(make_results(tmp_path / "none", {"sync-2-1": late}))
 
 
 def test_the_window_is_where_every_thread_posts() -> None:

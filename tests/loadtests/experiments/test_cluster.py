@@ -83,20 +83,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """The report of runs of each server, one of them rejected, and of commits."""
     results = results_of("cluster", tmp_path_factory.mktemp("cluster"))
     sync, mined = [202] * 16, [201, 202] * 8
-    made = [
+    loads = [
         (LoadLine("one", "sync", 1, 2.0, ONE, 4.0, 0.0, 0.16, 0.5), sync),
         (LoadLine("four", "sync", 1, 2.0, CLUSTER, 8.0, 1.0, 3.0, 0.5), sync),
         (LoadLine("noisy", "sync", 1, 2.0, CLUSTER, 1.0, 9.0, 9.0, 0.5), sync),
         (LoadLine("commit", "commit", 1, 2.0, CLUSTER, 2.0, 1.0, 1.0, 0.5), mined),
         (LoadLine("late", "async", 1, 0.0, CLUSTER, 2.0, 1.0, 1.0, 0.5), sync),
     ]
-    keep(results, [row for line, statuses in made for row in rows_of(line.run, statuses)])
+    keep(results, [row for line, statuses in loads for row in rows_of(line.run, statuses)])
     commits = [
         CommitLine(name, server, 1.0, status, 0.5 + beyond_s, beyond_s)
         for name, server, first_s in (("a", ONE, 0.1), ("b", CLUSTER, 0.3))
         for status, beyond_s in ((201, first_s), (201, first_s + 0.2), (202, 60.0))
     ]
-    _fill(results, POSTS, LoadLine, [line for line, _ in made])
+    _fill(results, POSTS, LoadLine, [line for line, _ in loads])
     _fill(results, PLAN, RunLine, [])
     _fill(results, COMMITS, CommitLine, commits)
     counting = ["one", "four", "commit", "late", "a", "b"]

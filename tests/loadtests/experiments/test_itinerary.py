@@ -57,10 +57,10 @@ def a_run(interval_s: float, count: int = 100, clients: int = 1) -> ItineraryRun
 
 class TestTransactions:
     def test_have_their_phases_and_what_lies_between(self) -> None:
-        (made,) = transactions_of(transaction(0, 0.0, 1.0))
-        assert {phase: len(times_s) for phase, times_s in made.phases_s.items()} == PHASES
-        assert made.time_s == pytest.approx(WHOLE_S)
-        assert made.unexplained_s == pytest.approx(8 * GAP_S)
+        (result,) = transactions_of(transaction(0, 0.0, 1.0))
+        assert {phase: len(times_s) for phase, times_s in result.phases_s.items()} == PHASES
+        assert result.time_s == pytest.approx(WHOLE_S)
+        assert result.unexplained_s == pytest.approx(8 * GAP_S)
 
     def test_one_that_was_due_before_the_one_before_was_done_is_late(self) -> None:
         rows = [
@@ -68,16 +68,16 @@ class TestTransactions:
             *transaction(1, 0.01, WHOLE_S),
             *transaction(2, 1.0, 1.0),
         ]
-        assert [made.is_late for made in transactions_of(rows)] == [False, True, False]
+        assert [result.is_late for result in transactions_of(rows)] == [False, True, False]
 
     def test_of_two_clients_are_not_mixed_up(self) -> None:
         rows = [*transaction(0, 0.0, 0.0, client=0), *transaction(0, 0.001, 0.001, client=1)]
-        assert [made.is_late for made in transactions_of(rows)] == [False, False]
+        assert [result.is_late for result in transactions_of(rows)] == [False, False]
 
     def test_one_that_failed_has_not_succeeded_and_one_cut_off_is_none(self) -> None:
         failed = transaction(0, 0.0, 0.0)[:3]
         failed[-1] = Row("r", failed[-1].index, "itinerary:query", 0, 0, None, 1, None, 503, "")
-        assert [made.succeeded for made in transactions_of(failed)] == [False]
+        assert [result.succeeded for result in transactions_of(failed)] == [False]
         assert select_counted(transactions_of(failed), 0) == []
         assert transactions_of(transaction(0, 0.0, 0.0)[:3]) == []
 
@@ -119,7 +119,7 @@ def test_a_service_is_measured_and_reported(
     run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
     results = Results(tmp_path / "one")
     runs = itinerary_runs(results)
-    assert [len(made.transactions) for made in runs] == [8, 16]
+    assert [len(run.transactions) for run in runs] == [8, 16]
     assert all(transaction.unexplained_s > 0 for transaction in runs[0].transactions)
     failed = {row["failed_requests (% of the requests)"] for row in results.rows("runs")}
     assert failed == {"0"}

@@ -110,7 +110,7 @@ def test_findings_compare_places_and_lengths_of_the_ledger(tmp_path: Path) -> No
             keep(results, steps(line.run, line.customers, response_s))
     judge_runs(results, {line.run: True for line in lines})
     append(tmp_path / "samples.csv", "http-0-1", [Sample(1.1, 0.2, 0, 0), Sample(3.1, 0.8, 0, 0)])
-    demands_s = {made.line.run: made.generator_demand_s for made in mixed_runs(results)}
+    demands_s = {run.line.run: run.generator_demand_s for run in mixed_runs(results)}
     assert demands_s.pop("http-0-1") == pytest.approx((1.1 * 0.2 + 2 * 0.8) / 10)
     assert set(demands_s.values()) == {None}
     analyse(results)
@@ -127,7 +127,7 @@ SECOND = "http-0-3-01"  # the run that is made second
 
 
 @dataclass(frozen=True)
-class Made:
+class Measured:
     """An experiment that was run: its folder, and what was kept of each run for the rules."""
 
     folder: Path
@@ -135,34 +135,34 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     """Three customers on two ledgers, in both places. The second run is rejected, others are not.
 
     Other work on the machine that tests run on is nothing to reject their runs for.
     """
     counts = {LOCAL: (5, 100), HTTP: (2, 20)}  # so many that a stall leaves a window
     tiny = Plan((3,), (0, 1), 1, counts, 200)
-    made = Made(tmp_path_factory.mktemp("mixed") / "one", [])
+    measured = Measured(tmp_path_factory.mktemp("mixed") / "one", [])
     foreign = iter([None, 1.0, None, None])
 
     def judged(facts: Facts) -> Verdict:
         return judge(replace(facts, foreign_cpu=next(foreign), client_cpu=None))
 
     def listed(folder: Path, record: RunRecord, verdict: Verdict) -> None:
-        made.records.append(record)
+        measured.records.append(record)
         append_verdict(folder, record, verdict)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "QUICK", tiny)
         patch.setattr(generation_run, "judge", judged)
         patch.setattr(generation_run, "append_verdict", listed)
-        run(EXPERIMENT, Options(Mode.REAL, quick=True), made.folder, lambda text: None)
-    return made
+        run(EXPERIMENT, Options(Mode.REAL, quick=True), measured.folder, lambda text: None)
+    return measured
 
 
 @pytest.mark.long
-def test_both_places_are_measured_and_reported(made: Made) -> None:
-    results = Results(made.folder)
+def test_both_places_are_measured_and_reported(measured: Measured) -> None:
+    results = Results(measured.folder)
     runs = mixed_runs(results)
     keys = {(mixed.line.place, mixed.line.blocks, mixed.line.customers) for mixed in runs}
     assert keys == {(place, blocks, 3) for place in (LOCAL, HTTP) for blocks in (0, 1)}
@@ -179,11 +179,11 @@ def test_both_places_are_measured_and_reported(made: Made) -> None:
 
 
 @pytest.mark.long
-def test_rejected_runs_are_shown_and_used_for_nothing(made: Made, tmp_path: Path) -> None:
+def test_rejected_runs_are_shown_and_used_for_nothing(measured: Measured, tmp_path: Path) -> None:
     """When all are rejected."""
-    folder = Path(shutil.copytree(made.folder, tmp_path / "one"))
+    folder = Path(shutil.copytree(measured.folder, tmp_path / "one"))
     (folder / "runs.csv").unlink()
-    for record in made.records:
+    for record in measured.records:
         append_verdict(folder, record, judge(replace(record.facts(), foreign_cpu=1.0)))
     analyse(Results(folder))
     summary = Results(folder).summary()

@@ -83,7 +83,7 @@ def plan(monkeypatch: pytest.MonkeyPatch, *chosen: Load) -> None:
     monkeypatch.setattr(loads, "planned", lambda options: chosen)
 
 
-def made(folder: Path, mode: Mode, scale: float | None) -> Results:
+def measure(folder: Path, mode: Mode, scale: float | None) -> Results:
     run(EXPERIMENT, Options(mode, scale=scale, quick=True), folder, lambda text: None)
     return Results(folder)
 
@@ -379,8 +379,8 @@ class TestRepeating:
             f"study-as-the-study-0.5-{number:02}" for number in range(1, len(rows) + 1)
         ]
         assert [row["accepted"] for row in rows] == accepted.split()
-        told = [line for line in lines if "does not count: calibration_drift" in line]
-        assert bool(told) == ("no" in accepted)
+        messages = [line for line in lines if "does not count: calibration_drift" in line]
+        assert bool(messages) == ("no" in accepted)
         assert len(calibrated) > 2
         assert all(choices != calibrated[0] for choices in calibrated[1:])
 
@@ -500,7 +500,7 @@ def measured(folder: Path) -> Results:
 
 @pytest.mark.usefixtures("pretended")
 def test_a_report_is_made_again_byte_for_byte(tmp_path: Path) -> None:
-    results = made(tmp_path / "one", Mode.EMULATED, 1000)
+    results = measure(tmp_path / "one", Mode.EMULATED, 1000)
     runs, manifest = open_runs(results), results.manifest()
     assert {run.part for run in runs} == {AS_THE_STUDY, STEADY}
     before = (results.folder / "report.html").read_bytes()
@@ -546,7 +546,7 @@ def test_both_ways_of_scanning_really_read_blocks_and_wait_for_each(
         Load(STUDY, STEADY, 0.5, 1, arrivals=75),
         Load(SCAN, AS_THE_STUDY, 0.5, 1, services=STUDY_SERVICES),
     )
-    results = made(tmp_path / "one", Mode.EMULATED, scale)
+    results = measure(tmp_path / "one", Mode.EMULATED, scale)
     of_study, of_scan = open_runs(results)
     assert len(of_study.rows) == 75
     assert {row["status"] for row in results.rows("requests")} == {"200"}
@@ -591,7 +591,7 @@ def test_the_service_is_predicted_from_one_customer_and_measured_open_and_closed
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan(monkeypatch, Load(SERVICE, STEADY, 0.5, 1, arrivals=75))
-    results = made(tmp_path / "one", Mode.REAL, None)
+    results = measure(tmp_path / "one", Mode.REAL, None)
     ((name, known),) = demands_by_server(results).items()
     assert (name, known.queue) == (SERVICE, Queue())
     assert 0 < known.engine_s < known.busy_s

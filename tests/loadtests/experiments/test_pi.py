@@ -254,9 +254,9 @@ class TestSettings:
         except OSError:
             pytest.skip("there is no IPv6 here")
         with running_server(server) as url:
-            there = Site.at(url.replace("127.0.0.1", "[::1]"))
+            site = Site.at(url.replace("127.0.0.1", "[::1]"))
             with pytest.raises(ProgramFailed, match="is a server, but not a Flightchain"):
-                list(measuring.advice(there, ""))
+                list(measuring.advice(site, ""))
 
     def test_another_server_and_none_are_told(self, tmp_path: Path) -> None:
         refused = pytest.raises(ProgramFailed, match="is a server, but not a Flightchain")
@@ -401,10 +401,10 @@ def test_what_is_left_in_all_is_only_what_is_missing(
     options = Options(Mode.REAL, host=f"http://127.0.0.1:{free_port()}", minutes=20)
     measuring.measure(Run(options, results, tmp_path, lambda text: None))
     assert left_s == pytest.approx([scans_s, 0])
-    made = a_run(0.3, server=ELSEWHERE_SCANS)
+    line = a_run(0.3, server=ELSEWHERE_SCANS)
     with results.more(loads.PLAN, RunLine) as table:
-        table.write(**{name: getattr(made, name) for name in RunLine.columns()})
-    judge(results, {made.run: True})
+        table.write(**{name: getattr(line, name) for name in RunLine.columns()})
+    judge(results, {line.run: True})
     measuring.measure(Run(options, results, tmp_path, lambda text: None))
     assert left_s[2:] == pytest.approx([0.9 * scans_s, 0])
 
@@ -445,9 +445,9 @@ def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_p
         metrics = service_facts.numbers(service)
         (folder,) = (tmp_path / "out").iterdir()
         rows = (folder / "requests.csv").read_bytes()
-        said = list[str]()
-        resume(folder, said.append)
-        assert said[1].startswith("no run is missing, so nothing is measured")
+        messages = list[str]()
+        resume(folder, messages.append)
+        assert messages[1].startswith("no run is missing, so nothing is measured")
         assert (folder / "requests.csv").read_bytes() == rows
     assert outcome.exit_code == 1, outcome.output
     assert "No forecast is decided" in outcome.output

@@ -95,7 +95,7 @@ HELD = [
 ]
 
 
-def made(folder: Path, held: list[tuple[str, int]]) -> Results:
+def make_results(folder: Path, held: list[tuple[str, int]]) -> Results:
     results = results_of("profile", folder)
     with results.table("recordings", profile.RecordingLine) as table:
         text = "".join(f"{stack} {count}\n" for stack, count in held)
@@ -106,7 +106,7 @@ def made(folder: Path, held: list[tuple[str, int]]) -> Results:
 
 
 def test_shares_are_those_of_the_samples(tmp_path: Path) -> None:
-    results = made(tmp_path / "r", HELD)
+    results = make_results(tmp_path / "r", HELD)
     analyse(results)
     metrics = {metric["name"]: metric for metric in results.summary()["metrics"]}
     shares = {"validation": 0.1, "canonical bytes and hash": 0.3, "other": 0.6}
@@ -118,7 +118,7 @@ def test_shares_are_those_of_the_samples(tmp_path: Path) -> None:
 
 
 def test_findings_follow_the_samples(tmp_path: Path) -> None:
-    results = made(tmp_path / "r", HELD)
+    results = make_results(tmp_path / "r", HELD)
     analyse(results)
     first, beside, other, few = results.summary()["findings"]
     assert "lock was held in 50 % of the samples" in first
@@ -133,11 +133,11 @@ def test_findings_follow_the_samples(tmp_path: Path) -> None:
 
 def test_a_case_without_samples_is_left_out_and_none_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="no case with stacks"):
-        profile.analyse(made(tmp_path / "r", []))
+        profile.analyse(make_results(tmp_path / "r", []))
 
 
 def test_a_file_that_holds_no_stacks_is_named(tmp_path: Path) -> None:
-    results = made(tmp_path / "r", HELD)
+    results = make_results(tmp_path / "r", HELD)
     (results.folder / "lock.txt").write_text("nonsense\n", encoding="utf-8")
     with pytest.raises(
         ResultsError, match=r"lock\.txt cannot be read: 'nonsense' is not a collapsed"

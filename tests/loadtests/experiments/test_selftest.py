@@ -24,7 +24,7 @@ QUIET = Facts(requests=300, failed=0, scheduled=300, foreign_cpu=0.03, before_s=
 RECORD = RunRecord("generator-1", "open", (), (), 300, 0.0)
 
 
-def made(folder: Path, facts: Facts, *, is_shared: bool = False) -> Results:
+def make_results(folder: Path, facts: Facts, *, is_shared: bool = False) -> Results:
     """A result of a check that carried 400 requests a second, and these facts of it."""
     results = results_of("selftest", folder, shared=is_shared)
     with results.table(CHECK, CheckLine) as table:
@@ -36,7 +36,7 @@ def made(folder: Path, facts: Facts, *, is_shared: bool = False) -> Results:
 
 
 def test_a_quiet_machine_is_good_for_measurements(tmp_path: Path) -> None:
-    report = analyse(made(tmp_path, QUIET))
+    report = analyse(make_results(tmp_path, QUIET))
     assert report.failure == ""
     assert (
         "is good for measurements: no rule rejects questions that take 40 ms"
@@ -57,13 +57,13 @@ def test_a_quiet_machine_is_good_for_measurements(tmp_path: Path) -> None:
 def test_what_the_rules_would_reject_fails_with_the_reason(
     facts: Facts, why: str, tmp_path: Path
 ) -> None:
-    report = analyse(made(tmp_path, facts))
+    report = analyse(make_results(tmp_path, facts))
     assert report.failure.startswith("This machine is too noisy now for questions that take 40 ms")
     assert why in report.failure
 
 
 def test_a_machine_of_which_the_rules_are_switched_off_is_not_called_good(tmp_path: Path) -> None:
-    report = analyse(made(tmp_path, replace(QUIET, foreign_cpu=0.5), is_shared=True))
+    report = analyse(make_results(tmp_path, replace(QUIET, foreign_cpu=0.5), is_shared=True))
     assert "is good for measurements is not tested" in report.findings[0]
     assert report.failure == ""
 

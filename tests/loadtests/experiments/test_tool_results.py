@@ -58,9 +58,9 @@ def files(
 ) -> list[Path]:
     """Files of calibrations and open runs of a perfect M/G/1, in the forms of several tools."""
     random, paths = Random(7), []
-    made = [("one", one_customer(random)) for _ in range(calibrations)]
-    made += [("open", open_run(random, **of_run)) for _ in range(runs)]  # type: ignore[arg-type]
-    for at, (name, requests) in enumerate(made):
+    contents = [("one", one_customer(random)) for _ in range(calibrations)]
+    contents += [("open", open_run(random, **of_run)) for _ in range(runs)]  # type: ignore[arg-type]
+    for at, (name, requests) in enumerate(contents):
         paths.append(folder / f"{name}-{at}.out")
         paths[-1].write_text(writes[at % len(writes)](requests))
     return paths
@@ -292,9 +292,9 @@ def test_a_whole_number_inside_by_chance_makes_no_closed_run(rate: float, tmp_pa
     assert sum(run.is_alone for run in runs) == 5
     assert [run.customers for run in runs if not run.is_alone] == [0, UNKNOWN] * 5
     loads = pooled([run for run in runs if not run.is_alone])
-    unsaid, said = loads
-    assert said == f"{rate:g}/s"
-    assert unsaid.endswith("/s (open or closed)")
+    undecided, decided = loads
+    assert decided == f"{rate:g}/s"
+    assert undecided.endswith("/s (open or closed)")
     *_, unknown = tool_results.analyse(Results(tmp_path / "one")).findings
     assert unknown.startswith("Nothing is forecast of spaced-1, spaced-3, spaced-5, spaced-7,")
     assert "name files of one customer with --calibration" in unknown

@@ -86,9 +86,9 @@ def test_by_hand_flights_come_from_the_service(
     raw = tmp_path / "raw.csv"
     chosen = ("--users", 2, "--spawn-rate", 2, "--interactions", 5, "--raw", raw)
     assert hand.run("interaction", "--host", served.url, "--scenario", scenario, *chosen) == 0
-    made = whole(read_rows(raw), STEPS)
-    assert len(made) == 10
-    assert all(row.succeeded for row in made)
+    interactions = whole(read_rows(raw), STEPS)
+    assert len(interactions) == 10
+    assert all(interaction.succeeded for interaction in interactions)
 
 
 def test_what_cannot_be_is_explained(hand: Hand) -> None:

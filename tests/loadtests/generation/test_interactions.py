@@ -33,9 +33,9 @@ def row(customer: int, number: int, step: int, sent_s: float, status: int = 200)
 def test_an_index_tells_customer_interaction_and_step(
     customer: int, number: int, step: int
 ) -> None:
-    made = Row("r", step_index(customer, number, step), "k", 0, 0, None, 1, None, 200, "")
-    assert interaction_of(made) == (customer, number)
-    assert step_of(made) == step
+    request = Row("r", step_index(customer, number, step), "k", 0, 0, None, 1, None, 200, "")
+    assert interaction_of(request) == (customer, number)
+    assert step_of(request) == step
 
 
 def test_what_customers_do_is_kept_in_its_order(tmp_path: Path) -> None:
@@ -74,15 +74,15 @@ def test_what_is_no_file_of_interactions_is_explained(
 
 
 def test_an_interaction_lasts_from_its_first_request_to_its_last_answer() -> None:
-    (made,) = whole([row(3, 5, 1, sent_s=2.0), row(3, 5, 0, sent_s=1.0)], LENGTHS)
-    assert (made.kind, made.sent_s, made.done_s, made.status) == ("two", 1.0, 2.1, 200)
-    assert made.service_s == pytest.approx(0.1)
-    assert (customer_of(made), number_of(made)) == (3, 5)
+    (result,) = whole([row(3, 5, 1, sent_s=2.0), row(3, 5, 0, sent_s=1.0)], LENGTHS)
+    assert (result.kind, result.sent_s, result.done_s, result.status) == ("two", 1.0, 2.1, 200)
+    assert result.service_s == pytest.approx(0.1)
+    assert (customer_of(result), number_of(result)) == (3, 5)
 
 
 def test_a_step_that_failed_fails_its_interaction() -> None:
-    (made,) = whole([row(0, 0, 0, sent_s=1.0, status=503)], LENGTHS)
-    assert not made.succeeded
+    (interaction,) = whole([row(0, 0, 0, sent_s=1.0, status=503)], LENGTHS)
+    assert not interaction.succeeded
 
 
 def test_what_the_end_of_the_run_cut_off_is_no_interaction() -> None:

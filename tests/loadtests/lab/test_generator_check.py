@@ -92,13 +92,13 @@ def test_what_is_said_at_the_start_is_of_the_rates_that_are_sent_as_in_the_repor
 
     monkeypatch.setattr(Generator, "open", late)
     monkeypatch.setattr(generator_check, "asked_alone", lambda *_: [0.001])
-    said = list[str]()
-    run = Run(Options(Mode.REAL), Results(tmp_path), tmp_path, said.append)
+    lines = list[str]()
+    run = Run(Options(Mode.REAL), Results(tmp_path), tmp_path, lines.append)
     check(run)
-    assert said[1] == describe_own_error(last_check(run.results))
-    assert "at most 0.10 ms to a mean response time" in said[1]
-    assert said[2].startswith("Requests are sent at most 0.10 ms late on average here, and 1 of")
-    assert "less than 5 ms are rejected" in said[2]
+    assert lines[1] == describe_own_error(last_check(run.results))
+    assert "at most 0.10 ms to a mean response time" in lines[1]
+    assert lines[2].startswith("Requests are sent at most 0.10 ms late on average here, and 1 of")
+    assert "less than 5 ms are rejected" in lines[2]
 
 
 def test_its_error_is_told_up_to_its_limit() -> None:

@@ -109,11 +109,11 @@ class TestRunning:
     def test_that_was_interrupted_says_how_it_goes_on(
         self, tmp_path: Path, *, can_resume: bool
     ) -> None:
-        chosen, said = replace(EXPERIMENT, can_resume=can_resume), list[str]()
+        chosen, messages = replace(EXPERIMENT, can_resume=can_resume), list[str]()
         with pytest.raises(KeyboardInterrupt):
-            run(chosen, Options(Mode.REAL, reps=4), tmp_path / "one", said.append)
+            run(chosen, Options(Mode.REAL, reps=4), tmp_path / "one", messages.append)
         again = f"; `scripts/lab resume {tmp_path}/one` goes on" if can_resume else ""
-        assert said[0] == f"interrupted; what was measured is kept{again}"
+        assert messages[0] == f"interrupted; what was measured is kept{again}"
 
     def test_that_failed_otherwise_is_not_said_to_have_lost_its_service(
         self, tmp_path: Path
@@ -173,10 +173,10 @@ class TestRunning:
     def test_only_what_can_measure_elsewhere_takes_a_host(self, tmp_path: Path) -> None:
         with pytest.raises(ResultsError, match="cannot measure a service on another machine"):
             done(tmp_path / "one", host="http://pi:8000")
-        there = replace(EXPERIMENT, takes_host=True)
+        other = replace(EXPERIMENT, takes_host=True)
         with pytest.raises(ResultsError, match="cannot measure"):
-            run(there, Options(Mode.EMULATED, host="http://pi:8000"), tmp_path / "two", print)
-        run(there, Options(Mode.REAL, host="http://pi:8000"), tmp_path / "three", lambda text: None)
+            run(other, Options(Mode.EMULATED, host="http://pi:8000"), tmp_path / "two", print)
+        run(other, Options(Mode.REAL, host="http://pi:8000"), tmp_path / "three", lambda text: None)
         assert Results(tmp_path / "three").manifest()["host"] == "http://pi:8000"
 
     def test_refuses_to_divide_what_is_not_emulated(self, tmp_path: Path) -> None:

@@ -18,28 +18,28 @@ from loadtests.models.estimates import confidence_interval
 
 
 @dataclass(frozen=True)
-class Made:
+class Run:
     is_accepted: bool
     customers: int = 1
     took_s: float = 1.0
 
 
 def test_accepted_runs_count_and_without_any_all_are_shown() -> None:
-    good, bad = Made(True), Made(False)
+    good, bad = Run(True), Run(False)
     assert that_count([bad, good]) == [good]
     assert that_count([bad, bad]) == [bad, bad]
     assert accepted([bad, bad]) == []
 
 
 def test_a_measurement_has_the_runs_of_one_key_and_says_how_many_count() -> None:
-    made = [Made(True, 2), Made(False, 1), Made(False, 2), Made(True, 2), Made(False, 1)]
-    two, rejected = Repeated.of_each(made, lambda run: run.customers)
-    assert (two.runs, two.counted) == ([made[0], made[3]], "2 of 3")
-    assert (rejected.runs, rejected.counted) == ([made[1], made[4]], "2 of 2, rejected")
+    runs = [Run(True, 2), Run(False, 1), Run(False, 2), Run(True, 2), Run(False, 1)]
+    two, rejected = Repeated.of_each(runs, lambda run: run.customers)
+    assert (two.runs, two.counted) == ([runs[0], runs[3]], "2 of 3")
+    assert (rejected.runs, rejected.counted) == ([runs[1], runs[4]], "2 of 2, rejected")
 
 
 def test_lines_are_of_what_counts_and_crosses_of_the_rest() -> None:
-    good, better, bad = Made(True, 1, 2.0), Made(True, 2, 3.0), Made(False, 3, 9.0)
+    good, better, bad = Run(True, 1, 2.0), Run(True, 2, 3.0), Run(False, 3, 9.0)
     line, crosses = lines(
         {"a": [good, better, bad], "b": [bad]},
         {"a": "second", "b": "ours"},
@@ -54,9 +54,9 @@ def test_lines_are_of_what_counts_and_crosses_of_the_rest() -> None:
 def test_one_value_has_no_interval_and_several_have_students() -> None:
     assert estimate([3.0]) == Estimate(3.0)
     assert str(estimate([3.0])) == "3.00"
-    made, expected = estimate([1.0, 2.0, 4.0]), confidence_interval([1.0, 2.0, 4.0])
-    assert (made.value, made.low, made.high) == (expected.estimate, expected.low, expected.high)
-    assert made.half_width == pytest.approx(expected.half_width)
+    ours, expected = estimate([1.0, 2.0, 4.0]), confidence_interval([1.0, 2.0, 4.0])
+    assert (ours.value, ours.low, ours.high) == (expected.estimate, expected.low, expected.high)
+    assert ours.half_width == pytest.approx(expected.half_width)
     assert (estimate([3.0]).give_or_take(), Estimate(1, 0.5, 1.5).give_or_take(1000)) == (
         "–",
         "±\N{NO-BREAK SPACE}500",

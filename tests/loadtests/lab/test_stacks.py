@@ -76,20 +76,20 @@ def test_the_classes_and_modules_of_ours_that_patterns_name_are_there() -> None:
 
 
 def test_shares_add_up_and_the_largest_comes_first() -> None:
-    seen = stacks("a (x.py:1) 1\nexamine (backend/chain/flight.py:1) 3\n")
-    assert list(shares(seen, WORK).items()) == [("validation", 0.75), (OTHER, 0.25)]
+    counts = stacks("a (x.py:1) 1\nexamine (backend/chain/flight.py:1) 3\n")
+    assert list(shares(counts, WORK).items()) == [("validation", 0.75), (OTHER, 0.25)]
     assert shares(Counter(), WORK) == {}
 
 
 def test_line_numbers_go_and_strange_frames_stay() -> None:
-    seen = stacks("<module> (a b.py:12);__init__ (<string>:7);native 5\n")
-    assert seen == {("<module> (a b.py)", "__init__ (<string>)", "native"): 5}
+    counts = stacks("<module> (a b.py:12);__init__ (<string>:7);native 5\n")
+    assert counts == {("<module> (a b.py)", "__init__ (<string>)", "native"): 5}
 
 
 def test_a_thread_without_a_frame_is_counted() -> None:
-    seen = stacks(" 1\na (x.py:1) 3\n")
-    assert seen == {(): 1, ("a (x.py)",): 3}
-    assert shares(seen, WORK) == {OTHER: 1.0}
+    counts = stacks(" 1\na (x.py:1) 3\n")
+    assert counts == {(): 1, ("a (x.py)",): 3}
+    assert shares(counts, WORK) == {OTHER: 1.0}
 
 
 @pytest.mark.parametrize("line", ["nonsense", "a;b", "a;b x", "5"])

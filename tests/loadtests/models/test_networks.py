@@ -215,23 +215,23 @@ def customers_by_states(network: Network, most_open: int) -> list[list[float]]:
         )
         for station in at
     ]
-    ways = [
-        [(0.0, way) for way in product(range(most_open), repeat=len(at))]
+    states = [
+        [(0.0, state) for state in product(range(most_open), repeat=len(at))]
         if c.is_open
-        else [(c.think_time_s, way) for way in splits(c.customers, len(at) + 1)]
+        else [(c.think_time_s, state) for state in splits(c.customers, len(at) + 1)]
         for c in classes
     ]
     total, sums = 0.0, [[0.0] * len(at) for _ in classes]
-    for chosen in product(*ways):
+    for chosen in product(*states):
         thinking = prod(
-            z ** way[len(at)] / factorial(way[len(at)]) if len(way) > len(at) else 1.0
-            for z, way in chosen
+            z ** state[len(at)] / factorial(state[len(at)]) if len(state) > len(at) else 1.0
+            for z, state in chosen
         )
         p = thinking * prod(weight(s, [w[k] for _, w in chosen]) for k, s in enumerate(carried))
         total += p
-        for r, (_, way) in enumerate(chosen):
+        for r, (_, state) in enumerate(chosen):
             for k in range(len(at)):
-                sums[r][k] += p * way[k]
+                sums[r][k] += p * state[k]
     return [[value / total for value in row] for row in sums]
 
 
@@ -347,9 +347,9 @@ def test_open_classes_beside_slower_and_slower_work_are_exact(
     classes = [*closed([customers], [1.0]), *opened(load)]
     both = solve(classes, stations([(0.1, 1.0)], [rates]))
     think = weights(1.0, None, customers)
-    there = weights(0.1, rates, customers, load)
-    assert both[0].throughput_per_s == pytest.approx(float(by_convolution([think, there])))
-    more = [there[n] * think[customers - n] for n in range(customers + 1)]
+    station = weights(0.1, rates, customers, load)
+    assert both[0].throughput_per_s == pytest.approx(float(by_convolution([think, station])))
+    more = [station[n] * think[customers - n] for n in range(customers + 1)]
     step = Fraction(load) / 10**6
     moved = weights(0.1, rates, customers, load + float(step))
     moved_g = sum((moved[n] * think[customers - n] for n in range(customers + 1)), Fraction(0))

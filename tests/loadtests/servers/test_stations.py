@@ -42,12 +42,12 @@ def test_a_service_begins_when_the_one_before_it_has_ended() -> None:
 
 def test_short_services_add_up() -> None:
     station, start_s = Station("cpu"), monotonic()
-    way = walk([Step(station, 0.00001)] * 3000, 0, Random(1))
+    answer = walk([Step(station, 0.00001)] * 3000, 0, Random(1))
     assert monotonic() - start_s >= 0.03
-    assert way.counts["cpu_visits"] == 3000
-    assert way.parts_s["cpu"] == pytest.approx(0.03)
-    assert way.parts_s["cpu_queue"] == pytest.approx(0, abs=1e-6)
-    assert way.parts_s["late"] >= 0
+    assert answer.counts["cpu_visits"] == 3000
+    assert answer.parts_s["cpu"] == pytest.approx(0.03)
+    assert answer.parts_s["cpu_queue"] == pytest.approx(0, abs=1e-6)
+    assert answer.parts_s["late"] >= 0
 
 
 def test_customers_share_a_station_one_after_the_other() -> None:
