@@ -21,12 +21,12 @@ def each_of(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Tes
         fixtures = [one for name, one in signature.parameters.items() if name not in given]
 
         @wraps(test)
-        def with_each(**found: Any) -> None:
+        def with_each(**arguments: Any) -> None:
             assert kept
             for case in kept:
                 values = (case,) if isinstance(names, str) else case
                 try:
-                    test(**found, **dict(zip(given, values, strict=True)))
+                    test(**arguments, **dict(zip(given, values, strict=True)))
                 except BaseException as failure:
                     failure.add_note(f"with {', '.join(given)} = {repr(case)[:300]}")
                     raise

@@ -169,8 +169,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture(scope="module")
 def client(world: World) -> Iterator[FlaskClient]:
     """A client of the API over `world`, in this process."""
-    with client_of(world.settings) as found:
-        yield found
+    with client_of(world.settings) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
@@ -178,8 +178,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One service for the tests of a module that leave it as they found it."""
     folder = tmp_path_factory.mktemp("service") / "chain"
     world_in(folder)
-    with serving(folder) as found:
-        yield found
+    with serving(folder) as service:
+        yield service
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from pathlib import Path
 
 def descriptors_of(pid: int | str = "self") -> dict[int, str]:
     """Each descriptor of a process, and what it points at."""
-    found = {}
+    targets = {}
     with suppress(OSError):  # it has ended
         for link in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):  # closed meanwhile, as that which lists this very folder
-                found[int(link.name)] = str(link.readlink())
-    return found
+                targets[int(link.name)] = str(link.readlink())
+    return targets

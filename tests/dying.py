@@ -14,13 +14,13 @@ class Killed(BaseException):
 @contextmanager
 def killed_at(nth: int, module: Any, names: Iterable[str]) -> Iterator[list[str]]:
     """Let the process end at the `nth` call of these functions. Gives the calls before it."""
-    made: list[str] = []
+    calls: list[str] = []
 
     def ending(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
-            if len(made) + 1 >= nth:
+            if len(calls) + 1 >= nth:
                 raise Killed
-            made.append(name)
+            calls.append(name)
             return real(*arguments, **options)
 
         return call
@@ -28,4 +28,4 @@ def killed_at(nth: int, module: Any, names: Iterable[str]) -> Iterator[list[str]
     with pytest.MonkeyPatch.context() as patch, suppress(Killed):
         for name in names:
             patch.setattr(module, name, ending(name, getattr(module, name)))
-        yield made
+        yield calls

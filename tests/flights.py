@@ -80,7 +80,7 @@ class OnDisk:
 
 def on_disk(folder: Path) -> OnDisk:
     """Read every block of the chain in `folder`, and check it by the rules."""
-    found = OnDisk([], [], [])
+    contents = OnDisk([], [], [])
     store = BlockStore(folder)
     try:
         state = empty_state(store.block(0).header.difficulty_bits)
@@ -90,12 +90,12 @@ def on_disk(folder: Path) -> OnDisk:
             if not height:
                 continue
             rows = zip(*(columns[name].expanded() for name in FIELD_NAMES), strict=True)
-            found.flights.extend(rows)
-            found.timestamps.extend(int(time or 0) for time in columns["timestamp"].expanded())
-            found.sizes.append(columns.count)
+            contents.flights.extend(rows)
+            contents.timestamps.extend(int(time or 0) for time in columns["timestamp"].expanded())
+            contents.sizes.append(columns.count)
     finally:
         store.close()
-    return found
+    return contents
 
 
 def transactions_in(folder: Path) -> int:

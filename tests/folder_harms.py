@@ -178,35 +178,35 @@ def harms_of(houses: Houses, name: str) -> list[str]:
 class Findings:
     """What a folder says. ready: the reasons why it is not. verify: the error, "" if all is well.
 
-    said: what the writer reported, and the error that kept it from writing.
+    messages: what the writer reported, and the error that kept it from writing.
     """
 
     ready: list[str]
     verify: str
-    said: list[str]
+    messages: list[str]
 
 
 def findings_in(folder: Path) -> Findings:
     """Let a miner do its first round, then look at what is said; the miner itself does not run."""
-    said = mined(folder)
-    with closing(Ledger(settings_of(folder), said.append)) as ledger:
-        return _findings(folder, ledger, said)
+    messages = mined(folder)
+    with closing(Ledger(settings_of(folder), messages.append)) as ledger:
+        return _findings(folder, ledger, messages)
 
 
 def findings_while_running(folder: Path, harm: Callable[[], None]) -> Findings:
     """Harm a folder that a miner and a worker have open, and let both go on."""
-    said: list[str] = []
+    messages: list[str] = []
     settings = settings_of(folder)
     with (
-        closing(Ledger(settings, said.append)) as ledger,
-        closing(Sealer(settings, said.append)) as sealer,
+        closing(Ledger(settings, messages.append)) as ledger,
+        closing(Sealer(settings, messages.append)) as sealer,
     ):
         with sealer.writing(wait=False):
             sealer.seal_pending()
         ledger.not_ready()
         harm()
-        said += tried(lambda: _go_on(ledger, sealer))
-        findings = _findings(folder, ledger, said)
+        messages += tried(lambda: _go_on(ledger, sealer))
+        findings = _findings(folder, ledger, messages)
     if findings.ready or findings.verify:
         return findings
     return findings_in(folder)
@@ -220,20 +220,20 @@ def _go_on(ledger: Ledger, sealer: Sealer) -> list[str]:
     return []
 
 
-def _findings(folder: Path, ledger: Ledger, said: list[str]) -> Findings:
-    reasons = [one for one in tried(ledger.not_ready) if "no miner is running" not in one]
-    return Findings(reasons, verified(folder), said)
+def _findings(folder: Path, ledger: Ledger, messages: list[str]) -> Findings:
+    reasons = [reason for reason in tried(ledger.not_ready) if "no miner is running" not in reason]
+    return Findings(reasons, verified(folder), messages)
 
 
 def mined(folder: Path) -> list[str]:
     """Do a round as a miner does that has just been started; what it said."""
-    said: list[str] = []
+    messages: list[str] = []
     try:
-        with sealing(settings_of(folder), said.append) as sealer:
+        with sealing(settings_of(folder), messages.append) as sealer:
             sealer.seal_pending()
     except (FlightchainError, OSError) as error:
-        said.append(str(error))
-    return said
+        messages.append(str(error))
+    return messages
 
 
 def tried(action: Callable[[], list[str]]) -> list[str]:

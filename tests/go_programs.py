@@ -28,10 +28,10 @@ def ran(
 
 def go() -> str:
     """The compiler; skips the test if there is none."""
-    found = shutil.which("go")
-    if found is None:
+    path = shutil.which("go")
+    if path is None:
         pytest.skip("Go is not installed")
-    return found
+    return path
 
 
 def installed(package: str) -> str:

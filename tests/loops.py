@@ -112,13 +112,13 @@ class Small:
     def _accept_all(self, posts: Sequence[Post]) -> list[Response | Exception]:
         self.groups.append([post.offer for post in posts])
         self.before()
-        found: list[Response | Exception] = []
+        outcomes: list[Response | Exception] = []
         for post in posts:
             try:
-                found.append(post.answer(None))
+                outcomes.append(post.answer(None))
             except ValueError as error:
-                found.append(error)
-        return found
+                outcomes.append(error)
+        return outcomes
 
 
 class _Stepped(FrontWorker):
@@ -141,8 +141,8 @@ class _Stepped(FrontWorker):
     @property
     def load(self) -> int:
         """The load that others see."""
-        found: int = self._loads[self.age % MOST_WORKERS]
-        return found
+        load: int = self._loads[self.age % MOST_WORKERS]
+        return load
 
 
 class Client:
@@ -236,10 +236,10 @@ class Loop:
 
     def client(self, data: bytes = b"", **options: int) -> Client:
         """A new client that has said `data`. options: of its socket."""
-        found = Client(self.address, self.family, **options)
-        self.clients.append(found)
-        found.say(data)
-        return found
+        client = Client(self.address, self.family, **options)
+        self.clients.append(client)
+        client.say(data)
+        return client
 
     def step(self, timeout_s: float = 0.002) -> None:
         """What the worker does in a moment."""
@@ -255,8 +255,8 @@ class Loop:
 
     def check(self) -> None:
         """What must be true between steps."""
-        for one in self.worker.connections:
-            assert one.received_bytes == 0 or one.deadline < float("inf")
+        for connection in self.worker.connections:
+            assert connection.received_bytes == 0 or connection.deadline < float("inf")
 
     def until(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + WITHIN_S
@@ -343,11 +343,11 @@ def looping_service(
 
 def answers(received: bytes) -> list[tuple[int, bytes]]:
     """Status and body of every whole answer with a length in `received`."""
-    found: list[tuple[int, bytes]] = []
+    answers: list[tuple[int, bytes]] = []
     while True:
         head, end, rest = received.partition(b"\r\n\r\n")
         if not end:
-            return found
+            return answers
         status = int(head.split(None, 2)[1])
         lengths = [
             int(line.partition(b":")[2])
@@ -356,6 +356,6 @@ def answers(received: bytes) -> list[tuple[int, bytes]]:
         ]
         length = lengths[0] if lengths else 0
         if len(rest) < length:
-            return found
-        found.append((status, rest[:length]))
+            return answers
+        answers.append((status, rest[:length]))
         received = rest[length:]

@@ -49,9 +49,9 @@ def _scheduled(flight: dict[str, Value]) -> int | None:
     return 60 * int(time[:2]) + int(time[2:]) - int(flight["DEP_DELAY"])
 
 
-def rank(one: Flight, other: Flight) -> tuple[bool, bool] | None:
+def rank(flight: Flight, other: Flight) -> tuple[bool, bool] | None:
     """Whether it is uncertain that two are the same, and whether they contradict; None: others."""
-    first, second = dict(as_mapping(one)), dict(as_mapping(other))
+    first, second = dict(as_mapping(flight)), dict(as_mapping(other))
     if any(first[name] != second[name] for name in LEG):
         return None
     when: list[Value] = [_scheduled(first), _scheduled(second)]
@@ -85,12 +85,12 @@ def kept_of(batch: Sequence[Flight], kept: Sequence[Flight]) -> tuple[list[Fligh
     kept: what the ledger holds.
     """
     new: list[Flight] = []
-    there = conflicts = 0
+    duplicates = conflicts = 0
     for flight in batch:
         match = found_among(flight, kept) or found_among(flight, new, exactly=True)
         if match is None:
             new.append(flight)
         else:
             conflicts += match[1]
-            there += not match[1]
-    return new, there, conflicts
+            duplicates += not match[1]
+    return new, duplicates, conflicts

@@ -63,8 +63,8 @@ def call(folder: Path, *arguments: str, **more: object) -> Done:
     runner = CliRunner(
         env={**chosen, "FLIGHTCHAIN_DIR": chosen.get("FLIGHTCHAIN_DIR", str(folder))}
     )
-    found = runner.invoke(main, arguments, prog_name="python -m backend", catch_exceptions=False)
-    return Done(found.exit_code, found.stdout, found.stderr)
+    result = runner.invoke(main, arguments, prog_name="python -m backend", catch_exceptions=False)
+    return Done(result.exit_code, result.stdout, result.stderr)
 
 
 def answer(done: Done | subprocess.CompletedProcess[str]) -> object:
@@ -99,7 +99,7 @@ def test_help_explains_and_does_nothing(tmp_path: Path, arguments: list[str]) ->
     assert not (tmp_path / "none").exists()
 
 
-GROUPS = [[], *([name] for name, one in main.commands.items() if isinstance(one, Group))]
+GROUPS = [[], *([name] for name, command in main.commands.items() if isinstance(command, Group))]
 
 
 def test_the_summaries_of_commands_are_whole_in_a_terminal_of_80_columns(tmp_path: Path) -> None:
@@ -315,10 +315,10 @@ def test_a_folder_behind_a_link_to_a_disk_that_is_away_is_named(tmp_path: Path) 
     link = tmp_path / "chain"
     link.symlink_to(tmp_path / "disk" / "chain")
     for folder in (link, link / "flights"):
-        said = refusal(call(folder, "import", "--generate", "1"))
+        message = refusal(call(folder, "import", "--generate", "1"))
         assert (
             f"{link} leads to {tmp_path}/disk/chain, which does not exist; mount its disk"
-        ) in said
+        ) in message
 
 
 def test_a_folder_of_a_ledger_is_not_taken_for_anything_else(tmp_path: Path) -> None:
@@ -349,9 +349,9 @@ def test_a_file_that_this_user_may_not_see_is_not_said_to_be_missing() -> None:
             done = call(root / "chain", "import", str(home / "flights.csv"))
         finally:
             os.seteuid(user)
-        said = " ".join(refusal(done, status=2).split())
-        assert f"{home}/flights.csv: Permission denied; user " in said
-        assert f" may not read the folder {home}; allow it" in said
+        message = " ".join(refusal(done, status=2).split())
+        assert f"{home}/flights.csv: Permission denied; user " in message
+        assert f" may not read the folder {home}; allow it" in message
 
 
 def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path) -> None:
@@ -540,11 +540,11 @@ def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path, processes: int) 
         try:
             until(lambda: len(list(staying.iterdir())) == processes)
             running.send_signal(signal.SIGINT)
-            printed, said = running.communicate(timeout=20)
+            printed, errors = running.communicate(timeout=20)
         finally:
             running.kill()
     assert (running.returncode, printed) == (130, "")
-    assert said.rstrip().endswith("stopped")
+    assert errors.rstrip().endswith("stopped")
     until(lambda: processes_of(folder) == {})
 
 

@@ -37,9 +37,9 @@ def question(leg: Json, **more: object) -> str:
 def right(world: World, leg: Json) -> list[Json]:
     same = ("OP_CARRIER_FL_NUM", "FL_DATE")
     return [
-        with_status(each)
-        for each in world.transactions
-        if all(each[name] == leg[name] for name in same)
+        with_status(flight)
+        for flight in world.transactions
+        if all(flight[name] == leg[name] for name in same)
     ]
 
 
@@ -94,11 +94,11 @@ def test_a_copy_made_by_hand_never_answers_wrongly(folder: Path, tmp_path: Path)
     seal(settings_for(folder), [[tuple(again.values())] * 7])
     shutil.copytree(index_path(folder).parent, index_path(copy).parent, symlinks=True)
     with living(copy, FLIGHTCHAIN_MINE_INTERVAL_S=LONG_S) as service:
-        seen = set[int]()
+        statuses = set[int]()
 
         def is_ready() -> bool:
             answer = service.get(question(leg))
-            seen.add(answer.status_code)
+            statuses.add(answer.status_code)
             if answer.status_code == 200:
                 assert answer.json()["flights"] == right(world, leg)
             return service.answers()
@@ -106,14 +106,14 @@ def test_a_copy_made_by_hand_never_answers_wrongly(folder: Path, tmp_path: Path)
         until(lambda: "the chain has lost blocks" in service.said())
         assert not is_ready()
         ready = service.get("/health/ready").json()["reasons"]
-        assert any("index.sqlite has" in one and "accept-loss" in one for one in ready)
+        assert any("index.sqlite has" in reason and "accept-loss" in reason for reason in ready)
         accepted = backend(copy, "accept-loss")
         assert accepted.returncode == 0, accepted.stderr
         assert f"the chain continues after block {world.tip}" in accepted.stderr
         assert "the index was rebuilt: it stands at block" in accepted.stderr
         until(is_ready)
         assert service.json(question(leg))["flights"] == right(world, leg)
-        assert seen <= {200, 503}
+        assert statuses <= {200, 503}
 
 
 # --- read-only media -------------------------------------------------------------------------

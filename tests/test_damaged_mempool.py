@@ -78,11 +78,11 @@ def added(ledger: Ledger, number: int) -> int:
 
 
 def lost_ids(folder: Path) -> set[int]:
-    found: set[int] = set()
+    ids: set[int] = set()
     for path in (folder / "mempool").glob("lost-*.bin"):
         first, count = path.name.removesuffix(".bin").split("-")[1:]
-        found |= set(range(int(first), int(first) + int(count.partition(".")[0])))
-    return found
+        ids |= set(range(int(first), int(first) + int(count.partition(".")[0])))
+    return ids
 
 
 @pytest.mark.parametrize("is_running", [True, False], ids=["while it runs", "before it starts"])
@@ -122,11 +122,11 @@ def test_acknowledged_flights_are_mined_or_named_as_lost(folder: Path, is_runnin
             assert call(folder, "mine", "--once").returncode == 0
     assert call(folder, "mine", "--once").returncode == 0
     assert sorted(acknowledged) == list(range(len(acknowledged)))
-    found, lost = on_disk(folder).flights, lost_ids(folder)
+    mined, lost = on_disk(folder).flights, lost_ids(folder)
     assert 0 < len(lost) < len(acknowledged)
     for transaction_id, number in acknowledged.items():
         expected = flight_of({**GOOD, "OP_CARRIER_FL_NUM": number})
-        assert found[transaction_id] == (VOID if transaction_id in lost else expected)
+        assert mined[transaction_id] == (VOID if transaction_id in lost else expected)
     verified = call(folder, "verify")
     assert verified.returncode == 1
     assert json.loads(verified.stdout)["verified"] is False

@@ -163,8 +163,8 @@ def test_a_container_reaches_what_it_needs_and_counts_in_one_volume(name: str) -
 @pytest.mark.parametrize("name", DIRECTIVES)
 def test_units_belong_together_and_count_in_one_folder_that_outlives_each(name: str) -> None:
     for directive, words in DIRECTIVES[name].items():
-        there = unit(name).words(directive)
-        assert {*words} <= {*there} if words else there == []
+        actual = unit(name).words(directive)
+        assert {*words} <= {*actual} if words else actual == []
 
 
 def test_the_volume_of_numbers_is_in_memory_and_belongs_to_the_user_of_the_image() -> None:
@@ -248,8 +248,8 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     assert "\nFLIGHTCHAIN_DIR=/mnt/disk/chain\n" in first["etc/flightchain.env"]
     assert (root / "mnt/disk/chain").is_dir()
     assert (root / "opt/flightchain/backend/cli/commands.py").is_file()
-    told = (root / "opt/flightchain/COMMIT").read_text("ascii").strip()
-    assert told == commit()
+    recorded = (root / "opt/flightchain/COMMIT").read_text("ascii").strip()
+    assert recorded == commit()
     assert imports_the_pages(root / "opt/flightchain")
     assert not (root / "opt/flightchain/loadtests/lab").exists()
     pips = (stand_in.parent / "calls").read_text().count(" install ")

@@ -26,12 +26,12 @@ AT_ONCE = RETRIES.new(total=2, backoff_factor=0)
 
 def fetch(bts: Bts, folder: Path, least_free: int = 0) -> tuple[bytes, list[str]]:
     """Download the month; what it is, and what was said."""
-    said: list[str] = []
+    messages: list[str] = []
     path = folder / MONTH.file_name
-    with closing(Downloader(least_free, MAGIC, said.append, AT_ONCE)) as downloader:
+    with closing(Downloader(least_free, MAGIC, messages.append, AT_ONCE)) as downloader:
         downloader.download(bts.url + MONTH.file_name, path, lambda done, whole: None)
     assert list(folder.iterdir()) == [path]
-    return path.read_bytes(), said
+    return path.read_bytes(), messages
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_a_download_goes_on_where_it_broke(
 ) -> None:
     content = bts.publish(MONTH)
     bts.faults.extend(faults)
-    fetched, said = fetch(bts, tmp_path)
+    fetched, messages = fetch(bts, tmp_path)
     assert fetched == content
     assert [place for _, place in bts.asked] == ranges
-    assert len(said) == len(ranges) - 1
+    assert len(messages) == len(ranges) - 1
 
 
 def test_a_server_that_falls_silent_is_asked_again(

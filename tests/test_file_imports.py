@@ -72,7 +72,7 @@ class Sender:
 
 
 def flights_of(carrier: int, count: int) -> str:
-    return csv_of([changed(each, OP_CARRIER_AIRLINE_ID=carrier) for each in generated(count)])
+    return csv_of([changed(flight, OP_CARRIER_AIRLINE_ID=carrier) for flight in generated(count)])
 
 
 def flights_found(service: Service, carrier: int) -> int:
@@ -143,8 +143,8 @@ def test_a_file_that_is_stopped_in_its_midst_is_checked_again(service: Service) 
     sender = Sender(service, "f.csv", flights_of(19_006, 5000).encode())
     import_id = sender.path.rpartition("/")[2]
     os.kill(stopped_at_work(service, sender), signal.SIGKILL)
-    found = sender.settled()
-    assert (found["state"], "check the file again" in found["message"]) == ("stopped", True)
+    status = sender.settled()
+    assert (status["state"], "check the file again" in status["message"]) == ("stopped", True)
     assert sender.checked()["report"]["accepted"] == 5000
     sender.post(f"{sender.path}/add")
     until(lambda: service.role("sent-file", import_id, "--add") != [])

@@ -135,10 +135,10 @@ def secret_of(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["manifest.json", "summary.json", "report.html", "requests.csv"])
 def test_a_result_shows_no_file_that_a_link_leads_to(name: str, tmp_path: Path) -> None:
-    made = make_result(tmp_path / "lab" / "run")
-    (made / name).unlink()
-    (made / name).symlink_to(secret_of(tmp_path))
-    assert "secret" not in json.dumps([each.as_json() for each in _listed(tmp_path / "lab")])
+    folder = make_result(tmp_path / "lab" / "run")
+    (folder / name).unlink()
+    (folder / name).symlink_to(secret_of(tmp_path))
+    assert "secret" not in json.dumps([result.as_json() for result in _listed(tmp_path / "lab")])
     result = result_folders.find([tmp_path / "lab"], "run")
     assert (result is None) == (name == "manifest.json")
     if result is not None:
@@ -149,9 +149,9 @@ def test_a_result_shows_no_file_that_a_link_leads_to(name: str, tmp_path: Path) 
 
 
 def test_a_result_that_is_a_pipe_keeps_no_page_waiting(tmp_path: Path) -> None:
-    made = make_result(tmp_path / "lab" / "run")
-    (made / "summary.json").unlink()
-    os.mkfifo(made / "summary.json")
+    folder = make_result(tmp_path / "lab" / "run")
+    (folder / "summary.json").unlink()
+    os.mkfifo(folder / "summary.json")
     (result,) = _listed(tmp_path / "lab")
     assert result.problem == "summary.json is not a regular file"
 

@@ -55,9 +55,9 @@ NOT_READ_BY_READY = "blocks/blocks-"
 @pytest.fixture(scope="module")
 def houses() -> Iterator[Houses]:
     with folder_of_nobody() as root:
-        made = make_houses(root)
+        houses = make_houses(root)
         give_to_nobody(root)
-        yield made
+        yield houses
 
 
 def test_every_file_that_a_ledger_has_is_in_the_table(houses: Houses) -> None:
@@ -92,10 +92,10 @@ def test_a_harmed_file_is_written_again_or_named(
     for name in houses.files()[CASES.index((harm, is_running)) % A_STEP :: A_STEP]:
         if harm in harms_of(houses, name):
             with copy_for_nobody(houses) as folder:
-                found = _harmed(houses, folder, name, harm, is_running=is_running)
-                problem = _problem(name, harm, found) or signed_wrongly(houses, folder)
+                findings = _harmed(houses, folder, name, harm, is_running=is_running)
+                problem = _problem(name, harm, findings) or signed_wrongly(houses, folder)
             if problem:
-                wrong.append((name, problem, found))
+                wrong.append((name, problem, findings))
     assert wrong == []
 
 
@@ -109,17 +109,16 @@ def _harmed(houses: Houses, folder: Path, name: str, harm: str, *, is_running: b
     return findings_in(folder)
 
 
-def _problem(name: str, harm: str, found: Findings) -> str:
+def _problem(name: str, harm: str, findings: Findings) -> str:
     """What is wrong with what was said of a harm; "" if nothing is."""
     kind = kind_of(name)
     assert kind is not None
-    if not found.ready and not found.verify:
+    if not findings.ready and not findings.verify:
         may_be_whole = kind.remedy == LET_IT_BE or (name, harm) in AS_GOOD
         return "" if may_be_whole else "nobody names it, and it is not derived"
-    names = {name, Path(name).name}
-    if name.startswith("blocks"):
-        names |= {"block "}
-    is_named = [any(one in text for one in names) for text in (" ".join(found.ready), found.verify)]
+    names = {name, Path(name).name} | ({"block "} if name.startswith("blocks") else set())
+    texts = (" ".join(findings.ready), findings.verify)
+    is_named = [any(each in text for each in names) for text in texts]
     if name.startswith(NOT_READ_BY_READY) and harm == "flipped":
         is_named[0] = True
     return "" if all(is_named) else f"named by ready, verify: {is_named}"
@@ -141,8 +140,8 @@ def test_a_file_that_this_user_may_not_use_is_to_be_given_to_it_and_not_replaced
                 os.seteuid(0)
                 os.chown(path, 0, 0)
                 os.seteuid(user)
-            found = findings_in(folder)
-            reasons = [one for one in (*found.ready, found.verify) if str(path) in one]
+            findings = findings_in(folder)
+            reasons = [one for one in (*findings.ready, findings.verify) if str(path) in one]
             assert reasons or name not in kept, name
             for reason in reasons:
                 assert f"user nobody may not use it; run `{remedy}`" in reason
@@ -188,9 +187,9 @@ def test_a_folder_that_cannot_be_written_to_is_named_with_the_remedy(houses: Hou
     with copy_for_nobody(houses) as folder, closing(Ledger(settings_of(folder), print)) as ledger:
         for mode, is_named in ((0o755, False), (0o555, True), (0o755, False)):
             folder.chmod(mode)
-            said = [one for one in ledger.not_ready() if f"{folder} cannot be written to" in one]
-            assert bool(said) == is_named
-            assert all("neither accepted nor sealed; give it to the user" in one for one in said)
+            reasons = [one for one in ledger.not_ready() if f"{folder} cannot be written to" in one]
+            assert bool(reasons) == is_named
+            assert all("neither accepted nor sealed; give it to the user" in one for one in reasons)
 
 
 @pytest.mark.parametrize("is_marked", [True, False])
@@ -206,9 +205,9 @@ def test_a_loss_of_imports_alone_is_named_or_it_is_said_that_nobody_knows(
     (tmp_path / "older").rename(folder / "blocks")
     if not is_marked:
         (folder / "acknowledged.dat").unlink()
-    said = " ".join(accept_loss(folder))
-    assert ("acknowledged flights are lost, transactions 100 to 149" in said) == is_marked
-    assert ("it is unknown which acknowledged or imported flights" in said) != is_marked
+    message = " ".join(accept_loss(folder))
+    assert ("acknowledged flights are lost, transactions 100 to 149" in message) == is_marked
+    assert ("it is unknown which acknowledged or imported flights" in message) != is_marked
     assert not [line for line in accept_loss(folder) if "lost" in line]
 
 
@@ -238,9 +237,9 @@ def test_after_a_person_accepted_the_loss_of_blocks_ids_go_on_and_the_lost_are_n
         left = transactions_in(folder)
         reasons = findings_in(folder).ready
         assert [one for one in reasons if "acknowledged.dat" not in one and "accept-loss" in one]
-        assert any(f"the chain ends at transaction {left - 1}" in one for one in reasons)
-        said = " ".join(accept_loss(folder))
-        assert f"acknowledged flights are lost, transactions {left} to " in said
+        assert any(f"the chain ends at transaction {left - 1}" in reason for reason in reasons)
+        message = " ".join(accept_loss(folder))
+        assert f"acknowledged flights are lost, transactions {left} to " in message
         assert not [line for line in accept_loss(folder) if "lost" in line]
         add_block(folder, 7000, 1)
         after = on_disk(folder).flights

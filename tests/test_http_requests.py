@@ -122,7 +122,7 @@ def certificate(folder: Path) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)
-    made = (
+    signed = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
@@ -134,7 +134,7 @@ def certificate(folder: Path) -> Path:
     )
     path = folder / "certificate"
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    path.write_bytes(secret + made.public_bytes(Encoding.PEM))
+    path.write_bytes(secret + signed.public_bytes(Encoding.PEM))
     return path
 
 

@@ -495,14 +495,14 @@ def test_every_option_of_import_is_refused_where_it_would_do_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "closed", "status", "said"),
+    ("file", "closed", "status", "message"),
     [
         ("-", "<&-", 1, "error: standard input is closed; name a file, or send one through a pipe"),
         ("some.csv", ">&- 2>&-", 0, ""),
     ],
 )
 def test_a_closed_descriptor_is_no_traceback(
-    tmp_path: Path, file: str, closed: str, status: int, said: str
+    tmp_path: Path, file: str, closed: str, status: int, message: str
 ) -> None:
     written(tmp_path / "some.csv", 3)
     done = ran(
@@ -512,8 +512,8 @@ def test_a_closed_descriptor_is_no_traceback(
         env=variables(tmp_path / "chain"),
         timeout_s=WAIT_S,
     )
-    assert (done.returncode, done.stderr.strip()) == (status, said)
-    assert transactions_in(tmp_path / "chain") == (0 if said else 3)
+    assert (done.returncode, done.stderr.strip()) == (status, message)
+    assert transactions_in(tmp_path / "chain") == (0 if message else 3)
 
 
 def test_the_share_of_bad_rows_is_rounded_so_that_the_advice_works(

@@ -56,8 +56,8 @@ def no_descriptor_is_left_open() -> Iterator[None]:
 
 
 def settings_of(folder: Path, **chosen: Any) -> Settings:
-    made = Settings(dir=str(folder), difficulty_bits=0, min_free_bytes=0)
-    return replace(made, **{"clock_wait_s": 0, **chosen})  # these chains are of 1970
+    settings = Settings(dir=str(folder), difficulty_bits=0, min_free_bytes=0)
+    return replace(settings, **{"clock_wait_s": 0, **chosen})  # these chains are of 1970
 
 
 @contextmanager
@@ -77,15 +77,15 @@ def chain(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ledger(chain: Path) -> Iterator[Ledger]:
-    with opened(chain) as made:
-        yield made
+    with opened(chain) as ledger:
+        yield ledger
 
 
 @pytest.fixture
 def nowhere(tmp_path: Path) -> Iterator[Ledger]:
     """A ledger whose folder does not exist."""
-    with opened(tmp_path / "nowhere") as made:
-        yield made
+    with opened(tmp_path / "nowhere") as ledger:
+        yield ledger
     assert not (tmp_path / "nowhere").exists(), "reading made the folder"
 
 
@@ -119,8 +119,8 @@ def mining(folder: Path, next_block_at: int | None) -> Iterator[None]:
     """As if a miner ran. next_block_at: None while it has not said yet."""
     lock, status = files.FileLock(folder / LOCK_NAME), folder / STATUS_NAME
     if next_block_at is not None:
-        said = {"next_block_at": next_block_at, "pid": 1, "due_s": time.monotonic() + 60}
-        status.write_text(json.dumps(said), encoding="utf-8")
+        fields = {"next_block_at": next_block_at, "pid": 1, "due_s": time.monotonic() + 60}
+        status.write_text(json.dumps(fields), encoding="utf-8")
     with lock:
         yield
     status.unlink(missing_ok=True)
@@ -181,8 +181,8 @@ def test_a_transaction_that_is_mined_between_two_looks_is_found(
 
     sealed: list[int] = []
     with mock.patch.object(Mempool, "find", find_late):
-        found = ledger.transaction(transaction_id)
-    assert found["transaction"]["TRANSACTION_ID"] == transaction_id
+        answer = ledger.transaction(transaction_id)
+    assert answer["transaction"]["TRANSACTION_ID"] == transaction_id
 
 
 # --- averages --------------------------------------------------------------------------------
@@ -244,10 +244,10 @@ def test_averages_are_as_worked_out_by_hand(tmp_path: Path, case: str, engine: s
 
 
 def test_answers_go_on_while_the_index_is_made_anew(chain: Path, ledger: Ledger) -> None:
-    seen = []
+    counts = []
     with following(chain) as (follower, _):
         follower.rebuild(
-            lambda done, to_do: seen.append(QUESTIONS["flight_counter"](ledger, Options()).count)
+            lambda done, to_do: counts.append(QUESTIONS["flight_counter"](ledger, Options()).count)
         )
-    assert seen == [TRANSACTIONS] * 2  # before any block is taken in, and after all
+    assert counts == [TRANSACTIONS] * 2  # before any block is taken in, and after all
     assert QUESTIONS["flight_counter"](ledger, Options()).count == TRANSACTIONS

@@ -64,8 +64,8 @@ def test_threads_lose_no_count_and_mix_nothing_up() -> None:
             kept.keep(number, VALUES[number])
 
     with ThreadPoolExecutor(4) as pool:
-        for one in [pool.submit(use, seed) for seed in (1, 3, 5, 7)]:
-            one.result()
+        for future in [pool.submit(use, seed) for seed in (1, 3, 5, 7)]:
+            future.result()
     counts = kept.counts()
     assert counts.hits + counts.misses == 8000
     left = [value for number, value in enumerate(VALUES) if kept.find(number) is value]

@@ -163,8 +163,8 @@ def test_a_fetch_that_cannot_begin_is_not_under_way(
 @pytest.mark.parametrize("lines", ["", "checking: 3%\n"])
 def test_a_fetch_that_was_killed_says_so(tmp_path: Path, lines: str) -> None:
     (tmp_path / "months.log").write_text(f"2008-01\n{lines}{ENDED}-9\n")
-    found = MonthFetch(tmp_path).look()
-    assert (found.state, "it was interrupted; fetch the month again" in found.message) == (
+    status = MonthFetch(tmp_path).look()
+    assert (status.state, "it was interrupted; fetch the month again" in status.message) == (
         FAILED,
         True,
     )

@@ -22,10 +22,10 @@ DIGEST = re.compile(r"@sha256:[0-9a-f]{64}")
 def pins_in(part: pins.Part) -> dict[str, str]:
     """Package -> version, of requirements.txt of a part."""
     text = (ROOT / part.target).read_text(encoding="utf-8")
-    found = {name: version for name, version, _, _ in PIN.findall(text)}
+    pinned = {name: version for name, version, _, _ in PIN.findall(text)}
     packages = re.findall(r"^[a-zA-Z]\S*", text, re.MULTILINE)
-    assert len(packages) == len(found) > 0, "a package has no version or no hash"
-    return found
+    assert len(packages) == len(pinned) > 0, "a package has no version or no hash"
+    return pinned
 
 
 def wanted_by(part: pins.Part) -> set[str]:
@@ -48,17 +48,17 @@ def test_only_wheels_are_taken_and_no_file_names_an_index(part: pins.Part) -> No
 
 
 def test_a_package_is_pinned_to_one_version_everywhere() -> None:
-    found: dict[str, set[str]] = {}
+    pinned: dict[str, set[str]] = {}
     for part in pins.PARTS:
         for name, version in pins_in(part).items():
-            found.setdefault(name, set()).add(version)
-    assert len(found) > 50
-    assert {name: versions for name, versions in found.items() if len(versions) > 1} == {}
+            pinned.setdefault(name, set()).add(version)
+    assert len(pinned) > 50
+    assert {name: versions for name, versions in pinned.items() if len(versions) > 1} == {}
 
 
 def test_every_requirements_file_of_the_project_is_refreshed() -> None:
-    there = {path.relative_to(ROOT) for path in ROOT.glob("[!.]*/**/requirements.txt")}
-    assert there | {Path("requirements.txt")} == {part.target for part in pins.PARTS}
+    existing = {path.relative_to(ROOT) for path in ROOT.glob("[!.]*/**/requirements.txt")}
+    assert existing | {Path("requirements.txt")} == {part.target for part in pins.PARTS}
 
 
 def test_every_base_image_is_named_by_its_digest() -> None:

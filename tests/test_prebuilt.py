@@ -86,22 +86,22 @@ def dotted(path: Path) -> str:
 def test_every_struct_is_built_when_its_module_has_been_imported() -> None:
     names = [dotted(path) for path, _ in sources()]
     lines = ran(sys.executable, "-c", LIST_STRUCTS, *names).stdout.splitlines()
-    found = [line.split() for line in lines]
-    built = {name: is_built == "True" for is_built, _, name in found}
+    structs = [line.split() for line in lines]
+    built = {name: is_built == "True" for is_built, _, name in structs}
     assert built["ScrubState"]
     assert built["_Keyed"]
-    lazy = [n for _, module, n in found if not built[n] and not module.startswith("msgspec.")]
+    lazy = [n for _, module, n in structs if not built[n] and not module.startswith("msgspec.")]
     assert not lazy, f"make a Decoder of these beside their definition: {lazy}"
 
 
 def test_no_function_hands_a_type_to_msgspec() -> None:
-    found = [
+    places = [
         f"{path.relative_to(ROOT)}:{given.lineno}: {ast.unparse(given)}"
         for path, tree in sources()
         if path != MAKES_DECODERS
         for given in types_read_in_functions(tree)
     ]
-    assert not found, f"make a Decoder of these when the module is imported: {found}"
+    assert not places, f"make a Decoder of these when the module is imported: {places}"
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def screen(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> Screen:
-    found = Screen(is_terminal=is_terminal)
-    monkeypatch.setattr(sys, "stderr", found)
-    return found
+    screen = Screen(is_terminal=is_terminal)
+    monkeypatch.setattr(sys, "stderr", screen)
+    return screen
 
 
 def test_a_terminal_shows_what_is_done_of_what_there_is(
@@ -75,8 +75,8 @@ def test_a_log_gets_whole_lines_and_few_of_them(
     line.show("importing: all", at_once=True)
     line.show("importing: all", at_once=True)
     line.close()
-    said = log.getvalue().splitlines()
-    assert said == ["importing: 10", "importing: 20", "left out: a row", "importing: all"]
+    lines = log.getvalue().splitlines()
+    assert lines == ["importing: 10", "importing: 20", "left out: a row", "importing: all"]
 
 
 def test_a_line_that_stays_stands_above_the_one_that_changes(
@@ -93,7 +93,7 @@ def test_a_line_that_stays_stands_above_the_one_that_changes(
 
 
 @pytest.mark.parametrize(
-    ("share", "elapsed_s", "said"),
+    ("share", "elapsed_s", "message"),
     [
         (0.5, 10, ", 10 s left"),
         (0.9, 10, ", 1 s left"),
@@ -104,6 +104,6 @@ def test_a_line_that_stays_stands_above_the_one_that_changes(
     ],
 )
 def test_the_time_that_is_left_is_told_when_it_is_known(
-    share: float, elapsed_s: float, said: str
+    share: float, elapsed_s: float, message: str
 ) -> None:
-    assert left(share, elapsed_s) == said
+    assert left(share, elapsed_s) == message

@@ -69,13 +69,13 @@ def test_the_disk_is_left_to_a_thread_and_the_caches_to_the_loop(lanes: Lanes, p
 
 def test_whoever_answers_says_the_same(lanes: Lanes) -> None:
     whole = lanes.ask("/blocks/7")[1]["block"]
-    expected = [one for one in lanes.world.transactions if one["BLOCK_HEIGHT"] == 7]
+    expected = [flight for flight in lanes.world.transactions if flight["BLOCK_HEIGHT"] == 7]
     assert lanes.ask("/blocks/7?limit=50")[1]["block"] == whole
     for wanted, shown in zip(expected, whole["transactions"], strict=True):
         assert {**shown, "BLOCK_HEIGHT": 7} == wanted
-        status, found, who = lanes.ask(f"/transactions/{wanted['TRANSACTION_ID']}")
-        assert (status, found["transaction"], who) == (200, shown, "loop")
-        assert found["block"] == {"height": 7, "hash": lanes.world.hashes[7]}
+        status, answer, who = lanes.ask(f"/transactions/{wanted['TRANSACTION_ID']}")
+        assert (status, answer["transaction"], who) == (200, shown, "loop")
+        assert answer["block"] == {"height": 7, "hash": lanes.world.hashes[7]}
 
 
 def test_asking_whether_a_block_is_at_hand_counts_nothing(lanes: Lanes) -> None:
@@ -97,14 +97,14 @@ def test_what_the_client_has_is_told_by_the_loop(lanes: Lanes, path: str) -> Non
     (etag,) = [line for line in client.got.split(b"\r\n") if line.startswith(b"ETag: ")]
     known = etag.decode().replace("ETag", "If-None-Match")
     tag = known.split('"')[1]
-    for told in (
+    for headers in (
         [known],
         [f'IF-NONE-MATCH:"other", W/"{tag}" '],
         ['If-None-Match: "other"', known],
         [f'If-None-Match: "{tag}-zstd"', "Accept-Encoding: gzip, deflate, br, zstd"],
         ["accept-encoding: gzip", f'If-None-Match: "{tag}-gzip"'],
     ):
-        assert lanes.ask(path, *told) == (304, None, "loop")
+        assert lanes.ask(path, *headers) == (304, None, "loop")
     for other in (
         ['If-None-Match: "other"'],
         [f'If-None-Match: "{tag}x"'],

@@ -99,9 +99,9 @@ def test_a_backup_is_made_of_it_and_one_on_it_is_verified_and_restored(
     mounted: Path, medium: Path, tmp_path: Path
 ) -> None:
     assert call(mounted / "backup", "verify").returncode == 0
-    made = call(medium, "backup", str(tmp_path / "backup"))
+    copied = call(medium, "backup", str(tmp_path / "backup"))
     restored = call(tmp_path / "restored", "restore", str(mounted / "backup"))
-    assert [json.loads(done.stdout)["pending"] for done in (made, restored)] == [2, 2]
+    assert [json.loads(done.stdout)["pending"] for done in (copied, restored)] == [2, 2]
 
 
 def test_a_service_says_why_it_is_not_ready_there(medium: Path, tmp_path: Path) -> None:
@@ -110,9 +110,9 @@ def test_a_service_says_why_it_is_not_ready_there(medium: Path, tmp_path: Path) 
     with living(elsewhere, "--only-http") as service:
         ready = service.get("/health/ready")
         assert ready.status_code == 503
-        (said,) = [one for one in ready.json()["reasons"] if "the disk of" in one]
-        assert "is read-only: flights are neither accepted nor sealed; see" in said
-        assert said.endswith("check the disk, and mount it for writing")
+        (message,) = [reason for reason in ready.json()["reasons"] if "the disk of" in reason]
+        assert "is read-only: flights are neither accepted nor sealed; see" in message
+        assert message.endswith("check the disk, and mount it for writing")
         assert service.get("/transactions/3").status_code == 200
         refused = service.post()
         assert refused.status_code == 503, refused.text

@@ -457,8 +457,8 @@ def test_a_mark_leaves_tests_out() -> None:
     chosen = json.dumps([[], ["-m", ""], QUICK])
     done = ran(sys.executable, "-c", COLLECT, chosen, *files, cwd=ROOT)
     of_each = done.stdout.split("chosen\n")[1:]
-    found = [re.findall(r"^tests/.+(?=: \d)", text, re.MULTILINE) for text in of_each]
-    assert found == [files[1:], files, files[2:]]
+    listed = [re.findall(r"^tests/.+(?=: \d)", text, re.MULTILINE) for text in of_each]
+    assert listed == [files[1:], files, files[2:]]
 
 
 # --- types, which are checked beside the tests ----------------------------------------------------

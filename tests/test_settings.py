@@ -23,9 +23,9 @@ CHOICES = {
     n: each.metadata["choices"] for n, each in SETTINGS.items() if "choices" in each.metadata
 }
 NUMBERS = {
-    name: (each.metadata["minimum"], each.metadata["maximum"])
-    for name, each in SETTINGS.items()
-    if "minimum" in each.metadata
+    name: (setting.metadata["minimum"], setting.metadata["maximum"])
+    for name, setting in SETTINGS.items()
+    if "minimum" in setting.metadata
 }
 TEXTS = SETTINGS.keys() - {*CHECKED, *CHOICES, *NUMBERS}
 FLOATS = {name for name in NUMBERS if SETTINGS[name].type is float}
@@ -41,15 +41,15 @@ def refused(name: str, text: str) -> InvalidSetting:
 @each_of("kind", CHOICES["worker_type"])
 def test_workers_are_of_the_type_that_is_set(kind: str) -> None:
     chosen = Settings(worker_type=kind)
-    found = Config()
+    config = Config()
     for name, value in (gunicorn_app.COMMON | gunicorn_options(chosen, None)).items():
-        found.set(name, value)
+        config.set(name, value)
     names = {
         "asgi": "FrontWorker",
         "gthread": "ThreadWorker",
         "sync": "SyncWorker",
     }
-    assert found.worker_class.__name__ == names[kind]
+    assert config.worker_class.__name__ == names[kind]
 
 
 @each_of("name", CHOICES)

@@ -17,25 +17,25 @@ from tests.client.samples import BEFORE, mined
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One service for the tests that look only at what they add themselves."""
-    with serving(tmp_path_factory.mktemp("shared") / "chain") as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("shared") / "chain") as service:
+        yield service
 
 
 @pytest.fixture
 def empty_ledger(folder: Path) -> Iterator[Service]:
     """A service for a test that says which ids and heights come first."""
-    with serving(folder) as found:
-        yield found
+    with serving(folder) as service:
+        yield service
 
 
 @pytest.fixture
 def service(request: pytest.FixtureRequest) -> Service:
     """The shared service, or for a test that is `on_an_empty_ledger` one of its own."""
     is_alone = "empty_ledger" in request.fixturenames
-    found: Service = request.getfixturevalue("empty_ledger" if is_alone else "shared")
-    BEFORE[found.folder] = 0
-    BEFORE[found.folder] = len(mined(found))
-    return found
+    service: Service = request.getfixturevalue("empty_ledger" if is_alone else "shared")
+    BEFORE[service.folder] = 0
+    BEFORE[service.folder] = len(mined(service))
+    return service
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def first(service: Service) -> int:
 
 @pytest.fixture
 def client(service: Service) -> Iterator[Client]:
-    with Client(service.url) as found:
-        yield found
+    with Client(service.url) as client:
+        yield client
 
 
 @pytest.fixture
@@ -65,5 +65,5 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service,
     folder = tmp_path_factory.mktemp("guarded") / "chain"
     token = backend(folder, "token", "add", "me").stdout.split()[-1]
     more = {"FLIGHTCHAIN_REQUIRE_TOKEN": 1, "FLIGHTCHAIN_MINE_INTERVAL_S": 3600}
-    with serving(folder, **more) as found:
-        yield found, token
+    with serving(folder, **more) as service:
+        yield service, token

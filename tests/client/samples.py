@@ -51,7 +51,7 @@ def packed(path: Path, text: str) -> Path:
     return path
 
 
-NDJSON = "".join(json.dumps(each) + "\n" for each in mappings(25))
+NDJSON = "".join(json.dumps(row) + "\n" for row in mappings(25))
 
 
 def day_first(folder: Path, days: Sequence[str]) -> Path:

@@ -26,16 +26,16 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize(("mode", "batch"), [("async", 15), ("sync", 0), ("commit", 15)])
 def test_it_posts_and_measures_in_every_mode(service: Service, mode: str, batch: int) -> None:
     arguments = ("--generate", 3, "--threads", 3, "--transactions-per-thread", 20)
-    status, found, said = bulk_post(service, *arguments, "--mode", mode, "--batch", batch)
-    assert (status, found["errors"], found["messages"]) == (0, {}, [])
+    status, report, errors = bulk_post(service, *arguments, "--mode", mode, "--batch", batch)
+    assert (status, report["errors"], report["messages"]) == (0, {}, [])
     requests = 60 if batch == 0 else 6  # 15 and 5 for each thread
-    assert (found["flights"], found["requests"]) == (60, requests)
-    assert found["accepted"] == {"mined" if mode == "commit" else "pending": requests}
-    assert found["flights_per_s"] == pytest.approx(60 / found["elapsed_s"])
-    ranks = [found["latency_s"][name] for name in ("p50", "p90", "p95", "p99", "max")]
+    assert (report["flights"], report["requests"]) == (60, requests)
+    assert report["accepted"] == {"mined" if mode == "commit" else "pending": requests}
+    assert report["flights_per_s"] == pytest.approx(60 / report["elapsed_s"])
+    ranks = [report["latency_s"][name] for name in ("p50", "p90", "p95", "p99", "max")]
     assert ranks == sorted(ranks)
-    assert 0 < ranks[-1] <= found["elapsed_s"]
-    assert "3 threads" in said
+    assert 0 < ranks[-1] <= report["elapsed_s"]
+    assert "3 threads" in errors
     assert len(mined(service)) == 60
 
 
@@ -43,11 +43,11 @@ def test_it_writes_every_request_as_a_row(service: Service, tmp_path: Path) -> N
     path, arguments = tmp_path / "rows.csv", ("--generate", 1, "--threads", 2, "--no-keys")
     with closing(Proxy(service, "", "1", "cut")) as proxy:
         posting = (*arguments, "--transactions-per-thread", 6, "--rows", path, "--url", proxy.url)
-        _, found, _ = bulk_post(service, *posting)
+        _, report, _ = bulk_post(service, *posting)
     with path.open(newline="", encoding="utf-8") as file:
         written = list(csv.DictReader(file))
     assert sorted(row["status"] for row in written) == ["0", *["202"] * 10, "503"]
-    assert sum(int(row["flights"]) for row in written) == found["flights"] == 10
+    assert sum(int(row["flights"]) for row in written) == report["flights"] == 10
     for thread in "01":
         of_thread = [row for row in written if row["thread"] == thread]
         assert [row["number"] for row in of_thread] == [str(n) for n in range(len(of_thread))]
@@ -55,24 +55,24 @@ def test_it_writes_every_request_as_a_row(service: Service, tmp_path: Path) -> N
         assert times == sorted(times)
     first = min(float(row["sent_s"]) for row in written)
     last = max(float(row["done_s"]) for row in written)
-    assert 0 < last - first < found["elapsed_s"] + 1e-5
+    assert 0 < last - first < report["elapsed_s"] + 1e-5
     assert last < time.perf_counter()  # the clock of this process, too
 
 
 def test_rows_that_cannot_be_written_are_said_before_anything_is_posted(service: Service) -> None:
     arguments = ("--generate", 1, "--rows", "/proc/nothing/rows.csv")
-    status, found, said = bulk_post(service, *arguments)
-    assert (status, found) == (1, {})
-    assert "/proc/nothing/rows.csv" in said
+    status, report, errors = bulk_post(service, *arguments)
+    assert (status, report) == (1, {})
+    assert "/proc/nothing/rows.csv" in errors
     assert mined(service) == []
 
 
 def test_made_up_flights_are_valid_and_those_of_their_seed() -> None:
-    made = list(islice(script.generated("1 0"), 5000))
-    assert [problems for flight in made if (problems := examine(flight)[1])] == []
-    assert made[:100] == list(islice(script.generated("1 0"), 100))
-    assert made[:100] != list(islice(script.generated("1 1"), 100))
-    assert {flight["CANCELLED"] for flight in made} == {0, 1}
+    flights_made = list(islice(script.generated("1 0"), 5000))
+    assert [problems for flight in flights_made if (problems := examine(flight)[1])] == []
+    assert flights_made[:100] == list(islice(script.generated("1 0"), 100))
+    assert flights_made[:100] != list(islice(script.generated("1 1"), 100))
+    assert {flight["CANCELLED"] for flight in flights_made} == {0, 1}
 
 
 MONTHLY = {
@@ -98,9 +98,9 @@ def test_it_posts_files_once(service: Service, tmp_path: Path, name: str, batch:
         text = text.replace("2008-01-03", "1/3/2008 12:00:00 AM")
     path = packed(tmp_path / name, text)
     arguments = ("--threads", 4, "--batch", batch, "--duplicates", "accept")
-    status, found, said = bulk_post(service, path, *arguments)
-    assert (status, found["flights"]) == (0, 25), said
-    assert found["requests"] == (7 if batch else 25)
+    status, report, errors = bulk_post(service, path, *arguments)
+    assert (status, report["flights"]) == (0, 25), errors
+    assert report["requests"] == (7 if batch else 25)
     assert sorted(mined(service)) == flights(25)
 
 
@@ -109,24 +109,24 @@ def test_nothing_of_a_file_with_a_bad_flight_is_posted(service: Service, tmp_pat
         packed(tmp_path / "f.csv", csv_of([*flights(9, 12_000), ["?", *flights(1)[0][1:]]])),
         packed(tmp_path / "f.ndjson", NDJSON + "{\n"),
     ):
-        status, found, said = bulk_post(service, path)
-        assert (status, found, said.startswith("error: 422")) == (1, {}, True), said
+        status, report, errors = bulk_post(service, path)
+        assert (status, report, errors.startswith("error: 422")) == (1, {}, True), errors
     assert mined(service) == []
 
 
 def test_waiting_for_503_is_part_of_the_latency(service: Service) -> None:
     arguments = ("--generate", 1, "--threads", 1, "--transactions-per-thread", 4)
     with closing(Proxy(service, "", "1", "cut")) as proxy:
-        status, found, _ = bulk_post(service, *arguments, "--url", proxy.url)
-    assert (status, found["flights"], found["requests"]) == (0, 4, 4)
-    assert (found["waited_for_503"], found["waited_for_503_share"]) == (1, 0.25)
-    assert found["repeats"] == {"503": 1, "unreachable": 1}
-    assert found["latency_s"]["max"] > 1 > found["latency_s"]["p50"]
+        status, report, _ = bulk_post(service, *arguments, "--url", proxy.url)
+    assert (status, report["flights"], report["requests"]) == (0, 4, 4)
+    assert (report["waited_for_503"], report["waited_for_503_share"]) == (1, 0.25)
+    assert report["repeats"] == {"503": 1, "unreachable": 1}
+    assert report["latency_s"]["max"] > 1 > report["latency_s"]["p50"]
     assert len(mined(service)) == 4
     with closing(Proxy(service, "", "1", "cut")) as proxy:
-        status, found, _ = bulk_post(service, *arguments, "--url", proxy.url, "--no-keys")
-    assert (status, found["flights"]) == (1, 2)
-    assert found["errors"] == {"503": 1, "unreachable": 1}
+        status, report, _ = bulk_post(service, *arguments, "--url", proxy.url, "--no-keys")
+    assert (status, report["flights"]) == (1, 2)
+    assert report["errors"] == {"503": 1, "unreachable": 1}
 
 
 def test_who_may_not_add_a_file_knows_before_it_is_checked(
@@ -134,15 +134,15 @@ def test_who_may_not_add_a_file_knows_before_it_is_checked(
 ) -> None:
     path = packed(tmp_path / "f.csv", csv_of([*flights(2)]))
     monkeypatch.setattr("flightchain_client._SentFile._send", None)
-    status, found, said = bulk_post(guarded[0], path, "--batch", 1)
-    assert (status, found) == (1, {})
-    assert said.startswith("error: 401")
+    status, report, errors = bulk_post(guarded[0], path, "--batch", 1)
+    assert (status, report) == (1, {})
+    assert errors.startswith("error: 401")
 
 
 def test_percentiles_are_nearest_ranks() -> None:
     values = [float(n) for n in range(1, 11)]
-    found = [script.percentile(values, p) for p in (0, 10, 50, 51, 90, 91, 99, 100)]
-    assert found == [1, 1, 5, 6, 9, 10, 10, 10]
+    percentiles = [script.percentile(values, p) for p in (0, 10, 50, 51, 90, 91, 99, 100)]
+    assert percentiles == [1, 1, 5, 6, 9, 10, 10, 10]
     assert script.percentile([], 50) is None
     assert script.percentile([7.0], 50) == 7
 
@@ -157,18 +157,18 @@ def test_interrupted_it_tells_what_was_measured(guarded: tuple[Service, str]) ->
     ) as process:
         until(lambda: service.json("/tip")["pending"] > before + 30)
         process.send_signal(signal.SIGINT)
-        said, complaints = process.communicate(timeout=20)
+        output, errors = process.communicate(timeout=20)
     accepted = service.json("/tip")["pending"] - before
     assert process.returncode == 130
-    assert "Traceback" not in complaints
-    numbers = {line[:14].strip(): line[14:].split()[0] for line in said.splitlines()}
+    assert "Traceback" not in errors
+    numbers = {line[:14].strip(): line[14:].split()[0] for line in output.splitlines()}
     assert numbers["failed"] == "none"
     assert 0 < int(numbers["unfinished"]) < 12  # those who wait for a block that does not come
     assert int(numbers["flights"]) == accepted - int(numbers["unfinished"])
 
 
 @each_of(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "--generate SEED"),
         (("f.csv", "--generate", "1"), "--generate SEED"),
@@ -179,10 +179,10 @@ def test_interrupted_it_tells_what_was_measured(guarded: tuple[Service, str]) ->
         (("--generate", "1"), "is the service running"),
     ],
 )
-def test_what_it_cannot_do_it_says(arguments: tuple[str, ...], said: str) -> None:
+def test_what_it_cannot_do_it_says(arguments: tuple[str, ...], message: str) -> None:
     status, _, errors = posted("--url", f"http://127.0.0.1:{free_port()}", *arguments)
     assert status in {1, 2}
-    assert said in errors
+    assert message in errors
 
 
 def test_it_never_posts_to_an_address_that_was_not_given() -> None:

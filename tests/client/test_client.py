@@ -110,32 +110,32 @@ def test_blocks_and_transactions(
     assert before == [*range(tip + 2, -1, -1)]
     block = client.block(tip + 2)
     assert block.header.hash == client.block(tip + 3).header.previous_hash
-    assert [each["TRANSACTION_ID"] for each in block.transactions] == [first + 1]
+    assert [flight["TRANSACTION_ID"] for flight in block.transactions] == [first + 1]
     entry = client.transaction(first + 1)
     assert (entry.state, entry.height, entry.hash) == ("mined", tip + 2, block.header.hash)
     assert entry.transaction == block.transactions[0]
 
 
-def the_flights_of_days_come_page_by_page(client: Client, made: list[Flight]) -> None:
+def the_flights_of_days_come_page_by_page(client: Client, posted: list[Flight]) -> None:
     first, last = date(2015, 1, 1), date(2015, 12, 31)
     flights_in = client.flights(first, last)
-    seen = [next(flights_in)]
-    client.add(as_mapping(made[0]), mode="commit")  # which is not there as of the first page
-    seen += flights_in
-    assert [tuple(each[name] for name in FIELD_NAMES) for each in seen] == made
-    assert [each["TRANSACTION_ID"] for each in seen] == [*range(300)]
-    assert {each["BLOCK_HEIGHT"] for each in seen} == {1}
-    row = as_mapping(made[7])
+    received = [next(flights_in)]
+    client.add(as_mapping(posted[0]), mode="commit")  # which is not there as of the first page
+    received += flights_in
+    assert [tuple(flight[name] for name in FIELD_NAMES) for flight in received] == posted
+    assert [flight["TRANSACTION_ID"] for flight in received] == [*range(300)]
+    assert {flight["BLOCK_HEIGHT"] for flight in received} == {1}
+    row = as_mapping(posted[7])
     city, carrier = str(row["ORIGIN_CITY_NAME"]), int(str(row["OP_CARRIER_AIRLINE_ID"]))
     some = list(client.flights(first, last, carrier, origin_city=city, as_of=1))
-    pairs = [(flight[7], flight[3]) for flight in made]
+    pairs = [(flight[7], flight[3]) for flight in posted]
     assert len(some) == pairs.count((city, carrier)) > 0
 
     suggested = client.suggest("city", city[:4], limit=50)
-    assert city in [each["value"] for each in suggested]
+    assert city in [suggestion["value"] for suggestion in suggested]
     covered = client.coverage()
     assert (covered["flights"], covered["as_of"]["height"]) == (301, 2)
-    assert covered["first_date"] == min(str(flight[2]) for flight in made)
+    assert covered["first_date"] == min(str(flight[2]) for flight in posted)
 
 
 def proofs_are_accepted_by_the_verifier(
@@ -173,10 +173,10 @@ def test_a_flight_is_added_and_waited_for(client: Client, first: int) -> None:
 
 
 def test_any_iterable_is_cut_into_batches(client: Client, service: Service, first: int) -> None:
-    seen: list[Added] = []
-    added = client.add_batch(iter(mappings(250)), batch_size=100, progress=seen.append)
-    assert [each.accepted for each in seen] == [100, 200, 250]
-    assert added == seen[-1] == Added(250, 0, 3, (range(first, first + 250),))
+    reports: list[Added] = []
+    added = client.add_batch(iter(mappings(250)), batch_size=100, progress=reports.append)
+    assert [report.accepted for report in reports] == [100, 200, 250]
+    assert added == reports[-1] == Added(250, 0, 3, (range(first, first + 250),))
     assert mined(service) == flights(250)
     assert client.add_batch([]) == Added()
 
@@ -224,11 +224,11 @@ def test_files_of_any_kind_are_added(client: Client, service: Service, tmp_path:
         archive.writestr("flights.csv", TABLE)
     paths.append(tmp_path / "bz2.csv")
     paths[-1].write_bytes(bz2.compress(TABLE.encode()))
-    said: list[Json] = []
+    reports: list[Json] = []
     assert client.add_file(paths[0], dry_run=True) == Added(25, 0, 1)
-    added = client.add_file(paths[0], progress=said.append)
+    added = client.add_file(paths[0], progress=reports.append)
     assert added == Added(25, 0, 1, (range(25),))
-    assert (added.state, said[0]["received"]) == ("mined", len(TABLE))
+    assert (added.state, reports[0]["received"]) == ("mined", len(TABLE))
     for path in paths:
         assert client.add_batch(str(path)) == Added(0, 0, 1, already_there=25), path
     assert mined(service) == flights(25)
@@ -238,7 +238,7 @@ def test_files_of_any_kind_are_added(client: Client, service: Service, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("letter.txt", "a letter", "no column of a flight"),
         ("f.csv", "a,b\n", "no column of a flight"),
@@ -247,12 +247,12 @@ def test_files_of_any_kind_are_added(client: Client, service: Service, tmp_path:
     ],
 )
 def test_a_file_that_is_none_is_refused(
-    client: Client, tmp_path: Path, name: str, text: str, said: str
+    client: Client, tmp_path: Path, name: str, text: str, message: str
 ) -> None:
     path = packed(tmp_path / name, text)
     if path.suffix == ".zip":
         path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(Problem, match=rf"^422 .*{name}: .*{said}"):
+    with pytest.raises(Problem, match=rf"^422 .*{name}: .*{message}"):
         client.add_file(path)
 
 
@@ -312,16 +312,16 @@ def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
     with pytest.raises(Problem) as caught:
         client.add_file(path)
     assert caught.value.added is None
-    assert [each["row"] for each in caught.value.errors] == [14]  # the header is line 1
+    assert [error["row"] for error in caught.value.errors] == [14]  # the header is line 1
     assert "row 14" in str(caught.value)
     skipped = client.add_batch(path, on_error="skip")
     assert (skipped.accepted, skipped.rejected) == (24, 1)
-    assert [(each["row"], each["field"]) for each in skipped.errors] == [(14, "YEAR")]
+    assert [(error["row"], error["field"]) for error in skipped.errors] == [(14, "YEAR")]
     given = mappings(7)
     given[6]["ARR_DELAY"] = "late"
     with pytest.raises(Problem) as caught:
         client.add_batch(given, batch_size=3, duplicates="accept")
-    assert [each["row"] for each in caught.value.errors] == [7]
+    assert [error["row"] for error in caught.value.errors] == [7]
     assert caught.value.added == Added(6, 0, 2, (range(first + 24, first + 30),))
     assert "; 6 flights were added before" in str(caught.value)
     with pytest.raises(Problem) as caught:
@@ -535,7 +535,7 @@ def test_a_problem_has_all_that_the_service_says(client: Client, first: int) -> 
     problem = caught.value
     assert (problem.status, problem.title) == (422, "Unprocessable Entity")
     assert (problem.field, problem.value) == ("YEAR", 1066)
-    assert [each["field"] for each in problem.errors] == ["YEAR", "ARR_DELAY"]
+    assert [error["field"] for error in problem.errors] == ["YEAR", "ARR_DELAY"]
     assert "must be between" in str(problem)
     with pytest.raises(Problem) as caught:
         client.transaction(first + 5)
@@ -580,11 +580,11 @@ def test_a_token_is_sent_even_where_a_netrc_knows_better(
             client.add(GOOD)
         assert caught.value.status == 401
     arguments = ("--generate", "1", "--threads", "2", "--transactions-per-thread", "50")
-    status, found, _ = bulk_post(service, *arguments)
-    assert (status, set(found["errors"])) == (1, {"401"})
-    assert found["requests"] <= 2  # it does not go on
-    status, found, _ = bulk_post(service, *arguments, "--token", token)
-    assert (status, found["flights"]) == (0, 100)
+    status, report, _ = bulk_post(service, *arguments)
+    assert (status, set(report["errors"])) == (1, {"401"})
+    assert report["requests"] <= 2  # it does not go on
+    status, report, _ = bulk_post(service, *arguments, "--token", token)
+    assert (status, report["flights"]) == (0, 100)
 
 
 def test_who_may_not_add_a_file_knows_before_it_is_sent(
@@ -619,8 +619,8 @@ def test_the_example_of_the_module_works(service: Service) -> None:
     documentation = flightchain_client.__doc__
     assert documentation is not None
     example = documentation.partition("\n\n")[2].partition("\n\nA GET, and")[0]
-    said = run_example(textwrap.dedent(example), service).splitlines()
-    assert said == [
+    lines = run_example(textwrap.dedent(example), service).splitlines()
+    assert lines == [
         "0 None as of block 0",
         "mined",
         "999",
@@ -634,11 +634,11 @@ def test_the_example_of_the_module_works(service: Service) -> None:
 @on_an_empty_ledger
 def test_the_examples_of_the_documents_work(service: Service, tmp_path: Path) -> None:
     examples = [part.partition("```")[0] for part in PAGE.split("```python\n")[1:]]
-    said = run_example("\n".join(examples), service, tmp_path).splitlines()
-    assert said[-3] == "added 1 flights, ids (range(0, 1),)"
-    assert said[-2] == "0 were there already, 0 contradict the ledger"
+    lines = run_example("\n".join(examples), service, tmp_path).splitlines()
+    assert lines[-3] == "added 1 flights, ids (range(0, 1),)"
+    assert lines[-2] == "0 were there already, 0 contradict the ledger"
     counted = "0 arrived more than an hour late; [01] flights in all"  # it may be pending
-    assert re.fullmatch(counted, said[-1])
+    assert re.fullmatch(counted, lines[-1])
     assert (tmp_path / "july.ndjson").read_bytes().startswith(b"{")
     assert len(mined(service)) == 1
 
@@ -651,8 +651,8 @@ def test_headers_end_with_an_error_at_a_block_that_is_damaged(
 
     def damaged(path: str, parameters: dict[str, object]) -> dict[str, object]:
         page = get(path, parameters)
-        broken = [each for each in page["blocks"] if each["height"] == tip - 1]
-        page["blocks"] = [each for each in page["blocks"] if each not in broken]
+        broken = [block for block in page["blocks"] if block["height"] == tip - 1]
+        page["blocks"] = [block for block in page["blocks"] if block not in broken]
         page["damaged"] = [{"height": tip - 1, "detail": f"block {tip - 1} is damaged"}]
         return dict(page)
 

@@ -155,5 +155,5 @@ def begin(node: Node) -> None:
 
 def finalized(node: Node, block: Message) -> bytes:
     """The hash of the state after a block."""
-    found: bytes = node.ask("finalize_block", **block)["app_hash"]
-    return found
+    app_hash: bytes = node.ask("finalize_block", **block)["app_hash"]
+    return app_hash

@@ -21,7 +21,7 @@ from backend.storage.layout import BLOCKS_FOLDER
 from backend.trust.cheating import Editor
 from tests import go_programs
 from tests.cluster.networks import LEFT, RIGHT
-from tests.cluster.world import World, told, until
+from tests.cluster.world import World, tip_of, until
 from tests.faults.clocks import built
 from tests.faults.full_disk import fill
 from tests.harming import harm
@@ -80,7 +80,7 @@ def cut_off(world: World, chance: random.Random) -> Iterator[list[Host]]:
     try:
         yield [host]
         until(lambda: world.post(host) == 503, "a node that is cut off refuses posts")
-        heights = {one.name: told(world.cluster, one).get("height", -1) for one in world.hosts}
+        heights = {node.name: tip_of(world.cluster, node).get("height", -1) for node in world.hosts}
         assert heights[host.name] < max(heights.values()), "a node that is cut off hears of blocks"
     finally:
         world.networks.mend(host)
@@ -119,15 +119,15 @@ def engine_stopped(world: World, chance: random.Random) -> Iterator[list[Host]]:
 def _engines(world: World, host: Host) -> list[int]:
     """The processes of the engine of a node."""
     home = str(world.cluster.folder / host.name)
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             arguments = path.read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if any(one.startswith(home) for one in arguments) and "cometbft" in arguments[0]:
-            found.append(int(path.parent.name))
-    return found
+        if any(word.startswith(home) for word in arguments) and "cometbft" in arguments[0]:
+            pids.append(int(path.parent.name))
+    return pids
 
 
 @contextmanager
@@ -139,10 +139,10 @@ def consensus_failed(world: World, chance: random.Random) -> Iterator[list[Host]
     noted.rename(kept)
     noted.mkdir()
     log = (world.cluster.folder / host.name / LOG_NAME).read_bytes
-    said = log().count(FAILED)
+    failures = log().count(FAILED)
     try:
         world.post(host)
-        until(lambda: log().count(FAILED) > said, "consensus fails")
+        until(lambda: log().count(FAILED) > failures, "consensus fails")
         yield [host]
     finally:
         noted.rmdir()
@@ -201,7 +201,7 @@ def _cheat(chain: Path, chance: random.Random) -> None:
     shutil.copytree(chain / BLOCKS_FOLDER, scratch / BLOCKS_FOLDER)
     editor = Editor(scratch)
     height = chance.choice(
-        [i for i, one in enumerate(editor.blocks) if one.header.transaction_count]
+        [i for i, block in enumerate(editor.blocks) if block.header.transaction_count]
     )
     editor.change(height, 0, "ARR_DELAY", -59)
     editor.mine_again(height, len(editor.blocks) - 1)
@@ -221,12 +221,12 @@ def strangers(world: World, chance: random.Random) -> Iterator[list[Host]]:
     program = go_programs.built(
         STRANGER, f"{MODULE.partition('/cmd/')[0]}@v{VERSION}", world.new_folder()
     )
-    said = world.cluster.folder / "said-to-strangers"
+    output = world.cluster.folder / "said-to-strangers"
     logs = {host: (world.cluster.folder / host.name / LOG_NAME) for host in world.hosts}
     begun = {host: log.stat().st_size for host, log in logs.items()}
     processes: list[subprocess.Popen[bytes]] = []
     try:
-        with said.open("wb") as stream:
+        with output.open("wb") as stream:
             for host in world.hosts:
                 command = [*world.in_network_of(host), program, *world.peer_address(host)]
                 command += [str(STRANGERS), str(CLAIMED_HEIGHT)]
@@ -236,12 +236,12 @@ def strangers(world: World, chance: random.Random) -> Iterator[list[Host]]:
         world.cluster.start(host)
         until(lambda: not world.cluster.refusal(host), "a node starts among strangers")
         yield []
-        assert all(told(world.cluster, one)["cluster"]["lag_blocks"] < 100 for one in world.hosts)
+        assert all(tip_of(world.cluster, one)["cluster"]["lag_blocks"] < 100 for one in world.hosts)
     finally:
         for process in processes:
             process.kill()
             process.wait()
-    assert said.read_bytes() == b"", "a node speaks to strangers"
+    assert output.read_bytes() == b"", "a node speaks to strangers"
     for host, log in logs.items():
         assert b"stood still" not in log.read_bytes()[begun[host] :], f"{host.name} starts again"
         assert b"is no member of this cluster" in log.read_bytes()[begun[host] :]
@@ -292,12 +292,12 @@ def engine_file_damaged(world: World, chance: random.Random) -> Iterator[list[Ho
         until(lambda: _names(world, host, path), f"a node names {name}")
         yield [host]
     finally:
-        said = world.cluster.refusal(host)
+        refusal = world.cluster.refusal(host)
         world.cluster.kill(host)
         if path.parent.name == "config":
             path.write_bytes(whole)
         elif path.name == STATE_NAME:
-            path.write_text(said.partition("write this into it: ")[2].partition("}")[0] + "}")
+            path.write_text(refusal.partition("write this into it: ")[2].partition("}")[0] + "}")
         else:
             world.cluster.rebuild(host, engine=True)
 
@@ -317,11 +317,11 @@ def index_damaged(world: World, chance: random.Random) -> Iterator[list[Host]]:
     world.settle()
     host = chance.choice(world.hosts)
     folder = world.cluster.folder / host.name / CHAIN
-    damaged, height = in_use(folder), told(world.cluster, host)["height"]
+    damaged, height = in_use(folder), tip_of(world.cluster, host)["height"]
     assert damage_mark.mark(damaged, "a page is not what was written")
     until(lambda: in_use(folder) != damaged, "a damaged index is rebuilt")
     until(lambda: not world.cluster.refusal(host), "a node with a new index is ready")
-    assert told(world.cluster, host)["height"] == height, "a block came meanwhile"
+    assert tip_of(world.cluster, host)["height"] == height, "a block came meanwhile"
     yield []
 
 
@@ -395,10 +395,10 @@ def endure(world: World, name: str, chance: random.Random) -> None:
 
 
 def _is_answered(world: World, host: Host, status: int) -> bool:
-    found = world.post(host)
-    assert found in {0, 202, 503}, f"{host.name} answers a post with {found}"
-    return found == status
+    answer = world.post(host)
+    assert answer in {0, 202, 503}, f"{host.name} answers a post with {answer}"
+    return answer == status
 
 
 def _have_mined(world: World, hosts: list[Host]) -> bool:
-    return all(told(world.cluster, host).get("pending") == 0 for host in hosts)
+    return all(tip_of(world.cluster, host).get("pending") == 0 for host in hosts)

@@ -35,9 +35,9 @@ def are_possible() -> bool:
     name = f"try{os.getpid()}"
     if _ip("netns", "add", name, check=False):
         return False
-    made = _ip("-n", name, "link", "add", LEFT, "type", "bridge", check=False)
+    status = _ip("-n", name, "link", "add", LEFT, "type", "bridge", check=False)
     _ip("netns", "del", name)
-    return made == 0
+    return status == 0
 
 
 def _ip(*arguments: str, check: bool = True) -> int:
@@ -87,12 +87,12 @@ class Networks:
         ports = {str(host.peer_port): self._address(host) for host in self._hosts}
         for host in self._hosts:
             path = folder / host.name / ENGINE / "config" / "config.toml"
-            told = re.sub(
+            text = re.sub(
                 r"127\.0\.0\.1:(\d+)",
-                lambda found: f"{ports[found[1]]}:{found[1]}",
+                lambda match: f"{ports[match[1]]}:{match[1]}",
                 path.read_text(encoding="utf-8"),
             )
-            path.write_text(told, encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
 
     def entering(self, host: Host) -> list[str]:
         """Return how a command begins that runs in the network of a node."""
@@ -124,9 +124,9 @@ def networks(folder: Path, hosts: list[Host]) -> Iterator[Networks | None]:
     if not are_possible():
         yield None
         return
-    made = Networks(folder, hosts)
+    networks = Networks(folder, hosts)
     try:
-        made.make()
-        yield made
+        networks.make()
+        yield networks
     finally:
-        made.remove()
+        networks.remove()

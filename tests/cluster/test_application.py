@@ -74,9 +74,9 @@ def test_no_flight_is_mined_twice_however_often_it_is_sent(engine: Engine) -> No
     engine.decide([node.sent(0, 3), node.sent(0, 3), node.sent(0, 2)])
     assert engine.decide([node.sent(0, 3), node.sent(2, 4)])["txs"] == []
     engine.decide([node.sent(3, 2), node.sent(3, 1)])
-    for each in engine.nodes:
-        assert on_disk(each.settings.folder).sizes == [3, 2]
-        assert each.application.mined(1) == 5
+    for member in engine.nodes:
+        assert on_disk(member.settings.folder).sizes == [3, 2]
+        assert member.application.mined(1) == 5
     assert checked(node, node.sent(4, 1)) == OLD
     assert checked(node, node.sent(5, 1)) == OK
 
@@ -133,10 +133,10 @@ def test_a_flight_that_is_dated_back_before_the_block_below_is_not_proposed_nor_
 
 def test_a_block_that_was_decided_before_times_were_checked_is_replayed(engine: Engine) -> None:
     node = engine.nodes[0]
-    for each in engine.nodes:
-        finalized(each, block_of(node.sent(0, 1, 7)))
-        each.ask("commit")
-        assert on_disk(each.settings.folder).timestamps == [7]
+    for member in engine.nodes:
+        finalized(member, block_of(node.sent(0, 1, 7)))
+        member.ask("commit")
+        assert on_disk(member.settings.folder).timestamps == [7]
 
 
 def test_a_transaction_that_others_could_have_made_is_refused(engine: Engine) -> None:

@@ -103,14 +103,14 @@ def test_a_reader_is_named_to_those_that_would_refuse_it(configured: Path) -> No
     home, reported = configured / "node0" / ENGINE, list[str]()
     admission = Admission(home, membership_in(home), reported.append)
     voter = membership_in(home).members[1].peer_id
-    assert [admission.refusal(one) for one in (reader, voter)] == ["", ""]
+    assert [admission.refusal(peer) for peer in (reader, voter)] == ["", ""]
     strangers = [f"{i:040x}" for i in range(100)]
-    assert all("not a member of this cluster" in admission.refusal(one) for one in strangers * 2)
+    assert all("not a member of this cluster" in admission.refusal(peer) for peer in strangers * 2)
     assert len(reported) == MOST_NAMED
     path = home / "config" / READERS_NAME
     assert str(path) in reported[0]
     path.write_text(f"{strangers[1]} {strangers[2]}\n\n{reader}\n")  # as a person may write them
-    assert [admission.refusal(one) for one in (*strangers[1:3], reader)] == ["", "", ""]
+    assert [admission.refusal(peer) for peer in (*strangers[1:3], reader)] == ["", "", ""]
     path.unlink()
     assert "not a member" in admission.refusal(reader)  # no longer a reader
 

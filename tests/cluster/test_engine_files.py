@@ -133,8 +133,8 @@ def test_a_worker_starts_without_them_answers_what_it_can_and_says_so(
     harm(path)
     with closing(Ledger(settings, quiet)) as ledger:
         assert ledger.tip().height == 0
-        (said,) = [reason for reason in ledger.not_ready() if path.name in reason]
-        assert "put back a copy" in said
+        (message,) = [reason for reason in ledger.not_ready() if path.name in reason]
+        assert "put back a copy" in message
         with pytest.raises(TryLater, match=path.name):
             add(ledger.submitter, flights(1)[0])
         with pytest.raises(TryLater, match=path.name):

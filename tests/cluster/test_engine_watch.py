@@ -41,15 +41,15 @@ class FakeEngine(Engine):
             }
             for peer_id, at in self.heights.items()
         ]
-        found: dict[str, dict[str, Any]] = {
+        answers: dict[str, dict[str, Any]] = {
             "status": {"sync_info": {"catching_up": False}},
-            "net_info": {"peers": [{"node_info": {"id": one}} for one in self.peer_ids]},
+            "net_info": {"peers": [{"node_info": {"id": peer_id}} for peer_id in self.peer_ids]},
             "dump_consensus_state": {
                 "round_state": {"height": height, "round": round_, "step": step},
                 "peers": peers,
             },
         }
-        return found[method]
+        return answers[method]
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
 
 @pytest.fixture
 def engine(node: Node) -> FakeEngine:
-    return FakeEngine([one.peer_id for one in node.membership.members[1:]])
+    return FakeEngine([member.peer_id for member in node.membership.members[1:]])
 
 
 @pytest.fixture
@@ -117,13 +117,13 @@ def test_an_engine_that_stands_still_again_is_waited_for_longer_until_it_moves(
     engine.heights = dict.fromkeys(engine.peer_ids, 3)
 
     def restarts(since_s: int, until_s: int) -> list[int]:
-        found = []
+        times_s = []
         for now_s in range(since_s, until_s):
             try:
                 watcher.look(node.application, 0, now_s)
             except EngineStandsStill:
-                found.append(now_s)
-        return found
+                times_s.append(now_s)
+        return times_s
 
     long_s = 5 * 3600
     first = restarts(0, long_s)

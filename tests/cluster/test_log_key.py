@@ -44,11 +44,11 @@ def restart(engine: Engine) -> None:
 
 def verdicts(engine: Engine, folder: Path, key: str) -> list[str]:
     """What `verify.py` with this key says of a proof from each node."""
-    judge, found = Judge(folder, key), []
+    judge, verdicts = Judge(folder, key), []
     for node in engine.nodes:
         with client_of(node.settings) as client:
-            found.append(judge.of(fetched(client, "/transactions/0/proof"))["verdict"])
-    return found
+            verdicts.append(judge.of(fetched(client, "/transactions/0/proof"))["verdict"])
+    return verdicts
 
 
 def test_a_proof_from_one_node_is_verified_with_the_key_of_another(

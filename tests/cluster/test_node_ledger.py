@@ -47,11 +47,11 @@ WRONG = {
 def folder(tmp_path: Path) -> Path:
     """The chain of a node, which three blocks of two nodes are in."""
     with Engine(tmp_path, 2) as engine:
-        one, other = engine.nodes
-        engine.decide([one.sent(0, 5), other.sent(0, 3)])
-        engine.decide([one.sent(5, 2), other.sent(3, 4)])
-        engine.decide([one.sent(7, 1)])
-    return Path(one.settings.dir)
+        first, second = engine.nodes
+        engine.decide([first.sent(0, 5), second.sent(0, 3)])
+        engine.decide([first.sent(5, 2), second.sent(3, 4)])
+        engine.decide([first.sent(7, 1)])
+    return Path(first.settings.dir)
 
 
 def test_receipts_that_fit_are_counted(folder: Path) -> None:

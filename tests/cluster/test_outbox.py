@@ -34,9 +34,9 @@ class World:
         self.sent: list[tuple[int, int]] = []
         self.is_reachable = True
         self.mempool = Mempool(Settings(dir=str(folder)), lambda: self.mined, lambda line: None)
-        self.outbox = self.made()
+        self.outbox = self.new_outbox()
 
-    def made(self) -> Outbox:
+    def new_outbox(self) -> Outbox:
         return Outbox(
             self.mempool,
             lambda: self.mined,
@@ -114,7 +114,7 @@ def test_a_new_process_sends_what_the_old_one_had_not_mined(world: World) -> Non
     world.accept(5)
     world.after(30)
     world.mined = 2
-    world.outbox = world.made()
+    world.outbox = world.new_outbox()
     assert world.after(60) == [(2, 3)]
 
 
@@ -151,9 +151,9 @@ def test_a_flight_that_waited_until_the_ledger_had_passed_its_time_gets_a_later_
 
 def test_transactions_hold_consecutive_flights_up_to_their_limit() -> None:
     accepted = [Accepted(0, T0, flights(100)), Accepted(100, T0 + 1, flights(400))]
-    found = list(in_transactions(accepted))
-    assert [sum(len(part.flights) for part in parts) for parts in found] == [MOST_FLIGHTS, 250]
-    assert [[(p.first_transaction, p.timestamp) for p in parts] for parts in found] == [
+    sent = list(in_transactions(accepted))
+    assert [sum(len(part.flights) for part in parts) for parts in sent] == [MOST_FLIGHTS, 250]
+    assert [[(p.first_transaction, p.timestamp) for p in parts] for parts in sent] == [
         [(0, T0), (100, T0 + 1)],
         [(250, T0 + 1)],
     ]

@@ -38,7 +38,7 @@ class World:
         self.engine.decide([self.node.sent(0, count)])
 
     def pending(self) -> list[object]:
-        return [one for part in self.mempool.pending(100) for one in part.flights]
+        return [flight for part in self.mempool.pending(100) for flight in part.flights]
 
 
 @pytest.fixture

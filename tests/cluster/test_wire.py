@@ -93,9 +93,9 @@ def test_a_request_over_the_socket_is_answered_and_an_error_is_told(tmp_path: Pa
             framed(messages.RESPONSE, "flush", {}),
             framed(messages.RESPONSE, "exception", {"error": "cannot go on"}),
         ]
-        found = b""
-        while len(found) < len(b"".join(wanted)):
-            found += client.recv(4096)
+        received = b""
+        while len(received) < len(b"".join(wanted)):
+            received += client.recv(4096)
     server.close()
-    assert found == b"".join(wanted)
+    assert received == b"".join(wanted)
     assert [str(error) for error in failures] == ["cannot go on"]

@@ -78,7 +78,7 @@ class World:
         self._audit()
 
     def _is_settled(self) -> bool:
-        tips = [told(self.cluster, host) for host in self.hosts]
+        tips = [tip_of(self.cluster, host) for host in self.hosts]
         return all(tip.get("pending") == 0 for tip in tips) and len({t["hash"] for t in tips}) == 1
 
     def _audit(self) -> None:
@@ -89,9 +89,9 @@ class World:
             assert wanted <= set(mined), "an acknowledged flight was lost"
         ids = set()
         for serial, receipt in self.acknowledged.items():
-            found = self._shown(self.hosts[serial % len(self.hosts)], receipt)
-            assert found["state"] == "mined"
-            shown = found["transaction"]
+            answer = self._shown(self.hosts[serial % len(self.hosts)], receipt)
+            assert answer["state"] == "mined"
+            shown = answer["transaction"]
             assert {name: shown[name] for name in as_mapping(flight(serial))} == as_mapping(
                 flight(serial)
             )
@@ -100,18 +100,18 @@ class World:
 
     def _shown(self, host: Host, receipt: str) -> dict[str, Any]:
         """Return what a node shows for a receipt, however busy the machine is."""
-        found: dict[str, Any] = {}
+        answer: dict[str, Any] = {}
 
         def is_answered() -> bool:
             with suppress(NoAnswer):
-                found.update(self.cluster.answer(host, receipt))
-            return bool(found)
+                answer.update(self.cluster.answer(host, receipt))
+            return bool(answer)
 
         until(is_answered, f"{receipt} is shown")
-        return found
+        return answer
 
 
-def told(cluster: LocalCluster, host: Host) -> dict[str, Any]:
+def tip_of(cluster: LocalCluster, host: Host) -> dict[str, Any]:
     try:
         return cluster.answer(host)
     except (NoAnswer, ValueError):

@@ -36,19 +36,19 @@ def main() -> None:
     folder.rmdir()
 
 
-def _run(one: Scenario, much: float, seed: int, folder: Path) -> Outcome:
+def _run(scenario: Scenario, much: float, seed: int, folder: Path) -> Outcome:
     folder.mkdir()
     started = time.monotonic()
-    print(f"{one.name}: {much:g} {one.what}", flush=True)
-    chance = random.Random(f"{seed} {one.name}")
+    print(f"{scenario.name}: {much:g} {scenario.what}", flush=True)
+    chance = random.Random(f"{seed} {scenario.name}")
     try:
-        outcome = one.run(Task(round(much * one.scale), folder, chance, _says))
+        outcome = scenario.run(Task(round(much * scenario.scale), folder, chance, _says))
     except Exception as error:  # noqa: BLE001  the others shall run, and this one count as a finding
         traceback.print_exc()
         outcome = Outcome(findings=[("crashed", f"the scenario itself: {error!r}")])
     if outcome.restart_s > RESTART_WITHIN_S:
-        outcome.found("slow", f"a restart took {outcome.restart_s:.2f} s")
-    print(f"{one.name}: took {time.monotonic() - started:.0f} s", flush=True)
+        outcome.add("slow", f"a restart took {outcome.restart_s:.2f} s")
+    print(f"{scenario.name}: took {time.monotonic() - started:.0f} s", flush=True)
     return outcome
 
 
@@ -58,16 +58,16 @@ def _says(line: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
-    names = [one.name for one in SCENARIOS]
+    names = [scenario.name for scenario in SCENARIOS]
     parser.add_argument(
         "scenario", nargs="*", metavar="SCENARIO", help=f"all if none is given: {', '.join(names)}"
     )
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of all choices")
     parser.add_argument("--folder", help="where the chains are made, instead of the usual place")
-    for one in SCENARIOS:
-        meaning = f"{one.what} ({one.full:g})"
+    for scenario in SCENARIOS:
+        meaning = f"{scenario.what} ({scenario.full:g})"
         parser.add_argument(
-            f"--{one.option}", type=float, default=one.full, metavar="N", help=meaning
+            f"--{scenario.option}", type=float, default=scenario.full, metavar="N", help=meaning
         )
     return parser
 

@@ -31,7 +31,7 @@ def conclude(
 ) -> None:
     """End a running service, and hold its chain and answers against memories, as in `audit`."""
     if house.stop() != 0 or not house.seal_the_rest():
-        outcome.found("refused", f"the service does not end well\n{house.log()}")
+        outcome.add("refused", f"the service does not end well\n{house.log()}")
     flights = audit(house.folder, memories, outcome, imported)
     with client_of(settings_for(house.folder)) as client:
 
@@ -53,36 +53,36 @@ def audit(
     try:
         verified = verify(folder)
     except FlightchainError as error:
-        outcome.found("lost", f"{folder}: the chain does not verify: {error}")
+        outcome.add("lost", f"{folder}: the chain does not verify: {error}")
         return []
     if verified.index != INDEX_AGREES:
-        outcome.found("wrong", f"{folder}: {verified.index}")
+        outcome.add("wrong", f"{folder}: {verified.index}")
     contents = on_disk(folder)
     _compare_receipts(contents, memories, outcome)
     _compare_rows(contents.flights, memories, imported, outcome)
     return contents.flights
 
 
-def _compare_receipts(found: OnDisk, memories: Sequence[Memory], outcome: Outcome) -> None:
+def _compare_receipts(chain: OnDisk, memories: Sequence[Memory], outcome: Outcome) -> None:
     for memory in memories:
         outcome.acknowledged += len(memory.acknowledged)
         for text, times in Counter(memory.unexpected).items():
-            outcome.found("refused", f"{times} times: {text}")
+            outcome.add("refused", f"{times} times: {text}")
         for receipt in memory.acknowledged:
-            if problem := _problem(found, receipt):
-                outcome.found("lost", f"transaction {receipt.transaction_id}: {problem}")
+            if problem := _problem(chain, receipt):
+                outcome.add("lost", f"transaction {receipt.transaction_id}: {problem}")
 
 
-def _problem(found: OnDisk, receipt: Receipt) -> str:
+def _problem(chain: OnDisk, receipt: Receipt) -> str:
     """What became of a flight that was acknowledged; empty if it is where it must be."""
     place, sent = receipt.transaction_id, flight(receipt.serial)
-    if place >= len(found.flights):
-        return f"the chain ends before it, at {len(found.flights)}"
-    if found.flights[place] != sent:
-        return f"another flight has its id: {found.flights[place]}"
+    if place >= len(chain.flights):
+        return f"the chain ends before it, at {len(chain.flights)}"
+    if chain.flights[place] != sent:
+        return f"another flight has its id: {chain.flights[place]}"
     transaction = {
         "TRANSACTION_ID": place,
-        "timestamp": found.timestamps[place],
+        "timestamp": chain.timestamps[place],
         **as_mapping(sent),
     }
     if leaf_hash(canonical(transaction)).hex() != receipt.content_hash:
@@ -103,13 +103,13 @@ def _compare_rows(
 ) -> None:
     position = {row: place for place, row in enumerate(flights)}
     if doubled := len(flights) - len(position):
-        outcome.found("doubled", f"{doubled} flights are in the chain twice")
+        outcome.add("doubled", f"{doubled} flights are in the chain twice")
     own = set(imported)
     if [row for row in flights if row in own] != list(imported):
-        outcome.found("lost", "the imported rows are not there once each, in their order")
+        outcome.add("lost", "the imported rows are not there once each, in their order")
     submitted = {row for memory in memories for row in memory.flights()}
     for row in position.keys() - own - submitted:
-        outcome.found("wrong", f"nobody submitted {row}")
+        outcome.add("wrong", f"nobody submitted {row}")
 
 
 # --- answers ---------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def compare_answers(
             for path, wanted in asked_about(row, rows):
                 got = ask(f"{path}&engine={engine}")
                 if wrong := differing(got, wanted):
-                    outcome.found("wrong", f"{path}&engine={engine}: {wrong}")
+                    outcome.add("wrong", f"{path}&engine={engine}: {wrong}")
 
 
 def as_row(place: int, row: Flight) -> Json:
@@ -168,8 +168,8 @@ def asked_about(row: Json, rows: Iterable[Json]) -> list[tuple[str, Json]]:
 
 def differing(got: Json, wanted: Json) -> str:
     """What an answer says otherwise than it must; empty if it is right."""
-    said = dict(got)
+    answer = dict(got)
     if "ids" in wanted:
-        said["ids"] = [leg["TRANSACTION_ID"] for leg in got["flights"]]
-    wrong = [name for name in wanted if said.get(name) != wanted[name]]
-    return "; ".join(f"{name} {said.get(name)} instead of {wanted[name]}" for name in wrong)
+        answer["ids"] = [leg["TRANSACTION_ID"] for leg in got["flights"]]
+    wrong = [name for name in wanted if answer.get(name) != wanted[name]]
+    return "; ".join(f"{name} {answer.get(name)} instead of {wanted[name]}" for name in wrong)

@@ -74,9 +74,9 @@ def run(task: Task) -> Outcome:
         if task.count >= LONG_KB:
             judge(some, "evil bodies", outcome)
         for signal, code in ENDED.findall(service.said()):
-            outcome.found("crashed", f"a worker ended: {signal or code}")
+            outcome.add("crashed", f"a worker ended: {signal or code}")
         if "Traceback" in service.said():
-            outcome.found("refused", "a traceback stands in the log")
+            outcome.add("refused", "a traceback stands in the log")
     outcome.done = int(task.count)
     return outcome
 
@@ -103,14 +103,14 @@ def _send(port: int, target: Target, name: str, body: bytes, outcome: Outcome) -
     except (OSError, http.client.HTTPException) as error:
         if not isinstance(error, ConnectionResetError):  # it had sent more than was read
             took_s = time.monotonic() - started
-            outcome.found("refused", f"{what}: {type(error).__name__} after {took_s:.0f} s")
+            outcome.add("refused", f"{what}: {type(error).__name__} after {took_s:.0f} s")
         return
     finally:
         connection.close()
     if status >= 500 and status != 503:
-        outcome.found("refused", f"{what}: {status}")
+        outcome.add("refused", f"{what}: {status}")
     if target.is_service and status >= 400 and kind != PROBLEM:
-        outcome.found("wrong", f"{what}: {status} as {kind}")
+        outcome.add("wrong", f"{what}: {status} as {kind}")
 
 
 def _watch(folder: Path) -> dict[int, int]:
@@ -133,4 +133,4 @@ def _memory(processes: Iterable[int], field: str) -> Iterator[tuple[int, int]]:
 def _judge_memory(name: str, size: int, before: dict[int, int], outcome: Outcome) -> None:
     for pid, most in _memory(before, "VmHWM:"):
         if (grown := most - before[pid]) > MOST_TIMES * size + ROOM_BYTES:
-            outcome.found("memory", f"{name}: {size:,} bytes took {grown:,} of process {pid}")
+            outcome.add("memory", f"{name}: {size:,} bytes took {grown:,} of process {pid}")

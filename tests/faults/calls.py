@@ -110,7 +110,7 @@ def _live(house: House, count: int, task: Task, outcome: Outcome) -> Counter[str
             time.sleep(RECOVERY_S)
             after = [text for memory in remembered for text in memory.unexpected]
             if len(after) > before:
-                outcome.found("refused", f"{failure}: {after[-1]}")
+                outcome.add("refused", f"{failure}: {after[-1]}")
             if failed.total() == count:
                 break
     house.kill_all()
@@ -158,13 +158,13 @@ def _fail(house: House, failure: Failure) -> bool:
 def _process(house: House, role: str) -> int:
     """A process of `role`. The supervisor is killed rather than waited for when it pauses."""
     patience = time.monotonic() + PATIENCE_S
-    while not (found := roles_of(house.folder).get(role)):
+    while not (pids := roles_of(house.folder).get(role)):
         if time.monotonic() > patience:
             kill(roles_of(house.folder).get(SUPERVISOR, []))
             patience = time.monotonic() + WAIT_S
         house.keep_serving()
         time.sleep(0.02)
-    return found[0]
+    return pids[0]
 
 
 def _injected(trace: Path, tracer: "subprocess.Popen[bytes]", pid: int) -> bool:

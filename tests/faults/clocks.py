@@ -86,7 +86,7 @@ def _leap(folder: Path, name: str, leap_s: int, outcome: Outcome) -> None:
             mined = transactions_in(house.folder)
             until(lambda: transactions_in(house.folder) > mined, WAIT_S)
         if house.stop() != 0 or not house.seal_the_rest():
-            outcome.found("refused", f"{name}: the service does not end well\n{house.log()}")
+            outcome.add("refused", f"{name}: the service does not end well\n{house.log()}")
     finally:
         house.kill_all()
     audit(house.folder, remembered, outcome)
@@ -102,6 +102,6 @@ def _compare_times(
     ahead = datetime.fromtimestamp(newest_ms / 1000, UTC) - datetime.now(UTC)
     outcome.notes.append(f"{name}: ready meanwhile: {was_ready}; the newest block is {ahead} ahead")
     if leap_s > 0 and ahead > RIGHT_WITHIN:
-        outcome.found("wrong", f"{name}: a block has a time that is {ahead} ahead, for ever")
+        outcome.add("wrong", f"{name}: a block has a time that is {ahead} ahead, for ever")
     if leap_s > 0 and was_ready:
-        outcome.found("silent", f"{name}: ready, as if the clock were right")
+        outcome.add("silent", f"{name}: ready, as if the clock were right")

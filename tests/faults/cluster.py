@@ -51,7 +51,7 @@ def _live(task: Task, life: int, count: int, outcome: Outcome, rounds: Counter[s
             try:
                 endure(world, name, task.chance)
             except AssertionError as error:
-                outcome.found("lost", f"{name}: {error}")
+                outcome.add("lost", f"{name}: {error}")
                 if disk is not None:  # what is mounted is gone when this ends
                     shutil.copytree(disk, folder / "kept", ignore=shutil.ignore_patterns("*.sock"))
                 outcome.acknowledged += len(world.acknowledged)
@@ -63,13 +63,13 @@ def _live(task: Task, life: int, count: int, outcome: Outcome, rounds: Counter[s
 
 def _impossible() -> set[str]:
     """What cannot be done here."""
-    found = set()
+    impossible = set()
     if os.geteuid() != 0:
-        found.add("a full disk")  # only root may mount
+        impossible.add("a full disk")  # only root may mount
     if shutil.which("cc") is None:
-        found.add("a clock ahead")
+        impossible.add("a clock ahead")
     if shutil.which("go") is None:
-        found.add("strangers")
+        impossible.add("strangers")
     if not are_possible():
-        found |= NEED_NETWORKS
-    return found
+        impossible |= NEED_NETWORKS
+    return impossible

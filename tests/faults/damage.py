@@ -106,13 +106,13 @@ class Trial:
     used_again: str = ""  # the answer to a key that was used again
     ready: bool = False
     is_sound: bool = False  # as `verify` says
-    said: str = ""
+    messages: str = ""
 
-    def found(self, kind: str, what: str) -> None:
+    def add(self, kind: str, what: str) -> None:
         """Take down a finding of this trial, the first of its kind."""
         if kind not in self.kinds:
             self.kinds.add(kind)
-            self.outcome.found(kind, f"{self.damage}: {what}")
+            self.outcome.add(kind, f"{self.damage}: {what}")
 
 
 def run(task: Task) -> Outcome:
@@ -142,9 +142,9 @@ def _require_quiet(template: Template, folder: Path, chance: random.Random) -> N
     shutil.copytree(template.folder, folder, symlinks=True)
     trial = Trial(template, folder, Damage(NOTHING, "remove", is_live=False), Outcome())
     _try(trial, chance)
-    assert trial.ready, trial.said
+    assert trial.ready, trial.messages
     assert not trial.outcome.findings
-    assert not NAMED.search(trial.said), trial.said
+    assert not NAMED.search(trial.messages), trial.messages
 
 
 def _plan(template: Template, chance: random.Random) -> Iterator[Damage]:
@@ -189,16 +189,16 @@ def _try(trial: Trial, chance: random.Random) -> None:
                 again, trial.forgotten = trial.forgotten, []
                 for path in again:
                     _answer(trial, service, path)
-            trial.said = _body(service, "/health/ready")
+            trial.messages = _body(service, "/health/ready")
     finally:
         service.end()
         units.close()
-    trial.said += service.said()
+    trial.messages += service.said()
     service.log.unlink()
     verified = backend(trial.folder, "verify")
     trial.is_sound = not verified.stderr.startswith("error: ")  # flights may be lost all the same
     damaged = "" if trial.is_sound else " that it is damaged"
-    trial.said += f"\nverify says{damaged}: {verified.stderr}"
+    trial.messages += f"\nverify says{damaged}: {verified.stderr}"
     _judge(trial)
 
 
@@ -241,7 +241,7 @@ def _ask_questions(trial: Trial, service: Service, chance: random.Random) -> Non
                 place = f"{path}&engine={engine}&as_of={trial.template.height}"
                 got = _answer(trial, service, place)
                 if got is not None and (wrong := differing(got, wanted)):
-                    trial.found("wrong", f"{place}: {wrong}")
+                    trial.add("wrong", f"{place}: {wrong}")
 
 
 def _ask_transactions(trial: Trial, service: Service, chance: random.Random) -> None:
@@ -254,7 +254,7 @@ def _ask_transactions(trial: Trial, service: Service, chance: random.Random) -> 
         wanted = as_mapping(template.flights[number])
         shown = {name: got["transaction"].get(name) for name in wanted}
         if shown != wanted and not says_lost(shown):
-            trial.found("wrong", f"/transactions/{number}: {shown} instead of {wanted}")
+            trial.add("wrong", f"/transactions/{number}: {shown} instead of {wanted}")
 
 
 def _ask_key(trial: Trial, service: Service) -> None:
@@ -266,7 +266,7 @@ def _ask_key(trial: Trial, service: Service) -> None:
     if answer is None or answer.status_code in REFUSALS:
         return
     if answer.status_code not in GOOD:
-        trial.found("refused", f"a batch with a key: {answer.status_code} {answer.text}")
+        trial.add("refused", f"a batch with a key: {answer.status_code} {answer.text}")
     elif answer.json()["first_transaction"] != first:
         trial.used_again = answer.text
 
@@ -276,9 +276,9 @@ def _post(trial: Trial, service: Service) -> None:
     if answer is None or answer.status_code in REFUSALS:
         return
     if answer.status_code not in GOOD:
-        trial.found("refused", f"a post: {answer.status_code} {answer.text}")
+        trial.add("refused", f"a post: {answer.status_code} {answer.text}")
     elif answer.json()["TRANSACTION_ID"] < len(trial.template.flights):
-        trial.found("doubled", f"an id is given again: {answer.text}")
+        trial.add("doubled", f"an id is given again: {answer.text}")
 
 
 def _answer(trial: Trial, service: Service, path: str) -> Json | None:
@@ -289,10 +289,10 @@ def _answer(trial: Trial, service: Service, path: str) -> Json | None:
     if answer.status_code == 404:
         trial.forgotten.append(path)
     elif answer.status_code == 200:
-        found: Json = answer.json()
-        return found
+        body: Json = answer.json()
+        return body
     else:
-        trial.found("refused", f"{path}: {answer.status_code} {answer.text}")
+        trial.add("refused", f"{path}: {answer.status_code} {answer.text}")
     return None
 
 
@@ -315,21 +315,21 @@ def _body(service: Service, path: str) -> str:
 
 
 def _judge(trial: Trial) -> None:
-    is_named = NAMED.search(trial.said) is not None
-    if MINED_AGAIN in trial.said:  # nothing stands at that height until then
+    is_named = NAMED.search(trial.messages) is not None
+    if MINED_AGAIN in trial.messages:  # nothing stands at that height until then
         trial.forgotten = [path for path in trial.forgotten if "as_of=" not in path]
     if trial.forgotten:
         missing = f"what {len(trial.forgotten)} of the addresses should show: {trial.forgotten[0]}"
         if trial.ready:
-            trial.found("silent", f"ready, and without {missing}")
+            trial.add("silent", f"ready, and without {missing}")
         elif not is_named:
-            trial.found("silent", f"nobody names {missing}")
-    if trial.used_again and not SAYS_KEYS_ARE_FREE.search(trial.said):
-        trial.found("doubled", f"a key was used again: {trial.used_again}")
+            trial.add("silent", f"nobody names {missing}")
+    if trial.used_again and not SAYS_KEYS_ARE_FREE.search(trial.messages):
+        trial.add("doubled", f"a key was used again: {trial.used_again}")
     if not is_named and not _is_derived(trial.damage.file) and not _is_harmless(trial):
-        trial.found("silent", "neither the log, nor /health/ready, nor verify names it")
+        trial.add("silent", "neither the log, nor /health/ready, nor verify names it")
     if wrong := folder_harms.signed_wrongly(trial.template.houses, trial.folder):
-        trial.found("signed", wrong)
+        trial.add("signed", wrong)
 
 
 def _is_derived(name: str) -> bool:
@@ -342,7 +342,7 @@ def _is_derived(name: str) -> bool:
 def _is_harmless(trial: Trial) -> bool:
     """Whether the damage changed nothing, or only an index, which is made anew if it is missing."""
     name = trial.damage.file
-    path, made = trial.folder / name, trial.template.folder / name
+    path, original = trial.folder / name, trial.template.folder / name
     if name == NOTHING or not trial.is_changed or (name, trial.damage.harm) in AS_GOOD:
         return True
     if name.startswith("index"):
@@ -350,4 +350,4 @@ def _is_harmless(trial: Trial) -> bool:
         return is_whole or path.read_bytes() != trial.harmed
     if path.is_file() and (trial.damage.harm in REPLACED or name == MEMPOOL):
         return trial.is_sound and path.read_bytes() != trial.harmed  # SQLite's log held all of it
-    return path.is_file() and path.read_bytes() == made.read_bytes()
+    return path.is_file() and path.read_bytes() == original.read_bytes()

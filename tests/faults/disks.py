@@ -61,9 +61,9 @@ def read_only(folder: Path, point: Path) -> Iterator[Path]:
     point.mkdir()
     try:
         for options in (["--bind", folder], ["-o", "remount,bind,ro"]):
-            made = ran("mount", *options, point)
-            if made.returncode:
-                pytest.skip(f"a read-only medium cannot be made here: {made.stderr.strip()}")
+            done = ran("mount", *options, point)
+            if done.returncode:
+                pytest.skip(f"a read-only medium cannot be made here: {done.stderr.strip()}")
         yield point
     finally:
         subprocess.run(["umount", "--lazy", point], capture_output=True, check=False)

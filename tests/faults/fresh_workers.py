@@ -32,10 +32,10 @@ def run(task: Task) -> Outcome:
         ends = [signal or code for signal, code in ENDED.findall(service.said())]
     for end in ends:
         if end != "SIGKILL":
-            outcome.found("crashed", f"a worker ended by itself: {end}")
+            outcome.add("crashed", f"a worker ended by itself: {end}")
     outcome.acknowledged = sum(len(memory.acknowledged) for memory in remembered)
     for text in (text for memory in remembered for text in memory.unexpected):
-        outcome.found("refused", text)
+        outcome.add("refused", text)
     return outcome
 
 

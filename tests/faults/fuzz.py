@@ -198,7 +198,7 @@ def _send(
             answered.update(statuses)
             for status in statuses:
                 if status >= 500 and status not in ALLOWED:
-                    outcome.found("refused", f"{status} from port {port} for {sent[:300]!r}")
+                    outcome.add("refused", f"{status} from port {port} for {sent[:300]!r}")
     outcome.done += count
     return answered
 
@@ -220,8 +220,8 @@ def _statuses(job: tuple[bytes, int]) -> list[int]:
 def _look_at_processes(service: Service, outcome: Outcome) -> None:
     """Nobody has died, and nothing surprised the service."""
     if not service.answers("/health/ready"):
-        outcome.found("crashed", "the service is not ready any more")
+        outcome.add("crashed", "the service is not ready any more")
     for signal, code in ENDED.findall(service.said()):
-        outcome.found("crashed", f"a worker ended: {signal or code}")
+        outcome.add("crashed", f"a worker ended: {signal or code}")
     if at := service.said().find("Traceback") + 1:
-        outcome.found("refused", f"in the log: {service.said()[at - 1 : at + 2000]}")
+        outcome.add("refused", f"in the log: {service.said()[at - 1 : at + 2000]}")

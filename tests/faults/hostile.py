@@ -75,9 +75,9 @@ class Attack(NamedTuple):
 
 def _connection(port: int) -> socket.socket:
     """A connection with little room to receive, from an address that nobody else has."""
-    found = connected(port, STRANGER, SO_RCVBUF=4096)
-    found.settimeout(CONNECT_WITHIN_S)
-    return found
+    connection = connected(port, STRANGER, SO_RCVBUF=4096)
+    connection.settimeout(CONNECT_WITHIN_S)
+    return connection
 
 
 def _stay_silent(port: int, stopping: threading.Event) -> None:
@@ -213,7 +213,7 @@ def run(task: Task) -> Outcome:
                 task.says(f"{name}: {len(outcome.findings)} findings")
                 outcome.done += 1
         for wrong in wrong_answers(service.port, STRANGER):
-            outcome.found("wrong", wrong)
+            outcome.add("wrong", wrong)
     return outcome
 
 
@@ -226,14 +226,14 @@ def _judge_memory(service: Service, before: dict[int, float], outcome: Outcome) 
     more = [mb - before.get(pid, 0.0) for pid, mb in _memory_mb(service).items()]
     outcome.notes.append(f"{UNREAD}: a worker took {max(more):.0f} MB more")
     if max(more) > MOST_MB:
-        outcome.found("memory", f"{UNREAD}: {max(more):.0f} MB more, {MOST_MB} MB are allowed")
+        outcome.add("memory", f"{UNREAD}: {max(more):.0f} MB more, {MOST_MB} MB are allowed")
 
 
 @contextmanager
 def serving_flights(folder: Path) -> Iterator[tuple[Service, int, list[Json]]]:
     """A service with many flights; the port of its pages, and some of the flights."""
-    made = backend(folder, "import", "--generate", str(FLIGHTS))
-    assert made.returncode == 0, made.stderr
+    done = backend(folder, "import", "--generate", str(FLIGHTS))
+    assert done.returncode == 0, done.stderr
     pages = free_port()
     with serving_confined(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=pages) as service:
         _wait_for(pages)
@@ -245,15 +245,15 @@ def serving_flights(folder: Path) -> Iterator[tuple[Service, int, list[Json]]]:
 def attacking(attack: Attack, port: int) -> Iterator[None]:
     """An attack goes on meanwhile."""
     command = [sys.executable, "-m", "tests.faults.hostile", attack.name, str(port)]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
-        assert one.stdin is not None
-        assert one.stdout is not None
-        assert one.stdout.readline() == b"\n"
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
+        assert job.stdin is not None
+        assert job.stdout is not None
+        assert job.stdout.readline() == b"\n"
         try:
             yield
         finally:
-            one.stdin.close()  # it ends then
-    assert one.returncode == 0
+            job.stdin.close()  # it ends then
+    assert job.returncode == 0
 
 
 def _attack(attack: Attack, port: int) -> None:
@@ -264,8 +264,8 @@ def _attack(attack: Attack, port: int) -> None:
         print(flush=True)
         sys.stdin.read()
         stopping.set()
-    for one in acting:
-        one.result()
+    for future in acting:
+        future.result()
 
 
 def _smuggle(which: str, port: int, outcome: Outcome) -> None:
@@ -273,7 +273,7 @@ def _smuggle(which: str, port: int, outcome: Outcome) -> None:
     for odd, data in hiding_requests():
         received = answer_to(port, data, STRANGER)
         if HIDDEN_STATUS in re.findall(STATUS, received):
-            outcome.found("wrong", f"the {which} answered a hidden request: {odd}")
+            outcome.add("wrong", f"the {which} answered a hidden request: {odd}")
 
 
 def _wait_for(port: int) -> None:
@@ -285,4 +285,4 @@ def _wait_for(port: int) -> None:
 
 
 if __name__ == "__main__":
-    _attack(next(one for one in ATTACKS if one.name == sys.argv[1]), int(sys.argv[2]))
+    _attack(next(attack for attack in ATTACKS if attack.name == sys.argv[1]), int(sys.argv[2]))

@@ -193,8 +193,8 @@ class House:
 
     def kill_all(self) -> None:
         """Leave no process behind. Raises AssertionError if a limit of memory was reached."""
-        while found := processes_of(self.folder):
-            kill(list(found), signal.SIGKILL)
+        while alive := processes_of(self.folder):
+            kill(list(alive), signal.SIGKILL)
             for child in (self.supervisor, self.importing):
                 if child is not None:
                     child.poll()

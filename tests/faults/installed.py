@@ -71,7 +71,7 @@ def _try(release: Release, task: Task, outcome: Outcome) -> None:
             _uninstalls,
         ):
             if reason := step(host):
-                outcome.found("wrong", f"{release.name}: {step.__name__[1:]}: {reason}")
+                outcome.add("wrong", f"{release.name}: {step.__name__[1:]}: {reason}")
             task.says(f"{release.name}: {step.__name__[1:]}, {len(outcome.findings)} findings")
 
 
@@ -86,8 +86,8 @@ def _install(host: Machine) -> str:
     """Install the last release with a chain, and this one over it."""
     data = ("--data", f"generate:{FLIGHTS}", "--backup", BACKUP, CHAIN)
     has_old = not host.run("test", "-d", "/mnt/old").returncode
-    if said := _installer(host, "old" if has_old else "new", *data):
-        return said
+    if problem := _installer(host, "old" if has_old else "new", *data):
+        return problem
     # Requests that wait for a block are answered sooner. An upgrade keeps the setting.
     host.must("tee", "-a", "/etc/flightchain.env", given="FLIGHTCHAIN_MINE_INTERVAL_S=1\n")
     return _installer(host, "new")
@@ -202,18 +202,18 @@ def _says_what_is_wrong(host: Machine) -> str:
         ("frontend", "flightchain-frontend is not ready"),
     ):
         path = _drop_in(host, name, *idle)
-        said = _installer(host, "new", within_s=8)
+        problem = _installer(host, "new", within_s=8)
         host.must("rm", path)
-        if needed not in said or f"flightchain-{name}" not in said + "flightchain-miner":
-            wrong.append(f"without {name} it says: {said or 'nothing'}")
+        if needed not in problem or f"flightchain-{name}" not in problem + "flightchain-miner":
+            wrong.append(f"without {name} it says: {problem or 'nothing'}")
     wrong.append(_installer(host, "new"))
     return "".join(wrong)
 
 
 def _uninstalls(host: Machine) -> str:
     """Whether services and code are gone, and the chain is left."""
-    if said := _installer(host, "new", "--uninstall"):
-        return said
+    if problem := _installer(host, "new", "--uninstall"):
+        return problem
     left = host.run("systemctl", "list-units", "--all", "--no-legend", "flightchain-*").stdout
     chain = host.run("test", "-e", f"{CHAIN}/blocks/heights.dat").returncode
     code = host.run("test", "-e", "/opt/flightchain").returncode

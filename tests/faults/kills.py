@@ -98,6 +98,6 @@ def _kill_one(house: House, role: str, chance: random.Random) -> str:
     while True:
         # An import needs a while before it seals; the others are always at work.
         time.sleep(chance.uniform(0, 0.7 if role == IMPORT else 0.2))
-        if found := _keep_busy(house, role):
-            kill([chance.choice(found)])
+        if pids := _keep_busy(house, role):
+            kill([chance.choice(pids)])
             return role

@@ -45,7 +45,7 @@ def run(task: Task) -> Outcome:
         assert service.stop() == 0, service.said()
     house = house_in(task.folder)
     if not house.seal_the_rest():
-        outcome.found("refused", f"the miner does not end well\n{house.log()}")
+        outcome.add("refused", f"the miner does not end well\n{house.log()}")
     flights = audit(folder, remembered, outcome)
     with serving(folder) as service:
         compare_answers(service.json, flights, task.chance, outcome)
@@ -57,7 +57,7 @@ def _load(
 ) -> list[int]:
     """Memory of all processes now and then, while everybody is at work."""
     rows = [as_row(n, flight(remembered[0].first + n)) for n in range(READY_SERIALS)]
-    some = [one for one in probes(service.port, pages, rows, 0) if one.name != "single posts"]
+    some = [probe for probe in probes(service.port, pages, rows, 0) if probe.name != "single posts"]
     some += _readers(service, rows)
     samples: list[int] = []
     stopping = threading.Event()
@@ -75,7 +75,7 @@ def _load(
                 task.says(f"{number + 1} of {SAMPLES}: {samples[-1] / 2**20:.0f} MB")
     for probe in some:
         if probe.failures:
-            outcome.found("refused", f"{len(probe.failures)} like {probe.failures[0]}")
+            outcome.add("refused", f"{len(probe.failures)} like {probe.failures[0]}")
         outcome.notes.append(f"{probe.name}: p99 {1000 * probe.p99_s():.0f} ms")
     return samples
 
@@ -109,4 +109,4 @@ def _judge(samples: Sequence[int], outcome: Outcome) -> None:
     after = statistics.median(samples[-quarter:])
     if after > GROWTH * before + SLACK_BYTES:
         grown = f"from {before / 2**20:.0f} to {after / 2**20:.0f} MB"
-        outcome.found("slow", f"memory grows {grown}")
+        outcome.add("slow", f"memory grows {grown}")

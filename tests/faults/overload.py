@@ -154,6 +154,6 @@ def _judge(name: str, answers: list[Answer], drained_s: float, outcome: Outcome)
         ("drained", drained_s, DRAINED_WITHIN_S),
     ):
         if took > within_s:
-            outcome.found("slow", f"{name}: {what} after {took:.1f} s, not within {within_s:.0f} s")
+            outcome.add("slow", f"{name}: {what} after {took:.1f} s, not within {within_s:.0f} s")
     if others:
-        outcome.found("refused", f"{name}: {others} got neither an answer nor 503")
+        outcome.add("refused", f"{name}: {others} got neither an answer nor 503")

@@ -107,6 +107,6 @@ def judge(some: Sequence[Probe], under: str, outcome: Outcome) -> None:
         outcome.notes.append(f"{under}: {probe.name} {took}")
         if probe.p99_s() > P99_S or len(probe.times_s) < FEWEST:
             promised = f"{1000 * P99_S:.0f} ms are promised"
-            outcome.found("slow", f"{under}: {probe.name} {took}, {promised}")
+            outcome.add("slow", f"{under}: {probe.name} {took}, {promised}")
         if probe.failures:
-            outcome.found("refused", f"{under}: {len(probe.failures)} like {probe.failures[0]}")
+            outcome.add("refused", f"{under}: {len(probe.failures)} like {probe.failures[0]}")

@@ -43,7 +43,7 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     skipped: str = ""  # why nothing could be done here
 
-    def found(self, kind: str, what: str) -> None:
+    def add(self, kind: str, what: str) -> None:
         """Take down something that must not be, and say so at once: a soak takes hours."""
         assert kind in KINDS, kind
         print(f"    {kind}: {what}", flush=True)
@@ -51,7 +51,7 @@ class Outcome:
 
     def of_kind(self, kind: str) -> list[str]:
         """What was found of a kind."""
-        return [what for found, what in self.findings if found == kind]
+        return [what for name, what in self.findings if name == kind]
 
     def restarted(self, seconds: float) -> None:
         """Take down how long a start took."""
@@ -77,8 +77,8 @@ def details(outcomes: Sequence[tuple[str, Outcome]]) -> str:
         lines += [f"{name}: skipped, {outcome.skipped}"] if outcome.skipped else []
         lines += [f"{name}: {note}" for note in outcome.notes]
         for kind, meaning in KINDS.items():
-            found = outcome.of_kind(kind)
-            if found:
-                lines.append(f"{name}: {len(found)} {kind} ({meaning})")
-                lines += [f"    {what}" for what in found[:MOST_SHOWN]]
+            findings = outcome.of_kind(kind)
+            if findings:
+                lines.append(f"{name}: {len(findings)} {kind} ({meaning})")
+                lines += [f"    {what}" for what in findings[:MOST_SHOWN]]
     return "\n".join(lines)

@@ -70,15 +70,15 @@ def otherwise(memory: Memory) -> Memory:
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("falsify", "words"),
     [(later, "ends before it"), (elsewhere, "another flight"), (otherwise, "content hash")],
 )
 def test_a_flight_that_is_not_where_it_was_acknowledged_is_lost(
-    folder: Path, told: Callable[[Memory], Memory], words: str
+    folder: Path, falsify: Callable[[Memory], Memory], words: str
 ) -> None:
-    outcome = audited(folder, told(sealed(folder, POSTS + ROWS)), ROWS)
-    (found,) = outcome.of_kind("lost")
-    assert words in found
+    outcome = audited(folder, falsify(sealed(folder, POSTS + ROWS)), ROWS)
+    (finding,) = outcome.of_kind("lost")
+    assert words in finding
 
 
 def test_a_flight_that_is_there_twice_is_found(folder: Path) -> None:

@@ -33,9 +33,9 @@ def test_a_service_that_is_harmed_forgets_nothing_and_lies_to_nobody(
 
 def test_the_documents_name_every_scenario_and_how_much_of_it_is_done() -> None:
     text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    for one in SCENARIOS:
-        (line,) = [line for line in text.splitlines() if line.startswith(f"| `{one.name}` |")]
-        assert line.endswith(f"`--{one.option} {one.full:g}` |"), line
+    for scenario in SCENARIOS:
+        (line,) = [line for line in text.splitlines() if line.startswith(f"| `{scenario.name}` |")]
+        assert line.endswith(f"`--{scenario.option} {scenario.full:g}` |"), line
 
 
 BACK_WITHIN_S = 15.0

@@ -145,10 +145,10 @@ class Machine:
 
     def statuses(self, requests: Sequence[tuple[str, str, str, str]]) -> list[int]:
         """The statuses of the answers to requests (method, URL, content type, body)."""
-        found: list[int] = json.loads(
+        statuses: list[int] = json.loads(
             self.must("python3", "-c", ASKING, given=json.dumps(requests))
         )
-        return found
+        return statuses
 
     def stop(self) -> None:
         """Shut it down as a power button does, and wait until it is off."""
@@ -184,12 +184,12 @@ print(json.dumps([status(*request) for request in json.load(sys.stdin)]))
 @contextmanager
 def machine(disk: Path, log: Path, folders: dict[str, Path]) -> Iterator[Machine]:
     """A machine that has booted."""
-    made = Machine(disk, log, folders)
+    machine = Machine(disk, log, folders)
     try:
-        made.boot()
-        yield made
+        machine.boot()
+        yield machine
     finally:
-        made.stop()
+        machine.stop()
 
 
 def _output(command: list[str]) -> str:

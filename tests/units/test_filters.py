@@ -30,14 +30,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def site(world: World) -> Iterator[Installed]:
-    with installed(world.settings.folder) as found:
-        yield found
+    with installed(world.settings.folder) as site:
+        yield site
 
 
 @pytest.fixture(scope="module")
 def unconfined(world: World) -> Iterator[FlaskClient]:
-    with client_of(world.settings) as found:
-        yield found
+    with client_of(world.settings) as client:
+        yield client
 
 
 @pytest.mark.parametrize("name", UNITS)
@@ -90,8 +90,8 @@ def test_a_file_that_is_sent_is_checked_and_added(site: Installed) -> None:
     def post(path: str, body: bytes = b"") -> dict[str, Any]:
         answer = site.session.post(site.url + path, body)
         assert answer.status_code in {200, 201, 202}, (answer.text, site.log())
-        found: dict[str, Any] = answer.json()
-        return found
+        fields: dict[str, Any] = answer.json()
+        return fields
 
     def state(path: str) -> str:
         return str(site.session.get(site.url + path).json()["state"])
@@ -123,13 +123,13 @@ def test_every_page_is_shown_and_one_of_each_kind_that_it_links_to(site: Install
     pages = create_app(Settings()).url_map
     rules = [rule for rule in pages.iter_rules() if "GET" in (rule.methods or ())]
     waiting = ["/", *(rule.rule for rule in rules if not rule.arguments)]
-    seen: set[str] = set()
+    kinds: set[str] = set()
     for address in waiting:
         kind = pages.bind("").match(address.partition("?")[0])[0]
-        if kind not in seen:
-            seen.add(kind)
+        if kind not in kinds:
+            kinds.add(kind)
             answer = site.session.get(site.pages_url + address, timeout=30)
             assert answer.status_code < 500, (address, site.log())
             waiting += map(unescape, re.findall(r'<a [^>]*href="(/[^"#]*)', answer.text))
-    assert len(seen) > len({rule.endpoint for rule in rules if not rule.arguments}) + 5
+    assert len(kinds) > len({rule.endpoint for rule in rules if not rule.arguments}) + 5
     assert {name: unit_.kills for name, unit_ in site.units.items()} == dict.fromkeys(site.units, 0)

@@ -50,16 +50,16 @@ AS_CLIENTS_DO = Retry(3, connect=0, read=0, status_forcelist=[503])
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require_limits()
-    made = tmp_path_factory.mktemp("limits") / "chain"
-    done = backend(made, "import", "--generate", str(FLIGHTS))
+    folder = tmp_path_factory.mktemp("limits") / "chain"
+    done = backend(folder, "import", "--generate", str(FLIGHTS))
     assert done.returncode == 0, done.stderr
-    return made
+    return folder
 
 
 @pytest.fixture(scope="module")
 def site(folder: Path) -> Iterator[Installed]:
-    with installed(folder) as found:
-        yield found
+    with installed(folder) as site:
+        yield site
 
 
 @pytest.mark.parametrize("name", WORK)
