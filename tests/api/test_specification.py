@@ -177,7 +177,8 @@ def test_each_choice_is_accepted_and_nothing_else(
     name = parameter["name"]
     for choice in parameter["schema"]["enum"]:
         answer = described_.ask(written_to, {**described_.examples()[0], name: choice})
-        assert answer.status_code < 300, choice
+        is_of_no_file = answer.status_code == 404 and "/imports/" in described_.path
+        assert answer.status_code < 300 or is_of_no_file, choice
     query = {**described_.examples()[0], name: "another"}
     problem(described_.ask(written_to, query), 400, field=name, value="another")
 
