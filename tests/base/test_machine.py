@@ -16,10 +16,10 @@ def test_a_pi_tells_its_temperature_and_whether_it_is_slowed_down_now(
         (tmp_path / name).write_text(text)
         monkeypatch.setattr(machine, name, tmp_path / name)
     monkeypatch.setattr(machine, "_FREQUENCY", tmp_path / "none")
-    found = {reading.name: reading.value for reading in machine.readings(tmp_path)}
-    assert found["temperature_celsius"] == 48.686
-    assert found["throttled"] == is_throttled
-    assert "frequency_hertz" not in found
+    readings = {reading.name: reading.value for reading in machine.readings(tmp_path)}
+    assert readings["temperature_celsius"] == 48.686
+    assert readings["throttled"] == is_throttled
+    assert "frequency_hertz" not in readings
 
 
 def test_a_unit_that_sees_only_processes_tells_what_it_can(
@@ -29,8 +29,8 @@ def test_a_unit_that_sees_only_processes_tells_what_it_can(
         monkeypatch.setattr(machine, name, tmp_path / "none")
     (tmp_path / "cpu.stat").write_text("usage_usec 7500000\nuser_usec 1\n")
     monkeypatch.setattr(machine, "_ROOT_GROUP", tmp_path / "cpu.stat")
-    found = {reading.name: reading.value for reading in machine.readings(tmp_path)}
-    assert found["cpu_seconds"] == 7.5
-    assert found["memory_bytes"] > 0
-    assert "memory_available_bytes" not in found
+    readings = {reading.name: reading.value for reading in machine.readings(tmp_path)}
+    assert readings["cpu_seconds"] == 7.5
+    assert readings["memory_bytes"] > 0
+    assert "memory_available_bytes" not in readings
     assert machine.processor() == platform.machine()

@@ -15,10 +15,10 @@ def verify_inclusion(
 ) -> None:
     """Raise ProofError unless `proof` shows `leaf` (a leaf hash) at `index` of the tree `top`."""
     try:
-        found = verify.included(leaf, index, size, [b64encode(one).decode() for one in proof])
+        reached = verify.included(leaf, index, size, [b64encode(node).decode() for node in proof])
     except ValueError as error:
         raise ProofError(str(error)) from error
-    if found != top:
+    if reached != top:
         raise ProofError("the proof leads to another root")
 
 

@@ -98,16 +98,16 @@ def test_zero_bits_are_counted_from_the_left(start: str, bits: int) -> None:
 
 @pytest.mark.parametrize("bits", [0, 1, 5, 9])
 def test_mining_finds_the_smallest_nonce(bits: int) -> None:
-    found = mined(replace(HEADER, difficulty_bits=bits, nonce=12345))
-    members = asdict(found)
+    header = mined(replace(HEADER, difficulty_bits=bits, nonce=12345))
+    members = asdict(header)
     hashes = [
         independent.sha256_hex(independent.canonical({**members, "nonce": nonce}))
-        for nonce in range(found.nonce + 1)
+        for nonce in range(header.nonce + 1)
     ]
-    good = [nonce for nonce, each in enumerate(hashes) if independent.zero_bits(each) >= bits]
-    assert good == [found.nonce]
-    assert found.hash() == hashes[-1]
-    assert replace(found, nonce=HEADER.nonce, difficulty_bits=HEADER.difficulty_bits) == HEADER
+    good = [nonce for nonce, digest in enumerate(hashes) if independent.zero_bits(digest) >= bits]
+    assert good == [header.nonce]
+    assert header.hash() == hashes[-1]
+    assert replace(header, nonce=HEADER.nonce, difficulty_bits=HEADER.difficulty_bits) == HEADER
 
 
 def test_mining_is_not_misled_by_a_nonce_in_a_text() -> None:

@@ -26,7 +26,7 @@ def stored(*flights: Flight) -> list[Stored]:
     return [Stored(number, 1, flight) for number, flight in enumerate(flights)]
 
 
-def found(flight: Flight, *records: Flight, **options: Any) -> int | None:
+def match_id(flight: Flight, *records: Flight, **options: Any) -> int | None:
     match_ = match(flight, stored(*records), **options)
     return None if match_ is None else match_.transaction_id
 
@@ -104,23 +104,23 @@ def test_midnight_has_two_spellings() -> None:
 
 def test_what_says_the_same_is_preferred_to_what_contradicts() -> None:
     other, same = flown(ARR_DELAY=99), flown(AIR_TIME=None)
-    assert found(EXAMPLE, other, same) == 1
-    assert found(EXAMPLE, other) == 0
-    assert found(EXAMPLE, flown(**CANCELLED), other) == 1
-    assert found(EXAMPLE, flown(DEP_TIME="0600")) is None
-    assert found(EXAMPLE) is None
+    assert match_id(EXAMPLE, other, same) == 1
+    assert match_id(EXAMPLE, other) == 0
+    assert match_id(EXAMPLE, flown(**CANCELLED), other) == 1
+    assert match_id(EXAMPLE, flown(DEP_TIME="0600")) is None
+    assert match_id(EXAMPLE) is None
 
 
 def test_a_flight_without_departure_is_any_of_its_leg_but_not_within_a_file() -> None:
     cancelled = flown(**CANCELLED)
-    for one, other in ((cancelled, EXAMPLE), (EXAMPLE, cancelled)):
-        assert found(one, other) == 0
-        assert found(one, other, exactly=True) is None
-    assert found(cancelled, EXAMPLE, cancelled) == 1
-    assert found(cancelled, cancelled, exactly=True) == 0
+    for flight, record in ((cancelled, EXAMPLE), (EXAMPLE, cancelled)):
+        assert match_id(flight, record) == 0
+        assert match_id(flight, record, exactly=True) is None
+    assert match_id(cancelled, EXAMPLE, cancelled) == 1
+    assert match_id(cancelled, cancelled, exactly=True) == 0
     moved = flown(**CANCELLED | {"DEP_TIME": "2003", "DEP_DELAY": 8})
-    assert found(moved, cancelled) == 0
-    assert found(moved, EXAMPLE) == 0
+    assert match_id(moved, cancelled) == 0
+    assert match_id(moved, EXAMPLE) == 0
 
 
 @given(same_or_similar, st.lists(same_or_similar, max_size=6), st.booleans())
@@ -129,7 +129,7 @@ def test_the_match_is_that_of_a_plain_loop(
 ) -> None:
     records = [record for record in others if leg_of(record) == leg_of(flight)]
     expected = found_among(flight, records, exactly=exactly)
-    assert found(flight, *records, exactly=exactly) == (expected and expected[0])
+    assert match_id(flight, *records, exactly=exactly) == (expected and expected[0])
     if expected is not None:
         assert bool(differences(flight, records[expected[0]])) == expected[1]
 

@@ -48,7 +48,7 @@ def test_every_prefix_of_many_sizes_has_a_proof_that_verifies(size: int) -> None
 @given(data=st.lists(st.binary(max_size=70), max_size=40))
 def test_leaves_may_be_any_bytes(data: list[bytes]) -> None:
     expected = independent.tree_hash(data)
-    assert merkle.root([merkle.leaf_hash(each) for each in data]) == expected
+    assert merkle.root([merkle.leaf_hash(leaf) for leaf in data]) == expected
     assert frontier_of(data).root() == expected
 
 

@@ -105,11 +105,11 @@ def test_any_field_and_value_can_be_refused(name: str, value: object) -> None:
     ],
 )
 def test_an_error_arrives_in_another_process_as_it_was(error: FlightchainError) -> None:
-    found = pickle.loads(pickle.dumps(error))
-    assert type(found) is type(error)
-    assert str(found) == str(error)
-    assert found.args == error.args
-    assert vars(found) == vars(error)
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+    assert copy.args == error.args
+    assert vars(copy) == vars(error)
 
 
 @each_of("name", ["YEAR", "OP_CARRIER_FL_NUM", "FLIGHTCHAIN_PORT", "n" * 60])

@@ -56,14 +56,14 @@ def many(count: int) -> tuple[bytes, list[dict[str, Value]]]:
 def test_every_row_is_found_alone_in_long_dictionaries(count: int) -> None:
     body, expected = many(count)
     for i in [*range(0, count, 7), 2, 255, count - 1]:
-        (found,) = transactions_json(body, count, 7, i, i + 1)
-        assert json.loads(found) == expected[i]
+        (encoded,) = transactions_json(body, count, 7, i, i + 1)
+        assert json.loads(encoded) == expected[i]
 
 
 @given(start=st.integers(0, 1100), size=st.integers(0, 1100))
 def test_any_run_of_rows_is_found_in_long_dictionaries(start: int, size: int) -> None:
-    found = transactions_json(MANY[0], 1000, 7, start, start + size)
-    assert found == [msgspec.json.encode(each) for each in MANY[1][start : start + size]]
+    rows = transactions_json(MANY[0], 1000, 7, start, start + size)
+    assert rows == [msgspec.json.encode(each) for each in MANY[1][start : start + size]]
 
 
 MANY = many(1000)

@@ -117,9 +117,9 @@ def test_genesis_is_empty_and_has_the_time_it_was_given() -> None:
 
 @given(batch=batches())
 def test_a_content_may_come_from_the_body_of_another_block(batch: Batch) -> None:
-    state, made = started(), content(*batch)
-    built = state.build(2000, made)
-    again = Content(decode_body(built.body, made.columns.count), built.body, made.cells)
+    state, original = started(), content(*batch)
+    built = state.build(2000, original)
+    again = Content(decode_body(built.body, original.columns.count), built.body, original.cells)
     assert state.build(2000, again) == built
 
 
@@ -163,7 +163,7 @@ def test_a_spoiled_block_is_a_violation_and_never_fails_otherwise(data: st.DataO
     at, put = data.draw(st.integers(0, len(body))), data.draw(st.binary(max_size=2))
     wrong = body[:at] + put + body[at + data.draw(st.integers(0, 2)) :]
     state = started()
-    made = content_of(decode_body(body, 6))
-    forged = state.build(LAST_TIME, replace(made, body=wrong))
+    original = content_of(decode_body(body, 6))
+    forged = state.build(LAST_TIME, replace(original, body=wrong))
     verdict = verdict_of(forged, state)
     assert verdict in ({"accepted"} if wrong == body else {"R11", "R12", "R13", "R14"})

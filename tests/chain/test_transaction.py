@@ -93,8 +93,8 @@ def test_its_bytes_are_those_of_its_21_values(
 
 def test_it_is_read_in_any_order_and_form() -> None:
     values = {"timestamp": 2, **as_mapping(EXAMPLE), "TRANSACTION_ID": 1}
-    found = transaction_in(json.dumps(values, indent=1).encode())
-    assert found == transaction(EXAMPLE, 1, 2)
+    parsed = transaction_in(json.dumps(values, indent=1).encode())
+    assert parsed == transaction(EXAMPLE, 1, 2)
 
 
 RECORD = {"TRANSACTION_ID": 1, "timestamp": 2, **as_mapping(EXAMPLE)}

@@ -40,7 +40,7 @@ def silent(done: int, to_do: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A chain whose flights are of two years, and one of them of none."""
     folder = tmp_path_factory.mktemp("made") / "chain"
     rows = [*map(moved, generated(COUNT)), VOID]
@@ -55,8 +55,8 @@ def moved(flight: Flight) -> Flight:
 
 
 @pytest.fixture
-def chain(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path / "chain", symlinks=True)
+def chain(template: Path, tmp_path: Path) -> Path:
+    shutil.copytree(template, tmp_path / "chain", symlinks=True)
     return tmp_path / "chain"
 
 
@@ -82,7 +82,7 @@ def data(folder: Path) -> list[Path]:
     return sorted((folder / "flights").rglob("*.parquet"))
 
 
-def made_of(folder: Path) -> dict[str, tuple[int, bytes]]:
+def files_in(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {
         str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes())
         for path in folder.rglob("*")
@@ -99,9 +99,9 @@ def test_every_flight_comes_back_with_its_id_time_and_block(
     rows = rows_in(folder)
     assert len(rows) == COUNT + 1 == result.new_flights == result.manifest.flights
     for number, (row, flight) in enumerate(zip(rows, held.flights, strict=True)):
-        found = {name: row[name] for name in FIELD_NAMES}
-        found["FL_DATE"] = found["FL_DATE"].isoformat()
-        assert found == dict(zip(FIELD_NAMES, flight, strict=True))
+        record = {name: row[name] for name in FIELD_NAMES}
+        record["FL_DATE"] = record["FL_DATE"].isoformat()
+        assert record == dict(zip(FIELD_NAMES, flight, strict=True))
         assert round(row["timestamp"].timestamp() * 1000) == held.timestamps[number]
         assert (row["TRANSACTION_ID"], row["BLOCK_HEIGHT"]) == (number, 1 if number < 300 else 3)
     years = {path.parent.parent.name: path.parent.name for path in data(folder)}
@@ -142,12 +142,12 @@ def test_row_groups_of_other_carriers_can_be_skipped(
 
 def test_only_what_is_new_is_added(chain: Path, folder: Path) -> None:
     export(chain, folder, silent)
-    before = made_of(folder)
+    before = files_in(folder)
     assert export(chain, folder, silent).new_flights == 0
-    assert made_of(folder) == before
+    assert files_in(folder) == before
     add(chain, 50)
     assert export(chain, folder, silent).new_flights == 50
-    after = made_of(folder)
+    after = files_in(folder)
     assert all(after[name] == before[name] for name in before if name != "manifest.json")
     assert len(rows_in(folder)) == COUNT + 51
     assert [run.height for run in check(chain, folder, silent).runs] == [3, 4]
@@ -164,13 +164,13 @@ def test_an_export_that_lacks_a_file_is_neither_called_whole_nor_added_to(
         (path.unlink, r"is missing.* put back a copy of it, or make"),
     ):
         harm()
-        before = made_of(folder)
+        before = files_in(folder)
         with pytest.raises(ExportRefused, match=words):
             export(chain, folder, silent)
         add(chain, 10)
         with pytest.raises(ExportRefused, match=words):
             export(chain, folder, silent)
-        assert made_of(folder) == before
+        assert files_in(folder) == before
     path.write_bytes(content)
     assert export(chain, folder, silent).new_flights == 20
 
@@ -208,10 +208,10 @@ def test_without_a_chain_nothing_is_exported(folder: Path, tmp_path: Path) -> No
 
 
 def test_a_block_that_does_not_follow_the_one_below_is_not_exported(
-    made: Path, folder: Path, tmp_path: Path
+    template: Path, folder: Path, tmp_path: Path
 ) -> None:
     for name, flights in (("ours", generated(1)), ("other", generated(2)[1:])):
-        shutil.copytree(made, tmp_path / name, symlinks=True)
+        shutil.copytree(template, tmp_path / name, symlinks=True)
         seal(settings_for(tmp_path / name, block_file_bytes=1), [flights, generated(3)[2:]])
     ours, other = (tmp_path / name / "blocks" for name in ("ours", "other"))
     for path in (ours / "heights.dat", other / "heights.dat"):
@@ -224,15 +224,15 @@ def test_a_block_that_does_not_follow_the_one_below_is_not_exported(
 
 
 def test_a_chain_that_has_lost_blocks_is_not_called_another_one(
-    made: Path, folder: Path, tmp_path: Path
+    template: Path, folder: Path, tmp_path: Path
 ) -> None:
     longer = tmp_path / "longer"
-    shutil.copytree(made, longer, symlinks=True)
+    shutil.copytree(template, longer, symlinks=True)
     seal(settings_for(longer), [generated(1)])
     export(longer, folder, silent)
     for act in (export, check):
         with pytest.raises(ExportRefused, match=r"ends at block 3: the chain has lost blocks; "):
-            act(made, folder, silent)
+            act(template, folder, silent)
 
 
 def test_the_export_of_another_chain_is_refused(chain: Path, folder: Path, tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_an_interrupted_export_looks_whole_nowhere_and_is_completed(
     with pytest.raises(ExportRefused, match="no flights yet: a run was interrupted"):
         check(chain, folder, silent)
     export(chain, folder, silent)
-    earlier = made_of(folder)
+    earlier = files_in(folder)
     add(chain, 300)
     kept = tmp_path / "kept"
     shutil.copytree(folder, kept, copy_function=shutil.copy2)
@@ -271,8 +271,8 @@ def test_an_interrupted_export_looks_whole_nowhere_and_is_completed(
         if exported:
             break
         assert json.loads((folder / "manifest.json").read_text())["height"] == 3
-        assert all(made_of(folder)[name] == earlier[name] for name in earlier)
-        if made_of(folder).keys() > earlier.keys():
+        assert all(files_in(folder)[name] == earlier[name] for name in earlier)
+        if files_in(folder).keys() > earlier.keys():
             with pytest.raises(ExportRefused, match="a run was interrupted"):
                 check(chain, folder, silent)
         export(chain, folder, silent)
@@ -431,13 +431,13 @@ def test_a_manifest_changed_at_any_place_is_neither_agreed_with_nor_added_to(
         manifest = json.loads(text)
         list(_changes(manifest))[number][1]()
         _edit(folder, methodcaller("update", manifest))
-        before = made_of(folder)
+        before = files_in(folder)
         for act in (check, export) if name != "sha256" else (check,):
             with pytest.raises(
                 ExportRefused, match=r"; (put back .* or make a new export|choose an)"
             ):
                 act(chain, folder, silent)
-        assert made_of(folder) == before
+        assert files_in(folder) == before
     (folder / "manifest.json").write_text(text)
     assert export(chain, folder, silent).new_flights == 10
     text = (folder / "manifest.json").read_text()

@@ -52,27 +52,27 @@ def write_blocks(folder: Path, blocks: Sequence[Block], frames: Sequence[bytes] 
 
 def with_flights(block: Block, rows: list[Flight], times: list[int]) -> tuple[Header, bytes]:
     """A block's header and body with other transactions and everything that follows from them."""
-    made = replace(
+    built = replace(
         empty_state(block.header.difficulty_bits),
         height=block.header.height - 1,
         tip_hash=block.header.previous_hash,
         transactions=block.header.first_transaction,
     ).build(block.header.timestamp, content_of(columns_of(rows, times)))
-    header = replace(made.header, history_root=block.header.history_root)
-    return mined(header), made.body
+    header = replace(built.header, history_root=block.header.history_root)
+    return mined(header), built.body
 
 
 def relinked(blocks: Sequence[Block], changed: int) -> list[Block]:
     """The blocks with everything above `changed` sealed again upon it."""
     state: ChainState | None = None
-    found: list[Block] = []
+    linked: list[Block] = []
     for block in blocks:
         if state is not None and block.header.height > changed:
-            found.append(_resealed(block, state))
+            linked.append(_resealed(block, state))
         else:
-            found.append(block)
-        state = (state or empty_state(0)).applied(found[-1])
-    return found
+            linked.append(block)
+        state = (state or empty_state(0)).applied(linked[-1])
+    return linked
 
 
 def _resealed(block: Block, below: ChainState) -> Block:

@@ -54,6 +54,6 @@ def test_it_is_what_a_plain_loop_finds(contents: list[list[Flight]]) -> None:
         blocks = make_chain(Path(folder), contents)
         follow(Path(folder))
         with closing(Ledger(Settings(dir=folder), print)) as ledger:
-            found, tip = msgspec.to_builtins(ledger.answers.coverage()), ledger.tip()
-        assert found.pop("as_of") == {"height": tip.height, "tip_hash": tip.hash}
-        assert found == expected(rows_of(contents, blocks))
+            answer, tip = msgspec.to_builtins(ledger.answers.coverage()), ledger.tip()
+        assert answer.pop("as_of") == {"height": tip.height, "tip_hash": tip.hash}
+        assert answer == expected(rows_of(contents, blocks))

@@ -55,7 +55,7 @@ class Moments:
     def __init__(self, fatal: int) -> None:
         self.fatal, self.count = fatal, 0
 
-    def one(self, *_: object) -> None:
+    def tick(self, *_: object) -> None:
         self.count += 1
         if self.count == self.fatal:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -70,14 +70,14 @@ class Moments:
             path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE, query: str = ""
         ) -> apsw.Connection:
             connection = connect(path, flags, query)
-            on_each_statement(connection, self.one)
+            on_each_statement(connection, self.tick)
             return connection
 
         checked_sqlite.connect = watched
 
     def _before(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
-            self.one()
+            self.tick()
             return real(*arguments, **options)
 
         return call
@@ -121,9 +121,9 @@ def expected(tmp_path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """What the index of the whole chain in `tmp_path` / "chain" holds."""
     make_chain(tmp_path / "chain", CONTENTS)
     follow(tmp_path / "chain")
-    found = dump(tmp_path / "chain")
+    rows = dump(tmp_path / "chain")
     shutil.rmtree(index_path(tmp_path / "chain").parent)
-    return found
+    return rows
 
 
 @pytest.mark.usefixtures("small_steps")

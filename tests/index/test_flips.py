@@ -162,8 +162,8 @@ def killed_after(work: Callable[[], None]) -> None:
 
 def files_of(path: Path) -> Files:
     """The index, its log and the log's index."""
-    found = {suffix: path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")}
-    return {suffix: file.read_bytes() for suffix, file in found.items() if file.exists()}
+    paths = {suffix: path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")}
+    return {suffix: file.read_bytes() for suffix, file in paths.items() if file.exists()}
 
 
 def noted(path: Path) -> Note:
@@ -190,9 +190,9 @@ def brought_in(files: Files, quarters: int) -> Files:
 def with_checksum(page: bytes) -> bytes:
     """The page as the checksum VFS writes it into the index: the log has no checksums of pages."""
     first = second = 0
-    for one, other in struct.iter_unpack("<II", page[:-CHECKSUM]):
-        first = (first + one + second) & 0xFFFFFFFF
-        second = (second + other + first) & 0xFFFFFFFF
+    for even, odd in struct.iter_unpack("<II", page[:-CHECKSUM]):
+        first = (first + even + second) & 0xFFFFFFFF
+        second = (second + odd + first) & 0xFFFFFFFF
     return page[:-CHECKSUM] + struct.pack("<II", first, second)
 
 
@@ -259,9 +259,9 @@ def test_after_one_flipped_bit_answers_are_right_or_refused(left: Left) -> None:
         chance = random.Random(seed)
         files, note = chance.choice(list(left.stages.values()))
         put(path, flipped(files, chance), note)
-        said = list(answers(left, chance.sample(left.questions, QUESTIONS)))
-        answered += all(said)
-        refused += not all(said)
+        outcomes = list(answers(left, chance.sample(left.questions, QUESTIONS)))
+        answered += all(outcomes)
+        refused += not all(outcomes)
     assert answered > FLIPS / 10
     assert refused > FLIPS / 10
 

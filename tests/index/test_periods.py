@@ -49,11 +49,11 @@ def covered(initial: date, final: date) -> list[date]:
 
 def interval(initial: date, final: date) -> list[date]:
     """Every day of an interval, by a plain loop."""
-    found = []
+    dates = []
     while initial <= final:
-        found.append(initial)
+        dates.append(initial)
         initial += timedelta(days=1)
-    return found
+    return dates
 
 
 @given(days, st.integers(-2, 1500))
@@ -71,8 +71,8 @@ def test_every_day_is_counted_exactly_once(initial: date, length: int) -> None:
 @given(days, days)
 @example(FIRST, LAST)
 @example(date(1900, 1, 2), date(2199, 12, 30))
-def test_at_most_five_ranges_and_few_rows_for_any_interval(one: date, other: date) -> None:
-    ranges = cover(min(one, other), max(one, other))
+def test_at_most_five_ranges_and_few_rows_for_any_interval(day: date, other: date) -> None:
+    ranges = cover(min(day, other), max(day, other))
     assert 1 <= len(ranges) <= 5
     rows = dict.fromkeys((DAY, MONTH, YEAR), 0)
     for span, first, last in ranges:

@@ -145,13 +145,13 @@ def years(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
         "ORIGIN_CITY_NAME": "Reno, NV",
     }
     rows = [plain_flight()] + [plain_flight(FL_DATE=day, **other) for day in days]
-    found = {}
+    folders = {}
     for number in (2, 20):
-        found[number] = folder = tmp_path_factory.mktemp("years")
+        folders[number] = folder = tmp_path_factory.mktemp("years")
         some = rows[: 365 * number + 1]
         make_chain(folder, [some[i : i + 1000] for i in range(0, len(some), 1000)])
         follow(folder)
-    return found
+    return folders
 
 
 def steps_of(folder: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> int:
@@ -307,7 +307,7 @@ def test_every_answer_is_of_the_height_it_names_while_another_process_writes(
     begin_index(tmp_path, growing)
     with closing(BlockStore(growing)) as store:
         hashes = [place.hash.hex() for place in store.places(0, GROWN + 1)]
-    reader, seen = IndexReader(tmp_path), set()
+    reader, read_heights = IndexReader(tmp_path), set()
     writer = subprocess.Popen(
         [sys.executable, "-c", APPLY, str(tmp_path), str(growing)], cwd=PROJECT
     )
@@ -321,10 +321,10 @@ def test_every_answer_is_of_the_height_it_names_while_another_process_writes(
     deadline = time.monotonic() + WAIT_S
     with ThreadPoolExecutor(4) as pool:
         for watcher in [pool.submit(watch) for _ in range(4)]:
-            seen |= watcher.result()
+            read_heights |= watcher.result()
     assert writer.wait(WAIT_S) == 0
-    assert GROWN in seen
-    assert len(seen) > 5  # they did look while it grew
+    assert GROWN in read_heights
+    assert len(read_heights) > 5  # they did look while it grew
 
 
 def test_a_reader_in_the_middle_of_an_answer_does_not_lock_out_the_writer(
@@ -383,29 +383,29 @@ def test_an_exchange_of_the_index_at_any_moment_mixes_nothing(
     )
     old, new = (legs_of(IndexReader(folder)) for folder in (ours, theirs))
     assert [leg[1:] for leg in (*old, *new)] == [("IAD", "TPA"), ("XIAD", "XTPA")]
-    seen = []
+    outcomes = []
     for moment in count(1):
         folder = tmp_path / f"moment {moment}"
         shutil.copytree(ours, folder, symlinks=True)
         settle(folder)
-        shutil.copy(in_use(theirs), made := index_file.new_file(folder))
-        note_settled(made, 0)
+        shutil.copy(in_use(theirs), copied := index_file.new_file(folder))
+        note_settled(copied, 0)
         answers: list[Leg] = []
         with closing(IndexReader(folder)) as reader:
             with monkeypatch.context() as patch:
-                exchange_at(patch, folder, moment, partial(index_file.use, made))
+                exchange_at(patch, folder, moment, partial(index_file.use, copied))
                 for _ in range(3):
                     with suppress(TryLater):
                         answers.append(legs_of(reader))
-            if in_use(folder) != made:
+            if in_use(folder) != copied:
                 break  # there are not as many moments
             assert legs_of(reader) == new
         assert answers == sorted(answers, key=[old, new].index)
-        seen.append(answers)
+        outcomes.append(answers)
     assert answers == [old] * 3
-    assert [old] * 3 in seen
-    assert [new] * 3 in seen
-    assert len(seen) > 15
+    assert [old] * 3 in outcomes
+    assert [new] * 3 in outcomes
+    assert len(outcomes) > 15
 
 
 def legs_of(reader: IndexReader) -> Leg:
@@ -456,11 +456,11 @@ def test_many_threads_share_a_reader(indexed: Path) -> None:
 
     def ask() -> list[object]:
         start.wait(WAIT_S)
-        found: list[object] = []
+        replies: list[object] = []
         for _ in range(20):
-            found.append((reader.legs(ONE_LEG), totals_of(reader, AVERAGE)))
-            found.append((count_of(reader, COUNTER), reader.position()))
-        return found
+            replies.append((reader.legs(ONE_LEG), totals_of(reader, AVERAGE)))
+            replies.append((count_of(reader, COUNTER), reader.position()))
+        return replies
 
     with ThreadPoolExecutor(24) as pool:
         answers = [asked.result() for asked in [pool.submit(ask) for _ in range(24)]]
@@ -532,8 +532,8 @@ def test_the_oldest_of_equal_records_of_a_leg_are_found_and_no_others(tmp_path: 
                 expected.setdefault(leg_of(flight), []).append(stored)
             for flight in different:
                 leg = leg_of(flight)
-                found = reader.records_of([flight], below)
-                assert found == ({leg: expected[leg]} if leg in expected else {})
+                records = reader.records_of([flight], below)
+                assert records == ({leg: expected[leg]} if leg in expected else {})
             assert reader.records_of(different, below) == expected
 
 

@@ -84,13 +84,13 @@ def naive_fold(text: str) -> str:
 
 def naive_rank(texts: Sequence[str], q: str) -> int | None:
     """0 at the start of a text, 1 at the start of a word, 2 anywhere, None nowhere."""
-    found = []
+    ranks = []
     for text in map(naive_fold, texts):
         for at in range(len(text) + 1):
             if text[at : at + len(q)] == q:
                 is_word = at == 0 or not text[at - 1].isalnum()
-                found.append(0 if at == 0 else 1 if is_word else 2)
-    return min(found, default=None)
+                ranks.append(0 if at == 0 else 1 if is_word else 2)
+    return min(ranks, default=None)
 
 
 def naive_carrier(number: int, count: int) -> tuple[Sequence[str], Suggestion]:
@@ -112,16 +112,16 @@ def naive(rows: Sequence[Row], field: str, q: str) -> list[Suggestion]:
     ]
     carriers = [int(flight["OP_CARRIER_AIRLINE_ID"] or 0) for flight in flights]
     numbers = [int(flight["OP_CARRIER_FL_NUM"] or 0) for flight in flights]
-    found: list[tuple[Sequence[str], Suggestion]] = []
+    completions: list[tuple[Sequence[str], Suggestion]] = []
     if field == "city":
         for city, count in Counter(city for _, city, _ in ends).items():
-            found.append(((city,), {"value": city, "label": city, "flights": count}))
+            completions.append(((city,), {"value": city, "label": city, "flights": count}))
     elif field == "airport":
         for (code, city, state), count in Counter(ends).items():
             named = {"value": code, "label": f"{city} ({code})", "city": city, "state": state}
-            found.append(((code, city, state), {**named, "flights": count}))
+            completions.append(((code, city, state), {**named, "flights": count}))
     elif field == "carrier":
-        found += [naive_carrier(number, count) for number, count in Counter(carriers).items()]
+        completions += [naive_carrier(number, count) for number, count in Counter(carriers).items()]
     else:
         for number, count in Counter(numbers).items():
             used = Counter(c for c, n in zip(carriers, numbers, strict=True) if n == number)
@@ -133,10 +133,10 @@ def naive(rows: Sequence[Row], field: str, q: str) -> list[Suggestion]:
                 }
                 for carrier in sorted(used, key=lambda carrier: (-used[carrier], carrier))
             ]
-            one: Suggestion = {"value": number, "label": str(number), "carriers": by}
-            found.append(((str(number),), {**one, "flights": count}))
+            completion: Suggestion = {"value": number, "label": str(number), "carriers": by}
+            completions.append(((str(number),), {**completion, "flights": count}))
     keyed = []
-    for texts, shown in found:
+    for texts, shown in completions:
         rank = naive_rank(texts, naive_fold(q))
         if rank is None or (field == "flight_number" and rank > 0):
             continue

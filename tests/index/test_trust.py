@@ -50,7 +50,7 @@ def test_an_index_that_stands_at_no_block_of_the_chain_answers_nothing_and_is_ma
     indexed: Path, spoil: str, ask: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("backend.index.queries.RECENT_S", 0.0)
-    change, said = NOT_OF_THE_CHAIN[spoil]
+    change, reason = NOT_OF_THE_CHAIN[spoil]
     reader = IndexReader(indexed)
     reader.legs(ONE_LEG)
     state = reader.recent_state()
@@ -61,9 +61,9 @@ def test_an_index_that_stands_at_no_block_of_the_chain_answers_nothing_and_is_ma
         reader.recent_state,
         lambda: reader.records_of([plain_flight()]),
     ):
-        with pytest.raises(TryLater, match=said):
+        with pytest.raises(TryLater, match=reason):
             refused()
-    assert said in (damage_of(in_use(indexed)) or "")
+    assert reason in (damage_of(in_use(indexed)) or "")
     is_mended(indexed)
     assert reader.recent_state() != state, "answers that were kept are kept on"
 
@@ -123,9 +123,9 @@ def test_an_index_that_is_wrong_is_refused_by_all_readers_and_made_anew(
     spoil(indexed)
     with pytest.raises(TryLater, match=r"the index is wrong \(.+\); the miner or `reindex`"):
         ASKS[ask](reader)
-    for one in (reader, other, IndexReader(indexed)):
+    for any_reader in (reader, other, IndexReader(indexed)):
         with pytest.raises(TryLater, match="ask with engine=scan"):
-            one.legs(ONE_LEG)
+            any_reader.legs(ONE_LEG)
     assert len(reports) == 1
     assert str(in_use(indexed)) in reports[0]
     is_mended(indexed)

@@ -179,13 +179,13 @@ def make_chain(
 
 def rows_of(contents: Sequence[Sequence[Flight]], blocks: Sequence[Block]) -> list[Row]:
     """The mined flights of a chain whose blocks above genesis hold `contents`."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for block, flown in zip(blocks, contents, strict=True):
         for i, flight in enumerate(flown):
             accepted = block.header.timestamp - len(flown) + i
             record = dict(zip(FIELD_NAMES, flight, strict=True))
-            found.append(Row(len(found), accepted, block.header.height, record))
-    return found
+            rows.append(Row(len(rows), accepted, block.header.height, record))
+    return rows
 
 
 @contextmanager
@@ -298,7 +298,7 @@ def position_of(folder: Path) -> Position | None:
 
 def legs(rows: Sequence[Row], question: FilterTransactions | Departures) -> list[dict[str, Value]]:
     """The flights that `filter_transactions` shows."""
-    found = []
+    records = []
     for row in some(rows, question):
         flight = row.flight
         if flight["CANCELLED"] == 1:
@@ -309,7 +309,7 @@ def legs(rows: Sequence[Row], question: FilterTransactions | Departures) -> list
             status = "late"
         else:
             status = "on_time"
-        found.append(
+        records.append(
             {
                 "TRANSACTION_ID": row.id,
                 "timestamp": row.timestamp,
@@ -318,7 +318,7 @@ def legs(rows: Sequence[Row], question: FilterTransactions | Departures) -> list
                 "status": status,
             }
         )
-    return found
+    return records
 
 
 def averages(rows: Sequence[Row]) -> dict[str, Any]:
@@ -369,7 +369,7 @@ def group_of(row: Row, by: str) -> dict[str, Value]:
     if by == "departure":
         names = ("OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN", "DEST")
         return {**{name: flight[name] for name in names}, "departure": scheduled(flight)}
-    made: dict[str, dict[str, Value]] = {
+    by_time: dict[str, dict[str, Value]] = {
         "day": {"FL_DATE": when.isoformat()},
         "weekday": {"DAY_OF_WEEK": when.isoweekday()},
         "month": {"month": when.isoformat()[:7]},
@@ -381,7 +381,7 @@ def group_of(row: Row, by: str) -> dict[str, Value]:
         "destination": ("DEST", "DEST_CITY_NAME"),
         "route": ("ORIGIN", "ORIGIN_CITY_NAME", "DEST", "DEST_CITY_NAME"),
     }
-    return made[by] if by in made else {name: flight[name] for name in others[by]}
+    return by_time[by] if by in by_time else {name: flight[name] for name in others[by]}
 
 
 def grouped(
@@ -394,19 +394,19 @@ def grouped(
         key = tuple(group_of(row, by).values())
         members.setdefault(key, []).append(row)
     unknown = members.pop((), [])
-    found = [{**group_of(of[0], by), **about(of)} for _, of in sorted(members.items())]
-    found = [one for one in found if one[count] >= shown.least_flights]
+    groups = [{**group_of(group[0], by), **about(group)} for _, group in sorted(members.items())]
+    groups = [group for group in groups if group[count] >= shown.least_flights]
     sort = shown.sort
     if sort is not None:
-        known = [one for one in found if one[sort] is not None]
-        known.sort(key=lambda one: -one[sort] if shown.is_descending else one[sort])
-        found = known + [one for one in found if one[sort] is None]
+        known = [group for group in groups if group[sort] is not None]
+        known.sort(key=lambda group: -group[sort] if shown.is_descending else group[sort])
+        groups = known + [group for group in groups if group[sort] is None]
     elif by not in {"day", "weekday", "hour", "weekday_hour", "month", "year"}:
-        found.sort(key=lambda one: one[count] if shown.is_descending is False else -one[count])
+        groups.sort(key=lambda group: group[count], reverse=shown.is_descending is not False)
     elif shown.is_descending:
-        found = found[::-1]
-    limit = len(found) if shown.limit is None else shown.limit
-    answer = {f"by_{by}": found[shown.offset :][:limit], "groups": len(found)}
+        groups = groups[::-1]
+    limit = len(groups) if shown.limit is None else shown.limit
+    answer = {f"by_{by}": groups[shown.offset :][:limit], "groups": len(groups)}
     return {**answer, "without_hour": len(unknown)} if by.endswith("hour") else answer
 
 
@@ -453,13 +453,13 @@ def plain(rows: Sequence[Row], question: Any, options: Options) -> dict[str, Any
     """What the answer to any of the three questions must say, but for `as_of` and `query`."""
     wanted = some(rows, question)
     if isinstance(question, FilterTransactions | Departures):
-        found = legs(rows, question)
+        matches = legs(rows, question)
         if isinstance(question, Departures):
-            found = [leg for leg in found if is_in_hour(scheduled(leg), question.hour)]
-            found.sort(key=lambda leg: scheduled(leg) or "unknown")
+            matches = [leg for leg in matches if is_in_hour(scheduled(leg), question.hour)]
+            matches.sort(key=lambda leg: scheduled(leg) or "unknown")
         offset, limit = options.shown.offset, options.shown.limit
-        shown = found[offset:] if limit is None else found[offset:][:limit]
-        return {"count": len(found), "flights": shown}
+        shown = matches[offset:] if limit is None else matches[offset:][:limit]
+        return {"count": len(matches), "flights": shown}
     about, count = (
         (averages, "flights") if isinstance(question, AverageDelays) else (counted, "count")
     )
@@ -565,25 +565,25 @@ questions = (
 
 def questions_about(rows: Sequence[Row]) -> list[Any]:
     """Questions that find something: about each flight, its day, and all before and after it."""
-    found: list[Any] = []
+    questions: list[Any] = []
     for row in rows:
         flight = row.flight
         day, carrier = str(flight["FL_DATE"]), int(flight["OP_CARRIER_AIRLINE_ID"] or 0)
         cities = (str(flight["ORIGIN_CITY_NAME"]), str(flight["DEST_CITY_NAME"]))
-        found.append(FilterTransactions(int(flight["OP_CARRIER_FL_NUM"] or 0), day))
+        questions.append(FilterTransactions(int(flight["OP_CARRIER_FL_NUM"] or 0), day))
         for interval in ((day, day), ("1900-01-01", day), (day, "2199-12-31")):
-            found.append(AverageDelays(carrier, *interval))
-            found.append(FlightCounter(*cities, *interval))
+            questions.append(AverageDelays(carrier, *interval))
+            questions.append(FlightCounter(*cities, *interval))
             codes = (str(flight["ORIGIN"]), str(flight["DEST"]))
-            found.append(AverageDelays(None, *interval, None, cities[1], codes[0]))
-            found.append(FlightCounter(None, cities[1], *interval, codes[0], codes[1]))
+            questions.append(AverageDelays(None, *interval, None, cities[1], codes[0]))
+            questions.append(FlightCounter(None, cities[1], *interval, codes[0], codes[1]))
         number = int(flight["OP_CARRIER_FL_NUM"] or 0)
-        found.append(FilterTransactions(number, "1900-01-01", None, day))
-        found += [
+        questions.append(FilterTransactions(number, "1900-01-01", None, day))
+        questions += [
             Departures(day),
             Departures(day, ORIGIN=codes[0], hour=int(scheduled(flight)[:2] or 8)),
         ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(questions))
 
 
 def intervals_at_edges(rows: Sequence[Row]) -> tuple[list[tuple[str, str]], ...]:

@@ -81,8 +81,8 @@ class House:
 
     def lost(self) -> dict[tuple[int, int], bytes]:
         """First id and number of lost flights -> what is kept of them."""
-        found = lost_in(self.folder / FOLDER)
-        return {(one.first, one.flights): one.path.read_bytes() for one in found}
+        losses = lost_in(self.folder / FOLDER)
+        return {(loss.first, loss.flights): loss.path.read_bytes() for loss in losses}
 
     def descriptors(self) -> list[str]:
         """What descriptors of this process point at in the folder."""

@@ -69,13 +69,13 @@ def test_it_is_not_ready_until_somebody_has_looked_at_what_was_lost(house: House
 
 def test_a_key_of_lost_flights_may_be_used_again_in_every_process(house: House) -> None:
     key = IdempotencyKey("k", "00")
-    one, other = house.mempool(), house.mempool()
-    accept_in(one, [flight(0)], T, key=key)
+    first, other = house.mempool(), house.mempool()
+    accept_in(first, [flight(0)], T, key=key)
     accept_in(other, [flight(1)], T)
     spoil(house.folder, 0)
-    one.put_right()
+    first.put_right()
     assert accept_in(other, [flight(0)], T, key=key).first_transaction == 2
-    assert accept_in(one, [flight(0)], T, key=key).is_repeat
+    assert accept_in(first, [flight(0)], T, key=key).is_repeat
 
 
 def test_a_key_of_a_batch_that_is_lost_in_part_may_be_used_again(house: House) -> None:
@@ -134,8 +134,8 @@ def test_damage_where_all_is_mined_costs_a_message(house: House) -> None:
     assert accept_in(mempool, [NEW], T).first_transaction == len(ALL)
     assert everything(mempool) == [(len(ALL), NEW)]
     assert house.lost() == {}
-    (said,) = house.messages
-    assert "blocks hold the missing flights; idempotency keys" in said
+    (message,) = house.messages
+    assert "blocks hold the missing flights; idempotency keys" in message
 
 
 def test_damage_across_the_tip_costs_only_what_is_not_mined(house: House) -> None:
@@ -276,15 +276,15 @@ def test_a_file_or_a_log_of_another_ledger_is_refused_beside_ours(
     """Nothing but the name of the ledger in the log tells: its records are as they were written."""
     other = House(tmp_path_factory.mktemp("other"))
     logs = {}
-    for each, genesis, count in ((house, GENESIS, 5), (other, OTHER, 20)):
+    for ledger, genesis, count in ((house, GENESIS, 5), (other, OTHER, 20)):
         monkeypatch.setattr("backend.storage.genesis.Genesis.__call__", lambda self, g=genesis: g)
-        mempool = each.mempool()
+        mempool = ledger.mempool()
         for number in range(count):
             accept_in(mempool, [flight(count + number)], T)
             if number == 1 and is_emptied:
                 mempool._store.empty_log()
-        logs[genesis] = each.log.read_bytes()
-        each.close()
+        logs[genesis] = ledger.log.read_bytes()
+        ledger.close()
     monkeypatch.setattr("backend.storage.genesis.Genesis.__call__", lambda self: GENESIS)
     theirs = other.path.read_bytes()  # which our log lies upon, where nothing tells but the file
     for file, log in ((house.path.read_bytes(), logs[OTHER]), (theirs, logs[GENESIS])):
@@ -394,18 +394,18 @@ def test_a_mark_that_is_damaged_just_before_it_is_raised_is_named(
 
     monkeypatch.setattr(files, "sync", sync)
     accept_in(mempool, [NEW], T)
-    (said,) = house.messages
-    assert said.startswith("acknowledged.dat was missing or damaged and was rebuilt")
+    (message,) = house.messages
+    assert message.startswith("acknowledged.dat was missing or damaged and was rebuilt")
 
 
 def test_a_process_that_has_the_old_file_open_writes_to_the_new_one(house: House) -> None:
-    one, other = house.mempool(), house.mempool()
-    for number, mempool in enumerate((one, other, one)):
+    first, other = house.mempool(), house.mempool()
+    for number, mempool in enumerate((first, other, first)):
         accept_in(mempool, [flight(number)], T)
     spoil(house.folder, 1)
-    one.put_right()
+    first.put_right()
     assert accept_in(other, [flight(3)], T).first_transaction == 3
-    assert accept_in(one, [flight(4)], T).first_transaction == 4
+    assert accept_in(first, [flight(4)], T).first_transaction == 4
     other.close()  # the last one on the old file
     assert [i for i, _ in everything(house.mempool())] == list(range(5))
 
@@ -426,8 +426,8 @@ def test_a_lost_mark_alone_is_made_anew_and_said(house: House, how: str) -> None
     mempool = house.mempool()
     assert accept_in(mempool, [NEW], T).first_transaction == len(ALL)
     assert everything(mempool) == [*ALL, (len(ALL), NEW)]
-    (said,) = house.messages
-    assert said.startswith("acknowledged.dat was missing or damaged and was rebuilt")
+    (message,) = house.messages
+    assert message.startswith("acknowledged.dat was missing or damaged and was rebuilt")
     assert house.mark() == Mark(len(ALL) + 1, 0)
 
 

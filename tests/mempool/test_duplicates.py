@@ -34,8 +34,8 @@ def test_equal_pending_flights_are_found_until_they_are_mined(house: House) -> N
 
 def test_equal_flights_are_found_among_those_that_are_offered_together(house: House) -> None:
     offers = [Offer([flight(0)]), Offer([flight(1), flight(0)]), Offer([flight(0)])]
-    found = house.mempool().accept_all(offers, T)
-    copies = [ids_in(one) for one in found if isinstance(one, Accepted)]
+    outcomes = house.mempool().accept_all(offers, T)
+    copies = [ids_in(outcome) for outcome in outcomes if isinstance(outcome, Accepted)]
     assert copies == [[None], [None, 0], [0]]
 
 

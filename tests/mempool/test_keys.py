@@ -78,14 +78,14 @@ def test_a_key_with_something_else_is_refused_and_nothing_is_accepted(house: Hou
 
 def test_one_of_many_at_once_is_accepted(house: House) -> None:
     mempools = [house.mempool() for _ in range(4)]
-    found: list[int] = []
+    firsts: list[int] = []
 
     def accept(which: int) -> None:
         accepted = accept_in(mempools[which % 4], flights(2), T, key=KEY)
-        found.append(accepted.first_transaction)
+        firsts.append(accepted.first_transaction)
 
     run_together(16, accept)
-    assert found == [0] * 16
+    assert firsts == [0] * 16
     assert len(everything(house.mempool())) == 2
 
 
@@ -100,11 +100,11 @@ def test_keys_that_cannot_be_read_are_forgotten_and_that_is_said(
     mempool = house.mempool()
     others = [Offer([flight(1)]), Offer([flight(2)])] if with_others else []
     outcomes = mempool.accept_all([Offer(flights(3), KEY), *others], now_ms())
-    firsts = [each.first_transaction for each in outcomes if isinstance(each, Accepted)]
+    firsts = [outcome.first_transaction for outcome in outcomes if isinstance(outcome, Accepted)]
     assert firsts == [4, 7, 8][: 1 + len(others)]
-    (said,) = house.messages
-    assert "checksum" in said
-    assert "may be used again" in said
+    (message,) = house.messages
+    assert "checksum" in message
+    assert "may be used again" in message
     assert everything(mempool)[0] == (3, flight(9))
 
 

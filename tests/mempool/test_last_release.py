@@ -48,8 +48,8 @@ def test_flights_keep_their_ids_and_keys_are_known(old: House) -> None:
         key = IdempotencyKey(text, "ab" * 32)
         again = accept_in(mempool, flights(count, first), T + 70, key=key)
         assert (again.first_transaction, again.is_repeat) == (first, True)
-    (said,) = old.messages
-    assert "the mempool of the last release was converted into one file" in said
+    (message,) = old.messages
+    assert "the mempool of the last release was converted into one file" in message
     names = {path.name for path in (old.folder / FOLDER).iterdir()}
     assert {name.removesuffix("-wal").removesuffix("-shm") for name in names} == {FILE_NAME}
 

@@ -87,8 +87,8 @@ def test_threads_of_several_processes_share_ids_without_gap_or_double(house: Hou
 
 
 def test_acceptance_time_never_goes_back(house: House) -> None:
-    one, other = house.mempool(), house.mempool()
-    given = [(one, T), (other, T - 5), (one, T + 1), (one, T - 9), (house.mempool(), 0)]
+    mempool, other = house.mempool(), house.mempool()
+    given = [(mempool, T), (other, T - 5), (mempool, T + 1), (mempool, T - 9), (house.mempool(), 0)]
     times = [accept_in(each, [flight(n)], now).timestamp for n, (each, now) in enumerate(given)]
     assert times == [T, T, T + 1, T + 1, T + 1]
     assert [part.timestamp for part in house.mempool().pending(9)] == times
@@ -120,7 +120,7 @@ def test_a_follower_sees_what_others_accept_and_what_is_mined(house: House) -> N
 
 
 def test_nobody_gives_ids_while_somebody_is_exclusive(house: House) -> None:
-    one, other = house.mempool(), house.mempool()
+    mempool, other = house.mempool(), house.mempool()
     order: list[str] = []
 
     def accept() -> None:
@@ -128,14 +128,14 @@ def test_nobody_gives_ids_while_somebody_is_exclusive(house: House) -> None:
         order.append("accepted")
 
     thread = threading.Thread(target=accept)
-    with one.exclusive():
+    with mempool.exclusive():
         thread.start()
         time.sleep(0.1)
         house.chain.transactions = 1000  # an import seals
         order.append("sealed")
     thread.join(WAIT_S)
     assert order == ["sealed", "accepted"]
-    assert everything(one) == [(1000, flight(0))]
+    assert everything(mempool) == [(1000, flight(0))]
 
 
 def test_sealing_while_somebody_counts_is_no_damage(house: House) -> None:
@@ -143,14 +143,14 @@ def test_sealing_while_somebody_counts_is_no_damage(house: House) -> None:
     threads: list[threading.Thread] = []
 
     def count_meanwhile() -> int:
-        seen = house.chain.transactions
-        if not seen:
+        mined = house.chain.transactions
+        if not mined:
             house.chain.transactions = 3  # a block is sealed
             thread = threading.Thread(target=mempool.pending_count)
             thread.start()
             thread.join(0.3)  # it may have to wait for us: that is one way to be right
             threads.append(thread)
-        return seen
+        return mined
 
     mempool = house.mempool(count_meanwhile)
     accepter = house.mempool()

@@ -94,10 +94,10 @@ class Interleaved(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1), most=st.integers(1, 6))
     def mine(self, which: int, most: int) -> None:
-        found = listed(self.mempools[which].pending(most))
-        assert found == self.expected()[:most]
-        if found:
-            self.seal(len(found))
+        batch = listed(self.mempools[which].pending(most))
+        assert batch == self.expected()[:most]
+        if batch:
+            self.seal(len(batch))
 
     @rule(which=st.integers(0, 1), count=st.integers(1, 5))
     def import_some(self, which: int, count: int) -> None:
@@ -177,9 +177,9 @@ class Interleaved(RuleBasedStateMachine):
         times = [part.timestamp for part in self.mempools[0].pending(10**6)]
         assert times == sorted(times)
         for transaction_id, held in self.expected()[-1:]:
-            found = self.mempools[1].find(transaction_id)
-            assert found is not None
-            assert found[0] == held
+            entry = self.mempools[1].find(transaction_id)
+            assert entry is not None
+            assert entry[0] == held
 
     def teardown(self) -> None:
         self.house.close()

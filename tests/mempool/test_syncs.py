@@ -111,7 +111,7 @@ def test_what_is_offered_together_is_synced_if_one_of_it_must_be(
     monkeypatch.setattr(
         os, "fdatasync", lambda descriptor: durable_bytes.append(os.fstat(descriptor).st_size)
     )
-    offers = [Offer([flight(1 + n)], durable=each) for n, each in enumerate(durable)]
+    offers = [Offer([flight(1 + n)], durable=is_durable) for n, is_durable in enumerate(durable)]
     mempool.accept_all(offers, T)
     assert durable_bytes == [house.log.stat().st_size]
 
@@ -137,7 +137,7 @@ def test_threads_that_wait_for_the_disk_share_its_syncs(
     mempool, reader = house.mempool(), house.mempool()
     accept_in(mempool, [flight(0)], T)  # the file is there
     durable, syncs = [0], [0]
-    seen: dict[int, int] = {}  # id -> ids below which all was durable when it was acknowledged
+    bounds: dict[int, int] = {}  # id -> ids below which all was durable when it was acknowledged
 
     def slow_sync(descriptor: int) -> None:
         written = reader.pending_ids().stop
@@ -147,13 +147,13 @@ def test_threads_that_wait_for_the_disk_share_its_syncs(
 
     def accept(number: int) -> None:
         accepted = accept_in(mempool, [flight(1 + number)], T)
-        seen[accepted.first_transaction] = durable[0]
+        bounds[accepted.first_transaction] = durable[0]
 
     monkeypatch.setattr(os, "fdatasync", slow_sync)
     run_together(threads, accept)
-    assert sorted(seen) == list(range(1, threads + 1))
+    assert sorted(bounds) == list(range(1, threads + 1))
     assert syncs[0] <= threads // 4
-    assert all(below > number for number, below in seen.items())
+    assert all(below > number for number, below in bounds.items())
 
 
 # --- a disk that fails -----------------------------------------------------------------------

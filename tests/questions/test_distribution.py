@@ -20,14 +20,14 @@ delays = st.lists(
 
 @given(delays)
 def test_median_and_p90_are_those_of_the_sorted_list(some: list[int]) -> None:
-    found = distribution_of(Counter(some))
+    distribution = distribution_of(Counter(some))
     if not some:
-        assert found == Distribution(None, None, [])
+        assert distribution == Distribution(None, None, [])
         return
-    assert found.median == median(some)
-    assert found.p90 in some
-    assert 10 * sum(delay <= found.p90 for delay in some) >= 9 * len(some)
-    assert 10 * sum(delay < found.p90 for delay in some) < 9 * len(some)
+    assert distribution.median == median(some)
+    assert distribution.p90 in some
+    assert 10 * sum(delay <= distribution.p90 for delay in some) >= 9 * len(some)
+    assert 10 * sum(delay < distribution.p90 for delay in some) < 9 * len(some)
 
 
 @given(delays)
@@ -35,17 +35,17 @@ def test_bins_hold_each_flight_once_and_have_no_gaps(some: list[int]) -> None:
     bins = distribution_of(Counter(some)).histogram
     for low, high in pairwise(bins):
         assert low.to == high.from_ is not None
-    for each in bins:
+    for bin_ in bins:
         inside = [
             delay
             for delay in some
-            if (each.from_ is None or each.from_ <= delay) and (each.to is None or delay < each.to)
+            if (bin_.from_ is None or bin_.from_ <= delay) and (bin_.to is None or delay < bin_.to)
         ]
-        assert each.flights == len(inside)
-        if each.from_ is not None and each.to is not None:
-            assert each.to - each.from_ == 15
-    assert sum(each.flights for each in bins) == len(some)
-    assert all(each.flights for each in (bins[:1] + bins[-1:]))
+        assert bin_.flights == len(inside)
+        if bin_.from_ is not None and bin_.to is not None:
+            assert bin_.to - bin_.from_ == 15
+    assert sum(bin_.flights for bin_ in bins) == len(some)
+    assert all(bin_.flights for bin_ in (bins[:1] + bins[-1:]))
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_bins_hold_each_flight_once_and_have_no_gaps(some: list[int]) -> None:
     ],
 )
 def test_the_bin_of_a_delay(delay: int, low: int | None, high: int | None) -> None:
-    found = distribution_of({delay: 3})
-    assert found.histogram == [Bin(low, high, 3)]
-    assert (found.median, found.p90) == (delay, delay)
+    distribution = distribution_of({delay: 3})
+    assert distribution.histogram == [Bin(low, high, 3)]
+    assert (distribution.median, distribution.p90) == (delay, delay)
 
 
 def test_ten_flights_are_the_ninth_in_order_at_90_percent() -> None:

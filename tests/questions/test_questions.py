@@ -188,7 +188,7 @@ def test_breakdowns_are_understood() -> None:
 @each_of("kind", PROVABLE)
 @each_of("changed", [*PARAMETERS[FilterTransactions], "ORIGIN"])
 def test_only_the_form_of_the_study_can_be_proved(kind: Kind, changed: str) -> None:
-    examples = {one.name: one.example for one in PROVABLE[kind].values()}
+    examples = {parameter.name: parameter.example for parameter in PROVABLE[kind].values()}
     question, _ = provable(kind, examples)
     assert question == asked(kind, examples)[0]
     if changed in examples and (kind, changed) != (FilterTransactions, "OP_CARRIER_AIRLINE_ID"):

@@ -60,7 +60,7 @@ def cached(folder: Path, cache_bytes: int = 20_000_000) -> Iterator[CachedBlocks
         yield CachedBlocks(store, cache_bytes, read_run_blocks=2)
 
 
-def found(answer: Any) -> int:
+def flight_count(answer: Any) -> int:
     """How many flights an answer is made of."""
     if isinstance(answer, list):
         return len(answer)
@@ -78,7 +78,7 @@ def test_every_block_is_checked_in_every_scan_whether_it_was_cached_or_not(
     with cached(folder, cache_bytes) as blocks:
         for _ in range(2):
             with mock.patch.object(caches, "verified_block", wraps=verified_block) as checked:
-                assert found(SCANS[kind](blocks, TIP)) == EVERYTHING[kind]
+                assert flight_count(SCANS[kind](blocks, TIP)) == EVERYTHING[kind]
             heights = [call.args[1] for call in checked.call_args_list]
             assert heights == list(range(TIP + 1))
 
@@ -123,7 +123,7 @@ def test_a_block_that_is_wrong_ends_the_scan_and_is_named(
     harm(folder, height)
     with cached(folder) as blocks:
         if height:
-            assert found(SCANS[kind](blocks, height - 1)) == 2 * (height - 1)
+            assert flight_count(SCANS[kind](blocks, height - 1)) == 2 * (height - 1)
         with damage_named(height, words):
             SCANS[kind](blocks, TIP)
 
@@ -137,7 +137,7 @@ def test_a_scan_while_the_chain_grows_ends_at_its_height(folder: Path, kind: str
         return real(blocks, height, costs)
 
     with cached(folder) as blocks, mock.patch.object(CachedBlocks, "block", growing):
-        assert found(SCANS[kind](blocks, TIP)) == EVERYTHING[kind]
+        assert flight_count(SCANS[kind](blocks, TIP)) == EVERYTHING[kind]
 
 
 def test_blocks_are_counted_by_the_cache_that_had_them(folder: Path) -> None:

@@ -155,16 +155,16 @@ def test_what_waits_in_the_mempool_is_not_imported_again(tmp_path: Path, chosen:
 
 @pytest.mark.usefixtures("one_block_at_once")
 def test_progress_goes_up_to_one(tmp_path: Path, chosen: Settings) -> None:
-    seen: list[tuple[float, int]] = []
+    progress: list[tuple[float, int]] = []
     import_flights(
         chosen,
         FlightFile(written(tmp_path, flights(5500))),
-        Watcher(on_progress=lambda tally: seen.append((tally.fraction, tally.imported))),
+        Watcher(on_progress=lambda tally: progress.append((tally.fraction, tally.imported))),
     )
-    assert seen == sorted(seen)
-    assert {imported for _, imported in seen} >= {1000, 2000, 3000, 4000, 5000, 5500}
-    assert len({fraction for fraction, _ in seen}) > 2
-    assert seen[-1][0] == 1.0
+    assert progress == sorted(progress)
+    assert {imported for _, imported in progress} >= {1000, 2000, 3000, 4000, 5000, 5500}
+    assert len({fraction for fraction, _ in progress}) > 2
+    assert progress[-1][0] == 1.0
 
 
 def test_two_imports_at_the_same_time_leave_each_flight_once(
@@ -445,15 +445,15 @@ def command(settings: Settings, *arguments: str) -> tuple[int, str]:
 
 def test_the_command_says_what_it_did(tmp_path: Path, chosen: Settings) -> None:
     path = str(written(tmp_path, flights(1200)))
-    status, said = command(chosen, path)
+    status, output = command(chosen, path)
     assert status == 0
-    assert "importing flights.csv: 100%" in said
-    assert re.search(r"1,200 flights, [\d,]+ a second", said)
-    assert said.endswith("flights.csv: 1,200 flights imported in 2 blocks\n")
-    status, said = command(chosen, path, str(written(tmp_path, flights(1500), "more.csv")))
+    assert "importing flights.csv: 100%" in output
+    assert re.search(r"1,200 flights, [\d,]+ a second", output)
+    assert output.endswith("flights.csv: 1,200 flights imported in 2 blocks\n")
+    status, output = command(chosen, path, str(written(tmp_path, flights(1500), "more.csv")))
     assert status == 0
-    assert "flights.csv: 0 flights imported in 0 blocks, 1,200 were there already\n" in said
-    assert said.endswith("more.csv: 300 flights imported in 1 block, 1,200 were there already\n")
+    assert "flights.csv: 0 flights imported in 0 blocks, 1,200 were there already\n" in output
+    assert output.endswith("more.csv: 300 flights imported in 1 block, 1,200 were there already\n")
     assert_holds(chosen, flights(1500))
 
 

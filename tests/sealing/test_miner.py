@@ -613,8 +613,8 @@ def test_a_miner_goes_on_though_keys_cannot_be_read_and_says_so_once(tmp_path: P
         add([flight(3)])
         until(lambda: transactions_in(tmp_path) == 4)
         until(lambda: any("checksum" in line for line in running.messages))
-    (said,) = [line for line in running.messages if "checksum" in line]
-    assert "idempotency keys that came with it may be used again" in said
+    (message,) = [line for line in running.messages if "checksum" in line]
+    assert "idempotency keys that came with it may be used again" in message
     assert on_disk(tmp_path).flights == flights(4)
 
 

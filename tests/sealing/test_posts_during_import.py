@@ -43,11 +43,11 @@ def written(folder: Path, rows: Sequence[Flight], name: str = "flights.csv") -> 
 
 def after_batch(number: int, act: Callable[[], object]) -> Watcher:
     """Call `act` when that batch of blocks is sealed, between the locks of two batches."""
-    seen: list[int] = []
+    sealed: list[int] = []
 
     def on_progress(tally: Tally) -> None:
-        if tally.blocks >= number and not seen:
-            seen.append(tally.blocks)
+        if tally.blocks >= number and not sealed:
+            sealed.append(tally.blocks)
             act()
 
     return Watcher(on_progress=on_progress)

@@ -97,8 +97,8 @@ def test_the_chain_holds_what_a_plain_loop_keeps(commands: list[list[list[Flight
         for files in commands:
             expected = []
             for rows in files:
-                new, there, conflicts = kept_of(rows, kept)
-                expected.append((len(new), there, conflicts))
+                new, repeated, conflicts = kept_of(rows, kept)
+                expected.append((len(new), repeated, conflicts))
                 kept += new
             assert counts(imported(folder, *files)) == expected
         if commands:

@@ -72,9 +72,9 @@ class Fixture:
 
 @pytest.fixture
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fixture]:
-    found = Fixture(tmp_path / "chain", monkeypatch)
-    with closing(found.store):
-        yield found
+    fixture = Fixture(tmp_path / "chain", monkeypatch)
+    with closing(fixture.store):
+        yield fixture
 
 
 @pytest.fixture

@@ -112,8 +112,8 @@ def mined(tmp_path: Path) -> Iterator[Path]:
 
 
 def say(folder: Path, due_s: float) -> None:
-    said = {"next_block_at": 1, "pid": os.getpid(), "due_s": due_s}
-    (folder / STATUS_NAME).write_text(json.dumps(said))
+    status = {"next_block_at": 1, "pid": os.getpid(), "due_s": due_s}
+    (folder / STATUS_NAME).write_text(json.dumps(status))
 
 
 def test_a_miner_that_keeps_silent_is_not_ready_within_five_seconds(mined: Path) -> None:

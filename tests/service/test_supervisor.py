@@ -196,7 +196,7 @@ def test_a_chain_begins_in_an_empty_folder_and_signals_stop_everything_in_order(
         assert "because no committed block stands" in service.said()
         until(lambda: service.json("/tip")["pending"] == 0)
         mined = [service.json(f"/transactions/{n}")["transaction"] for n in range(5)]
-        assert [each["OP_CARRIER_FL_NUM"] for each in mined] == [1, 2, 3, 4, 5]
+        assert [flight["OP_CARRIER_FL_NUM"] for flight in mined] == [1, 2, 3, 4, 5]
         assert_stops(service, signal.SIGINT)
     assert verify(folder).transactions == 5
 
@@ -257,12 +257,12 @@ def test_a_port_in_use_is_said_in_one_line(folder: Path, command: list[str], set
         taken.listen()
         port = taken.getsockname()[1]
         ports = {"FLIGHTCHAIN_PORT": free_port(), setting: port}
-        found = backend(folder, *command, "--frontend", **ports)
-    assert (found.returncode, found.stdout) == (1, "")
-    assert found.stderr.startswith("error: ")
-    assert str(port) in found.stderr
-    assert f"another {setting} " in found.stderr
-    assert found.stderr.count("\n") == 1
+        done = backend(folder, *command, "--frontend", **ports)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    assert str(port) in done.stderr
+    assert f"another {setting} " in done.stderr
+    assert done.stderr.count("\n") == 1
     assert not folder.exists()
     assert processes_of(folder) == {}
 
@@ -270,17 +270,17 @@ def test_a_port_in_use_is_said_in_one_line(folder: Path, command: list[str], set
 def test_service_and_frontend_need_a_port_each(folder: Path) -> None:
     port = free_port()
     ports = {"FLIGHTCHAIN_PORT": port, "FLIGHTCHAIN_FRONTEND_PORT": port}
-    found = backend(folder, "serve", "--frontend", **ports)
-    assert (found.returncode, found.stdout) == (1, "")
-    assert found.stderr.startswith(f"error: FLIGHTCHAIN_FRONTEND_PORT {port} is ")
+    done = backend(folder, "serve", "--frontend", **ports)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"error: FLIGHTCHAIN_FRONTEND_PORT {port} is ")
 
 
 def test_an_address_that_is_not_ours_is_said_in_one_line(folder: Path) -> None:
     for host in ("203.0.113.7", "no.such.host.invalid", "::ffff"):
-        found = backend(folder, "serve", FLIGHTCHAIN_HOST=host)
-        assert (found.returncode, found.stdout) == (1, "")
-        assert host in found.stderr
-        assert found.stderr.count("\n") == 1
+        done = backend(folder, "serve", FLIGHTCHAIN_HOST=host)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert host in done.stderr
+        assert done.stderr.count("\n") == 1
 
 
 def test_a_second_service_on_the_same_folder_answers_but_does_not_mine(folder: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_second_service_on_the_same_folder_answers_but_does_not_mine(folder: P
         with serving(folder) as second:
             until(lambda: "miner.lock is locked by another process" in second.said())
             assert first.miner() == miner
-            receipts = [each.post(mode="commit") for each in (first, second) * 2]
+            receipts = [service.post(mode="commit") for service in (first, second) * 2]
             assert [receipt.status_code for receipt in receipts] == [201] * 4
             assert first.json("/tip")["hash"] == second.json("/tip")["hash"]
             assert second.stop(within_s=STOPS_WITHIN_S) == 0

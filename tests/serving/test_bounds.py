@@ -21,7 +21,7 @@ from backend.serving.client_bounds import Bounds, address_of
 )
 def test_addresses_of_one_client(address: str, other: str, are_one: bool) -> None:
     clients: list[Any] = [
-        SimpleNamespace(client=(one, 5000) if one else None) for one in (address, other)
+        SimpleNamespace(client=(host, 5000) if host else None) for host in (address, other)
     ]
     assert (address_of(clients[0]) == address_of(clients[1])) is are_one
 

@@ -36,9 +36,9 @@ MALFORMED = [
 
 
 def environ(host: str | None, query: str = "", **more: str) -> dict[str, Any]:
-    found = {"REQUEST_METHOD": "GET", "PATH_INFO": "/tip", "SERVER_PROTOCOL": "HTTP/1.1"}
-    found |= {"QUERY_STRING": query, **more}
-    return found if host is None else {**found, "HTTP_HOST": host}
+    variables = {"REQUEST_METHOD": "GET", "PATH_INFO": "/tip", "SERVER_PROTOCOL": "HTTP/1.1"}
+    variables |= {"QUERY_STRING": query, **more}
+    return variables if host is None else {**variables, "HTTP_HOST": host}
 
 
 def at(listens_at: str = "127.0.0.1", more: str = "localhost") -> HostPolicy:

@@ -32,9 +32,9 @@ def status_of(client: Client) -> int:
 
 
 def numbers(loop: Loop, lane: Lane) -> LaneNumbers:
-    (found,) = [one for one in loop.worker.wsgi.numbers() if one.lane == lane]
-    assert isinstance(found, LaneNumbers)
-    return found
+    (entry,) = [entry for entry in loop.worker.wsgi.numbers() if entry.lane == lane]
+    assert isinstance(entry, LaneNumbers)
+    return entry
 
 
 @pytest.mark.parametrize("lane", LONG)
@@ -42,18 +42,18 @@ def test_who_finds_a_lane_full_is_told_at_once_and_the_others_are_answered(lane:
     with looping(service=Small(lane_threads=2, lane_queue=3)) as loop:
         with loop.held():
             clients = [loop.client(get(f"/{lane}")) for _ in range(9)]
-            loop.until(lambda: sum(bool(answers(one.read())) for one in clients) == 4)
-            refused = [one for one in clients if answers(one.got)]
-            assert {status_of(one) for one in refused} == {503}
-            assert all(b"Retry-After: " in one.got for one in refused)
-            assert all(b"application/problem+json" in one.got for one in refused)
-            found = numbers(loop, lane)
-            assert (found.in_hand, found.waiting, found.refused) == (2, 3, 4)
+            loop.until(lambda: sum(bool(answers(client.read())) for client in clients) == 4)
+            refused = [client for client in clients if answers(client.got)]
+            assert {status_of(client) for client in refused} == {503}
+            assert all(b"Retry-After: " in client.got for client in refused)
+            assert all(b"application/problem+json" in client.got for client in refused)
+            before = numbers(loop, lane)
+            assert (before.in_hand, before.waiting, before.refused) == (2, 3, 4)
         loop.until_answered(*clients)
         assert sorted(map(status_of, clients)) == [200] * 5 + [503] * 4
         after = numbers(loop, lane)
         assert (after.in_hand, after.refused) == (0, 4)
-        assert len(found.waits_s) + len(after.waits_s) == 5
+        assert len(before.waits_s) + len(after.waits_s) == 5
 
 
 def test_of_many_refusals_a_second_only_the_first_come_at_once(
@@ -109,7 +109,7 @@ def test_nobody_waits_behind_the_long_ones() -> None:
         loop.application.before = lambda: goes_on.wait(20)
         long = [loop.client(get(f"/{lane}")) for lane in OWN_THREADS for _ in range(4)]
         loop.settle()
-        assert not any(one.read() for one in long)
+        assert not any(client.read() for client in long)
         loop.application.before = lambda: None  # for those that come now
         for path in ("/quick", "/slow", "/together"):
             assert answers(loop.answered(get(path)).got)[0][0] == 200

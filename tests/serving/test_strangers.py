@@ -189,7 +189,7 @@ def test_no_request_hides_another_one(ports: Ports) -> None:
     for port, _ in ports.both():
         assert re.findall(STATUS, answer_to(port, HIDDEN)) == [HIDDEN_STATUS]
         with ThreadPoolExecutor(16) as pool:
-            answers = pool.map(lambda one: answer_to(port, one[1]), requests)  # noqa: B023
+            answers = pool.map(lambda pair: answer_to(port, pair[1]), requests)  # noqa: B023
             for (odd, request), answer in zip(requests, answers, strict=True):
                 statuses = re.findall(STATUS, answer)
                 assert HIDDEN_STATUS not in statuses, (odd, request, answer)

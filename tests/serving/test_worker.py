@@ -59,8 +59,8 @@ LANES = each_of("path", ["/quick", "/slow", "/together"])
 
 @pytest.fixture
 def loop() -> Iterator[Loop]:
-    with looping() as found:
-        yield found
+    with looping() as running:
+        yield running
 
 
 # --- receiving -----------------------------------------------------------------------------------
@@ -81,8 +81,8 @@ def test_a_request_is_answered_when_its_last_byte_has_come(loop: Loop, path: str
 def test_requests_sent_at_once_are_answered_in_order_whoever_answers_them(loop: Loop) -> None:
     paths = [f"/{'quick' if n % 3 else 'slow'}?{n}" for n in range(40)]
     data = b"".join(request(f"POST {path}", body=b"b" * n) for n, path in enumerate(paths))
-    found = answers(loop.answered(data, len(paths)).got)
-    assert found == [
+    received = answers(loop.answered(data, len(paths)).got)
+    assert received == [
         (200, path.replace("?", " ").encode() + b" " + b"b" * n) for n, path in enumerate(paths)
     ]
 
@@ -317,7 +317,7 @@ def test_whoever_does_not_close_is_closed(loop: Loop) -> None:
 @LANES
 def test_an_answer_that_is_not_read_is_given_up_and_never_spoiled(loop: Loop, path: str) -> None:
     client = loop.client(request(f"GET {path}/big") + QUICK + b"GET /in part")
-    loop.until(lambda: any(one.unsent_bytes() for one in loop.worker.connections))
+    loop.until(lambda: any(connection.unsent_bytes() for connection in loop.worker.connections))
     loop.wait(SEND_WITHIN_S + BIG / BYTES_PER_S + 2)
     loop.until(client.ended)
     assert client.got.count(b"HTTP/1.1") == 1
@@ -358,8 +358,8 @@ def test_requests_of_one_turn_are_answered_together(loop: Loop) -> None:
         client.say(joining(number))
     loop.until_answered(*clients)
     assert [sorted(group) for group in loop.application.groups] == [list("01234")]
-    found = [answers(client.got) for client in clients]
-    assert found == [[(200, b"/together %d " % n)] for n in range(5)]
+    received = [answers(client.got) for client in clients]
+    assert received == [[(200, b"/together %d " % n)] for n in range(5)]
 
 
 def test_what_comes_while_a_group_is_in_hand_is_the_next_group(loop: Loop) -> None:
@@ -451,7 +451,7 @@ def test_of_too_many_unread_answers_the_oldest_is_given_up(
         loop.later_s += 400  # the system takes more from some than from others
     kept = len(loop.worker.connections)
     assert 0 < kept < 4
-    assert sum(one.unsent_bytes() for one in loop.worker.connections) <= BIG * 2.5
+    assert sum(connection.unsent_bytes() for connection in loop.worker.connections) <= BIG * 2.5
     for client in clients[-kept:]:
         loop.until_answered(client)
     for client in clients[:-kept]:
@@ -631,9 +631,9 @@ STOPS_WITHIN_S = 10.0
 
 
 def connected(service: Service, data: bytes = b"") -> socket.socket:
-    found = socket.create_connection(("127.0.0.1", service.port), 10)
-    found.sendall(data)
-    return found
+    connection = socket.create_connection(("127.0.0.1", service.port), 10)
+    connection.sendall(data)
+    return connection
 
 
 def answer_on(connection: socket.socket) -> int:
@@ -665,10 +665,10 @@ def spread(service: Service, count: int) -> list[int]:
     until(lambda: not any(connections_of(pid, service.port) for pid in service.booted()))
     with ExitStack() as held:
         connections = [held.enter_context(connected(service, ASK)) for _ in range(count)]
-        assert {answer_on(one) for one in connections} == {200}
-        found = [connections_of(pid, service.port) for pid in service.booted()]
-    assert sum(found) == count
-    return found
+        assert {answer_on(connection) for connection in connections} == {200}
+        counts = [connections_of(pid, service.port) for pid in service.booted()]
+    assert sum(counts) == count
+    return counts
 
 
 def is_spread_evenly(service: Service) -> bool:
@@ -680,11 +680,11 @@ def test_connections_are_spread_evenly_also_after_a_worker_was_killed(service: S
     assert is_spread_evenly(service)
     killed = service.booted()[0]
     held = [connected(service, ASK) for _ in range(10)]
-    assert {answer_on(one) for one in held} == {200}
+    assert {answer_on(connection) for connection in held} == {200}
     os.kill(killed, signal.SIGKILL)
     until(lambda: killed not in service.booted() and len(service.booted()) == 2)
-    for one in held:
-        one.close()
+    for connection in held:
+        connection.close()
     assert is_spread_evenly(service)
 
 
@@ -729,8 +729,8 @@ def test_a_worker_without_descriptors_waits_until_it_has_some(folder: Path) -> N
         busy = {pid: cpu_s(pid) for pid in workers}
         time.sleep(1)
         assert all(cpu_s(pid) - busy[pid] < 0.8 for pid in workers)  # it does not try all the time
-        for one in held:
-            one.close()
+        for connection in held:
+            connection.close()
         until(lambda: service.answers(QUESTION))
         assert service.booted() == workers, service.said()
 
@@ -765,31 +765,31 @@ def test_who_waits_for_a_block_keeps_nobody_from_asking_and_is_answered_at_a_sto
         ThreadPoolExecutor(16) as pool,
     ):
         waiting = [pool.submit(service.post, mode="commit") for _ in range(16)]
-        until(lambda: sum(one.done() for one in waiting) >= 12)  # 2 of 4 threads a worker wait
+        until(lambda: sum(post.done() for post in waiting) >= 12)  # 2 of 4 threads a worker wait
         for _ in range(10):
             for path in ("/health/live", "/tip", QUESTION):
                 assert service.get(path, timeout_s=1).status_code == 200
         assert service.post().status_code == 202
         assert service.json("/tip")["pending"] == 17
-        assert not all(one.done() for one in waiting)
+        assert not all(post.done() for post in waiting)
         for data in (b"", ASK[:20], ASK, request("GET /blocks"), ASK * 300):
             held.enter_context(connected(service, data))
         assert service.stop(within_s=STOPS_WITHIN_S) == 0
-        assert [one.result().status_code for one in waiting] == [202] * 16
+        assert [post.result().status_code for post in waiting] == [202] * 16
         assert "Traceback" not in service.said()
 
 
 def test_who_has_just_connected_may_still_ask_while_the_worker_stops(loop: Loop) -> None:
     quick, silent = loop.client(), loop.client()
     loop.until(lambda: len(loop.worker.connections) == 2)
-    for one in list(loop.worker.connections):
-        one.shutdown()
+    for connection in list(loop.worker.connections):
+        connection.shutdown()
     quick.say(QUICK)
     loop.until_answered(quick)
     assert not silent.ended()
     loop.later_s += FIRST_WITHIN_S
-    for one in list(loop.worker.connections):
-        one.shutdown()
+    for connection in list(loop.worker.connections):
+        connection.shutdown()
     loop.until(lambda: quick.ended() and silent.ended())
     assert [status for status, _ in answers(quick.got)] == [200]
     assert silent.got == b""

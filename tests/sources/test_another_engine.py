@@ -59,8 +59,8 @@ def _cell(name: str, value: Any) -> str:
 def client(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     settings = settings_for(tmp_path_factory.mktemp("ledger"))
     assert import_flights(settings, open_source(file)).imported == FLIGHTS
-    with client_of(settings) as found:
-        yield found
+    with client_of(settings) as flask_client:
+        yield flask_client
 
 
 def test_they_agree_about_100_random_questions(file: Path, client: FlaskClient) -> None:

@@ -24,8 +24,8 @@ def end_of(end: str, place: tuple[object, ...]) -> dict[str, str]:
 
 
 ROWS = [
-    FLOWN | end_of("ORIGIN", one) | end_of("DEST", other)
-    for one, other in zip(PLACES, PLACES[1:] + PLACES[:1], strict=True)
+    FLOWN | end_of("ORIGIN", origin) | end_of("DEST", destination)
+    for origin, destination in zip(PLACES, PLACES[1:] + PLACES[:1], strict=True)
 ]
 SWAPPED = [
     ("ORIGIN_STATE_NM", "DEST_STATE_NM"),
@@ -41,11 +41,11 @@ SWAPPED = [
 @pytest.mark.parametrize("titles", SWAPPED)
 def test_a_file_with_two_titles_swapped_is_refused(tmp_path: Path, titles: tuple[str, str]) -> None:
     assert len(flights_of(open_source(written(tmp_path, csv_text(ROWS))))) == len(ROWS)
-    one, other = titles
-    path = written(tmp_path, csv_text(ROWS, titles={one: other, other: one}))
+    title, other = titles
+    path = written(tmp_path, csv_text(ROWS, titles={title: other, other: title}))
     with pytest.raises(InvalidInput, match="in most rows; correct the titles"):
         open_source(path)
-    of_one_route = csv_text(ROWS[2:3], titles={one: other, other: one})
+    of_one_route = csv_text(ROWS[2:3], titles={title: other, other: title})
     with pytest.raises(InvalidInput, match="in most rows"):
         open_source(written(tmp_path, of_one_route))
 

@@ -34,18 +34,18 @@ TABLE = csv_text(ROWS).encode()
 
 def archive(*members: str) -> bytes:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as made:
+    with zipfile.ZipFile(packed, "w") as packer:
         for name in members:
-            made.writestr(name, "x")
+            packer.writestr(name, "x")
     return packed.getvalue()
 
 
 def tar() -> bytes:
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as made:
+    with tarfile.open(fileobj=packed, mode="w") as packer:
         about = tarfile.TarInfo("flights.csv")
         about.size = len(TABLE)
-        made.addfile(about, io.BytesIO(TABLE))
+        packer.addfile(about, io.BytesIO(TABLE))
     return packed.getvalue()
 
 
@@ -174,33 +174,33 @@ def test_columns_that_folders_are_named_by_are_told_how_to_get(tmp_path: Path) -
 
 def test_a_table_without_flights_among_others_is_named(tmp_path: Path) -> None:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as made:
-        made.writestr(
+    with zipfile.ZipFile(packed, "w") as packer:
+        packer.writestr(
             "airports.csv", "code,city\nIAD,Washington\n"
         )  # what Kaggle puts beside flights
-        made.writestr("./flights.csv", TABLE)
-        made.writestr("./.hidden.csv", "no table")
+        packer.writestr("./flights.csv", TABLE)
+        packer.writestr("./.hidden.csv", "no table")
     path = written(tmp_path, packed.getvalue(), "all.zip")
     assert len(flights_of(open_source(path))) == 3
-    with zipfile.ZipFile(path, "a") as made:
-        made.writestr("names.csv", "name,age\nAda,36\n")
+    with zipfile.ZipFile(path, "a") as packer:
+        packer.writestr("names.csv", "name,age\nAda,36\n")
     with pytest.raises(InvalidInput, match=r"'all\.zip/names\.csv': .*, or remove it if"):
         open_source(path)
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "reason"),
     [
         (b'{"title": "Flights"}', "is JSON without a list of flights"),
         (b"%PDF-1.7\n", "is a PDF document instead of a table"),
     ],
 )
 def test_a_table_without_rows_among_others_may_be_left_out(
-    tmp_path: Path, other: bytes, said: str
+    tmp_path: Path, other: bytes, reason: str
 ) -> None:
     written(tmp_path, TABLE, "part-0.csv")
     written(tmp_path, other, "part-1.csv")
-    with pytest.raises(InvalidInput, match=f"part-1.csv': {said}; .*, or remove it"):
+    with pytest.raises(InvalidInput, match=f"part-1.csv': {reason}; .*, or remove it"):
         flights_of(open_source(tmp_path))
 
 

@@ -56,7 +56,7 @@ def test_two_readings_at_once_do_not_disturb_each_other() -> None:
     source = Generated(3000, flights_per_day=1000)
     first, second = source.rows(), source.rows()
     pairs = zip(first, second, strict=True)
-    assert all(one.columns == other.columns for one, other in pairs)
+    assert all(batch.columns == other.columns for batch, other in pairs)
 
 
 def test_days_follow_each_other_with_fewer_flights_on_saturday(month: Flights) -> None:

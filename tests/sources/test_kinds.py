@@ -25,9 +25,9 @@ def flights(day: str, carrier: int = ENVOY, *, ids: bool = False) -> list[tuple[
     """A flight that arrived, a cancelled one and a diverted one, as they are stored."""
     known = date.fromisoformat(day)
     start = (known.year, known.isoweekday(), day, carrier)
-    there = [NUMBER[place[0]] if ids else None for place in (NEWBURGH, CINCINNATI)]
-    out = (there[0], *NEWBURGH, there[1], *CINCINNATI)
-    back = (there[1], *CINCINNATI, there[0], *NEWBURGH)
+    airport_ids = [NUMBER[place[0]] if ids else None for place in (NEWBURGH, CINCINNATI)]
+    out = (airport_ids[0], *NEWBURGH, airport_ids[1], *CINCINNATI)
+    back = (airport_ids[1], *CINCINNATI, airport_ids[0], *NEWBURGH)
     return [
         (*start, 3184, *out, "0559", -6, "0752", -13, 0, 88),
         (*start, 3185, *back, None, None, None, None, 1, None),

@@ -43,11 +43,11 @@ def test_every_packing_is_told_by_content_not_by_name(tmp_path: Path, packing: s
 def test_progress_counts_packed_bytes_and_ends_at_one(tmp_path: Path, packing: str) -> None:
     file = PackedFile(written(tmp_path, PACKINGS[packing](NOISE)))
     for _ in range(2):
-        seen = [file.progress()]
+        progress = [file.progress()]
         with file.opened() as blocks:
-            seen += [file.progress() for _ in blocks]
-        assert seen[1:] == sorted(seen[1:])
-        assert 0.2 < seen[1] < (1.1 if packing == "bzip2" else 0.8)  # it unpacks 900 kB at once
+            progress += [file.progress() for _ in blocks]
+        assert progress[1:] == sorted(progress[1:])
+        assert 0.2 < progress[1] < (1.1 if packing == "bzip2" else 0.8)  # it unpacks 900 kB at once
         assert file.progress() == 1.0
 
 
@@ -249,8 +249,8 @@ def test_a_posted_archive_must_hold_one_table() -> None:
 def test_zip_with_a_password_is_refused(tmp_path: Path) -> None:
     packed = bytearray(zipped(b"x"))
     packed[packed.rindex(b"PK\x01\x02") + 8] |= 1  # the flag "encrypted" of the last member
-    said = r"cannot be unpacked \(is encrypted, password required for extraction\); unpack it first"
-    with pytest.raises(InvalidInput, match=said):
+    text = r"cannot be unpacked \(is encrypted, password required for extraction\); unpack it first"
+    with pytest.raises(InvalidInput, match=text):
         content_of(written(tmp_path, bytes(packed)))
 
 

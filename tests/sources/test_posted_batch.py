@@ -70,16 +70,16 @@ def test_broken_characters_in_a_body_are_refused_in_a_line_or_shown_in_utf_8(
     try:
         batch = batch_of(body, ANY, MOST_FLIGHTS, stops=False)
     except FlightchainError as error:
-        said = str(error)
+        output = str(error)
     else:
         understood = batch.understood
-        said = (
+        output = (
             f"{understood}{understood.reading.columns}{[str(e) for e in batch.errors]}"
             if understood
             else ""
         )
-    assert len(said.encode().splitlines()) == 1
-    assert ("begins like UTF-16 but is not" in said) == (coding == "utf-16" and "\ud800" in text)
+    assert len(output.encode().splitlines()) == 1
+    assert ("begins like UTF-16 but is not" in output) == (coding == "utf-16" and "\ud800" in text)
 
 
 GOOD_NDJSON = json.dumps(as_mapping(flights(1)[0])).encode() + b"\n"

@@ -221,8 +221,8 @@ def test_a_header_that_is_no_csv_is_refused(tmp_path: Path) -> None:
 def test_a_line_with_few_cells_may_be_no_flight(tmp_path: Path, footer: str) -> None:
     good, (problem,) = bad_rows(written(tmp_path, f"{TABLE}{footer}\n"))
     assert good == 3
-    said = "has .* but the header has 19; delete the line if it is not a flight, .*|is not CSV"
-    assert re.search(said, problem)
+    reason = "has .* but the header has 19; delete the line if it is not a flight, .*|is not CSV"
+    assert re.search(reason, problem)
 
 
 def test_long_lines_are_not_parsed_together(tmp_path: Path) -> None:

@@ -105,12 +105,12 @@ def next_block(state: ChainState, count: int = 0, *, later_ms: int = 1) -> Block
 
 def append_blocks(writer: BlockWriter, counts: Sequence[int], *, later_ms: int = 1) -> list[Block]:
     """Append one block for each count of transactions, and commit them together."""
-    made = []
+    blocks = []
     for count in counts:
-        made.append(next_block(writer.state, count, later_ms=later_ms))
-        writer.append(made[-1])
+        blocks.append(next_block(writer.state, count, later_ms=later_ms))
+        writer.append(blocks[-1])
     writer.commit()
-    return made
+    return blocks
 
 
 def make_chain(
@@ -232,8 +232,8 @@ class Sample:
 
     def files(self, data: bytes, table: bytes | None) -> dict[str, bytes]:
         """The folder's contents with this block file, and with this table or none."""
-        found = {layout.block_file_name(0): data}
-        return found if table is None else {**found, layout.TABLE_NAME: table}
+        content = {layout.block_file_name(0): data}
+        return content if table is None else {**content, layout.TABLE_NAME: table}
 
 
 def sample_of(folder: Path, counts: Sequence[int]) -> Sample:

@@ -21,8 +21,8 @@ LONG_CHAIN_BLOCKS = 1_200
 
 def open_files() -> set[str]:
     """What the descriptors of this process point at, names of files only."""
-    found = descriptors_of().items()
-    return {f"{at} -> {name}" for at, name in found if "blocks" in name or "writer.lock" in name}
+    items = descriptors_of().items()
+    return {f"{at} -> {name}" for at, name in items if "blocks" in name or "writer.lock" in name}
 
 
 @pytest.fixture(autouse=True)

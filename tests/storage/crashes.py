@@ -36,13 +36,13 @@ class _File:
         changed = [
             at for at in range(0, size, SECTOR) if old[at : at + SECTOR] != new[at : at + SECTOR]
         ]
-        found = set()
+        variants = set()
         for kept in _mixes(changed):
             mixed = bytearray(old.ljust(size, b"\0"))
             for at in kept:
                 mixed[at : at + SECTOR] = new[at : at + SECTOR].ljust(SECTOR, b"\0")
-            found |= {bytes(mixed[: len(old)]), bytes(mixed[: len(new)])}
-        return found
+            variants |= {bytes(mixed[: len(old)]), bytes(mixed[: len(new)])}
+        return variants
 
 
 def _mixes(changed: list[int]) -> Iterator[list[int]]:
@@ -70,8 +70,8 @@ class Disk:
         self._watched, self._after, self._kill_at = watched, after, kill_at
         self._operations = 0
         self._is_dead = False
-        there = watched.iterdir() if watched.exists() else ()
-        synced = {path.name: _File(path.read_bytes()) for path in there}
+        paths = watched.iterdir() if watched.exists() else ()
+        synced = {path.name: _File(path.read_bytes()) for path in paths}
         self._names = [synced]  # as synced, then after each change since
         self._files: dict[int, _File] = {}  # by descriptor
         self._folders: set[int] = set()

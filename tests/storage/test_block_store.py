@@ -136,8 +136,8 @@ def test_a_transaction_is_found_in_its_block(tmp_path: Path, counts: list[int]) 
     make_chain(tmp_path, counts)
     store = BlockStore(tmp_path)
     owners = [height + 1 for height, count in enumerate(counts) for _ in range(count)]
-    found = [store.place_of_transaction(number) for number in range(len(owners))]
-    assert found == [(height, store.place(height)) for height in owners]
+    places = [store.place_of_transaction(number) for number in range(len(owners))]
+    assert places == [(height, store.place(height)) for height in owners]
     for number in (-1, len(owners), 2**63):
         assert store.place_of_transaction(number) is None
 
@@ -384,7 +384,7 @@ def test_a_block_is_found_by_its_hash_wherever_it_stands(
         for length in (64, 63, 12):
             assert list(store.heights_of_hash(hashes[height][:length])) == [height]
     for digits in (hashes[700][:2], hashes[700][:3]):  # of several blocks, newest first
-        alike = [height for height, found in enumerate(hashes) if found.startswith(digits)]
+        alike = [height for height, text in enumerate(hashes) if text.startswith(digits)]
         assert list(store.heights_of_hash(digits)) == alike[::-1]
 
 

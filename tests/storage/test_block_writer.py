@@ -253,19 +253,19 @@ def test_a_writer_notices_a_torn_block_that_another_left(tmp_path: Path) -> None
 
 def test_two_writers_take_turns(tmp_path: Path) -> None:
     """Their locks are of the files that they have opened, so those of processes are no other."""
-    with writing(tmp_path) as one, closing(writer_for(tmp_path)) as other:
+    with writing(tmp_path) as writer, closing(writer_for(tmp_path)) as other:
         for turn in range(3):
             with pytest.raises(WriterBusy):
                 other.acquire(wait=False)
-            append_blocks(one, [1, 0, 2])
-            one.release()
+            append_blocks(writer, [1, 0, 2])
+            writer.release()
             other.acquire(wait=True)
-            assert other.state == one.state
+            assert other.state == writer.state
             append_blocks(other, [3])
             assert other.state.height == 4 * (turn + 1)
             other.release()
-            one.acquire(wait=True)
-            assert one.state == other.state
+            writer.acquire(wait=True)
+            assert writer.state == other.state
     assert audited(tmp_path).transactions == 18
 
 
@@ -287,9 +287,9 @@ def test_who_waits_for_another_writer_is_told_and_gives_up(
 ) -> None:
     monkeypatch.setattr(block_writer, "NOTICE_AFTER_S", 0.1)
     monkeypatch.setattr(block_writer, "LONGEST_WAIT_S", 0.3)
-    said: list[str] = []
-    writer = BlockWriter(Settings(dir=str(tmp_path)), lambda: 0, said.append, NOTHING_PENDING)
+    messages: list[str] = []
+    writer = BlockWriter(Settings(dir=str(tmp_path)), lambda: 0, messages.append, NOTHING_PENDING)
     with files.FileLock(tmp_path / WRITER_LOCK_NAME), pytest.raises(WriterBusy, match="process"):
         writer.acquire(wait=True)
-    assert len(said) == 1
-    assert f"{WRITER_LOCK_NAME} is locked by this process" in said[0]
+    assert len(messages) == 1
+    assert f"{WRITER_LOCK_NAME} is locked by this process" in messages[0]

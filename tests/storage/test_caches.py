@@ -48,9 +48,9 @@ class CountingStore(BlockStore):
         self.runs: list[list[int]] = []
 
     def frames(self, first: int, count: int) -> list[tuple[Place, bytes]]:
-        found = super().frames(first, count)
-        self.runs.append(list(range(first, first + len(found))))
-        return found
+        frames = super().frames(first, count)
+        self.runs.append(list(range(first, first + len(frames))))
+        return frames
 
     def sizes(self) -> list[int]:
         """What each block counts in a cache."""
@@ -233,7 +233,7 @@ def test_what_is_ready_needs_no_disk_and_is_not_counted(tmp_path: Path, cache_by
         cached.block(random_heights.randint(0, len(sizes)))
         counts, runs = both_counts(cached), len(store.runs)
         ready = {height for height in range(-1, 99) if cached.has(height)}
-        assert len(ready) == sum(each.entries for each in counts)
+        assert len(ready) == sum(count.entries for count in counts)
         assert [cached.has_transaction(i) for i in range(len(owners) + 5)] == [
             *(height in ready for height in owners),
             *[False] * 5,
@@ -298,9 +298,9 @@ def test_of_a_block_that_was_not_checked_more_than_the_checksum_is_looked_at(
 
 
 def place_of(table: bytes, height: int) -> Place:
-    found = place_from(table[height * ENTRY_BYTES : (height + 1) * ENTRY_BYTES])
-    assert found is not None
-    return found
+    place = place_from(table[height * ENTRY_BYTES : (height + 1) * ENTRY_BYTES])
+    assert place is not None
+    return place
 
 
 # Threads, growth, damage --------------------------------------------------------------------------
@@ -344,10 +344,10 @@ def regrown(folder: Path, blocks_more: int) -> str:
     os.truncate(block_file(folder), tip[1].end - 1)
     writer.acquire(wait=False)
     assert writer.state.height == tip[0] - 1
-    made = append_blocks(writer, [2] + [0] * blocks_more, later_ms=50)
+    blocks = append_blocks(writer, [2] + [0] * blocks_more, later_ms=50)
     writer.close()
     assert table_path(folder).read_bytes()[: len(table)] != table
-    return made[0].hash
+    return blocks[0].hash
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 3_000, 10**6])

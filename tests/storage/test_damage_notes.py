@@ -10,15 +10,15 @@ from backend.storage.damage_notes import MOST_NOTES, NAME, DamageNotes, reasons
 
 
 def test_a_note_is_seen_by_all_and_withdrawn_by_any_who_saw_it(tmp_path: Path) -> None:
-    one, other = DamageNotes(tmp_path), DamageNotes(tmp_path)
-    assert one.known() == {}
-    one.met(DamagedBlock(30, "its body is another"))
-    one.met(DamagedBlock(7, "it is missing"))
+    notes, other = DamageNotes(tmp_path), DamageNotes(tmp_path)
+    assert notes.known() == {}
+    notes.met(DamagedBlock(30, "its body is another"))
+    notes.met(DamagedBlock(7, "it is missing"))
     assert list(other.known().items()) == [(7, "it is missing"), (30, "its body is another")]
     other.read_well(8)
     other.read_well(7)
-    assert one.known() == {30: "its body is another"}
-    one.read_well(30)
+    assert notes.known() == {30: "its body is another"}
+    notes.read_well(30)
     assert other.known() == {}
     assert list(tmp_path.iterdir()) == []
 
@@ -60,8 +60,8 @@ def test_reasons_name_the_first_and_count_the_others(tmp_path: Path) -> None:
     notes = DamageNotes(tmp_path)
     for height in range(MOST_NOTES + 5):
         notes.met(DamagedBlock(height, "torn"))
-    said = reasons(notes, named=[0])
-    assert len(said) == 4
-    assert "block 1 is damaged: torn" in said[0]
-    assert f"{MOST_NOTES - 4} more blocks are damaged" in said[3]
+    messages = reasons(notes, named=[0])
+    assert len(messages) == 4
+    assert "block 1 is damaged: torn" in messages[0]
+    assert f"{MOST_NOTES - 4} more blocks are damaged" in messages[3]
     assert reasons(notes, named=range(MOST_NOTES)) == []

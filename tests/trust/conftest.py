@@ -13,14 +13,14 @@ from tests.index.worlds import settle
 @pytest.fixture(scope="session")
 def five_blocks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a chain of 5 blocks. Not to be changed."""
-    found = tmp_path_factory.mktemp("five") / "chain"
-    seal(settings_for(found), [flights(3, serial) for serial in range(0, 12, 3)])
-    return found
+    chain = tmp_path_factory.mktemp("five") / "chain"
+    seal(settings_for(chain), [flights(3, serial) for serial in range(0, 12, 3)])
+    return chain
 
 
 @pytest.fixture
 def folder(five_blocks: Path, tmp_path: Path) -> Path:
     """The folder of a chain of 5 blocks, to be changed."""
-    found = Path(shutil.copytree(five_blocks, tmp_path / "chain", symlinks=True))
-    settle(found)
-    return found
+    chain = Path(shutil.copytree(five_blocks, tmp_path / "chain", symlinks=True))
+    settle(chain)
+    return chain

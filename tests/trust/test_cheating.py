@@ -35,15 +35,15 @@ WITNESS = {
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Outcome]:
-    return {one.name: one for one in try_all()}
+    return {result.name: result for result in try_all()}
 
 
 def test_each_cheat_is_noticed_by_the_check_that_can(outcomes: dict[str, Outcome]) -> None:
     assert outcomes.keys() == {*VERIFY, *WITNESS} == {cheat.name for cheat in CHEATS}
-    for name, one in outcomes.items():
-        assert bool(one.verify) == (name in VERIFY), one
-        assert bool(one.witness) == (name in WITNESS), one
-        assert re.search({**VERIFY, **WITNESS}[name], one.verify or one.witness or ""), one
+    for name, result in outcomes.items():
+        assert bool(result.verify) == (name in VERIFY), result
+        assert bool(result.witness) == (name in WITNESS), result
+        assert re.search({**VERIFY, **WITNESS}[name], result.verify or result.witness or ""), result
 
 
 def test_the_command_and_the_service_tell_the_same(
@@ -56,8 +56,8 @@ def test_the_command_and_the_service_tell_the_same(
     assert done.stdout.count("notices nothing") == len(CHEATS)
     with client_of(settings_for(tmp_path)) as client:
         answer = good(client.get("/cheats"))["cheats"]
-    assert [one["name"] for one in answer] == list(outcomes)
-    assert [bool(one["verify"]) for one in answer] == [bool(o.verify) for o in outcomes.values()]
+    assert [row["name"] for row in answer] == list(outcomes)
+    assert [bool(row["verify"]) for row in answer] == [bool(o.verify) for o in outcomes.values()]
     assert list(tmp_path.iterdir()) == []
 
 

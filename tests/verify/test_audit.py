@@ -166,15 +166,15 @@ def test_several_processes_share_the_tables_of_the_index(folder: Path, table: st
 
 
 def test_blocks_sealed_meanwhile_are_not_looked_at(folder: Path) -> None:
-    seen: list[int] = []
+    totals: list[int] = []
 
     def seal(done: int, to_do: int) -> None:
         if done == 1:
             make_chain(folder, [[plain_flight()]])
-        seen.append(to_do)
+        totals.append(to_do)
 
     assert verify(folder, seal).height == TIP
-    assert set(seen) == {TIP + 1}
+    assert set(totals) == {TIP + 1}
     assert verify(folder).height == TIP + 1
 
 
@@ -254,13 +254,13 @@ def test_a_history_sealed_again_with_its_index_has_another_tip(folder: Path, goo
     assert verify(folder).tip_hash != verify(good).tip_hash
 
 
-@pytest.mark.parametrize(("one", "other"), [(1, 2), (3, 4), (2, TIP)])
+@pytest.mark.parametrize(("height", "other"), [(1, 2), (3, 4), (2, TIP)])
 @pytest.mark.parametrize("with_table", [False, True])
 def test_swapped_blocks_name_the_first_of_them(
-    folder: Path, one: int, other: int, with_table: bool
+    folder: Path, height: int, other: int, with_table: bool
 ) -> None:
     blocks, places = blocks_in(folder), places_in(folder)
-    blocks[one], blocks[other] = blocks[other], blocks[one]
+    blocks[height], blocks[other] = blocks[other], blocks[height]
     write_blocks(folder, blocks)
     if not with_table:
         swapped = places_in(folder)
@@ -268,7 +268,7 @@ def test_swapped_blocks_name_the_first_of_them(
             folder,
             [place._replace(hash=old.hash) for place, old in zip(swapped, places, strict=True)],
         )
-    assert height_named(folder) == one
+    assert height_named(folder) == height
 
 
 def test_the_newest_blocks_taken_off_are_missed_by_the_index(folder: Path) -> None:
@@ -359,9 +359,9 @@ def test_a_process_that_dies_is_an_error_and_none_is_left(good: Path) -> None:
         stretches = list(stretches_of(store, TIP))
     with (
         pytest.raises(FlightchainError, match=r"died.*--processes 1"),
-        chain_check.mapping(2) as each,
+        chain_check.mapping(2) as mapped,
     ):
-        joined(stretches, each(die, stretches), TIP, lambda done, to_do: None)
+        joined(stretches, mapped(die, stretches), TIP, lambda done, to_do: None)
     assert multiprocessing.active_children() == []
 
 

@@ -23,7 +23,7 @@ TIP = 3
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A chain that was verified. Not to be changed."""
     folder = tmp_path_factory.mktemp("made") / "chain"
     seal(settings_for(folder), [FLIGHTS[:20], [], FLIGHTS[20:30]])
@@ -32,8 +32,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(made, tmp_path / "chain", symlinks=True))
+def folder(template: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(template, tmp_path / "chain", symlinks=True))
 
 
 def again(folder: Path, since: int | None = TIP, *, chain_only: bool = False) -> Again:
@@ -104,16 +104,16 @@ def test_an_index_of_another_branch_is_not_taken_for_verified(folder: Path, tmp_
 
 @pytest.mark.parametrize("chain_only", [False, True])
 def test_an_index_that_is_behind_is_not_taken_for_one_that_holds_all(
-    folder: Path, made: Path, chain_only: bool
+    folder: Path, template: Path, chain_only: bool
 ) -> None:
     seal(settings_for(folder), [FLIGHTS[30:40]])
-    put_index(made, folder)
+    put_index(template, folder)
     behind = "the index agrees up to block 3; the miner will add the rest"
     assert again(folder, since=None).verified.index == behind
     report = again(folder, since=4)
     assert report.note == "the index was not verified before, so everything is checked"
     assert (report.verified.index, checked) == (behind, [0, 1, 2, 3, 4])
-    shutil.copy(made / NAME, folder / NAME)
+    shutil.copy(template / NAME, folder / NAME)
     assert again(folder, since=3, chain_only=chain_only).note == (
         "" if chain_only else "the index ends at block 3, so everything is checked"
     )
@@ -202,10 +202,10 @@ def call(folder: Path, *arguments: str) -> tuple[int, str, str]:
 
 def test_the_command_begins_with_the_last_that_was_verified(folder: Path) -> None:
     time = json.loads((folder / NAME).read_bytes())["time"]
-    status, said, answer = call(folder, "--since", "last")
+    status, output, answer = call(folder, "--since", "last")
     assert (
         f"; up to block 3 their bytes are those of {time}; the bytes of the index are those of "
-        f"{time}" in said
+        f"{time}" in output
     )
     assert (status, json.loads(answer)["height"]) == (0, TIP)
     (folder / NAME).unlink()

@@ -90,7 +90,7 @@ class Bench:
         before = self.scrub.state.completed_at
         self.until(lambda state: state.completed_at != before)
 
-    def found(self) -> list[str]:
+    def problems(self) -> list[str]:
         return [problem.what for problem in self.scrub.state.problems]
 
 
@@ -105,10 +105,10 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def bench(good: Path, tmp_path: Path) -> Iterator[Bench]:
-    found = Bench(Path(shutil.copytree(good, tmp_path / "chain", symlinks=True)))
-    yield found
-    found.clock.is_over = lambda: True
-    found.scrub.run()  # which closes what is open
+    fresh = Bench(Path(shutil.copytree(good, tmp_path / "chain", symlinks=True)))
+    yield fresh
+    fresh.clock.is_over = lambda: True
+    fresh.scrub.run()  # which closes what is open
 
 
 # --- nothing is wrong ----------------------------------------------------------------------------
@@ -183,18 +183,18 @@ def test_damaged_tokens_and_pending_flights_are_named_until_they_are_well(bench:
     tokens, mempool = bench.folder / "tokens.json", bench.folder / "mempool"
     tokens.write_text("no list")
     bench.passes()
-    (what,) = bench.found()
+    (what,) = bench.problems()
     assert str(tokens) in what
     tokens.unlink()
     bench.clock.now_s += LOOK_AGAIN_S
     bench.steps(1)
-    assert bench.found() == []
+    assert bench.problems() == []
     mempool.mkdir()
     with closing(Mempool(Settings(dir=str(bench.folder)), lambda: 3 * TIP, print)) as pending:
         accept_in(pending, [flight(1)], WALL_MS)
     flip(store_path(bench.folder), 5000)
     bench.passes()
-    (what,) = bench.found()
+    (what,) = bench.problems()
     assert f"{store_path(bench.folder)} is damaged: a page does not agree" in what
 
 
@@ -204,7 +204,7 @@ def test_damaged_blocks_are_named_once_and_the_others_are_read_on(bench: Bench) 
     bench.passes()
     bench.passes()
     expected = [f"block {height} is damaged: its checksum is wrong" for height in (1, 3)]
-    assert bench.found() == expected
+    assert bench.problems() == expected
     assert bench.said == [f"the scrub found that {what}" for what in expected]
     assert bench.scrub.state.done == PIECES
 
@@ -214,27 +214,27 @@ def test_a_block_that_a_reader_met_is_looked_at_when_the_scrub_wakes(bench: Benc
     flip_in_block(bench.folder, height)
     DamageNotes(bench.folder).met(DamagedBlock(height, "a reader said so"))
     bench.steps(1)
-    (what,) = bench.found()
+    (what,) = bench.problems()
     assert what.startswith(f"block {height} is damaged")
     assert "a reader said so" not in what
     assert DamageNotes(bench.folder).known() == {}
     flip_in_block(bench.folder, height)
     bench.clock.now_s += LOOK_AGAIN_S
     bench.steps(1)
-    assert bench.found() == []
+    assert bench.problems() == []
 
 
 def test_a_problem_is_withdrawn_soon_after_it_has_gone(bench: Bench) -> None:
     flip_in_block(bench.folder, 1)
     flip_in_block(bench.folder, 3)
     bench.passes()
-    one, other = bench.found()
+    lasting, solved = bench.problems()
     flip_in_block(bench.folder, 3)
     gone_s = bench.clock.now_s
     bench.until(lambda state: len(state.problems) == 1)
     assert bench.clock.now_s - gone_s <= 2 * LOOK_AGAIN_S + 1
-    assert bench.found() == [one]
-    assert bench.said[-1] == f"a problem that the scrub found is solved: {other}"
+    assert bench.problems() == [lasting]
+    assert bench.said[-1] == f"a problem that the scrub found is solved: {solved}"
     stored = read(bench.folder)
     assert stored is not None
     assert stored.problems == bench.scrub.state.problems
@@ -253,7 +253,7 @@ WRONG_INDEXES = {  # tests/index/test_table_checks.py tries every table
 def test_a_wrong_index_is_named_once_and_marked(bench: Bench, wrong: str) -> None:
     execute(bench.folder, WRONG_INDEXES[wrong])
     bench.passes()
-    (what,) = bench.found()
+    (what,) = bench.problems()
     assert what.startswith("the index is wrong: ")
     assert bench.said == [f"the scrub found that {what}"]
     marked = damage_mark.damage_of(index_path(bench.folder).resolve())
@@ -269,22 +269,22 @@ def test_an_index_that_was_made_anew_is_well_again(bench: Bench) -> None:
     bench.until(lambda state: not state.problems)
     assert bench.said[-1].startswith("a problem that the scrub found is solved: the index is wrong")
     bench.passes()
-    assert bench.found() == []
+    assert bench.problems() == []
 
 
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
     """What the kernel is told to forget: bytes of each file."""
-    found: dict[str, set[int]] = {}
+    ranges: dict[str, set[int]] = {}
 
     def note(descriptor: int, offset: int, length: int, advice: int) -> None:
         assert advice == os.POSIX_FADV_DONTNEED
         name = str(Path(f"/proc/self/fd/{descriptor}").readlink())
         end = offset + length if length else os.fstat(descriptor).st_size
-        found.setdefault(name, set()).update(range(offset, end))
+        ranges.setdefault(name, set()).update(range(offset, end))
 
     monkeypatch.setattr(os, "posix_fadvise", note)
-    return found
+    return ranges
 
 
 def test_blocks_and_the_whole_index_are_taken_from_the_disk_again(
@@ -306,7 +306,7 @@ def test_what_is_pending_and_tokens_are_taken_from_the_disk_again(
     others = [TOKENS_NAME, ACKNOWLEDGED_NAME]
     for path in (store_path(bench.folder), *(bench.folder / name for name in others)):
         assert forgotten[str(path)] >= set(range(path.stat().st_size))
-    assert bench.found() == []
+    assert bench.problems() == []
 
 
 # --- pace ----------------------------------------------------------------------------------------
@@ -369,7 +369,7 @@ def test_a_check_that_fails_strangely_is_a_problem_of_its_piece_and_others_are_r
 
     monkeypatch.setattr(Scrub, "_wrong_block", strange)
     bench.passes()
-    assert bench.found() == ["block 2 cannot be checked: ValueError('never seen')"]
+    assert bench.problems() == ["block 2 cannot be checked: ValueError('never seen')"]
     monkeypatch.undo()
     bench.until(lambda state: not state.problems)
 
@@ -388,12 +388,12 @@ def test_a_scrub_that_cannot_go_on_says_so_tries_again_and_withdraws_it(
     bench.scrub.run()
     assert failing == [RETRY_S * count for count in range(20)]
     expected = "it cannot go on: RuntimeError('never seen')"
-    assert bench.found() == [expected]
+    assert bench.problems() == [expected]
     assert bench.said == [f"the scrub found that {expected}"]
     monkeypatch.undo()
     bench.scrub = bench.begun()
     bench.passes()
-    assert bench.found() == []
+    assert bench.problems() == []
     assert bench.said[-1] == f"a problem that the scrub found is solved: {expected}"
 
 
@@ -478,8 +478,8 @@ def test_what_was_found_keeps_a_ledger_from_being_ready(bench: Bench) -> None:
         for height in range(TIP):
             flip_in_block(bench.folder, height)
         bench.passes()
-        found = [reason for reason in ledger.not_ready() if reason not in healthy]
-        assert found == [
+        reasons = [reason for reason in ledger.not_ready() if reason not in healthy]
+        assert reasons == [
             *(
                 f"the scrub found that block {height} is damaged: its checksum is wrong"
                 for height in range(3)

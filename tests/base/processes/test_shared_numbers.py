@@ -83,17 +83,17 @@ def test_roles_do_not_take_over_each_others_numbers(tmp_path: Path) -> None:
 
 def test_a_damaged_file_does_not_keep_others_from_being_added_up(tmp_path: Path) -> None:
     numbers = [shared(tmp_path) for _ in range(2)]
-    for each in numbers:
-        each.add(("count",), 1)
-        each.write()
-        die(each)
+    for worker in numbers:
+        worker.add(("count",), 1)
+        worker.write()
+        die(worker)
     first, _ = sorted(tmp_path.glob("*.json"))
     first.write_bytes(first.read_bytes()[:-5])
     assert totals(tmp_path) == {("count",): [1]}
     numbers = [shared(tmp_path) for _ in range(2)]
     assert totals(tmp_path) == {("count",): [1]}
-    for each in numbers:
-        die(each)
+    for worker in numbers:
+        die(worker)
 
 
 def test_a_count_kept_elsewhere_is_followed_from_where_the_last_process_ended(

@@ -116,12 +116,12 @@ def test_a_listener_that_reads_nothing_does_not_hold_us_up(
 
 def test_the_miner_says_ready_then_alive_then_stopping(tmp_path: Path) -> None:
     listener = Listener(str(tmp_path / "s"))
-    told = {
+    settings = {
         "NOTIFY_SOCKET": str(tmp_path / "s"),
         "WATCHDOG_USEC": "400000",
         "FLIGHTCHAIN_DIFFICULTY_BITS": "4",
     }
-    miner = begun(tmp_path / "chain", "mine", **told)
+    miner = begun(tmp_path / "chain", "mine", **settings)
     try:
         assert listener.heard(20) == "READY=1"
         assert (tmp_path / "chain" / "blocks").is_dir()  # it has put the files right before
@@ -135,8 +135,8 @@ def test_the_miner_says_ready_then_alive_then_stopping(tmp_path: Path) -> None:
         assert listener.heard(5) == "WATCHDOG=1"
         miner.send_signal(signal.SIGTERM)
         assert miner.wait(20) == 0
-        said = {listener.heard() for _ in range(20)}
-        assert said - {"", "WATCHDOG=1"} == {"STOPPING=1"}
+        messages = {listener.heard() for _ in range(20)}
+        assert messages - {"", "WATCHDOG=1"} == {"STOPPING=1"}
     finally:
         miner.kill()
         miner.communicate()

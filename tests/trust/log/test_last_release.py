@@ -36,7 +36,7 @@ def test_it_is_verified_asked_and_goes_on(folder: Path) -> None:
     assert "the mempool of the last release was converted" in of_mempool
     assert verify(folder).transactions == flights + PENDING
     with closing(Ledger(settings_for(folder), print)) as ledger:
-        assert [one for one in ledger.not_ready() if "no miner is running" not in one] == []
+        assert [line for line in ledger.not_ready() if "no miner is running" not in line] == []
         assert ledger.mined_count() == flights + PENDING
     (note,) = successions_in(folder)
     first, *followed = (folder / "log.key").read_text().splitlines()

@@ -85,8 +85,8 @@ ROOT = base64.b64encode(bytes(32)).decode()
 
 
 def test_a_checkpoint_is_read_back_and_may_have_more_lines() -> None:
-    found = Checkpoint("flightchain/0123456789abcdef", 21, bytes(32))
-    assert checkpoints.parse(TEXT) == checkpoints.parse(f"{TEXT}more\n") == found
+    checkpoint = Checkpoint("flightchain/0123456789abcdef", 21, bytes(32))
+    assert checkpoints.parse(TEXT) == checkpoints.parse(f"{TEXT}more\n") == checkpoint
 
 
 @pytest.mark.parametrize(

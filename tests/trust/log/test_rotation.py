@@ -31,9 +31,9 @@ from tests.trust.proofs.proofs import Judge, fetched
 
 
 def verifier(folder: Path) -> str:
-    found = key_in(folder)
-    assert found is not None
-    return str(found.verifier)
+    key = key_in(folder)
+    assert key is not None
+    return str(key.verifier)
 
 
 def test_proofs_are_verified_with_any_key_that_the_log_has_had(
@@ -79,8 +79,8 @@ def test_a_rotation_that_breaks_off_is_finished_or_has_not_happened(
     seal(settings_for(folder), [flights(1, 500)])
     with client_of(settings_for(folder)) as client:
         (proof,) = fetched(client, "/transactions/0/proof")
-    for one in (old, key):
-        assert Judge(tmp_path, one).of([proof])["verdict"] == "verified"
+    for log_key in (old, key):
+        assert Judge(tmp_path, log_key).of([proof])["verdict"] == "verified"
     assert not (folder / "log.key.new").exists()
     audit(folder)
 

@@ -30,12 +30,12 @@ def test_a_power_cut_between_the_two_files_of_a_key_is_put_right(
     with pytest.raises(WriteFailed):
         secret_key(tmp_path, kept, NAME)
     monkeypatch.undo()
-    found = secret_key(tmp_path, kept, "another name")
-    assert found.verifier.name == NAME
-    assert (tmp_path / kept.public).read_text() == f"{found.verifier}\n"
+    key = secret_key(tmp_path, kept, "another name")
+    assert key.verifier.name == NAME
+    assert (tmp_path / kept.public).read_text() == f"{key.verifier}\n"
     read = key_in(tmp_path, kept)
     assert read is not None
-    assert read.verifier == found.verifier
+    assert read.verifier == key.verifier
 
 
 def test_a_log_signs_again_although_its_public_key_is_missing(tmp_path: Path) -> None:
@@ -48,11 +48,11 @@ def test_a_log_signs_again_although_its_public_key_is_missing(tmp_path: Path) ->
 
 
 def test_no_other_key_is_made_while_a_public_key_stands_alone(tmp_path: Path) -> None:
-    found = secret_key(tmp_path, LOG, NAME)
+    key = secret_key(tmp_path, LOG, NAME)
     (tmp_path / KEY_NAME).unlink()
     with pytest.raises(Damage, match=r"log\.key is missing"):
         secret_key(tmp_path, LOG, NAME)
-    (tmp_path / KEY_NAME).write_text(str(found))
+    (tmp_path / KEY_NAME).write_text(str(key))
     (tmp_path / VERIFIER_NAME).write_text("x")
     with pytest.raises(Damage, match=r"log\.vkey is damaged"):
         secret_key(tmp_path, LOG, NAME)
@@ -68,8 +68,8 @@ def test_two_first_starts_at_once_make_one_key(
     written = files.write_new
     monkeypatch.setattr(files, "write_new", slow)
     with ThreadPoolExecutor(4) as pool:
-        made = [pool.submit(Witness, tmp_path / "w", NAME) for _ in range(4)]
-        keys = {str(one.result().key.verifier) for one in made}
+        futures = [pool.submit(Witness, tmp_path / "w", NAME) for _ in range(4)]
+        keys = {str(future.result().key.verifier) for future in futures}
     assert keys == {(tmp_path / "w" / "witness.vkey").read_text().strip()}
 
 

@@ -21,19 +21,19 @@ FSCK = "github.com/transparency-dev/tessera/cmd/fsck@v1.0.4"
 
 @pytest.fixture(scope="module")
 def service(world: World) -> Iterator[Service]:
-    with serving(world.settings.folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as found:
-        yield found
+    with serving(world.settings.folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as running:
+        yield running
 
 
 def test_the_checkpoint_names_the_tree_of_all_blocks(service: Service, world: World) -> None:
     response = service.get("/log/checkpoint")
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert response.headers["Cache-Control"] == "no-cache"
-    found = checkpoints.parse(notes.parse(response.content).text)
-    assert found.origin == notes.parse_key(service.get("/log/key").text).name
+    checkpoint = checkpoints.parse(notes.parse(response.content).text)
+    assert checkpoint.origin == notes.parse_key(service.get("/log/key").text).name
     entries = [bytes.fromhex(text) for text in world.hashes]
-    assert found.size == len(entries)
-    assert found.root == merkle.root(merkle.leaf_hashes(entries))
+    assert checkpoint.size == len(entries)
+    assert checkpoint.root == merkle.root(merkle.leaf_hashes(entries))
 
 
 def test_tiles_are_there_up_to_the_end_of_the_log(service: Service, world: World) -> None:
@@ -100,6 +100,6 @@ def test_tessera_finds_out_that_other_blocks_were_signed(
         key = chains[0] / "log.vkey"
         assert "Successfully" in checked(fsck, service, key).stderr
         shutil.copy(chains[1] / "checkpoint", chains[0] / "checkpoint")
-        said = checked(fsck, service, key).stderr  # its status is 0 all the same
-        assert "but checkpoint claims" in said
-        assert "Successfully" not in said
+        output = checked(fsck, service, key).stderr  # its status is 0 all the same
+        assert "but checkpoint claims" in output
+        assert "Successfully" not in output

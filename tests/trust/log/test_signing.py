@@ -24,11 +24,11 @@ from tests.submitting import accept_in, sealing
 
 def sealed(folder: Path, serial: int) -> list[str]:
     """Seal a block with one flight; what was reported."""
-    said: list[str] = []
-    with sealing(settings_for(folder), said.append) as sealer:
+    reports: list[str] = []
+    with sealing(settings_for(folder), reports.append) as sealer:
         accept_in(sealer.mempool, [flight(serial)], serial)
         sealer.seal_pending()
-    return said
+    return reports
 
 
 def signed(folder: Path) -> Checkpoint:
@@ -74,8 +74,8 @@ def test_a_key_that_is_none_is_named_and_blocks_are_sealed_all_the_same(
     path = tmp_path / KEY_NAME
     data = path.read_bytes()
     path.write_bytes(data[:-9] + b"AAAA" + data[-5:] if harm is None else harm)
-    said = sealed(tmp_path, 1)
-    assert [line for line in said if "no checkpoint is signed" in line and str(path) in line]
+    reports = sealed(tmp_path, 1)
+    assert [line for line in reports if "no checkpoint is signed" in line and str(path) in line]
     assert len(entries_in(tmp_path)) == 3
     assert signed(tmp_path).size == 2
 
@@ -138,10 +138,10 @@ def test_a_chain_that_was_put_back_is_signed_over_only_if_a_person_decides_so(
 
 def accept_loss(folder: Path) -> list[str]:
     """Decide to go on with the blocks that are there; what was reported."""
-    said: list[str] = []
-    with sealing(settings_for(folder), said.append, accepts_loss=True):
+    reports: list[str] = []
+    with sealing(settings_for(folder), reports.append, accepts_loss=True):
         pass
-    return said
+    return reports
 
 
 @pytest.mark.slow

@@ -30,12 +30,12 @@ NAME = "log.successions"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The folder of a chain whose log has its third key."""
-    found = tmp_path / "chain"
-    seal(settings_for(found), [flights(3, 0)])
+    chain = tmp_path / "chain"
+    seal(settings_for(chain), [flights(3, 0)])
     for serial in (10, 20):
-        rotate(found)
-        seal(settings_for(found), [flights(3, serial)])
-    return found
+        rotate(chain)
+        seal(settings_for(chain), [flights(3, serial)])
+    return chain
 
 
 def run(folder: Path, *arguments: str) -> Result:

@@ -27,9 +27,9 @@ class Blocks:
         return len(self.entries) - 1
 
     def places(self, first: int, count: int) -> list[Any]:
-        found = self.entries[first : first + count]
-        self.asked += len(found)
-        return [SimpleNamespace(hash=entry) for entry in found]
+        entries = self.entries[first : first + count]
+        self.asked += len(entries)
+        return [SimpleNamespace(hash=entry) for entry in entries]
 
     def place(self, height: int) -> Any:
         return self.places(height, 1)[0]

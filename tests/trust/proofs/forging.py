@@ -93,7 +93,7 @@ class Forger:
             **{"from": old},
             from_root=text(merkle.root(leaves[:old])),
             root=text(merkle.root(leaves)),
-            path=[text(one) for one in consistency_proof(leaves, old)],
+            path=[text(digest) for digest in consistency_proof(leaves, old)],
         )
 
     def leaves(self) -> list[bytes]:
@@ -125,7 +125,7 @@ class Forger:
         columns = columns_in(block)
         late = columns["ARR_DELAY"]
         cells = verify.cells_of({**columns, "ARR_DELAY": [*late[1:], 7]})
-        root = merkle.root(merkle.leaf_hashes(verify.canonical(one).encode() for one in cells))
+        root = merkle.root(merkle.leaf_hashes(verify.canonical(cell).encode() for cell in cells))
         values = in_json([["a", "b"], 0, *late, 7])
         body = with_column(block.body, "ARR_DELAY", values, bytes(range(3, 3 + len(late))))
         self.mine(1, body, summary_root=root.hex())
@@ -149,8 +149,8 @@ class Forger:
         proof = self.chain(kind="answer", question=question, answer={})
         shown = {"first": 0, "count": len(texts), "cells": texts, "hashes": []}
         proof[2] = {"header": proof[2]["header"], **shown}
-        seen = ((line, json.loads(line["header"])) for line in [proof[1], *proof[3:]])
-        proof[0]["answer"] = verify.answer_to(question, seen)
+        lines = ((line, json.loads(line["header"])) for line in [proof[1], *proof[3:]])
+        proof[0]["answer"] = verify.answer_to(question, lines)
         return proof
 
 
@@ -195,8 +195,8 @@ def with_column(body: bytes, name: str, values: str, codes: bytes) -> bytes:
     """A body whose column has another dictionary and other codes."""
     parts = [(body[at:codes_at], body[codes_at:end]) for at, codes_at, end in directory_of(body)]
     parts[COLUMN_NAMES.index(name)] = (values.encode(), codes)
-    sizes = in_json([[len(one), len(other)] for one, other in parts])
-    return sizes.encode() + b"\n" + b"".join(one + other for one, other in parts)
+    sizes = in_json([[len(dictionary), len(numbers)] for dictionary, numbers in parts])
+    return sizes.encode() + b"\n" + b"".join(dictionary + numbers for dictionary, numbers in parts)
 
 
 def whole(block: Block) -> Json:

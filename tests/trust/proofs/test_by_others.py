@@ -46,15 +46,15 @@ def test_our_proofs_are_proofs(program: str, proofs: Json) -> None:
 def test_other_hashes_prove_nothing(program: str, proofs: Json, kind: str, member: str) -> None:
     changed = copy.deepcopy(proofs)
     changed[kind][member].reverse()
-    status, said = says(program, changed)
+    status, output = says(program, changed)
     assert status == 1
-    assert "invalid" in said
+    assert "invalid" in output
 
 
 def test_another_checkpoint_is_not_signed(program: str, proofs: Json) -> None:
     changed = copy.deepcopy(proofs)
     note = changed["transaction"]["checkpoint"]
     changed["transaction"]["checkpoint"] = note.replace("\n31\n", "\n30\n")
-    status, said = says(program, changed)
+    status, output = says(program, changed)
     assert status == 1
-    assert "invalid signature" in said
+    assert "invalid signature" in output

@@ -147,27 +147,27 @@ def cosigned(forger: Forger, *witnesses: SecretKey, seconds: int = 1_700_000_000
     note = forger.key.note(
         forger.note(6, merkle.root(forger.leaves()[:6])).partition("\n\n")[0] + "\n"
     )
-    signed = [one.cosignature(note.text, seconds) for one in witnesses]
+    signed = [witness.cosignature(note.text, seconds) for witness in witnesses]
     return str(notes.Note(note.text, (*note.signatures, *signed))).encode()
 
 
 def test_witnesses_of_the_same_name_are_two(forger: Forger, judge: Judge) -> None:
-    one, other = (SecretKey("pi/witness", bytes([n]) * 32, notes.COSIGNATURE) for n in (1, 2))
-    both = [one.verifier, other.verifier]
+    witness, other = (SecretKey("pi/witness", bytes([n]) * 32, notes.COSIGNATURE) for n in (1, 2))
+    both = [witness.verifier, other.verifier]
     for given in (both, both[::-1]):
-        for signed in ([one], [other], []):
+        for signed in ([witness], [other], []):
             reason = judge.of(cosigned(forger, *signed), witness=given)["reason"]
             assert "not cosigned by all witnesses" in reason
-        verdict = judge.of(cosigned(forger, one, other), witness=given)
-        assert verdict["cosigned"].keys() == {str(one.verifier), str(other.verifier)}
+        verdict = judge.of(cosigned(forger, witness, other), witness=given)
+        assert verdict["cosigned"].keys() == {str(witness.verifier), str(other.verifier)}
 
 
 def test_a_cosignature_of_any_time_counts(forger: Forger, judge: Judge) -> None:
     witness = SecretKey("pi/witness", bytes(32), notes.COSIGNATURE)
-    for seconds, told in ((0, "1970"), (1_700_000_000, "2023-11-14"), (2**63, "9999-12-31")):
+    for seconds, day in ((0, "1970"), (1_700_000_000, "2023-11-14"), (2**63, "9999-12-31")):
         data = cosigned(forger, witness, seconds=seconds)
         verdict = judge.of(data, witness=witness.verifier)
-        assert verdict["cosigned"][str(witness.verifier)].startswith(told)
+        assert verdict["cosigned"][str(witness.verifier)].startswith(day)
 
 
 def test_keys_of_another_type_are_refused(forger: Forger, judge: Judge, tmp_path: Path) -> None:
@@ -183,17 +183,17 @@ def test_what_is_wrong_is_named(judge: Judge, proofs: Proofs, tmp_path: Path) ->
     path = judge.file(proofs["transaction"])
     nowhere = str(tmp_path / "nowhere")
     for key in (nowhere, "nonsense", "a" * 300):
-        for found in (Judge(tmp_path, key).says(path), judge.says(path, witness=key)):
-            assert found["file"] == "--key, --witness"
-            assert key in found["reason"]
+        for verdict in (Judge(tmp_path, key).says(path), judge.says(path, witness=key)):
+            assert verdict["file"] == "--key, --witness"
+            assert key in verdict["reason"]
     note = judge.file(str(proofs["transaction"][0]["checkpoint"]).encode(), "note")
     for key in (judge.key[:-1], str(note)):
-        for found in (Judge(tmp_path, key).says(path), judge.says(path, witness=key)):
-            assert found["file"] == "--key, --witness"
-            assert "is not the key of a log or witness" in found["reason"]
-    for found in (judge.says(path, kept=nowhere), judge.says(Path(nowhere))):
-        assert (found["verdict"], found["file"].split()[-1]) == ("not read", nowhere)
-        assert found["reason"] == f"No such file or directory: {nowhere!r}"
+        for verdict in (Judge(tmp_path, key).says(path), judge.says(path, witness=key)):
+            assert verdict["file"] == "--key, --witness"
+            assert "is not the key of a log or witness" in verdict["reason"]
+    for verdict in (judge.says(path, kept=nowhere), judge.says(Path(nowhere))):
+        assert (verdict["verdict"], verdict["file"].split()[-1]) == ("not read", nowhere)
+        assert verdict["reason"] == f"No such file or directory: {nowhere!r}"
     for data in (b"{}", b"\xff"):
         assert "it is damaged, or is not a proof" in judge.of(data)["reason"]
     for data in (b"", b"[]", b"x\n"):

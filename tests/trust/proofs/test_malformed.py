@@ -41,8 +41,8 @@ def bombs(forger: Forger, proofs: dict[str, list[Json]]) -> Iterator[tuple[str, 
     yield "lines that unpack to 16 MB", written([head, *_blocks(40, bytes(16 * 2**20))])
     for value in ("x" * 290_000, "x" * 250):
         columns = [f'["{value}"]'.encode()] * 20
-        sizes = json.dumps([[len(one), 1000] for one in columns]).replace(" ", "").encode()
-        body = sizes + b"\n" + b"".join(one + bytes(1000) for one in columns)
+        sizes = json.dumps([[len(column), 1000] for column in columns]).replace(" ", "").encode()
+        body = sizes + b"\n" + b"".join(column + bytes(1000) for column in columns)
         yield f"a value of {len(value)} characters in each row", written([head, *_blocks(30, body)])
     many = b'{"checkpoint":"","x":[' + b'{"":0},' * 1_000_000 + b"0]}\n"
     yield "a line of small objects", many
@@ -106,7 +106,7 @@ def test_small_files_that_want_much_are_refused_at_once(
     wanting = list(bombs(Forger(world.settings.folder), proofs))
     paths = [judge.file(proof, f"bomb-{at}") for at, (_, proof) in enumerate(wanting)]
     for (what, _), verdict in zip(wanting, judged(judge.key, paths), strict=True):
-        (one,) = verdict["files"]
+        (report,) = verdict["files"]
         assert verdict["verdict"] == "refused", what
-        assert not NO_SENTENCE.search(one["reason"]), what
+        assert not NO_SENTENCE.search(report["reason"]), what
         assert verdict["seconds"] < CPU_S, what

@@ -111,10 +111,10 @@ def test_the_evidence_says_what_is_proved_and_what_is_not(
     path = "/average_delays/proof"
     with client.get(path, query_string={**query, "as_of": 3, "format": "zip"}) as response:
         ZipFile(io.BytesIO(response.get_data())).extractall(tmp_path)
-    told = " ".join((tmp_path / "README.txt").read_text().split())
-    assert "The log has signed blocks 0 to 30 (checkpoint)" in told
-    assert "The answer is from blocks 0 to 3 of these" in told
-    assert "verify.py reads neither answer.json nor flights.csv" in told
-    assert sha256((tmp_path / "verify.py").read_bytes()).hexdigest() in told
-    assert "Take verify.py from the project" in told
-    assert "relies on the sums" in told
+    readme = " ".join((tmp_path / "README.txt").read_text().split())
+    assert "The log has signed blocks 0 to 30 (checkpoint)" in readme
+    assert "The answer is from blocks 0 to 3 of these" in readme
+    assert "verify.py reads neither answer.json nor flights.csv" in readme
+    assert sha256((tmp_path / "verify.py").read_bytes()).hexdigest() in readme
+    assert "Take verify.py from the project" in readme
+    assert "relies on the sums" in readme

@@ -49,11 +49,11 @@ def test_the_answers_are_those_of_a_loop_over_all_flights(
     some = world.transactions[700]
 
     def alike(*names: str) -> list[Json]:
-        return [one for one in world.transactions if all(one[n] == some[n] for n in names)]
+        return [flight for flight in world.transactions if all(flight[n] == some[n] for n in names)]
 
     def within(flights: list[Json]) -> list[Json]:
         return [
-            one for one in flights if DAYS["INITIAL_DATE"] <= one["FL_DATE"] <= DAYS["FINAL_DATE"]
+            row for row in flights if DAYS["INITIAL_DATE"] <= row["FL_DATE"] <= DAYS["FINAL_DATE"]
         ]
 
     averages = averages_of(within(alike("OP_CARRIER_AIRLINE_ID")))
@@ -70,8 +70,8 @@ def test_the_answers_are_those_of_a_loop_over_all_flights(
         assert {**proofs[kind][0]["answer"], **answer} == proofs[kind][0]["answer"]
         verdict = judge.of(proofs[kind])["proved"].partition(" has the answer ")[2]
         assert json.loads(verdict) == answer
-    assert [one["TRANSACTION_ID"] for one in proofs["legs"][0]["answer"]["flights"]] == [
-        one["TRANSACTION_ID"] for one in legs
+    assert [flight["TRANSACTION_ID"] for flight in proofs["legs"][0]["answer"]["flights"]] == [
+        flight["TRANSACTION_ID"] for flight in legs
     ]
 
 
@@ -79,9 +79,9 @@ def test_the_answers_are_those_of_a_loop_over_all_flights(
 def test_any_transaction_is_proved_as_of_any_block(
     client: FlaskClient, world: World, judge: Judge, height: int
 ) -> None:
-    some = [one for one in world.transactions if one["BLOCK_HEIGHT"] <= height]
-    for one in (some[0], some[-1]) if some else ():
-        proof = fetched(client, f"/transactions/{one['TRANSACTION_ID']}/proof", tip=height)
+    some = [flight for flight in world.transactions if flight["BLOCK_HEIGHT"] <= height]
+    for flight in (some[0], some[-1]) if some else ():
+        proof = fetched(client, f"/transactions/{flight['TRANSACTION_ID']}/proof", tip=height)
         assert judge.of(proof)["verdict"] == "verified"
 
 
@@ -109,7 +109,7 @@ def mutated(value: Any, chance: random.Random) -> Any:
     if isinstance(value, dict):
         return dict(list(value.items())[1:])
     at = chance.randrange(len(value)) if value else 0
-    other = chance.choice([one for one in "019AZaz+" if one != value[at : at + 1]])
+    other = chance.choice([letter for letter in "019AZaz+" if letter != value[at : at + 1]])
     return value[:at] + other + value[at + 1 :]
 
 
@@ -119,7 +119,7 @@ def with_a_change(
     """A proof with another value at one place, seldom the same; line, member and place of it."""
     proof = copy.deepcopy(given)
     line = chance.randrange(len(proof)) if chance.random() < 0.6 else 0
-    member = chance.choice([one for one in proof[line] if one not in WITHOUT_MEANING])
+    member = chance.choice([key for key in proof[line] if key not in WITHOUT_MEANING])
     place = chance.choice(list(places(proof[line][member])))
     owner: Any = proof[line]
     name: Any = member
@@ -175,7 +175,7 @@ def test_a_block_that_is_left_out_twice_or_moved_is_noticed(
 
 def test_cells_that_are_left_out_are_noticed(proofs: dict[str, list[Json]], judge: Judge) -> None:
     """A server hides a cell that counts, with right hashes: the neighbours are missing then."""
-    line = next(n for n, one in enumerate(proofs["delays"]) if len(one.get("cells", "")) == 3)
+    line = next(n for n, entry in enumerate(proofs["delays"]) if len(entry.get("cells", "")) == 3)
     proof = copy.deepcopy(proofs["delays"])
     hidden = verify.sha256(verify.LEAF, proof[line]["cells"].pop().encode())
     proof[line]["hashes"] = beside(proof[line], hidden)
@@ -187,18 +187,18 @@ def beside(line: Json, hidden: bytes) -> list[str]:
 
     They are searched for: the hidden leaf alone, or joined with what was at its right.
     """
-    known = [base64.b64decode(one) for one in line["hashes"]]
+    known = [base64.b64decode(text) for text in line["hashes"]]
     root = json.loads(line["header"])["summary_root"]
     for at in range(len(known) + 1):
         joined = hidden
         for upto in range(at, len(known) + 1):
             hashes = [*known[:at], joined, *known[upto:]]
-            texts = [base64.b64encode(one).decode() for one in hashes]
+            texts = [base64.b64encode(digest).decode() for digest in hashes]
             try:
-                found = verify.spanned(line["first"], line["cells"], line["count"], texts)
+                computed = verify.spanned(line["first"], line["cells"], line["count"], texts)
             except (ValueError, LookupError):
-                found = b""
-            if found.hex() == root:
+                computed = b""
+            if computed.hex() == root:
                 return texts
             if upto < len(known):
                 joined = verify.sha256(verify.NODE, joined, known[upto])

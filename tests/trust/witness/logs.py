@@ -27,9 +27,9 @@ def note_of(folder: Path) -> Note:
 
 
 def key_of(folder: Path) -> SecretKey:
-    found = key_in(folder)
-    assert found is not None
-    return found
+    key = key_in(folder)
+    assert key is not None
+    return key
 
 
 def signed(key: SecretKey, size: int, root: bytes, more: str = "") -> bytes:

@@ -53,9 +53,9 @@ class Asked:
 
 @pytest.fixture
 def asked(folder: Path, tree: HistoryTree) -> Iterator[Asked]:
-    found = Asked(folder, tree)
-    with found.stack:
-        yield found
+    fixture = Asked(folder, tree)
+    with fixture.stack:
+        yield fixture
 
 
 def signs(key: SecretKey, off_s: int = 0) -> Says:
@@ -122,7 +122,7 @@ def test_a_name_that_did_not_sign_is_not_taken_from_an_answer(asked: Asked) -> N
 
     assert asked.asker((KEY, answer)).look()
     note = notes.parse((asked.folder / "cosigned").read_bytes())
-    assert [one.name for one in note.signatures][1:] == [NAME]
+    assert [signature.name for signature in note.signatures][1:] == [NAME]
     assert asked.cosigned(KEY)
 
 

@@ -27,9 +27,9 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    found = Clock()
-    monkeypatch.setattr(witness_module, "time", found)
-    return found
+    fake_clock = Clock()
+    monkeypatch.setattr(witness_module, "time", fake_clock)
+    return fake_clock
 
 
 def unproved(_old: int, _size: int) -> list[bytes]:
@@ -38,11 +38,11 @@ def unproved(_old: int, _size: int) -> list[bytes]:
 
 def evidence(tmp_path: Path) -> dict[str, list[str]]:
     """Suffix -> the files that show what a log has contradicted."""
-    found: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
     for path in sorted((tmp_path / "witness").iterdir()):
         if path.suffix in {".fork", ".unproved", ".rollback"}:
-            found.setdefault(path.suffix, []).append(path.read_text())
-    return found
+            files.setdefault(path.suffix, []).append(path.read_text())
+    return files
 
 
 def test_a_slow_proof_keeps_no_other_checkpoint_waiting(
@@ -123,14 +123,14 @@ def test_all_that_contradicts_is_kept(
         for note, error, _suffix in contradictions:
             with pytest.raises(error, match="both are in"):
                 witness.cosign(note, log.verifier, unproved)
-    found = evidence(tmp_path)
-    assert {suffix: len(texts) for suffix, texts in found.items()} == {
+    files = evidence(tmp_path)
+    assert {suffix: len(texts) for suffix, texts in files.items()} == {
         ".fork": 2,
         ".unproved": 2,
         ".rollback": 1,
     }
     for note, _error, suffix in contradictions:
-        (text,) = [text for text in found[suffix] if note.decode() in text]
+        (text,) = [text for text in files[suffix] if note.decode() in text]
         assert text.startswith(kept.text)
 
 
@@ -148,8 +148,8 @@ def test_what_contradicts_is_kept_up_to_a_bound(
             witness.cosign(signed(log, 7, bytes([at]) * 32), log.verifier, unproved)
     with pytest.raises(Forked):
         witness.cosign(signed(log, 5, bytes(32)), log.verifier, unproved)
-    found = evidence(tmp_path)
-    assert (len(found[".unproved"]), len(found[".fork"])) == (3, 1)
+    files = evidence(tmp_path)
+    assert (len(files[".unproved"]), len(files[".fork"])) == (3, 1)
 
 
 def test_a_log_is_silent_whatever_it_writes_below_the_same_tree(
@@ -172,6 +172,6 @@ def test_a_damaged_note_is_told_with_what_becomes_of_it(
     witness.cosign(signed(log, 5, tree.root(5)), log.verifier, tree.consistency_proof)
     (path,) = witness.folder.glob("*.note")
     path.write_text("x")
-    with pytest.raises(Damage, match=r"an older copy.* forgets") as told:
+    with pytest.raises(Damage, match=r"an older copy.* forgets") as caught:
         witness.cosign(signed(log, 7, tree.root(7)), log.verifier, tree.consistency_proof)
-    assert str(path) in str(told.value)
+    assert str(path) in str(caught.value)

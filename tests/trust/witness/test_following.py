@@ -49,12 +49,12 @@ def serving() -> Iterator[Served]:
 @pytest.fixture
 def log(folder: Path, tree: HistoryTree) -> Iterator[Served]:
     """The log of `folder`, with all its 5 blocks."""
-    with serving() as found:
+    with serving() as served:
         for width in range(1, 6):
             tile = tiles.Tile(0, 0, width)
-            found.files[f"/tile/{tile.name}"] = tiles.content(tree, tile)
-        found.show(key_of(folder), 5, tree.root(5))
-        yield found
+            served.files[f"/tile/{tile.name}"] = tiles.content(tree, tile)
+        served.show(key_of(folder), 5, tree.root(5))
+        yield served
 
 
 # --- the log ------------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ def test_a_new_key_has_to_be_named_once(
     new = SecretKey(key_of(folder).verifier.name, b"\x33" * 32)
     assert Follower(witness, [], HOUR_S).look(log.url).verdict is Verdict.FINE
     log.show(new, 5, tree.root(5))
-    found = Follower(witness, [], HOUR_S).look(log.url)
-    assert (found.verdict, "name that one with --key" in found.message) == (Verdict.WRONG, True)
+    finding = Follower(witness, [], HOUR_S).look(log.url)
+    assert (finding.verdict, "name that one with --key" in finding.message) == (Verdict.WRONG, True)
     assert Follower(witness, [new.verifier], HOUR_S).look(log.url).verdict is Verdict.FINE
     assert Follower(witness, [], HOUR_S).look(log.url).verdict is Verdict.FINE
 
@@ -187,10 +187,10 @@ def test_a_witness_that_cannot_work_says_so_of_each_log_apart(
 
 def test_what_a_log_does_wrong_is_worse_than_what_a_witness_cannot() -> None:
     order = [Verdict.FINE, Verdict.SILENT, Verdict.UNABLE, Verdict.WRONG]
-    for at, one in enumerate(order):
+    for at, verdict in enumerate(order):
         for other in order[: at + 1]:
-            assert worst([Finding(one, ""), Finding(other, "")]) is one
-            assert worst([Finding(other, ""), Finding(one, "")]) is one
+            assert worst([Finding(verdict, ""), Finding(other, "")]) is verdict
+            assert worst([Finding(other, ""), Finding(verdict, "")]) is verdict
 
 
 # --- the command --------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def alarm(tmp_path: Path) -> Path:
     return path
 
 
-def told(alarm: Path) -> list[str]:
+def alarms(alarm: Path) -> list[str]:
     path = alarm.with_name("alarm.told")
     return path.read_text().splitlines() if path.exists() else []
 
@@ -232,7 +232,7 @@ def test_each_log_is_looked_at_and_each_alarm_is_raised(
         path.write_text("x")
         done = call(other.url, nobody, log.url, "--alarm", str(alarm))
         assert done.exit_code == 5
-        assert [line.partition(":")[0] for line in told(alarm)] == ["UNABLE", "SILENT"]
+        assert [line.partition(":")[0] for line in alarms(alarm)] == ["UNABLE", "SILENT"]
         assert "cosigned: " in done.stderr
         log.show(OTHER, 2, bytes(32))
         assert call(other.url, nobody, log.url, "--alarm", str(alarm)).exit_code == 4
@@ -244,7 +244,7 @@ def test_a_witness_whose_key_is_damaged_raises_the_alarm(
     assert call(log.url).exit_code == 0
     (tmp_path / "w" / "witness.key").write_text("x")
     assert call(log.url, "--alarm", str(alarm)).exit_code == 5
-    (line,) = told(alarm)
+    (line,) = alarms(alarm)
     assert line.startswith("UNABLE: ")
 
 

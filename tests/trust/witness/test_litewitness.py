@@ -34,9 +34,9 @@ NAME = "example.org/litewitness"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The folder of a chain of a few blocks."""
-    found = tmp_path / "chain"
-    seal(settings_for(found), [flights(3, serial) for serial in range(0, 30, 3)])
-    return found
+    chain = tmp_path / "chain"
+    seal(settings_for(chain), [flights(3, serial) for serial in range(0, 30, 3)])
+    return chain
 
 
 @pytest.fixture
@@ -99,12 +99,12 @@ def introduce(database: Path, folder: Path) -> None:
 def test_it_cosigns_each_checkpoint_and_our_verifier_believes_it(
     folder: Path, litewitness: WitnessAddress, tmp_path: Path
 ) -> None:
-    said: list[str] = []
+    reports: list[str] = []
     judge = Judge(tmp_path, (folder / "log.vkey").read_text())
     with closing(BlockStore(folder)) as store:
-        asker = Asker(folder, HistoryTree(store), [litewitness], said.append)
+        asker = Asker(folder, HistoryTree(store), [litewitness], reports.append)
         for serial in range(1000, 1900, 300):
-            assert asker.look(), said
+            assert asker.look(), reports
             data = (folder / "cosigned").read_bytes()
             assert signed_at(notes.parse(data), litewitness.key) is not None
             verdict = judge.of(data, witness=str(litewitness.key))
@@ -119,13 +119,13 @@ def test_it_cosigns_each_checkpoint_and_our_verifier_believes_it(
 def test_it_does_not_cosign_a_log_that_was_put_back(
     folder: Path, litewitness: WitnessAddress, tmp_path: Path
 ) -> None:
-    said: list[str] = []
+    reports: list[str] = []
     older = tmp_path / "older"
     shutil.copytree(folder, older, symlinks=True)
     seal(settings_for(folder), [flights(1, 500)])
     seal(settings_for(older), [flights(1, 600)])
     with closing(BlockStore(folder)) as store:
-        assert Asker(folder, HistoryTree(store), [litewitness], said.append).look()
+        assert Asker(folder, HistoryTree(store), [litewitness], reports.append).look()
     with closing(BlockStore(older)) as store:
-        assert not Asker(older, HistoryTree(store), [litewitness], said.append).look()
-    assert "does not cosign: it answers with status 422: bad consistency proof" in said[0]
+        assert not Asker(older, HistoryTree(store), [litewitness], reports.append).look()
+    assert "does not cosign: it answers with status 422: bad consistency proof" in reports[0]

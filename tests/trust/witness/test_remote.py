@@ -16,14 +16,14 @@ def whole_tiles_alone(path: str, _body: bytes) -> tuple[int, bytes]:
     tile = tiles.parse(path.removeprefix("/tile/"))
     if tile is None or tile.level > 1:
         return 404, b""
-    found = LEAVES
+    hashes = LEAVES
     if tile.level == 1:
         whole = len(LEAVES) // TILE_WIDTH
-        found = [
+        hashes = [
             merkle.root(LEAVES[TILE_WIDTH * at : TILE_WIDTH * (at + 1)]) for at in range(whole)
         ]
-    found = found[TILE_WIDTH * tile.index : TILE_WIDTH * (tile.index + 1)]
-    return (200, b"".join(found)) if len(found) == tile.width else (404, b"")
+    hashes = hashes[TILE_WIDTH * tile.index : TILE_WIDTH * (tile.index + 1)]
+    return (200, b"".join(hashes)) if len(hashes) == tile.width else (404, b"")
 
 
 def test_the_beginning_of_a_full_tile_serves_for_a_partial_one_that_is_gone() -> None:

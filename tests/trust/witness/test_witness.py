@@ -114,36 +114,36 @@ def asked(url: str, body: bytes | None = None) -> tuple[int, str] | None:
 
 
 def test_our_witness_cosigns_what_our_ledger_sends(folder: Path, tmp_path: Path) -> None:
-    said: list[str] = []
+    reports: list[str] = []
     with listening(tmp_path / "witness", key_of(folder).verifier) as address:
         store = BlockStore(folder)
-        asker = Asker(folder, HistoryTree(store), [address], said.append)
+        asker = Asker(folder, HistoryTree(store), [address], reports.append)
         for serial in range(3):
             assert asker.look()
             cosigned = notes.parse((folder / "cosigned").read_bytes())
             assert cosigned.text == note_of(folder).text
             assert signed_at(cosigned, address.key) is not None
             grow(folder, 500 + serial)
-        again = Asker(folder, HistoryTree(store), [address], said.append)
+        again = Asker(folder, HistoryTree(store), [address], reports.append)
         assert again.look()  # it learns what the witness knows
         with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
             served = notes.parse(service.get("/log/checkpoint").content)
             assert signed_at(served, address.key) is not None
-            told = service.json("/log/witnesses")
-            assert (told["size"], [one["name"] for one in told["witnesses"]]) == (
+            answer = service.json("/log/witnesses")
+            assert (answer["size"], [witness["name"] for witness in answer["witnesses"]]) == (
                 checkpoints.parse(served.text).size,
                 [address.key.name],
             )
-            assert abs(told["witnesses"][0]["cosigned_at"] / 1000 - time.time()) < 60
+            assert abs(answer["witnesses"][0]["cosigned_at"] / 1000 - time.time()) < 60
             proof = service.json("/transactions/0/proof")
             assert proof["checkpoint"] == str(served)
         store.close()
-        assert said == []
+        assert reports == []
     grow(folder, 900)
     store = BlockStore(folder)
-    asker = Asker(folder, HistoryTree(store), [address], said.append)
+    asker = Asker(folder, HistoryTree(store), [address], reports.append)
     assert not asker.look()
-    assert "cannot be reached" in said[0]
+    assert "cannot be reached" in reports[0]
     assert notes.parse((folder / "cosigned").read_bytes()) == note_of(folder)
     store.close()
 
@@ -186,7 +186,7 @@ def test_clients_that_dribble_keep_no_log_waiting(folder: Path, tmp_path: Path) 
             ]
             keys = [asked(f"{address.url}/key") for _ in range(8)]
             took_s = time.monotonic() - started
-    assert [one and one[0] for one in (*answers, *keys)] == [200] * 18
+    assert [answer and answer[0] for answer in (*answers, *keys)] == [200] * 18
     assert took_s < 10
 
 
@@ -199,9 +199,9 @@ def test_a_witness_refuses_over_http_what_is_no_checkpoint(folder: Path, tmp_pat
         assert asked(f"{address.url}/nothing") == (404, unknown)
         cut = b"old 0\n\n" + note[:-9]
         for body, status in ((b"nonsense", 400), (cut, 400), (b"x" * 100_000, 413)):
-            found = asked(add, body)
-            assert found is not None
-            assert found[0] == status, (body, found)
+            answer = asked(add, body)
+            assert answer is not None
+            assert answer[0] == status, (body, answer)
         assert asked(add, b"old 3\n\n" + note) == (409, "0\n")
 
 

@@ -87,9 +87,9 @@ class House:
         return replace(self.settings, dir=str(folder))
 
     def manifest(self) -> Manifest:
-        found = read(self.backup)
-        assert found is not None
-        return found
+        manifest = read(self.backup)
+        assert manifest is not None
+        return manifest
 
 
 @contextmanager
@@ -112,9 +112,9 @@ def filled(root: Path) -> House:
 def copied(house: House, root: Path) -> House:
     """The same house at another place."""
     shutil.copytree(house.root, root, symlinks=True, dirs_exist_ok=True)
-    found = House(root)
-    settle(found.folder)
-    return found
+    copy = House(root)
+    settle(copy.folder)
+    return copy
 
 
 def pending_of(settings: Settings) -> list[tuple[int, Flight]]:
@@ -135,29 +135,29 @@ CALLS = ("write_at", "sync", "sync_folder", "cut", "rename", "remove", "make_fol
 def unless_killed_at(nth: int, work: Callable[[], Done]) -> tuple[Done | None, list[str]]:
     """What `work` returns, None if it dies before the `nth` call that changes a file; the calls."""
     done = None
-    with killed_at(nth, files, CALLS) as made:
+    with killed_at(nth, files, CALLS) as calls:
         done = work()
-    return done, made
+    return done, calls
 
 
 @contextmanager
 def happening_at(nth: int, action: Callable[[], None]) -> Iterator[list[str]]:
     """Let something happen before the `nth` call that changes a file. Gives the calls."""
-    made: list[str] = []
+    calls: list[str] = []
     with pytest.MonkeyPatch.context() as patched:
         for name in CALLS:
-            patched.setattr(files, name, _counting(name, nth, made, action))
-        yield made
+            patched.setattr(files, name, _counting(name, nth, calls, action))
+        yield calls
 
 
-def _counting(name: str, nth: int, made: list[str], action: Callable[[], None]) -> object:
+def _counting(name: str, nth: int, calls: list[str], action: Callable[[], None]) -> object:
     real = getattr(files, name)
 
     def call(*arguments: object, **options: object) -> object:
-        if len(made) + 1 == nth:
-            made.append("something else")  # whose own calls count, and let nothing happen
+        if len(calls) + 1 == nth:
+            calls.append("something else")  # whose own calls count, and let nothing happen
             action()
-        made.append(name)
+        calls.append(name)
         return real(*arguments, **options)
 
     return call

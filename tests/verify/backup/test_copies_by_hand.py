@@ -59,8 +59,8 @@ def is_gone_on_with(settings: Settings, known: list[Flight]) -> bool:
         assert contents(settings.folder) == before
         assert is_said(settings)
         return False
-    found = everything_in(settings)
-    assert found[: len(known)] == known
+    held = everything_in(settings)
+    assert held[: len(known)] == known
     return True
 
 

@@ -79,8 +79,8 @@ def test_verify_says_that_a_backup_is_one_and_what_mends_it(house: House) -> Non
 
 def test_nothing_new_is_nothing_written(house: House) -> None:
     before = all_below(house.backup)
-    made = house.back_up()
-    assert (made.new_blocks, made.new_bytes) == (0, 0)
+    done = house.back_up()
+    assert (done.new_blocks, done.new_bytes) == (0, 0)
     after = all_below(house.backup)
     assert before.pop(manifests.NAME) != b""
     after.pop(manifests.NAME)
@@ -105,8 +105,8 @@ def test_what_was_mined_meanwhile_leaves_no_pending_flight_behind(house: House) 
     house.seal()
     house.add(3, 500)
     house.accept(flights(2, 600))
-    made = house.back_up()
-    assert (made.manifest.pending, made.manifest.transactions) == (2, MINED + 15)
+    done = house.back_up()
+    assert (done.manifest.pending, done.manifest.transactions) == (2, MINED + 15)
     copy = house.elsewhere(house.backup)
     assert everything_in(copy) == everything_in(house.settings)
     copies = list((house.backup / MEMPOOL_FOLDER).glob("*.sqlite"))
@@ -176,13 +176,13 @@ REFUSED: list[tuple[Callable[[House], Path], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("place", "said"), REFUSED)
+@pytest.mark.parametrize(("place", "reason"), REFUSED)
 def test_a_folder_that_does_not_fit_is_refused_and_left_alone(
-    house: House, place: Callable[[House], Path], said: str
+    house: House, place: Callable[[House], Path], reason: str
 ) -> None:
     folder = place(house)
     before = all_below(house.root)
-    with pytest.raises(BackupRefused, match=said):
+    with pytest.raises(BackupRefused, match=reason):
         house.back_up(folder=folder)
     assert all_below(house.root) == before
 
@@ -262,8 +262,8 @@ def test_all_of_it_is_read_again_if_asked_for(house: House, height: int) -> None
         place = store.place(height)
     flip(block_file(house.backup, place.file), place.offset + place.length - 1)
     assert house.back_up().new_blocks == 0
-    made = house.back_up(full=True)
-    assert made.new_blocks == 6 - height
+    done = house.back_up(full=True)
+    assert done.new_blocks == 6 - height
     assert f"block {height} is damaged" in house.said[-1]
     assert house.said[-1].endswith("it and the blocks after it are copied again")
     assert verify(house.backup).height == 5
@@ -370,8 +370,8 @@ def test_a_first_backup_may_be_killed_anywhere_and_goes_on(original: House, tmp_
     house = House(tmp_path)
     shutil.copytree(original.folder, house.folder, symlinks=True)
     for nth in range(1, 1000):
-        made, calls = unless_killed_at(nth, house.back_up)
-        if made is not None:
+        done, calls = unless_killed_at(nth, house.back_up)
+        if done is not None:
             break
         with pytest.raises(FlightchainError, match=r"is not complete|holds no backup"):
             house.restore()
@@ -398,11 +398,11 @@ def test_a_later_backup_may_be_killed_anywhere_and_the_old_one_can_be_restored(
         shutil.rmtree(house.backup)
         shutil.copytree(saved, house.backup)
         shutil.rmtree(house.restored, ignore_errors=True)
-        made, calls = unless_killed_at(nth, house.back_up)
+        done, calls = unless_killed_at(nth, house.back_up)
         restored = house.restore()
         contents = everything_in(house.elsewhere(house.restored))
         assert contents == (before if restored == old else after)
-        if made is not None:
+        if done is not None:
             break
         if nth % 5 == 0:
             shutil.rmtree(house.restored)
@@ -410,5 +410,5 @@ def test_a_later_backup_may_be_killed_anywhere_and_the_old_one_can_be_restored(
             house.restore()
             assert everything_in(house.elsewhere(house.restored)) == after
     assert len(calls) > 20
-    assert made is not None
-    assert made.manifest == restored != old
+    assert done is not None
+    assert done.manifest == restored != old

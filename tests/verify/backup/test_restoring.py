@@ -59,9 +59,9 @@ def answers(settings: Settings, height: int) -> list[object]:
 
 
 def test_a_restored_ledger_is_the_one_that_was_backed_up(house: House) -> None:
-    found = house.restore()
+    manifest = house.restore()
     restored = house.elsewhere(house.restored)
-    assert found == house.manifest()
+    assert manifest == house.manifest()
     assert verify(house.restored).index == "the index agrees with every block"
     assert contents(house.restored) == contents(house.folder)
     assert pending_of(restored) == pending_of(house.settings)
@@ -140,13 +140,13 @@ def lose_pending(house: House) -> str:
     spoil(house.folder, newest.first)
     with closing(Sealer(house.settings, print)) as sealer:
         sealer.mempool.put_right()
-        (said,) = sealer.mempool.not_ready()
-    return said
+        (reason,) = sealer.mempool.not_ready()
+    return reason
 
 
 def test_lost_flights_are_still_named_in_a_restored_ledger(house: House) -> None:
-    said = lose_pending(house)
-    assert "7 acknowledged flights are lost, transactions 405 to 411" in said
+    reason = lose_pending(house)
+    assert "7 acknowledged flights are lost, transactions 405 to 411" in reason
     note = house.folder / MEMPOOL_FOLDER / "perhaps-acknowledged-3.bin"
     note.write_bytes(b"damaged")
     for _ in range(2):  # what is there already stays, too
@@ -156,7 +156,7 @@ def test_lost_flights_are_still_named_in_a_restored_ledger(house: House) -> None
     assert (restored / note.name).read_bytes() == b"damaged"
     with closing(Sealer(house.elsewhere(house.restored), print)) as sealer:
         reasons = sealer.mempool.not_ready()
-    assert reasons == [said.replace(str(house.folder), str(house.restored))]
+    assert reasons == [reason.replace(str(house.folder), str(house.restored))]
     assert reasons[0] in verify(house.restored).mempool
 
 
@@ -176,10 +176,10 @@ def test_flights_that_were_lost_later_are_whole_in_the_older_backup(house: House
     before = everything_in(house.settings)
     lose_pending(house)
     for nth in range(1, 1000):
-        made, _ = unless_killed_at(nth, house.back_up)
-        if made or list((house.backup / MEMPOOL_FOLDER).glob("lost-*.bin")):
+        done, _ = unless_killed_at(nth, house.back_up)
+        if done or list((house.backup / MEMPOOL_FOLDER).glob("lost-*.bin")):
             break
-    assert made is None
+    assert done is None
     house.restore()
     assert everything_in(house.elsewhere(house.restored)) == before
     assert "lost" not in verify(house.restored).mempool
@@ -188,9 +188,9 @@ def test_flights_that_were_lost_later_are_whole_in_the_older_backup(house: House
 # --- refused ---------------------------------------------------------------------------------
 
 
-def assert_refused(house: House, said: str) -> None:
+def assert_refused(house: House, reason: str) -> None:
     """Nothing is restored, and nothing stays that could be taken for a ledger."""
-    with pytest.raises(BackupRefused, match=said):
+    with pytest.raises(BackupRefused, match=reason):
         house.restore()
     if house.restored.exists():
         left = {path.name for path in house.restored.iterdir()}

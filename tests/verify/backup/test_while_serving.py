@@ -45,11 +45,11 @@ def test_every_flight_acknowledged_before_is_in_it(tmp_path: Path) -> None:
             until(lambda: len(acknowledged_by(clients)) > 20)
             for number in range(3):
                 before = acknowledged_by(clients)
-                made = printed(folder, "backup", backup)
+                report = printed(folder, "backup", backup)
                 copy = tmp_path / f"restored-{number}"
-                assert printed(copy, "restore", backup)["tip_hash"] == made["tip_hash"]
+                assert printed(copy, "restore", backup)["tip_hash"] == report["tip_hash"]
                 held = everything_in(Settings(dir=str(copy)))
-                assert len(held) == made["transactions"] + made["pending"]
+                assert len(held) == report["transactions"] + report["pending"]
                 assert {i: held[i] for i in before} == {i: flight(s) for i, s in before.items()}
             assert importing.wait(60) == 0
         last = printed(folder, "backup", backup)
