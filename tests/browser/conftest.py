@@ -25,7 +25,7 @@ class Tab:
         self._page = visitor.context.new_page()
 
     def open(self, row: Row, status: int | None) -> Page:
-        """Its page, at the address of `row`."""
+        """Open the tab's page at the address of `row`."""
         return self.visitor.open(row.address, status, self._page)
 
 
@@ -37,7 +37,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Site]]:
-    """By the name of their ledger; nobody writes to these. They start at the same time."""
+    """Sites by the name of their ledger, started at the same time; no test writes to them."""
     with ExitStack() as stack:
 
         def started(name: str) -> Site:
@@ -52,7 +52,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Site]]
 
 @pytest.fixture(scope="package")
 def tabs(browser: Browser, sites: dict[str, Site]) -> Iterator[dict[str, Tab]]:
-    """By the name of its ledger, and one without scripts: a new one would take a second."""
+    """Tabs by the name of their ledger, and one without scripts: a new tab would take a second."""
     with ExitStack() as stack:
         tabs = {}
         for name, site in sites.items():
@@ -65,7 +65,7 @@ def tabs(browser: Browser, sites: dict[str, Site]) -> Iterator[dict[str, Tab]]:
 
 @pytest.fixture
 def tab(tabs: dict[str, Tab], request: pytest.FixtureRequest) -> Iterator[Tab]:
-    """The one that the test's parameter `ledger` names; nothing may go wrong in it."""
+    """The tab that the test's parameter `ledger` names; no fault may occur in it."""
     tab = tabs[request.getfixturevalue("ledger")]
     yield tab
     faults = tab.visitor.faults[:]
@@ -75,7 +75,7 @@ def tab(tabs: dict[str, Tab], request: pytest.FixtureRequest) -> Iterator[Tab]:
 
 @pytest.fixture
 def site(sites: dict[str, Site]) -> Site:
-    """The one with many flights."""
+    """The site with many flights."""
     return sites["many"]
 
 

@@ -26,14 +26,14 @@ LEDGERS: dict[str, list[int]] = {"many": [40, 1, 0, 59, *[50] * 26], "empty": []
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """url: of the pages. service: behind them. values: for the addresses in the table."""
+    """Pages at `url` over `service`. values: for the addresses in the table."""
 
     url: str
     service: Service
     values: dict[str, str]
 
     def address(self, template: str) -> str:
-        """`template` with the values of this ledger."""
+        """Return `template` with the values of this ledger."""
         return template.format_map(self.values)
 
 
@@ -43,7 +43,7 @@ def lab_dir(folder: Path) -> Path:
 
 
 def make_ledger(folder: Path, sizes: list[int]) -> None:
-    """A chain with made-up flights, and beside it a result of the lab; of an empty one, none."""
+    """Make a chain with made-up flights; beside it, unless it is empty, a result of the lab."""
     if sizes:
         make_result(lab_dir(folder) / RESULT)
     flights = iter(generated(sum(sizes)) if sizes else [])
@@ -102,7 +102,7 @@ def shown(service: Service, port: int = 0) -> Iterator[str]:
 
 
 def values_in(folder: Path) -> dict[str, str]:
-    """What of the chain in `folder` may stand in an address, quoted for a query string.
+    """Return values of the chain in `folder` for addresses, quoted for a query string.
 
     Of a flight in the middle; on an empty ledger of one that could be there.
     """

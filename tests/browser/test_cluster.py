@@ -45,7 +45,7 @@ def site(engine: Engine) -> Iterator[Site]:
 
 
 def remembered(page: Page) -> str:
-    """What the page says of the log that the browser remembers, without an alarm."""
+    """Return what the page says of the log that the browser remembers; no alarm may be shown."""
     assert PROVED in verdict(page)
     line = page.locator("[data-remembered]")
     expect(line).not_to_be_empty()

@@ -91,7 +91,7 @@ def require_structure(page: Page) -> None:
 
 
 def violations(page: Page, rules: list[str], left_out: str = "") -> str:
-    """What axe finds against these rules, or rules with these tags and NAMES; "" if nothing.
+    """Return what axe finds against these rules, or rules with these tags and NAMES; "" if nothing.
 
     left_out: a selector of what it does not look at.
     """

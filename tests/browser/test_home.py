@@ -34,7 +34,7 @@ def own(written: Site) -> Site:
 
 @pytest.fixture
 def height(own: Site) -> int:
-    """Of the newest block in the beginning."""
+    """Height of the newest block in the beginning."""
     return int(own.service.json("/tip")["height"])
 
 

@@ -60,7 +60,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 
 def transactions(service: Service) -> int:
-    """How many there are, when all are in blocks."""
+    """Return the number of transactions, when all are in blocks."""
     until(lambda: service.json("/tip")["pending"] == 0)
     return int(service.json("/tip")["transactions"])
 

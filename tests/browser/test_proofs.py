@@ -126,7 +126,7 @@ def key(sites: dict[str, Site]) -> str:
 
 
 def verdicts(page: Page, key: str, proofs: Iterable[bytes]) -> list[Json]:
-    """What the scripts of a page say of proofs."""
+    """Return the verdicts of a page's scripts on proofs."""
     verdicts: list[Json] = []
     for some in batched(proofs, 50):
         files = [base64.b64encode(proof).decode() for proof in some]
@@ -143,7 +143,7 @@ def batched(proofs: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
 def some_changed(
     proofs: dict[str, list[Json]], kinds: list[str], count: int, chance: random.Random
 ) -> Iterator[list[Json]]:
-    """Proofs of these kinds, each with another value at one place."""
+    """Yield `count` proofs of these kinds, each with another value at one place."""
     changed = 0
     while changed < count:
         kind = chance.choice(kinds)
@@ -439,7 +439,7 @@ def served_in_a_thread(application: Any) -> AbstractContextManager[str]:
 
 
 def make_chains(root: Path) -> list[str]:
-    """The chain `now`, and others: before, later, put back and gone on with otherwise, …"""
+    """Make the chain `now`, and others: earlier, later, or put back and continued differently, …"""
     flights = generated(60)
 
     def make(name: str, above: str, *parts: slice, without: tuple[str, ...] = ()) -> str:

@@ -38,7 +38,7 @@ class Asked:
         self._site, self.values = site, values_of(site)
 
     def __call__(self, name: str, group_by: str = "", **parameters: str) -> Json:
-        """Its answer to a question; without days about all. Values have names as in `Site`."""
+        """Return the answer to a question, about all days if none are given. Values: see `Site`."""
         given = {field: self.values[value] for field, value in parameters.items()}
         if name == "average_delays":
             days = {"INITIAL_DATE": self.values["first"], "FINAL_DATE": self.values["last"]}
@@ -182,7 +182,7 @@ def hash_of_block(ask: Asked) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """question: of the traveller. steps: from home. shown: what the service says to it."""
+    """A traveller's `question`. steps: from home. shown: the service's answer, as on the page."""
 
     question: str
     steps: tuple[Step, ...]

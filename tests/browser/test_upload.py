@@ -41,7 +41,7 @@ class Pages:
 
     @property
     def transactions(self) -> int:
-        """How many there are, when all are in blocks."""
+        """Return the number of transactions, when all are in blocks."""
         until(lambda: self.service.json("/tip")["pending"] == 0)
         return int(self.service.json("/tip")["transactions"])
 
@@ -107,7 +107,7 @@ def checked(page: Page, path: Path) -> str:
 
 
 def result(page: Page) -> str:
-    """What is said below the form when nothing is being done with the file."""
+    """Return the text below the form when no work on the file goes on."""
     page.wait_for_selector("#result .notice", timeout=WITHIN_MS)
     assert page.evaluate("document.activeElement.tagName") == "H2"
     return page.inner_text("#result")

@@ -33,7 +33,7 @@ Message = MutableMapping[str, Any]
 
 
 class Asking:
-    """A request at a front, and what has been answered. read: whether its body was asked for."""
+    """A request at a front, and its answer. is_read: whether the front asked for the body."""
 
     def __init__(self, path: str, kind: str, length: int, **headers: str) -> None:
         given = {"Content-Type": kind, "Content-Length": str(length), "Origin": "http://localhost"}

@@ -35,12 +35,12 @@ END = b"\r\n--x--\r\n"
 
 
 def filled(piece: bytes, size: int = FILE_BYTES) -> bytes:
-    """`piece`, again and again."""
+    """Return `piece` as often as it fits into `size` bytes."""
     return piece * (size // len(piece))
 
 
 def file_of(content: bytes) -> bytes:
-    """A form with one file."""
+    """Return the body of a form with one file."""
     return FILE_HEAD + b"\r\n" + content + END
 
 
@@ -78,14 +78,14 @@ BODIES: dict[str, Sent] = {
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """port: of the pages. process: starts their worker, within the limits of `unit`."""
+    """Pages at `port`. process: starts their worker, within the limits of `unit`."""
 
     port: int
     process: "subprocess.Popen[bytes]"
     unit: Confinement
 
     def post(self, sent: Sent) -> tuple[int, str]:
-        """Status and text of the answer to a body."""
+        """Post a body, and return the status and the text of the answer."""
         path, kind, body, _ = sent
         headers = {"Content-Type": kind, "Sec-Fetch-Site": "same-origin"}
         if kind == GZIPPED:
@@ -97,7 +97,7 @@ class Pages:
             return answer.status, answer.read().decode()
 
     def is_alive(self) -> bool:
-        """Whether it answers."""
+        """Return whether the pages answer."""
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)) as asking:
             try:
                 asking.request("GET", "/health/live")
@@ -107,13 +107,13 @@ class Pages:
 
     @property
     def worker(self) -> int:
-        """The process that answers."""
+        """Process id of the worker, which answers."""
         tasks = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
         (number,) = Path(tasks).read_text().split()
         return int(number)
 
     def peak_bytes(self) -> int:
-        """The most memory that the worker has had since the last call."""
+        """Return the most memory that the worker has had since the last call, in bytes."""
         folder = Path(f"/proc/{self.worker}")
         (kilobytes,) = re.findall(r"VmHWM:\s+(\d+) kB", (folder / "status").read_text())
         (folder / "clear_refs").write_text("5")
@@ -121,7 +121,7 @@ class Pages:
 
 
 def taken_by_nobody(path: str, _: Mapping[str, str]) -> Any:
-    """What a backend says to everything: the file has come, and nothing is done with it."""
+    """Answer as a backend that takes every file and does nothing with it."""
     if path.startswith("/imports"):
         return {"IMPORT_ID": "0", "state": "refused"}
     return HTTPStatus.UNPROCESSABLE_ENTITY

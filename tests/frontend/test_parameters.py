@@ -21,7 +21,7 @@ QUESTIONS = (
 
 
 def pages_without_arguments(app: Flask) -> set[str]:
-    """The addresses of all pages that need nothing but their address."""
+    """Return the addresses of all pages that need no arguments."""
     rules = (rule for rule in app.url_map.iter_rules() if "GET" in (rule.methods or ()))
     addresses = {rule.rule for rule in rules if not rule.arguments}
     return {path for path in addresses if "." not in path and not path.startswith(("/log", "/pro"))}

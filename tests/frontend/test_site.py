@@ -24,7 +24,7 @@ UPLOAD = (
 
 
 class Slow(Flask):
-    """Answers every page when it is told to."""
+    """An application that answers no page before `may_answer` is set."""
 
     def __init__(self) -> None:
         super().__init__(__name__, static_folder=None)
@@ -50,7 +50,7 @@ def slow_pages(threads: int = 2) -> Iterator[tuple[Loop, Slow]]:
 
 
 def only_answer(loop: Loop, client: Client) -> tuple[int, bytes]:
-    """What a client gets that has asked once."""
+    """Wait for the only answer to a client; return its status and body."""
     loop.until(lambda: bool(answers(client.read())))
     (answer,) = answers(client.got)
     return answer

@@ -9,7 +9,7 @@ CARRIERS = [19393, 19690, 19790, 19805, 19930, 19977, 20304]
 
 
 def days_from(first: date, count: int) -> list[str]:
-    """So many days."""
+    """Return `count` days."""
     return [(first + timedelta(days=number)).isoformat() for number in range(count)]
 
 
@@ -17,7 +17,7 @@ DAYS = days_from(date(2013, 1, 1), 365)
 
 
 class Year:
-    """Answers of a ledger that grows by a block with every question. days: those it covers."""
+    """Answers as a ledger that grows by a block with every question. days: those that it covers."""
 
     def __init__(self, days: Sequence[str] = DAYS) -> None:
         self.days = days
@@ -100,7 +100,7 @@ class Year:
 
 
 def coverage(days: Sequence[str] = DAYS) -> Any:
-    """Of these days: cities with airports that are where they are, and one that nobody knows."""
+    """Return a coverage of these days: airports of known cities, and one that nobody knows."""
     airports = (("ORD", "Chicago, IL"), ("LGA", "New York, NY"), ("JFK", "New York, NY"),
         ("LAX", "Los Angeles, CA"), ("SEA", "Seattle, WA"), ("MIA", "Miami, FL"),
         ("HNL", "Honolulu, HI"), ("ZZZ", "Nowhere, KS"))  # fmt: skip

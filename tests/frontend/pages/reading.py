@@ -16,13 +16,13 @@ MOST_BYTES = 50_000  # of a page, compressed
 
 
 def text(pages: FlaskClient, address: str, status: int = 200) -> str:
-    """A page without tags, spaces as one."""
+    """Return the text of a page, without tags, each gap as one space."""
     bare = re.sub(r"<[^>]+>", " ", raw(pages, address, status))
     return re.sub(r"[ \t\r\n]+", " ", html.unescape(bare)).strip(" ")
 
 
 def raw(pages: FlaskClient, address: str, status: int = 200, **how: Any) -> str:
-    """A page as it comes."""
+    """Return the source of a page as it is sent."""
     answer = pages.get(address, **how)
     assert answer.status_code == status, answer.text
     return answer.text
@@ -39,7 +39,7 @@ def require_words(
     missing: Iterable[str] = (),
     status: int = 200,
 ) -> None:
-    """The page has all of `words`, in its source or in its text, and none of `missing`."""
+    """Require that a page has all `words`, in its source or its text, and none of `missing`."""
     page = html.unescape(raw(pages, address, status))
     page += re.sub(r"[ \t\r\n]+", " ", re.sub(r"<[^>]+>", " ", page))
     assert [part for part in words if part not in page] == []
@@ -47,19 +47,19 @@ def require_words(
 
 
 def small_source(pages: FlaskClient, address: str, **how: Any) -> str:
-    """A page that is within the budget of its compressed size."""
+    """Return the source of a page, which must be within the budget of its compressed size."""
     answer = pages.get(address, headers={"Accept-Encoding": "gzip"}, **how)
     assert len(answer.get_data()) <= MOST_BYTES
     return gzip.decompress(answer.get_data()).decode()
 
 
 def ids_on(page: str) -> list[int]:
-    """The transactions that it leads to."""
+    """Return the numbers of the transactions that a page has links to."""
     return [int(number) for number in re.findall(r'href="/transactions/(\d+)"', page)]
 
 
 def link(page: str, name: str) -> str:
-    """Where the first link of that text leads; "" if there is none."""
+    """Return where the first link with this text leads; "" if there is none."""
     match = re.search(rf'<a href="([^"]+)"[^>]*>(?:← )?{name}(?: →)?</a>', page)
     return match[1] if match else ""
 
@@ -71,7 +71,7 @@ def slot_rows(page: str) -> str:
 
 
 def table(pages: FlaskClient, address: str) -> list[dict[str, str]]:
-    """The rows of a CSV twin."""
+    """Return the rows of a page's twin in CSV."""
     return rows_of(pages.get(address))
 
 

@@ -29,7 +29,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture(scope="module")
 def service(world: World) -> Iterator[Service]:
-    """Without a scrub, so that only what visitors meet is known."""
+    """Start a service without a scrub, so that only damage that visitors meet is known."""
     more = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600, "FLIGHTCHAIN_SCRUB_HOURS": 0}
     with serving(world.settings.folder, **more) as service:
         yield service

@@ -22,7 +22,7 @@ from tests.frontend.years import Year
 
 @pytest.fixture
 def day(world: World) -> str:
-    """A day with others around it, and one with the same weekday."""
+    """Return a day with others around it, one of them of the same weekday."""
     days = sorted({flight["FL_DATE"] for flight in world.transactions})
     return str(days[1])
 

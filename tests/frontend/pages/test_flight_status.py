@@ -45,7 +45,7 @@ def label(carrier: int) -> str:
 
 
 def chained(flights: Sequence[Json]) -> int:
-    """How many legs begin where the one in front of them ends."""
+    """Return how many legs begin where the leg before them ends."""
     return sum(leg["DEST"] == following["ORIGIN"] for leg, following in pairwise(flights))
 
 

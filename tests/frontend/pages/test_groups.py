@@ -19,7 +19,7 @@ from tests.frontend.pages.reading import table, week_of
 
 @pytest.fixture
 def busiest(world: World) -> tuple[str, str]:
-    """The airports of the route with the most flights."""
+    """Return the airports of the route with the most flights."""
     routes = Counter((flight["ORIGIN"], flight["DEST"]) for flight in world.transactions)
     return routes.most_common(1)[0][0]
 

@@ -114,7 +114,7 @@ def key_of(row: Mapping[str, Any]) -> str:
 
 
 def require_in(shown: Any, expected: Any) -> None:
-    """All of an answer is there, its rows in any order. Of several joined answers one question."""
+    """Require all of `expected` in `shown`, rows in any order; joined answers show one question."""
     if isinstance(expected, dict):
         for name in expected.keys() - {"groups", "group_by"}:
             if expected[name] is not True:
@@ -128,7 +128,7 @@ def require_in(shown: Any, expected: Any) -> None:
 
 
 def at(twin: Json, place: str) -> Any:
-    """What is at a place; with a group behind a space, of an answer that joins several."""
+    """Return the value at a place; a group behind a space chooses one of several joined answers."""
     value: Any = twin
     for name in filter(None, place.partition(" ")[0].split(".")):
         value = value[int(name)] if name.isdigit() else value[name]

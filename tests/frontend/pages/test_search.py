@@ -24,7 +24,7 @@ Look = Callable[[str], tuple[int, str, dict[str, list[str]]]]
 
 @pytest.fixture
 def look(pages: FlaskClient) -> Look:
-    """Status, path and query of where a search leads."""
+    """Return a function that searches for a text: status, path and query of where it leads."""
 
     def search(text: str) -> tuple[int, str, dict[str, list[str]]]:
         answer = pages.get("/search", query_string={"q": text})
@@ -157,7 +157,7 @@ def test_without_results_there_are_suggestions(
 
 
 def completions(pages: FlaskClient, text: str) -> list[Json]:
-    """What is suggested while `text` is typed."""
+    """Return the suggestions while `text` is typed."""
     answer = pages.get("/search/suggestions.json", query_string={"q": text})
     assert answer.status_code == 200
     suggestions: list[Json] = answer.get_json()["suggestions"]

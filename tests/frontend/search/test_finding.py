@@ -52,7 +52,7 @@ class Ledger:
 
 
 def suggested(begun: str) -> list[dict[str, Any]]:
-    """The numbers of that ledger that begin so: as many as there may be at once, or 12."""
+    """Return the ledger's numbers that begin with `begun`: as many as fit, or only 12."""
     if begun.startswith("3"):
         return [{"value": 3300 + number} for number in range(50)]
     by = [{CARRIER: carrier.number, "flights": 4} for carrier in (COMAIR, PSA)]
@@ -60,7 +60,7 @@ def suggested(begun: str) -> list[dict[str, Any]]:
 
 
 def coverage() -> Any:
-    """What `KNOWN` says, as the backend says it."""
+    """Return `KNOWN` in the form of the backend's answer."""
     known = asdict(KNOWN)
     carriers = [{CARRIER: carrier.pop("number"), **carrier} for carrier in known.pop("carriers")]
     return {**known, "carriers": carriers}

@@ -78,7 +78,7 @@ def _run(folder: Path) -> Run:
 
 @pytest.fixture(scope="package", autouse=True)
 def plain_drawings() -> Iterator[None]:
-    """Figures are their words: `lab/test_lab` looks at drawings, which take long to make."""
+    """Replace figures by their words: drawings take long, and `lab/test_lab` looks at them."""
 
     def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
         names = [x.label, y.label, *(curve.name for curve in series)]

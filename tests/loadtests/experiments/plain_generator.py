@@ -29,7 +29,7 @@ Ask = Callable[[int, str, str, str, float], tuple[Row, bytes]]
 
 
 def open_run(by: Generator, target: Any, schedule: list[Arrival], run: str) -> RunRecord:
-    """As `Generator.open`."""
+    """Measure open arrivals, as `Generator.open` does."""
     path = by.folder / SCHEDULES / f"{run}.csv"
     path.parent.mkdir(exist_ok=True)
     save(path, schedule)
@@ -59,7 +59,7 @@ def closed_run(
     duration_s: float = 0.0,
     each_once: bool = False,
 ) -> RunRecord:
-    """As `Generator.closed`."""
+    """Measure customers who wait for answers, as `Generator.closed` does."""
     in_turn = list(chain.from_iterable(zip(*choices.values(), strict=False)))
     asked: Iterator[Request] = iter(in_turn) if each_once else cycle(in_turn)
 
@@ -81,7 +81,7 @@ def closed_run(
 def interactions(
     by: Generator, target: Any, sequences: Any, run: str, *, interval_s: float = 0.0
 ) -> RunRecord:
-    """As `Generator.interactions`."""
+    """Measure customers with sequences of interactions, as `Generator.interactions` does."""
 
     def rows(ask: Ask, start_s: float) -> Iterable[Row]:
         def customer(number: int) -> list[Row]:

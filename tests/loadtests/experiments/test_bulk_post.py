@@ -60,7 +60,7 @@ def test_the_report_has_figures_and_says_what_each_mode_promises(results: Result
 
 
 def rows(run: str, kind: str, every_s: float, statuses: list[int], threads: int = 2) -> list[Row]:
-    """Each thread's requests, one after the other."""
+    """Return each thread's requests, one after the other."""
     return [
         Row(
             *(run, closed_index(thread, n), kind, n * every_s, n * every_s, None),

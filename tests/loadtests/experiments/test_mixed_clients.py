@@ -128,7 +128,7 @@ SECOND = "http-0-3-01"  # the run that is made second
 
 @dataclass(frozen=True)
 class Measured:
-    """An experiment that was run: its folder, and what was kept of each run for the rules."""
+    """An experiment that was run: its folder, and the record of each run for the rules."""
 
     folder: Path
     records: list[RunRecord]

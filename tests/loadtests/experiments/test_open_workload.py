@@ -487,7 +487,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def simulated(pretended: None, tmp_path: Path) -> Results:
-    """What a quick run measured."""
+    """Results of a quick run over simulated servers."""
     return measured(tmp_path / "simulated")
 
 

@@ -25,7 +25,7 @@ RECORD = RunRecord("generator-1", "open", (), (), 300, 0.0)
 
 
 def make_results(folder: Path, facts: Facts, *, is_shared: bool = False) -> Results:
-    """A result of a check that carried 400 requests a second, and these facts of it."""
+    """Make results of a check that carried 400 requests a second, with these facts."""
     results = results_of("selftest", folder, shared=is_shared)
     with results.table(CHECK, CheckLine) as table:
         for rate_per_s, mean_s in ((400.0, 0.001), (800.0, 0.1)):

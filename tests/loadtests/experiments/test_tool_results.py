@@ -56,7 +56,7 @@ def open_run(
 def files(
     folder: Path, writes: Sequence[Write], runs: int = 6, calibrations: int = 6, **of_run: float
 ) -> list[Path]:
-    """Files of calibrations and open runs of a perfect M/G/1, in the forms of several tools."""
+    """Write files of calibrations and open runs of a perfect M/G/1, in forms of several tools."""
     random, paths = Random(7), []
     contents = [("one", one_customer(random)) for _ in range(calibrations)]
     contents += [("open", open_run(random, **of_run)) for _ in range(runs)]  # type: ignore[arg-type]

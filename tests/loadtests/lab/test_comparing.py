@@ -21,7 +21,7 @@ Make = Callable[..., Results]
 
 @pytest.fixture
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """A function that makes results with these metrics, or the experiment's own."""
+    """Return a function that makes results with these metrics, or the experiment's own."""
     monkeypatch.setattr(running, "experiment", {"miniature": EXPERIMENT}.__getitem__)
 
     def done(*metrics: Metric, mode: Mode = Mode.REAL, **options: Any) -> Results:

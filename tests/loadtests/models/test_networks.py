@@ -199,7 +199,7 @@ def weight(station: ServiceStation, numbers: Sequence[int]) -> float:
 
 
 def customers_by_states(network: Network, most_open: int) -> list[list[float]]:
-    """Mean customers of each class at each station, by adding up all states.
+    """Return the mean customers of each class at each station, by adding up all states.
 
     An open class has as many as `most_open` at a station at most, and takes λ·D of it there.
     """
