@@ -23,5 +23,5 @@ def verify_inclusion(
 
 
 def consistency_proof(leaves: Sequence[bytes], old: int) -> list[bytes]:
-    """The proof that the tree of the first leaf hashes is a prefix of the tree of all."""
+    """Prove that the tree of the first leaf hashes is a prefix of the tree of all."""
     return consistency_path(old, len(leaves), lambda low, high: root(leaves[low:high]))

@@ -49,7 +49,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def moved(flight: Flight) -> Flight:
-    """The flight some days earlier or later, so that a year ends in the middle."""
+    """Move the flight by 364 days, so that a year ends among the flights."""
     day = date.fromordinal(date.fromisoformat(str(flight[2])).toordinal() + 364)
     return (day.year, day.isoweekday(), day.isoformat(), *flight[3:])
 

@@ -51,7 +51,7 @@ def write_blocks(folder: Path, blocks: Sequence[Block], frames: Sequence[bytes] 
 
 
 def with_flights(block: Block, rows: list[Flight], times: list[int]) -> tuple[Header, bytes]:
-    """A block's header and body with other transactions and everything that follows from them."""
+    """Give a block other transactions; returns its header and body, which agree with them."""
     built = replace(
         empty_state(block.header.difficulty_bits),
         height=block.header.height - 1,
@@ -63,7 +63,7 @@ def with_flights(block: Block, rows: list[Flight], times: list[int]) -> tuple[He
 
 
 def relinked(blocks: Sequence[Block], changed: int) -> list[Block]:
-    """The blocks with everything above `changed` sealed again upon it."""
+    """Seal every block above `changed` again, upon it."""
     state: ChainState | None = None
     linked: list[Block] = []
     for block in blocks:
@@ -82,7 +82,7 @@ def _resealed(block: Block, below: ChainState) -> Block:
 
 
 def changed_flight(block: Block, row: int, **changed: Value) -> tuple[Header, bytes]:
-    """`with_flights` after a change to one transaction."""
+    """Change one transaction of a block; returns its header and body."""
     columns = decode_body(block.body, block.header.transaction_count)
     rows = [columns.row(i) for i in range(columns.count)]
     rows[row].update(changed)

@@ -131,7 +131,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Left:
 def answers_at(
     folder: Path, chain: Path, height: int, questions: Sequence[Asked]
 ) -> dict[Asked, Any]:
-    """What an index that was made in one go says at a height of the chain in another folder."""
+    """Returns what an index that was built at once answers at a height of the chain."""
     (folder / "blocks").symlink_to(chain / "blocks")
     (folder / "index").mkdir()
     with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder))) as writer:
@@ -161,7 +161,7 @@ def killed_after(work: Callable[[], None]) -> None:
 
 
 def files_of(path: Path) -> Files:
-    """The index, its log and the log's index."""
+    """Read the index, its log and the log's index."""
     paths = {suffix: path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")}
     return {suffix: file.read_bytes() for suffix, file in paths.items() if file.exists()}
 
@@ -173,7 +173,7 @@ def noted(path: Path) -> Note:
 
 
 def brought_in(files: Files, quarters: int) -> Files:
-    """The files when so much of the log has been brought into the index, in the order of pages."""
+    """Bring so many quarters of the log's pages into the index, in the order of pages."""
     newest: dict[int, bytes] = {}
     log = files["-wal"]
     for start in range(WAL_HEAD, len(log), FRAME_HEAD + PAGE):
@@ -188,7 +188,7 @@ def brought_in(files: Files, quarters: int) -> Files:
 
 
 def with_checksum(page: bytes) -> bytes:
-    """The page as the checksum VFS writes it into the index: the log has no checksums of pages."""
+    """Add a checksum, as the checksum VFS does in the index: the log has none of pages."""
     first = second = 0
     for even, odd in struct.iter_unpack("<II", page[:-CHECKSUM]):
         first = (first + even + second) & 0xFFFFFFFF
@@ -197,7 +197,7 @@ def with_checksum(page: bytes) -> bytes:
 
 
 def put(path: Path, files: Files, note: Note) -> None:
-    """Lay the files down, with a note that fits."""
+    """Write the files, with a note that fits."""
     for suffix in ("", "-wal", "-shm"):
         file = path.with_name(path.name + suffix)
         file.unlink(missing_ok=True)
@@ -211,7 +211,7 @@ def put(path: Path, files: Files, note: Note) -> None:
 
 
 def flipped(files: Files, chance: random.Random) -> Files:
-    """The same files but for one bit, each file with the same chance."""
+    """Flip one bit in one of the files, each file with the same chance."""
     suffix = chance.choice([name for name in files if files[name]])
     data = bytearray(files[suffix])
     data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)

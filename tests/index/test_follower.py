@@ -492,7 +492,7 @@ def no_room(writer: IndexWriter, folder: Path) -> None:
 
 
 def locked(writer: IndexWriter, folder: Path) -> None:
-    """By somebody who writes without the writer lock."""
+    """Somebody writes without the writer lock."""
     writer._connection.execute("PRAGMA busy_timeout = 0")
 
 

@@ -155,7 +155,7 @@ def years(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
 
 
 def steps_of(folder: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> int:
-    """How many steps of SQLite's virtual machine a question takes, once the file is open."""
+    """Count the steps of SQLite's virtual machine for a question, once the file is open."""
     reader, steps = IndexReader(folder), 0
     real, opened = checked_sqlite.connect, []
 
@@ -264,7 +264,7 @@ with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder)
 
 
 def begin_index(folder: Path, chain: Path) -> None:
-    """An index of the genesis block alone, beside a chain that goes on."""
+    """Index the genesis block alone, beside a chain that goes on."""
     (folder / "blocks").symlink_to(chain / "blocks")
     index_path(folder).parent.mkdir()
     with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder))) as writer:

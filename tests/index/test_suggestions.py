@@ -83,7 +83,7 @@ def naive_fold(text: str) -> str:
 
 
 def naive_rank(texts: Sequence[str], q: str) -> int | None:
-    """0 at the start of a text, 1 at the start of a word, 2 anywhere, None nowhere."""
+    """Returns 0 if `q` starts a text, 1 if a word, 2 if it is elsewhere, None if nowhere."""
     ranks = []
     for text in map(naive_fold, texts):
         for at in range(len(text) + 1):
@@ -103,7 +103,7 @@ def naive_carrier(number: int, count: int) -> tuple[Sequence[str], Suggestion]:
 
 
 def naive(rows: Sequence[Row], field: str, q: str) -> list[Suggestion]:
-    """All completions, best first."""
+    """Returns all completions, best first."""
     flights = [row.flight for row in rows]
     ends = [
         tuple(str(flight[name]) for name in (end, f"{end}_CITY_NAME", f"{end}_STATE_NM"))

@@ -178,7 +178,7 @@ def make_chain(
 
 
 def rows_of(contents: Sequence[Sequence[Flight]], blocks: Sequence[Block]) -> list[Row]:
-    """The mined flights of a chain whose blocks above genesis hold `contents`."""
+    """Returns the mined flights of a chain whose blocks above genesis hold `contents`."""
     rows: list[Row] = []
     for block, flown in zip(blocks, contents, strict=True):
         for i, flight in enumerate(flown):
@@ -226,7 +226,7 @@ def on_each_statement(connection: apsw.Connection, call: Callable[[str], object]
 
 
 def dump(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of all tables of the index, in the order of their columns."""
+    """Read all rows of all tables of the index, in the order of their columns."""
     with closing(opened(folder)) as connection:
         return {
             table: sorted(connection.execute(f"SELECT * FROM {table}").fetchall(), key=repr)
@@ -235,7 +235,7 @@ def dump(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def rebuilt_dump(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """`dump` after the index has been made anew."""
+    """Rebuild the index, and read all its rows."""
     with following(folder) as (follower, _):
         follower.rebuild()
     return dump(folder)
@@ -244,7 +244,7 @@ def rebuilt_dump(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
 def totals_of(
     reader: IndexReader, question: AverageDelays, below: int | None = None
 ) -> tuple[DelayTotals, AsOf]:
-    """The counts behind the averages, and the block that they stand for."""
+    """Read the counts behind the averages, and the block that they stand for."""
     delays, as_of = reader.delays(question, Options(), below)
     return delays.totals, as_of
 
@@ -252,7 +252,7 @@ def totals_of(
 def count_of(
     reader: IndexReader, question: FlightCounter, below: int | None = None
 ) -> tuple[int, AsOf]:
-    """How many flights went, and the block that this stands for."""
+    """Read how many flights went, and the block that this stands for."""
     counts, as_of = reader.flight_counts(question, Options(), below)
     return counts.count, as_of
 
@@ -277,12 +277,12 @@ def settle(folder: Path) -> None:
 
 
 def in_use(folder: Path) -> Path:
-    """The index file that the link names."""
+    """Returns the index file that the link names."""
     return index_path(folder).resolve(strict=True)
 
 
 def position_of(folder: Path) -> Position | None:
-    """Where the index of `folder` stands; None if there is no usable one."""
+    """Returns where the index of `folder` stands; None if there is no usable one."""
     if not index_path(folder).exists():
         return None
     try:
@@ -297,7 +297,7 @@ def position_of(folder: Path) -> Position | None:
 
 
 def legs(rows: Sequence[Row], question: FilterTransactions | Departures) -> list[dict[str, Value]]:
-    """The flights that `filter_transactions` shows."""
+    """Returns the flights that `filter_transactions` shows."""
     records = []
     for row in some(rows, question):
         flight = row.flight
@@ -322,7 +322,7 @@ def legs(rows: Sequence[Row], question: FilterTransactions | Departures) -> list
 
 
 def averages(rows: Sequence[Row]) -> dict[str, Any]:
-    """What `average_delays` says about flights."""
+    """Returns what `average_delays` says about flights."""
     return averages_of(row.flight for row in rows)
 
 
@@ -333,7 +333,7 @@ CONDITIONS = (
 
 
 def some(rows: Sequence[Row], question: Any) -> list[Row]:
-    """The flights that a question is about."""
+    """Returns the flights that a question is about."""
     given = {name: getattr(question, name, None) for name in CONDITIONS}
     wanted = [(name, value) for name, value in given.items() if value is not None]
     first = getattr(question, "FL_DATE", None) or question.INITIAL_DATE
@@ -357,7 +357,7 @@ def scheduled(flight: Mapping[str, Value]) -> str:
 
 
 def group_of(row: Row, by: str) -> dict[str, Value]:
-    """What tells the group of a flight; {} if this is not known."""
+    """Returns the members that name the group of a flight; {} if it is not known."""
     flight = row.flight
     when = date.fromisoformat(str(flight["FL_DATE"]))
     if by == "hour":
@@ -387,7 +387,7 @@ def group_of(row: Row, by: str) -> dict[str, Value]:
 def grouped(
     rows: Sequence[Row], options: Options, count: str, about: Callable[[Sequence[Row]], Any]
 ) -> dict[str, Any]:
-    """What `group_by` adds. about: says what there is to say about flights."""
+    """Returns what `group_by` adds. about: gives the figures of a group's flights."""
     by, shown = str(options.group_by), options.shown
     members: dict[tuple[Value, ...], list[Row]] = {}
     for row in rows:
@@ -411,7 +411,7 @@ def grouped(
 
 
 def distribution(rows: Sequence[Row]) -> dict[str, Any]:
-    """What `distribution=true` adds, from the list of all delays."""
+    """Returns what `distribution=true` adds, from the list of all delays."""
     delays = sorted(
         int(row.flight["ARR_DELAY"]) for row in rows if row.flight["ARR_DELAY"] is not None
     )
@@ -440,7 +440,7 @@ def distribution(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def counted(rows: Sequence[Row]) -> dict[str, Any]:
-    """What `flight_counter` says about flights."""
+    """Returns what `flight_counter` says about flights."""
     return {"count": len(rows)}
 
 
@@ -450,7 +450,7 @@ def is_in_hour(time: str, hour: int | None) -> bool:
 
 
 def plain(rows: Sequence[Row], question: Any, options: Options) -> dict[str, Any]:
-    """What the answer to any of the three questions must say, but for `as_of` and `query`."""
+    """Returns the right answer to any of the three questions, without `as_of` and `query`."""
     wanted = some(rows, question)
     if isinstance(question, FilterTransactions | Departures):
         matches = legs(rows, question)

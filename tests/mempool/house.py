@@ -36,7 +36,7 @@ class House:
         self._opened: list[Mempool] = []
 
     def mempool(self, chain: Callable[[], int] | None = None, **chosen: float) -> Mempool:
-        """One more mempool on the folder, as another process has it."""
+        """Open one more mempool on the folder, as another process does."""
         settings = Settings(dir=str(self.folder), **chosen)  # type: ignore[arg-type]
         opened = Mempool(settings, chain or self.chain, self.messages.append)
         self._opened.append(opened)
@@ -48,12 +48,12 @@ class House:
 
     @property
     def path(self) -> Path:
-        """Where the one file is."""
+        """Path of the one file."""
         return self.folder / FOLDER / FILE_NAME
 
     @property
     def log(self) -> Path:
-        """Where SQLite's write-ahead log is."""
+        """Path of SQLite's write-ahead log."""
         return self.path.with_name(f"{FILE_NAME}-wal")
 
     def settle(self) -> bytes:
@@ -64,33 +64,33 @@ class House:
         return self.path.read_bytes()
 
     def records(self) -> list[int]:
-        """The first ids of the records on disk."""
+        """Returns the first ids of the records on disk."""
         with closing(self.mempool()) as mempool:
             return [record.first for record in mempool.snapshot()[0]]
 
     def mark(self) -> Mark | None:
-        """What is noted as acknowledged."""
+        """Read which flights are noted as acknowledged."""
         with closing(Watermark(self.folder, lambda: "")) as mark:
             return mark.read()
 
     def forget_acknowledged(self) -> None:
-        """As if nobody had been told of any flight."""
+        """Note that no flight was acknowledged."""
         (self.folder / watermark.NAME).unlink()
         with closing(Watermark(self.folder, lambda: "")) as mark:
             mark.note(Mark())
 
     def lost(self) -> dict[tuple[int, int], bytes]:
-        """First id and number of lost flights -> what is kept of them."""
+        """Returns what is kept of lost flights, by their first id and number."""
         losses = lost_in(self.folder / FOLDER)
         return {(loss.first, loss.flights): loss.path.read_bytes() for loss in losses}
 
     def descriptors(self) -> list[str]:
-        """What descriptors of this process point at in the folder."""
+        """Returns the files in the folder that this process has open."""
         return [n for n in descriptors_of().values() if n.startswith(str(self.folder / FOLDER))]
 
 
 def listed(parts: list[Accepted]) -> list[tuple[int, Flight]]:
-    """Id and flight of everything in `parts`."""
+    """Returns id and flight of everything in `parts`."""
     return [(part.first_transaction + i, f) for part in parts for i, f in enumerate(part.flights)]
 
 

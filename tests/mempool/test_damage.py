@@ -29,7 +29,7 @@ GENESIS, OTHER = "ab" * 32, "cd" * 32
 
 
 def batches_written(house: House) -> bytes:
-    """Three batches, of one, one and two flights; the file with them."""
+    """Write batches of one, one and two flights; returns the file with them."""
     mempool = house.mempool()
     for first, count in ((0, 1), (1, 1), (2, 2)):
         accept_in(mempool, flights(count, first), T)

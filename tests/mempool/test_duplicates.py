@@ -12,12 +12,12 @@ from tests.submitting import accept_in
 
 
 def copies_of(mempool: Mempool, *numbers: int) -> list[int | None]:
-    """What is said of flights that are accepted in one offer."""
+    """Accept flights in one offer; returns the oldest equal record of each."""
     return ids_in(accept_in(mempool, [flight(number) for number in numbers], T))
 
 
 def ids_in(accepted: Accepted) -> list[int | None]:
-    """The oldest record that there was of each flight; None where there was none."""
+    """Returns the id of the oldest record of each flight; None where there was none."""
     return [records[0].transaction_id if records else None for records in accepted.records]
 
 

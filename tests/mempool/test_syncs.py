@@ -479,7 +479,7 @@ def test_a_full_mempool_pushes_back_until_something_is_mined(house: House) -> No
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """When data was synced, in this process."""
+    """Collects the times when data was synced in this process."""
     times: list[float] = []
     fdatasync = os.fdatasync
 

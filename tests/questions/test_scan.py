@@ -61,7 +61,7 @@ def cached(folder: Path, cache_bytes: int = 20_000_000) -> Iterator[CachedBlocks
 
 
 def flight_count(answer: Any) -> int:
-    """How many flights an answer is made of."""
+    """Returns how many flights an answer is made of."""
     if isinstance(answer, list):
         return len(answer)
     if isinstance(answer, FlightCounts):
@@ -89,14 +89,14 @@ def flipped(folder: Path, height: int) -> None:
 
 
 def sealed_again(folder: Path, height: int) -> None:
-    """The block below is changed and sealed again, and this one still names the old one."""
+    """Change the block below and seal it again; this block still names the old one."""
     blocks = blocks_in(folder)
     blocks[height - 1] = block_of(*changed_flight(blocks[height - 1], 0, ARR_DELAY=-60))
     write_blocks(folder, blocks)
 
 
 def with_header(**changed: Any) -> Callable[[Path, int], None]:
-    """A block gets another header, which the block above it names."""
+    """Give a block another header, which the block above it names."""
 
     def change(folder: Path, height: int) -> None:
         blocks = blocks_in(folder)

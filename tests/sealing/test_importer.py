@@ -65,7 +65,7 @@ def written(folder: Path, rows: Sequence[Sequence[object]], name: str = "flights
 
 
 def assert_holds(settings: Settings, expected: Sequence[Flight]) -> None:
-    """The chain holds these flights in this order and nothing else, and every check passes."""
+    """Check that the chain holds these flights alone, in this order, and is sound."""
     assert on_disk(settings.folder).flights == list(expected)
     report = verify(settings.folder)
     assert report.transactions == len(expected)
@@ -183,7 +183,7 @@ def test_two_imports_at_the_same_time_leave_each_flight_once(
 
 
 def with_bad_rows() -> list[tuple[object, ...]]:
-    """3000 rows; those of lines 1502 and 2602 are bad."""
+    """Returns 3000 rows; those of lines 1502 and 2602 are bad."""
     rows: list[tuple[object, ...]] = [*flights(3000)]
     rows[1500] = (*rows[1500][:4], "0", *rows[1500][5:])
     rows[2600] = (*rows[2600][:6], "nowhere", *rows[2600][7:])

@@ -237,7 +237,7 @@ def test_next_block_at_is_told_while_a_miner_runs(tmp_path: Path) -> None:
 
 
 def promised_s(folder: Path) -> float:
-    """For how long the miner may keep silent, by its last word."""
+    """Returns how long the miner may keep silent, by its last status."""
     status = miner_status(folder)
     assert status is not None
     return status.due_s - time.monotonic()
@@ -365,7 +365,7 @@ def test_nothing_stays_open_when_the_miner_has_stopped(tmp_path: Path) -> None:
 
 
 def tip_frame(folder: Path) -> tuple[Path, int, int]:
-    """The file of the newest block, where its frame starts, and where it ends."""
+    """Returns the file of the newest block, and where its frame starts and ends."""
     with closing(BlockStore(folder)) as store:
         tip = store.tip()
     assert tip is not None
@@ -391,7 +391,7 @@ def zero(path: Path, start: int, end: int) -> None:
 
 
 def mine_three_blocks(settings: Settings) -> None:
-    """Twelve flights that came through the mempool."""
+    """Mine twelve flights that came through the mempool, in three blocks."""
     with mining(settings):
         for start, count in ((0, 5), (5, 4), (9, 3)):
             accept(settings, flights(count, start))
@@ -421,13 +421,13 @@ def test_what_a_torn_tip_held_is_mined_again(
 
 
 def first_ids(settings: Settings) -> list[int]:
-    """The first ids of the records that the mempool holds."""
+    """Returns the first ids of the records that the mempool holds."""
     with closing(Sealer(settings, print)) as sealer:
         return [record.first for record in sealer.mempool.snapshot()[0]]
 
 
 def mine_and_accept(settings: Settings) -> None:
-    """Five flights that are mined, four that are pending behind them."""
+    """Mine five flights, and accept four that stay pending behind them."""
     with sealing(settings) as sealer:
         for number in range(9):
             accept_in(sealer.mempool, [flight(number)], now_ms())

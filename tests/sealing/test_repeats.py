@@ -42,7 +42,7 @@ def assert_holds(folder: Path, rows: Sequence[Flight]) -> None:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few hashes in memory, and few legs compared at once."""
+    """Keep few hashes in memory, and compare few legs at once."""
     monkeypatch.setattr(repeats, "BUFFERED", 3)
     monkeypatch.setattr(repeats, "MOST_AT_ONCE", 50)
 

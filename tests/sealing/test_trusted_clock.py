@@ -85,7 +85,7 @@ def chain(empty: Fixture) -> Fixture:
 
 
 def seal_at(folder: Path, now_ms: int, first: int = 0) -> None:
-    """A block of one flight, whose time is `now_ms`."""
+    """Seal a block of one flight, whose time is `now_ms`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "now_ms", lambda: now_ms)
         settings = settings_for(folder, clock_wait_s=0)

@@ -45,7 +45,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 def request(target: str, *headers: bytes, body: bytes = b"", version: str = "1.1") -> bytes:
-    """The bytes of a request."""
+    """Returns the bytes of a request."""
     line, _, path = target.partition(" ")
     length = b"Content-Length: %d\r\n" % len(body) if body else b""
     head = f"{line} {path} HTTP/{version}\r\n".encode() + HOST + b"".join(headers) + length
@@ -347,7 +347,7 @@ def test_a_sign_of_life_that_cannot_be_written_ends_no_request(loop: Loop) -> No
 
 
 def joining(number: int) -> bytes:
-    """A request that goes together with others."""
+    """Returns a request that is answered together with others."""
     return request(f"GET /together?{number}")
 
 
@@ -637,7 +637,7 @@ def connected(service: Service, data: bytes = b"") -> socket.socket:
 
 
 def answer_on(connection: socket.socket) -> int:
-    """The status of the next answer."""
+    """Read the status of the next answer."""
     received = b""
     while not answers(received):
         part = connection.recv(65536)
@@ -647,7 +647,7 @@ def answer_on(connection: socket.socket) -> int:
 
 
 def connections_of(pid: int, port: int) -> int:
-    """How many connections at `port` a process has accepted."""
+    """Count the connections at `port` that a process has accepted."""
     inodes = set()
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
@@ -661,7 +661,7 @@ def threads_of(pid: int) -> int:
 
 
 def spread(service: Service, count: int) -> list[int]:
-    """How `count` connections at once are spread over the workers."""
+    """Open `count` connections at once; returns how many of them each worker has."""
     until(lambda: not any(connections_of(pid, service.port) for pid in service.booted()))
     with ExitStack() as held:
         connections = [held.enter_context(connected(service, ASK)) for _ in range(count)]

@@ -84,7 +84,7 @@ FLOWN_BY = [FLOWN | {"OP_CARRIER_AIRLINE_ID": n, "CODE": c} for c, n in NUMBERED
 
 
 def refused(folder: Path, rows: list[dict[str, str]], titles: dict[str, str] | None = None) -> str:
-    """Why a file of these rows is refused, all of whose names are columns; "" if it is not."""
+    """Returns why a file with all columns of these rows is refused; "" if it is not."""
     path = written(folder, csv_text(rows, list(rows[0]), titles))
     try:
         flights = flights_of(open_source(path))

@@ -171,7 +171,7 @@ def block_file(folder: Path, first_height: int = 0) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Name and bytes of everything in the folder of blocks."""
+    """Read the name and bytes of everything in the folder of blocks."""
     return {path.name: path.read_bytes() for path in blocks_folder(folder).iterdir()}
 
 
@@ -227,11 +227,11 @@ class Sample:
         return self.data[self.starts[height] : self.starts[height + 1]]
 
     def entries(self, first: int, last: int) -> bytes:
-        """The entries `first` to `last - 1` of the table of heights."""
+        """Returns entries `first` to `last - 1` of the table of heights."""
         return self.table[first * layout.ENTRY_BYTES : last * layout.ENTRY_BYTES]
 
     def files(self, data: bytes, table: bytes | None) -> dict[str, bytes]:
-        """The folder's contents with this block file, and with this table or none."""
+        """Returns the folder's contents with this block file, and this table or none."""
         content = {layout.block_file_name(0): data}
         return content if table is None else {**content, layout.TABLE_NAME: table}
 

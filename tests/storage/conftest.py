@@ -20,7 +20,7 @@ LONG_CHAIN_BLOCKS = 1_200
 
 
 def open_files() -> set[str]:
-    """What the descriptors of this process point at, names of files only."""
+    """Returns the files of blocks and locks that this process has open, by descriptor."""
     items = descriptors_of().items()
     return {f"{at} -> {name}" for at, name in items if "blocks" in name or "writer.lock" in name}
 

@@ -28,7 +28,7 @@ class _File:
         self.synced, self.written = synced, bytearray(synced)
 
     def variants(self) -> set[bytes]:
-        """What may be left of this file."""
+        """Returns what a power cut may leave of this file."""
         old, new = self.synced, bytes(self.written)
         if old == new:
             return {old}
@@ -92,7 +92,7 @@ class Disk:
             patch.setattr(os, name, self._watching(watcher, getattr(os, name)))
 
     def states(self) -> Iterator[Files]:
-        """What a power cut now may leave."""
+        """Yield what a power cut now may leave."""
         for names in self._names:
             for chosen in product(*(file.variants() for file in names.values())):
                 yield dict(zip(names, chosen, strict=True))

@@ -53,12 +53,12 @@ class CountingStore(BlockStore):
         return frames
 
     def sizes(self) -> list[int]:
-        """What each block counts in a cache."""
+        """Returns how many bytes each block takes of a cache."""
         return [place.length + FRAME_OVERHEAD_BYTES for place in self.places(0, 20_000)]
 
 
 def both_counts(cached: CachedBlocks) -> list[Counts]:
-    """The counts of the two caches of frames: last and random."""
+    """Returns the counts of the two caches of frames: last and random."""
     return list(cached.counts().values())[:2]
 
 

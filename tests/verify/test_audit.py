@@ -64,7 +64,7 @@ TRANSACTIONS = sum(map(len, CONTENTS))
 
 @pytest.fixture(autouse=True)
 def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the few blocks here are checked in several stretches that must meet."""
+    """Check the few blocks here in several stretches that must meet."""
     monkeypatch.setattr(chain_check, "BLOCKS_AT_ONCE", 2)
 
 
@@ -84,7 +84,7 @@ def folder(good: Path, tmp_path: Path) -> Path:
 
 
 def height_named(folder: Path) -> int:
-    """The block that `verify` finds to be wrong."""
+    """Returns the height of the block that `verify` finds to be wrong."""
     with pytest.raises((DamagedBlock, RuleViolation)) as caught:
         verify(folder)
     assert isinstance(caught.value, DamagedBlock | RuleViolation)
@@ -350,7 +350,7 @@ def test_several_processes_name_the_first_of_two_damaged_blocks(folder: Path, fi
 
 
 def die(_: Stretch) -> Checked:
-    """As a process does when memory runs out."""
+    """End as a process does when memory runs out."""
     os._exit(1)
 
 

@@ -194,7 +194,7 @@ def _refuse(path: Path, _: bytes) -> None:
 
 
 def call(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    """Status, stderr and stdout of the command."""
+    """Returns status, stderr and stdout of the command."""
     given = ["--processes", "1", *arguments]
     done = CliRunner().invoke(command, given, obj=settings_for(folder))
     return done.exit_code, done.stderr, done.stdout

@@ -68,7 +68,7 @@ class Bench:
         self.scrub = self.begun()
 
     def begun(self, hours: float = 1) -> Scrub:
-        """Another one, as after a restart."""
+        """Returns another scrub of the folder, as after a restart."""
         settings = Settings(dir=str(self.folder), scrub_hours=hours)
         clock = self.clock
         return Scrub(settings, self.said.append, clock.pause, clock.wall_ms, clock.timer)
@@ -274,7 +274,7 @@ def test_an_index_that_was_made_anew_is_well_again(bench: Bench) -> None:
 
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
-    """What the kernel is told to forget: bytes of each file."""
+    """Collects the bytes of each file that the kernel is told to forget."""
     ranges: dict[str, set[int]] = {}
 
     def note(descriptor: int, offset: int, length: int, advice: int) -> None:

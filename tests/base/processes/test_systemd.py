@@ -25,7 +25,7 @@ class Listener:
         self.socket.bind(address)
 
     def heard(self, within_s: float = QUIET_S) -> str:
-        """The next message, "" if none comes in time."""
+        """Returns the next message, "" if none comes in time."""
         self.socket.settimeout(within_s)
         try:
             return self.socket.recv(4096).decode()
@@ -35,7 +35,7 @@ class Listener:
 
 @pytest.fixture(params=["path", "abstract"])
 def named(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Listener]]:
-    """NOTIFY_SOCKET and who listens there, for both kinds of name."""
+    """Yield NOTIFY_SOCKET and who listens there, for both kinds of name."""
     name = f"@flightchain-{os.getpid()}" if request.param == "abstract" else str(tmp_path / "s")
     listener = Listener("\0" + name[1:] if name[0] == "@" else name)
     yield name, listener

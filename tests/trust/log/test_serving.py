@@ -77,7 +77,7 @@ def fsck() -> str:
 
 
 def checked(fsck: str, service: Service, key: Path) -> "subprocess.CompletedProcess[str]":
-    """What fsck says of the log of a service."""
+    """Run fsck on the log of a service."""
     url = f"{service.url}/log/"
     return ran([fsck, "--ui=false", f"--storage_url={url}", f"--public_key={key}"])
 

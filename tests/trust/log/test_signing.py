@@ -23,7 +23,7 @@ from tests.submitting import accept_in, sealing
 
 
 def sealed(folder: Path, serial: int) -> list[str]:
-    """Seal a block with one flight; what was reported."""
+    """Seal a block with one flight; returns what was reported."""
     reports: list[str] = []
     with sealing(settings_for(folder), reports.append) as sealer:
         accept_in(sealer.mempool, [flight(serial)], serial)
@@ -32,7 +32,7 @@ def sealed(folder: Path, serial: int) -> list[str]:
 
 
 def signed(folder: Path) -> Checkpoint:
-    """The checkpoint in a folder, whose signature is verified."""
+    """Read the checkpoint in a folder, and verify its signature."""
     key = notes.parse_key((folder / VERIFIER_NAME).read_text())
     note = notes.parse((folder / CHECKPOINT_NAME).read_bytes())
     (signature,) = note.signatures
@@ -137,7 +137,7 @@ def test_a_chain_that_was_put_back_is_signed_over_only_if_a_person_decides_so(
 
 
 def accept_loss(folder: Path) -> list[str]:
-    """Decide to go on with the blocks that are there; what was reported."""
+    """Go on with the blocks that are there; returns what was reported."""
     reports: list[str] = []
     with sealing(settings_for(folder), reports.append, accepts_loss=True):
         pass

@@ -70,11 +70,11 @@ class Forger:
         return self.key.verifier.name
 
     def note(self, size: int, root: bytes) -> str:
-        """A signed checkpoint."""
+        """Sign a checkpoint."""
         return str(self.key.note(str(Checkpoint(self.origin, size, root))))
 
     def head(self, leaves: Sequence[bytes], **members: Any) -> Json:
-        """The first line of a proof under a checkpoint of the tree of leaf hashes."""
+        """Returns a proof's first line, under a checkpoint of the tree of leaf hashes."""
         return {
             "flightchain_proof": 1,
             "size": len(leaves),
@@ -100,7 +100,7 @@ class Forger:
         return merkle.leaf_hashes(bytes.fromhex(block.hash) for block in self.blocks)
 
     def chain(self, **members: Any) -> list[Json]:
-        """A proof with all blocks; by default of the chain."""
+        """Returns a proof with all blocks; by default of the chain."""
         return [self.head(self.leaves(), **{"kind": "chain", **members}), *map(whole, self.blocks)]
 
     def mine(self, height: int, body: bytes, **changes: Any) -> None:
@@ -192,7 +192,7 @@ def in_json(values: list[Any]) -> str:
 
 
 def with_column(body: bytes, name: str, values: str, codes: bytes) -> bytes:
-    """A body whose column has another dictionary and other codes."""
+    """Give a column of a body another dictionary and other codes."""
     parts = [(body[at:codes_at], body[codes_at:end]) for at, codes_at, end in directory_of(body)]
     parts[COLUMN_NAMES.index(name)] = (values.encode(), codes)
     sizes = in_json([[len(dictionary), len(numbers)] for dictionary, numbers in parts])
@@ -200,7 +200,7 @@ def with_column(body: bytes, name: str, values: str, codes: bytes) -> bytes:
 
 
 def whole(block: Block) -> Json:
-    """The line of a block with its body."""
+    """Returns the line of a proof that holds a block with its body."""
     return {"header": block.header_bytes.decode(), "body": text(zlib.compress(block.body))}
 
 

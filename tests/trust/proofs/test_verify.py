@@ -91,7 +91,7 @@ WITHOUT_MEANING = {"key", "successions"}  # told for comparison only
 
 
 def places(value: Any, *above: Any) -> Iterator[tuple[Any, ...]]:
-    """The places of all values in a proof."""
+    """Yield the places of all values in a proof."""
     if isinstance(value, dict | list) and value:
         for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
             yield from places(inner, *above, name)
@@ -99,7 +99,7 @@ def places(value: Any, *above: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def mutated(value: Any, chance: random.Random) -> Any:
-    """Another value of the same kind."""
+    """Returns another value of the same kind."""
     if isinstance(value, bool) or value is None:
         return 1
     if isinstance(value, int | float):

@@ -33,13 +33,13 @@ def key_of(folder: Path) -> SecretKey:
 
 
 def signed(key: SecretKey, size: int, root: bytes, more: str = "") -> bytes:
-    """A signed checkpoint. more: lines below the root."""
+    """Sign a checkpoint. more: lines below the root."""
     return str(key.note(f"{Checkpoint(key.verifier.name, size, root)}{more}")).encode()
 
 
 @contextmanager
 def answering(reply: Reply) -> Iterator[str]:
-    """The URL of a server that answers every request as `reply` says."""
+    """Yield the URL of a server that answers every request as `reply` says."""
 
     class Replying(Handler):
         def do_GET(self) -> None:

@@ -37,7 +37,7 @@ def unproved(_old: int, _size: int) -> list[bytes]:
 
 
 def evidence(tmp_path: Path) -> dict[str, list[str]]:
-    """Suffix -> the files that show what a log has contradicted."""
+    """Read the files that show what a log has contradicted, by their suffix."""
     files: dict[str, list[str]] = {}
     for path in sorted((tmp_path / "witness").iterdir()):
         if path.suffix in {".fork", ".unproved", ".rollback"}:

@@ -48,7 +48,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def looked_at(folder: Path, follower: Follower) -> Finding:
-    """What a look at the API over a chain finds."""
+    """Returns the finding of one look at the API over a chain."""
     with served(folder) as url:
         return follower.look(f"{url}/log")
 
@@ -86,7 +86,7 @@ def test_a_log_that_grows_is_fine_and_one_that_was_put_back_is_not(
 
 @contextmanager
 def listening(folder: Path, log: VerifierKey) -> Iterator[WitnessAddress]:
-    """A witness of ours that cosigns what a log sends."""
+    """Run a witness of ours that cosigns what a log sends."""
     port = free_port()
     command = [sys.executable, "-m", "backend", "witness", "--listen", f"127.0.0.1:{port}"]
     command += ["--folder", str(folder), "--key", str(log)]
@@ -102,7 +102,7 @@ def listening(folder: Path, log: VerifierKey) -> Iterator[WitnessAddress]:
 
 
 def asked(url: str, body: bytes | None = None) -> tuple[int, str] | None:
-    """Status and text of an answer; None if nobody answers."""
+    """Returns status and text of an answer; None if nobody answers."""
     try:
         with urllib.request.urlopen(url, body, timeout=10) as response:
             return response.status, response.read().decode()
@@ -150,7 +150,7 @@ def test_our_witness_cosigns_what_our_ledger_sends(folder: Path, tmp_path: Path)
 
 @contextmanager
 def dribbling(port: int, count: int) -> Iterator[None]:
-    """So many clients that send the body of a checkpoint a byte a second."""
+    """Run so many clients, each of which sends a checkpoint's body at a byte a second."""
     head = b"POST /add-checkpoint HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
     over = threading.Event()
     clients = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(count)]

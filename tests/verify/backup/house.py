@@ -53,7 +53,7 @@ class House:
         self.seal()
 
     def accept(self, some: list[Flight], key: IdempotencyKey | None = None) -> int:
-        """Accept flights; the id of the first."""
+        """Accept flights; returns the id of the first."""
         with closing(Sealer(self.settings, self.said.append)) as sealer:
             (accepted,) = sealer.mempool.accept_all([Offer(some, key)], now_ms())
             assert not isinstance(accepted, Exception)
@@ -66,7 +66,7 @@ class House:
             sealer.trim()
 
     def add(self, count: int, start: int) -> None:
-        """A block with `count` flights of these serials."""
+        """Mine a block with `count` flights, whose serials begin at `start`."""
         self.accept(flights(count, start))
         self.seal()
 
@@ -99,7 +99,7 @@ def unwatched(what: str) -> Iterator[Progress]:
 
 
 def filled(root: Path) -> House:
-    """Four blocks that fill files, a small one, and seven pending flights with a key."""
+    """Fill a house: four blocks that fill files, a small one, seven pending flights with a key."""
     house = House(root)
     for seed in range(1, 5):
         house.fill(MINED // 4, seed)
@@ -110,7 +110,7 @@ def filled(root: Path) -> House:
 
 
 def copied(house: House, root: Path) -> House:
-    """The same house at another place."""
+    """Copy the house to another place."""
     shutil.copytree(house.root, root, symlinks=True, dirs_exist_ok=True)
     copy = House(root)
     settle(copy.folder)
@@ -124,7 +124,7 @@ def pending_of(settings: Settings) -> list[tuple[int, Flight]]:
 
 
 def everything_in(settings: Settings) -> list[Flight]:
-    """All flights by their ids, mined or pending."""
+    """Returns all flights by their ids, mined or pending."""
     contents = on_disk(settings.folder).flights
     return contents + [f for i, f in pending_of(settings) if i >= len(contents)]
 

@@ -195,13 +195,13 @@ def test_without_a_chain_there_is_nothing_to_back_up(tmp_path: Path) -> None:
 
 
 def lose_mempool(house: House) -> None:
-    """Nothing is left of it, nor of what tells that there was one."""
+    """Remove the mempool, and whatever tells that there was one."""
     shutil.rmtree(house.folder / MEMPOOL_FOLDER)
     (house.folder / ACKNOWLEDGED_NAME).unlink()
 
 
 def rolled_back(house: House) -> None:
-    """The chain is as it was a block ago."""
+    """Take the chain back by a block."""
     with closing(BlockStore(house.folder)) as store:
         tip = store.place(5)
     os.truncate(table_path(house.folder), 5 * 64)

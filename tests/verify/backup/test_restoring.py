@@ -43,7 +43,7 @@ KEY = IdempotencyKey("once", "ab" * 32)
 
 
 def answers(settings: Settings, height: int) -> list[object]:
-    """The three questions, about what the ledger held at a height."""
+    """Ask the three questions about what the ledger held at a height."""
     flight = on_disk(settings.folder).flights[100]
     day, carrier, number = flight[2], flight[3], flight[4]
     days = {"INITIAL_DATE": "1987-01-01", "FINAL_DATE": "2030-01-01", "as_of": str(height)}
@@ -134,7 +134,7 @@ def test_a_backup_of_the_restored_ledger_goes_on_with_the_same_backup(house: Hou
 
 
 def lose_pending(house: House) -> str:
-    """Damage the pending flights of the house; what is said once the log was put right."""
+    """Damage the pending flights; returns the reason not to be ready once this is repaired."""
     with closing(Sealer(house.settings, print)) as sealer:
         newest = sealer.mempool.snapshot()[0][-1]
     spoil(house.folder, newest.first)

@@ -25,13 +25,13 @@ IMPORTED = 2000
 
 
 def acknowledged_by(clients: list[Memory]) -> dict[int, int]:
-    """Which serial each id was given to, as far as clients were told."""
+    """Returns the serial of each id, as far as clients were told."""
     receipts = [receipt for client in clients for receipt in client.acknowledged.copy()]
     return {receipt.transaction_id: receipt.serial for receipt in receipts}
 
 
 def printed(folder: Path, *arguments: object) -> Any:
-    """What a command that succeeds prints."""
+    """Returns what a command that succeeds prints."""
     return answer(call(folder, *map(str, arguments)))
 
 
