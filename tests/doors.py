@@ -50,7 +50,7 @@ def asked(
     given: Mapping[str, str] | None = None,
     body: bytes | None = None,
 ) -> Seen:
-    """What the front answers."""
+    """Returns what the front answers."""
     wanted = dict(given or {})
     if body is not None:
         wanted["Content-Length"] = str(len(body))

@@ -45,7 +45,7 @@ def _line(start: bytes, piece: bytes, end: bytes) -> Make:
 
 
 def _lines(start: bytes, piece: bytes, end: bytes, length: int = 60_000) -> Make:
-    """Lines of a usual length, each of which is evil."""
+    """Makes lines of a usual length, each of which is evil."""
     return _again(start + _times(piece, length) + end + b"\n")
 
 

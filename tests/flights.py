@@ -99,7 +99,7 @@ def on_disk(folder: Path) -> OnDisk:
 
 
 def transactions_in(folder: Path) -> int:
-    """How many transactions the blocks in `folder` hold now."""
+    """Returns how many transactions the blocks in `folder` hold now."""
     store = BlockStore(folder)
     try:
         return store.transactions()

@@ -237,7 +237,7 @@ def mined(folder: Path) -> list[str]:
 
 
 def tried(action: Callable[[], list[str]]) -> list[str]:
-    """What `action` returns, or its error."""
+    """Returns what `action` returns, or its error."""
     try:
         return action()
     except (FlightchainError, OSError) as error:
@@ -245,7 +245,7 @@ def tried(action: Callable[[], list[str]]) -> list[str]:
 
 
 def verified(folder: Path) -> str:
-    """What `verify` finds; "" if all is well."""
+    """Returns what `verify` finds; "" if all is well."""
     try:
         verify(folder)
     except (FlightchainError, OSError) as error:

@@ -174,11 +174,11 @@ class Client:
         return self.got
 
     def hears(self) -> bool:
-        """Whether something has come that is not read yet."""
+        """Returns whether something has come that is not read yet."""
         return bool(select.select([self.socket], [], [], 0)[0])
 
     def ended(self) -> bool:
-        """Whether the loop has ended the connection."""
+        """Returns whether the loop has ended the connection."""
         self.read()
         return self.has_ended
 
@@ -242,7 +242,7 @@ class Loop:
         return client
 
     def step(self, timeout_s: float = 0.002) -> None:
-        """What the worker does in a moment."""
+        """Lets the worker go on for a moment."""
         self.worker.loop.run_until_complete(self._turns(timeout_s))
         self.worker.tick()
         self.check()
@@ -254,7 +254,7 @@ class Loop:
         await asyncio.sleep(timeout_s)
 
     def check(self) -> None:
-        """What must be true between steps."""
+        """Checks what must be true between steps."""
         for connection in self.worker.connections:
             assert connection.received_bytes == 0 or connection.deadline < float("inf")
 
@@ -342,7 +342,7 @@ def looping_service(
 
 
 def answers(received: bytes) -> list[tuple[int, bytes]]:
-    """Status and body of every whole answer with a length in `received`."""
+    """Returns status and body of every whole answer with a length in `received`."""
     answers: list[tuple[int, bytes]] = []
     while True:
         head, end, rest = received.partition(b"\r\n\r\n")

@@ -123,7 +123,7 @@ def answer_to(port: int, data: bytes, source: str = "127.0.0.1") -> bytes:
 
 
 def ended_within(connection: socket.socket, within_s: float) -> bool:
-    """Whether the other side ends a connection within this time."""
+    """Returns whether the other side ends a connection within this time."""
     until = time.monotonic() + within_s
     with suppress(OSError):
         while (left_s := until - time.monotonic()) > 0:
@@ -135,7 +135,7 @@ def ended_within(connection: socket.socket, within_s: float) -> bool:
 
 
 def is_served(port: int, path: str, source: str, within_s: float) -> bool:
-    """Whether a new client gets a whole answer in time."""
+    """Returns whether a new client gets a whole answer in time."""
     asked = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
     received = b""
     with suppress(OSError), connected(port, source) as connection:

@@ -38,7 +38,7 @@ PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def routes() -> Iterator[str]:
-    """Lines of the table of routes."""
+    """Yields lines of the table of routes."""
     yield from ("| Call | Answer |", "|---|---|")
     rows: list[Row] = create_app(Settings()).extensions[SERVICE].table
     for row in rows:
@@ -60,7 +60,7 @@ def routes() -> Iterator[str]:
 
 
 def settings() -> Iterator[str]:
-    """Lines of the table of settings."""
+    """Yields lines of the table of settings."""
     yield from ("| Variable | Default | Unit | Meaning |", "|---|---|---|---|")
     for name, default, unit, reason in table():
         yield f"| `{name}` | `{default}` | {unit} | {reason} |"
@@ -84,7 +84,7 @@ def _help_of(
 
 
 def files() -> Iterator[str]:
-    """Lines of the table of the files in a ledger's folder."""
+    """Yields lines of the table of the files in a ledger's folder."""
     yield from (
         "| File | What it is | Written by | If it is lost | Remedy |",
         "|---|---|---|---|---|",
@@ -96,14 +96,14 @@ def files() -> Iterator[str]:
 
 
 def errors() -> Iterator[str]:
-    """Lines of the table of statuses with which problems are answered."""
+    """Yields lines of the table of statuses with which problems are answered."""
     yield from ("| Status | What it means |", "|---|---|")
     for status, answer in PROBLEMS.items():
         yield f"| {status} {HTTP_STATUS_CODES[status]} | {answer.meaning} |"
 
 
 def kinds() -> Iterator[str]:
-    """Lines of the table of the kinds of files."""
+    """Yields lines of the table of the kinds of files."""
     yield from ("| Kind | Where from | Columns | Derived |", "|---|---|---|---|")
     for kind in KINDS_OF_FILES:
         titles = [title for _, title in kind.pairs]
@@ -115,7 +115,7 @@ def kinds() -> Iterator[str]:
 
 
 def refused() -> Iterator[str]:
-    """Lines of the table of files that are refused, which a page has, too."""
+    """Yields lines of the table of files that are refused, which a page has, too."""
     yield from ("| File | What to do |", "|---|---|")
     templates = Environment(loader=FileSystemLoader(ROOT / "frontend" / "templates"))
     for row in vars(templates.get_template("texts.html").module)["refused_files"]:
@@ -123,7 +123,7 @@ def refused() -> Iterator[str]:
 
 
 def views() -> Iterator[str]:
-    """Lines of the table of the index's views."""
+    """Yields lines of the table of the index's views."""
     yield from ("| View | Columns |", "|---|---|")
     with closing(apsw.Connection(":memory:")) as connection:
         connection.execute((ROOT / "backend/index/schema.sql").read_text(encoding="utf-8"))
@@ -134,13 +134,13 @@ def views() -> Iterator[str]:
 
 
 def measurements(numbers: Sequence[int]) -> Iterator[str]:
-    """Lines of the table of what these rows of `scripts/bench` have measured."""
+    """Yields lines of the table of what these rows of `scripts/bench` have measured."""
     rows = read(MEASUREMENTS)
     yield from markdown([row for row in rows if row.number in numbers])
 
 
 def growth() -> Iterator[str]:
-    """Lines of the table of what `scripts/bench --growth` has measured."""
+    """Yields lines of the table of what `scripts/bench --growth` has measured."""
     yield from growth_curves.markdown(json.loads(GROWTH.read_text(encoding="utf-8")))
 
 

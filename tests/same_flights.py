@@ -50,7 +50,7 @@ def _scheduled(flight: dict[str, Value]) -> int | None:
 
 
 def rank(flight: Flight, other: Flight) -> tuple[bool, bool] | None:
-    """Whether it is uncertain that two are the same, and whether they contradict; None: others."""
+    """Returns whether sameness is uncertain, and whether the two contradict; None for others."""
     first, second = dict(as_mapping(flight)), dict(as_mapping(other))
     if any(first[name] != second[name] for name in LEG):
         return None

@@ -25,7 +25,7 @@ def accept_in(
     durable: bool = True,
     key: IdempotencyKey | None = None,
 ) -> Accepted:
-    """What `accept_all` makes of one offer; an outcome that is an error is raised."""
+    """Returns what `accept_all` makes of one offer; an outcome that is an error is raised."""
     (outcome,) = mempool.accept_all([Offer(flights, key, durable)], now_ms)
     if isinstance(outcome, Exception):
         raise outcome

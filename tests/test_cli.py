@@ -68,13 +68,13 @@ def call(folder: Path, *arguments: str, **more: object) -> Done:
 
 
 def answer(done: Done | subprocess.CompletedProcess[str]) -> object:
-    """What a good command printed."""
+    """Returns what a good command printed."""
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def refusal(done: Done | subprocess.CompletedProcess[str], status: int = 1) -> str:
-    """What a command said that did not do its work: one line if it was called rightly."""
+    """Returns what a command said that did not do its work: one line if it was called rightly."""
     assert done.returncode == status, done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr

@@ -283,7 +283,7 @@ def test_a_backup_is_made_every_hour_where_wanted_and_uninstalling_keeps_the_cha
 
 
 def imports_the_pages(folder: Path) -> bool:
-    """Whether the frontend in `folder` has everything of the project that it imports."""
+    """Returns whether the frontend in `folder` has everything of the project that it imports."""
     command = [sys.executable, "-c", "import frontend.site as pages; print(pages.__file__)"]
     done = ran(*command, cwd=folder, env=environment(folder))
     return done.stdout.startswith(str(folder))

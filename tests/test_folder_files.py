@@ -110,7 +110,7 @@ def _harmed(houses: Houses, folder: Path, name: str, harm: str, *, is_running: b
 
 
 def _problem(name: str, harm: str, findings: Findings) -> str:
-    """What is wrong with what was said of a harm; "" if nothing is."""
+    """Returns what is wrong with what was said of a harm; "" if nothing is."""
     kind = kind_of(name)
     assert kind is not None
     if not findings.ready and not findings.verify:

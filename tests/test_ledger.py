@@ -116,7 +116,7 @@ def test_the_tip_counts_a_transaction_once_while_its_block_is_sealed(
 
 @contextmanager
 def mining(folder: Path, next_block_at: int | None) -> Iterator[None]:
-    """As if a miner ran. next_block_at: None while it has not said yet."""
+    """Pretends that a miner runs. next_block_at: None while it has not said yet."""
     lock, status = files.FileLock(folder / LOCK_NAME), folder / STATUS_NAME
     if next_block_at is not None:
         fields = {"next_block_at": next_block_at, "pid": 1, "due_s": time.monotonic() + 60}

@@ -47,7 +47,7 @@ def structs_below(kind: type[Any]) -> Iterator[type[Any]]:
 
 
 def is_built(kind: Any) -> bool:
-    """Whether msgspec can read `kind` without building anything any more."""
+    """Returns whether msgspec can read `kind` without building anything any more."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return any(type(held).__name__ == BUILT_NAME for held in gc.get_referents(kind))
     return "__msgspec_cache__" in vars(kind)

@@ -165,7 +165,7 @@ def run(
 
 
 def calls(stand_in: Path) -> list[str]:
-    """What the stand-in was asked to do; forgotten afterwards."""
+    """Returns what the stand-in was asked to do; forgotten afterwards."""
     log = stand_in.parent / "calls"
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     log.unlink(missing_ok=True)

@@ -64,7 +64,7 @@ def started(command: Sequence[str], log: Path, env: Mapping[str, str]) -> "subpr
 
 
 def is_answered(url: str, timeout_s: float = 30) -> bool:
-    """Whether a request over a connection of its own is answered with 200."""
+    """Returns whether a request over a connection of its own is answered with 200."""
     try:
         closing = {"Connection": "close"}
         return requests.get(url, timeout=timeout_s, headers=closing).status_code == 200
@@ -112,7 +112,7 @@ def processes_of(folder: Path) -> dict[int, list[str]]:
 
 
 def _catches(pid: int, number: int) -> bool:
-    """Whether a process has a handler for signal `number`; True if it has ended."""
+    """Returns whether a process has a handler for signal `number`; True if it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:

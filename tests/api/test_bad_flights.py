@@ -51,7 +51,7 @@ def shown(value: object) -> object:
 
 
 def is_json(value: object) -> bool:
-    """Whether a value can be sent as JSON."""
+    """Returns whether a value can be sent as JSON."""
     try:
         return bool(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except (TypeError, ValueError):

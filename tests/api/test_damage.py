@@ -28,7 +28,7 @@ def post(client: FlaskClient, number: int = 1, **headers: str) -> TestResponse:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Of a chain without flights."""
+    """Settings of a chain without flights."""
     settings = settings_for(tmp_path / "chain")
     seal(settings, [])
     return settings

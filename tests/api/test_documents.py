@@ -245,7 +245,7 @@ def test_the_commands_of_a_page_do_what_it_says(
 def printed_by(
     commands: Iterable[str], ledger: Service, clone: Path, others: Mapping[str, str]
 ) -> str:
-    """What the commands print in the folder of a clone, one after the other.
+    """Returns what the commands print in the folder of a clone, one after the other.
 
     others: stand in the place of addresses and folders of the page, as do those of the service.
     """

@@ -36,7 +36,7 @@ MOST_S = 900  # a tenth of it on a machine that does nothing else
 
 
 def operations_in(document: Json) -> int:
-    """How many operations an OpenAPI document describes, besides that which answers it."""
+    """Returns how many operations an OpenAPI document describes, besides that which answers it."""
     paths = document["paths"]
     return sum(len(operations) for path, operations in paths.items() if path != "/openapi.json")
 

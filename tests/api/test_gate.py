@@ -92,7 +92,7 @@ def service(
 
 
 def status(service: Service, *lines: str, body: str = "") -> int:
-    """What a request of these lines is answered; 0 if the connection just ends."""
+    """Returns what a request of these lines is answered; 0 if the connection just ends."""
     length = [f"Content-Length: {len(body)}"] if body else []
     text = "\r\n".join([*lines, *length, "Connection: close", "", body])
     match = re.match(rb"HTTP/1\.[01] (\d+) ", raw(service, text.encode()))

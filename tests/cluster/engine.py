@@ -85,7 +85,7 @@ class Node:
         return packed(self.membership.cluster, self.identity.index, parts, self.identity.key)
 
     def ask(self, name: str, **request: Any) -> Message:
-        """What the application answers."""
+        """Returns what the application answers."""
         return dict(self.application.handle(name, request))
 
 

@@ -303,7 +303,7 @@ def engine_file_damaged(world: World, chance: random.Random) -> Iterator[list[Ho
 
 
 def _names(world: World, host: Host, path: Path) -> bool:
-    """Whether a node says in `ready`, or `cluster status` for it, which file is wrong.
+    """Returns whether a node says in `ready`, or `cluster status` for it, which file is wrong.
 
     Of its databases the engine names what it was doing.
     """

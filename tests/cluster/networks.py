@@ -29,7 +29,7 @@ esac
 
 
 def are_possible() -> bool:
-    """Whether this process may make networks."""
+    """Returns whether this process may make networks."""
     if os.geteuid() != 0 or None in {shutil.which("ip"), shutil.which("nsenter")}:
         return False
     name = f"try{os.getpid()}"

@@ -74,7 +74,7 @@ def unreadable(path: Path) -> None:
 
 
 def foreign(path: Path) -> None:
-    """Of the other cluster."""
+    """Replaces a file by that of the other cluster."""
     tail = path.relative_to(path.parents[3])
     shutil.copy(path.parents[3] / "other" / tail, path)
 

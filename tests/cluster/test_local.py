@@ -51,7 +51,7 @@ ANSWERS: dict[str, tuple[Any, Any, str]] = {
 
 
 def status_of(folder: Path, url: str, log: str = "", bind: str = "0.0.0.0") -> str:
-    """What `cluster status` says of a cluster with a node at `url`, in a line."""
+    """Returns what `cluster status` says of a cluster with a node at `url`, in a line."""
     port = int(url.rpartition(":")[2])
     HOSTS.write(folder, [Host("node0", "127.0.0.1", 1, port, bind)])
     (folder / "node0").mkdir(exist_ok=True)

@@ -43,7 +43,7 @@ def restart(engine: Engine) -> None:
 
 
 def verdicts(engine: Engine, folder: Path, key: str) -> list[str]:
-    """What `verify.py` with this key says of a proof from each node."""
+    """Returns what `verify.py` with this key says of a proof from each node."""
     judge, verdicts = Judge(folder, key), []
     for node in engine.nodes:
         with client_of(node.settings) as client:

@@ -74,7 +74,7 @@ def _compare_receipts(chain: OnDisk, memories: Sequence[Memory], outcome: Outcom
 
 
 def _problem(chain: OnDisk, receipt: Receipt) -> str:
-    """What became of a flight that was acknowledged; empty if it is where it must be."""
+    """Returns what became of a flight that was acknowledged; empty if it is where it must be."""
     place, sent = receipt.transaction_id, flight(receipt.serial)
     if place >= len(chain.flights):
         return f"the chain ends before it, at {len(chain.flights)}"
@@ -91,7 +91,7 @@ def _problem(chain: OnDisk, receipt: Receipt) -> str:
 
 
 def says_lost(row: Json) -> bool:
-    """Whether an entry says in words that it stands for a flight that was lost."""
+    """Returns whether an entry says in words that it stands for a flight that was lost."""
     return "lost" in str(row["ORIGIN_CITY_NAME"])
 
 
@@ -167,7 +167,7 @@ def asked_about(row: Json, rows: Iterable[Json]) -> list[tuple[str, Json]]:
 
 
 def differing(got: Json, wanted: Json) -> str:
-    """What an answer says otherwise than it must; empty if it is right."""
+    """Returns what an answer says otherwise than it must; empty if it is right."""
     answer = dict(got)
     if "ids" in wanted:
         answer["ids"] = [leg["TRANSACTION_ID"] for leg in got["flights"]]

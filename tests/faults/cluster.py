@@ -62,7 +62,7 @@ def _live(task: Task, life: int, count: int, outcome: Outcome, rounds: Counter[s
 
 
 def _impossible() -> set[str]:
-    """What cannot be done here."""
+    """Returns what cannot be done here."""
     impossible = set()
     if os.geteuid() != 0:
         impossible.add("a full disk")  # only root may mount

@@ -282,7 +282,7 @@ def _post(trial: Trial, service: Service) -> None:
 
 
 def _answer(trial: Trial, service: Service, path: str) -> Json | None:
-    """What the service answers; None if it refuses as it may, or has forgotten it."""
+    """Returns what the service answers; None if it refuses as it may, or has forgotten it."""
     answer = _sent(service, "GET", path)
     if answer is None or answer.status_code in REFUSALS:
         return None

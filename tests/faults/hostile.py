@@ -141,8 +141,8 @@ def _hold_many(port: int, stopping: threading.Event) -> None:
                 held.append(_connection(port))
                 held[-1].sendall(next(kinds))
         stopping.wait(TICK_S)
-        ended = [one for one in held if ended_within(one, 0.001)]
-        held = [one for one in held if one not in ended]
+        ended = [connection for connection in held if ended_within(connection, 0.001)]
+        held = [connection for connection in held if connection not in ended]
         for connection in ended:
             connection.close()
     for connection in held:

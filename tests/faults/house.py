@@ -137,11 +137,11 @@ class House:
         outcome.restarted(time.monotonic() - started)
 
     def is_ready(self) -> bool:
-        """Whether the service says that it is ready."""
+        """Returns whether the service says that it is ready."""
         return is_answered(f"http://127.0.0.1:{self.port}/health/ready", WAIT_S)
 
     def is_mining_beyond(self, transactions: int) -> bool:
-        """Whether more than these are mined; until then the service is kept going."""
+        """Returns whether more than these are mined; until then the service is kept going."""
         self.keep_serving()
         return transactions_in(self.folder) > transactions
 

@@ -76,7 +76,7 @@ def _try(release: Release, task: Task, outcome: Outcome) -> None:
 
 
 def _installer(host: Machine, version: str, *arguments: str, within_s: int = 60) -> str:
-    """What is wrong with what the installer says; "" if it ends well."""
+    """Returns what is wrong with what the installer says; "" if it ends well."""
     packages = ("PIP_NO_INDEX=1", "PIP_FIND_LINKS=/mnt/wheels", f"READY_WITHIN_S={within_s}")
     done = host.run("env", *packages, f"/mnt/{version}/scripts/deploy/install", *arguments)
     return f"{done.stdout}{done.stderr}"[-SHOWN:] if done.returncode else ""
@@ -124,7 +124,7 @@ def _answers(host: Machine) -> str:
 
 
 def _is_ready(host: Machine) -> bool:
-    """Whether the service is ready and the pages are shown."""
+    """Checks whether the service is ready and the pages are shown."""
     return host.statuses([("GET", READY, "", ""), ("GET", f"{PAGES}/", "", "")]) == [200, 200]
 
 
@@ -134,7 +134,7 @@ def _tip(host: Machine) -> dict[str, int]:
 
 
 def _reboots(host: Machine) -> str:
-    """Whether all comes up again by itself, with all flights."""
+    """Checks whether all comes up again by itself, with all flights."""
     before = _tip(host)["transactions"]
     host.stop()
     host.boot()
@@ -145,7 +145,7 @@ def _reboots(host: Machine) -> str:
 
 
 def _checks(host: Machine) -> str:
-    """Whether the check and the backup do what their timers are for, and find damage."""
+    """Checks whether the check and the backup do what their timers are for, and find damage."""
     for name in ("verify", "backup"):
         host.must(
             "systemctl", "is-enabled", f"flightchain-{name}.timer"
@@ -211,7 +211,7 @@ def _says_what_is_wrong(host: Machine) -> str:
 
 
 def _uninstalls(host: Machine) -> str:
-    """Whether services and code are gone, and the chain is left."""
+    """Checks whether services and code are gone, and the chain is left."""
     if problem := _installer(host, "new", "--uninstall"):
         return problem
     left = host.run("systemctl", "list-units", "--all", "--no-legend", "flightchain-*").stdout

@@ -50,7 +50,7 @@ class Outcome:
         self.findings.append((kind, what))
 
     def of_kind(self, kind: str) -> list[str]:
-        """What was found of a kind."""
+        """Returns what was found of a kind."""
         return [what for name, what in self.findings if name == kind]
 
     def restarted(self, seconds: float) -> None:
@@ -71,7 +71,7 @@ def table(outcomes: Sequence[tuple[str, Outcome]]) -> str:
 
 
 def details(outcomes: Sequence[tuple[str, Outcome]]) -> str:
-    """What was found, kind by kind, with the first of each in words."""
+    """Returns what was found, kind by kind, with the first of each in words."""
     lines = []
     for name, outcome in outcomes:
         lines += [f"{name}: skipped, {outcome.skipped}"] if outcome.skipped else []

@@ -42,7 +42,7 @@ class Unit:
         return " ".join(self.directives.get(directive, [])).split()
 
     def last(self, directive: str) -> str:
-        """What a directive says that counts once."""
+        """Returns what a directive says that counts once."""
         return self.directives[directive][-1]
 
     @property
@@ -112,7 +112,7 @@ class Confinement:
 
     @property
     def kills(self) -> int:
-        """How many processes were killed because the limit of memory was reached."""
+        """Returns how many processes were killed because the limit of memory was reached."""
         return 0 if self.group is None else self.group.kills()
 
 

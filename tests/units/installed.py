@@ -36,11 +36,11 @@ class Installed:
             return 0
 
     def log(self) -> str:
-        """What the units said."""
+        """Returns what the units said."""
         return "\n".join(path.read_text() for path in sorted(self.logs.glob("*.log")))
 
     def is_complete(self) -> bool:
-        """Whether the service is ready and the pages are served."""
+        """Returns whether the service is ready and the pages are served."""
         asked = f"{self.url}/health/ready", f"{self.pages_url}/health/live"
         return all(map(is_answered, asked))
 

@@ -34,7 +34,7 @@ class ControlGroup:
         return [int(pid) for pid in (self._folders[0] / "cgroup.procs").read_text().split()]
 
     def kills(self) -> int:
-        """How many processes were killed because the group had no more memory."""
+        """Returns how many processes were killed because the group had no more memory."""
         name = "memory.events" if self._is_unified else "memory.oom_control"
         lines = (self._folders[0] / name).read_text().splitlines()
         return int(dict(line.split() for line in lines)["oom_kill"])

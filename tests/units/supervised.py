@@ -88,7 +88,7 @@ def serving_confined(folder: Path, *arguments: str, **more: Any) -> Iterator[Ser
 
 
 def reason_without() -> str:
-    """What of filters and limits cannot be had here, and why; "" if all can."""
+    """Returns what of filters and limits cannot be had here, and why; "" if all can."""
     if reason := reason_without_filters():
         return f"without the filters and limits of the units: {reason}"
     reason = reason_without_groups()
