@@ -853,11 +853,7 @@ class _SentFile:
 
     def _done(self, step: str, asked: Json) -> Json:
         """Have a step done, and return what the service says at its end, or if it was stopped."""
-        try:
-            self._post(f"{self._where}/{step}", asked)
-        except Problem:  # it may have been heard before, and its answer was lost
-            if self._now()["state"] not in {*AT_WORK, "added"}:
-                raise
+        self._post(f"{self._where}/{step}", asked)
         poll_s = FIRST_POLL_S
         while (answer := self._now())["state"] in AT_WORK:
             self._progress(answer)

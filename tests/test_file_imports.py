@@ -112,7 +112,9 @@ def test_bad_rows_are_left_out_only_if_that_is_asked(service: Service) -> None:
     assert (refused["field"], refused["value"]) == ("on_error", "reject")
     added = sender.added(on_error="skip")["added"]
     assert (added["flights"], added["left_out"]) == (60, 1)
-    assert "must be checked" in sender.post(f"{sender.path}/add", on_error="skip").text
+    again = sender.post(f"{sender.path}/add", on_error="skip")
+    assert (again.status_code, again.json()["added"]) == (202, added)
+    assert "must be receiving or checked" in sender.post(f"{sender.path}/check").text
 
 
 def test_posts_go_on_while_a_file_is_added(service: Service) -> None:
@@ -165,6 +167,8 @@ def test_a_file_is_removed_when_that_is_asked_but_not_while_it_is_read(service: 
     process = stopped_at_work(service, sender)
     refused = requests.delete(service.url + sender.path, timeout=9)
     assert (refused.status_code, refused.json()["field"]) == (400, "IMPORT_ID")
+    again = sender.post(f"{sender.path}/check")  # its answer was lost
+    assert (again.status_code, again.json()["state"]) == (202, "checking")
     os.kill(process, signal.SIGCONT)
     assert sender.settled()["state"] == "checked"
     assert requests.delete(service.url + sender.path, timeout=9).status_code == 204

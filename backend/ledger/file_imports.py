@@ -184,9 +184,12 @@ class FileImports:
     def check(self, import_id: str, dates: str) -> FileImport:
         """Begin to check a file that has come whole. dates: how days are written, or "".
 
-        Raises NotFound, InvalidQuery; TryLater while another is checked or added; WriteFailed.
+        A request that is sent again changes nothing. Raises NotFound, InvalidQuery; TryLater while
+        another file is checked or added; WriteFailed.
         """
         sent = self.of(import_id)
+        if (sent.state, sent.dates) == ("checking", dates):
+            return sent
         _require(sent, "receiving", "checked", "refused", "stopped")
         if sent.received != sent.size:
             reason = f"has received {sent.received} of {sent.size} bytes; send the rest first"
@@ -197,9 +200,11 @@ class FileImports:
     def add(self, import_id: str, *, skips: bool) -> FileImport:
         """Begin to add the flights of a checked file. skips: whether bad rows are left out.
 
-        Raises as `check`.
+        A request that is sent again changes nothing. Raises as `check`.
         """
         sent = self.of(import_id)
+        if sent.state in {"adding", "added"}:
+            return sent
         _require(sent, "checked")
         if sent.report and sent.report["rejected"] and not skips:
             reason = (

@@ -172,8 +172,11 @@ def test_bad_rows_and_what_contradicts_the_ledger_are_shown_and_left_out(
     text = checked(page, path)
     assert "121 rows are flights, 2 are not." in text
     assert "2 of them are in the ledger already (the first as transaction 0) or repeat" in text
-    assert "1 flight contradicts flights in the ledger, and is left out:" in text
-    assert "ORIGIN_CITY_NAME Elsewhere, XX, stored " in text
+    assert (
+        "1 flight contradicts earlier records in the ledger or in the file, and is left out:"
+        in text
+    )
+    assert "ORIGIN_CITY_NAME Elsewhere, XX, earlier " in text
     assert "(transaction 3 in block 1)" in text
     rows = page.get_by_role("region", name="Bad rows").locator("tbody tr").all_inner_texts()
     assert [row.split("\t")[:2] for row in rows] == [

@@ -137,13 +137,15 @@ def test_what_is_there_or_contradicts_is_left_out_and_said(visitor: Visitor) -> 
     page = visitor.upload(csv_of([*FLIGHTS[:3], late, *new]).encode())
     text = text_of(page.text)
     assert "3 of them are in the ledger already (the first as transaction 0 ) or repeat" in text
-    assert "1 flight contradicts flights in the ledger, and is left out" in text
-    assert "ORIGIN_CITY_NAME Elsewhere, XX, stored " in text
+    assert (
+        "1 flight contradicts earlier records in the ledger or in the file, and is left out" in text
+    )
+    assert "ORIGIN_CITY_NAME Elsewhere, XX, earlier " in text
     assert "( transaction 4 in block 1 )" in text
     added = text_of(visitor.go_on(page).text)
     assert "5 flights were added" in added
     assert "3 flights were in the ledger already, or repeated another row." in added
-    assert "1 flight contradicted flights in the ledger, and stayed out." in added
+    assert "1 flight contradicted earlier records, and stayed out." in added
     assert visitor.transactions == before + 5
     page = visitor.upload(csv_of(FLIGHTS[:1]).encode())
     assert "The row is a flight. It is in the ledger already" in text_of(page.text)
