@@ -77,5 +77,6 @@ def test_who_compares_many_flights_lets_others_use_the_mempool_meanwhile(house: 
         asked = time.perf_counter()
         mempool.pending_count()
         waits_s.append(time.perf_counter() - asked)
-    assert max(waits_s) < (time.perf_counter() - start) / 3
+    # In one piece it would be nearly all of the time; other programs may take some of it.
+    assert max(waits_s) < (time.perf_counter() - start) * 2 / 3
     assert len(records) == 20_000
