@@ -865,9 +865,10 @@ class _SentFile:
         return answer
 
     def _now(self) -> Json:
-        """Return what the service says of it."""
+        """Return what the service says of it, with a state."""
         answer = self._client._get(self._where)
-        return {**answer, "state": _part(answer, "state", str)}
+        _part(answer, "state", str)
+        return answer
 
     def _post(self, path: str, asked: Json, body: bytes = b"") -> Json:
         """Send what may be sent again."""

@@ -110,8 +110,8 @@ def readings(text: str, known: Coverage) -> list[Reading]:
         return []
     newest = date.fromisoformat(known.last_date)
     parts = list(_Scanner(bare(text), names_in(known), newest).parts())
-    all_readings = map(_reading, islice(product(*parts), MOST_READINGS))
-    read = (each for reading in all_readings for each in _with_hour(reading))
+    combinations = islice(product(*parts), MOST_READINGS)
+    read = (each for some in combinations for each in _with_hour(_Gathering(some).reading()))
     return list(dict.fromkeys(each for each in read if each.unknown or not each.says_nothing))
 
 
@@ -279,11 +279,6 @@ _COMPARED = ((r".a+| {3,}", 1), (r".t(at)+|( t){2,}", 2))
 def _joins(named: list[tuple[Any, str]]) -> str:
     """Return the first letters of the words in front of names; a space where there is none."""
     return "".join(word[:1] or " " for _, word in named)
-
-
-def _reading(parts: tuple[Part, ...]) -> Reading:
-    """Return what the parts of a text say together."""
-    return _Gathering(parts).reading()
 
 
 class _Gathering:
