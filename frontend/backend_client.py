@@ -140,6 +140,10 @@ class Backend:
         """Have the flights of a checked file added. on_error: "skip", or "". Raises as `get`."""
         return self._post_with(f"{_of_import(import_id)}/add", {"on_error": on_error}, token)
 
+    def remove_import(self, import_id: str, token: str) -> None:
+        """Have a file removed that shall not be added. Raises as `get`."""
+        self._answer(self.url, "DELETE", _of_import(import_id), headers=_headers(token, ""))
+
     def sent_file(self, import_id: str) -> Json:
         """Return a file that was sent, and how far it is. Raises as `get`."""
         return self._object(self._answer(self.url, "GET", _of_import(import_id)))

@@ -32,7 +32,7 @@ TAKEN: dict[str | None, tuple[str, ...]] = {
     **dict.fromkeys(("home", "about", "adding", "cheating", "cluster", "lab", "months"), ()),
     **dict.fromkeys((f"calculator.calculator{twin}" for twin in ("", "_twin_json")), ()),
     "uploading": (),
-    "uploading.part": ("NAME", "SIZE", "IMPORT_ID", "OFFSET"),
+    "uploading.part": ("NAME", "SIZE", "IMPORT_ID", "OFFSET", "remove"),
     "receipts": ("duplicate_of",),
     "transactions.state": (),
     "search": ("q",),

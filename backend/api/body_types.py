@@ -196,7 +196,10 @@ class BatchRead(Answer, kw_only=True):
     duplicates: Count
     already_there: Annotated[
         Count,
-        Meta(description="with `duplicates=skip`, flights left out because the ledger has them"),
+        Meta(
+            description="with `duplicates=skip` or in a file that was sent: flights left out "
+            "because the ledger or an earlier row has them"
+        ),
     ]
     conflicts: Annotated[
         Count,

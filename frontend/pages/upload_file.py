@@ -84,7 +84,7 @@ def whole() -> AnyResponse:
 
 @routes.post("/upload.json")
 def part() -> Response:
-    """Begin a file that `upload.js` sends, take a part of it, or have it checked."""
+    """Begin a file that `upload.js` sends, take a part of it, remove it, or have it checked."""
     given, token = request.args, _token_in_header()
     try:
         if "NAME" in given:
@@ -93,6 +93,9 @@ def part() -> Response:
         if "OFFSET" in given:
             body = request.get_data()
             return json_twin(backend.send_part(import_id, given["OFFSET"], body, token))
+        if "remove" in given:
+            backend.remove_import(import_id, token)
+            return json_twin({})
         return json_twin(backend.check_import(import_id, "", token))
     except (BackendAway, Refused) as problem:
         return _failed(problem)

@@ -23,12 +23,16 @@ function pause(seconds, signal) {
 
 // --- sending -------------------------------------------------------------------------------------
 
-// The answer to a post, however often that has to be sent.
-async function post(parameters, body, signal) {
+function posted(parameters, options) {
   const headers = { "Content-Type": "application/octet-stream" };
   if (token()) headers.Authorization = `Bearer ${token()}`;
+  return fetch(`${BASE}/upload.json?${new URLSearchParams(parameters)}`, { method: "POST", headers, ...options });
+}
+
+// The answer to a post, however often that has to be sent.
+async function post(parameters, body, signal) {
   for (let attempt = 1; ; attempt += 1) {
-    const answer = await fetch(`${BASE}/upload.json?${new URLSearchParams(parameters)}`, { method: "POST", body, headers, signal }).catch((error) => {
+    const answer = await posted(parameters, { body, signal }).catch((error) => {
       if (!(error instanceof TypeError)) throw error; // which is what a broken connection is
     });
     if (answer?.ok) return answer.json();
@@ -54,6 +58,7 @@ async function read(file, start, end) {
 async function send(file, signal) {
   if (!file.size) throw new Problem("It is empty; download it again.");
   const { IMPORT_ID } = await post({ NAME: file.name, SIZE: file.size }, null, signal);
+  signal.addEventListener("abort", () => posted({ IMPORT_ID, remove: "yes" }).catch(() => {}));
   for (let start = 0; start < file.size; start += Number(form.dataset.part)) {
     const part = await read(file, start, start + Number(form.dataset.part));
     await post({ IMPORT_ID, OFFSET: start }, part, signal);

@@ -38,6 +38,12 @@ class Pages:
 
     url: str
     service: Service
+    folder: Path
+
+    @property
+    def files(self) -> set[Path]:
+        """Return the files in the ledger's folder that were sent and not removed."""
+        return {*self.folder.glob("import-*")}
 
     @property
     def transactions(self) -> int:
@@ -51,7 +57,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     folder = tmp_path_factory.mktemp("upload")
     seal(settings_for(folder), [FLIGHTS])
     with serving(folder) as service, shown(service) as url:
-        yield Pages(url, service)
+        yield Pages(url, service, folder)
 
 
 @pytest.fixture(scope="module")
@@ -221,13 +227,14 @@ def test_a_part_whose_answer_is_lost_is_sent_again(
     assert pages.transactions == before + ROWS
 
 
-def test_an_upload_can_be_stopped(page: Page, pages: Pages, tmp_path: Path) -> None:
-    before, path = pages.transactions, file_of(tmp_path)
+def test_an_upload_that_is_stopped_leaves_nothing(page: Page, pages: Pages, tmp_path: Path) -> None:
+    before, path, files = pages.transactions, file_of(tmp_path), pages.files
     page.route(f"**/*{SECOND}", lambda route: None)
     start(page, path)
     page.locator("#counts", has_text=" of ").wait_for(timeout=WITHIN_MS)
     page.get_by_role("button", name="Stop").click()
     assert result(page) == "flights.csv: stopped\n\nNothing was added."
+    until(lambda: pages.files == files)
     page.unroute(f"**/*{SECOND}")
     assert "All 120 rows are flights." in checked(page, path)
     assert pages.transactions == before

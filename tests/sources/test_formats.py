@@ -69,7 +69,7 @@ REFUSED = {
     "a tar archive": (tar(), r"is a tar archive; unpack it \(tar xf\)"),
     "a packed tar archive": (gzip.compress(tar()), "is a tar archive"),
     "7z": (b"7z\xbc\xaf\x27\x1c\0\4", "is an archive of an unsupported format; unpack it"),
-    "an empty archive": (archive(), "is an archive of an unsupported format"),
+    "an empty archive": (archive(), "is an empty archive; download it again"),
     "a packed workbook": (
         gzip.compress(archive("[Content_Types].xml", "xl/workbook.xml")),
         "is packed twice, or is a workbook in an archive; unpack it once",
