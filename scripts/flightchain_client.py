@@ -808,13 +808,16 @@ class _SentFile:
 
     def added(self, on_error: OnError, dates: Dates | None, *, is_dry: bool) -> Added:
         """Have its flights added, and return what became of them."""
+        first: Json = {}
         for _ in range(self._client.attempts):  # those that are there already are left out
             report = self.report(on_error, dates)
+            first = first or report
             if is_dry:
                 return _added_of(report, {})
             answer = self._done("add", {"on_error": on_error})
             if answer["state"] == "added":
-                return _added_of(report, _part(answer, "added", dict))
+                earlier = first["accepted"] - report["accepted"]
+                return _added_of(report, _part(answer, "added", dict), earlier)
         raise self._stopped()
 
     def report(self, on_error: OnError, dates: Dates | None) -> Json:
@@ -875,18 +878,24 @@ class _SentFile:
         return self._client._sent(_Request(path, asked, body, ANY, is_safe=True))
 
 
-def _added_of(report: Json, added: Json) -> Added:
-    """Return what became of a file. added: what was, if anything."""
+def _added_of(report: Json, added: Json, earlier: int = 0) -> Added:
+    """Return what became of a file.
+
+    added: what was, if anything. earlier: how many flights were added before the service stopped.
+    """
     first, last = (added.get(f"{end}_transaction") for end in ("first", "last"))
-    count = added.get("flights", report["accepted"])
+    count, there = report["accepted"], report["already_there"]
+    if added:
+        count, there = added["flights"] + earlier, added["already_there"] - earlier
     ids = () if first is None or last is None else (range(first, last + 1),)
-    if ids and len(ids[0]) != count:  # others have posted meanwhile
+    if ids and len(ids[0]) != count:  # others have posted meanwhile, or some were added earlier
         ids = ()
     state = "none" if not added.get("flights") else "pending" if first is None else "mined"
     return _made(
         Added,
         {**report, **added, "state": state},
         accepted=count,
+        already_there=there,
         rejected=added.get("left_out", report["rejected"]),
         batches=1,
         duplicates=0,

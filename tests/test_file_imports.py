@@ -5,6 +5,8 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +215,34 @@ def test_a_token_is_needed_and_the_work_ends_with_the_service(tmp_path: Path) ->
     finally:
         running.end()
     assert FileImports(settings_for(folder)).of(import_id).state == "stopped"
+
+
+def test_of_requests_that_come_together_one_begins_a_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imports, begun = FileImports(settings_for(tmp_path, min_free_bytes=0)), []
+
+    class Adding:
+        def __init__(self, _: str, import_id: str, *__: str) -> None:
+            begun.append(import_id)
+            self._sent = imports.of(import_id)
+
+        def wait(self) -> None:
+            self._sent.state = "added"
+            imports.note(self._sent)
+            imports.remove_content(self._sent.IMPORT_ID)
+
+    monkeypatch.setattr(file_imports, "started", Adding)
+    for _ in range(100):
+        begun.clear()
+        sent = imports.append(imports.begin("a.csv", 1), 0, b"x")
+        sent.state = "checked"
+        imports.note(sent)
+        with ThreadPoolExecutor() as pool:
+            pool.map(partial(imports.add, skips=False), [sent.IMPORT_ID] * 2)
+        until(partial(lambda path: not path.exists(), imports.path(sent.IMPORT_ID)))
+        assert begun == [sent.IMPORT_ID]
+        assert imports.of(sent.IMPORT_ID).state == "added"
 
 
 # --- what cannot be ------------------------------------------------------------------------------

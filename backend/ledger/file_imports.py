@@ -5,6 +5,7 @@ the reader of `import`, and with `--add` adds its flights. In the chain's folder
 
     import-ID.file   what was sent; its lock is held while that process runs
     import-ID.json   how far it is, which whoever sent it asks for
+    import.lock      held while a request decides what is done with a file next
 
 The process ends with the service. Files that nobody has touched for a day are removed.
 """
@@ -13,7 +14,8 @@ import os
 import re
 import secrets
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Annotated, Literal
@@ -34,7 +36,6 @@ ID_BYTES = 16
 MOST_NAME_CHARACTERS = 200
 AT_WORK = {"checking", "adding"}
 BUSY = "another file is being checked or added; wait until it is done"
-STOPPED = "this was interrupted; check the file again"
 
 _is_id = re.compile(r"[0-9a-f]{32}", re.ASCII).fullmatch
 _Id = Annotated[Count | None, Meta(description="null in a cluster until the flight is mined")]
@@ -129,7 +130,9 @@ class FileImports:
             return sent
         now = self._read(import_id)  # its process may have noted its outcome just before
         if now.state == sent.state:
-            now.state, now.message = "stopped", STOPPED
+            how_far = f" ({now.message})" if now.message else ""
+            now.message = f"this was interrupted{how_far}; check the file again"
+            now.state = "stopped"
         return now
 
     def _read(self, import_id: str) -> FileImport:
@@ -149,10 +152,11 @@ class FileImports:
         files.remove(self.path(import_id))
 
     def remove(self, import_id: str) -> None:
-        """Remove a file with which nothing is being done. Raises NotFound, InvalidQuery."""
-        _require(self.of(import_id), "receiving", "checked", "refused", "stopped", "added")
-        self.remove_content(import_id)
-        files.remove(self.folder / f"import-{import_id}.json")
+        """Remove a file with which nothing is done now. Raises NotFound, InvalidQuery, TryLater."""
+        with self._deciding():
+            _require(self.of(import_id), "receiving", "checked", "refused", "stopped", "added")
+            self.remove_content(import_id)
+            files.remove(self.folder / f"import-{import_id}.json")
 
     def append(self, sent: FileImport, offset: int, part: bytes) -> FileImport:
         """Write a part of a file, up to whose place it has come; one that was there stays.
@@ -187,32 +191,47 @@ class FileImports:
         A request that is sent again changes nothing. Raises NotFound, InvalidQuery; TryLater while
         another file is checked or added; WriteFailed.
         """
-        sent = self.of(import_id)
-        if (sent.state, sent.dates) == ("checking", dates):
-            return sent
-        _require(sent, "receiving", "checked", "refused", "stopped")
-        if sent.received != sent.size:
-            reason = f"has received {sent.received} of {sent.size} bytes; send the rest first"
-            raise InvalidQuery("IMPORT_ID", import_id, reason)
-        sent.state, sent.dates, sent.report = "checking", dates, None
-        return self._started(sent)
+        with self._deciding():
+            sent = self.of(import_id)
+            if (sent.state, sent.dates) == ("checking", dates):
+                return sent
+            _require(sent, "receiving", "checked", "refused", "stopped")
+            if sent.received != sent.size:
+                reason = f"has received {sent.received} of {sent.size} bytes; send the rest first"
+                raise InvalidQuery("IMPORT_ID", import_id, reason)
+            sent.state, sent.dates, sent.report = "checking", dates, None
+            return self._started(sent)
 
     def add(self, import_id: str, *, skips: bool) -> FileImport:
         """Begin to add the flights of a checked file. skips: whether bad rows are left out.
 
         A request that is sent again changes nothing. Raises as `check`.
         """
-        sent = self.of(import_id)
-        if sent.state in {"adding", "added"}:
-            return sent
-        _require(sent, "checked")
-        if sent.report and sent.report["rejected"] and not skips:
-            reason = (
-                f"would add nothing: {sent.report['rejected']} rows are bad; send on_error=skip"
-            )
-            raise InvalidQuery("on_error", "reject", reason)
-        sent.state = "adding"
-        return self._started(sent)
+        with self._deciding():
+            sent = self.of(import_id)
+            if sent.state in {"adding", "added"}:
+                return sent
+            _require(sent, "checked")
+            if sent.report and sent.report["rejected"] and not skips:
+                reason = (
+                    f"would add nothing: {sent.report['rejected']} rows are bad; send on_error=skip"
+                )
+                raise InvalidQuery("on_error", "reject", reason)
+            sent.state = "adding"
+            return self._started(sent)
+
+    @contextmanager
+    def _deciding(self) -> Iterator[None]:
+        """Let one request at a time, of those of all processes, decide. Raises TryLater."""
+        lock = FileLock(self.folder / "import.lock")
+        try:
+            lock.acquire(wait=True)
+        except WriterBusy as error:
+            raise TryLater(BUSY, retry_after_s=5) from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _started(self, sent: FileImport) -> FileImport:
         lock = FileLock(self.path(sent.IMPORT_ID))

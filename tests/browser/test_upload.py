@@ -190,7 +190,7 @@ def test_bad_rows_and_what_contradicts_the_ledger_are_shown_and_left_out(
         ["two.zip/b.csv", "71"],
     ]
     press(page, "Leave 2 rows out and add 118 flights")
-    expect(page.locator("#result-title")).to_contain_text("checked, nothing was added")
+    expect(page.locator("#result-title")).to_contain_text("checked, not added yet")
     page.get_by_label("Leave out 2 of 123 rows (1.6\N{NO-BREAK SPACE}%)").check()
     assert "2 rows were left out" in add(page, "Leave 2 rows out")
     assert pages.transactions == before + 118
