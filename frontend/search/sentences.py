@@ -22,6 +22,8 @@ from frontend.search.times import HOURS, Days, amount_at, hour_at, interval, tim
 from frontend.search.vocabulary import (
     AGAINST,
     AMOUNTS,
+    ARRIVING,
+    BEFORE_ENDS,
     COMMON,
     COMPARATIVES,
     FILLER,
@@ -33,9 +35,11 @@ from frontend.search.vocabulary import (
     NUMBER_FOLLOWS,
     PHRASES,
     RANKING,
+    SINCE,
     SUBJECTS,
     TIMES_OF_WEEK,
     TO,
+    UNTIL,
     WANTED,
     YEAR_FOLLOWS,
 )
@@ -108,10 +112,11 @@ def readings(text: str, known: Coverage) -> list[Reading]:
     """Return what `text` may say about the ledger that `known` covers, the most likely first."""
     if len(text) > MAX_CHARACTERS or known.last_date is None:
         return []
-    newest = date.fromisoformat(known.last_date)
-    parts = list(_Scanner(bare(text), names_in(known), newest).parts())
+    first, last = map(date.fromisoformat, (known.first_date or known.last_date, known.last_date))
+    whole = Days(first, last)
+    parts = list(_Scanner(bare(text), names_in(known), whole.last).parts())
     combinations = islice(product(*parts), MOST_READINGS)
-    read = (each for some in combinations for each in _with_hour(_Gathering(some).reading()))
+    read = (each for some in combinations for each in _with_hour(_Gathering(some, whole).reading()))
     return list(dict.fromkeys(each for each in read if each.unknown or not each.says_nothing))
 
 
@@ -136,7 +141,7 @@ class _Scanner:
         self._newest = newest
         self._tokens = list(self._split())
         self._is_shouted = text == text.upper()
-        words = [t.word for t in self._tokens if JOINING.get(t.word) not in {FROM, TO}]
+        words = [t.word for t in self._tokens if JOINING.get(t.word) not in BEFORE_ENDS]
         self._is_all_codes = all(word in names.codes for word in words)
 
     def _split(self) -> Iterator[Token]:
@@ -157,7 +162,7 @@ class _Scanner:
         while at < len(self._tokens):
             parts, after = self._longest(at, before)
             if at and self._text[self._tokens[at - 1].end : self._tokens[at].start] == "-":
-                yield [Part(JOIN, TO)]
+                yield [Part(JOIN, ARRIVING)]
             if parts:
                 yield parts
             at, before = after, parts[0].kind if parts else ""
@@ -278,14 +283,16 @@ _COMPARED = ((r".a+| {3,}", 1), (r".t(at)+|( t){2,}", 2))
 
 def _joins(named: list[tuple[Any, str]]) -> str:
     """Return the first letters of the words in front of names; a space where there is none."""
-    return "".join(word[:1] or " " for _, word in named)
+    return "".join(BEFORE_ENDS.get(word, word)[:1] or " " for _, word in named)
 
 
 class _Gathering:
     """The parts of a text by their kinds, of which a reading is made."""
 
-    def __init__(self, parts: tuple[Part, ...]) -> None:
+    def __init__(self, parts: tuple[Part, ...], whole: Days) -> None:
+        """whole: the days of the ledger."""
         self._parts = parts
+        self._whole = whole
         self._named: dict[str, list[tuple[Any, str]]] = {kind: [] for kind in (PLACES, DAYS)}
         self._others: dict[str, list[Any]] = {
             kind: [] for kind in (CARRIERS, NUMBER, HOUR, ASKED, WHEN, AMOUNT, UNKNOWN)
@@ -326,7 +333,7 @@ class _Gathering:
         """Return the members for carriers, places and days, and whether these fit together."""
         each = (
             _compared_flights(self._parts, self._others) or _of_places(self._named[PLACES]),
-            _of_days(self._named[DAYS]),
+            _of_days(self._named[DAYS], self._whole),
             _of_carriers(self._others[CARRIERS]),
         )
         pairs = [pair for members in each if members for pair in members.items()]
@@ -422,15 +429,27 @@ def _of_places(places: list[tuple[Places, str]]) -> dict[str, Any] | None:
     return None if places else {}
 
 
-def _of_days(days: list[tuple[Days, str]]) -> dict[str, Any] | None:
+def _of_days(days: list[tuple[Days, str]], whole: Days) -> dict[str, Any] | None:
     """Return the members of a reading for days; None if they do not belong together."""
     joins, named = _joins(days), [each for each, _ in days]
-    meant = named[0] if len(named) == 1 else None
+    meant = _open_ended(*days[0], whole) if len(days) == 1 else None
     if re.fullmatch(r".t|ba", joins):
         meant = interval(*named)
     elif re.fullmatch(r".a+", joins):
         return {"compared": ("days", *named)}
     return {"days": meant} if meant else None if days else {}
+
+
+def _open_ended(days: Days, word: str, whole: Days) -> Days | None:
+    """Return the days of `whole` that are meant by one name of days with a word in front of it.
+
+    None if there are none. "From July" is July, and "from 4 July" begins then.
+    """
+    if word in {TO, UNTIL}:
+        days = replace(days, first=whole.first)
+    elif word == SINCE or (word == FROM and days.is_one):
+        days = replace(days, last=whole.last)
+    return days if days.first <= days.last else None
 
 
 def _is_narrowed(places: list[tuple[Places, str]], new: Places, joining: str) -> bool:

@@ -75,8 +75,10 @@ def interval(first: Days, last: Days) -> Days | None:
     """Return the days from the beginning of `first` to the end of `last`; None if there are none.
 
     Where only one of them has a year, the other lies as close as possible: "November to February
-    2013" begins in 2012.
+    2013" begins in 2012. "10 January to 5 January" is a slip, and no year less five days.
     """
+    if not first.has_year and first.first > last.last and first.first.month == last.last.month:
+        return None
     try:
         if not first.has_year and first.first > last.last:
             first = first.in_year(last.last.year - (first.in_year(last.last.year) > last))

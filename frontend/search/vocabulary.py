@@ -22,9 +22,11 @@ def _words(name: str) -> frozenset[str]:
     return frozenset(_TABLES[name].split())
 
 
-FROM, TO, AND, BETWEEN = "from", "to", "and", "between"
+FROM, TO, UNTIL, SINCE, ARRIVING = "from", "to", "until", "since", "arriving"
 AGAINST = "against"  # also joins what is compared, and asks for a comparison
 JOINING = _turned("joining")
+BEFORE_ENDS = {FROM: "from", "leaving": "from", TO: "to", UNTIL: "to", ARRIVING: "to"}
+"""What stands in front of an end of a route or an interval -> in front of which end."""
 
 UNRANKED = "unranked"  # of weekdays and hours there is no ranking; pages of a name show them
 FLIGHT, FLIGHTS = "flight", "flights"  # a flight number follows, or which of many flights is asked

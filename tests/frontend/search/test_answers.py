@@ -47,6 +47,11 @@ ADDRESSES: dict[str, list[str]] = {
     ],
     "jet blue": [f"/average_delays?OP_CARRIER_AIRLINE_ID=20409&{ALL_DAYS}"],
     "UA july 4-6": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-04&FINAL_DATE=2013-07-06"],
+    "UA until 6 july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-01-01&FINAL_DATE=2013-07-06"],
+    "UA to 6 july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-01-01&FINAL_DATE=2013-07-06"],
+    "UA since july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-12-20"],
+    "UA from 4 july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-04&FINAL_DATE=2013-12-20"],
+    "departures from JFK leaving 4 July": ["/departures?ORIGIN=JFK&FL_DATE=2013-07-04"],
     "united in jan": [f"/average_delays?{UNITED}&{JANUARY}"],
     "united in JAN": [
         f"/average_delays?{UNITED}&ORIGIN=JAN&{ALL_DAYS}",

@@ -41,6 +41,12 @@ def test_a_field_takes_every_form_of_a_day_that_the_search_takes(
     assert asked(FL_DATE=text) == expected
 
 
+def test_days_may_be_open_at_one_end() -> None:
+    until = asked(days="until 10 January")
+    assert until == {"INITIAL_DATE": "2013-01-01", "FINAL_DATE": "2013-01-10"}
+    assert asked(days="10 January to 5 January") == {"INITIAL_DATE": "10 January to 5 January"}
+
+
 @each_of(("text", "reason"), SEVERAL_DAYS.items())
 def test_a_field_does_not_guess_which_of_two_days_is_meant(text: str, reason: str) -> None:
     assert asked(days=text) == {"INITIAL_DATE": text}

@@ -73,6 +73,8 @@ UNKNOWN: dict[str, list[str]] = {
     "123456": ["123456"],
     "٣٣٥": ["٣٣٥"],
     "may 2013 to march 2013": [""],
+    "10 january to 5 january": [""],
+    "until 31 december 2012": [""],
     "12 34": [""],
     "ORD to LGA to JFK": [""],
     "UA".ljust(MAX_CHARACTERS) + "A": [],
