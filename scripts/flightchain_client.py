@@ -789,6 +789,7 @@ class _SentFile:
     ) -> None:
         self._client, self._path = client, path
         self._progress = progress or (lambda answer: None)
+        self._stops = 0
         with path.open("rb") as file:
             size = file.seek(0, SEEK_END)
             if not size:
@@ -809,7 +810,7 @@ class _SentFile:
     def added(self, on_error: OnError, dates: Dates | None, *, is_dry: bool) -> Added:
         """Have its flights added, and return what became of them."""
         first: Json = {}
-        for _ in range(self._client.attempts):  # those that are there already are left out
+        while True:  # those that are there already are left out
             report = self.report(on_error, dates)
             first = first or report
             if is_dry:
@@ -818,25 +819,17 @@ class _SentFile:
             if answer["state"] == "added":
                 earlier = first["accepted"] - report["accepted"]
                 return _added_of(report, _part(answer, "added", dict), earlier)
-        raise self._stopped()
 
     def report(self, on_error: OnError, dates: Dates | None) -> Json:
         """Have it checked, and return what was found. Raises Problem for bad flights."""
-        for _ in range(self._client.attempts):
-            answer = self._done("check", {"dates": dates})
-            if answer["state"] == "checked":
-                break
-        else:
-            raise self._stopped()
+        while (answer := self._done("check", {"dates": dates}))["state"] != "checked":
+            pass
         report = _part(answer, "report", dict)
         if (bad := _faults(_part(report, "errors", list))) and on_error != "skip":
             where = f"{bad[0]['table']}: " if "table" in bad[0] else ""
             what = f"{bad[0].get('field')} {bad[0].get('value')!r}: {bad[0].get('detail')}"
             raise Problem(422, {"title": "bad flights", "detail": where + what, "errors": bad})
         return report
-
-    def _stopped(self) -> FlightchainError:
-        return FlightchainError(f"{self._path}: the service stopped again and again meanwhile")
 
     def _send(self, file: IO[bytes], size: int) -> None:
         offset, part_bytes = 0, PART_BYTES
@@ -855,7 +848,10 @@ class _SentFile:
                 self._progress(answer)
 
     def _done(self, step: str, asked: Json) -> Json:
-        """Have a step done, and return what the service says at its end, or if it was stopped."""
+        """Have a step done, and return what the service says at its end.
+
+        If it was stopped, this waits first. Raises FlightchainError if that happens too often.
+        """
         self._post(f"{self._where}/{step}", asked)
         poll_s = FIRST_POLL_S
         while (answer := self._now())["state"] in AT_WORK:
@@ -865,6 +861,11 @@ class _SentFile:
         if answer["state"] == "refused":
             detail = f"{self._path.name}: {answer['message']}"
             raise Problem(422, {**answer, "title": "Unprocessable Content", "detail": detail})
+        if answer["state"] == "stopped":
+            self._stops += 1
+            if self._stops == self._client.attempts:
+                raise FlightchainError(f"{self._path.name} was not added: {answer['message']}")
+            time.sleep(min(2 ** (self._stops - 1), LONGEST_WAIT_S))
         return answer
 
     def _now(self) -> Json:

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -12,17 +13,20 @@ from typing import Any
 
 import pytest
 import requests
+from click.testing import CliRunner
 
 from backend.base.errors import InvalidQuery, NotFound, TryLater
+from backend.cli.sent_file import sent_file
 from backend.ledger import file_imports
 from backend.ledger.file_imports import FileImports
 from backend.storage.tokens import Tokens
 from tests.api.processes import Service, until
-from tests.api.worlds import generated, settings_for
+from tests.api.worlds import generated, seal, settings_for
 from tests.flights import changed, csv_of, transactions_in
 
 PART = 60_000
 AT_WORK = {"checking", "adding"}
+CSV = {"Content-Type": "text/csv"}
 Json = dict[str, Any]
 
 
@@ -117,6 +121,32 @@ def test_bad_rows_are_left_out_only_if_that_is_asked(service: Service) -> None:
     again = sender.post(f"{sender.path}/add", on_error="skip")
     assert (again.status_code, again.json()["added"]) == (202, added)
     assert "must be receiving or checked" in sender.post(f"{sender.path}/check").text
+
+
+def test_a_check_knows_the_flights_that_are_pending(service: Service) -> None:
+    text = flights_of(19_009, 20)
+    requests.post(f"{service.url}/transactions/batch", text, headers=CSV, timeout=9)
+    sender = Sender(service, "f.csv", flights_of(19_009, 30).encode())
+    report = sender.checked()["report"]
+    assert (report["accepted"], report["already_there"]) == (10, 20)
+    added = sender.added()["added"]
+    assert (added["flights"], added["already_there"]) == (10, 20)
+
+
+def test_a_file_is_not_refused_for_what_is_wrong_with_the_ledger(tmp_path: Path) -> None:
+    seal(settings_for(tmp_path), [generated(30)])
+    imports, body = FileImports(settings_for(tmp_path, min_free_bytes=0)), flights_of(7, 3).encode()
+    import_id = imports.append(imports.begin("f.csv", len(body)), 0, body).IMPORT_ID
+
+    def outcome(**more: Any) -> file_imports.FileImport:
+        CliRunner().invoke(sent_file, [import_id], obj=settings_for(tmp_path, **more))
+        return imports.of(import_id)
+
+    full = outcome(min_free_bytes=2**60)
+    assert (full.state, "free some space, and try again" in full.message) == ("stopped", True)
+    shutil.rmtree(tmp_path / "index")
+    unindexed = outcome(min_free_bytes=0)
+    assert (unindexed.state, "index" in unindexed.message) == ("stopped", True)
 
 
 def test_posts_go_on_while_a_file_is_added(service: Service) -> None:

@@ -61,10 +61,11 @@ class _Job:
                 sent.state = "checked"
             sent.message, sent.fraction = "", 1.0
         except (FlightchainError, OSError) as error:
-            sent.state, sent.message = "refused", self._words(error)
+            sent.state = "refused" if isinstance(error, InvalidInput) else "stopped"
+            sent.message = self._words(error)
             if self._imported:
                 before = counted(self._imported, "flight was", "flights were")
-                sent.message += f"; {before} added before that; add the file again to add the rest"
+                sent.message += f"; {before} added before that; check it again to add the rest"
         self._imports.note(sent)
         if sent.state == "added":
             self._imports.remove_content(sent.IMPORT_ID)
@@ -129,12 +130,15 @@ class _Job:
 
     def _report(self) -> Json:
         """Return what the check says. Raises InvalidInput if most days are wrong."""
+        from backend.index.queries import IndexReader
         from backend.ledger.known_flights import shown_conflict
         from backend.sealing.spool import Spool
         from backend.sources.source import require_days
 
+        indexed = IndexReader(self._settings.folder).position().transactions
         with closing(Spool(self._settings.folder)) as spool:
             checked = self._check(spool)
+            self._leave_out_newest(spool, checked, indexed)
         bad, comparison = checked.bad, checked.comparison
         require_days(checked.rows - bad.count, bad.misdated, "file", checked.label)
         assert checked.understood is not None
@@ -152,6 +156,26 @@ class _Job:
             "errors": [self._error(row) for row in bad.first[:MOST_ERRORS]],
             "understood": checked.understood.members(with_sample=True),
         }
+
+    def _leave_out_newest(self, spool: "Spool", checked: "Checked", indexed: int) -> None:
+        """Leave out what is pending, or in blocks that the index lacked when the check began.
+
+        indexed: how many transactions it had. Adding seals these flights first. Raises TryLater.
+        """
+        from backend.ledger.ledger import Ledger
+
+        with closing(Ledger(self._settings, say)) as ledger:
+            tip = ledger.tip()
+            if tip.transactions + tip.pending == indexed:
+                return
+            for batch in spool.batches(checked.start, checked.end):
+                flights = list(zip(*batch.read(), strict=True))
+                known = ledger.submitter.compared(flights, skips=True)
+                for place, stored in known.copies.items():
+                    checked.comparison.note(flights[place], stored)
+                for conflict in known.conflicts:
+                    checked.comparison.note(*conflict)
+                checked.flights -= len(known.copies) + len(known.conflicts)
 
     def _error(self, row: BadRow) -> Json:
         place = row.place.rpartition(", ")[0]

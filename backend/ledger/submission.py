@@ -126,7 +126,7 @@ class Submitter:
 
     def try_batch(self, flights: Sequence[Flight], *, skips: bool = False) -> Json:
         """Return what `add_batch` would do, as far as it is known before."""
-        comparison = self.compared(flights, with_repeats=skips)
+        comparison = self.compared(flights, skips=skips)
         ids = [copy.transaction_id for copy in comparison.copies.values()]
         there = [transaction_id for transaction_id in ids if transaction_id is not None]
         known = len(comparison.copies) if skips else 0
@@ -202,19 +202,20 @@ class Submitter:
             return KeyReused(outcome.key, first, self._cluster.address(first))
         return outcome
 
-    def compared(self, flights: Sequence[Flight], *, with_repeats: bool = False) -> Comparison:
+    def compared(self, flights: Sequence[Flight], *, skips: bool = False) -> Comparison:
         """Compare flights with what the ledger has already.
 
-        with_repeats: compare them with those before them among `flights`, too. Without an index
-        only pending ones are found. Raises TryLater, DamagedMempool, DamagedBlock.
+        skips: as in `add_batch`: compare them with those before them among `flights`, too, and
+        raise TryLater without an index. Otherwise only pending ones are found then. Raises
+        DamagedMempool, DamagedBlock.
         """
         pending = self._mempool.records_of(flights)  # first, because they go to blocks
         in_blocks: Sequence[Sequence[Stored]] = [()] * len(flights)
-        with suppress(TryLater):
+        with suppress(*() if skips else (TryLater,)):
             in_blocks = self._records_in_blocks.up_to_tip(flights).of_each(flights)
         pairs = zip(in_blocks, pending, strict=True)
         known: Sequence[Sequence[Stored]] = [[*mined, *pending] for mined, pending in pairs]
-        if with_repeats:
+        if skips:
             known = [[record] if record else [] for record in all_matches(flights, known)]
         return self._compared(flights, known)
 

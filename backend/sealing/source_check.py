@@ -192,7 +192,7 @@ def _require_room(settings: Settings, flights: int, fraction: float) -> None:
         in_all = least + round(flights * STORED_BYTES / max(fraction, 0.01))
         raise WriteFailed(
             f"the disk of {settings.folder} has {free:,} bytes free, but the import needs about "
-            f"{in_all:,}; free some space, and run the import again"
+            f"{in_all:,}; free some space, and try again"
         )
 
 

@@ -176,8 +176,8 @@ def test_without_an_index_nothing_is_taken_for_new(
     monkeypatch.setattr("backend.ledger.known_flights.INDEX_PATIENCE_S", 0.05)
     (settings.folder / "index").rename(settings.folder / "gone")
     with client_of(settings) as other:
-        response = post(other, as_ndjson(FLIGHTS[:3]), SKIP)
-        assert response.status_code == 503
+        for query in (SKIP, f"{SKIP}&dry_run=true"):
+            assert post(other, as_ndjson(FLIGHTS[:3]), query).status_code == 503
         assert answered(other, FLIGHTS[:3], "")["accepted"] == 3
 
 

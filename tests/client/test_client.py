@@ -400,8 +400,9 @@ def test_a_file_is_added_once_though_the_service_is_killed(
     running = [Service(folder, FLIGHTCHAIN_PORT=port).wait_until_ready()]
 
     def kill(answer: Json) -> None:
-        has_begun = state == "checking" or "added" in answer["message"]
-        if answer["state"] == state and has_begun and len(running) == 1:
+        if answer["state"] == state and len(running) == 1:
+            if state == "adding":
+                until(lambda: running[0].json("/tip")["transactions"] > 0)
             running[0].end()
             running.append(Service(folder, FLIGHTCHAIN_PORT=port))
 

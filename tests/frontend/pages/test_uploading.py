@@ -258,8 +258,9 @@ def test_parts_make_the_file_in_any_order_that_leaves_no_gap(visitor: Visitor) -
             body[start : start + 100] if start < 100 else body[100:], IMPORT_ID=sent, OFFSET=start
         )
         assert part.status_code == 200
-    assert visitor.part(IMPORT_ID=sent).get_json()["state"] == "checking"
-    page = visitor.settled(visitor.client.get(f"/upload/{sent}"))
+    arrived = visitor.client.get(f"/upload/{sent}")
+    assert notice(arrived) == "The file has arrived, and was not checked yet."
+    page = visitor.settled(visitor.client.post(f"/upload/{sent}", data={"action": "check"}))
     assert "All 30 rows are flights." in page.text
 
 
