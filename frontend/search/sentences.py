@@ -41,6 +41,7 @@ from frontend.search.vocabulary import (
     TO,
     UNTIL,
     WANTED,
+    WEEK,
     YEAR_FOLLOWS,
 )
 
@@ -48,6 +49,7 @@ MAX_CHARACTERS = 200
 MOST_READINGS = 8
 YEARS_OF_A_LEDGER = 40
 MOST_DAYS = 31  # of a month
+MOST_RANKED = 100  # that people ask for; a greater number is of a flight
 
 Carriers = tuple[Carrier, ...]
 Places = tuple[Place, ...]
@@ -365,9 +367,15 @@ class _Gathering:
             hours.clear()
 
     def _keep_one_number(self) -> bool:
-        """Take numbers for unknown that may be of days. Return whether there is one at most."""
+        """Take numbers for unknown that may be of days, and for amounts that say how many.
+
+        Return whether there is one at most.
+        """
         numbers = self._others[NUMBER]
-        if _has_number_joined_to_days(self._parts):
+        if _is_number_of_ranked(self._parts):
+            self._others[AMOUNT] += map(str, numbers)
+            numbers.clear()
+        elif _has_number_joined_to_days(self._parts):
             self._others[UNKNOWN] += [Token(str(number), 0, 0) for number in numbers]
             numbers.clear()
         return len(numbers) <= 1
@@ -378,6 +386,21 @@ def _has_number_joined_to_days(parts: tuple[Part, ...]) -> bool:
     letters = {NUMBER: "n", DAYS: "d", CARRIERS: "c"}
     order = "".join(value[:1] if kind == JOIN else letters.get(kind, " ") for kind, value in parts)
     return bool(re.search(r"d[at]n|(?<!c)n[at]d", order))
+
+
+def _is_number_of_ranked(parts: tuple[Part, ...]) -> bool:
+    """Return whether a number says how many or which: "5 worst routes", but not "flight 5"."""
+    ranked = RANKING | SUBJECTS.keys() | {WEEK}
+
+    def letter(kind: str, value: Any) -> str:
+        if kind == NUMBER and value <= MOST_RANKED:
+            return "n"
+        if kind == CARRIERS or (kind, value) == (ASKED, FLIGHT):
+            return "f"
+        return "r" if kind == ASKED and value in ranked else " "
+
+    order = "".join(letter(*part) for part in parts)
+    return bool(re.search(r"(?<!f)nr|rn", order))
 
 
 def _of_carriers(carriers: list[Carriers]) -> dict[str, Any]:

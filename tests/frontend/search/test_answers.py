@@ -52,6 +52,7 @@ ADDRESSES: dict[str, list[str]] = {
     "UA since july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-12-20"],
     "UA from 4 july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-04&FINAL_DATE=2013-12-20"],
     "departures from JFK leaving 4 July": ["/departures?ORIGIN=JFK&FL_DATE=2013-07-04"],
+    "departure delay of UA": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "united in jan": [f"/average_delays?{UNITED}&{JANUARY}"],
     "united in JAN": [
         f"/average_delays?{UNITED}&ORIGIN=JAN&{ALL_DAYS}",
@@ -340,6 +341,10 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     ],
     "JFK to LAX at 8 am or 5 pm": [("/route?ORIGIN=JFK&DEST=LAX", ("8:00", "17:00"))],
     "early flights JFK": [("/airports/JFK", ("early flights",))],
+    "10 worst routes": [(f"/rankings?by=route&{WORST}", ("10",))],
+    "5 best routes of delta": [
+        (f"/rankings?by=route&OP_CARRIER_AIRLINE_ID=19790&{BEST}", ("5",)),
+    ],
     "top 10 routes": [(f"/rankings?by=route&{BEST}", ("10",))],
     "first flight to EWR": [("/airports/EWR", ("first flight",))],
     "united vs EWR": [
