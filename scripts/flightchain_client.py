@@ -72,6 +72,7 @@ FLIGHTS_PER_PAGE = 10_000
 REPEATED = frozenset({408, 429, 502, 503, 504})
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 15.0  # used where there is no Retry-After
 FIRST_POLL_S, LONGEST_POLL_S = 0.1, 2.0
+FILE_PATIENCE_S = 600.0  # while the service reads the file of somebody else
 AT_WORK = {"checking", "adding"}  # states of a file
 
 HINTS = {
@@ -634,13 +635,18 @@ class Client:
 
         An error ends the call; its `added` says what was added before. progress: is called after
         every batch. key: the beginning of the keys of the batches; with one of your own, a second
-        run within a day that is the same in all else gets the answers of the first one.
+        run within a day that is the same in all else gets the answers of the first one. A file is
+        one batch, and needs no key.
         """
         if isinstance(flights, str | Path):
             if how.get("duplicates", "skip") != "skip":
                 raise ValueError("duplicates: of a file only what is missing is added")
             on_error, is_dry = how.get("on_error", "reject"), how.get("dry_run", False)
-            return self.add_file(flights, on_error=on_error, dates=how.get("dates"), dry_run=is_dry)
+            dates = how.get("dates")
+            added = self.add_file(flights, on_error=on_error, dates=dates, dry_run=is_dry)
+            if progress:
+                progress(added)
+            return added
         key = uuid.uuid4().hex if key is None else key
         added = Added()
         for number, batch in enumerate(batches(flights, batch_size)):
@@ -852,7 +858,7 @@ class _SentFile:
 
         If it was stopped, this waits first. Raises FlightchainError if that happens too often.
         """
-        self._post(f"{self._where}/{step}", asked)
+        self._begin(step, asked)
         poll_s = FIRST_POLL_S
         while (answer := self._now())["state"] in AT_WORK:
             self._progress(answer)
@@ -867,6 +873,18 @@ class _SentFile:
                 raise FlightchainError(f"{self._path.name} was not added: {answer['message']}")
             time.sleep(min(2 ** (self._stops - 1), LONGEST_WAIT_S))
         return answer
+
+    def _begin(self, step: str, asked: Json) -> None:
+        """Have a step begun, as soon as the service is done with the files of others."""
+        ends_s = time.monotonic() + FILE_PATIENCE_S
+        while True:
+            try:
+                self._post(f"{self._where}/{step}", asked)
+            except Problem as problem:
+                if problem.status != 503 or time.monotonic() >= ends_s:
+                    raise
+            else:
+                return
 
     def _now(self) -> Json:
         """Return what the service says of it, with a state."""

@@ -392,6 +392,17 @@ def test_a_file_is_added_once_whatever_becomes_of_the_answers(
     assert mined(service) == flights(60, 9000)
 
 
+@pytest.mark.usefixtures("paused")
+def test_a_file_waits_until_the_service_is_done_with_those_of_others(
+    service: Service, tmp_path: Path
+) -> None:
+    path, seen = packed(tmp_path / "f.csv", csv_of(flights(20, 9100))), list[Added]()
+    with through(service, "", "", *["5"] * 15) as (client, proxy):
+        assert client.add_batch(path, progress=seen.append).accepted == 20
+    assert len(proxy.seen) > 17
+    assert [added.accepted for added in seen] == [20]
+
+
 @pytest.mark.parametrize("state", ["checking", "adding"])
 def test_a_file_is_added_once_though_the_service_is_killed(
     folder: Path, tmp_path: Path, state: str
