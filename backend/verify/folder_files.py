@@ -60,9 +60,10 @@ KINDS = (
         "they can no longer be examined", "remove it if you do not need it",
     ),
     FileKind("blocks", "the blocks", "miner, import", "nothing is answered or sealed", BACKUP),
-    _derived("index", "the index", "miner, import", "questions wait until it is rebuilt"),
+    _derived("index", "the index", "miner, import",
+             "questions are answered 503 until the index is rebuilt"),
     _derived("index/*", "a part of the index", "miner, import",
-             "questions wait until the index is rebuilt"),
+             "questions are answered 503 until the index is rebuilt"),
     FileKind(
         "log.key", "the secret key of the log", "miner, log rotate-key",
         "blocks are sealed but not signed, so flights in new blocks have no proofs",
@@ -107,7 +108,7 @@ KINDS = (
              "the month is downloaded again"),
     FileKind(
         "cluster.sqlite", "the receipts of a cluster", "cluster node",
-        "no flight is found by its receipt",
+        "the node does not run, and no flight is found by its receipt",
         "rebuild the node's chain, as docs/how-to/cluster.md says",
     ),
     _derived("cluster.json", "the status of a cluster's node", "cluster node",
