@@ -29,7 +29,7 @@ from backend.cluster.membership import (
 )
 from backend.storage.block_store import BlockStore
 from backend.storage.genesis import genesis_in
-from backend.storage.receipt_store import Receipts
+from backend.storage.receipt_store import FILE_NAME, Receipts
 from backend.trust.log import checkpoints
 
 KEY_NAME, STATE_NAME = "priv_validator_key.json", "priv_validator_state.json"
@@ -62,6 +62,11 @@ def check_engine(settings: Settings) -> str:
         if receipts.is_there():
             receipts.require_own(identity.index)
         newest = receipts.newest()
+        if newest is None and store.height() > membership.height:
+            raise FlightchainError(
+                f"{settings.folder / FILE_NAME} is missing or has no receipts, so the node does "
+                "not start; rebuild the node's chain as docs/how-to/cluster.md says"
+            )
     require_sound(home, membership, identity, 0 if newest is None else newest.engine_height)
     return f"the files of the engine in {home} are right"
 

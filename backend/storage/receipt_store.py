@@ -276,8 +276,8 @@ class ReceiptWriter(Receipts):
         ends = (base, tip_hash) if newest is None else (newest.height, newest.hash)
         if ends != (height, tip_hash):
             raise Damage(
-                f"{self._path} ends at block {ends[0]} {ends[1]}, and the chain at block {height} "
-                f"{tip_hash}; rebuild the node's chain as docs/how-to/cluster.md says"
+                f"{self._path} ends at block {ends[0]}, and lacks block {height} {tip_hash}, with "
+                "which the chain ends; rebuild the node's chain as docs/how-to/cluster.md says"
             )
         with self._usable() as run:  # what was noted above a tip that is lost does not count
             noted = run("SELECT engine_height FROM node WHERE height <= ?", (height,)).get

@@ -2,7 +2,7 @@
 // it, as the page of the file does. A part without an answer is sent again.
 import { BASE, counted, node } from "./page.js";
 
-const MOST_ATTEMPTS = 30;
+const MOST_ATTEMPTS = 120; // ten minutes, while the file of somebody else is added
 const LONGEST_WAIT_S = 30;
 const SEND_AGAIN = new Set([408, 429, 502, 503, 504]);
 

@@ -19,6 +19,7 @@ from backend.cluster.membership import identity_in, membership_in
 from backend.cluster.node_status import StatusReader
 from backend.ledger.ledger import Ledger
 from tests.api.processes import ROOT
+from tests.api.worlds import seal
 from tests.cluster.engine import make, quiet
 from tests.flights import flights
 from tests.submitting import add
@@ -96,6 +97,14 @@ HARMLESS = {  # nobody can tell whose votes a file counts; without a key a node 
 
 def test_whole_files_let_a_node_start(home: Path) -> None:
     start(home)
+
+
+def test_lost_receipts_are_named_by_verify(home: Path) -> None:
+    settings = Settings(dir=str(home.parent / "chain"), cluster=str(home))
+    check_engine(settings)
+    seal(settings, [flights(1)])
+    with pytest.raises(FlightchainError, match=r"cluster\.sqlite is missing .* rebuild the node's"):
+        check_engine(settings)
 
 
 @pytest.mark.parametrize("harm", [removed, emptied, truncated, unreadable, foreign])
