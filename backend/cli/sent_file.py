@@ -17,9 +17,9 @@ from backend.base.words import counted
 from backend.chain.flight import MOST_ERRORS, Flight
 from backend.chain.json_objects import Json
 from backend.cli.log_commands import say
-from backend.ledger.file_imports import Added, FileImports
 
 if TYPE_CHECKING:
+    from backend.ledger.file_imports import Added
     from backend.ledger.ledger import Ledger
     from backend.sealing.importer import Tally
     from backend.sealing.source_check import Checked
@@ -43,6 +43,8 @@ class _Job:
     """What is done with one file."""
 
     def __init__(self, settings: Settings, import_id: str) -> None:
+        from backend.ledger.file_imports import FileImports
+
         self._settings = settings
         self._imports = FileImports(settings)
         self._sent = self._imports.of(import_id)
@@ -184,8 +186,9 @@ class _Job:
 
     # --- adding ----------------------------------------------------------------------------------
 
-    def _added(self) -> Added:
+    def _added(self) -> "Added":
         """Add what the sender has seen the check of. Raises FlightchainError."""
+        from backend.ledger.file_imports import Added
         from backend.storage.receipt_store import belongs_to_cluster
 
         if belongs_to_cluster(self._settings.folder):
@@ -218,8 +221,9 @@ class _Job:
                 "is read differently than when it was checked; check it again",
             )
 
-    def _posted(self) -> Added:
+    def _posted(self) -> "Added":
         """Have the cluster order the flights, as it does those that are posted to this node."""
+        from backend.ledger.file_imports import Added
         from backend.ledger.ledger import Ledger
         from backend.sealing.spool import Spool
 

@@ -13,9 +13,11 @@ import re
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from logging import LogRecord
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
-from backend.serving.environs import Environ
+if TYPE_CHECKING:  # commands need the settings, and no web server
+    from backend.serving.environs import Environ
 
 SETTING = "FLIGHTCHAIN_HOSTS"
 LOOPBACK_NAME, EVERY_NAME = "localhost", "*"
@@ -59,7 +61,7 @@ class HostPolicy:
         self._takes_all = EVERY_NAME in own
         self._known: set[str] = set()
 
-    def refusal(self, environ: Environ) -> Refusal | None:
+    def refusal(self, environ: "Environ") -> Refusal | None:
         """Return why the request with this WSGI environ is refused; None if it is not."""
         host = environ.get("HTTP_HOST")
         if host not in self._known and (refusal := self._of_host(host, environ)):
@@ -67,7 +69,7 @@ class HostPolicy:
         query = environ.get("QUERY_STRING")
         return _of_query(query) if query else None
 
-    def _of_host(self, host: str | None, environ: Environ) -> Refusal | None:
+    def _of_host(self, host: str | None, environ: "Environ") -> Refusal | None:
         if host is None and environ.get("SERVER_PROTOCOL") != "HTTP/1.1":
             return None  # HTTP/1.0 is older than the header, and no browser speaks it
         match = _HOST.fullmatch(host or "")
@@ -108,7 +110,7 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(map(_compared, names))
 
 
-def hide_query(environ: Environ) -> None:
+def hide_query(environ: "Environ") -> None:
     """Remove a query that holds a token from a request that is refused, for whatever reason."""
     if _of_query(environ.get("QUERY_STRING", "")):
         environ["QUERY_STRING"] = HIDDEN
