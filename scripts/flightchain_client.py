@@ -819,11 +819,11 @@ class _SentFile:
         while True:  # those that are there already are left out
             report = self.report(on_error, dates)
             first = first or report
-            if is_dry:
-                return _added_of(report, {})
+            earlier = first["accepted"] - report["accepted"]
+            if is_dry or not report["accepted"]:
+                return _added_of(report, {}, earlier)
             answer = self._done("add", {"on_error": on_error})
             if answer["state"] == "added":
-                earlier = first["accepted"] - report["accepted"]
                 return _added_of(report, _part(answer, "added", dict), earlier)
 
     def report(self, on_error: OnError, dates: Dates | None) -> Json:
@@ -897,15 +897,13 @@ class _SentFile:
         return self._client._sent(_Request(path, asked, body, ANY, is_safe=True))
 
 
-def _added_of(report: Json, added: Json, earlier: int = 0) -> Added:
+def _added_of(report: Json, added: Json, earlier: int) -> Added:
     """Return what became of a file.
 
     added: what was, if anything. earlier: how many flights were added before the service stopped.
     """
     first, last = (added.get(f"{end}_transaction") for end in ("first", "last"))
-    count, there = report["accepted"], report["already_there"]
-    if added:
-        count, there = added["flights"] + earlier, added["already_there"] - earlier
+    count = earlier + (added["flights"] if added else report["accepted"])
     ids = () if first is None or last is None else (range(first, last + 1),)
     if ids and len(ids[0]) != count:  # others have posted meanwhile, or some were added earlier
         ids = ()
@@ -914,7 +912,7 @@ def _added_of(report: Json, added: Json, earlier: int = 0) -> Added:
         Added,
         {**report, **added, "state": state},
         accepted=count,
-        already_there=there,
+        already_there=(added or report)["already_there"] - earlier,
         rejected=added.get("left_out", report["rejected"]),
         batches=1,
         duplicates=0,

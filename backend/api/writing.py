@@ -114,12 +114,12 @@ class Writing:
         """
 
         def lane(environ: Environ, given: Given) -> Lane:
-            mode, is_dry = given.get(MODE.name, "sync"), given.get(DRY_RUN.name) == "true"
-            if mode == "commit" and not is_dry:
+            mode, dry_run = given.get(MODE.name, "sync"), given.get(DRY_RUN.name, "false")
+            if mode == "commit" and dry_run == "false":
                 return Lane.COMMIT
-            if usual == Lane.GROUPED:
-                return Lane.THREAD if is_dry or mode != "sync" else usual
-            return Lane.SCAN if is_dry and self.is_stranger(environ) else usual
+            if usual == Lane.GROUPED:  # what is written together is not asked whether it is dry
+                return usual if (mode, dry_run) == ("sync", "false") else Lane.THREAD
+            return Lane.SCAN if dry_run == "true" and self.is_stranger(environ) else usual
 
         return lane
 

@@ -109,6 +109,12 @@ def test_each_gets_its_own_answer(posting: Posting) -> None:
     assert posting.disk.syncs == 1
 
 
+@pytest.mark.parametrize("value", ["1", "True", "yes", ""])
+def test_a_dry_run_that_is_misspelt_is_no_post(posting: Posting, value: str) -> None:
+    [(status, problem)] = posting.together(post(number(1), path=f"/transactions?dry_run={value}"))
+    assert (status, problem["field"]) == (400, "dry_run")
+
+
 def test_equal_flights_of_one_turn_are_named(posting: Posting) -> None:
     outcomes = posting.together(*[post(number(5))] * 3)
     receipts = sorted((answer["TRANSACTION_ID"], answer["duplicate_of"]) for _, answer in outcomes)
