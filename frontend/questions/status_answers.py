@@ -139,7 +139,7 @@ def numbers_like(number: object) -> list[Json]:
 
 
 def _by_carrier(flights: list[Leg], known: Coverage) -> list[CarrierFlights]:
-    """Return the flights by carrier; those of each day in order, the days as they come."""
+    """Return the flights by carrier; the days in order, and those of each day."""
     by_day: dict[int, dict[str, list[Leg]]] = {}
     for leg in flights:
         by_day.setdefault(leg[CARRIER], {}).setdefault(leg[DAY], []).append(leg)
@@ -147,7 +147,7 @@ def _by_carrier(flights: list[Leg], known: Coverage) -> list[CarrierFlights]:
         CarrierFlights(
             number,
             known.carrier(number).label,
-            [route for legs in days.values() for route in flights_of_day.routes(legs)],
+            [route for day in sorted(days) for route in flights_of_day.routes(days[day])],
         )
         for number, days in by_day.items()
     )

@@ -201,3 +201,27 @@ def test_of_many_legs_the_first_are_shown(
     assert len(ids_on(page)) == MOST_LEGS_SHOWN < count
     assert f"The ledger has {count:,} legs" in page
     assert len(table(pages, f"{PAGE}.csv{query}")) == count
+
+
+class LastMonthFirst(Backend):
+    """A backend to which the newest flights were added first."""
+
+    def get(self, path: str, parameters: Any = None) -> Json:
+        answer = super().get(path, parameters)
+        if path == PAGE:
+            answer["flights"].reverse()
+        return answer
+
+
+def test_legs_of_several_days_are_in_the_order_of_time(
+    service: Service, monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    monkeypatch.setattr("frontend.context.Backend", LastMonthFirst)
+    pages = create_app(Settings(backend_url=service.url)).test_client()
+    query = "?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&FINAL_DATE=2015-01-10"
+    rows = table(pages, f"{PAGE}.csv{query}")
+    times = [(row["carrier"], row["FL_DATE"], int(row["leg"])) for row in rows]
+    assert times == sorted(times)
+    assert len(set(times)) > len({carrier for carrier, *_ in times})
+    shown = ids_on(source(pages, PAGE + query))
+    assert shown == [int(row["TRANSACTION_ID"]) for row in rows][:MOST_LEGS_SHOWN]
