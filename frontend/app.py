@@ -19,7 +19,7 @@ from frontend.pages import error_pages
 from frontend.parameters import known_of, lead_to_strict_values, require_single, require_taken
 from frontend.questions.figures import FEW_ARRIVALS, FEW_IN_A_SLOT
 from frontend.questions.group_queries import only_origins
-from frontend.questions.group_rows import PUNCTUALITY, SORTS, months_of_year, scale, worst_first
+from frontend.questions.group_rows import PUNCTUALITY, SORTS, months_of_year, scale
 from frontend.questions.intervals import offered
 from frontend.questions.status_answers import numbers_like
 from frontend.questions.verdicts import best_and_worst
@@ -79,7 +79,7 @@ def create_app(settings: Settings) -> Flask:
     app.before_request(lead_to_strict_values)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     filters.install(app)
-    for template_filter in (best_and_worst, months_of_year, scale, worst_first):
+    for template_filter in (best_and_worst, months_of_year, scale):
         app.add_template_filter(template_filter)
     app.jinja_env.globals |= {
         "coverage": app.extensions["coverage"].now,

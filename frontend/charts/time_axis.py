@@ -4,7 +4,7 @@ All intervals include both of their days.
 """
 
 from calendar import monthrange
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
@@ -53,6 +53,11 @@ class TimeAxis:
         ends = slot.last == _END[self.unit](slot.last)
         since = "" if begins else f" from {_DAY_OF[self.unit](slot.first)}"
         return since if ends else f"{since} until {_DAY_OF[self.unit](slot.last)}"
+
+    @cached_property
+    def cuts(self) -> dict[str, str]:
+        """Which days there are of each month or year, by its ISO name; "" if there are all."""
+        return dict(zip(self._places, map(self._cut, self.slots), strict=True))
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -105,7 +110,14 @@ _END: dict[str, Callable[[date], date]] = {
 
 
 def shown(asked_first: str, asked_last: str, known: Coverage, days: list[str]) -> TimeAxis:
-    """Return the axis for a question, without the time before or after all flights of the ledger.
+    """Return the axis for a question, over its covered days. days: see there."""
+    return time_axis(*covered(asked_first, asked_last, known, days))
+
+
+def covered(
+    asked_first: str, asked_last: str, known: Coverage, days: Sequence[str] = ()
+) -> tuple[date, date]:
+    """Return the ends of a question, without the time before or after all flights of the ledger.
 
     days: those of the answer, which may be newer than `known`.
     """
@@ -113,4 +125,4 @@ def shown(asked_first: str, asked_last: str, known: Coverage, days: list[str]) -
     first, last = asked_first, asked_last
     if ends and min(ends) <= asked_last and max(ends) >= asked_first:
         first, last = max(asked_first, min(ends)), min(asked_last, max(ends))
-    return time_axis(date.fromisoformat(first), date.fromisoformat(last))
+    return date.fromisoformat(first), date.fromisoformat(last)

@@ -11,9 +11,18 @@ from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.filters import counted, ordinal, weekday
 from frontend.question import AS_OF, CARRIER, DAY, DAYS, ENDS, Question, as_of_in, require_known
-from frontend.questions.figures import COUNTS, together
+from frontend.questions.figures import COUNTS, FEW_ARRIVALS, together
 from frontend.questions.group_queries import Groups, answers_by_group
-from frontend.questions.group_rows import PUNCTUALITY, SORTS, Grouped, Row, rows_of, worst_first
+from frontend.questions.group_rows import (
+    PUNCTUALITY,
+    SORTS,
+    Grouped,
+    Row,
+    in_order,
+    may_be_ranked,
+    rows_of,
+    worst_first,
+)
 
 SORT = "sort"
 SUBJECT = (*ENDS, CARRIER)
@@ -40,9 +49,18 @@ class DaysReport(Grouped):
         values = {name: value for name, value in self.question.values.items() if name != SORT}
         return rows_of(self.answers[by], by, self.known, Question("days", values))
 
+    def ranked(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the groups that may be ranked, the worst first."""
+        return worst_first([row for row in rows if may_be_ranked(row, self.sort)], self.sort)
+
+    def few(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the other groups, the most flights first."""
+        few = [row for row in rows if not may_be_ranked(row, self.sort)]
+        return in_order(few, "flights", is_descending=True)
+
     def worst(self, rows: Sequence[Row]) -> list[Row]:
         """Return those of some groups that are equally the worst."""
-        value, ordered = SORTS[self.sort].value, worst_first(rows, self.sort)
+        value, ordered = SORTS[self.sort].value, self.ranked(rows)
         return [row for row in ordered if value(row) == value(ordered[0])]
 
     def calendar(self) -> Iterator[Month[Row]]:
@@ -68,11 +86,19 @@ class DayReport(Grouped):
 
     @property
     def place(self) -> str:
-        """Which of the days of the year it is by the share on time, as a sentence; "" if alone."""
+        """Which of the days of the year it is by the share on time, as a sentence; "" if alone.
+
+        Days with few flights have no place.
+        """
+        if not may_be_ranked(Row({}, "", "", self.total), PUNCTUALITY):
+            return ""
         share = self.total[PUNCTUALITY] or 0.0
-        others = [row.on_time_of_scheduled or 0.0 for row in self.year]
+        ranked = [row for row in self.year if may_be_ranked(row, PUNCTUALITY)]
+        others = [row.on_time_of_scheduled or 0.0 for row in ranked]
         worse, equal = sum(other < share for other in others), others.count(share)
         days = f"{counted(len(others) + 1, 'day')} of {self.question.values[DAY][:4]}"
+        if len(ranked) < len(self.year):
+            days += f" with {FEW_ARRIVALS} flights or more"
         if equal == len(others):
             return f"Each of {days} has this share." if others else ""
         if not worse or worse + equal == len(others):

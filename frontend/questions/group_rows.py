@@ -11,7 +11,7 @@ from math import floor, inf
 from typing import Any
 
 from frontend.backend_client import Json
-from frontend.charts.time_axis import slots
+from frontend.charts.time_axis import TimeAxis, covered, slots
 from frontend.coverage import Airport, Coverage
 from frontend.field_labels import WEEKDAYS
 from frontend.filters import day, minutes, number, share
@@ -26,7 +26,8 @@ class Row:
     """A group. key: the members that tell it apart. address: of a page about it; "" for none.
 
     figures: what the backend says about it, as in `average_delays`. days: the same for each day on
-    which it has flights, if that was asked for.
+    which it has flights, if that was asked for. cut: of a month " until the 3rd" if only these of
+    its days are counted.
     """
 
     key: Json
@@ -34,6 +35,7 @@ class Row:
     address: str
     figures: Json
     days: Sequence[Json] = ()
+    cut: str = ""
 
     @property
     def flights(self) -> int:
@@ -99,11 +101,16 @@ def rows_of(answer: Json, by: str, known: Coverage, question: Question) -> list[
     """
     query = answer["query"]
     asked = {**question.values, **{name: query[name] for name in ENDS if name in query}}
+    cuts = {}
+    if by == "month":
+        ends = covered(query[DAYS[0]], query[DAYS[1]], known)
+        cuts = TimeAxis("month", tuple(slots(*ends, "month"))).cuts
     rows = []
     for group in answer[f"by_{by}"]:
         key = {name: group[name] for name in KEYS[by]}
         figures = {name: group[name] for name in FIGURES}
-        rows.append(Row(key, _NAMES[by](key, known), _page(asked, key), figures))
+        cut = cuts.get(key.get("month", ""), "")
+        rows.append(Row(key, _NAMES[by](key, known), _page(asked, key), figures, cut=cut))
     return rows
 
 
@@ -168,9 +175,16 @@ def months_of_year(rows: Sequence[Row]) -> list[Row]:
             name,
             group[0].address if len(group) == 1 else "",
             together([row.figures for row in group]),
+            cut=group[0].cut if len(group) == 1 else _cuts(group),
         )
         for name, group in named.items()
     ]
+
+
+def _cuts(months: Sequence[Row]) -> str:
+    """Return the months of which not all days are counted: " (June 2014 until the 3rd)"."""
+    cut = ", ".join(f"{row.name}{row.cut}" for row in months if row.cut)
+    return f" ({cut})" if cut else ""
 
 
 # --- ranking -------------------------------------------------------------------------------------
@@ -273,6 +287,15 @@ def worst_first(rows: Iterable[Row], sort: str) -> list[Row]:
     known = [row for row in rows if SORTS[sort].value(row) is not None]
     is_descending = SORTS[sort].is_low_good or sort == "flights"
     return in_order(known, sort, is_descending=is_descending)
+
+
+def may_be_ranked(row: Row, sort: str) -> bool:
+    """Whether a group's value by a name of SORTS rests on FEW_ARRIVALS or more.
+
+    A share of all flights rests on these, so a day on which most were cancelled may be the worst;
+    a number of flights may always be ranked.
+    """
+    return sort == "flights" or row.figures[SORTS[sort].of or "arrived"] >= FEW_ARRIVALS
 
 
 def scale(rows: Sequence[Row]) -> tuple[float, float]:

@@ -12,12 +12,13 @@ from flask.testing import FlaskClient
 from frontend.coverage import NOTHING_KNOWN
 from frontend.filters import number
 from frontend.question import Question
+from frontend.questions import group_rows
 from frontend.questions.days import DayReport
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_rows import PUNCTUALITY, Row, rows_of
 from tests.api.worlds import Json, World
 from tests.cases import each_of
-from tests.frontend.years import Year
+from tests.frontend.years import Year, days_from
 
 
 @pytest.fixture
@@ -27,12 +28,19 @@ def day(world: World) -> str:
     return str(days[1])
 
 
+@pytest.fixture
+def any_day_is_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have groups ranked that have but a few flights."""
+    monkeypatch.setattr(group_rows, "FEW_ARRIVALS", 0)
+
+
 def days_in(pages: FlaskClient, query: str = "") -> dict[str, Json]:
     """The figures of each day of the calendar."""
     rows = pages.get(f"/days.json?{query}").get_json()["day"]["by_day"]
     return {row["FL_DATE"]: row for row in rows}
 
 
+@pytest.mark.usefixtures("any_day_is_ranked")
 def test_tables_that_are_cut_say_so(
     pages: FlaskClient, day: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,6 +55,7 @@ def test_tables_that_are_cut_say_so(
     assert f"The table shows 2 of {len(days_in(pages))} days, the worst;" in pages.get("/days").text
 
 
+@pytest.mark.usefixtures("any_day_is_ranked")
 def test_a_day_stands_beside_others_of_its_weekday(pages: FlaskClient, day: str) -> None:
     by_day = days_in(pages)
     weekday = date.fromisoformat(day).weekday()
@@ -82,10 +91,22 @@ def test_a_day_stands_beside_others_of_its_weekday(pages: FlaskClient, day: str)
 def test_a_day_is_not_called_the_worst_or_worse_than_its_equals(
     share: float, others: list[float], words: str
 ) -> None:
-    days = [Row({}, "", "", {"on_time_share_of_scheduled": other}) for other in others]
-    answers = {"carrier": {"on_time_share_of_scheduled": share}}
+    assert place_among([(share, 100), *((other, 100) for other in others)]) == words
+
+
+def place_among(days: list[tuple[float, int]]) -> str:
+    """Return what is said of the first of some days, which have a share on time and flights."""
+    this, *others = ({PUNCTUALITY: share, "flights": flights} for share, flights in days)
+    rows = [Row({}, "", "", other) for other in others]
     question = Question("days", {"FL_DATE": "2015-01-02"})
-    assert DayReport(NOTHING_KNOWN, question, answers, days).place == words
+    return DayReport(NOTHING_KNOWN, question, {"carrier": this}, rows).place
+
+
+def test_a_day_with_few_flights_has_no_place_among_the_days() -> None:
+    many = [(0.5, 100), (0.6, 200)]
+    assert place_among([(1.0, 1), *many]) == ""
+    expected = "The worst of 2 days of 2015 with 100 flights or more by this share."
+    assert place_among([*many, (0.0, 1)]) == expected
 
 
 @pytest.mark.parametrize(
@@ -112,6 +133,7 @@ def test_the_calendar_paints_what_it_is_sorted_by(
     assert ordered == sorted(ordered)
 
 
+@pytest.mark.usefixtures("any_day_is_ranked")
 @pytest.mark.parametrize(
     ("sort", "worst"),
     [
@@ -144,15 +166,61 @@ def test_the_calendar_names_the_worst_day_or_how_many_are_equal(
     assert len(leads) > 1 or sort == "sort=average_delay"
 
 
+def names_in(page: str, caption: str) -> list[tuple[str, bool]]:
+    """The rows of a table: their names, and whether they are marked for their few flights."""
+    rows = page.partition(f'<caption id="{caption}"')[2].partition("</table>")[0]
+    heads = re.findall(r'<th scope="row">(.*?)</th>', rows)
+    return [(re.sub("<.*?>", "", head.partition(" <small")[0]), "few" in head) for head in heads]
+
+
+def test_days_with_few_flights_are_marked_and_not_ranked(
+    year: Year, year_pages: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {**dict.fromkeys(FIGURES, 0), "average_delay": 1.0, PUNCTUALITY: 0.5}
+    few = {**counts, "flights": 99, "arrived": 99, PUNCTUALITY: 0.0}
+    blizzard = {**counts, "flights": 500, "cancelled": 500, PUNCTUALITY: 0.1}
+    monkeypatch.setattr(year, "days", ["2013-03-05", "2013-03-06", "2013-03-07"])
+    of_days = cycle([few, blizzard, {**counts, "flights": 100, "arrived": 100}])
+    monkeypatch.setattr(year, "_day", lambda: next(of_days))
+    page = year_pages.get("/days?INITIAL_DATE=2013-03-05&FINAL_DATE=2013-03-07").text
+    assert names_in(page, "worst") == [
+        ("Wednesday, 6 March 2013", True),
+        ("Thursday, 7 March 2013", False),
+        ("Tuesday, 5 March 2013", True),
+    ]
+    assert 'was <a href="/days/2013-03-06">Wednesday' in page
+    assert ", then those with few flights</caption>" in page
+    monkeypatch.setattr(year, "_day", lambda: few)
+    page = year_pages.get("/days").text
+    assert "No day has 100 flights or more, so none is called the worst" in page
+    assert "worst day" not in page.lower()
+    assert all(is_few for _, is_few in names_in(page, "worst"))
+
+
 def test_months_that_are_equally_the_worst_are_counted(
     year: Year, year_pages: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts = {**dict.fromkeys(FIGURES, 0), "flights": 9, "average_delay": 1.0}
-    every_other = cycle([counts, {**counts, "cancelled": 1}])
+    counts = {**dict.fromkeys(FIGURES, 0), "flights": 900, "average_delay": 1.0}
+    every_other = cycle([counts, {**counts, "cancelled": 100}])
     monkeypatch.setattr(year, "_day", lambda: next(every_other))
     page = year_pages.get("/days?sort=cancelled").text.replace("\xa0", " ")
     lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
     assert re.search(r"^The 18\d worst days .* have 11.1 % each; the 6 worst months have", lead)
+
+
+def test_a_month_of_which_only_some_days_are_counted_says_so(
+    year: Year, year_pages: FlaskClient, pages: FlaskClient
+) -> None:
+    year.days = days_from(date(2013, 1, 10), 55)
+    names = {name for name, _ in names_in(year_pages.get("/days").text, "worst-months")}
+    assert {"January 2013 from the 10th", "February 2013", "March 2013 until the 5th"} < names
+    by_month = year_pages.get("/average_delays?OP_CARRIER_AIRLINE_ID=19393").text
+    heads = re.findall('<th scope="row">(.*?)</th>', by_month.partition("By month")[2])
+    names = {re.sub("<.*?>", "", head) for head in heads}
+    assert {"January from the 10th", "February", "March until the 5th"} < names
+    assert [*names_in(pages.get("/days").text, "worst-months")] == [
+        ("January 2015 until the 10th", False)
+    ]
 
 
 def test_a_month_leads_to_those_of_its_days_that_were_counted() -> None:

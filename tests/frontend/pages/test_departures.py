@@ -123,7 +123,7 @@ def test_figures_of_other_days_than_the_list_name_them(
     page = pages.get(f"/departures?ORIGIN={flight['ORIGIN']}&hour={scheduled(flight)[:2]}").text
     lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
     assert "8 to 10 January 2015:" in lead
-    above = page.partition('<dl class="facts">')[0].rstrip()
+    above = page.partition('<p class="hint">Chance plays')[0].rstrip()
     assert above.endswith("<h2>Flights of this hour, 1 to 10 January 2015</h2>")
     assert "By hour of scheduled departure, 1 to 10 January 2015" in page
 

@@ -14,17 +14,23 @@ COUNTER = f"/flight_counter?{DAYS}&ORIGIN_CITY_NAME=San Francisco, CA&DEST_CITY_
 NOBODY = "OP_CARRIER_FL_NUM=99999"
 OLD, YEAR = "/days/1987-10-01?as_of=3", "INITIAL_DATE=1987-01-01&FINAL_DATE=1987-12-31&as_of=3"
 
+CHANCE = "Chance plays a large part in these figures, because there are fewer than 100 arrivals."
+
 WORDS = {
     f"{DELAYS}=19393&{DAYS}": ["<h1>How late is Southwest Airlines?</h1>"],
     f"{DELAYS}=12345": ["How late is Carrier 12345?", "no flights of Carrier 12345", "any other."],
     f"{DELAYS}=19393&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-02": ['href="/days/2015-01-02"'],
     f"/route?ORIGIN=SFO&DEST=LAX&{DAYS}": [
         "<h1>San Francisco, CA (SFO) to Los Angeles, CA (LAX)</h1>",
+        CHANCE,
         "/route?ORIGIN=LAX&DEST=SFO&",
         *("Carriers", "When to fly", "By hour and weekday"),
         *('value="SFO"', 'value="LAX"', 'value="2 to 8 January 2015"'),
         "km (33",
     ],
+    "/airports/ANC": [CHANCE],
+    "/days/2015-01-03?ORIGIN=ANC": [CHANCE, ">few flights</small>"],
+    "/departures?ORIGIN=ANC": [CHANCE, ">few flights</small>"],
     "/route?ORIGIN=LAX&DEST=ORD": ["The ledger has no flights from"],
     "/route?ORIGIN=LAX&DEST_CITY_NAME=Anchoragex": [">Anchorage, AK</a>?"],
     "/route?ORIGIN=ORD&DEST=ZZZ": ["ZZZ"],
