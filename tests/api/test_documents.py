@@ -56,6 +56,7 @@ NOT_RUN_HERE = {
 CANNOT_BE_RUN = {
     "sudo apt": "installs Debian's packages",
     "sudo install": "makes a folder of another user",
+    "sudo chown": "gives a folder to another user",
     "sudo ufw": "changes the firewall",
     "docker": "needs a container engine",
     "FLIGHTCHAIN_DATA=nycflights docker": "needs a container engine",
