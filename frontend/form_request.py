@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from frontend.errors import Refused
 from frontend.filters import sentence
-from frontend.question import DAYS, Question
+from frontend.question import DAY, DAYS, Question
 from frontend.search.fields import DAYS_FIELD
 
 Values = Mapping[str, str]
@@ -19,7 +19,7 @@ Answer = TypeVar("Answer")
 BAD_INPUT = {400, 422}
 REWORDED = {  # beginning of a message of the backend -> what is said beside the field
     "is missing": "Please fill this in.",
-    "is after FINAL_DATE": "Must not be after the last day.",
+    "is after FINAL_DATE": "The first day must not be after the last day.",
     "must be a date": "Not understood; write it as in 2013-07-31, 31 July 2013 or July 2013.",
 }
 
@@ -38,8 +38,8 @@ class FormRequest(Generic[Answer]):
 
     @property
     def days(self) -> str:
-        """The interval as it was typed."""
-        return " to ".join(self.values[name] for name in DAYS if name in self.values)
+        """The days as they were typed."""
+        return " to ".join(self.values[name] for name in (DAY, *DAYS) if name in self.values)
 
     @property
     def wrong(self) -> list[str]:

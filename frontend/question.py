@@ -156,14 +156,14 @@ class Question:
         return short_interval(first, self.values.get("FINAL_DATE") or first)
 
     def beside(self, fields: Collection[str]) -> list[tuple[str, Any, str]]:
-        """Return (parameter, value, in words) of all that is in none of these fields of a form."""
-        others = (name for name in self.values if name in {*_IN_WORDS, DAYS[1]} - {*fields})
-        return [(name, self.values[name], self._in_words(name)) for name in others]
+        """Return (parameter, value, in words) of all that is in none of these fields of a form.
 
-    def _in_words(self, name: str) -> str:
-        if name == "FINAL_DATE":
-            return f"until {short_interval(*2 * [self.values[name]])}"
-        return _IN_WORDS[name].format(self.values[name])
+        A field for a city has the airport where no city is named; fields for days have all days.
+        """
+        cities = {city for city in fields if city in ENDS and city not in self.values}
+        held = {*fields, *(city.removesuffix("_CITY_NAME") for city in cities)}
+        others = [pair for pair in self.values.items() if pair[0] in _IN_WORDS.keys() - held]
+        return [(name, value, _IN_WORDS[name].format(value)) for name, value in others]
 
     # --- places ----------------------------------------------------------------------------------
 

@@ -67,9 +67,10 @@ def _place(name: str, text: str, given: Values, known: Coverage) -> dict[str, st
     if text in known.cities:
         return Place(text).as_end(end)
     places = {r.at for r in readings(text, known) if r == Reading(at=r.at) and len(r.at) == 1}
-    if len(places) != 1 or (end != name and end in given):
+    place = places.pop()[0] if len(places) == 1 else None
+    if place is None or (place.airport and end != name and end in given):
         return {}
-    return places.pop()[0].as_end(end)
+    return place.as_end(end)
 
 
 def route(text: str, known: Coverage) -> dict[str, str]:

@@ -113,12 +113,14 @@ def require_links(page: Seen, answer: Json) -> None:
     query = dict(parse_qsl(urlsplit(cited).query))
     for name, text in page.given.items():
         assert name == "engine" or query[name] == text
-    days = [page.given[name] for name in ("INITIAL_DATE", "FINAL_DATE") if name in page.given]
+    days = [name for name in ("INITIAL_DATE", "FL_DATE", "FINAL_DATE") if name in page.given]
     if len(days) == 2:
-        assert f'value="{short_interval(*days)}"' in page.source
+        assert f'value="{short_interval(*map(page.given.__getitem__, days))}"' in page.source
+    else:
+        days = []
     inputs = re.findall(r'<(?:input|option)[^>]*(?:value="[^"]*")[^>]*>', page.source)
     for name, text in page.given.items():
-        if name not in {"engine", "INITIAL_DATE", "FINAL_DATE"}:
+        if name not in {"engine", *days}:
             assert any(f'value="{text}"' in field for field in inputs), (name, inputs)
     require_as_of(page, answer)
 

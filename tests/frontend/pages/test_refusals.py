@@ -14,7 +14,10 @@ ALERT = 'role="alert"'
 REFUSED = [
     (f"{DELAYS}abc", ">Must be a whole number.<"),
     (f"{DELAYS}&INITIAL_DATE=2015-01-02", ">Please fill this in.<"),
-    (f"{DELAYS}1&INITIAL_DATE=2015-01-09&FINAL_DATE=2015-01-02", ">Must not be after the last"),
+    (
+        f"{DELAYS}1&INITIAL_DATE=2015-01-09&FINAL_DATE=2015-01-02",
+        ">The first day must not be after the last day.",
+    ),
     (f"{DELAYS}1&INITIAL_DATE=yesterday", "yesterday"),
     (
         f"{DELAYS}1&FL_DATE=2015-01-02",
@@ -42,7 +45,10 @@ REFUSED = [
     ("/rankings?page=0", "page '0': must be a number from 1"),
     ("/rankings?page=x", "page 'x': must be a number from 1"),
     ("/rankings?page=0000000011", "page '0000000011': must be a number from 1"),
-    ("/rankings?INITIAL_DATE=2015-02-01&FINAL_DATE=2015-01-01", "Must not be after the last day"),
+    (
+        "/rankings?INITIAL_DATE=2015-02-01&FINAL_DATE=2015-01-01",
+        "The first day must not be after the last day",
+    ),
     ("/rankings?engine=scan&by=x", "</a>: Must be one of carrier"),
     ("/route?ORIGIN=LAX&DEST=SFO&INITIAL_DATE=whenever", ">Not understood; write it as in 2013-"),
     ("/departures?hour=8", "Please fill this in"),
