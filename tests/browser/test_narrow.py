@@ -42,6 +42,39 @@ ANSWER_ABOVE = 400
 STACKED = ("/about", "/upload", "/transactions/{id}", "/blocks/{tip}")
 
 
+PHONE = 375
+WORD = "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogoch, WLS"
+TOO_LONG = (
+    "/search?q=" + 168 * "a",
+    f"/flight_counter?ORIGIN_CITY_NAME={WORD}&DEST_CITY_NAME={{destination}}",
+)
+"""Addresses with words that somebody typed."""
+OF_A_CITY = (
+    "/route?ORIGIN_CITY_NAME={origin}&DEST_CITY_NAME={destination}",
+    "/airports/{airport}",
+    "/flight_counter?ORIGIN_CITY_NAME={origin}&DEST_CITY_NAME={destination}",
+    "/compare?what=origin&item={origin}&item={destination}",
+    "/departures?ORIGIN_CITY_NAME={origin}",
+    "/departures?ORIGIN={airport}&FL_DATE={day}",
+    "/days?ORIGIN_CITY_NAME={origin}",
+    "/days/{day}?ORIGIN_CITY_NAME={origin}",
+    "/rankings?by=origin",
+    "/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}",
+    "/transactions/{id}",
+)
+RENAME = """word => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    let count = 0;
+    while (texts.nextNode()) {
+        const renamed = texts.currentNode.data.replace(/[A-Z][\\w/. ]+, [A-Z]{2}\\b/g, word);
+        count += renamed !== texts.currentNode.data;
+        texts.currentNode.data = renamed;
+    }
+    document.querySelectorAll("details").forEach(details => details.open = true);
+    return count;
+}"""
+"""Gives all cities a name that is a long word."""
+
 Open = Callable[[str], Page]
 
 
@@ -100,3 +133,40 @@ def test_a_table_of_words_stands_cell_below_cell(narrow: Open, address: str) -> 
     for box in [cells.nth(number).bounding_box() for number in range(4)]:
         assert box is not None
         assert box["x"] + box["width"] <= WIDTH
+
+
+def require_fit(page: Page) -> None:
+    """Fail unless a page is not wider than a telephone, nor than a window."""
+    for width in (PHONE, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_long_words_do_not_make_a_page_wider_than_its_window(narrow: Open) -> None:
+    for address in TOO_LONG:
+        require_fit(narrow(address))
+    for address in OF_A_CITY:
+        page = narrow(address)
+        assert page.evaluate(RENAME, WORD), address
+        require_fit(page)
+    page.set_viewport_size({"width": WIDTH, "height": 800})
+
+
+def test_words_have_room(narrow: Open) -> None:
+    """A caption is as wide as its table, a name is not broken, a field shows its days."""
+    page = narrow("/about")
+    box = page.locator("caption").bounding_box()
+    assert box is not None
+    assert box["width"] > WIDTH / 2
+    page = narrow("/lab/results/{result}")
+    names = page.locator('[aria-labelledby="metrics"] th > code')
+    heights = names.evaluate_all("all => all.map(name => name.getClientRects().length)")
+    assert heights
+    assert set(heights) == {1}
+    page = narrow("/average_delays?OP_CARRIER_AIRLINE_ID={carrier}")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.get_by_text("Change", exact=True).click()
+    days = page.get_by_label("Days", exact=True)
+    days.fill("28 September 2012 to 30 November 2013")
+    assert days.evaluate("field => field.scrollWidth <= field.clientWidth")
+    page.set_viewport_size({"width": WIDTH, "height": 800})
