@@ -17,6 +17,8 @@ _BEGINS_WITH_A_WORD = re.compile(
 )
 """Not: "http://127.0.0.1:8080", "q 'a': is given more than once"."""
 
+_ISO_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+
 STATUS = {
     "on_time": "On time",
     "late": "Late",
@@ -27,8 +29,8 @@ STATUS = {
 
 def install(app: Flask) -> None:
     for template_filter in (
-        *(counted, number, weekday, share, one_in, minutes, local_time, day, short_day),
-        *(plus, age, due, moment, short, size, status, sentence),
+        *(counted, number, weekday, share, one_in, minutes, local_time, day, days_written_out),
+        *(short_day, plus, age, due, moment, short, size, status, sentence),
     ):
         app.add_template_filter(template_filter)
     app.jinja_env.globals["short_interval"] = short_interval
@@ -83,6 +85,11 @@ def day(iso: str | None) -> str:
         return NOTHING
     when = date.fromisoformat(iso)
     return f"{when:%A}, {when.day} {when:%B} {when:%Y}"
+
+
+def days_written_out(text: str) -> str:
+    """Return a text of the service with its ISO dates as `day` writes them."""
+    return _ISO_DATE.sub(lambda date: day(date[0]), text)
 
 
 def weekday(iso: str) -> str:

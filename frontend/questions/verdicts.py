@@ -79,7 +79,17 @@ class Verdict:
         between = f"between {number(low, 1)} and {number(high, 1)} {unit}"
         return (
             f"Judged by how days differ, this is {judged}: the difference is {between}, with "
-            "95\N{NO-BREAK SPACE}% confidence."
+            f"95\N{NO-BREAK SPACE}% confidence{self._of_all}."
+        )
+
+    @property
+    def _of_all(self) -> str:
+        """Why the interval of two is wider if others are compared, too."""
+        if self.count == 2:
+            return ""
+        return (
+            f" for all {self.count} at once: the best and the worst of many differ more by chance, "
+            "so this interval is wider than that of these two alone"
         )
 
     @property

@@ -53,6 +53,9 @@ WORDS = {
         'There is no page 7 of this ranking. <a href="/rankings?sort=flights'
     ],
     OLD: ['block <a href="/blocks/3">3</a>', "no flights on this day", f'"/days?{YEAR}">Calendar'],
+    "/days/1987-10-01": [
+        "from Thursday, 1 January 2015 to Saturday, 10 January 2015, and none earlier"
+    ],
     "/days/2015-01-05?ORIGIN=LAX": [
         '"/days/2015-01-04?ORIGIN=LAX" rel="prev"',
         '"/days/2015-01-06?ORIGIN=LAX" rel="next"',

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from math import sqrt
 from statistics import NormalDist, stdev
 
@@ -73,6 +74,20 @@ def test_it_says_by_which_measure() -> None:
     assert mean.startswith("JetBlue has the lowest mean arrival delay (2.0 min)")
     flights = str(verdict(rows, "flights", is_descending=True))
     assert "chance" not in flights
+
+
+def test_with_a_third_it_says_that_the_interval_is_wider() -> None:
+    rows = [WORSE, LEAST_CANCELLED]
+    third = replace(WORSE, name="Delta", figures=figures(900, 690, 36))
+    two, three = verdict(rows, SHARE), verdict([*rows, third], SHARE)
+    assert two
+    assert two.interval
+    assert three
+    assert three.interval
+    assert two.interval[0] > three.interval[0]
+    assert two.interval[1] < three.interval[1]
+    assert "at once" not in two.better
+    assert "confidence for all 3 at once: the best and the worst of many differ" in three.better
 
 
 def test_it_says_which_of_two_is_better_whatever_their_order() -> None:
