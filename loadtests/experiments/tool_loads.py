@@ -54,14 +54,19 @@ class QuantileLine(Line):
 
 @dataclass(frozen=True)
 class Measured:
-    """Holds a run: rows of the requests that succeeded, by their start, or quantiles.
+    """Holds a run: its requests by their start, or quantiles.
 
     quantiles: (share, seconds), from the least to the largest.
     """
 
     line: RunLine
-    rows: Sequence[Row]
+    sent: Sequence[Row]
     quantiles: Sequence[tuple[float, float]]
+
+    @cached_property
+    def rows(self) -> Sequence[Row]:
+        """Return the requests that succeeded."""
+        return [row for row in self.sent if row.succeeded]
 
     @cached_property
     def starts_s(self) -> Values:
@@ -169,7 +174,7 @@ def measured_runs(results: Results) -> list[Measured]:
     return [
         Measured(
             line,
-            sorted((r for r in rows[line.run] if r.succeeded), key=lambda row: row.intended_s),
+            sorted(rows[line.run], key=lambda row: row.intended_s),
             [(quantile.share, quantile.value_s) for quantile in quantiles.get(line.run, [])],
         )
         for line in results.lines(RUNS, RunLine)

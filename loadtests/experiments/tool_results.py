@@ -5,8 +5,9 @@ the forecast. Runs whose names differ by a last number only are pooled, and so a
 are open and their rates differ by no more than chance, or closed by as many customers whose think
 times do. The forecast of a run sends its very arrivals (or evenly spaced ones, if the file only
 sums up) through a queue in order of arrival with times drawn from the calibrations, so it holds for
-any arrivals; closed customers are simulated, with the think time that Little's law gives. Nothing
-is forecast of a run of which neither its file nor its rows say whether it is open or closed.
+any arrivals; closed customers are simulated, with the think times of `tool_think_times`, and a
+verdict holds for all laws that these may have. Nothing is forecast of a run of which neither its
+file nor its rows say whether it is open or closed.
 
 A verdict needs five runs and five calibrations. Its interval is that of the differences of runs
 from their forecasts, over runs, and of E[S], over calibrations, times what E[S] moves the forecast.
@@ -34,6 +35,7 @@ from loadtests.experiments.tool_loads import (
     measured_runs,
     pooled,
 )
+from loadtests.experiments.tool_think_times import Law, ThinkTimes, laws, longest
 from loadtests.generation.rows import RowFile
 from loadtests.generation.run import REQUESTS
 from loadtests.lab.content import Metric, Report, Section, Table
@@ -117,24 +119,28 @@ class Calibrated:
         pairs = zip(self.runs, counts.tolist(), strict=True)
         return rng.permutation(np.concatenate([run.drawn_s(rng, part) for run, part in pairs]))
 
-    def forecast_s(self, run: Measured, slower: float = 1.0) -> float:
-        """Simulate the mean response time of a run if E[S] is `slower` times as long."""
+    def forecast_s(self, run: Measured, slower: float = 1.0, law: Law | None = None) -> float:
+        """Simulate the mean response time of a run if E[S] is `slower` times as long.
+
+        law: of the think times of closed customers; without one, the first that they may have.
+        """
         rng = np.random.default_rng(crc32(repr(run.line).encode()))
+        thinks = (law or laws([run])[0])(run) if run.customers else None
         busy, means_s = self.busy_share, []
         for _ in range(DRAWS):
             times_s = slower * self.drawn_s(rng, len(run.rows) or run.line.requests)
-            queued_s = _simulated_s(run, busy * times_s, rng)
+            queued_s = (
+                _closed_s(busy * times_s, thinks, run.line.workers, rng)
+                if thinks
+                else _open_s(run, busy * times_s)
+            )
             means_s.append(queued_s + (1 - busy) * float(times_s.mean()))
         return fmean(means_s)
 
 
-def _simulated_s(run: Measured, services_s: Values, rng: np.random.Generator) -> float:
+def _open_s(run: Measured, services_s: Values) -> float:
     """Return the mean response time of a run with these service times, from an empty server."""
     workers = run.line.workers
-    if run.customers:
-        thinks_s = rng.exponential(run.think_s, len(services_s))
-        begun_s = run.starts_s[: run.customers].tolist() or [0.0] * run.customers
-        return _closed_s(services_s, thinks_s, begun_s, workers)
     starts_s = run.starts_s if run.rows else np.arange(len(services_s)) / run.rate_per_s
     if workers > 1:
         return fmean(replay.multi_server(starts_s.tolist(), services_s.tolist(), workers))
@@ -143,24 +149,72 @@ def _simulated_s(run: Measured, services_s: Values, rng: np.random.Generator) ->
     return float(np.mean(idle_s + done_s - starts_s))
 
 
-def _closed_s(services_s: Values, thinks_s: Values, begun_s: list[float], workers: int) -> float:
-    """Return the mean response time of customers who ask again after each of these think times.
-
-    begun_s: when each asks first, in order.
-    """
-    ready_s, free_s, total_s = begun_s, [0.0] * workers, 0.0
-    for service_s, think_s in zip(services_s.tolist(), thinks_s.tolist(), strict=True):
-        start_s = ready_s[0]
+def _closed_s(
+    services_s: Values, thinks: ThinkTimes, workers: int, rng: np.random.Generator
+) -> float:
+    """Return the mean response time of customers who ask again after their think times."""
+    of_customers = thinks.of_customers(rng, len(services_s))
+    ready_s = sorted((begun_s, who) for who, begun_s in enumerate(thinks.begun_s))
+    free_s, total_s, is_paced = [0.0] * workers, 0.0, thinks.is_paced
+    for service_s in services_s.tolist():
+        start_s, who = ready_s[0]
         done_s = max(start_s, free_s[0]) + service_s
+        think_s = next(of_customers[who])
+        again_s = max(done_s, start_s + think_s) if is_paced else done_s + think_s
         heapreplace(free_s, done_s)
-        heapreplace(ready_s, done_s + think_s)
+        heapreplace(ready_s, (again_s, who))
         total_s += done_s - start_s
     return total_s / len(services_s)
 
 
 @dataclass(frozen=True)
+class Forecast:
+    """Compares runs of the same load with what the calibrations forecast, by one law of thinking.
+
+    law: None of open runs.
+    """
+
+    runs: Sequence[Measured]
+    calibrated: Calibrated
+    law: Law | None
+
+    def _of_runs_s(self, slower: float = 1.0) -> list[float]:
+        return [self.calibrated.forecast_s(run, slower, self.law) for run in self.runs]
+
+    @cached_property
+    def values_s(self) -> list[float]:
+        """Return the forecast of each run."""
+        return self._of_runs_s()
+
+    @property
+    def mean_s(self) -> float:
+        """Return the mean of the forecasts."""
+        return fmean(self.values_s)
+
+    @cached_property
+    def difference(self) -> Interval:
+        """Return measured less forecast; infinitely wide with a single run or calibration."""
+        pairs = zip(self.runs, self.values_s, strict=True)
+        values = [run.line.mean_s - forecast_s for run, forecast_s in pairs]
+        means_s = self.calibrated.means_s
+        if min(len(values), len(means_s)) < 2:
+            return Interval(fmean(values), inf, 1)
+        over_runs = confidence_interval(values)
+        quicker_s, slower_s = (fmean(self._of_runs_s(1 + step)) for step in (-STEP, STEP))
+        slope = (slower_s - quicker_s) / (2 * STEP)
+        of_calibrations = slope * confidence_interval(means_s).half_width / self.calibrated.mean_s
+        half = hypot(over_runs.half_width, of_calibrations)
+        return Interval(over_runs.estimate, half, min(over_runs.values, len(means_s)))
+
+    @property
+    def verdict(self) -> Verdict:
+        """Tell whether the forecast holds within the tolerance."""
+        return estimates.verdict(self.difference, self.mean_s)
+
+
+@dataclass(frozen=True)
 class Load:
-    """Compares runs of the same load with what the calibrations forecast."""
+    """Compares runs of the same load with their forecasts."""
 
     name: str
     runs: Sequence[Measured]
@@ -172,32 +226,25 @@ class Load:
         return fmean(run.line.mean_s for run in self.runs)
 
     @cached_property
-    def forecasts_s(self) -> list[float]:
-        """Return the forecast of each run."""
-        return [self.calibrated.forecast_s(run) for run in self.runs]
+    def forecasts(self) -> list[Forecast]:
+        """Return a forecast for each law that think times may have; one of open runs."""
+        of_load = laws(self.runs) if self.runs[0].customers else [None]
+        return [Forecast(self.runs, self.calibrated, law) for law in of_load]
+
+    @cached_property
+    def forecast(self) -> Forecast:
+        """Return the forecast that is nearest to what was measured."""
+        return min(self.forecasts, key=lambda forecast: abs(forecast.difference.estimate))
 
     @property
     def forecast_s(self) -> float:
-        """Return the mean of the forecasts."""
-        return fmean(self.forecasts_s)
+        """Return the mean of the forecasts of the runs."""
+        return self.forecast.mean_s
 
-    @cached_property
+    @property
     def difference(self) -> Interval:
         """Return measured less forecast; infinitely wide with a single run or calibration."""
-        pairs = zip(self.runs, self.forecasts_s, strict=True)
-        values = [run.line.mean_s - forecast_s for run, forecast_s in pairs]
-        means_s = self.calibrated.means_s
-        if min(len(values), len(means_s)) < 2:
-            return Interval(fmean(values), inf, 1)
-        over_runs = confidence_interval(values)
-        quicker_s, slower_s = (
-            fmean(self.calibrated.forecast_s(run, 1 + step) for run in self.runs)
-            for step in (-STEP, STEP)
-        )
-        slope = (slower_s - quicker_s) / (2 * STEP)
-        of_calibrations = slope * confidence_interval(means_s).half_width / self.calibrated.mean_s
-        half = hypot(over_runs.half_width, of_calibrations)
-        return Interval(over_runs.estimate, half, min(over_runs.values, len(means_s)))
+        return self.forecast.difference
 
     @property
     def is_enough(self) -> bool:
@@ -211,12 +258,28 @@ class Load:
         brought = 0.0 if first.customers else fmean(r.rate_per_s for r in self.runs) * busy_s
         return brought if brought >= first.line.workers else 0.0
 
-    @property
+    @cached_property
     def verdict(self) -> Verdict:
-        """Tell whether the forecast holds within the tolerance."""
+        """Tell whether the forecast holds within the tolerance, by all laws of thinking alike."""
         if not self.is_enough or self.overload:
             return Verdict.NOT_DECIDED
-        return estimates.verdict(self.difference, self.forecast_s)
+        verdicts = {forecast.verdict for forecast in self.forecasts}
+        if verdicts != {Verdict.DISAGREES}:
+            return verdicts.pop() if len(verdicts) == 1 else Verdict.NOT_DECIDED
+        most = [Forecast(self.runs, self.calibrated, law) for law in longest(self.runs)]
+        sides = {(f.verdict, f.difference.estimate > 0) for f in [*self.forecasts, *most]}
+        return Verdict.DISAGREES if len(sides) == 1 else Verdict.NOT_DECIDED
+
+    @property
+    def laws_s(self) -> list[float]:
+        """Return the forecasts by law, from the least, if these keep it from a verdict."""
+        if (
+            not self.is_enough
+            or self.verdict is not Verdict.NOT_DECIDED
+            or len(self.forecasts) == 1
+        ):
+            return []
+        return sorted(forecast.mean_s for forecast in self.forecasts)
 
 
 # --- the report ----------------------------------------------------------------------------------

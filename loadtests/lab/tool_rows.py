@@ -7,11 +7,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from html import unescape
+from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
-from loadtests.generation.rows import COLUMNS, NO_ANSWER, Row, customer_of, read_rows
+from loadtests.generation.rows import (
+    COLUMNS,
+    CUSTOMERS_AT_MOST,
+    NO_ANSWER,
+    Row,
+    closed_index,
+    customer_of,
+    read_rows,
+)
 from loadtests.grouping import grouped
 from loadtests.lab.results import ResultsError
 from loadtests.lab.tool_runs import (
@@ -43,6 +54,7 @@ class _Request:
     took_s: float
     status: str
     kind: str = ""
+    user: str = ""  # empty if the file does not say
 
 
 def _status(code: str, success: str = "") -> str:
@@ -63,7 +75,7 @@ def _of_requests(
     in_order = sorted(requests, key=lambda request: request.start_s)
     begun_s = in_order[0].start_s
     rows = []
-    for index, request in enumerate(in_order):
+    for index, request in zip(_indexes(in_order, customers), in_order, strict=True):
         status = int(request.status) if request.status.isdigit() else NO_ANSWER
         at_s = request.start_s - begun_s
         times_s = at_s, at_s, None, at_s + request.took_s, None
@@ -77,6 +89,15 @@ def _of_requests(
     if customers == 1 and met > (1 - MOSTLY) * len(rows):  # k6's user may send several at once
         return [replace(run, customers=UNKNOWN)]
     return [run]
+
+
+def _indexes(requests: Sequence[_Request], customers: int | None) -> Sequence[int]:
+    """Return the index of each row, with the customer if the file names as many as there are."""
+    users = grouped(requests, lambda request: request.user)
+    if "" in users or len(users) != customers or customers > CUSTOMERS_AT_MOST:
+        return range(len(requests))
+    indexes = {user: map(partial(closed_index, who), count()) for who, user in enumerate(users)}
+    return [next(indexes[request.user]) for request in requests]
 
 
 def _are_whole(times_s: Iterable[float]) -> bool:
@@ -182,7 +203,7 @@ def _vegeta_json(path: Path) -> list[ToolRun]:
 
 # --- k6 ------------------------------------------------------------------------------------------
 
-_Point = tuple[str, str, float, Mapping[str, str]]  # metric, time, value, tags
+_Point = tuple[str, str, float, Mapping[str, str]]  # metric, time, value, tags and metadata
 
 
 def _k6_csv(path: Path) -> list[ToolRun]:
@@ -195,12 +216,14 @@ def _k6_json(path: Path) -> list[ToolRun]:
 
 
 def _csv_point(row: Mapping[str, str]) -> _Point:
-    return row["metric_name"], row["timestamp"], float(row["metric_value"]), row
+    metadata = dict(parse_qsl(row.get("metadata", "")))
+    return row["metric_name"], row["timestamp"], float(row["metric_value"]), {**row, **metadata}
 
 
 def _json_point(line: Mapping[str, Any]) -> _Point:
     data = line["data"]
-    return line["metric"], data["time"], float(data["value"]), data.get("tags") or {}
+    tags = (data.get("tags") or {}) | (data.get("metadata") or {})
+    return line["metric"], data["time"], float(data["value"]), tags
 
 
 def _k6(
@@ -212,8 +235,8 @@ def _k6(
             metric, at, value, tags = point(line)
             if metric == "http_req_duration":
                 status = _status(tags.get("status", "200"), tags.get("expected_response", ""))
-                took_s, kind = value * MS, tags.get("name", "")
-                requests.append(_Request(_unix_s(at) - took_s, took_s, status, kind))
+                took_s, names = value * MS, (tags.get("name", ""), tags.get("vu", ""))
+                requests.append(_Request(_unix_s(at) - took_s, took_s, status, *names))
             elif metric == "vus":
                 users.append(int(value))
             elif metric == "vus_max":
@@ -240,6 +263,7 @@ _ATTRIBUTES = {
     "rm": "responseMessage",
     "s": "success",
     "lb": "label",
+    "tn": "threadName",
     "na": "allThreads",
 }
 
@@ -290,7 +314,8 @@ def _jmeter(path: Path, samples: Iterable[tuple[int, Mapping[str, str]]]) -> lis
         with line_of(number):
             status = _status(sample.get("responseCode", "200"), sample.get("success", "").lower())
             times_s = _unix_s(sample["timeStamp"]), float(sample["elapsed"]) * MS
-            requests.append(_Request(*times_s, status, sample.get("label", "")))
+            names = sample.get("label", ""), sample.get("threadName", "")
+            requests.append(_Request(*times_s, status, *names))
             threads[sample.get("allThreads", "")] += 1
     if transactions and not requests:
         raise ResultsError(

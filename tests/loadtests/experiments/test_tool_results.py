@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -15,12 +16,14 @@ from loadtests.__main__ import main
 from loadtests.experiments import running, tool_results
 from loadtests.experiments.tool_loads import measured_runs, pooled
 from loadtests.experiments.tool_results import Calibrated
+from loadtests.generation.rows import COLUMNS, closed_index
 from loadtests.lab.content import Report
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.tool_runs import UNKNOWN
 from loadtests.models import replay
 from loadtests.models.random_times import Gamma, poisson_times
 from tests.loadtests.lab.test_tool_outputs import (
+    UNIX_S,
     WHOLE,
     Request,
     hey_csv,
@@ -149,14 +152,30 @@ def test_files_that_are_said_to_be_of_one_customer_are(tmp_path: Path) -> None:
     assert "All runs are of one customer alone" in CliRunner().invoke(main, words).output
 
 
-def closed_run(random: Random, customers: int, think_s: float, count: int = 1500) -> list[Request]:
+Think = Callable[[Random], float]
+Asked = tuple[int, float, float]  # customer, begun after so many seconds, took so many
+
+
+def closed_requests(
+    random: Random, customers: int, think: Think, count: int = 1500, slower: float = 1.0
+) -> list[Asked]:
     ready, free, requests = [0.0] * customers, 0.0, []
     for _ in range(count):
         at = min(ready)
-        free = max(at, free) + SERVICE.draw(random)
-        ready[ready.index(at)] = free + (random.expovariate(1 / think_s) if think_s else 0.0)
-        requests.append((at, free - at))
+        customer = ready.index(at)
+        free = max(at, free) + slower * SERVICE.draw(random)
+        ready[customer] = free + think(random)
+        requests.append((customer, at, free - at))
     return requests
+
+
+def exponential(mean_s: float) -> Think:
+    return lambda random: random.expovariate(1 / mean_s) if mean_s else 0.0
+
+
+def closed_run(random: Random, customers: int, think_s: float, count: int = 1500) -> list[Request]:
+    asked = closed_requests(random, customers, exponential(think_s), count)
+    return [(at, took) for _, at, took in asked]
 
 
 def jmeter_of(customers: int) -> Write:
@@ -190,6 +209,132 @@ def test_closed_customers_are_known_and_forecast(
     (finding,) = reported(tmp_path / "one", paths).findings
     thinks = r", Z = 0\.\d+ s" if think_s else ""
     assert re.match(f"N = 3{thinks}: the forecast of one customer holds within 5 %", finding)
+
+
+def raw_of_customers(asked: Sequence[Asked]) -> str:
+    numbers: Counter[int] = Counter()
+    lines = [",".join(COLUMNS)]
+    for customer, at, took in asked:
+        index = closed_index(customer, numbers[customer])
+        numbers[customer] += 1
+        lines.append(f"closed,{index},a,{at:.6f},{at:.6f},,{at + took:.6f},,200,")
+    return "\n".join([*lines, ""])
+
+
+def jmeter_of_customers(asked: Sequence[Asked]) -> str:
+    lines = ["timeStamp,elapsed,label,responseCode,threadName,success,allThreads"]
+    for customer, at, took in asked:
+        begun_ms, took_ms = round(1000 * (UNIX_S + at)), round(1000 * took)
+        lines.append(f"{begun_ms},{took_ms},home,200,Group 1-{customer + 1},true,8")
+    return "\n".join([*lines, ""])
+
+
+def k6_with_vu(asked: Sequence[Asked]) -> str:
+    lines = k6_of(8)([(at, took) for _, at, took in asked]).splitlines()
+    who = (customer for customer, _, _ in asked for _ in range(2))  # two points of a request
+    return "".join(
+        line.replace('"value"', f'"metadata":{{"vu":"{next(who) + 1}"}},"value"') + "\n"
+        if '"tags"' in line
+        else line + "\n"
+        for line in lines
+    )
+
+
+def k6_without_vu(asked: Sequence[Asked]) -> str:
+    return k6_of(8)([(at, took) for _, at, took in asked])
+
+
+def closed_finding(
+    folder: Path,
+    write: Callable[[Sequence[Asked]], str],
+    think: Think,
+    slower: float = 1.0,
+    count: int = 800,
+) -> str:
+    """Return what is said of eight customers who think like this."""
+    random, paths = Random(9), files(folder, [oha_csv], runs=0)
+    for at in range(6):
+        paths.append(folder / f"closed-{at}.out")
+        paths[-1].write_text(write(closed_requests(random, 8, think, count, slower)))
+    (finding,) = reported(folder / "one", paths).findings
+    assert finding.startswith("N = 8, Z = 0.")
+    return finding
+
+
+def constant(random: Random) -> float:
+    return 0.4
+
+
+def uniform(random: Random) -> float:
+    return random.uniform(0.0, 0.8)
+
+
+@pytest.mark.parametrize(
+    "write", [raw_of_customers, jmeter_of_customers, k6_with_vu, k6_without_vu]
+)
+def test_constant_think_times_are_forecast_as_they_were(
+    write: Callable[[Sequence[Asked]], str], tmp_path: Path
+) -> None:
+    finding = closed_finding(tmp_path, write, constant)
+    assert "the forecast of one customer holds within 5 %" in finding
+
+
+@pytest.mark.parametrize("write", [raw_of_customers, k6_without_vu])
+def test_a_slower_server_is_found_although_think_times_are_constant(
+    write: Callable[[Sequence[Asked]], str], tmp_path: Path
+) -> None:
+    finding = closed_finding(tmp_path, write, constant, slower=1.27)
+    assert "the forecast of one customer does not hold within 5 %" in finding
+
+
+def test_think_times_of_customers_who_are_named_may_have_any_law(tmp_path: Path) -> None:
+    def near(random: Random) -> float:
+        return random.uniform(0.35, 0.55)
+
+    assert "one customer holds" in closed_finding(tmp_path, raw_of_customers, near, count=1500)
+
+
+def test_think_times_that_rows_do_not_tell_decide_nothing_and_the_report_says_why(
+    tmp_path: Path,
+) -> None:
+    finding = closed_finding(tmp_path, k6_without_vu, uniform)
+    assert "is not decided" in finding
+    assert "Bring rows that name the customer" in finding
+
+
+@pytest.mark.parametrize(
+    ("think", "slower"), [(constant, 1.0), (constant, 1.27), (exponential(0.4), 1.0)]
+)
+def test_files_that_only_sum_up_do_not_tell_how_customers_think(
+    think: Think, slower: float, tmp_path: Path
+) -> None:
+    def k6_summary(asked: Sequence[Asked]) -> str:
+        took = [1000 * t for _, _, t in asked]
+        rate = len(took) / max(at + t for _, at, t in asked)
+        times = {name: float(np.quantile(took, q)) for name, q in (("min", 0), ("med", 0.5))}
+        times |= {"max": max(took), "avg": fmean(took), "p(90)": float(np.quantile(took, 0.9))}
+        users = {"value": 8, "min": 8, "max": 8}
+        made = {"count": len(took), "rate": rate}
+        named = {"http_req_duration": times, "http_reqs": made, "vus": users, "vus_max": users}
+        return json.dumps({"metrics": named})
+
+    finding = closed_finding(tmp_path, k6_summary, think, slower)
+    assert "the forecast of one customer is not decided" in finding
+    assert re.search(r"constant ones are forecast to give \d+.* ms, others up to", finding)
+
+
+@pytest.mark.parametrize("write", [raw_of_customers, k6_without_vu])
+def test_requests_at_a_constant_pace_of_each_customer_are_forecast(
+    write: Callable[[Sequence[Asked]], str], tmp_path: Path
+) -> None:
+    def paced(asked: Sequence[Asked]) -> str:
+        """The same number of requests, which begin every 0.5 s, all customers at once."""
+        random = Random(repr(asked))
+        arrivals = [0.5 * (n // 8) for n in range(len(asked))]
+        took = replay.fcfs(arrivals, [SERVICE.draw(random) for _ in arrivals])
+        return write([(n % 8, arrivals[n], took[n]) for n in range(len(asked))])
+
+    assert "one customer holds" in closed_finding(tmp_path, paced, constant)
 
 
 def wrk2(random: Random, rate: float) -> str:
