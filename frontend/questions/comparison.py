@@ -180,7 +180,8 @@ def _comparison(
         figures = {name: figures[name] for name in (*FIGURES, "distribution")}
         address = Question("", asked | as_of_in(given)).page() if figures["flights"] else ""
         rows.append(Row({ITEM: item}, _name(subject, known), address, figures, days))
-    same = {name: asked[name] for name in SHARED if name in asked and name not in subjects[0]}
+    compared = {name for subject in subjects for name in subject}  # a city beside an airport
+    same = {name: asked[name] for name in SHARED if name in asked and name not in compared}
     options = {name: given[name] for name in (WHAT, SORT) if name in given}
     question = Question("compare", {**options, ITEM: list(items), **same, **as_of_in(given)})
     pairs = combinations(zip(rows, subjects, strict=True), 2)

@@ -121,6 +121,28 @@ def test_the_measure_is_chosen_in_the_head_of_the_table(pages: FlaskClient) -> N
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "what=origin&item=Chicago&item=LAX",
+        "what=destination&item=San+Francisco&item=LAX&item=ORD",
+        "what=route&item=Los+Angeles+to+Chicago&item=LAX-SFO",
+    ],
+)
+def test_cities_and_airports_are_compared_and_narrow_nothing_down(
+    pages: FlaskClient, query: str
+) -> None:
+    page = html.unescape(raw(pages, f"/compare?{query}"))
+    assert not {"ORIGIN", "DEST"} & pages.get(f"/compare.json?{query}").get_json()["query"].keys()
+    assert '<label class="beside">' not in page
+    links = [link for link in re.findall(r'href="(/compare\?[^"]*)"', page) if "item=" in link]
+    assert len(links) > 5
+    for link in dict.fromkeys(links):
+        assert pages.get(link).status_code == 200, link
+    (lead,) = re.findall(r'<p class="lead">(.*?)</p>', page, re.DOTALL)
+    assert re.search(r"These are flights,? (of )?\d", lead)
+
+
+@pytest.mark.parametrize(
     "query", ["what=origin&item=LAX&item=SFO", "what=flight&item=UA6&item=WN9"]
 )
 def test_what_flew_on_enough_days_is_compared_with_chance(
