@@ -2,7 +2,7 @@
 
 A carrier is named by its code, its name, an earlier name in brackets, and each of these without
 "Airlines" and the like. A city is named with and without its state, and by each part of a name
-such as "Dallas/Fort Worth". An airport is named by its code. Travellers' names are in
+such as "Dallas/Fort Worth", even where another city is called "Dallas". An airport is named by its code. Travellers' names are in
 `vocabulary.NICKNAMES`.
 """
 
@@ -56,6 +56,8 @@ class Names:
     """The names in a ledger. `longest` is the most words that a name has.
 
     What has a name as a whole comes before what has it as a part: "Delta" is no "Montrose/Delta".
+    But "Jackson" may be "Jackson, WY" or "Jackson/Vicksburg, MS": both are cities, and the name
+    says no state.
     """
 
     def __init__(self, known: Coverage) -> None:
@@ -71,7 +73,7 @@ class Names:
             *((Place(a.city, a.code, a.flights), [(a.code.lower(),)]) for a in known.airports),
         ]
         self._add(whole)
-        self._add((city, _parts_of_city(city.city)) for city in cities)
+        self._add(((city, _parts_of_city(city.city)) for city in cities), are_parts=True)
         self._add(
             (thing, [words_of(nickname)])
             for nickname, name in NICKNAMES.items()
@@ -80,14 +82,27 @@ class Names:
         self.all: Collection[Words] = self._things
         self.longest = max(map(len, self._things), default=0)
 
-    def _add(self, things: Iterable[tuple[Thing, Iterable[Words]]]) -> None:
-        """Add names of things, but those that name something already."""
+    def _add(
+        self, things: Iterable[tuple[Thing, Iterable[Words]]], *, are_parts: bool = False
+    ) -> None:
+        """Add names of things, but those that name something already.
+
+        are_parts: whether they are of cities, and may name other cities as well.
+        """
         added: dict[Words, dict[Thing, None]] = {}
         for thing, names in things:
             for name in names:
-                if name and name not in self._things:
+                if name and (name not in self._things or (are_parts and self._lacks_state(name))):
                     added.setdefault(name, {})[thing] = None
-        self._things |= added
+        for name, named in added.items():
+            self._things[name] = self._things.get(name, {}) | named
+
+    def _lacks_state(self, name: Words) -> bool:
+        """Return whether all that has the name so far are cities of which it says no state."""
+        return all(
+            isinstance(thing, Place) and not thing.airport and words_of(thing.city) != name
+            for thing in self._things[name]
+        )
 
     def named(self, name: Words) -> tuple[Thing, ...]:
         """Return what has that name, in the order of the coverage."""

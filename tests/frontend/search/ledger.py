@@ -31,6 +31,8 @@ AIRPORTS = (
     Airport("INT", "Winston-Salem, NC", "North Carolina", 87),
     Airport("RDU", "Raleigh/Durham, NC", "North Carolina", 86),
     Airport("JAN", "Jackson/Vicksburg, MS", "Mississippi", 85),
+    Airport("JAC", "Jackson, WY", "Wyoming", 84),
+    Airport("DAL", "Dallas, TX", "Texas", 83),
 )
 KNOWN = Coverage(
     flights=10_000,

@@ -65,6 +65,8 @@ ALONE = {
     "jet blue": "20409",
     "Fort Worth": "Dallas/Fort Worth, TX",
     "montrose": "Montrose/Delta, CO",
+    "Jackson, MS": "Jackson/Vicksburg, MS",
+    "Dallas TX": "Dallas, TX",
     "Newark": "Newark, NJ",
     "JAN": "JAN",
     "nyc": "New York, NY",
@@ -110,6 +112,7 @@ def test_a_code_of_several_carriers_needs_a_choice() -> None:
     "fields",
     [
         {"ORIGIN_CITY_NAME": "Portland", "DEST_CITY_NAME": "Gotham"},
+        {"ORIGIN_CITY_NAME": "Jackson", "DEST_CITY_NAME": "Dallas"},
         {"ORIGIN_CITY_NAME": "JFK", "ORIGIN": "EWR"},
         {"ORIGIN_CITY_NAME": "JFK to LAX"},
         {"FL_DATE": "yesterday"},
