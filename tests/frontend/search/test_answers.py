@@ -65,6 +65,13 @@ ADDRESSES: dict[str, list[str]] = {
     "1545": ["/report?OP_CARRIER_FL_NUM=1545"],
     "UA 1545 on 4 July 2013": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
     "flight 1545 july 4": ["/filter_transactions?OP_CARRIER_FL_NUM=1545&FL_DATE=2013-07-04"],
+    "what happened to UA 1545 on July 4": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
+    "what happened to flight 1545 on the 4th of July": [
+        "/filter_transactions?OP_CARRIER_FL_NUM=1545&FL_DATE=2013-07-04"
+    ],
+    "what happened on 4 July": ["/days/2013-07-04"],
+    "what happened to United in July": [f"/average_delays?{UNITED}&{JULY}"],
+    "what happened at EWR in February": [f"/airports/EWR?{FEBRUARY}"],
     "OH 12": [
         "/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20417",
         "/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20397",
