@@ -104,7 +104,7 @@ _PAGES = (
         "hour from|hour at|hour to|origin one_day at|origin one_day from",
         "hour from at to carriers days origin", "day", "average_delays"),
     _Page("/route", "{route}{phrase}", "delays of each carrier, by hour and weekday", "from to",
-        f"from to days when {_ANYTHING}", counted="flight_counter"),
+        f"from to days when {_SUBJECTS} month least {_COUNTS}", counted="flight_counter"),
     _Page(*_AIRPORT, "at",
         f"at days when airport carrier origin destination month least {_COUNTS}"),
     _Page(*_AIRPORT, "from", "from days when airport carrier origin month least"),

@@ -98,6 +98,11 @@ ADDRESSES: dict[str, list[str]] = {
     "Friday": [],
     "united from EWR to ORD": [f"/average_delays?{UNITED}&ORIGIN=EWR&DEST=ORD&{ALL_DAYS}"],
     "between EWR and ORD": ["/route?ORIGIN=EWR&DEST=ORD"],
+    "worst day from JFK to LAX": [f"/days?ORIGIN=JFK&DEST=LAX&{ALL_DAYS}&{WORST_DAY}"],
+    "on which day in July is JFK-LAX most delayed": [
+        f"/days?ORIGIN=JFK&DEST=LAX&{JULY}&sort=average_delay"
+    ],
+    "worst month from JFK to LAX": ["/route?ORIGIN=JFK&DEST=LAX"],
     "Portland to EWR": [
         "/route?ORIGIN_CITY_NAME=Portland%2C+OR&DEST=EWR",
         "/route?ORIGIN_CITY_NAME=Portland%2C+ME&DEST=EWR",
@@ -369,6 +374,10 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "worst flights": [(f"/rankings?by=carrier&{WORST}", ("a ranking of single flights",))],
     "which flight from EWR is worst": [("/airports/EWR", ("a ranking of single flights",))],
     "best day": [(f"/days?{ALL_DAYS}&{WORST_DAY}", ("best",))],
+    "best day from JFK to LAX": [
+        ("/route?ORIGIN=JFK&DEST=LAX", ("days",)),
+        (f"/days?ORIGIN=JFK&DEST=LAX&{ALL_DAYS}&{WORST_DAY}", ("best",)),
+    ],
     "EWR to EWR": [("/airports/EWR", ("a route, which needs two different places",))],
     "worst day of AA and WN": [
         ("/compare?what=carrier&item=19805&item=19393", ("days",)),
