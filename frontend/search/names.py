@@ -1,9 +1,9 @@
 """The names of a ledger's carriers, airports and cities, as sequences of words. Pure.
 
 A carrier is named by its code, its name, an earlier name in brackets, and each of these without
-"Airlines" and the like. A city is named with and without its state, and by each part of a name
-such as "Dallas/Fort Worth", even where another city is called "Dallas". An airport is named by its code. Travellers' names are in
-`vocabulary.NICKNAMES`.
+"Airlines" and the like. A city is named with and without its state, and by each part of a name such
+as "Dallas/Fort Worth", even where another city is called "Dallas". An airport is named by its code.
+Travellers' names are in `vocabulary.NICKNAMES`.
 """
 
 import re

@@ -125,7 +125,7 @@ def readings(text: str, known: Coverage) -> list[Reading]:
 # --- from a text to parts ----------------------------------------------------------------------
 
 _TOKEN = re.compile(
-    r"->|→| [–—-] |#?\d+(?:[-/.]\d+)+|#?[^\W_]+(?:'[^\W_]+)?|[^\s\w,.;:?!()\"“”'/-]"
+    r"->|→| [–—-] |'\d\d\b|#?\d+(?:[-/.]\d+)+|#?[^\W_]+(?:'[^\W_]+)?|[^\s\w,.;:?!()\"“”'/-]"
 )
 _CODE_AND_NUMBER = re.compile(r"([a-z][a-z0-9]|[0-9][a-z])(\d{1,5})", re.ASCII | re.IGNORECASE)
 _FLIGHT_NUMBER = re.compile(r"0*[1-9]\d{0,4}", re.ASCII)
@@ -194,6 +194,8 @@ class _Scanner:
         if after_days and not self._is_number_of_flight(at, before):
             return self._impossible(at, after_days), after_days
         start = self._tokens[at].start
+        if self._is_day_of_list(at, before):
+            return self._impossible(at, at + 1), at + 1
         is_number = before == CARRIERS and self._tokens[at].text.isdigit()
         for kind, read in () if is_number else ((HOUR, hour_at), (AMOUNT, amount_at)):
             value, after = self._up_to_token(read(self._text, start))
@@ -254,6 +256,23 @@ class _Scanner:
         text = self._tokens[at].text
         is_named = before == CARRIERS or (at and self._tokens[at - 1].word in NUMBER_FOLLOWS)
         return bool(is_named) and text.isdigit() and int(text) > MOST_DAYS
+
+    def _is_day_of_list(self, at: int, before: str) -> bool:
+        """Return whether a number may be a day beside another one: "May 5, 6", "5, 6 May"."""
+        text = self._tokens[at].text
+        if not text.isdigit() or int(text) > MOST_DAYS:
+            return False
+        if before == DAYS:
+            return self._has_comma_behind(at - 1)
+        is_named = before == CARRIERS or (at and self._tokens[at - 1].word in NUMBER_FOLLOWS)
+        return not is_named and self._has_comma_behind(at) and self._begins_days(at + 1)
+
+    def _has_comma_behind(self, at: int) -> bool:
+        after = self._tokens[at + 1 : at + 2]
+        return any(self._text[self._tokens[at].end : t.start].strip() == "," for t in after)
+
+    def _begins_days(self, at: int) -> bool:
+        return bool(times_at(self._text, self._tokens[at].start, self._newest))
 
     def _flight_number(self, token: Token) -> list[Part]:
         return [Part(NUMBER, int(token.text))] if _FLIGHT_NUMBER.fullmatch(token.text) else []

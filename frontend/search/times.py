@@ -168,7 +168,8 @@ def times_at(text: str, at: int, newest: date) -> tuple[list[Days], int] | None:
     """Return what the longest text from place `at` that names days may mean, and its end.
 
     "5/6" is a day in either order, as in the United States first; "13/2" is in one, and
-    "30 February" in none: it is not February. None if there is no such text.
+    "30 February" in none: it is not February. Nor is a Friday that was a Saturday; without a year
+    it is the latest that was one. None if there is no such text.
     """
     meanings: dict[int, dict[Days, None]] = {}
     for pattern in _PATTERNS:
@@ -196,8 +197,15 @@ def _days(parts: dict[str, str | None], newest: date) -> Days:
     number = int(month) if month.isdigit() else _MONTHS_SHORT.index(named_month) + 1
     if day is None:
         return _latest(year, newest, lambda in_year: month_of(in_year, number))
-    last = parts.get("last") or day
-    return _latest(year, newest, lambda in_year: _days_of(in_year, number, int(day), int(last)))
+    last, weekday = parts.get("last") or day, parts.get("weekday")
+
+    def of_year(in_year: int) -> Days:
+        days = _days_of(in_year, number, int(day), int(last))
+        if weekday and weekday[:_LETTERS].lower() != f"{days.first:%a}".lower():
+            raise ValueError
+        return days
+
+    return _latest(year, newest, of_year)
 
 
 def _latest(year: str | None, newest: date, days: Callable[[int], Days]) -> Days:
@@ -217,6 +225,7 @@ def _latest(year: str | None, newest: date, days: Callable[[int], Days]) -> Days
 # --- the table --------------------------------------------------------------------------------
 
 _YEAR = r"(?P<year>\d{4})"
+_IN_YEAR = r"(?:(?:,? (?:in |of )?|-|(?='))'?(?P<year>\d{4}|(?<=')\d\d))?"  # "of 2013", "'13"
 _NUMBER = r"(?P<month>\d{1,2})"
 _ANY_YEAR = r"(?P<year>\d{4}|\d\d)"
 _DAY = r"(?P<day>\d{1,2})"
@@ -226,7 +235,7 @@ _NTH = rf"(?:the )?{_DAY}{_ENDING}"
 _BETWEEN = r"(?P<between>(?<=between ))?"
 _UP_TO = r"(?(between) and |(?: ?[-–—→] ?| (?:to|through|until|till) ))"
 _SOME = rf"{_NTH}{_UP_TO}(?:the )?(?P<last>\d{{1,2}}){_ENDING}"
-_WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? )?"
+_WEEKDAY = r"(?:(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? )?"
 _NAMED = rf"(?P<named>{'|'.join(sorted(NAMED, key=len, reverse=True))})"
 _EITHER_ORDER = tuple(
     pattern
@@ -249,18 +258,19 @@ _PATTERNS = tuple(
     re.compile(text + r"(?![^\W_]|[-/.]\d)", re.ASCII | re.IGNORECASE)
     for text in (
         r"(?P<meant>today|yesterday|tomorrow|tonight)",
-        rf"{_NAMED}(?:,? (?:in |of )?{_YEAR})?",
+        rf"{_NAMED}{_IN_YEAR}",
         rf"{_YEAR}[-/]{_NUMBER}[-/]{_DAY}",
         rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)",
         *_EITHER_ORDER,
         rf"{_DAY}\.{_NUMBER}\.{_ANY_YEAR}?",
-        rf"{_WEEKDAY}{_NTH}[ -](?:of )?{_NAME}(?:(?:,? |-){_YEAR})?",
-        rf"{_WEEKDAY}{_NAME} {_NTH}(?:,? {_YEAR})?",
-        rf"{_BETWEEN}{_SOME} (?:of )?{_NAME}(?:,? {_YEAR})?",
-        rf"{_BETWEEN}{_NAME} {_SOME}(?:,? {_YEAR})?",
-        rf"{_NAME}(?:,? (?:of )?{_YEAR})?",
+        rf"{_WEEKDAY}{_NTH}[ -](?:of )?{_NAME}{_IN_YEAR}",
+        rf"{_WEEKDAY}{_NAME} {_NTH}{_IN_YEAR}",
+        rf"{_BETWEEN}{_SOME} (?:of )?{_NAME}{_IN_YEAR}",
+        rf"{_BETWEEN}{_NAME} {_SOME}{_IN_YEAR}",
+        rf"{_NAME}{_IN_YEAR}",
         rf"{_YEAR}[-/]{_NUMBER}",
         rf"{_NUMBER}[/.]{_YEAR}",
         _YEAR,
+        r"'(?P<year>\d\d)",
     )
 )

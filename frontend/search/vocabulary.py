@@ -28,10 +28,10 @@ JOINING = _turned("joining")
 BEFORE_ENDS = {FROM: "from", "leaving": "from", TO: "to", UNTIL: "to", ARRIVING: "to"}
 """What stands in front of an end of a route or an interval -> in front of which end."""
 
-UNRANKED = "unranked"  # of weekdays and hours there is no ranking; pages of a name show them
+TIMES, UNRANKED = "times", "unranked"  # of these there is no ranking; pages of a name show TIMES
 FLIGHT, FLIGHTS = "flight", "flights"  # a flight number follows, or which of many flights is asked
 WEEK = "week"  # is not ranked either, and is less than the days that are named with it
-NOT_RANKED = frozenset((UNRANKED, FLIGHT, WEEK))
+NOT_RANKED = frozenset((TIMES, UNRANKED, FLIGHT, WEEK))
 WANTED = _turned("wanted")
 COMPARATIVES = {"worse": "worst", "better": "best"}
 MANY = "many"  # flights, or cancellations

@@ -77,6 +77,14 @@ ADDRESSES: dict[str, list[str]] = {
         "/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20397",
     ],
     "flight number 2013": ["/report?OP_CARRIER_FL_NUM=2013"],
+    "UA 15, 5 July": [f"/filter_transactions?OP_CARRIER_FL_NUM=15&{UNITED}&FL_DATE=2013-07-05"],
+    "flight 15, 5 July": ["/filter_transactions?OP_CARRIER_FL_NUM=15&FL_DATE=2013-07-05"],
+    "5 July 2013, UA 15": [
+        f"/filter_transactions?OP_CARRIER_FL_NUM=15&{UNITED}&FL_DATE=2013-07-05"
+    ],
+    "5 July 2013, 1545": ["/filter_transactions?OP_CARRIER_FL_NUM=1545&FL_DATE=2013-07-05"],
+    "united in mar '13": [f"/average_delays?{UNITED}&{MARCH}"],
+    "united's '13": [f"/average_delays?{UNITED}&{YEAR}"],
     "United's 1545": [f"/report?{UA_1545}"],
     "9e3301": ["/report?OP_CARRIER_FL_NUM=3301&OP_CARRIER_AIRLINE_ID=20363"],
     "B6-12": ["/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20409"],
@@ -93,6 +101,7 @@ ADDRESSES: dict[str, list[str]] = {
     ],
     "which airline is best from JFK to LAX": ["/route?ORIGIN=JFK&DEST=LAX"],
     "is the evening flight EWR-ORD worse": ["/route?ORIGIN=EWR&DEST=ORD"],
+    "how late is united on Sat": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "how late is united on fridays": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "JFK on a Monday night": ["/airports/JFK"],
     "Friday": [],
@@ -335,6 +344,11 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "united vs delta on Friday evenings": [
         ("/compare?what=carrier&item=19977&item=19790", ("Friday, evenings",)),
     ],
+    "weekdays in July": [(f"/rankings?by=carrier&{JULY}", ("weekdays or hours",))],
+    "worst time to fly in July": [
+        (f"/rankings?by=carrier&{JULY}&{WORST}", ("weekdays or hours",)),
+    ],
+    "EWR vs JFK by hour": [("/compare?what=origin&item=EWR&item=JFK", ("weekdays or hours",))],
     "fastest route": [("/rankings?by=route", ("fastest",))],
     "slowest airline to EWR": [("/rankings?by=carrier&DEST=EWR", ("slowest",))],
     "how long is JFK to LAX": [("/route?ORIGIN=JFK&DEST=LAX", ("how long",))],
