@@ -48,6 +48,12 @@ class Refused(FrontendError):
         detail = f"{name} {value!r}: {reason}"
         return cls({"field": name, "value": value, "detail": detail}, 400)
 
+    @classmethod
+    def choice(cls, name: str, value: object, choices: Mapping[str, str]) -> "Refused":
+        """Return the refusal of a parameter that must be one of `choices`: value -> its label."""
+        named = (f"{choice} ({label})" if label else choice for choice, label in choices.items())
+        return cls.parameter(name, value, f"must be one of {', '.join(named)}")
+
     @property
     def fields(self) -> list[str]:
         """The names of all fields at fault, each once, in the order of the answer."""

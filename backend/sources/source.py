@@ -254,8 +254,8 @@ class Validator:
 
 def _bad_row(place: str, line: int, problem: InvalidFlight) -> BadRow:
     value, place = problem.value, f"{place} {line}"
-    if isinstance(value, Unusable) and value.reason:
-        return BadRow(place, problem.field, value.value, value.reason, line)
+    if isinstance(value, Unusable):
+        return BadRow(place, problem.field, value.value, value.reason or problem.reason, line)
     return BadRow(place, problem.field, value, problem.reason, line)
 
 

@@ -42,11 +42,15 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class RoutesMap:
-    """A drawn map. lines: the best first. dots: all airports as a path. labels: code -> point."""
+    """A drawn map. lines: the best first. dots: all airports as a path. labels: code -> point.
+
+    beyond: the airports outside, whose lines end at the frame.
+    """
 
     lines: Sequence[Line]
     dots: str
     labels: Mapping[str, Point]
+    beyond: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,8 @@ def map_of_routes(known: Coverage, routes: Mapping[tuple[str, str], Shaded]) -> 
         if along := way(places[start], places[end], PIECES):
             lines.append(Line(_line(view.points(along)), (start, end), row))
     dots = "".join(f"M{x:.0f} {y:.0f}h0" for x, y in view.points(places.values()))
-    return RoutesMap(lines, dots, _labels(view, drawn, ends))
+    beyond = [code for code, place in ends.items() if not view.shows(place)]
+    return RoutesMap(lines, dots, _labels(view, drawn, ends), beyond)
 
 
 def _labels(
@@ -106,7 +111,7 @@ def _labels(
             is_free = all(
                 abs(x - left) > APART[0] or abs(y - top) > APART[1] for left, top in labels.values()
             )
-            if is_free and 0 < x < WIDTH and 0 < y < HEIGHT and len(labels) < MOST_LABELS:
+            if is_free and view.shows(ends[code]) and len(labels) < MOST_LABELS:
                 labels[code] = x, y
     return labels
 
@@ -133,6 +138,10 @@ class _View:
             for place in places
             if (point := self._map.point(place))
         ]
+
+    def shows(self, place: Place) -> bool:
+        """Whether a place is inside the drawing."""
+        return any(0 < x < WIDTH and 0 < y < HEIGHT for x, y in self.points([place]))
 
 
 def _line(points: Sequence[Point]) -> str:

@@ -9,7 +9,7 @@ from frontend.form_request import filled_in
 from frontend.question import CARRIER, DAY
 from frontend.questions.days import day_report, days_report
 from frontend.questions.figures import FIGURES
-from frontend.questions.group_rows import SORTS, csv_rows
+from frontend.questions.group_rows import NOUNS, SORTS, csv_rows
 from frontend.twins import Twin, twins
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199  # the ledger takes no other years
@@ -26,7 +26,7 @@ def calendar() -> tuple[str, int]:
         days_report,
         may_be_empty=True,
         sorts=SORTS,
-        sort_names=[(name, measure.noun) for name, measure in SORTS.items()],
+        sort_names=list(NOUNS.items()),
         most=MOST_SHOWN,
     )
 

@@ -15,7 +15,7 @@ from frontend.form_request import filled_in
 from frontend.question import CARRIER, DAYS, ENDS, Question, require_known
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import question_of
-from frontend.questions.group_rows import KEYS, SORTS, Row, in_order, rows_of
+from frontend.questions.group_rows import KEYS, NOUNS, Row, in_order, rows_of
 from frontend.questions.verdicts import Verdict, verdict
 from frontend.twins import Twin, twins
 
@@ -132,11 +132,10 @@ def _ranking(given: dict[str, str]) -> RankingPage:
 def _options(given: dict[str, str]) -> dict[str, str]:
     """Return what is ranked, and how. Raises Refused."""
     options = {name: given.get(name, default) for name, default in DEFAULTS.items()}
-    allowed = {"by": BY, "sort": SORTS, "order": ("descending", "ascending")}
+    allowed = {"by": BY, "sort": NOUNS, "order": {"descending": "", "ascending": ""}}
     for name, choices in allowed.items():
         if options[name] not in choices:
-            reason = f"must be one of {', '.join(choices)}"
-            raise Refused.parameter(name, options[name], reason)
+            raise Refused.choice(name, options[name], choices)
     page = options["page"]
     if not (page.isascii() and page.isdigit() and len(page) <= 6 and int(page)):
         raise Refused.parameter("page", page, "must be a number from 1")

@@ -28,7 +28,7 @@ from frontend.question import (
 )
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import answer_as_of
-from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, best_first
+from frontend.questions.group_rows import NOUNS, PUNCTUALITY, SORTS, Row, best_first
 from frontend.questions.punctuality_report import figures_of
 from frontend.questions.verdicts import Verdict, verdict
 from frontend.search.fields import DAYS_FIELD, require_clear_days, route, understood
@@ -119,11 +119,11 @@ def comparison(given: Mapping[str, str], items: Sequence[str]) -> Comparison:
     require_known(given, WHAT, ITEM, SORT, *SHARED)
     what = given.get(WHAT, "")
     for name, value, allowed in (
-        (WHAT, what, SUBJECTS),
-        (SORT, given.get(SORT, PUNCTUALITY), SORTS),
+        (WHAT, what, {name: subject.label for name, subject in SUBJECTS.items()}),
+        (SORT, given.get(SORT, PUNCTUALITY), NOUNS),
     ):
         if value not in allowed:
-            raise Refused.parameter(name, value, f"must be one of {', '.join(allowed)}")
+            raise Refused.choice(name, value, allowed)
     known = coverage.at(given.get(AS_OF))
     reason = f"name {LEAST_ITEMS} to {MOST_ITEMS} different items to compare"
     if len(items) > MOST_ITEMS:

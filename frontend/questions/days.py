@@ -14,6 +14,7 @@ from frontend.question import AS_OF, CARRIER, DAY, DAYS, ENDS, Question, as_of_i
 from frontend.questions.figures import COUNTS, FEW_ARRIVALS, together
 from frontend.questions.group_queries import Groups, answers_by_group
 from frontend.questions.group_rows import (
+    NOUNS,
     PUNCTUALITY,
     SORTS,
     Grouped,
@@ -123,7 +124,7 @@ def days_report(given: Mapping[str, str]) -> DaysReport:
     require_known(given, *SUBJECT, *DAYS, SORT)
     known, sort = coverage.at(given.get(AS_OF)), given.get(SORT, PUNCTUALITY)
     if sort not in SORTS:
-        raise Refused.parameter(SORT, sort, f"must be one of {', '.join(SORTS)}")
+        raise Refused.choice(SORT, sort, NOUNS)
     asked = _year(known.last_date, known) | {n: t for n, t in given.items() if n != SORT}
     answers = answers_by_group(asked, OVER_DAYS)
     chosen = {SORT: sort} if sort != PUNCTUALITY else {}

@@ -259,6 +259,7 @@ SORTS: Mapping[str, Measure] = {
         levels=(0.2, 0.1, 0.05, 0.02),
     ),
 }
+NOUNS = {name: measure.noun for name, measure in SORTS.items()}
 PUNCTUALITY = "on_time_share_of_scheduled"
 """What headlines are about: a cancelled flight is not on time."""
 

@@ -150,6 +150,12 @@ def test_a_day_that_no_calendar_has_is_a_bad_row() -> None:
     ]
 
 
+def test_the_value_of_a_bad_row_is_shown_without_quotes() -> None:
+    source = Derived(EXPO | {"Month": "May"}, EXPO | {"FlightNum": "abc"})
+    _, bad = samples.read(source)
+    assert [problem.described()["value"] for problem in bad] == ["2008-May-3", "abc"]
+
+
 @pytest.mark.parametrize("true", ["1", "1.00", "1.0", "True", "true", 1, 1.0, Unusable(True)])
 def test_cancelled_in_every_form(true: object) -> None:
     assert value("CANCELLED", CANCELLED | {"CANCELLED": true}) == 1

@@ -56,6 +56,7 @@ def test_all_routes_are_inside_and_fill_the_map() -> None:
 
 def test_a_far_island_does_not_squeeze_the_rest() -> None:
     near, all_routes = from_jfk(*MAINLAND), from_jfk(*MAINLAND, "HNL", "SYD")
+    assert (near.beyond, all_routes.beyond) == ([], ["SYD"])
 
     def width(drawn: RoutesMap) -> float:
         (line,) = [line for line in drawn.lines if line.ends[1] == "LAX"]

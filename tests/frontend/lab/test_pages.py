@@ -277,3 +277,13 @@ def test_all_that_is_wrong_is_said_at_once(lab_pages: FlaskClient) -> None:
     assert linked == ["arrivals", "service_time_s", "cv", "servers"]  # as in the form
     assert "Customers is not a field of this form." in notice
     assert notice.count("<li>") == 5  # the variation is missing, too
+
+
+def test_what_is_wrong_is_named_as_its_field_is(pages: FlaskClient) -> None:
+    page = pages.get("/lab/calculator/open?arrivals=&service_time_s=&cv=&servers=x&arrivals_in=x")
+    named = re.findall(r'<a href="#(\w+)">(.*?)</a>: ', page.text)
+    labels = dict(re.findall(r'<label for="(\w+)">(.*?)</label>', page.text))
+    assert named == [(name, labels[name]) for name, _ in named]
+    assert len(named) == 5
+    page = pages.get("/lab/calculator/closed?customers=x&think_time_s=x")
+    assert '<a href="#think_time_s">Think time, seconds</a>' in page.text

@@ -70,7 +70,10 @@ def test_flight_numbers_are_compared_with_what_their_reports_say(
         ("what=route&item=LAX-SFO&item=LAX", "write it as in JFK-LAX"),
         ("what=days&item=never&item=4 January", "write it as in July 2013"),
         ("what=origin&item=LAX&item=SFO&ORIGIN=JFK", "it is what is compared"),
-        ("what=planets&item=LAX&item=SFO", "must be one of carrier, origin"),
+        (
+            "what=planets&item=LAX&item=SFO",
+            "must be one of carrier (Carriers), origin (Departure airports)",
+        ),
         ("what=origin&item=LAX&item=SFO&sort=name", "must be one of flights"),
         ("what=origin&item=LAX&item=SFO&foo=1", "unknown parameter foo"),
     ],

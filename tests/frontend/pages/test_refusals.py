@@ -39,8 +39,14 @@ REFUSED = [
     (f"{REPORT}ZZ1", "must name one carrier of this ledger"),
     ("/report?OP_CARRIER_AIRLINE_ID=19977", "Please fill this in"),
     (f"{REPORT}1&group_by=day", "unknown parameter group_by"),
-    ("/rankings?by=city", "</a>: Must be one of carrier, route, origin, destination"),
-    ("/rankings?sort=name", "sort 'name': must be one of flights"),
+    (
+        "/rankings?by=city",
+        "Must be one of carrier (Carriers), route (Routes), origin (Departure airports), ",
+    ),
+    (
+        "/rankings?sort=name",
+        "sort 'name': must be one of flights (number of flights), average_delay (mean",
+    ),
     ("/rankings?order=up", "order 'up': must be one of descending"),
     ("/rankings?page=0", "page '0': must be a number from 1"),
     ("/rankings?page=x", "page 'x': must be a number from 1"),

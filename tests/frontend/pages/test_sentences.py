@@ -34,7 +34,11 @@ WORDS = {
     "/route?ORIGIN=LAX&DEST=ORD": ["The ledger has no flights from"],
     "/route?ORIGIN=LAX&DEST_CITY_NAME=Anchoragex": [">Anchorage, AK</a>?"],
     "/route?ORIGIN=ORD&DEST=ZZZ": ["ZZZ"],
-    f"/airports/lax?{DAYS}": ["Los Angeles, CA (LAX)</h1>", 'value="2 to 8 January 2015"'],
+    f"/airports/lax?{DAYS}": [
+        "Los Angeles, CA (LAX)</h1>",
+        "<title>Los Angeles, CA (LAX), 2 to 8",
+        'value="2 to 8 January 2015"',
+    ],
     f"{COUNTER}=Los Angeles, CA": ["km (33", "from SFO to LAX, their busiest airports"],
     f"{COUNTER}=qqqqqqqq<b>": ["has the city qqqqqqqq<b>.", "Cities are written as in"],
     f"{COUNTER}=San Francisco, CA": [
@@ -82,6 +86,18 @@ WORDS = {
         "<title>Flight number 1",
     ],
     "/compare?what=days&item=3 January&item=4 January": ["Other days. ", "There is no proof of it"],
+    f"/compare?what=origin&item=LAX&item=SFO&{WN}&{DAYS}": [
+        "These are flights of Southwest Airlines, 2 to 8 January 2015.",
+    ],
+    "/compare?what=days&item=3 January&item=4 January&item=5 January": [
+        "<title>3 January 2015, 4 January 2015 or 5 January 2015 ·",
+    ],
+    "/days?OP_CARRIER_AIRLINE_ID=12345": ["no flights of Carrier 12345 on these days"],
+    f"/departures?ORIGIN=LAX&{WN}&{DAYS}": [
+        "<title>Departures of Southwest Airlines from Los Angeles, CA (LAX), 2 to 8 January 2015 ·",
+        "<h1>Departures of Southwest Airlines from Los Angeles, CA (LAX)</h1>",
+    ],
+    "/departures?ORIGIN=ZZZ&hour=8": ["No flight in the ledger has the airport ZZZ."],
     "/compare?what=origin&item=LAX&item=SFO": ["There is no proof of it"],
     f"/blocks?hash={'0' * 64}": ["No block has that hash"],
     "/blocks/0": ["Block 0 (genesis): 0 flights", "block 0 only starts the chain"],
@@ -97,6 +113,8 @@ MISSING = {
     "/rankings": ['name="sort"', 'name="order"'],
     "/rankings?page=7&sort=flights": ['<caption id="ranking"'],
     "/days/2015-01-01": ['rel="prev"'],
+    "/days/2015-01-10": [".0</td>"],
+    "/departures?ORIGIN=ZZZ&hour=8": ["<table"],
     "/departures?FL_DATE=1987-10-01&hour=3": ['href="/transactions/'],
     f"/report?{NOBODY}": ["Show all days."],
     "/compare?what=days&item=3 January&item=4 January": ["/proof?"],
