@@ -19,6 +19,7 @@ from loadtests.number_format import format_number
 
 RUNS, QUANTILES = "tool_runs", "quantiles"
 ROUNDED_S = 0.00016  # requests seem to meet for so long if three times are rounded to 0.1 ms
+CONNECTS_S = 0.005  # between the beginnings of wrk2's connections
 SAME = 0.005  # standard error of rates and cycles beside that of chance
 SPLIT = 0.999  # runs differ by more than chance if so few that do not would differ as much
 EVEN = 0.05  # arrivals whose gaps vary less are a generator's, not those of closed customers
@@ -30,7 +31,7 @@ class RunLine(Line):
     """Sums up a run. customers: of a closed one; 0: it is open; None, UNKNOWN: as of `ToolRun`.
 
     workers: of the server. duration_s: from the first start to the last answer. mean_s: the mean
-    response time of the requests that succeeded.
+    response time of the requests that succeeded. threads, connections: as of `ToolRun`.
     """
 
     run: str
@@ -41,6 +42,8 @@ class RunLine(Line):
     duration_s: float
     mean_s: float
     customers: int | None
+    threads: int = 1
+    connections: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,21 @@ class Measured:
         """Return when requests began or should have begun, in order."""
         return np.array([row.intended_s for row in self.rows])
 
+    @property
+    def arrivals_s(self) -> Values:
+        """Return when requests arrived at an open run, or would have if the file only sums up.
+
+        Then all connections begin at even intervals of their own, those of a thread one after the
+        other, as the source of wrk2 has it (src/wrk.c, thread_main and usec_to_next_send).
+        """
+        if self.rows:
+            return self.starts_s
+        threads = self.line.threads
+        of_thread = np.arange(max(1, self.line.connections // threads))
+        begun_s = np.tile(CONNECTS_S * of_thread, threads)
+        turns = np.arange(-(-self.line.requests // len(begun_s))) * len(begun_s) / self.rate_per_s
+        return np.sort(np.add.outer(turns, begun_s), axis=None)[: self.line.requests]
+
     @cached_property
     def responses_s(self) -> Values:
         """Return the response times of the rows."""
@@ -104,7 +122,8 @@ class Measured:
         if self.customers == 1:
             return True
         if not self.rows:
-            return self.customers == 0 and self.quantiles[-1][1] < 1 / self.rate_per_s
+            gaps_s = np.diff(self.arrivals_s)
+            return self.customers == 0 and self.quantiles[-1][1] < gaps_s.min()
         return bool(np.all(self._ends_s[:-1] <= self.starts_s[1:]))
 
     @cached_property

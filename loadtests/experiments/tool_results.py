@@ -3,11 +3,11 @@
 Runs in which no request met another tell the service time: they are one customer's, and calibrate
 the forecast. Runs whose names differ by a last number only are pooled, and so are others, if they
 are open and their rates differ by no more than chance, or closed by as many customers whose think
-times do. The forecast of a run sends its very arrivals (or evenly spaced ones, if the file only
-sums up) through a queue in order of arrival with times drawn from the calibrations, so it holds for
-any arrivals; closed customers are simulated, with the think times of `tool_think_times`, and a
-verdict holds for all laws that these may have. Nothing is forecast of a run of which neither its
-file nor its rows say whether it is open or closed.
+times do. The forecast of a run sends its very arrivals (or those of `Measured.arrivals_s`, if the
+file only sums up) through a queue in order of arrival with times drawn from the calibrations, so it
+holds for any arrivals; closed customers are simulated, with the think times of `tool_think_times`,
+and a verdict holds for all laws that these may have. Nothing is forecast of a run of which neither
+its file nor its rows say whether it is open or closed.
 
 A verdict needs five runs and five calibrations. Its interval is that of the differences of runs
 from their forecasts, over runs, and of E[S], over calibrations, times what E[S] moves the forecast.
@@ -66,7 +66,8 @@ def _line(run: ToolRun, workers: int) -> RunLine:
         start_s = min(row.intended_s for row in run.rows)
         duration_s = max(row.done_s for row in run.rows) - start_s
         sums = len(run.rows), len(run.rows) - len(times_s), duration_s, fmean(times_s)
-    return RunLine(run.name, run.tool, workers, *sums, run.customers)
+    connections = run.threads, run.connections
+    return RunLine(run.name, run.tool, workers, *sums, run.customers, *connections)
 
 
 def write(runs: Sequence[tuple[RunLine, ToolRun]], results: Results) -> None:
@@ -141,7 +142,7 @@ class Calibrated:
 def _open_s(run: Measured, services_s: Values) -> float:
     """Return the mean response time of a run with these service times, from an empty server."""
     workers = run.line.workers
-    starts_s = run.starts_s if run.rows else np.arange(len(services_s)) / run.rate_per_s
+    starts_s = run.arrivals_s
     if workers > 1:
         return fmean(replay.multi_server(starts_s.tolist(), services_s.tolist(), workers))
     done_s = np.cumsum(services_s)

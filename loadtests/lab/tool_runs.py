@@ -24,7 +24,8 @@ class ToolRun:
 
     rows: of each request; none of a file that only sums up. duration_s, mean_s: of such a file.
     quantiles: (share, seconds) from the least to the largest. customers: of a closed run; 0 of one
-    that is known to be open; None if only rows can tell; or UNKNOWN.
+    that is known to be open; None if only rows can tell; or UNKNOWN. threads, connections: of an
+    open run without rows, whose connections each send at even intervals, as wrk2's do.
     """
 
     name: str
@@ -36,6 +37,8 @@ class ToolRun:
     mean_s: float = 0.0
     quantiles: Sequence[tuple[float, float]] = ()
     customers: int | None = None
+    threads: int = 1
+    connections: int = 1
 
 
 def summary(

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ def _wrk2(path: Path) -> list[ToolRun]:
     lines = re.findall(row, corrected, re.MULTILINE)
     mean = re.search(r"#\[Mean *= *([\d.]+)", corrected)
     made = re.search(r"(\d+) requests in ([\d.]+)(ms|s|m|h)", text)
-    if not lines or not mean or not made:
+    of = re.search(r"^ *([1-9]\d*) threads and (\d+) connections", text, re.MULTILINE)
+    if not lines or not mean or not made or not of:
         raise ResultsError(
             "is of wrk or wrk2 without the whole distribution; ask wrk2 with -L (--latency) and "
             "keep all that it prints"
@@ -45,7 +47,8 @@ def _wrk2(path: Path) -> list[ToolRun]:
     failed = lost + (int(bad[1]) if bad else 0)
     sums = int(made[1]) + lost, failed, float(made[2]) * unit, float(mean[1]) * MS
     quantiles = {float(share): float(value) * MS for value, share, _ in lines}
-    return summary(path.stem, "wrk2", sums, quantiles, customers=0)
+    (run,) = summary(path.stem, "wrk2", sums, quantiles, customers=0)
+    return [replace(run, threads=int(of[1]), connections=int(of[2]))]
 
 
 def _content(path: Path) -> Any:

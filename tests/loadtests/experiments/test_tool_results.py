@@ -337,9 +337,19 @@ def test_requests_at_a_constant_pace_of_each_customer_are_forecast(
     assert "one customer holds" in closed_finding(tmp_path, paced, constant)
 
 
-def wrk2(random: Random, rate: float) -> str:
-    """What wrk2 prints of a queue with evenly spaced arrivals."""
-    arrivals = [at / rate for at in range(1500)]
+def wrk2(random: Random, rate: float, threads: int = 1, connections: int = 1) -> str:
+    """What wrk2 prints of a perfect queue.
+
+    Each connection has a constant rate; those of a thread begin 5 ms apart, threads nearly at once.
+    """
+    begun = [
+        0.005 * n + random.uniform(0, 0.0005)
+        for _ in range(threads)
+        for n in range(connections // threads)
+    ]
+    arrivals = sorted(
+        at + turn * connections / rate for at in begun for turn in range(1500 // connections)
+    )
     took = replay.fcfs(arrivals, [SERVICE.draw(random) for _ in arrivals])
     rows = [
         f"{1000 * np.quantile(took, share):12.3f} {share:12.6f} {round(1500 * share):8} {1:8}"
@@ -347,6 +357,7 @@ def wrk2(random: Random, rate: float) -> str:
     ]
     return (
         "Running 1m test @ http://127.0.0.1/\n"
+        f"  {threads} threads and {connections} connections\n"
         + "\n".join(rows)
         + f"\n#[Mean = {1000 * np.mean(took)}"
         f", StdDeviation = 1.0]\n  1500 requests in {1500 / rate:.2f}s, 1.00MB read\n"
@@ -360,6 +371,28 @@ def test_files_that_only_sum_up_are_forecast_with_evenly_spaced_arrivals(tmp_pat
         paths[-1].write_text(wrk2(random, 2.0 if at < 6 else 20.0))
     (finding,) = reported(tmp_path / "one", paths).findings
     assert finding.startswith("20/s: the forecast of one customer holds within 5 %")
+
+
+@pytest.mark.parametrize(
+    ("threads", "connections", "rate"), [(1, 2, 12.5), (2, 10, 12.5), (2, 10, 17.0), (2, 100, 12.5)]
+)
+def test_each_connection_of_wrk2_has_a_schedule_of_its_own(
+    threads: int, connections: int, rate: float, tmp_path: Path
+) -> None:
+    random, paths = Random(5), []
+    for at in range(12):
+        paths.append(tmp_path / f"{at}.txt")
+        load = (2.0, 1, 1) if at < 6 else (rate, threads, connections)
+        paths[-1].write_text(wrk2(random, *load))
+    (finding,) = reported(tmp_path / "one", paths).findings
+    assert finding.startswith(f"{rate:g}/s: the forecast of one customer holds within 5 %")
+
+
+def test_two_connections_of_wrk2_meet_however_low_the_rate(tmp_path: Path) -> None:
+    (tmp_path / "two.txt").write_text(wrk2(Random(5), 2.0, 1, 2))
+    running.bring([tmp_path / "two.txt"], tmp_path / "one", 1)
+    (run,) = measured_runs(Results(tmp_path / "one"))
+    assert not run.is_alone
 
 
 def test_requests_that_all_begin_at_once_are_a_load_like_others(tmp_path: Path) -> None:
