@@ -42,7 +42,8 @@ def _wrk2(path: Path) -> list[ToolRun]:
         )
     unit = {"ms": MS, "s": S, "m": 60.0, "h": 3600.0}[made[3]]
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
-    errors = re.search(r"Socket errors: (.+)", text)  # of requests that are not among those made
+    # Requests that are not among those made; `timeout` counts idle connections, too (wrk.c).
+    errors = re.search(r"Socket errors: (.+?), timeout", text)
     lost = sum(map(int, re.findall(r"\d+", errors[1]))) if errors else 0
     failed = lost + (int(bad[1]) if bad else 0)
     sums = int(made[1]) + lost, failed, float(made[2]) * unit, float(mean[1]) * MS

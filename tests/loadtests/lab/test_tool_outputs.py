@@ -199,7 +199,7 @@ OHA = {
     "errorDistribution": {"connection refused": 100, "aborted due to deadline": 4},
 }
 SUMMED: dict[str, tuple[str, ToolRun]] = {
-    "wrk2": (WRK2, ToolRun("output", "wrk2", (), 60958, 958, 30.0, 0.006602)),
+    "wrk2": (WRK2, ToolRun("output", "wrk2", (), 60058, 58, 30.0, 0.006602)),
     "vegeta": (json.dumps(VEGETA), ToolRun("output", "vegeta", (), 100, 2, 1.98, 0.033)),
     "k6": (json.dumps(K6, indent=4), ToolRun("output", "k6", (), 600, 6, 60.0, 0.1)),
     "k6, exported": (json.dumps(K6_EXPORT), ToolRun("output", "k6", (), 600, 6, 60.0, 0.1)),
