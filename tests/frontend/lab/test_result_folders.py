@@ -193,6 +193,18 @@ NAME = "open-workload-20261003-101500"
 EXAMPLES = ROOT / "loadtests" / "examples"
 
 
+def test_an_example_says_where_its_words_are_explained(tmp_path: Path) -> None:
+    make_result(tmp_path / NAME)
+    for folder, is_example in ((EXAMPLES, True), (tmp_path, False)):
+        pages = create_app(Settings(lab_dirs=(tmp_path, EXAMPLES))).test_client()
+        name = "open-workload" if folder == EXAMPLES else NAME
+        page = pages.get(f"/lab/results/{name}").text
+        assert (
+            "<code>loadtests/examples/README.md</code> says what they mean" in page
+        ) == is_example
+        assert "Of 6 loads that can be decided" not in page
+
+
 def test_each_drawing_of_a_report_is_a_picture_by_itself() -> None:
     report = (EXAMPLES / "open-workload" / "report.html").read_text(encoding="utf-8")
     figures = list(figures_in(report))
