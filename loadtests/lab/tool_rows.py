@@ -305,7 +305,11 @@ def _innermost(text: str) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _jmeter(path: Path, samples: Iterable[tuple[int, Mapping[str, str]]]) -> list[ToolRun]:
-    """Return the run of samples. Those that sum up others are left out; these are there, too."""
+    """Return the run of samples. Those that sum up others are left out; these are there, too.
+
+    It is open if the number of threads changed and each asked once, as those of an Open Model
+    Thread Group do: one begins for each arrival.
+    """
     requests, threads, transactions = list[_Request](), Counter[str](), 0
     for number, sample in samples:
         if sample.get("responseMessage", "").startswith(TRANSACTION):
@@ -323,8 +327,11 @@ def _jmeter(path: Path, samples: Iterable[tuple[int, Mapping[str, str]]]) -> lis
             "'Generate parent sample', or save results as XML"
         )
     most, times = max(threads.items(), key=lambda item: item[1], default=("", 0))
-    is_known = bool(most) and times >= MOSTLY * len(requests)
-    return _of_requests(path, "JMeter", requests, int(most) if is_known else UNKNOWN)
+    users = {request.user for request in requests}
+    asked_once = len(users) >= MOSTLY * len(requests) and "" not in users
+    if bool(most) and times >= MOSTLY * len(requests) and not (asked_once and most == "1"):
+        return _of_requests(path, "JMeter", requests, int(most))
+    return _of_requests(path, "JMeter", requests, 0 if asked_once else UNKNOWN)
 
 
 FORMS: Sequence[Form] = (

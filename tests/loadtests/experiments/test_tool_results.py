@@ -188,6 +188,34 @@ def jmeter_of(customers: int) -> Write:
     return write
 
 
+def jmeter_open(requests: Sequence[Request], again: bool = False) -> str:
+    """What an Open Model Thread Group writes: a thread for each arrival; `again`: one for two."""
+    lines = ["timeStamp,elapsed,label,responseCode,threadName,success,allThreads"]
+    for n, (at, took) in enumerate(requests):
+        inside = sum(start <= at + took < start + t for start, t in requests[max(0, n - 50) :])
+        begun_ms, took_ms = round(1000 * (UNIX_S + at)), round(1000 * took)
+        lines.append(f"{begun_ms},{took_ms},home,200,Open 1-{n // (1 + again)},true,{1 + inside}")
+    return "\n".join([*lines, ""])
+
+
+def test_a_thread_of_jmeter_for_each_arrival_is_an_open_run(tmp_path: Path) -> None:
+    random, paths = Random(7), files(tmp_path, [oha_csv], runs=0)
+    for at in range(6):
+        paths.append(tmp_path / f"open-{at}.jtl")
+        paths[-1].write_text(jmeter_open(open_run(random, count=1000)))
+    (finding,) = reported(tmp_path / "one", paths).findings
+    assert re.match(r"12\.\d/s: the forecast of one customer holds within 5 %", finding)
+
+
+def test_threads_of_jmeter_that_ask_again_may_wait_for_answers(tmp_path: Path) -> None:
+    paths = files(tmp_path, [oha_csv], runs=0, calibrations=1)
+    paths.append(tmp_path / "again.jtl")
+    paths[-1].write_text(jmeter_open(open_run(Random(7), count=300), again=True))
+    (finding,) = reported(tmp_path / "one", paths).findings
+    assert finding.startswith("Nothing is forecast of again.")
+    assert "if each thread asks once" in finding
+
+
 def k6_of(customers: int) -> Write:
     def write(requests: Sequence[Request]) -> str:
         point = {"metric": "vus", "type": "Point", "data": {"time": moment(1), "value": customers}}
