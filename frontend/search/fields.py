@@ -7,13 +7,13 @@ several meanings, as "5/6" does, stays as it was typed, and the service says wha
 """
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, NUMBER
 from frontend.search.names import Place
-from frontend.search.sentences import Reading, readings
+from frontend.search.sentences import MAX_CHARACTERS, Carriers, Reading, readings
 from frontend.search.times import Days
 
 DAYS_FIELD = "days"  # stands for both ends of an interval
@@ -21,13 +21,14 @@ DAY_FIELDS = frozenset((DAYS_FIELD, DAY, *DAYS))
 FIELDS = DAY_FIELDS | ENDS.keys() | {CARRIER, NUMBER}
 Values = Mapping[str, str]
 NOTHING_ELSE: Values = {}
-NO_NUMBER = (
-    "must be a number such as 1545; a code or name in front of it must name one carrier of this "
-    "ledger, the chosen one if one is chosen"
-)
+NO_NUMBER = "must be a number such as 1545; in front of it may be a carrier of this ledger"
 
 _is_day = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII).fullmatch
 _is_number = re.compile(r"[0-9]{1,9}", re.ASCII).fullmatch
+_CARRIER_AND_NUMBER = re.compile(  # "UA1545", "Pan Am 5"
+    r"(?:flight )?(?:(?P<code>[a-z][a-z0-9]|[0-9][a-z])|(?P<name>.*[^\W\d_]\w*)[ -]+)[1-9]\d{0,4}",
+    re.ASCII | re.IGNORECASE,
+)
 
 
 def as_asked(pairs: Iterable[tuple[str, str]], known: Coverage) -> list[tuple[str, str]]:
@@ -122,18 +123,22 @@ def _carrier(text: str, known: Coverage) -> dict[str, str]:
     return {CARRIER: str(carriers[0].number)} if len(carriers) == 1 else {}
 
 
+def _flights(text: str, known: Coverage) -> Iterator[tuple[int, Carriers]]:
+    """Yield each number, and the carriers that may be meant, of a text that names a flight."""
+    for r in readings(text, known):
+        if r.number and r == Reading(number=r.number, carriers=r.carriers, wanted=r.wanted):
+            yield r.number, r.carriers
+
+
 def _flight_number(given: Values, known: Coverage) -> dict[str, str]:
     """Return the number alone, and the carrier in front of it; {} if that does not fit."""
     text, chosen = given.get(NUMBER, ""), given.get(CARRIER, "")
     if not text or _is_number(text):
         return {name: given[name] for name in (NUMBER, CARRIER) if name in given}
-    for reading in readings(text, known):
-        flight = Reading(number=reading.number, carriers=reading.carriers, wanted=reading.wanted)
-        fitting = [
-            str(each.number) for each in reading.carriers if chosen in {"", str(each.number)}
-        ]
-        if reading == flight and len(fitting) == 1:
-            return {NUMBER: str(reading.number), CARRIER: fitting[0]}
+    for number, carriers in _flights(text, known):
+        fitting = [str(each.number) for each in carriers if chosen in {"", str(each.number)}]
+        if len(fitting) == 1:
+            return {NUMBER: str(number), CARRIER: fitting[0]}
     return {}
 
 
@@ -143,6 +148,21 @@ def with_number(given: Values, known: Coverage) -> dict[str, str]:
     Raises Refused if that is not one carrier of the ledger, or not the one that is chosen.
     """
     read = _flight_number(given, known)
-    if given.get(NUMBER) and not read:
-        raise Refused({"field": NUMBER, "value": given[NUMBER], "detail": NO_NUMBER}, 400)
+    if (text := given.get(NUMBER)) and not read:
+        detail = _why_no_number(text, given.get(CARRIER, ""), known)
+        raise Refused({"field": NUMBER, "value": text, "detail": detail}, 400)
     return {**given, **read}
+
+
+def _why_no_number(text: str, chosen: str, known: Coverage) -> str:
+    """Return what is wrong with a flight number that `_flight_number` does not take."""
+    for _, carriers in _flights(text, known):
+        if names := " or ".join(carrier.called for carrier in carriers):
+            is_other = chosen and chosen not in {str(carrier.number) for carrier in carriers}
+            reason = "that is not the carrier that is chosen" if is_other else "choose one of them"
+            return f"“{text}” is a flight of {names}; {reason}"
+    flight = _CARRIER_AND_NUMBER.fullmatch(text[:MAX_CHARACTERS])
+    if flight is None:
+        return NO_NUMBER
+    name = flight["code"] or flight["name"]
+    return f"no carrier of this ledger is called {name}; leave it out, or choose a carrier"

@@ -150,7 +150,7 @@ NEW_AIRPORTS_FORM = {**GOOD_FORM, "ORIGIN": "zq1", "DEST": "ZQ2"}
 TIME = "Must be a time of day such as 05:17, from 00:00 to 24:00."
 WHOLE = "Must be a whole number."
 FILL_IN = "Please fill this in."
-NO_CARRIER = sentence(NO_NUMBER)
+NO_CARRIER = "No carrier of this ledger is called 9Q; leave it out, or choose a carrier."
 CODE = "Must be an airport's code of three or four letters or digits, such as ORD."
 
 
@@ -164,7 +164,7 @@ CODE = "Must be an airport's code of three or four letters or digits, such as OR
         ("OTHER_CARRIER", "", FILL_IN),
         ("OTHER_CARRIER", "UA", WHOLE),
         ("OP_CARRIER_FL_NUM", "", FILL_IN),
-        ("OP_CARRIER_FL_NUM", "twelve", NO_CARRIER),
+        ("OP_CARRIER_FL_NUM", "twelve", sentence(NO_NUMBER)),
         ("OP_CARRIER_FL_NUM", "9Q12", NO_CARRIER),
         ("OP_CARRIER_FL_NUM", "100000", "Must be between 1 and 99999."),
         ("ORIGIN", "", FILL_IN),

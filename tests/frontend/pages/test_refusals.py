@@ -36,7 +36,7 @@ REFUSED = [
     (f"{STATUS}1&FL_DATE=2015-01-01&format=csv", "add .json or .csv to its address"),
     (f"{STATUS}1&FL_DATE=2015-01-01&check=red", "check"),
     (f"{REPORT}x", "must be a number such as 1545"),
-    (f"{REPORT}ZZ1", "must name one carrier of this ledger"),
+    (f"{REPORT}ZZ1", "no carrier of this ledger is called ZZ"),
     ("/report?OP_CARRIER_AIRLINE_ID=19977", "Please fill this in"),
     (f"{REPORT}1&group_by=day", "unknown parameter group_by"),
     (

@@ -96,16 +96,41 @@ def test_a_flight_number_names_its_carrier(text: str) -> None:
     assert asked(OP_CARRIER_FL_NUM=text, OP_CARRIER_AIRLINE_ID="19977") == both
     other = {"OP_CARRIER_FL_NUM": text, "OP_CARRIER_AIRLINE_ID": "19790"}
     assert asked(**other) == other
-    with pytest.raises(Refused, match="the chosen one if one is chosen"):
+    with pytest.raises(Refused, match="of United Airlines; that is not the carrier that is chosen"):
         with_number(other, KNOWN)
 
 
 def test_a_code_of_several_carriers_needs_a_choice() -> None:
     typed = {"OP_CARRIER_FL_NUM": "OH 12"}
     assert asked(**typed) == typed
-    with pytest.raises(Refused, match="must name one carrier"):
+    with pytest.raises(Refused, match="of Comair or PSA Airlines; choose one of them"):
         with_number(typed, KNOWN)
     assert asked(**typed, OP_CARRIER_AIRLINE_ID="20397")["OP_CARRIER_FL_NUM"] == "12"
+
+
+UNKNOWN_CARRIERS = {
+    "ZZ 1": "ZZ",
+    "zz1": "zz",
+    "flight ZZ-1": "ZZ",
+    "9Q12": "9Q",
+    "Pan Am 5": "Pan Am",
+    "Newark 5": "Newark",
+}
+
+
+@each_of(("text", "name"), UNKNOWN_CARRIERS.items())
+def test_a_carrier_that_the_ledger_lacks_is_named(text: str, name: str) -> None:
+    with pytest.raises(Refused) as refused:
+        with_number({"OP_CARRIER_FL_NUM": text}, KNOWN)
+    assert refused.value.message_for("OP_CARRIER_FL_NUM") == (
+        f"no carrier of this ledger is called {name}; leave it out, or choose a carrier"
+    )
+
+
+@each_of("text", ["x", "UA", "UA 1234567", "12 34", "a" * 200_000])
+def test_what_is_no_flight_number_is_refused(text: str) -> None:
+    with pytest.raises(Refused, match="must be a number such as 1545"):
+        with_number({"OP_CARRIER_FL_NUM": text}, KNOWN)
 
 
 @each_of(
