@@ -23,6 +23,7 @@ from frontend.questions.group_rows import PUNCTUALITY, SORTS, months_of_year, sc
 from frontend.questions.intervals import offered
 from frontend.questions.status_answers import numbers_like
 from frontend.questions.verdicts import best_and_worst
+from frontend.search.hints import hints
 from frontend.settings import Settings
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def create_app(settings: Settings) -> Flask:
         "punctuality": SORTS[PUNCTUALITY],
         "few_arrivals": FEW_ARRIVALS,
         "few_in_a_slot": FEW_IN_A_SLOT,
+        "hints": hints,
         "address_to_cite": address_to_cite,
         "search_examples": app.extensions["examples"],
     }

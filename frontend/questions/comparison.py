@@ -32,6 +32,7 @@ from frontend.questions.group_rows import NOUNS, PUNCTUALITY, SORTS, Row, best_f
 from frontend.questions.punctuality_report import figures_of
 from frontend.questions.verdicts import Verdict, verdict
 from frontend.search.fields import DAYS_FIELD, require_clear_days, route, understood
+from frontend.search.hints import examples
 from frontend.search.times import Days
 
 WHAT, SORT = "what", "sort"
@@ -45,25 +46,24 @@ Parameters = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A kind of things that can be compared. one: of them. hint: how they are written.
+    """A kind of things that can be compared. one: of them.
 
     read: returns the parameters of a question about what somebody typed; {} if it is none.
     """
 
     label: str
     one: str
-    hint: str
     read: Callable[[str, Coverage], Parameters]
 
 
 _field = partial(partial, understood)  # reads what is typed into a field of that name
 SUBJECTS: Mapping[str, Subject] = {
-    "carrier": Subject("Carriers", "Carrier", "Such as Delta, DL or 19790", _field(CARRIER)),
-    "origin": Subject("Departure airports", "Airport", "Such as JFK or Newark", _field("ORIGIN")),
-    "destination": Subject("Arrival airports", "Airport", "Such as LAX or Boston", _field("DEST")),
-    "route": Subject("Routes", "Route", "Such as JFK-LAX or Boston to Chicago", route),
-    "flight": Subject("Flight numbers", "Flight", "Such as UA1545", _field(NUMBER)),
-    "days": Subject("Months or days", "Time", "Such as July 2013 or 4 July", _field(DAYS_FIELD)),
+    "carrier": Subject("Carriers", "Carrier", _field(CARRIER)),
+    "origin": Subject("Departure airports", "Airport", _field("ORIGIN")),
+    "destination": Subject("Arrival airports", "Airport", _field("DEST")),
+    "route": Subject("Routes", "Route", route),
+    "flight": Subject("Flight numbers", "Flight", _field(NUMBER)),
+    "days": Subject("Months or days", "Time", _field(DAYS_FIELD)),
 }
 
 
@@ -157,8 +157,9 @@ def _read(what: str, item: str, known: Coverage) -> Parameters:
         return asked
     if what == "days":
         require_clear_days({ITEM: item}, known, {ITEM})
-    hint = SUBJECTS[what].hint.removeprefix("Such as ")
-    reason = f"“{item[:MOST_QUOTED]}” is not understood; write it as in {hint}"
+    written = examples(known)[what]
+    reason = f"“{item[:MOST_QUOTED]}” is not understood"
+    reason += f"; write it as in {written}" if written else ""
     raise Refused({"field": ITEM, "value": item, "detail": reason}, 400)
 
 
