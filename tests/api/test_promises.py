@@ -30,6 +30,7 @@ from frontend.site import LONG_THREADS, MOST_LONG_WAITING, MOST_PAGES_WAITING
 from tests.api.processes import ROOT
 
 KB, MB = 1024, 2**20
+PER_S = f"{BYTES_PER_S // KB} KB"
 WORDS = {50: "half", 100: "first hundred", 600: "ten minutes", 60: "a minute"}
 assert MAX_RECEIVED_BYTES == MAX_UNSENT_BYTES
 
@@ -37,8 +38,8 @@ PROMISES = {
     "reference/rest.md": [
         f"a request has {HEAD_WITHIN_S:g} s for its head",
         f"at most {MAX_FIELDS} fields of {MAX_FIELD_BYTES // KB} KB, {MAX_HEAD_BYTES // KB} KB in",
-        f"the body must come at {BYTES_PER_S // KB} KB/s or more",
-        f"read within {SEND_WITHIN_S:g} s and at {BYTES_PER_S // KB} KB/s",
+        f"{HEAD_WITHIN_S:g} s for its body, and one second more for each {PER_S}",
+        f"{SEND_WITHIN_S:g} s to read an answer, and one second more for each {PER_S}",
         f"Idle connections end after {COMMON['keepalive']} s",
         f"take at most {MAX_UNSENT_BYTES // MB} MB of memory each",
         f"{WORDS[int(100 * SHARE)]} of them with one address",
