@@ -158,7 +158,13 @@ def run(
 
 @main.command()
 @click.argument("url")
-@click.option("--minutes", type=_POSITIVE, default=pi_measurements.MINUTES, show_default=True)
+@click.option(
+    "--minutes",
+    type=_POSITIVE,
+    default=pi_measurements.MINUTES,
+    show_default=True,
+    help="How long to ask; a slow or busy service takes longer, as each run has a least length.",
+)
 @click.option("--ssh", default="", help="USER@HOST: set the service up there, and restart it.")
 @click.option("--loads", default="", callback=_numbers, help="Only these shares of L.")
 @_SHARED

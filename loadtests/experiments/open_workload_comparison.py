@@ -42,7 +42,7 @@ FORECASTS: Mapping[Verdict, str] = {
 ORDERS: Mapping[Verdict | None, str] = {
     Verdict.AGREES: "in order of arrival",
     Verdict.DISAGREES: "not in order of arrival",
-    Verdict.NOT_DECIDED: "in an order that is not decided",
+    Verdict.NOT_DECIDED: "perhaps in order of arrival, which is not decided",
     None: "in an order that the server does not report",
 }
 WAITED, HURRIED = (

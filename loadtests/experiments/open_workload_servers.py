@@ -136,12 +136,15 @@ def each_once(
             yield request
         elif (repeated := repeated + 1) > MOST_REPEATED:
             kind = _kind(request)
-            count = sum(_kind(other) == kind for other in used)
-            raise ProgramFailed(
-                f"the service's flights give only {count} different questions of the kind {kind}, "
-                "and each is asked once; ask a service with more days, carriers and "
-                f"routes{fewer}"
-            )
+            raise too_few(kind, sum(_kind(other) == kind for other in used), fewer)
+
+
+def too_few(kind: str, count: int, fewer: str = "") -> ProgramFailed:
+    """Return the error that there are only `count` different questions. fewer: how to ask fewer."""
+    return ProgramFailed(
+        f"the service's flights give only {count} different questions of the kind {kind}, "
+        f"and each is asked once; ask a service with more days, carriers and routes{fewer}"
+    )
 
 
 def _kind(request: Request) -> str:

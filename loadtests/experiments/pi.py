@@ -57,7 +57,7 @@ def analyse(results: Results) -> Report:
         Section("One customer", SENTENCES("alone"), [_service_times(runs)]),
         Section("Under load", load_words, _under_load(steady) if steady else []),
         Section("Customers who ask again at once", parts=closed_parts),
-        Section("The Pi meanwhile", [], _over_time(machine)),
+        Section("The machine meanwhile", [], _over_time(machine)),
     ]
     findings = SENTENCES(
         "findings",
@@ -89,6 +89,14 @@ def _conclusion(
     index_s, scan_s = (_mean_s(runs, COUNTER, engine) for engine in (INDEX, SCAN))
     points = grouped(steady, lambda point: point.forecast)
     by_server = grouped(accepted(made), lambda run: run.server).items()
+    subjects = [
+        (
+            loads.SERVERS[server],
+            mean_of([run.service_time_s for run in open_runs]),
+            mean_of([run.rate_per_s / run.fraction for run in open_runs]),
+        )
+        for server, open_runs in by_server
+    ]
     heat = [line.temperature_celsius for line in machine if line.temperature_celsius is not None]
     return SENTENCES.paragraph(
         "conclusion",
@@ -96,14 +104,8 @@ def _conclusion(
         index_s=index_s,
         scan_s=scan_s,
         theirs_s=SERVICE_TIMES[COUNTER].mean_s,
-        subjects=[
-            (
-                loads.SERVERS[server],
-                mean_of([run.service_time_s for run in open_runs]),
-                mean_of([run.rate_per_s / run.fraction for run in open_runs]),
-            )
-            for server, open_runs in by_server
-        ],
+        subjects=[subject for subject in subjects if _fits(*subject[1:])],
+        unfit=[subject for subject in subjects if not _fits(*subject[1:])],
         forecasts=[
             (words, _describe_loads(points[verdict]))
             for verdict, words in FORECASTS.items()
@@ -113,6 +115,11 @@ def _conclusion(
         was_throttled=any(line.throttled for line in machine),
         failure=failure,
     )
+
+
+def _fits(service_s: float, most_per_s: float) -> bool:
+    """Tell whether L may belong to E[S]: one customer alone is answered 1/E[S] times a second."""
+    return most_per_s * service_s > 1 - MOST_CHANGE
 
 
 def _mean_s(runs: Alone, kind: str, engine: str) -> float | None:
@@ -148,7 +155,7 @@ def _service_times(runs: Alone) -> Table:
         return summary(times_s).cv if len(times_s) > 1 else None
 
     return Table.from_items(
-        "Service times, study 000 and this Pi",
+        "Service times, study 000 and this machine",
         KINDS,
         [
             ("Question", str),
@@ -173,7 +180,7 @@ def _service_times(runs: Alone) -> Table:
 
 def _under_load(steady: Sequence[Steady]) -> list[Table | Figure]:
     table = Table.from_items(
-        "Response times under load, study 000 and this Pi",
+        "Response times under load, study 000 and this machine",
         steady,
         [
             ("Asked for", lambda point: loads.SERVERS[point.key.server]),
@@ -200,10 +207,13 @@ def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
     looks = list(pairwise(machine))
     minutes = [(later.at_s - machine[0].at_s) / 60 for _, later in looks]
     lines = {
-        "processor / %": [
-            times(100 / (look[1].cores or 1), _busy(look, "cpu_seconds_total")) for look in looks
+        "processor busy / %": [
+            _at_most_100(times(100 / (look[1].cores or 1), _busy(look, "cpu_seconds_total")))
+            for look in looks
         ],
-        "disk / %": [times(100, _busy(look, "disk_busy_seconds_total")) for look in looks],
+        "disk busy / %": [
+            _at_most_100(times(100, _busy(look, "disk_busy_seconds_total"))) for look in looks
+        ],
         "temperature / °C": [later.temperature_celsius for _, later in looks],
         "memory in use / %": [_memory_used(later) for _, later in looks],
     }
@@ -223,7 +233,7 @@ def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
     note = SENTENCES.paragraph("slowed", looks=len(looks), slowed=slowed)
     table = Table("The machine", ("", "least", "mean", "most"), rows, note)
     caption = SENTENCES.paragraph("machine")
-    return [figure("The Pi meanwhile", caption, Axis("time / min"), Axis(""), series, table)]
+    return [figure("The machine meanwhile", caption, Axis("time / min"), Axis(""), series, table)]
 
 
 def _busy(look: tuple[MachineLine, MachineLine], name: str) -> float | None:
@@ -233,6 +243,11 @@ def _busy(look: tuple[MachineLine, MachineLine], name: str) -> float | None:
     if first is None or last is None or later.at_s <= before.at_s:
         return None
     return max(0.0, float(last - first) / (later.at_s - before.at_s))
+
+
+def _at_most_100(percents: float | None) -> float | None:
+    """Return a share of time, which the clocks of two machines may show to be more than all."""
+    return None if percents is None else min(100.0, percents)
 
 
 def _memory_used(line: MachineLine) -> float | None:
@@ -254,7 +269,7 @@ def _metrics(runs: Alone, steady: Sequence[Steady]) -> Iterator[Metric]:
 EXPERIMENT = Experiment(
     name="pi",
     study="000",
-    title="A Raspberry Pi over the network",
+    title="A running service, such as a Raspberry Pi's",
     reproduces="the tables of service times and of open workloads",
     about=(
         "One customer asks the three questions, by the index and by scans. Then requests arrive as "

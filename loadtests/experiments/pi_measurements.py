@@ -28,7 +28,7 @@ from random import Random
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as measuring
 from loadtests.experiments.open_workload_loads import ARRIVALS, Load, LoadKey
-from loadtests.experiments.open_workload_servers import Requests, each_once, rankings
+from loadtests.experiments.open_workload_servers import Requests, each_once, rankings, too_few
 from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
 from loadtests.lab import generator_check
@@ -54,9 +54,13 @@ SSH_WITHIN_S, READY_WITHIN_S = 60, 120
 def advice(site: Site, ssh: str) -> Iterator[str]:
     """Set the service up by ssh, if that is given, and say what was set or is to be set by hand.
 
-    Raises ProgramFailed if there is no Flightchain, or it cannot be set up.
+    Raises ProgramFailed if there is no Flightchain, it has too few different questions, or it
+    cannot be set up.
     """
     facts = ServiceFacts.ask(site)
+    for kind, count in _different(site).items():
+        if count < WARM_UP + LEAST[INDEX]:
+            raise too_few(kind, count)
     if ssh:
         set_up(ssh)
         problem = f"{site.url} does not answer {READY_WITHIN_S} s after it was restarted"
@@ -260,8 +264,13 @@ def _takes_s(plan: Mapping[Load, float], shortfall: measuring.Shortfall) -> floa
 
 def _variety(site: Site) -> float:
     """Return the share of different ones among many questions, of the kind with the fewest."""
+    return min(_different(site).values()) / DRAWN
+
+
+def _different(site: Site) -> dict[str, int]:
+    """Return how many different ones there are among many questions of each kind."""
     questions = drawn(sample(site, FEW_BLOCKS), DRAWN, seed=1)
-    return min(len({q.path for q in alike}) for alike in questions.values()) / DRAWN
+    return {kind: len({q.path for q in alike}) for kind, alike in questions.items()}
 
 
 def _load_s(run: Run) -> float:

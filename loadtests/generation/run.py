@@ -294,7 +294,9 @@ class _Job:
         else:
             return
         total = f" of {self.total}" if self.total else ""
-        self.by.say(f"{self.run}: {answered}{total} requests, about {left_s:.0f} s left")
+        self.by.say(
+            f"{self.run}: {answered}{total} requests, about {left_s:.0f} s left of this run"
+        )
 
     def _kept(self) -> RunRecord:
         """Write the samples to their file. Returns the record, with rows read from their file."""

@@ -58,7 +58,9 @@ class ServiceFacts(Line):
         kept = "it does not say whether answers are kept"
         if limit is not None:
             size = f"{format_number(limit / 1e6)} MB"
-            kept = f"answers are kept in {size}" if limit else "no answers are kept"
+            kept = (
+                f"answers are kept in at most {size} of memory" if limit else "no answers are kept"
+            )
         return f"The service is {NAME} {self.version} with {workers}{on}; {kept}."
 
 

@@ -43,7 +43,7 @@ from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row
 from loadtests.generation.schedule import Request
 from loadtests.lab import generator_check, service_facts
-from loadtests.lab.content import Report
+from loadtests.lab.content import Figure, Report
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.one_customer import Answered, Recorded
 from loadtests.lab.results import Results, ResultsError
@@ -168,6 +168,22 @@ def test_of_a_service_with_few_questions_a_remedy_is_told_that_there_is(
         questions = subject.requests(Random(1))
         with pytest.raises(ProgramFailed, match=rf"only 4 different .* kind scan, .*{remedy}$"):
             list(islice(questions, 5))
+
+
+def test_too_few_questions_are_told_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ServiceFacts, "ask", lambda site: ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
+    flights = [
+        {"FL_DATE": f"2013-01-{1 + n % 28:02}", "OP_CARRIER_FL_NUM": n, "OP_CARRIER_AIRLINE_ID": 1}
+        | {"ORIGIN_CITY_NAME": f"A{n}", "DEST_CITY_NAME": f"B{n}"}
+        for n in range(300)
+    ]
+    monkeypatch.setattr(measuring, "sample", lambda *_: flights)
+    assert not list(measuring.advice(Site("http://pi"), ""))
+    monkeypatch.setattr(measuring, "sample", lambda *_: flights[:1])
+    with pytest.raises(ProgramFailed, match=r"only \d+ different questions of the kind"):
+        list(measuring.advice(Site("http://pi"), ""))
 
 
 def test_scans_of_a_question_are_counted_apart() -> None:
@@ -309,6 +325,28 @@ class TestReport:
             in sentence
         )
 
+    def test_runs_with_fewer_answers_than_one_customer_gets_do_not_fit_together(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """L is by closed runs while E[S] was larger than in the calibrations, 40 ms."""
+        slow = [replace(a_run(0.3, seed=n, server=ELSEWHERE), rate_per_s=1.5) for n in range(5)]
+        scans = [a_run(0.3, seed=n, server=ELSEWHERE_SCANS) for n in range(5)]
+        sentence = self.made_up(tmp_path, monkeypatch, *slow, *scans).conclusion
+        assert "Runs for rankings do not fit together, so their L is not known" in sentence
+        assert "at most 5.00 requests were answered in a second" in sentence
+        assert "would get 25.0 with E[S] = 40.0 ms" in sentence
+        assert "are on average 40.0 ms and 25.0/s for scans." in sentence
+
+    def test_no_processor_is_busy_for_more_than_all_the_time(self) -> None:
+        looks = [
+            MachineLine(at_s, 2, 2.2 * at_s, None, None, None, None, 1.1 * at_s)
+            for at_s in (0.0, 10.0)
+        ]
+        (made,) = pi._over_time(looks)
+        assert isinstance(made, Figure)
+        rows = {row[0]: row[3] for row in made.table.rows}
+        assert rows == {"processor busy / %": 100, "disk busy / %": 100}
+
     def test_only_a_session_that_is_over_had_too_little_time(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -349,7 +387,8 @@ class TestReport:
         monkeypatch.setattr(pi, "demands_by_server", lambda _: {ELSEWHERE_SCANS: demands})
         report = self.made_up(tmp_path, monkeypatch)
         assert any(
-            "E[S] was 20 ms at first and 40 ms just before the load" in text
+            "E[S] was 20 ms at first and 40 ms just before the load (runs alone-… and demands-…)"
+            in text
             for text in report.findings
         )
 
@@ -467,12 +506,12 @@ def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_p
     page = (folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert "where the Pi of study 000 took 40.5 s" in page
     for title in (
-        "Service times, study 000 and this Pi",
+        "Service times, study 000 and this machine",
         "Response time against load",
         "Throughput against customers",
         ">mean value analysis</text>",
         "All runs (",
-        "The Pi meanwhile",
+        "The machine meanwhile",
     ):
         assert title in page
     assert "<dt>machine of the generator: cpu</dt>" in page
