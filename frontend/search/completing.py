@@ -16,7 +16,7 @@ from itertools import islice, product
 from frontend.coverage import Carrier, Coverage
 from frontend.search.names import Names, Place, Thing, bare, names_in
 from frontend.search.sentences import MAX_CHARACTERS, Reading, Token, readings
-from frontend.search.times import MONTHS
+from frontend.search.times import MONTHS, NAMED
 from frontend.search.vocabulary import NOT_RANKED
 
 MOST_WORDS = 3  # at the end of a text that may begin a name
@@ -103,8 +103,9 @@ def _runs(unknown: tuple[Token, ...], text: str) -> list[tuple[int, int]]:
 
 
 def _alike(text: str, names: Names, known: Coverage) -> list[str]:
-    """Return names that are spelled like `text`, and cities that begin so or are in that state."""
-    spelled = [" ".join(name) for name in names.all if len("".join(name)) >= LEAST_LETTERS]
+    """Return names and times spelled like `text`, and cities that begin so or are in that state."""
+    spelled = [*map(" ".join, names.all), *MONTHS, *NAMED]
+    spelled = [name for name in spelled if len(name.replace(" ", "")) >= LEAST_LETTERS]
     close = get_close_matches(text.lower(), spelled, n=MOST_ALIKE, cutoff=LEAST_LIKENESS)
     begun = [written(thing) for thing in names.beginning(text)]
     in_state = [each.city for each in known.airports if each.state.lower() == text.lower()]
