@@ -191,11 +191,12 @@ def _different(what: str, names: Sequence[str]) -> Sequence[str]:
 
 def _station(table: Mapping[str, Any], names: Sequence[str]) -> ServiceStation:
     where = f"station {table.get('name', '')!r}"
-    own = {field: value for field, value in table.items() if field not in names}
+    own, more = {field: value for field, value in table.items() if field not in names}, [*names]
     if len(names) == 1 and names[0] not in table:  # the only class's demand is the station's own
         known = DemandFields.__struct_fields__
         table = {names[0]: {field: own.pop(field) for field in known if field in own}}
-    fields = _described(StationFields, own, where, names)
+        more += known
+    fields = _described(StationFields, own, where, more)
     demands_s = tuple(_demand_s(table, name, f"{name!r} at {where}") for name in names)
     return ServiceStation(fields.name, demands_s, fields.all_rates(where))
 

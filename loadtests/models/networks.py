@@ -313,9 +313,11 @@ def _open_shares(classes: Sequence[CustomerClass], station: ServiceStation) -> l
     both = zip(classes, station.demands_s, strict=True)
     shares = [group.rate_per_s * demand_s for group, demand_s in both if group.is_open]
     if station.rates and sum(shares) > MOST_LOAD * station.rates[-1]:
+        is_over = sum(shares) >= station.rates[-1]
+        why = "no steady state" if is_over else f"more than {MOST_LOAD:g} of that is not solved"
         raise ValueError(
-            f"open classes bring {sum(shares):.4g} s of work a second to station {station.name!r}, "
-            f"which can do {station.rates[-1]:g}: no steady state, so lower their rates"
+            f"open classes bring {sum(shares):.6g} s of work a second to station {station.name!r}, "
+            f"which can do {station.rates[-1]:g}: {why}, so lower their rates"
         )
     return shares
 

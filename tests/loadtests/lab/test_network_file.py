@@ -68,7 +68,7 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
         ("classes = 3 [", "cannot be read as .toml"),
         (
             CLASSES + STATION + "speed = 2",
-            "unknown field `speed`; it may have name, kind, servers, rates, a",
+            "field `speed`; it may have name, kind, servers, rates, a, visits, service_time_s, dem",
         ),
         (CLASSES + STATION + "servers = 0", "servers must be a whole number of at least 1, is 0"),
         (CLASSES + STATION + "servers = 1.5", "it must be a whole number, is a number - at"),
@@ -114,6 +114,10 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
         (CLASSES.replace('"a"', '""') + STATION, "class '': it must be text of length >= 1"),
         (CLASSES + STATION.replace('"cpu"', '""'), "station '': it must be text of length >= 1"),
         (CLASSES.replace("customers = 3", "rate_per_s = 0.6") + STATION, "no steady state"),
+        (
+            CLASSES.replace("customers = 3", "rate_per_s = 0.499975") + STATION,
+            "bring 0.99995 s of work a second to station 'cpu', which can do 1: more than 0.9999",
+        ),
         (CLASSES.replace('"a"', '"visits"') + STATION, "is a field of a station; rename it"),
     ],
 )
