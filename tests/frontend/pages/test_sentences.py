@@ -89,6 +89,7 @@ WORDS = {
     f"/compare?what=origin&item=LAX&item=SFO&{WN}&{DAYS}": [
         "These are flights of Southwest Airlines, 2 to 8 January 2015.",
     ],
+    f"/compare?what=origin&item=LAX&item=SFO&{DAYS}": ["These are flights of 2 to 8 January 2015."],
     "/compare?what=days&item=3 January&item=4 January&item=5 January": [
         "<title>3 January 2015, 4 January 2015 or 5 January 2015 ·",
     ],
