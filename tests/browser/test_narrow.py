@@ -152,6 +152,21 @@ def test_long_words_do_not_make_a_page_wider_than_its_window(narrow: Open) -> No
     page.set_viewport_size({"width": WIDTH, "height": 800})
 
 
+def test_a_month_that_is_not_whole_makes_no_page_wider(narrow: Open) -> None:
+    """The ledger has one month, so the name of another stands in its table of weekdays."""
+    page = narrow("/airports/{airport}")
+    page.locator(".when").evaluate(
+        """when => when.insertAdjacentHTML("beforeend", `<table class="week"><tbody><tr>
+            <th>January<small> (January 2009 until the 2nd)</small> <small class="few">few
+            flights</small></th><td class="n">78</td><td class="n">9,999</td>
+            <td class="n">12.3 min early</td></tr></tbody></table>`)"""
+    )
+    for width in (320, PHONE, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.set_viewport_size({"width": WIDTH, "height": 800})
+
+
 def test_words_have_room(narrow: Open) -> None:
     """A caption is as wide as its table, a name is not broken, a field shows its days."""
     page = narrow("/about")
