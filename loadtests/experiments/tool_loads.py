@@ -76,18 +76,18 @@ class Measured:
         """Return when requests began or should have begun, in order."""
         return np.array([row.intended_s for row in self.rows])
 
-    @property
-    def arrivals_s(self) -> Values:
+    def arrivals_s(self, threads_s: float = 0.0) -> Values:
         """Return when requests arrived at an open run, or would have if the file only sums up.
 
-        Then all connections begin at even intervals of their own, those of a thread one after the
+        Then all connections send at even intervals of their own, those of a thread one after the
         other, as the source of wrk2 has it (src/wrk.c, thread_main and usec_to_next_send).
+        threads_s: between the beginnings of threads.
         """
         if self.rows:
             return self.starts_s
-        threads = self.line.threads
-        of_thread = np.arange(max(1, self.line.connections // threads))
-        begun_s = np.tile(CONNECTS_S * of_thread, threads)
+        threads = min(self.line.threads, self.line.connections)
+        of_thread = np.arange(self.line.connections // threads)
+        begun_s = np.add.outer(threads_s * np.arange(threads), CONNECTS_S * of_thread).ravel()
         turns = np.arange(-(-self.line.requests // len(begun_s))) * len(begun_s) / self.rate_per_s
         return np.sort(np.add.outer(turns, begun_s), axis=None)[: self.line.requests]
 
@@ -122,7 +122,7 @@ class Measured:
         if self.customers == 1:
             return True
         if not self.rows:
-            gaps_s = np.diff(self.arrivals_s)
+            gaps_s = np.diff(self.arrivals_s())
             return self.customers == 0 and self.quantiles[-1][1] < gaps_s.min()
         return bool(np.all(self._ends_s[:-1] <= self.starts_s[1:]))
 

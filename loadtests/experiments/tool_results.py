@@ -49,6 +49,7 @@ from loadtests.models import estimates, replay
 from loadtests.models.estimates import LEAST_VALUES, Interval, Verdict, confidence_interval
 
 DRAWS = 16  # simulations of each run
+THREADS_S = 0.002  # by which threads of wrk2 begin after each other at most
 STEP = 0.01  # by which E[S] is moved to see what the forecast does
 
 
@@ -120,10 +121,13 @@ class Calibrated:
         pairs = zip(self.runs, counts.tolist(), strict=True)
         return rng.permutation(np.concatenate([run.drawn_s(rng, part) for run, part in pairs]))
 
-    def forecast_s(self, run: Measured, slower: float = 1.0, law: Law | None = None) -> float:
+    def forecast_s(
+        self, run: Measured, slower: float = 1.0, law: Law | None = None, threads_s: float = 0.0
+    ) -> float:
         """Simulate the mean response time of a run if E[S] is `slower` times as long.
 
         law: of the think times of closed customers; without one, the first that they may have.
+        threads_s: as of `Measured.arrivals_s`.
         """
         rng = np.random.default_rng(crc32(repr(run.line).encode()))
         thinks = (law or laws([run])[0])(run) if run.customers else None
@@ -133,16 +137,16 @@ class Calibrated:
             queued_s = (
                 _closed_s(busy * times_s, thinks, run.line.workers, rng)
                 if thinks
-                else _open_s(run, busy * times_s)
+                else _open_s(run, busy * times_s, threads_s)
             )
             means_s.append(queued_s + (1 - busy) * float(times_s.mean()))
         return fmean(means_s)
 
 
-def _open_s(run: Measured, services_s: Values) -> float:
+def _open_s(run: Measured, services_s: Values, threads_s: float) -> float:
     """Return the mean response time of a run with these service times, from an empty server."""
     workers = run.line.workers
-    starts_s = run.arrivals_s
+    starts_s = run.arrivals_s(threads_s)
     if workers > 1:
         return fmean(replay.multi_server(starts_s.tolist(), services_s.tolist(), workers))
     done_s = np.cumsum(services_s)
@@ -170,17 +174,19 @@ def _closed_s(
 
 @dataclass(frozen=True)
 class Forecast:
-    """Compares runs of the same load with what the calibrations forecast, by one law of thinking.
+    """Compares runs of the same load with what the calibrations forecast.
 
-    law: None of open runs.
+    law: of think times; None of open runs. threads_s: as of `Measured.arrivals_s`.
     """
 
     runs: Sequence[Measured]
     calibrated: Calibrated
-    law: Law | None
+    law: Law | None = None
+    threads_s: float = 0.0
 
     def _of_runs_s(self, slower: float = 1.0) -> list[float]:
-        return [self.calibrated.forecast_s(run, slower, self.law) for run in self.runs]
+        how = slower, self.law, self.threads_s
+        return [self.calibrated.forecast_s(run, *how) for run in self.runs]
 
     @cached_property
     def values_s(self) -> list[float]:
@@ -228,9 +234,13 @@ class Load:
 
     @cached_property
     def forecasts(self) -> list[Forecast]:
-        """Return a forecast for each law that think times may have; one of open runs."""
-        of_load = laws(self.runs) if self.runs[0].customers else [None]
-        return [Forecast(self.runs, self.calibrated, law) for law in of_load]
+        """Return forecasts, several if think times or beginnings of threads are not known."""
+        known = self.runs, self.calibrated
+        if self.runs[0].customers:
+            return [Forecast(*known, law) for law in laws(self.runs)]
+        has_threads = any(run.line.threads > 1 and not run.rows for run in self.runs)
+        later_s = [0.0, THREADS_S] if has_threads else [0.0]
+        return [Forecast(*known, threads_s=threads_s) for threads_s in later_s]
 
     @cached_property
     def forecast(self) -> Forecast:
@@ -261,19 +271,33 @@ class Load:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """Tell whether the forecast holds within the tolerance, by all laws of thinking alike."""
+        """Tell whether the forecast holds within the tolerance, by all forecasts alike."""
         if not self.is_enough or self.overload:
             return Verdict.NOT_DECIDED
         verdicts = {forecast.verdict for forecast in self.forecasts}
         if verdicts != {Verdict.DISAGREES}:
             return verdicts.pop() if len(verdicts) == 1 else Verdict.NOT_DECIDED
-        most = [Forecast(self.runs, self.calibrated, law) for law in longest(self.runs)]
-        sides = {(f.verdict, f.difference.estimate > 0) for f in [*self.forecasts, *most]}
+        every = [*self.forecasts, *self._bounds()]
+        sides = {(forecast.verdict, forecast.difference.estimate > 0) for forecast in every}
         return Verdict.DISAGREES if len(sides) == 1 else Verdict.NOT_DECIDED
 
+    def _bounds(self) -> list[Forecast]:
+        """Return a forecast that is unlikely but possible: it keeps from saying "does not hold".
+
+        Customers may all ask at once, and threads of wrk2 begin at even intervals, if each loads a
+        long script.
+        """
+        known, first = (self.runs, self.calibrated), self.runs[0]
+        if first.customers:
+            return [Forecast(*known, law) for law in longest(self.runs)]
+        if len(self.forecasts) == 1:
+            return []
+        turn_s = first.line.connections / first.rate_per_s
+        return [Forecast(*known, threads_s=turn_s / first.line.threads)]
+
     @property
-    def laws_s(self) -> list[float]:
-        """Return the forecasts by law, from the least, if these keep it from a verdict."""
+    def apart_s(self) -> list[float]:
+        """Return the forecasts, from the least, if their differences keep it from a verdict."""
         if (
             not self.is_enough
             or self.verdict is not Verdict.NOT_DECIDED

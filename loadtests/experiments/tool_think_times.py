@@ -112,10 +112,16 @@ def _mean_s(run: Measured) -> float:
 
 
 def _rows_of_customers(run: Measured) -> list[list[Row]]:
-    """Return the rows of each customer, by their first; none if rows do not name the customer."""
+    """Return the rows of each customer, by their first; none if rows do not name the customer.
+
+    Customers who strictly take turns may be named by their order only, which tells nothing more.
+    """
     rows = run.sent
     if not rows or max(row.index for row in rows) < 2 * len(rows):
         return [[row] for row in rows] if len(rows) == run.customers else []
+    turns = zip(rows, rows[run.customers :], strict=False)
+    if all(customer_of(row) == customer_of(later) for row, later in turns):
+        return []
     customers = list(grouped(rows, customer_of).values())
     met = sum(b.intended_s < a.done_s - TOGETHER_S for own in customers for a, b in pairwise(own))
     return customers if len(customers) == run.customers and not met else []

@@ -34,7 +34,7 @@ def _wrk2(path: Path) -> list[ToolRun]:
     lines = re.findall(row, corrected, re.MULTILINE)
     mean = re.search(r"#\[Mean *= *([\d.]+)", corrected)
     made = re.search(r"(\d+) requests in ([\d.]+)(ms|s|m|h)", text)
-    of = re.search(r"^ *([1-9]\d*) threads and (\d+) connections", text, re.MULTILINE)
+    of = re.search(r"^ *([1-9]\d*) threads and ([1-9]\d*) connections", text, re.MULTILINE)
     if not lines or not mean or not made or not of:
         raise ResultsError(
             "is of wrk or wrk2 without the whole distribution; ask wrk2 with -L (--latency) and "

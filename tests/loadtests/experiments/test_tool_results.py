@@ -322,6 +322,13 @@ def test_think_times_of_customers_who_are_named_may_have_any_law(tmp_path: Path)
     assert "one customer holds" in closed_finding(tmp_path, raw_of_customers, near, count=1500)
 
 
+def test_names_that_are_given_in_turn_tell_nothing_of_customers(tmp_path: Path) -> None:
+    def in_turn(asked: Sequence[Asked]) -> str:
+        return jmeter_of_customers([(n % 8, at, took) for n, (_, at, took) in enumerate(asked)])
+
+    assert "is not decided" in closed_finding(tmp_path, in_turn, uniform)
+
+
 def test_think_times_that_rows_do_not_tell_decide_nothing_and_the_report_says_why(
     tmp_path: Path,
 ) -> None:
@@ -365,13 +372,15 @@ def test_requests_at_a_constant_pace_of_each_customer_are_forecast(
     assert "one customer holds" in closed_finding(tmp_path, paced, constant)
 
 
-def wrk2(random: Random, rate: float, threads: int = 1, connections: int = 1) -> str:
+def wrk2(
+    random: Random, rate: float, threads: int = 1, connections: int = 1, apart_s: float = 0.005
+) -> str:
     """What wrk2 prints of a perfect queue.
 
     Each connection has a constant rate; those of a thread begin 5 ms apart, threads nearly at once.
     """
     begun = [
-        0.005 * n + random.uniform(0, 0.0005)
+        apart_s * n + random.uniform(0, 0.0005)
         for _ in range(threads)
         for n in range(connections // threads)
     ]
@@ -414,6 +423,31 @@ def test_each_connection_of_wrk2_has_a_schedule_of_its_own(
         paths[-1].write_text(wrk2(random, *load))
     (finding,) = reported(tmp_path / "one", paths).findings
     assert finding.startswith(f"{rate:g}/s: the forecast of one customer holds within 5 %")
+
+
+def test_threads_of_wrk2_that_begin_late_make_no_server_slow_or_quick(tmp_path: Path) -> None:
+    random, paths = Random(5), []
+    for at in range(12):
+        text = wrk2(random, 2.0) if at < 6 else wrk2(random, 12.5, 1, 2, apart_s=0.03)
+        paths.append(tmp_path / f"{at}.txt")
+        paths[-1].write_text(text.replace("1 threads and 2", "2 threads and 2"))
+    (finding,) = reported(tmp_path / "one", paths).findings
+    assert "is not decided" in finding
+
+
+def test_requests_of_two_threads_of_wrk2_may_meet_or_not(tmp_path: Path) -> None:
+    """So much as it matters for requests that take a few milliseconds."""
+    random, paths = Random(5), []
+    for at in range(12):
+        load = (2.0, 1, 1) if at < 6 else (20.0, 2, 2)
+        lines = wrk2(random, *load).splitlines()
+        quick = re.compile(r"^ +[\d.]+(?= +[01]\.\d{6} )|(?<=Mean = )[\d.]+")
+        tenth = [quick.sub(lambda ms: f" {float(ms[0]) / 10:.4f}", line) for line in lines]
+        paths.append(tmp_path / f"{at}.txt")
+        paths[-1].write_text("\n".join(tenth))
+    (finding,) = reported(tmp_path / "one", paths).findings
+    assert "is not decided" in finding
+    assert "use one thread (-t1)" in finding
 
 
 def test_two_connections_of_wrk2_meet_however_low_the_rate(tmp_path: Path) -> None:
