@@ -25,7 +25,7 @@ _NOT_POSTED = (
 )
 _ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["refused"]
 _FLAGS = re.DOTALL | re.IGNORECASE
-_NO_TEXT = r"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|[^\n]{,4000}\0"
+_NO_TEXT = r"FEA1|[^\n]{,4000}\0"
 _STARTS = [*((row["start"], row["reason"]) for row in _ROWS), (r"\xd0\xcf\x11\xe0", WORKBOOK)]
 _REFUSED = [
     (re.compile(start.encode(), _FLAGS), why) for start, why in (*_STARTS, (_NO_TEXT, NO_TEXT))

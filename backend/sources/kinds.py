@@ -272,6 +272,9 @@ def _columns(kind: Kind, names: Sequence[str]) -> dict[str, list[int]]:
         places += {names.index(title)} - set(places)
         if names.count(title) > 1 or (meaning in FIELD_NAMES and len(places) > 1):
             raise UnknownKindError(f"has more than one column for {meaning}; remove all but one")
+    cities = [city for city in ("ORIGIN_CITY_NAME", "DEST_CITY_NAME") if city in columns]
+    if len(cities) == 1 and any("city" in name and name not in _KNOWN for name in names):
+        del columns[cities[0]]  # or the names of its end would not be those of the other end
     return columns
 
 

@@ -36,7 +36,7 @@ _BESIDE_TABLES = re.compile(
     r"(\.[^/.]|~\$)[^/]*(/.*)?|(md5|sha[0-9]+)sums?|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|"
     r"[^/]*\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha[0-9]+|py|r|ipynb|ini|lock)|thumbs\.db|"
     r"unfinished/flights-[0-9]{12}\.parquet|"  # of an export of ours that was interrupted
-    r"(schema|load)\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\.csv)",
+    r"(schema|load)\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\.csv-?)",
     re.IGNORECASE,
 )
 _LOG_OF_ROWS = re.compile(r"(.*/)?(_delta_log|\.hoodie)/.*")  # of Delta Lake and of Hudi

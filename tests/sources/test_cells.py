@@ -210,7 +210,7 @@ def test_a_point_behind_hhmm_is_no_point_behind_hours() -> None:
     ("value", "meaning"),
     [
         *[("True", 1), ("false", 0), (True, 1), (False, 0), ("T", 1), ("n", 0), ("maybe", None)],
-        *[("WAHR", 1), ("FALSCH", 0), ("vrai", 1), ("FAUX", 0)],
+        *[("WAHR", 1), ("FALSCH", 0), ("vrai", 1), ("FAUX", 0), ("VERDADEIRO", 1), ("FAŁSZ", 0)],
         *[("sí", 1), ("no", 0), ("Oui", 1), ("non", 0), ("ja", 1), ("nein", 0)],
     ],
 )

@@ -12,7 +12,15 @@ from backend.base.errors import InvalidInput
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.sources import open_source
 from backend.sources.flight_file import FlightFile
-from backend.sources.kinds import DERIVED, KINDS, MAY_BE_EMPTY, REFUSED, plain, words
+from backend.sources.kinds import (
+    DERIVED,
+    KINDS,
+    MAY_BE_EMPTY,
+    REFUSED,
+    plain,
+    reading_of,
+    words,
+)
 from tests.sources.samples import flights_of, written
 
 ENVOY = 20398
@@ -238,6 +246,17 @@ def test_what_a_file_was_taken_for_is_said_in_a_line(tmp_path: Path) -> None:
     )
 
 
+def test_a_city_of_another_kind_is_not_used_for_one_end_alone() -> None:
+    titles = (
+        "YEAR,MONTH,DAY,AIRLINE,FLIGHT_NUMBER,ORIGIN_AIRPORT,DESTINATION_AIRPORT,DEPARTURE_TIME,"
+        "DEPARTURE_DELAY,ARRIVAL_TIME,ARRIVAL_DELAY,CANCELLED,AIR_TIME,ORIGIN_CITY,DESTINATION_CITY"
+    )
+    reading = reading_of(tuple(titles.split(",")))
+    assert "ORIGIN_CITY_NAME" not in reading.columns
+    assert reading.sources["ORIGIN_CITY_NAME"] == ("ORIGIN",)
+    assert {"ORIGIN_CITY", "DESTINATION_CITY"} <= {*reading.not_used}
+
+
 # --- what is refused -------------------------------------------------------------------------
 
 NOT_FLIGHTS = [
@@ -246,6 +265,8 @@ NOT_FLIGHTS = [
         "has totals of months instead of flights; download Reporting Carrier On-Time Performance",
     ),
     ("DEPARTURES_PERFORMED,SEATS,PASSENGERS,ORIGIN,DEST,YEAR,MONTH", "has totals of months"),
+    ("UNIQUE_CARRIER,PASSENGERS,FREIGHT,MAIL,ORIGIN,DEST,YEAR,MONTH", "has totals of months"),
+    ("ItinID,MktFare,TkCarrier,Origin,Dest,Year", "has tickets (DB1B) instead of flights"),
     ("ITIN_ID,MARKET_FARE,ORIGIN,DEST,YEAR", "has tickets (DB1B) instead of flights"),
     (
         "date,delay,distance,origin,destination",
