@@ -37,7 +37,7 @@ _NAMED = re.compile(  # SAS adds a clock to 03JAN2008
     re.ASCII | re.IGNORECASE,
 )
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_MIDNIGHT}", re.ASCII)
-_SHORT = re.compile(r"(\d{1,2})([-/. ])(\d{1,2})\2(\d{1,2})", re.ASCII)
+_SHORT = re.compile(r"(\d{1,2})([-/. ])(\d{1,2}|[a-z]{3,9})\2(\d{1,2})", re.ASCII | re.IGNORECASE)
 
 Evidence = tuple[object, object, object, object]
 """A day as it is written, and what other columns say of it: month, day of month, weekday."""
@@ -122,8 +122,9 @@ def is_short(day: object, whole: object) -> bool:
     if not (isinstance(day, Unusable) and isinstance(whole, str)):
         return False
     match = _SHORT.fullmatch(str(day.value).strip())
-    numbers = sorted(map(int, match.group(1, 3, 4))) if match else []
-    return numbers == sorted(map(int, whole[2:].split("-")))
+    parts = match.group(1, 3, 4) if match else ()
+    numbers = [_MONTH_OF.get(part.lower(), 0) if part.isalpha() else int(part) for part in parts]
+    return sorted(numbers) == sorted(map(int, whole[2:].split("-")))
 
 
 def doubt(value: object, option: str = "--dates ") -> str:

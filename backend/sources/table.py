@@ -63,9 +63,9 @@ class _Header:
     above: str
 
     def idle_lines(self) -> tuple[str, ...]:
-        """Return lines that say nothing: the header again, and rows of empty cells."""
+        """Return lines that say nothing: the header again, rows of empty cells, the end in DOS."""
         widths = (self.cells, self.usual)
-        return self.line, *(self.separator * (width - 1) for width in widths)
+        return self.line, "\x1a", *(self.separator * (width - 1) for width in widths)
 
     def takes(self, row: list[str]) -> bool:
         """Return whether this is a row of the table.

@@ -222,9 +222,9 @@ def test_odd_values_of_a_flight_that_flew_are_named_and_not_repaired() -> None:
 
 def test_a_year_of_two_digits_is_that_of_the_columns_beside_it() -> None:
     parts = {"YEAR": "2008", "MONTH": "1", "DAY_OF_MONTH": "3"}
-    for day in ("03.01.08", "1/3/08", "08-01-03"):
+    for day in ("03.01.08", "1/3/08", "08-01-03", "03-JAN-08"):
         assert value("FL_DATE", FLOWN | parts | {"FL_DATE": day}) == "2008-01-03"
-    for day in ("04.01.08", "03.01.09", "03.01"):
+    for day in ("04.01.08", "03.01.09", "03.01", "03-FEB-08"):
         assert "FL_DATE" in read(FLOWN | parts | {"FL_DATE": day})[1][0]
     assert "FL_DATE" in read(FLOWN | {"FL_DATE": "03.01.08"})[1][0]
 

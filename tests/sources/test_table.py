@@ -55,6 +55,11 @@ def test_a_blank_may_follow_a_separator(tmp_path: Path) -> None:
     assert flights_of(open_source(written(tmp_path, text))) == [flight_of(row) for row in ROWS]
 
 
+def test_a_file_of_dos_may_say_that_it_ends(tmp_path: Path) -> None:
+    text = written_with(",") + "\x1a"
+    assert flights_of(open_source(written(tmp_path, text))) == [flight_of(row) for row in ROWS]
+
+
 @pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=;", "sep=;;;;"])
 def test_the_line_that_excel_writes_names_the_separator(tmp_path: Path, first: str) -> None:
     records, (batch,) = read(tmp_path, f"\ufeff{first}\r\n{written_with(';')}")
