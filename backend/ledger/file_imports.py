@@ -222,24 +222,21 @@ class FileImports:
 
     @contextmanager
     def _deciding(self) -> Iterator[None]:
-        """Let one request at a time, of those of all processes, decide. Raises TryLater."""
-        lock = FileLock(self.folder / "import.lock")
+        """Let one request at a time, of those of all processes, decide.
+
+        Raises TryLater if another one takes long, or if the decision meets a lock that is taken.
+        """
         try:
-            lock.acquire(wait=True)
+            with FileLock(self.folder / "import.lock"):
+                yield
         except WriterBusy as error:
             raise TryLater(BUSY, retry_after_s=5) from error
-        try:
-            yield
-        finally:
-            lock.release()
 
     def _started(self, sent: FileImport) -> FileImport:
+        """Begin a step of a file. Only inside `_deciding`."""
+        self._require_no_other()
         lock = FileLock(self.path(sent.IMPORT_ID))
-        try:
-            self._require_no_other()
-            lock.acquire(wait=True)  # its last process has noted its outcome, and may end just now
-        except WriterBusy as error:
-            raise TryLater(BUSY, retry_after_s=5) from error
+        lock.acquire(wait=True)  # its last process has noted its outcome, and may end just now
         try:
             sent.message, sent.fraction, sent.day, sent.readings = "", 0.0, UNSET, UNSET
             self.note(sent)
