@@ -254,8 +254,11 @@ class _Scanner:
     def _is_number_of_flight(self, at: int, before: str) -> bool:
         """Return whether what is no day is a flight: "UA 45 July", but not "UA 31 June"."""
         text = self._tokens[at].text
-        is_named = before == CARRIERS or (at and self._tokens[at - 1].word in NUMBER_FOLLOWS)
-        return bool(is_named) and text.isdigit() and int(text) > MOST_DAYS
+        return self._is_named_flight(at, before) and text.isdigit() and int(text) > MOST_DAYS
+
+    def _is_named_flight(self, at: int, before: str) -> bool:
+        """Return whether a carrier or a word such as "flight" stands in front of the token."""
+        return before == CARRIERS or (at > 0 and self._tokens[at - 1].word in NUMBER_FOLLOWS)
 
     def _is_day_of_list(self, at: int, before: str) -> bool:
         """Return whether a number may be a day beside another one: "May 5, 6", "5, 6 May"."""
@@ -264,15 +267,13 @@ class _Scanner:
             return False
         if before == DAYS:
             return self._has_comma_behind(at - 1)
-        is_named = before == CARRIERS or (at and self._tokens[at - 1].word in NUMBER_FOLLOWS)
-        return not is_named and self._has_comma_behind(at) and self._begins_days(at + 1)
+        if self._is_named_flight(at, before) or not self._has_comma_behind(at):
+            return False
+        return times_at(self._text, self._tokens[at + 1].start, self._newest) is not None
 
     def _has_comma_behind(self, at: int) -> bool:
         after = self._tokens[at + 1 : at + 2]
         return any(self._text[self._tokens[at].end : t.start].strip() == "," for t in after)
-
-    def _begins_days(self, at: int) -> bool:
-        return bool(times_at(self._text, self._tokens[at].start, self._newest))
 
     def _flight_number(self, token: Token) -> list[Part]:
         return [Part(NUMBER, int(token.text))] if _FLIGHT_NUMBER.fullmatch(token.text) else []
