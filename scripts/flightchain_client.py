@@ -871,7 +871,7 @@ class _SentFile:
             self._stops += 1
             if self._stops == self._client.attempts:
                 raise FlightchainError(f"{self._path.name} was not added: {answer['message']}")
-            time.sleep(min(2 ** (self._stops - 1), LONGEST_WAIT_S))
+            time.sleep(_growing_s(self._stops + 1))
         return answer
 
     def _begin(self, step: str, asked: Json) -> None:
@@ -982,6 +982,11 @@ def _retry_after_s(text: str | None) -> float | None:
 def _wait_s(error: Problem | Unreachable, attempt: int) -> float:
     if isinstance(error, Problem) and error.retry_after_s is not None:
         return error.retry_after_s
+    return _growing_s(attempt)
+
+
+def _growing_s(attempt: int) -> float:
+    """Return how long to wait after this many attempts, seconds."""
     return float(min(FIRST_WAIT_S * 2 ** (attempt - 1), LONGEST_WAIT_S))
 
 
