@@ -126,11 +126,11 @@ class Calibrated:
     ) -> float:
         """Simulate the mean response time of a run if E[S] is `slower` times as long.
 
-        law: of the think times of closed customers; without one, the first that they may have.
-        threads_s: as of `Measured.arrivals_s`.
+        law: of the think times of closed customers; None of open runs. threads_s: as of
+        `Measured.arrivals_s`.
         """
         rng = np.random.default_rng(crc32(repr(run.line).encode()))
-        thinks = (law or laws([run])[0])(run) if run.customers else None
+        thinks = law(run) if law else None
         busy, means_s = self.busy_share, []
         for _ in range(DRAWS):
             times_s = slower * self.drawn_s(rng, len(run.rows) or run.line.requests)

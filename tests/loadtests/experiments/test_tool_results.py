@@ -16,6 +16,7 @@ from loadtests.__main__ import main
 from loadtests.experiments import running, tool_results
 from loadtests.experiments.tool_loads import measured_runs, pooled
 from loadtests.experiments.tool_results import Calibrated
+from loadtests.experiments.tool_think_times import laws
 from loadtests.generation.rows import COLUMNS, closed_index
 from loadtests.lab.content import Report
 from loadtests.lab.results import Results, ResultsError
@@ -639,4 +640,4 @@ def test_customers_begin_in_the_forecast_when_they_began(tmp_path: Path) -> None
     paths[-1].write_text(jmeter_of(40)(slow))
     running.bring(paths, tmp_path / "one", 1)
     alone, run = measured_runs(Results(tmp_path / "one"))
-    assert Calibrated([alone]).forecast_s(run) < 0.06
+    assert Calibrated([alone]).forecast_s(run, law=laws([run])[0]) < 0.06
