@@ -1,12 +1,11 @@
 """The hashes of the history tree, of any size that it had, without reading all of its entries.
 
-The tree is that of RFC 6962 over the hashes of the blocks, genesis first. Whole subtrees of 256
-leaves, of 256 of these, and so on, never change. They are hashed once, and remembered until the
-chain turns out to be another one.
+The tree is that of RFC 6962 over the hashes of the blocks, genesis first. The roots of its whole
+subtrees are hashed once, and remembered with the hash of the last block below them. That names all
+blocks before it, so the root of another chain is never taken for this one's.
 """
 
 from collections.abc import Callable
-from threading import Lock
 
 from backend.chain import merkle
 from backend.storage.block_store import BlockStore
@@ -14,7 +13,6 @@ from backend.storage.block_store import BlockStore
 TILE_WIDTH = 256
 LEAST_REMEMBERED = 16  # entries; smaller ranges are hashed again
 _LEVEL_BITS = 8
-_NOTHING = (-1, b"")
 
 
 class HistoryTree:
@@ -22,10 +20,8 @@ class HistoryTree:
 
     def __init__(self, store: BlockStore) -> None:
         self._store = store
-        self._whole: dict[tuple[int, int], bytes] = {}  # roots of subtrees, by level and index
-        self._ranges: dict[tuple[int, int], bytes] = {}  # other roots, by first entry and end
-        self._newest = _NOTHING  # height and hash of the highest block that is in one of them
-        self._lock = Lock()
+        # Roots by first entry, end, and the hash of the last block.
+        self._roots: dict[tuple[int, int, bytes], bytes] = {}
 
     def size(self) -> int:
         return self._store.height() + 1
@@ -39,72 +35,47 @@ class HistoryTree:
 
         Raises NotFound, Damage.
         """
-        with self._lock:
-            self._forget_if_other()
-            return self._hashes(level, first, count)
+        if level == 0:
+            return merkle.leaf_hashes(self.entries(first, count))
+        return [self._subtree(level, index) for index in range(first, first + count)]
 
     def root(self, size: int) -> bytes:
         """Return the root of the tree when it had `size` entries. Raises NotFound, Damage."""
-        with self._lock:
-            self._forget_if_other()
-            return self._range(0, size) if size else merkle.EMPTY_ROOT
+        return self._range(0, size) if size else merkle.EMPTY_ROOT
 
     def inclusion_proof(self, index: int, size: int) -> list[bytes]:
         """Return the audit path of entry `index` in the tree of `size` entries, leaf first."""
-        with self._lock:
-            self._forget_if_other()
-            return merkle.inclusion_path(index, size, self._range)
+        return merkle.inclusion_path(index, size, self._range)
 
     def consistency_proof(self, old_size: int, size: int) -> list[bytes]:
         """Return the proof that the tree of `old_size` entries is a beginning of that of `size`.
 
         It is empty if there is nothing to prove, be it that the old tree is empty.
         """
-        if old_size == 0:
-            return []
-        with self._lock:
-            self._forget_if_other()
-            return merkle.consistency_path(old_size, size, self._range)
-
-    def _forget_if_other(self) -> None:
-        """Forget everything unless the newest block that was used is still there."""
-        height, known = self._newest
-        if height >= 0 and (self._store.height() < height or self._hash(height) != known):
-            self._whole.clear()
-            self._ranges.clear()
-            self._newest = _NOTHING
-
-    def _hash(self, height: int) -> bytes:
-        return self._store.place(height).hash
-
-    def _hashes(self, level: int, first: int, count: int) -> list[bytes]:
-        if level == 0:
-            return merkle.leaf_hashes(self.entries(first, count))
-        return [self._subtree(level, index) for index in range(first, first + count)]
+        return merkle.consistency_path(old_size, size, self._range) if old_size else []
 
     def _subtree(self, level: int, index: int) -> bytes:
-        root = self._whole.get((level, index))
-        if root is None:
-            root = merkle.root(self._hashes(level - 1, index * TILE_WIDTH, TILE_WIDTH))
-            self._whole[level, index] = root
-            self._note(((index + 1) << _LEVEL_BITS * level) - 1)
-        return root
+        def compute() -> bytes:
+            return merkle.root(self.hashes(level - 1, index * TILE_WIDTH, TILE_WIDTH))
+
+        bits = _LEVEL_BITS * level
+        return self._remembered(index << bits, (index + 1) << bits, compute)
 
     def _range(self, low: int, high: int) -> bytes:
         """Return the root over a range. Those that never change and take a while are remembered."""
-        size = high - low
-        if size < LEAST_REMEMBERED or size & (size - 1):
-            return range_root(low, high, self._hashes)
-        root = self._ranges.get((low, high))
-        if root is None:
-            root = self._ranges[low, high] = range_root(low, high, self._hashes)
-            self._note(high - 1)
-        return root
 
-    def _note(self, height: int) -> None:
-        """Note that something is remembered that depends on a block."""
-        if height > self._newest[0]:
-            self._newest = height, self._hash(height)
+        def compute() -> bytes:
+            return range_root(low, high, self.hashes)
+
+        size = high - low
+        is_remembered = size >= LEAST_REMEMBERED and size & (size - 1) == 0
+        return self._remembered(low, high, compute) if is_remembered else compute()
+
+    def _remembered(self, low: int, high: int, compute: Callable[[], bytes]) -> bytes:
+        key = (low, high, self._store.place(high - 1).hash)
+        if (root := self._roots.get(key)) is None:
+            root = self._roots[key] = compute()
+        return root
 
 
 def range_root(low: int, high: int, hashes: Callable[[int, int, int], list[bytes]]) -> bytes:
