@@ -65,7 +65,7 @@ class Commands(click.Group):
         except OSError as error:
             say(f"error: {reason_of(error, error.filename or 'the system')}")
             sys.exit(1)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, click.Abort):
             say(interruption.STOPPED)
             sys.exit(interruption.STATUS)
 

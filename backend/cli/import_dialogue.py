@@ -1,11 +1,8 @@
 """Shows how an import goes, and asks a person before rows are left out."""
 
-import os
-import select
-import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -29,8 +26,6 @@ if TYPE_CHECKING:
     from backend.sealing.spool import Spool
 
 SHOWN_LINES = 20
-ANSWERS = {"y": True, "yes": True, "n": False, "no": False, "": False}
-MOST_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +263,7 @@ def _checked_words(checked: "Checked") -> str:
 
 
 def _require_consent(label: str) -> None:
-    if not confirm("Import the other rows without them?"):
+    if not click.confirm("Import the other rows without them?", err=True):
         raise InvalidInput("file", label, "has bad rows; correct them, and import it again")
 
 
@@ -313,34 +308,3 @@ def _summary(tally: "Tally") -> str:
     if tally.bad:
         parts.append(counted(tally.bad, "bad row was left out", "bad rows were left out"))
     return ", ".join(parts)
-
-
-def confirm(question: str) -> bool:
-    """Return whether a person says yes. Raises KeyboardInterrupt for Ctrl-C and Ctrl-D.
-
-    `input` loses a Ctrl-C that comes after the question is shown and before it waits for an answer.
-    """
-    while True:
-        with _signals() as signals:
-            click.echo(f"{question} [y/N]: ", err=True, nl=False)
-            select.select([sys.stdin, signals], [], [])
-            line = os.read(sys.stdin.fileno(), MOST_BYTES).decode(errors="replace")
-        if not line:
-            raise KeyboardInterrupt
-        if (answer := ANSWERS.get(line.strip().lower())) is not None:
-            return answer
-        click.echo("Please answer y or n.", err=True)
-
-
-@contextmanager
-def _signals() -> Iterator[int]:
-    """Yield a descriptor that can be read once a signal has come."""
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    before = signal.set_wakeup_fd(writer)
-    try:
-        yield reader
-    finally:
-        signal.set_wakeup_fd(before)
-        os.close(reader)
-        os.close(writer)
