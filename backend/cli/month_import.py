@@ -244,4 +244,4 @@ class _Memory:
     def _stored(self, month: Month) -> int:
         days = (month.first_day.isoformat(), month.last_day.isoformat())
         with closing(IndexReader(self._folder)) as reader:
-            return reader.delays(AverageDelays(None, *days), Options())[0].totals.flights
+            return reader.counts(AverageDelays(None, *days), Options())[0].totals.flights

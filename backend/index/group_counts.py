@@ -24,9 +24,9 @@ from backend.index.index_file import Rows
 from backend.index.periods import DAY, MONTH, WEEKDAY, YEAR, Range, cover, date_of, day_number
 from backend.index.ranked_groups import KINDS, OF_RANKING, first_groups
 from backend.index.totals import ALL_CARRIERS, COUNTED, FIRST_WEEKDAY_SLOT, HOUR, MINUTE, SUMS
-from backend.questions.counts import DelayTotals
-from backend.questions.groups import EVERYTHING, Key, Shown, clock_time
-from backend.questions.values import AverageDelays, Departures, FlightCounter
+from backend.questions.counts import DelayTotals, FlightCounts
+from backend.questions.groups import Key, clock_time
+from backend.questions.values import AverageDelays, Departures, FlightCounter, Options
 
 Question = AverageDelays | FlightCounter
 
@@ -90,44 +90,30 @@ class _Where(NamedTuple):
         return ALL_CARRIERS if self.carrier is None else self.carrier
 
 
-class Counted(NamedTuple):
-    """The totals of all flights and of groups of them; group_count: of how many, if not of all."""
+def counted(rows: Rows, question: Question, options: Options, below: int | None) -> FlightCounts:
+    """Return the totals of all flights, and of each group that has some, as `options` say.
 
-    total: DelayTotals
-    groups: dict[Key, DelayTotals]
-    group_count: int | None = None
-
-
-def totals(
-    rows: Rows,
-    question: Question,
-    group_by: str | None,
-    below: int | None,
-    shown: Shown = EVERYTHING,
-) -> Counted:
-    """Return the totals of all flights, and of each group that has some.
-
-    group_by: a name of GROUPS; None: there are no groups. shown: groups that are not shown may be
-    left out if they are many.
+    Groups that are not shown may be left out if they are many.
     """
-    where, days = _where(question), _days(question)
-    ranges = _ranges(days, group_by, below)
+    where, days, by, shown = _where(question), _days(question), options.group_by, options.shown
+    ranges = _ranges(days, by, below)
+    delays = _delays(rows, where, days, below) if options.distribution else {}
 
     def all_flights() -> dict[Key, list[int]]:
         return _counts_by(rows, where, None, _ranges(days, None, below), below)
 
-    if shown.limit is not None and group_by in KINDS and _are_ranked(where, ranges):
-        ranked, group_count = first_groups(rows, group_by or "", where.in_sums, ranges, shown)
-        key_of = _keys(rows, group_by, [item for item, *_ in ranked])
+    if by is None:
+        return _counted_as(all_flights(), {}, delays)
+    if shown.limit is not None and by in KINDS and _are_ranked(where, ranges):
+        ranked, group_count = first_groups(rows, by, where.in_sums, ranges, shown)
+        key_of = _keys(rows, by, [item for item, *_ in ranked])
         groups = {key_of(item, MONTH): counts for item, *counts in ranked}
-        return _counted_as(all_flights(), groups, group_count)
-    if group_by is None:
-        return _counted_as(all_flights(), {})
-    if group_by == "departure":
-        return _counted_as(all_flights(), _departures(rows, where, days, below))
-    groups = _counts_by(rows, where, group_by, ranges, below)
+        return _counted_as(all_flights(), groups, delays, group_count)
+    if by == "departure":
+        return _counted_as(all_flights(), _departures(rows, where, days, below), delays)
+    groups = _counts_by(rows, where, by, ranges, below)
     # Every flight is in one group, but for those whose hour is not known.
-    return _counted_as(all_flights() if group_by in _HOURS else groups, groups)
+    return _counted_as(all_flights() if by in _HOURS else groups, groups, delays)
 
 
 def _departures(
@@ -163,13 +149,15 @@ def _are_ranked(where: _Where, ranges: Sequence[Range]) -> bool:
 
 
 def _counted_as(
-    parts: Mapping[Key, list[int]], groups: Mapping[Key, list[int]], group_count: int | None = None
-) -> Counted:
+    parts: Mapping[Key, list[int]],
+    groups: Mapping[Key, list[int]],
+    delays: Mapping[int, int],
+    group_count: int | None = None,
+) -> FlightCounts:
     """Return the totals of groups, and of all flights, added up from `parts`."""
     total = DelayTotals(*map(sum, zip(*parts.values(), strict=True)))
-    return Counted(
-        total, {key: DelayTotals(*counts) for key, counts in groups.items()}, group_count
-    )
+    totals = {key: DelayTotals(*counts) for key, counts in groups.items()}
+    return FlightCounts(total, totals, delays, group_count)
 
 
 def _ranges(days: tuple[date, date], group_by: str | None, below: int | None) -> list[Range]:
@@ -211,10 +199,9 @@ def _counts_of(
     return _of_totals(rows, where, group_by, periods)
 
 
-def delay_counts(rows: Rows, question: AverageDelays, below: int | None) -> Counter[int]:
+def _delays(rows: Rows, where: _Where, days: tuple[date, date], below: int | None) -> Counter[int]:
     """Return how often each ARR_DELAY occurs among the flights that arrived."""
-    where = _where(question)
-    first, last = _days(question)
+    first, last = days
     if below is not None or where.places:
         source, values = _flights(where, (day_number(first), day_number(last)), below)
         select = "SELECT arr_delay, count(*)"

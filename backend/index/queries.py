@@ -34,7 +34,7 @@ from backend.index.periods import DAY, date_of, day_number
 from backend.index.totals import MINUTE
 from backend.index.views import BLOCK_OF
 from backend.questions.answer_types import AsOf
-from backend.questions.counts import Delays, FlightCounts, status_of
+from backend.questions.counts import FlightCounts, status_of
 from backend.questions.groups import Shown
 from backend.questions.values import (
     MOST_DEPARTURES,
@@ -218,33 +218,11 @@ class IndexReader:
 
         return self._connections.ask(ask)
 
-    def delays(
-        self, question: AverageDelays, options: Options, below: int | None = None
-    ) -> tuple[Delays, AsOf]:
-        """Return the counts and sums behind the averages, broken down as `options` say."""
-        group_by = options.group_by
-
-        def ask(rows: Rows) -> Delays:
-            counted = group_counts.totals(rows, question, group_by, below, options.shown)
-            counts = (
-                group_counts.delay_counts(rows, question, below) if options.distribution else {}
-            )
-            return Delays(counted.total, counted.groups, counts, counted.group_count)
-
-        return self.snapshot(ask)
-
-    def flight_counts(
-        self, question: FlightCounter, options: Options, below: int | None = None
+    def counts(
+        self, question: AverageDelays | FlightCounter, options: Options, below: int | None = None
     ) -> tuple[FlightCounts, AsOf]:
-        """Return how many flights went, broken down as `options` say."""
-        group_by = options.group_by
-
-        def ask(rows: Rows) -> FlightCounts:
-            counted = group_counts.totals(rows, question, group_by, below, options.shown)
-            groups = {key: totals.flights for key, totals in counted.groups.items()}
-            return FlightCounts(counted.total.flights, groups, counted.group_count)
-
-        return self.snapshot(ask)
+        """Return the counts behind an answer, broken down as `options` say."""
+        return self.snapshot(lambda rows: group_counts.counted(rows, question, options, below))
 
     def snapshot(self, ask: Callable[[Rows], Answer]) -> tuple[Answer, AsOf]:
         """Return what `ask` finds with statements that all see the index at the same block."""

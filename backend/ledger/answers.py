@@ -6,8 +6,8 @@ blocks since then hold. A scan verifies every block that it reads, and needs no 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict, astuple
@@ -22,8 +22,8 @@ from backend.index.unknown_values import unknown_values
 from backend.questions import answer_types as types
 from backend.questions import scan
 from backend.questions.answer_types import AsOf
-from backend.questions.counts import Delays, DelayTotals, FlightCounts, distribution_of
-from backend.questions.groups import EVERYTHING, GROUPS, Figure, Key, arranged
+from backend.questions.counts import DelayTotals, FlightCounts, arranged, distribution_of
+from backend.questions.groups import EVERYTHING, GROUPS
 from backend.questions.selection import Selection
 from backend.questions.values import (
     MOST_DEPARTURES,
@@ -41,8 +41,6 @@ from backend.storage.caches import CachedBlocks
 from backend.storage.scan_costs import Costs
 
 Found = TypeVar("Found")
-Item = TypeVar("Item")
-Counted = TypeVar("Counted", Delays, FlightCounts)
 
 NEAR_BLOCKS = 60  # an hour of them; to scan one takes about a millisecond
 
@@ -78,7 +76,9 @@ class Answers:
             as_of = self.as_of(options.as_of)
             legs = scan.legs(self._blocks, question, as_of.height, costs)
         else:
-            legs, as_of = self._indexed(lambda below, _: self._index.legs(question, below), options)
+            legs, as_of = self._indexed(
+                lambda below: self._index.legs(question, below), options.as_of
+            )
         flights = options.shown.page(legs)
         return types.Legs(len(legs), flights, as_of, understood(question, options))
 
@@ -92,7 +92,7 @@ class Answers:
             count, flights = len(legs), options.shown.page(legs)[:MOST_DEPARTURES]
         else:
             (count, flights), as_of = self._indexed(
-                lambda below, _: self._index.departures(question, options.shown, below), options
+                lambda below: self._index.departures(question, options.shown, below), options.as_of
             )
         return types.Departures(count, flights, as_of, understood(question, options))
 
@@ -100,21 +100,13 @@ class Answers:
         self, question: AverageDelays, options: Options, costs: Costs | None = None
     ) -> types.Delays:
         """Return how late flights were: means, counts and shares. No flights have the mean None."""
-        if options.engine == "scan":
-            as_of = self.as_of(options.as_of)
-            delays = scan.delays(self._blocks, question, options, as_of.height, costs)
-        else:
-            delays, as_of = self._counted(
-                lambda below, options: self._index.delays(question, options, below),
-                lambda first, last: scan.delays(self._blocks, question, options, last, first=first),
-                options,
-            )
+        counts, as_of = self._counts(question, options, costs)
         answer: types.Delays = types.AverageDelays(
-            **asdict(_averages(delays.totals)),
-            distribution=distribution_of(delays.counts) if options.distribution else UNSET,
+            **asdict(_averages(counts.totals)),
+            distribution=distribution_of(counts.delays) if options.distribution else UNSET,
             as_of=as_of,
             query=understood(question, options),
-            **_DELAYS.grouped(delays.groups, delays.group_count, delays.totals.flights, options),
+            **_grouped(counts, options, types.DELAYS_OF, _averages),
         )
         return answer
 
@@ -122,22 +114,12 @@ class Answers:
         self, question: FlightCounter, options: Options, costs: Costs | None = None
     ) -> types.Counts:
         """Return how many flights went from one place to another."""
-        if options.engine == "scan":
-            as_of = self.as_of(options.as_of)
-            counts = scan.flight_counts(self._blocks, question, options, as_of.height, costs)
-        else:
-            counts, as_of = self._counted(
-                lambda below, options: self._index.flight_counts(question, options, below),
-                lambda first, last: scan.flight_counts(
-                    self._blocks, question, options, last, first=first
-                ),
-                options,
-            )
+        counts, as_of = self._counts(question, options, costs)
         answer: types.Counts = types.FlightCount(
-            counts.count,
+            counts.totals.flights,
             as_of=as_of,
             query=understood(question, options),
-            **_COUNTS.grouped(counts.groups, counts.group_count, counts.count, options),
+            **_grouped(counts, options, types.COUNTS_OF, _flights),
         )
         return answer
 
@@ -184,79 +166,72 @@ class Answers:
         """
         return scan.flights(self._blocks, selection, height)
 
-    def _counted(
-        self,
-        ask: Callable[[int | None, Options], tuple[Counted, AsOf]],
-        scan_part: Callable[[int, int], Counted],
-        options: Options,
-    ) -> tuple[Counted, AsOf]:
-        """Return what `_indexed` returns, and sooner close below the tip.
+    def _counts(
+        self, question: AverageDelays | FlightCounter, options: Options, costs: Costs | None
+    ) -> tuple[FlightCounts, AsOf]:
+        """Return what is counted for a question, and the block up to which it counts.
 
-        The index has totals at its tip alone. So what the few blocks since then hold is taken away
-        from these. scan_part: takes the first and the last block to count.
+        The index has totals at its tip alone. So what the few blocks since an earlier height hold
+        is taken away from these.
         """
         height = options.as_of
+        if options.engine == "scan":
+            as_of = self.as_of(height)
+            return scan.counts(self._blocks, question, options, as_of.height, costs), as_of
         if height is not None and 0 < self._index.position().height - height <= NEAR_BLOCKS:
-            answer, tip = ask(None, replace(options, shown=EVERYTHING))  # all groups may change
+            all_groups = replace(options, shown=EVERYTHING)  # as all may change
+            counts, tip = self._index.counts(question, all_groups)
             if 0 < tip.height - height <= NEAR_BLOCKS:
                 with suppress(Damage):  # of blocks, which the index alone does not need
-                    later = scan_part(height + 1, tip.height)
-                    return answer - later, AsOf(height, self._blocks.where(height).hash)
-        return self._indexed(ask, options)
+                    later = scan.counts(
+                        self._blocks, question, options, tip.height, first=height + 1
+                    )
+                    return counts - later, AsOf(height, self._blocks.where(height).hash)
+        return self._indexed(lambda below: self._index.counts(question, options, below), height)
 
     def _indexed(
-        self, ask: Callable[[int | None, Options], tuple[Found, AsOf]], options: Options
+        self, ask: Callable[[int | None], tuple[Found, AsOf]], height: int | None
     ) -> tuple[Found, AsOf]:
         """Return the answer of the index at its tip or as of an earlier height.
 
-        ask: takes the first transaction id that does not count, None if all count, and options.
+        ask: takes the first transaction id that does not count, None if all count.
         """
-        if options.as_of is None:
-            return ask(None, options)
+        if height is None:
+            return ask(None)
         tip_height(self._store)  # raises TryLater without a chain
-        place = self._store.place(options.as_of)
-        height = self._index.position().height
-        if options.as_of > height:
-            raise TryLater(f"the index has reached only block {height}; try again in a moment")
-        if options.as_of == height:
-            answer, as_of = ask(None, options)
-            if as_of.height == height:
+        place = self._store.place(height)
+        indexed = self._index.position().height
+        if height > indexed:
+            raise TryLater(f"the index has reached only block {indexed}; try again in a moment")
+        if height == indexed:
+            answer, as_of = ask(None)
+            if as_of.height == indexed:
                 return answer, as_of
-        answer, _ = ask(place.next_transaction, options)
-        return answer, AsOf(options.as_of, place.hash.hex())
+        answer, _ = ask(place.next_transaction)
+        return answer, AsOf(height, place.hash.hex())
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind(Generic[Item]):
-    """Says how an answer shows groups of flights.
+def _grouped(
+    counts: FlightCounts,
+    options: Options,
+    rows: Mapping[str, type[Any]],
+    figures: Callable[[DelayTotals], Struct],
+) -> dict[str, Any]:
+    """Return the members that `options.group_by` adds to an answer.
 
     rows: the type of a group, by what groups are made of. figures: makes the values of a row behind
-    those of its key. count: the figure that is the number of flights. figure: returns a figure by
-    which groups can be sorted.
+    those of its key.
     """
-
-    rows: Mapping[str, type[Any]]
-    figures: Callable[[Item], Struct]
-    count: str
-    figure: Callable[[Item, str], Figure]
-
-    def grouped(
-        self, groups: Mapping[Key, Item], group_count: int | None, flights: int, options: Options
-    ) -> dict[str, Any]:
-        """Return the members that `options.group_by` adds to an answer about so many flights.
-
-        groups, group_count: as in `Delays`.
-        """
-        by = options.group_by
-        if by is None:
-            return {}
-        shown, count = arranged(by, groups, self.figure, self.count, options.shown)
-        with_hour = sum(int(self.figure(item, self.count) or 0) for item in groups.values())
-        return {
-            f"by_{by}": [self.rows[by](*key, *astuple(self.figures(item))) for key, item in shown],
-            "groups": count if group_count is None else group_count,
-            "without_hour": flights - with_hour if GROUPS[by].is_by_hour else UNSET,
-        }
+    by = options.group_by
+    if by is None:
+        return {}
+    shown, count = arranged(by, counts.groups, options.shown)
+    with_hour = sum(totals.flights for totals in counts.groups.values())
+    return {
+        f"by_{by}": [rows[by](*key, *astuple(figures(totals))) for key, totals in shown],
+        "groups": count if counts.group_count is None else counts.group_count,
+        "without_hour": counts.totals.flights - with_hour if GROUPS[by].is_by_hour else UNSET,
+    }
 
 
 def _averages(totals: DelayTotals) -> types.Averages:
@@ -273,5 +248,5 @@ def _averages(totals: DelayTotals) -> types.Averages:
     )
 
 
-_DELAYS = _Kind(types.DELAYS_OF, _averages, "flights", DelayTotals.figure)
-_COUNTS: _Kind[int] = _Kind(types.COUNTS_OF, types.Flights, "count", lambda count, _: count)
+def _flights(totals: DelayTotals) -> types.Flights:
+    return types.Flights(totals.flights)

@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field
 from itertools import accumulate
-from operator import attrgetter, sub
+from math import inf
+from operator import attrgetter, itemgetter, sub
 
 from backend.chain.summary import ON_TIME_BEFORE_MINUTES
 from backend.questions.answer_types import Bin, Distribution
-from backend.questions.groups import Key
+from backend.questions.groups import GROUPS, Key, Shown
 
 BIN_MINUTES = 15
 OPEN_BELOW, OPEN_FROM = -60, 180
@@ -68,44 +69,51 @@ class DelayTotals:
 
 
 @dataclass(frozen=True, slots=True)
-class Delays:
-    """The counts behind an answer to `average_delays`.
+class FlightCounts:
+    """The counts behind an answer to `average_delays` or `flight_counter`.
 
-    groups: the totals of each group that has flights. counts: how often each ARR_DELAY occurs. Both
-    are empty unless they were asked for. group_count: how many groups have flights enough to be
-    shown, if `groups` lacks some of these because they come too late; None: it has all.
+    The latter may have nothing but the number of flights in its totals. groups: the totals of each
+    group that has flights. delays: how often each ARR_DELAY occurs. Both are empty unless they were
+    asked for. group_count: how many groups have flights enough to be shown, if `groups` lacks some
+    of these because they come too late; None: it has all.
     """
 
     totals: DelayTotals
     groups: Mapping[Key, DelayTotals] = field(default_factory=dict)
-    counts: Mapping[int, int] = field(default_factory=dict)
-    group_count: int | None = None
-
-    def __sub__(self, later: "Delays") -> "Delays":
-        """Return the counts without those of flights that came later; both have all groups."""
-        changed = {key: self.groups[key] - totals for key, totals in later.groups.items()}
-        groups = {**self.groups, **changed}
-        left = {key: totals for key, totals in groups.items() if totals.flights}
-        return Delays(
-            self.totals - later.totals, left, Counter(self.counts) - Counter(later.counts)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class FlightCounts:
-    """The answer to `flight_counter`: all flights, and those of each group if asked for.
-
-    group_count: as in `Delays`.
-    """
-
-    count: int
-    groups: Mapping[Key, int] = field(default_factory=dict)
+    delays: Mapping[int, int] = field(default_factory=dict)
     group_count: int | None = None
 
     def __sub__(self, later: "FlightCounts") -> "FlightCounts":
         """Return the counts without those of flights that came later; both have all groups."""
-        groups = Counter(self.groups) - Counter(later.groups)
-        return FlightCounts(self.count - later.count, groups)
+        changed = {key: self.groups[key] - totals for key, totals in later.groups.items()}
+        groups = {**self.groups, **changed}
+        left = {key: totals for key, totals in groups.items() if totals.flights}
+        delays = Counter(self.delays) - Counter(later.delays)
+        return FlightCounts(self.totals - later.totals, left, delays)
+
+
+def arranged(
+    by: str, groups: Mapping[Key, DelayTotals], shown: Shown
+) -> tuple[list[tuple[Key, DelayTotals]], int]:
+    """Return the groups that are shown, with their keys, and how many have flights enough.
+
+    by: a name of GROUPS. Equals are in the order of their keys, and groups whose figure is not
+    known come last.
+    """
+    chosen = [group for group in groups.items() if group[1].flights >= shown.least_flights]
+    chosen.sort(key=itemgetter(0))
+    if shown.sort is None and GROUPS[by].is_period:
+        return shown.page(chosen[::-1] if shown.is_descending else chosen), len(chosen)
+    name = "flights" if shown.sort in {None, "count"} else str(shown.sort)
+    is_descending = shown.is_descending or (shown.sort is None and shown.is_descending is None)
+    sign = -1 if is_descending else 1
+
+    def place(group: tuple[Key, DelayTotals]) -> float:
+        figure = group[1].figure(name)
+        return inf if figure is None else sign * figure
+
+    chosen.sort(key=place)
+    return shown.page(chosen), len(chosen)
 
 
 def status_of(cancelled: object, arr_delay: object) -> str:

@@ -1,4 +1,4 @@
-"""Defines by what an answer can be broken down, and in which order the groups are shown.
+"""Defines by what an answer can be broken down, and which of the groups are shown.
 
     day, month, year       when the flight was
     weekday                1 (Monday) to 7 (Sunday)
@@ -18,13 +18,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
-from operator import itemgetter
 from typing import TypeVar
 
 from backend.chain.fields import Value
 
 Key = tuple[Value, ...]
-Figure = float | None  # what a group is sorted by; None is not known
 Item = TypeVar("Item")
 
 
@@ -138,47 +136,3 @@ class Shown:
 
 
 EVERYTHING = Shown()
-
-
-def arranged(
-    by: str,
-    groups: Mapping[Key, Item],
-    figure: Callable[[Item, str], Figure],
-    count: str,
-    shown: Shown,
-) -> tuple[list[tuple[Key, Item]], int]:
-    """Return the groups that are shown, with their keys, and how many have flights enough.
-
-    by: a name of GROUPS. figure: returns the figure of a group by which it is sorted. count: the
-    name of that figure which is the number of flights. Equals are in the order of their keys, and
-    groups whose figure is None come last.
-    """
-    chosen = sorted(groups.items(), key=itemgetter(0))
-    if shown.least_flights:
-        chosen = [
-            group for group in chosen if (figure(group[1], count) or 0) >= shown.least_flights
-        ]
-    if shown.sort is not None:
-        chosen = _sorted(chosen, figure, shown.sort, is_descending=bool(shown.is_descending))
-    elif not GROUPS[by].is_period:
-        chosen = _sorted(chosen, figure, count, is_descending=shown.is_descending is not False)
-    elif shown.is_descending:
-        chosen.reverse()
-    return shown.page(chosen), len(chosen)
-
-
-def _sorted(
-    groups: Sequence[tuple[Key, Item]],
-    figure: Callable[[Item, str], Figure],
-    name: str,
-    *,
-    is_descending: bool,
-) -> list[tuple[Key, Item]]:
-    """Return the groups by a figure, where equals keep their order in both directions."""
-    figures = [(figure(item, name), (key, item)) for key, item in groups]
-    known: list[tuple[float, tuple[Key, Item]]] = [
-        (value, group) for value, group in figures if value is not None
-    ]
-    known.sort(key=itemgetter(0), reverse=is_descending)
-    unknown = [group for value, group in figures if value is None]
-    return [group for _, group in known] + unknown

@@ -7,11 +7,10 @@ of each stage of a scan is added to the `Costs` that the caller passes.
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import compress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, compress
 from operator import and_
 from time import perf_counter
-from typing import TypeVar
 
 from backend.chain.block import NO_PREVIOUS, Block, Header
 from backend.chain.columns import Columns
@@ -19,8 +18,8 @@ from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
 from backend.chain.identity import LEG_FIELDS, Leg, Stored, leg_of
 from backend.chain.summary import add_flight
-from backend.questions.counts import Delays, DelayTotals, FlightCounts, status_of
-from backend.questions.groups import GROUPS, Key, scheduled_minute
+from backend.questions.counts import DelayTotals, FlightCounts, status_of
+from backend.questions.groups import GROUPS, Group, Key, scheduled_minute
 from backend.questions.selection import Selection
 from backend.questions.values import (
     AverageDelays,
@@ -38,6 +37,8 @@ _EQUAL = (
     *("OP_CARRIER_FL_NUM", "OP_CARRIER_AIRLINE_ID"),
     *("ORIGIN", "DEST", "ORIGIN_CITY_NAME", "DEST_CITY_NAME"),
 )
+
+_DELAYS = ("CANCELLED", "ARR_DELAY", "DEP_DELAY")
 
 Condition = Callable[[Value], bool]
 Conditions = Mapping[str, Condition]  # column name -> the condition that its value must meet
@@ -110,65 +111,57 @@ def leg(transaction: Mapping[str, Value], block: Block, row: int) -> dict[str, V
     }
 
 
-def delays(
+def counts(
     blocks: CachedBlocks,
-    question: AverageDelays,
-    options: Options,
-    height: int,
-    costs: Costs | None = None,
-    first: int = 0,
-) -> Delays:
-    """Return counts and sums for averages over blocks `first` to `height`, as `options` say."""
-    conditions, group = _conditions(question), GROUPS.get(options.group_by or "")
-    counted = ("CANCELLED", "ARR_DELAY", "DEP_DELAY")
-    told_by = group.columns if group else ()
-    sums: defaultdict[Key, list[int]] = defaultdict(lambda: [0] * 7)
-    counts: Counter[int] = Counter()
-    names = tuple(dict.fromkeys((*conditions, *counted, *told_by)))
-    for _, columns in _walk(blocks, height, names, costs, first):
-        rows = columns.rows((*counted, *told_by))
-        for cancelled, arr_delay, dep_delay, *key_values in compress(
-            rows, _meets(columns, conditions)
-        ):
-            key = group.key_of(*key_values) if group else ()
-            add_flight(sums[key], cancelled, arr_delay, dep_delay)
-            if isinstance(arr_delay, int):
-                counts[arr_delay] += 1
-    groups = {key: DelayTotals(*of_group) for key, of_group in sums.items()}
-    total = DelayTotals(*map(sum, zip(*sums.values(), strict=True)))
-    return Delays(total, _known(groups) if group else {}, counts)
-
-
-def flight_counts(
-    blocks: CachedBlocks,
-    question: FlightCounter,
+    question: AverageDelays | FlightCounter,
     options: Options,
     height: int,
     costs: Costs | None = None,
     first: int = 0,
 ) -> FlightCounts:
-    """Return how many flights in blocks `first` to `height` the question counts, with `options`."""
+    """Return what is counted for a question in blocks `first` to `height`, as `options` say."""
     conditions, group = _conditions(question), GROUPS.get(options.group_by or "")
-    told_by = group.columns if group else ("FL_DATE",)
-    flights_by_values: Counter[Key] = Counter()
+    figures, count = (_DELAYS, _delays) if isinstance(question, AverageDelays) else ((), _flights)
+    told_by = (*figures, *(group.columns if group else ())) or ("FL_DATE",)
     names = tuple(dict.fromkeys((*conditions, *told_by)))
-    for _, columns in _walk(blocks, height, names, costs, first):
-        rows = columns.rows(told_by)
-        flights_by_values.update(compress(rows, _meets(columns, conditions)))
+    return count(
+        chain.from_iterable(
+            compress(columns.rows(told_by), _meets(columns, conditions))
+            for _, columns in _walk(blocks, height, names, costs, first)
+        ),
+        group,
+    )
+
+
+def _delays(rows: Iterable[tuple[Value, ...]], group: Group | None) -> FlightCounts:
+    """Count flights. rows: the values of _DELAYS, and of the columns of the group."""
+    sums: defaultdict[Key, list[int]] = defaultdict(lambda: [0] * 7)
+    delays: Counter[int] = Counter()
+    for cancelled, arr_delay, dep_delay, *values in rows:
+        key = group.key_of(*values) if group else ()
+        add_flight(sums[key], cancelled, arr_delay, dep_delay)
+        if isinstance(arr_delay, int):
+            delays[arr_delay] += 1
+    total = DelayTotals(*map(sum, zip(*sums.values(), strict=True)))
+    groups = {key: DelayTotals(*of_group) for key, of_group in sums.items()}
+    return FlightCounts(total, _known(groups) if group else {}, delays)
+
+
+def _flights(rows: Iterable[tuple[Value, ...]], group: Group | None) -> FlightCounts:
+    """Count flights, of which nothing but their number is asked. rows: as in `_delays`."""
+    flights_by_values = Counter(rows)
+    total = DelayTotals(flights_by_values.total())
     if group is None:
-        return FlightCounts(flights_by_values.total())
+        return FlightCounts(total)
     groups: Counter[Key] = Counter()
-    for values, count in flights_by_values.items():
-        groups[group.key_of(*values)] += count
-    return FlightCounts(flights_by_values.total(), _known(groups))
+    for values, flights in flights_by_values.items():
+        groups[group.key_of(*values)] += flights
+    return FlightCounts(total, _known({key: DelayTotals(n) for key, n in groups.items()}))
 
 
-Counted = TypeVar("Counted", int, DelayTotals)
-
-
-def _known(groups: Mapping[Key, Counted]) -> dict[Key, Counted]:
+def _known(groups: Mapping[Key, DelayTotals]) -> dict[Key, DelayTotals]:
     """Return the groups without the flights of which it is not known to which group they belong."""
-    return {key: counted for key, counted in groups.items() if None not in key}
+    return {key: totals for key, totals in groups.items() if None not in key}
 
 
 def flights(

@@ -36,7 +36,6 @@ from backend.questions.values import (
 from backend.storage.block_store import BlockStore
 from tests.effort import tries
 from tests.index.worlds import (
-    count_of,
     dump,
     follow,
     following,
@@ -236,10 +235,8 @@ def ask(reader: IndexReader, asked: Asked) -> tuple[Any, Any]:
     match question:
         case FilterTransactions():
             return reader.legs(question)
-        case AverageDelays():
-            return reader.delays(question, options)
-        case FlightCounter():
-            return count_of(reader, question)
+        case AverageDelays() | FlightCounter():
+            return reader.counts(question, options)
         case Departures():
             return reader.departures(question, EVERYTHING)
     raise AssertionError(question)

@@ -71,23 +71,23 @@ ASKS: dict[str, Ask] = {
     "legs as of": lambda reader: reader.legs(ONE_LEG, 2),
     "delay_totals as of": lambda reader: totals_of(reader, AVERAGE, 2),
     "route_count as of": lambda reader: count_of(reader, COUNTER, 2),
-    "delays": lambda reader: reader.delays(AVERAGE, EVERY_DELAY),
-    "delays as of": lambda reader: reader.delays(AVERAGE, EVERY_DELAY, 2),
-    "flights by day": lambda reader: reader.flight_counts(COUNTER, BY_DAY),
-    "flights by carrier": lambda reader: reader.flight_counts(COUNTER, BY_CARRIER),
-    "flights by destination": lambda reader: reader.flight_counts(
+    "delays": lambda reader: reader.counts(AVERAGE, EVERY_DELAY),
+    "delays as of": lambda reader: reader.counts(AVERAGE, EVERY_DELAY, 2),
+    "flights by day": lambda reader: reader.counts(COUNTER, BY_DAY),
+    "flights by carrier": lambda reader: reader.counts(COUNTER, BY_CARRIER),
+    "flights by destination": lambda reader: reader.counts(
         FlightCounter(None, None, *ALL_YEARS), Options(group_by="destination")
     ),
-    "destinations of an airport": lambda reader: reader.flight_counts(
+    "destinations of an airport": lambda reader: reader.counts(
         FlightCounter(None, None, *ALL_YEARS, ORIGIN="IAD"), Options(group_by="destination")
     ),
-    "hours of days": lambda reader: reader.delays(
+    "hours of days": lambda reader: reader.counts(
         AverageDelays(None, "2008-01-02", "2008-01-05"), Options(group_by="hour")
     ),
-    "airports": lambda reader: reader.delays(
+    "airports": lambda reader: reader.counts(
         AverageDelays(None, *ALL_YEARS), Options(group_by="origin", shown=Shown(limit=1))
     ),
-    "flights by carrier as of": lambda reader: reader.flight_counts(COUNTER, BY_CARRIER, 2),
+    "flights by carrier as of": lambda reader: reader.counts(COUNTER, BY_CARRIER, 2),
 }
 AT_THE_TIP: dict[str, Ask] = {
     "legs": lambda reader: reader.legs(ONE_LEG),
@@ -95,28 +95,28 @@ AT_THE_TIP: dict[str, Ask] = {
     "route_count": lambda reader: count_of(
         reader, FlightCounter("Washington, DC", "Tampa, FL", *ODD)
     ),
-    "distribution": lambda reader: reader.delays(
+    "distribution": lambda reader: reader.counts(
         AverageDelays(19393, *ODD), Options(distribution=True)
     ),
-    "flights by carrier": lambda reader: reader.flight_counts(
+    "flights by carrier": lambda reader: reader.counts(
         FlightCounter("Washington, DC", "Tampa, FL", *ODD), BY_CARRIER
     ),
-    "route by hour": lambda reader: reader.delays(
+    "route by hour": lambda reader: reader.counts(
         AverageDelays(None, *A_MONTH, ORIGIN="IAD", DEST="TPA"), Options(group_by="hour")
     ),
-    "carrier by weekday": lambda reader: reader.delays(
+    "carrier by weekday": lambda reader: reader.counts(
         AverageDelays(20366, *A_MONTH), Options(group_by="weekday")
     ),
-    "hours of some days": lambda reader: reader.delays(
+    "hours of some days": lambda reader: reader.counts(
         AverageDelays(20366, *A_FORTNIGHT), Options(group_by="hour")
     ),
-    "first airports": lambda reader: reader.delays(
+    "first airports": lambda reader: reader.counts(
         AverageDelays(None, *A_MONTH), Options(group_by="destination", shown=WORST)
     ),
-    "first routes of months and years": lambda reader: reader.delays(
+    "first routes of months and years": lambda reader: reader.counts(
         AverageDelays(20366, "2000-01-01", "2001-10-31"), Options(group_by="route", shown=WORST)
     ),
-    "route with its distribution": lambda reader: reader.delays(
+    "route with its distribution": lambda reader: reader.counts(
         AverageDelays(None, *A_MONTH, ORIGIN="IAD", DEST="TPA"), Options(distribution=True)
     ),
 }
@@ -217,7 +217,7 @@ def test_without_a_usable_index_one_is_asked_to_try_later(
 def test_a_distribution_that_is_none_is_never_an_answer(indexed: Path, spoilt: str) -> None:
     execute(indexed, f"UPDATE carrier_delays SET counts = {spoilt}")
     with pytest.raises(TryLater, match="reindex"):
-        IndexReader(indexed).delays(AVERAGE, EVERY_DELAY)
+        IndexReader(indexed).counts(AVERAGE, EVERY_DELAY)
 
 
 def test_a_reader_answers_as_soon_as_there_is_an_index(tmp_path: Path) -> None:
@@ -276,8 +276,8 @@ def consistent(reader: IndexReader, hashes: list[str]) -> int:
     legs, at_legs = reader.legs(ONE_LEG)
     totals, at_totals = totals_of(reader, AVERAGE)
     count, at_count = count_of(reader, COUNTER)
-    delays, at_delays = reader.delays(AVERAGE, EVERY_DELAY)
-    counts, at_counts = reader.flight_counts(COUNTER, BY_CARRIER)
+    delays, at_delays = reader.counts(AVERAGE, EVERY_DELAY)
+    counts, at_counts = reader.counts(COUNTER, BY_CARRIER)
     position = reader.position()
     assert len(legs) == A_BLOCK * at_legs.height
     assert [leg["TRANSACTION_ID"] for leg in legs] == list(range(A_BLOCK * at_legs.height))
@@ -289,8 +289,9 @@ def consistent(reader: IndexReader, hashes: list[str]) -> int:
     assert {key: of_day.flights for key, of_day in delays.groups.items()} == (
         {("2008-01-03",): flown} if flown else {}
     )
-    assert delays.counts == ({5: flown} if flown else {})
-    assert sum(counts.groups.values()) == counts.count == A_BLOCK * at_counts.height
+    assert delays.delays == ({5: flown} if flown else {})
+    by_carrier = sum(totals.flights for totals in counts.groups.values())
+    assert by_carrier == counts.totals.flights == A_BLOCK * at_counts.height
     assert position.transactions == A_BLOCK * position.height
     asked = (at_legs, at_totals, at_count, at_delays, at_counts, position)
     heights = [at.height for at in asked]

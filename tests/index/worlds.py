@@ -242,19 +242,19 @@ def rebuilt_dump(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def totals_of(
-    reader: IndexReader, question: AverageDelays, below: int | None = None
+    reader: IndexReader, question: AverageDelays | FlightCounter, below: int | None = None
 ) -> tuple[DelayTotals, AsOf]:
-    """Read the counts behind the averages, and the block that they stand for."""
-    delays, as_of = reader.delays(question, Options(), below)
-    return delays.totals, as_of
+    """Read the counts behind an answer, and the block that they stand for."""
+    counts, as_of = reader.counts(question, Options(), below)
+    return counts.totals, as_of
 
 
 def count_of(
     reader: IndexReader, question: FlightCounter, below: int | None = None
 ) -> tuple[int, AsOf]:
     """Read how many flights went, and the block that this stands for."""
-    counts, as_of = reader.flight_counts(question, Options(), below)
-    return counts.count, as_of
+    totals, as_of = totals_of(reader, question, below)
+    return totals.flights, as_of
 
 
 def execute(folder: Path, *statements: str) -> None:
