@@ -104,33 +104,30 @@ function conclude(name, title, kind, text) {
   heading.focus();
 }
 
-const warn = (event) => event.preventDefault();
-
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const file = form.elements.file.files[0];
   const stopping = new AbortController();
-  const button = form.querySelector("button");
   stop.onclick = () => stopping.abort();
-  button.disabled = true;
+  event.submitter.disabled = true;
   result.replaceChildren();
   progress.hidden = false;
   bar.value = 0;
   counts.textContent = said.textContent = "";
   progress.querySelector("h2").focus();
-  window.addEventListener("beforeunload", warn);
+  onbeforeunload = (event) => event.preventDefault();
   try {
-    const id = await send(file, stopping.signal);
-    window.removeEventListener("beforeunload", warn);
-    progress.hidden = true;
-    await show(await fetched(`${BASE}/upload/${id}`));
+    const id = await send(file, stopping.signal).finally(() => {
+      onbeforeunload = null;
+      progress.hidden = true;
+    });
+    history.replaceState(null, "", `${BASE}/upload/${id}`); // which a reload shows
+    await show(await fetched(location));
   } catch (error) {
     if (stopping.signal.aborted) conclude(file.name, "stopped", "warn", "Nothing was added.");
     else conclude(file.name, "not added", "bad", error instanceof Problem ? error.message : `This page failed: ${error}`);
   } finally {
-    window.removeEventListener("beforeunload", warn);
-    progress.hidden = true;
-    button.disabled = false;
+    event.submitter.disabled = false;
   }
 });
 

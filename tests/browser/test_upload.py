@@ -146,8 +146,11 @@ def test_a_file_is_sent_in_parts_checked_and_added_once(
     assert max(parts) == PART_BYTES
     text, last = add(page, "Add 120 flights"), before + ROWS - 1
     assert f"the first as transaction {before} and the last as transaction {last}." in text
-    link = page.get_by_role("link", name="the last")
-    assert link.get_attribute("href") == f"/receipts/{last}"
+    page.get_by_role("link", name="the last").click()
+    page.wait_for_url(f"**/receipts/{last}")
+    page.go_back()
+    expect(page.locator("#result-title")).to_have_text("flights.csv: added")
+    opened(page, pages.url)
     assert "120 of them are in the ledger already" in checked(page, path)
     assert page.locator("#result").get_by_role("button").count() == 0
     assert pages.transactions == before + ROWS
@@ -184,15 +187,21 @@ def test_bad_rows_and_what_contradicts_the_ledger_are_shown_and_left_out(
     )
     assert "ORIGIN_CITY_NAME Elsewhere, XX, earlier " in text
     assert "(transaction 3 in block 1)" in text
-    rows = page.get_by_role("region", name="Bad rows").locator("tbody tr").all_inner_texts()
-    assert [row.split("\t")[:2] for row in rows] == [
+    rows = page.get_by_role("region", name="Bad rows").locator("tbody tr")
+    bad = rows.all_inner_texts()
+    assert [row.split("\t")[:2] for row in bad] == [
         ["two.zip/b.csv", "3"],
         ["two.zip/b.csv", "71"],
     ]
     press(page, "Leave 2 rows out and add 118 flights")
     expect(page.locator("#result-title")).to_contain_text("checked, not added yet")
     page.get_by_label("Leave out 2 of 123 rows (1.6\N{NO-BREAK SPACE}%)").check()
-    assert "2 rows were left out" in add(page, "Leave 2 rows out")
+    added = add(page, "Leave 2 rows out")
+    assert "2 rows were left out" in added
+    assert "ORIGIN_CITY_NAME Elsewhere, XX, earlier " in added
+    assert rows.all_inner_texts() == bad
+    page.reload()
+    assert rows.all_inner_texts() == bad
     assert pages.transactions == before + 118
 
 
@@ -323,6 +332,14 @@ def check_as_day_first(page: Page, path: Path) -> str:
 def test_days_that_nothing_decides_are_asked(page: Page, pages: Pages, tmp_path: Path) -> None:
     before = pages.transactions
     assert "All 3 rows are flights." in check_as_day_first(page, written_day_first(tmp_path))
+    press(page, "Answer again how days are written")
+    page.get_by_label("Month first: 3 February 2015").check()
+    press(page, "Check the file")
+    expect(page.locator("#result")).to_contain_text("Days are written month, day, year.")
+    press(page, "Answer again how days are written")
+    page.get_by_label("Day first: 2 March 2015").check()
+    press(page, "Check the file")
+    expect(page.locator("#result")).to_contain_text("Days are written day, month, year.")
     assert "3 flights were added" in add(page)
     assert pages.transactions == before + 3
     stored = pages.service.json(f"/transactions/{before + 2}")["transaction"]

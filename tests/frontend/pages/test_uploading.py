@@ -117,6 +117,7 @@ def test_more_than_a_few_bad_rows_are_left_out_if_a_box_is_ticked(visitor: Visit
     )
     assert visitor.transactions == before
     added = text_of(visitor.go_on(refused, leave_out="on").text)
+    assert "Line What is wrong Field Value 4 must be a whole number" in added
     assert "9 flights were added" in added
     assert "1 row was left out." in added
     assert visitor.transactions == before + 9
@@ -320,10 +321,21 @@ def test_days_in_doubt_are_asked_before_anything_is_added(visitor: Visitor) -> N
     page = visitor.go_on(page, dates="day-first", action="check")
     assert "Days are written day, month, year." in page.text
     assert "2019-03-02" in page.text
+    assert "Which day is 02/03/2019?" in visitor.go_on(page, action="check").text
+    page = visitor.go_on(page, dates="day-first", action="check")
     assert visitor.transactions == before
     assert "30 flights were added" in visitor.go_on(page).text
     stored = visitor.service.json(f"/transactions/{before}")["transaction"]
     assert stored["FL_DATE"] == "2019-03-02"
+
+
+def test_a_wrong_answer_about_days_can_be_taken_back(visitor: Visitor) -> None:
+    flights = [as_mapping(flight) for flight in new_flights()]  # whose weekdays fit no other order
+    page = visitor.upload(csv_of_days(flights, ["02/03/2019"] * len(flights)).encode())
+    page = visitor.go_on(page, dates="year-first", action="check")
+    assert "Which day is" not in page.text
+    assert "Answer again how days are written" in page.text
+    assert "Which day is 02/03/2019?" in visitor.go_on(page, action="check").text
 
 
 # --- what the page says
