@@ -39,6 +39,7 @@ from datetime import UTC, date, datetime
 from email.utils import mktime_tz, parsedate_tz
 from functools import partial
 from itertools import count, islice
+from math import inf
 from os import SEEK_END
 from pathlib import Path
 from types import UnionType
@@ -414,6 +415,8 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
+    """A request. patience_s: how long it is sent again after a 503, however often."""
+
     path: str
     parameters: Mapping[str, object]
     body: bytes | None = None
@@ -421,6 +424,7 @@ class _Request:
     key: str | None = None
     is_safe: bool = False
     method: str = ""
+    patience_s: float = 0
 
     def asked(self) -> dict[str, str]:
         given = ((name, value) for name, value in self.parameters.items() if value is not None)
@@ -598,16 +602,11 @@ class Client:
         name: int | str | None = accepted if isinstance(accepted, int) else accepted.transaction_id
         if isinstance(accepted, Receipt) and name is None:
             name = accepted.receipt
-        deadline = time.monotonic() + timeout_s
-        poll_s = FIRST_POLL_S
-        while (entry := self.transaction("" if name is None else name)).state != "mined":
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                hint = "wait longer, or see if a miner runs: tip().next_block_at is None if not"
-                raise StillPending(f"transaction {name} is not in a block; {hint}")
-            time.sleep(min(poll_s, left_s))
-            poll_s = min(2 * poll_s, LONGEST_POLL_S)
-        return entry
+        for _ in _polls(timeout_s):
+            if (entry := self.transaction("" if name is None else name)).state == "mined":
+                return entry
+        hint = "wait longer, or see if a miner runs: tip().next_block_at is None if not"
+        raise StillPending(f"transaction {name} is not in a block; {hint}")
 
     # --- adding
 
@@ -751,7 +750,9 @@ class Client:
                     may_help = self._has_answered or error.may_have_arrived
                 if not (may_help and request.may_repeat()):
                     raise
-                if attempt >= self.attempts or ends_s > self.give_up_after_s:
+                is_busy = isinstance(error, Problem) and error.status == 503
+                is_late = attempt >= self.attempts or ends_s > self.give_up_after_s
+                if is_late and not (is_busy and ends_s <= request.patience_s):
                     error.add_note(f"given up after {attempt} attempts in {ends_s - wait_s:.1f} s")
                     raise
                 if self.on_wait:
@@ -858,12 +859,12 @@ class _SentFile:
 
         If it was stopped, this waits first. Raises FlightchainError if that happens too often.
         """
-        self._begin(step, asked)
-        poll_s = FIRST_POLL_S
-        while (answer := self._now())["state"] in AT_WORK:
+        self._post(f"{self._where}/{step}", asked, patience_s=FILE_PATIENCE_S)
+        for _ in _polls():
+            answer = self._client._get(self._where)
+            if _part(answer, "state", str) not in AT_WORK:
+                break
             self._progress(answer)
-            time.sleep(poll_s)
-            poll_s = min(2 * poll_s, LONGEST_POLL_S)
         if answer["state"] == "refused":
             detail = f"{self._path.name}: {answer['message']}"
             raise Problem(422, {**answer, "title": "Unprocessable Content", "detail": detail})
@@ -874,27 +875,10 @@ class _SentFile:
             time.sleep(_growing_s(self._stops + 1))
         return answer
 
-    def _begin(self, step: str, asked: Json) -> None:
-        """Have a step begun, as soon as the service is done with the files of others."""
-        ends_s = time.monotonic() + FILE_PATIENCE_S
-        while True:
-            try:
-                self._post(f"{self._where}/{step}", asked)
-            except Problem as problem:
-                if problem.status != 503 or time.monotonic() >= ends_s:
-                    raise
-            else:
-                return
-
-    def _now(self) -> Json:
-        """Return what the service says of it, with a state."""
-        answer = self._client._get(self._where)
-        _part(answer, "state", str)
-        return answer
-
-    def _post(self, path: str, asked: Json, body: bytes = b"") -> Json:
+    def _post(self, path: str, asked: Json, body: bytes = b"", patience_s: float = 0) -> Json:
         """Send what may be sent again."""
-        return self._client._sent(_Request(path, asked, body, ANY, is_safe=True))
+        request = _Request(path, asked, body, ANY, is_safe=True, patience_s=patience_s)
+        return self._client._sent(request)
 
 
 def _added_of(report: Json, added: Json, earlier: int) -> Added:
@@ -983,6 +967,17 @@ def _wait_s(error: Problem | Unreachable, attempt: int) -> float:
     if isinstance(error, Problem) and error.retry_after_s is not None:
         return error.retry_after_s
     return _growing_s(attempt)
+
+
+def _polls(timeout_s: float = inf) -> Iterator[None]:
+    """Yield for each time to look, at ever longer intervals, until so much time is over."""
+    ends_s, pause_s = time.monotonic() + timeout_s, FIRST_POLL_S
+    while True:
+        yield
+        if (left_s := ends_s - time.monotonic()) <= 0:
+            return
+        time.sleep(min(pause_s, left_s))
+        pause_s = min(2 * pause_s, LONGEST_POLL_S)
 
 
 def _growing_s(attempt: int) -> float:
