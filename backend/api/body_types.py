@@ -267,7 +267,9 @@ class Proof(Answer):
     ]
     checkpoint: Annotated[str, Meta(description="a signed note (C2SP tlog-checkpoint)")]
     key: Annotated[str, Meta(description="the verifier key of the log")]
-    successions: Annotated[list[str], Meta(description="notes by which keys name the next one")]
+    successions: Annotated[
+        list[str], Meta(description="signatures of older keys for the keys that followed")
+    ]
 
 
 class TransactionProof(Proof):

@@ -92,8 +92,8 @@ def rotate_key(settings: Settings) -> None:
 def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) -> None:
     """Rebuild `log.successions` from whole PROOFS.
 
-    Each proof holds the notes by which older keys of the log signed the next ones. The command
-    checks their signatures, which must lead to the present key. The service may run meanwhile.
+    Each proof holds signatures of the log's older keys for the keys that followed. The command
+    checks them; they must lead to the present key. The service may run meanwhile.
     """
     from backend.sealing.sealer import Sealer
     from backend.trust.log.secret_keys import log_key
@@ -104,7 +104,7 @@ def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) ->
     texts = [text for path in proofs for text in notes_in_proof(path)]
     with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True, sign=False):
         count = rebuild_successions(settings.folder, log_key(settings.folder), texts)
-    say(f"log.successions holds {counted(count, 'note')}, which lead to the key of the log")
+    say(f"log.successions holds {counted(count, 'signature')}, which lead to the present key")
 
 
 @click.command()

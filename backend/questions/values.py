@@ -297,7 +297,8 @@ def _require_few_departures(question: Selecting) -> None:
     most = MOST_DAYS if PLACES & asked_for(question).keys() else MOST_DAYS_OF_ALL
     if (last - first).days >= most:
         reason = (
-            f"takes at most {MOST_DAYS} days, or {MOST_DAYS_OF_ALL} without a place; ask for fewer"
+            f"takes at most {MOST_DAYS} days, or {MOST_DAYS_OF_ALL} if no city or airport is "
+            "named; ask for fewer days"
         )
         raise InvalidQuery(GROUP_BY.name, "departure", reason)
 
@@ -310,15 +311,17 @@ _with_code = re.compile(
 def _with_carrier(parameters: Given) -> Given:
     """Return the parameters with the carrier whose code is in front of the number: UA1545.
 
-    Raises InvalidQuery if another carrier is named beside it.
+    Raises InvalidQuery if the code is no carrier's, or if another carrier is named beside it.
     """
     number, carrier = _NUMBER.name, CARRIER_OR_ANY.name
     match = _with_code(parameters[number].strip())
     if match is None:
         return parameters
-    named = carrier_number(match[1].upper(), int(str(_FLIGHT_DAY.of(parameters))[:4]))
+    code, year = match[1].upper(), str(_FLIGHT_DAY.of(parameters))[:4]
+    named = carrier_number(code, int(year))
     if named is None:
-        return parameters
+        reason = f"begins with {code}, which is no known carrier's code in {year}; give {carrier}"
+        raise InvalidQuery(number, parameters[number], reason)
     if CARRIER_OR_ANY.find(parameters) not in {None, named}:
         reason = (
             f"names the carrier {named}, but {carrier} is {parameters[carrier]}; name one carrier"

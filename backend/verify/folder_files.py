@@ -74,13 +74,13 @@ KINDS = (
     _derived("log.key.new", "the next key of the log", "log rotate-key",
              "the key is not changed, and nothing is signed meanwhile"),
     FileKind(
-        "log.successions", "the notes by which old keys of the log signed the next ones",
+        "log.successions", "signatures of the log's old keys for the keys that followed",
         "log rotate-key", "clients that trust an older key refuse the proofs of this log",
         "put back a copy (backups have one), or run `python -m backend log rebuild-successions`",
     ),
     FileKind(
-        "log.successions.old", "notes of keys that the log no longer has", "miner",
-        "clients that trust those keys cannot be led to a newer key",
+        "log.successions.old", "signatures of keys that the log no longer has", "miner",
+        "clients that trust one of those keys refuse the proofs of this log",
         "remove it if you do not need it",
     ),
     _derived("checkpoint", "the newest signed checkpoint", "miner, import",

@@ -150,6 +150,11 @@ def refused(kind: Kind, parameters: dict[str, str]) -> InvalidQuery:
     return caught.value
 
 
+def test_a_code_before_a_number_that_is_no_carriers_is_named() -> None:
+    error = refused(FilterTransactions, {**GOOD[FilterTransactions], "OP_CARRIER_FL_NUM": "QQ17"})
+    assert error.reason.startswith("begins with QQ, which is no known carrier's code in ")
+
+
 @each_of(
     ("kind", "name"),
     [(kind, name) for kind, names in GOOD.items() for name in (*names, "engine", "as_of")],
@@ -177,7 +182,9 @@ def test_breakdowns_are_understood() -> None:
             AverageDelays,
             {**GOOD[AverageDelays], **days, "group_by": "departure", "INITIAL_DATE": "2007-12-31"},
         )
-        assert error.reason == "takes at most 366 days, or 31 without a place; ask for fewer"
+        assert error.reason == (
+            "takes at most 366 days, or 31 if no city or airport is named; ask for fewer days"
+        )
     parameters = {**GOOD[AverageDelays], "distribution": "true", "engine": "scan", "as_of": "3"}
     question, options = asked(AverageDelays, parameters)
     assert options == Options("scan", 3, None, True)

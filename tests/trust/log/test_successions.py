@@ -121,7 +121,7 @@ def test_they_are_rebuilt_from_a_proof_that_somebody_kept(folder: Path, tmp_path
         assert not (folder / NAME).exists()
     done = run(folder, "log", "rebuild-successions", str(no_use), str(kept))
     assert done.exit_code == 0, done.output
-    assert "holds 2 notes" in done.output
+    assert "holds 2 signatures" in done.output
     verify(folder)
     with client_of(settings_for(folder)) as client:
         (proof,) = fetched(client, "/transactions/0/proof")
