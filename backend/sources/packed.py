@@ -7,7 +7,6 @@ refused before it takes memory or hours.
 """
 
 import bz2
-import gzip
 import lzma
 import os
 import re
@@ -16,9 +15,10 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from errno import EINVAL
+from functools import partial
 from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import zstandard
 
@@ -27,7 +27,7 @@ from backend.base.errors import BadRow, InvalidFlight, InvalidInput, shown
 BLOCK_BYTES = 1 << 18
 MOST_TIMES = 200  # its packed size, that a file may unpack to; flights do to 5 to 60 times
 UNPACKED_ROOM = 64 << 20  # which any file may unpack to; a posted one to no more
-ZSTD_PIECE = 1 << 10  # packed bytes that are unpacked at once; they may become 32 MB
+PIECE = 1 << 10  # packed bytes that are unpacked at once; they may become 32 MB
 ZIP = b"PK\x03\x04"
 WORKBOOK = "is a spreadsheet workbook; open it, and save the sheet with the flights as CSV UTF-8"
 _WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffice
@@ -51,39 +51,45 @@ _UNPACK_ERRORS = (
 )
 
 
-class _ZstdFile:
-    """Unpacks Zstandard; a file cut short raises EOFError, unlike with the package's own reader."""
+class _Frames:
+    """Unpacks the frames of a file, which must all be whole.
 
-    def __init__(self, raw: IO[bytes]) -> None:
-        self._blocks = self._unpacked(raw)
+    The readers of lzma and bz2 take what is damaged behind a good frame for the end of the file,
+    and that of zstandard what is cut short. Zeros between frames are as tapes and xz leave them.
+    """
+
+    def __init__(self, unpacker: Callable[[], Any], raw: IO[bytes]) -> None:
+        """unpacker: returns what unpacks one frame."""
+        self._blocks = self._unpacked(unpacker, raw)
         self._block = BytesIO()
 
     def read(self, size: int) -> bytes:
         """Return the next `size` bytes, or fewer at the end."""
-        text = self._block.read(size)
+        text = bytearray(self._block.read(size))
         while len(text) < size and (block := next(self._blocks, None)) is not None:
             self._block = BytesIO(block)
             text += self._block.read(size - len(text))
-        return text
+        return bytes(text)
 
     @staticmethod
-    def _unpacked(raw: IO[bytes]) -> Iterator[bytes]:
-        frame, packed = None, raw.read(ZSTD_PIECE)
-        while packed:
-            frame = frame or zstandard.ZstdDecompressor().decompressobj()
-            yield frame.decompress(packed)
-            packed = (frame.eof and frame.unused_data) or raw.read(ZSTD_PIECE)
-            if frame.eof:
-                frame = None
+    def _unpacked(unpacker: Callable[[], Any], raw: IO[bytes]) -> Iterator[bytes]:
+        frame = None
+        for piece in iter(lambda: raw.read(PIECE), b""):
+            packed = piece
+            while packed := packed if frame else packed.lstrip(b"\0"):
+                frame = frame or unpacker()
+                yield frame.decompress(packed)
+                packed = frame.unused_data
+                frame = None if frame.eof else frame
         if frame:
             raise EOFError("it ends too early")
 
 
-_UNPACKERS: dict[bytes, Callable[[IO[bytes]], object]] = {
-    b"\x1f\x8b": gzip.open,
-    b"\xfd7zXZ\0": lzma.open,
-    b"BZh": bz2.open,
-    b"\x28\xb5\x2f\xfd": _ZstdFile,
+_UNPACKERS: dict[bytes, Callable[[], object]] = {
+    b"\x1f\x8b": partial(zlib.decompressobj, zlib.MAX_WBITS | 16),  # with the header of gzip
+    b"\xfd7zXZ\0": lzma.LZMADecompressor,
+    b"BZh": bz2.BZ2Decompressor,
+    b"\x28\xb5\x2f\xfd": lambda: zstandard.ZstdDecompressor().decompressobj(),
 }
 
 
@@ -203,7 +209,7 @@ class PackedFile:
         raw.seek(0)
         start = raw.peek(6)
         unpack = next((u for magic, u in _UNPACKERS.items() if start.startswith(magic)), None)
-        return cast("IO[bytes]", unpack(raw) if unpack else raw), size, 0
+        return cast("IO[bytes]", _Frames(unpack, raw) if unpack else raw), size, 0
 
     def _blocks(
         self, raw: IO[bytes], unpacked: IO[bytes], packed_bytes: int, whole: int
@@ -245,7 +251,7 @@ class PackedFile:
             what = str(error).rpartition("> ")[2]
             raise self.problem(f"cannot be unpacked ({what}); unpack it first") from error
         except OSError as error:
-            if error.errno in (None, EINVAL):  # of gzip and bz2, and of a zip with wrong places
+            if error.errno in (None, EINVAL):  # of bz2, and of a zip with wrong places
                 raise self.damaged(error) from error
             raise self.problem(f"cannot be read ({error.strerror or error})") from error
 

@@ -1,6 +1,4 @@
-import gzip
 import io
-import lzma
 import os
 import random
 import zipfile
@@ -8,7 +6,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from backend.base.errors import InvalidInput
 from backend.sources import packed
@@ -270,8 +267,14 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         content_of(Path("/dev/null"))
 
 
-def test_concatenated_members_are_read_to_the_end(tmp_path: Path) -> None:
-    assert content_of(written(tmp_path, gzip.compress(b"a") + gzip.compress(b"b"))) == b"ab"
-    assert content_of(written(tmp_path, lzma.compress(b"a") + lzma.compress(b"b"))) == b"ab"
-    frames = zstandard.compress(b"a") + zstandard.compress(NOISE) + zstandard.compress(b"b")
-    assert content_of(written(tmp_path, frames)) == b"a" + NOISE + b"b"
+@pytest.mark.parametrize("packing", [name for name in PACKINGS if name not in {"plain", "zip"}])
+def test_all_frames_of_a_file_are_read_or_it_is_damaged(tmp_path: Path, packing: str) -> None:
+    frames = [PACKINGS[packing](content) for content in (b"a", NOISE, b"b")]
+    assert content_of(written(tmp_path, bytes(2000).join([*frames, b""]))) == b"a" + NOISE + b"b"
+    for place in range(3):
+        damaged = bytearray(frames[1])
+        damaged[place] ^= 1
+        with pytest.raises(InvalidInput, match="is damaged or incomplete"):
+            content_of(written(tmp_path, frames[0] + damaged + frames[2]))
+    with pytest.raises(InvalidInput, match="is damaged or incomplete"):
+        content_of(written(tmp_path, frames[0] + b"junk"))
