@@ -5,7 +5,7 @@ ids, too, and makes the Merkle roots for these: who seals makes the roots again 
 flights get other ids, because somebody has posted meanwhile.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,15 +46,14 @@ class Job:
     """A block to build.
 
     folder: the chain's. first: the id that the first flight should get.
-    batches: returns the flights. progress: returns how much of them has been read, 0 to 1.
-    comparison: what an earlier one has found. is_compared: whether flights that the ledger has are
-    to be left out.
+    batches: the flights, and with each batch how much of them has been read, 0 to 1. comparison:
+    what an earlier one has found. is_compared: whether flights that the ledger has are to be left
+    out.
     """
 
     folder: Path
     first: int
-    batches: Callable[[], Iterator[FlightColumns]]
-    progress: Callable[[], float]
+    batches: Iterator[tuple[FlightColumns, float]]
     comparison: SourceComparison = field(default_factory=SourceComparison)
     is_compared: bool = True
 
@@ -73,16 +72,16 @@ def build(job: Job, send: Send) -> None:
         send(_built(block, first, job.comparison, fraction))
         first += len(block[0])
 
-    for number, columns in enumerate(job.batches()):
+    for number, (columns, fraction) in enumerate(job.batches):
         if number % BATCHES_PER_SIGN == 0:  # a sign of life, should the ledger have all already
-            send_block(nothing, job.progress())
+            send_block(nothing, fraction)
         new_columns = newcomers.among(columns) if newcomers else columns
         for previous, new in zip(held, new_columns, strict=True):
             previous.extend(new)
         while len(held[0]) >= MAX_TRANSACTIONS:
             block = [column[:MAX_TRANSACTIONS] for column in held]
             held = [column[MAX_TRANSACTIONS:] for column in held]
-            send_block(block, job.progress())
+            send_block(block, fraction)
     send_block(held, 1.0)
 
 

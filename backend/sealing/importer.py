@@ -161,9 +161,8 @@ class _Importing:
             tally.bad = source.bad.count
             job = self._job(source)
         else:
-            batches = partial(validated, source)
-            first = self._sealer.transactions()
-            job = Job(self._settings.folder, first, batches, source.progress)
+            batches = ((columns, source.progress()) for columns in validated(source))
+            job = Job(self._settings.folder, self._sealer.transactions(), batches)
         meanwhile = SourceComparison()
         with self._sealer.index.behind():
             for batch, newest in _batches(job):
@@ -217,32 +216,20 @@ class _Importing:
         """
         first = self._sealer.transactions()
         has_others = first != self._known + self._imported
-        spooled = _Spooled(self._spool, checked)
         return Job(
             self._settings.folder,
             first,
-            spooled.batches,
-            spooled.progress,
+            _left_of(checked, self._spool),
             checked.comparison,
             is_compared=has_others,
         )
 
 
-class _Spooled:
-    """The flights that the check has left of a source."""
-
-    def __init__(self, spool: Spool, checked: Checked) -> None:
-        self._spool = spool
-        self._start, self._end = checked.start, checked.end
-        self._read_to = self._start
-
-    def batches(self) -> Iterator[FlightColumns]:
-        for batch in self._spool.batches(self._start, self._end):
-            self._read_to = batch.end
-            yield batch.read()
-
-    def progress(self) -> float:
-        return (self._read_to - self._start) / max(1, self._end - self._start)
+def _left_of(checked: Checked, spool: Spool) -> Iterator[tuple[FlightColumns, float]]:
+    """Yield the flights that the check has left of a source, as a `Job` takes them."""
+    start, end = checked.start, checked.end
+    for batch in spool.batches(start, end):
+        yield batch.read(), (batch.end - start) / (end - start)
 
 
 @contextmanager
