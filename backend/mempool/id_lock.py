@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from backend.base.errors import TryLater, WriterBusy
@@ -11,12 +11,11 @@ from backend.base.files import LOCK_PATIENCE_S, FileLock
 
 
 class IdLock:
-    """The lock with the file at a path. between_processes: that of this process alone."""
+    """The lock with the file at a path."""
 
     def __init__(self, path: Path) -> None:
-        self.between_processes = FileLock(path)
-        self._between_threads = threading.Lock()  # held while waiting for other processes
-        self._holder = -1  # the thread that holds both
+        self._between_processes = FileLock(path)
+        self._between_threads = threading.RLock()  # held while waiting for other processes
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -24,29 +23,18 @@ class IdLock:
 
         Raises TryLater if others hold it for longer than `LOCK_PATIENCE_S`.
         """
-        if self._holder == threading.get_ident():
-            yield
-            return
-        self._take()
-        try:
-            yield
-        finally:
-            self._holder = -1
-            self.between_processes.release()
-            self._between_threads.release()
-
-    def _take(self) -> None:
-        lock = self.between_processes
+        lock = self._between_processes
         if not self._between_threads.acquire(timeout=LOCK_PATIENCE_S):
             raise TryLater(
                 f"{lock.path} is locked by another request of this process (PID {os.getpid()})"
             )
-        try:
-            lock.acquire(wait=True, within_s=LOCK_PATIENCE_S)
-        except BaseException as error:
-            self._between_threads.release()
-            if isinstance(error, WriterBusy):
-                words = f"{error}; nothing is accepted until that process releases it"
-                raise TryLater(words) from error
-            raise
-        self._holder = threading.get_ident()
+        with ExitStack() as taken:
+            taken.callback(self._between_threads.release)
+            if not lock.is_held:  # by this thread
+                try:
+                    lock.acquire(wait=True, within_s=LOCK_PATIENCE_S)
+                except WriterBusy as error:
+                    words = f"{error}; nothing is accepted until that process releases it"
+                    raise TryLater(words) from error
+                taken.callback(lock.release)
+            yield

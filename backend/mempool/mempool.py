@@ -124,7 +124,7 @@ class Mempool:
         if self._has_written:  # leave one file behind, if nobody minds and nothing has failed
             with suppress(FlightchainError, OSError):
                 self._commit.require_sound()
-                with self._id_lock.between_processes:
+                with self._id_lock.held():
                     self._store.empty_log()
         with self._lock:
             self._store.close()

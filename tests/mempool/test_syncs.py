@@ -309,7 +309,7 @@ def test_a_first_write_is_not_acknowledged_if_somebody_elses_sync_lost_it(
     """Between the write and its sync, another process's sync fails, and takes these bytes along."""
     kernel = Kernel(monkeypatch)
     late, other = house.mempool(), house.mempool()
-    release = late._id_lock.between_processes.release
+    release = late._id_lock._between_processes.release
 
     def fail_other() -> None:
         release()
@@ -317,7 +317,7 @@ def test_a_first_write_is_not_acknowledged_if_somebody_elses_sync_lost_it(
         with pytest.raises(WriteFailed):
             accept_in(other, [flight(1)], T)
 
-    monkeypatch.setattr(late._id_lock.between_processes, "release", fail_other)
+    monkeypatch.setattr(late._id_lock._between_processes, "release", fail_other)
     with pytest.raises(WriteFailed):
         accept_in(late, [flight(0)], T)
     assert house.mark() == Mark()
@@ -547,7 +547,7 @@ def test_what_was_written_is_synced_though_the_store_is_being_read_anew(
     mempool = house.mempool()
     accept_in(mempool, [flight(0)], T)
     synced: list[str] = []
-    real_release = mempool._id_lock.between_processes.release
+    real_release = mempool._id_lock._between_processes.release
 
     def read_anew() -> None:
         real_release()
@@ -558,7 +558,7 @@ def test_what_was_written_is_synced_though_the_store_is_being_read_anew(
             lambda descriptor: synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name),
         )
 
-    monkeypatch.setattr(mempool._id_lock.between_processes, "release", read_anew)
+    monkeypatch.setattr(mempool._id_lock._between_processes, "release", read_anew)
     accept_in(mempool, [flight(1)], T)
     assert house.log.name in synced
     assert house.mark() == Mark(2, 0)
