@@ -98,30 +98,16 @@ def frame_from(data: bytes | memoryview) -> Frame:
     return Frame(header_bytes, compressed_body, body_size, length)
 
 
-def whole_frame(data: bytes) -> Frame:
-    """Return the frame that `data` is, with nothing behind it. Raises FrameError."""
-    frame = frame_from(data)
-    if frame.length != len(data):
-        raise FrameError(
-            f"it has {counted(frame.length, 'byte')}, the table of heights says {len(data):,}"
-        )
-    return frame
-
-
-def body_of(frame: Frame) -> bytes:
-    """Return the uncompressed body of a frame. Raises FrameError if it cannot be had."""
+def body_of(frame: Frame, height: int) -> bytes:
+    """Return the uncompressed body of a frame. Raises DamagedBlock if it cannot be had."""
     try:
         stated = zstandard.frame_content_size(frame.compressed_body)
         if stated != frame.body_bytes:  # zstandard would trust it and allocate as much
             sizes = f"{counted(stated, 'byte')} instead of {frame.body_bytes:,}"
-            raise FrameError(f"its body says it has {sizes}")
-        body = _decompressor().decompress(frame.compressed_body, allow_extra_data=False)
+            raise DamagedBlock(height, f"its body says it has {sizes}")
+        return _decompressor().decompress(frame.compressed_body, allow_extra_data=False)
     except zstandard.ZstdError as error:
-        raise FrameError(f"its body cannot be decompressed: {error}") from error
-    if len(body) != frame.body_bytes:
-        sizes = f"{counted(len(body), 'byte')} instead of {frame.body_bytes:,}"
-        raise FrameError(f"its body has {sizes}")
-    return body
+        raise DamagedBlock(height, f"its body cannot be decompressed: {error}") from error
 
 
 def verified_block(
@@ -136,7 +122,7 @@ def verified_block(
     start_s = perf_counter()
     frame, header = opened(data, height)
     start_s = costs.spend(HASH, start_s)
-    body = sound_body(frame, height)
+    body = body_of(frame, height)
     start_s = costs.spend(DECOMPRESS, start_s)
     digest = hashlib.sha256(frame.header_bytes).digest()
     block_hash = digest.hex()
@@ -161,7 +147,7 @@ def block_again(data: bytes, height: int, hash_on_record: bytes) -> Block:
     processor has no instructions for it. Raises DamagedBlock.
     """
     frame, header = opened(data, height)
-    return Block(header, frame.header_bytes, hash_on_record.hex(), sound_body(frame, height))
+    return Block(header, frame.header_bytes, hash_on_record.hex(), body_of(frame, height))
 
 
 def opened(
@@ -169,17 +155,13 @@ def opened(
 ) -> tuple[Frame, Header]:
     """Return the frame that `data` is, and the header in it. Raises DamagedBlock."""
     try:
-        frame = whole_frame(data)
+        frame = frame_from(data)
+        if frame.length != len(data):
+            raise FrameError(
+                f"it has {counted(frame.length, 'byte')}, the table of heights says {len(data):,}"
+            )
         return frame, read_header(frame.header_bytes)
     except (FrameError, HeaderError) as error:
-        raise DamagedBlock(height, str(error)) from error
-
-
-def sound_body(frame: Frame, height: int) -> bytes:
-    """Return the uncompressed body of a frame. Raises DamagedBlock."""
-    try:
-        return body_of(frame)
-    except FrameError as error:
         raise DamagedBlock(height, str(error)) from error
 
 

@@ -26,7 +26,7 @@ from backend.chain.columns import Columns
 from backend.chain.merkle import Frontier, frontier_of
 from backend.chain.state import ChainState, empty_state
 from backend.storage.block_store import BlockStore
-from backend.storage.codec import opened, sound_body
+from backend.storage.codec import body_of, opened
 from backend.storage.layout import Place
 
 BLOCKS_AT_ONCE = 64
@@ -190,7 +190,7 @@ def _require_adjacent(store: BlockStore, place: Place, height: int, end: End) ->
 def _whole(data: bytes, height: int) -> Block:
     """Return the block in a frame, with its header in canonical form."""
     frame, header = opened(data, height, header_from)
-    body = sound_body(frame, height)
+    body = body_of(frame, height)
     return Block(header, frame.header_bytes, sha256_hex(frame.header_bytes), body)
 
 
