@@ -49,9 +49,6 @@ def first_groups(
 def _statement(ranges: Sequence[Range], shown: Shown) -> str:
     """Select how many groups there are, the figure they are sorted by, the item, and its counts."""
     figure = _FIGURES.get(shown.sort or "", "cancelled" if shown.sort == "cancelled" else "flights")
-    is_descending = shown.is_descending
-    if shown.sort is None:
-        is_descending = is_descending is not False
     union = " UNION ALL ".join([_ONE_RANGE] * len(ranges))
     is_one_period = len(ranges) == 1 and ranges[0][1] == ranges[0][2]
     if is_one_period:  # then nothing is added up, and nothing need be kept
@@ -62,4 +59,4 @@ def _statement(ranges: Sequence[Range], shown: Shown) -> str:
         WITH ranked AS {kept} ({groups})
         SELECT (SELECT count(*) FROM ranked WHERE flights >= ?), {figure} AS figure, *
         FROM ranked WHERE flights >= ?
-        ORDER BY figure {"DESC" if is_descending else "ASC"} NULLS LAST LIMIT ?"""  # noqa: S608
+        ORDER BY figure {"DESC" if shown.is_largest_first else "ASC"} NULLS LAST LIMIT ?"""  # noqa: S608

@@ -103,10 +103,9 @@ def arranged(
     chosen = [group for group in groups.items() if group[1].flights >= shown.least_flights]
     chosen.sort(key=itemgetter(0))
     if shown.sort is None and GROUPS[by].is_period:
-        return shown.page(chosen[::-1] if shown.is_descending else chosen), len(chosen)
+        return shown.page(chosen[::-1] if shown.order == "descending" else chosen), len(chosen)
     name = "flights" if shown.sort in {None, "count"} else str(shown.sort)
-    is_descending = shown.is_descending or (shown.sort is None and shown.is_descending is None)
-    sign = -1 if is_descending else 1
+    sign = -1 if shown.is_largest_first else 1
 
     def place(group: tuple[Key, DelayTotals]) -> float:
         figure = group[1].figure(name)

@@ -118,16 +118,22 @@ class Shown:
     """Which groups an answer shows, and in which order.
 
     sort: a member of a group by which they are ordered; None: periods are ordered as they follow
-    each other, others by their flights. is_descending: None is the usual order, which is ascending,
-    but the most flights first without `sort`. least_flights: groups with fewer are left out.
+    each other, others by their flights. order: "ascending" or "descending"; None is the usual one,
+    which is ascending, but the most flights first without `sort`. least_flights: groups with fewer
+    are left out.
     offset, limit: the first one that is shown, and how many at most.
     """
 
     sort: str | None = None
-    is_descending: bool | None = None
+    order: str | None = None
     least_flights: int = 0
     offset: int = 0
     limit: int | None = None
+
+    @property
+    def is_largest_first(self) -> bool:
+        """Whether groups that are ordered by a figure begin with the largest."""
+        return self.order == "descending" or (self.sort is None and self.order is None)
 
     def page(self, groups: Sequence[Item]) -> list[Item]:
         """Return the part of an ordered list that is shown."""

@@ -346,10 +346,9 @@ def options_from(kind: type[Selecting], parameters: Given) -> Options:
     values: dict[str, Any] = {
         name: parameter.find(parameters) for name, parameter in BREAKDOWNS[kind].items()
     }
-    order = values.get("order")
     shown = Shown(
         values.get("sort"),
-        None if order is None else order == "descending",
+        values.get("order"),
         values.get("least_flights") or 0,
         values["offset"] or 0,
         values["limit"],
@@ -369,9 +368,6 @@ def asked_for(question: Selecting) -> dict[str, Value]:
     return {name: value for name, value in values if value is not None}
 
 
-_ORDERS: Mapping[bool | None, str] = {False: "ascending", True: "descending"}
-
-
 def understood(question: Selecting, options: Options) -> dict[str, Value]:
     """Return the question and its options as parameters, without those that were not given."""
     shown = options.shown
@@ -379,7 +375,7 @@ def understood(question: Selecting, options: Options) -> dict[str, Value]:
         "group_by": options.group_by,
         "distribution": options.distribution or None,
         "sort": shown.sort,
-        "order": _ORDERS.get(shown.is_descending),
+        "order": shown.order,
         "least_flights": shown.least_flights or None,
         "offset": shown.offset or None,
         "limit": shown.limit,

@@ -75,7 +75,7 @@ def asked(question: Any, engine: str, breakdown: dict[str, Any]) -> dict[str, An
     shown = breakdown.get("shown", Shown())
     options = {
         "sort": shown.sort,
-        "order": {True: "descending", False: "ascending"}.get(shown.is_descending),
+        "order": shown.order,
         "least_flights": shown.least_flights or None,
         "offset": shown.offset or None,
         "limit": shown.limit,

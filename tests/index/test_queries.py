@@ -55,7 +55,7 @@ COUNTER = FlightCounter("Washington, DC", "Tampa, FL", *ALL_YEARS)
 ODD = ("1900-01-02", "2199-12-30")  # days, months and years at both ends
 A_MONTH = ("2001-03-01", "2001-03-31")
 A_FORTNIGHT = ("2001-03-05", "2001-03-18")
-WORST = Shown("average_delay", is_descending=True, limit=10)
+WORST = Shown("average_delay", order="descending", limit=10)
 WAIT_S = 30
 BY_DAY, BY_CARRIER = Options(group_by="day"), Options(group_by="carrier")
 EVERY_DELAY = Options(group_by="day", distribution=True)

@@ -41,7 +41,7 @@ def rankings_by(chance: random.Random, sorts: tuple[str | None, ...]) -> list[di
             "group_by": chance.choice(KINDS),
             "shown": Shown(
                 sort=chance.choice(sorts),
-                is_descending=chance.choice((None, False, True)),
+                order=chance.choice((None, "ascending", "descending")),
                 least_flights=chance.choice((0, 0, 2, 5, 1000)),
                 offset=chance.choice((0, 0, 1, 7, 10**15 - 1)),
                 limit=chance.choice((1, 2, 10, 10_000)),

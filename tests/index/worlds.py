@@ -399,11 +399,12 @@ def grouped(
     sort = shown.sort
     if sort is not None:
         known = [group for group in groups if group[sort] is not None]
-        known.sort(key=lambda group: -group[sort] if shown.is_descending else group[sort])
+        is_descending = shown.order == "descending"
+        known.sort(key=lambda group: -group[sort] if is_descending else group[sort])
         groups = known + [group for group in groups if group[sort] is None]
     elif by not in {"day", "weekday", "hour", "weekday_hour", "month", "year"}:
-        groups.sort(key=lambda group: group[count], reverse=shown.is_descending is not False)
-    elif shown.is_descending:
+        groups.sort(key=lambda group: group[count], reverse=shown.order != "ascending")
+    elif shown.order == "descending":
         groups = groups[::-1]
     limit = len(groups) if shown.limit is None else shown.limit
     answer = {f"by_{by}": groups[shown.offset :][:limit], "groups": len(groups)}
@@ -471,11 +472,11 @@ def plain(rows: Sequence[Row], question: Any, options: Options) -> dict[str, Any
     return answer
 
 
-WORST_FIRST = Shown("average_delay", is_descending=True, least_flights=2, limit=3)
+WORST_FIRST = Shown("average_delay", order="descending", least_flights=2, limit=3)
 RANKINGS = (
     ("origin", Shown("average_delay", limit=2)),
-    ("destination", Shown("on_time_share_of_scheduled", is_descending=True, offset=1, limit=1)),
-    ("route", Shown("cancelled", is_descending=True, limit=1)),
+    ("destination", Shown("on_time_share_of_scheduled", order="descending", offset=1, limit=1)),
+    ("route", Shown("cancelled", order="descending", limit=1)),
     ("origin", Shown(limit=3)),
 )
 BREAKDOWNS: dict[type, list[dict[str, Any]]] = {
@@ -488,16 +489,16 @@ BREAKDOWNS: dict[type, list[dict[str, Any]]] = {
         *({"group_by": by} for by in GROUPS),
         {"group_by": "route", "shown": WORST_FIRST},
         *({"group_by": by, "shown": shown} for by, shown in RANKINGS),
-        {"group_by": "hour", "shown": Shown(is_descending=True, offset=1)},
+        {"group_by": "hour", "shown": Shown(order="descending", offset=1)},
         {"group_by": "carrier", "shown": Shown("on_time_share_of_arrived")},
     ],
     FlightCounter: [
         {},
         *({"group_by": by} for by in GROUPS),
-        {"group_by": "route", "shown": Shown(is_descending=False)},
-        {"group_by": "route", "shown": Shown(is_descending=False, limit=2)},
+        {"group_by": "route", "shown": Shown(order="ascending")},
+        {"group_by": "route", "shown": Shown(order="ascending", limit=2)},
         {"group_by": "origin", "shown": Shown(least_flights=2, offset=1, limit=1)},
-        {"group_by": "month", "shown": Shown("count", is_descending=True, limit=2)},
+        {"group_by": "month", "shown": Shown("count", order="descending", limit=2)},
     ],
 }
 
