@@ -10,6 +10,7 @@ occur nowhere here.
 from collections.abc import Mapping
 from functools import cache
 from operator import itemgetter
+from typing import Any
 
 from backend.base.errors import TryLater
 from backend.chain.fields import FIELD
@@ -18,7 +19,7 @@ from backend.index.group_counts import KNOWN_CARRIERS
 from backend.index.index_file import Rows
 from backend.index.periods import YEAR, date_of
 from backend.index.queries import IndexReader
-from backend.questions.answer_types import Covered, CoveredAirport, CoveredCarrier
+from backend.questions.answer_types import CoveredAirport, CoveredCarrier
 from backend.questions.carriers import CARRIER
 from backend.sources.airports import Airport, Lookup
 
@@ -125,18 +126,18 @@ def _range(prefix: str, length: int) -> tuple[int, int]:
     return first, int(prefix.ljust(length, "9"))
 
 
-def covered(rows: Rows) -> Covered:
-    """Return days, carriers and airports of the ledger; those with the most flights come first."""
+def covered(rows: Rows) -> dict[str, Any]:
+    """Return the members of `Coverage` but `as_of`; what has the most flights comes first."""
     first, last = days(rows)
     known_carriers = sorted(carriers(rows), key=lambda known: (-known[1], known[0]))
     known_airports = sorted(airports(rows), key=lambda known: (-known[3], *known[:3]))
-    return Covered(
-        flights=sum(flights for _, flights in known_carriers),
-        first_date=_iso(first),
-        last_date=_iso(last),
-        carriers=[_carrier(*known) for known in known_carriers],
-        airports=[CoveredAirport(*known) for known in known_airports],
-    )
+    return {
+        "flights": sum(flights for _, flights in known_carriers),
+        "first_date": _iso(first),
+        "last_date": _iso(last),
+        "carriers": [_carrier(*known) for known in known_carriers],
+        "airports": [CoveredAirport(*known) for known in known_airports],
+    }
 
 
 def _carrier(number: int, flights: int) -> CoveredCarrier:

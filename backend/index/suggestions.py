@@ -7,11 +7,12 @@ Nothing typed means everything.
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nsmallest
-from itertools import groupby
+from itertools import groupby, starmap
 from operator import itemgetter
+
+from msgspec.structs import asdict
 
 from backend.base.errors import InvalidFlight, InvalidQuery
 from backend.chain.fields import FIELD
@@ -28,14 +29,6 @@ from backend.questions.answer_types import (
 from backend.questions.carriers import CARRIER, code_of
 
 _START, _WORD, _ANYWHERE = range(3)
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A name that may be suggested. texts: what is typed is looked for in these."""
-
-    texts: tuple[str, ...]
-    shown: Suggestion
 
 
 def typed(field: str, q: str) -> str:
@@ -56,17 +49,24 @@ def suggested(rows: Rows, field: str, q: str, limit: int) -> list[Suggestion]:
     return FIELDS[field](rows, q, limit)
 
 
-def best(candidates: Iterable[Candidate], q: str, limit: int) -> list[Suggestion]:
+def best(candidates: Iterable[Suggestion], q: str, limit: int) -> list[Suggestion]:
     """Return the first `limit` of the candidates that match, in the order of this module."""
     wanted = folded(q)
     ranked: list[tuple[tuple[object, ...], Suggestion]] = []
-    for candidate in candidates:
-        rank = min(_rank(folded(text), wanted) for text in candidate.texts)
+    for shown in candidates:
+        texts = _searched(shown)
+        rank = min(_rank(folded(text), wanted) for text in texts)
         if rank <= _ANYWHERE:
-            shown = candidate.shown
-            order = (rank, -shown.flights, folded(shown.label), shown.label, candidate.texts)
+            order = (rank, -shown.flights, folded(shown.label), shown.label, texts)
             ranked.append((order, shown))
     return [shown for _, shown in nsmallest(limit, ranked, key=itemgetter(0))]
+
+
+def _searched(shown: Suggestion) -> tuple[str, ...]:
+    """Return what is looked through: all but the label, which is made of it, and the flights."""
+    members = asdict(shown)
+    del members["label"], members["flights"]
+    return tuple(str(value) for value in members.values() if value is not None)
 
 
 def _rank(text: str, wanted: str) -> int:
@@ -92,37 +92,28 @@ def folded(text: str) -> str:
 
 
 def _cities(rows: Rows, q: str, limit: int) -> list[Suggestion]:
-    candidates = (
-        Candidate((name,), CitySuggestion(name, name, flights))
-        for name, flights in completions.cities(rows)
-    )
-    return best(candidates, q, limit)
+    cities = completions.cities(rows)
+    return best((CitySuggestion(name, name, flights) for name, flights in cities), q, limit)
 
 
 def _airports(rows: Rows, q: str, limit: int) -> list[Suggestion]:
     candidates = (
-        Candidate(
-            (code, city, state),
-            AirportSuggestion(code, f"{city} ({code})", city, state, flights),
-        )
+        AirportSuggestion(code, f"{city} ({code})", city, state, flights)
         for code, city, state, flights in completions.airports(rows)
     )
     return best(candidates, q, limit)
 
 
 def _carriers(rows: Rows, q: str, limit: int) -> list[Suggestion]:
-    return best(map(_carrier, completions.carriers(rows)), q, limit)
+    return best(starmap(_carrier, completions.carriers(rows)), q, limit)
 
 
-def _carrier(known: tuple[int, int]) -> Candidate:
-    number, flights = known
+def _carrier(number: int, flights: int) -> CarrierSuggestion:
     carrier = CARRIER.get(number)
     if carrier is None:
-        unnamed = CarrierSuggestion(number, str(number), None, None, flights)
-        return Candidate((unnamed.label,), unnamed)
+        return CarrierSuggestion(number, str(number), None, None, flights)
     label = f"{carrier.name} ({carrier.code})"
-    shown = CarrierSuggestion(number, label, carrier.code, carrier.name, flights)
-    return Candidate((str(number), carrier.code, carrier.name), shown)
+    return CarrierSuggestion(number, label, carrier.code, carrier.name, flights)
 
 
 def _flight_numbers(rows: Rows, q: str, limit: int) -> list[Suggestion]:

@@ -139,8 +139,8 @@ class Answers:
 
     def coverage(self) -> types.Coverage:
         """Return what the ledger covers. Raises TryLater."""
-        ledger, as_of = self._index.snapshot(covered)
-        return types.Coverage(**asdict(ledger), as_of=as_of)
+        members, as_of = self._index.snapshot(covered)
+        return types.Coverage(**members, as_of=as_of)
 
     def recent_state(self) -> State:
         """Return the state of the index for answers, at most a moment old. Raises TryLater.

@@ -231,19 +231,14 @@ class CoveredAirport(Answer):
     flights: Count
 
 
-class Covered(Answer):
-    """What a ledger covers; the days are null without flights."""
+class Coverage(Answer):
+    """What the ledger covers; the days are null without flights."""
 
     flights: Count
     first_date: Day | None
     last_date: Day | None
     carriers: list[CoveredCarrier]
     airports: list[CoveredAirport]
-
-
-class Coverage(Covered):
-    """What the ledger covers."""
-
     as_of: AsOf
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from backend.base.settings import Settings
 from backend.chain.flight import Flight
-from backend.index.suggestions import Candidate, best, folded
+from backend.index.suggestions import best, folded
 from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import CitySuggestion
 from backend.questions.carriers import CARRIER
@@ -30,7 +30,7 @@ Suggestion = dict[str, Any]
 
 def offered(*labels: str, q: str, limit: int = 50) -> list[str]:
     """The labels that match, each of one flight."""
-    candidates = [Candidate((label,), CitySuggestion(label, label, 1)) for label in labels]
+    candidates = [CitySuggestion(label, label, 1) for label in labels]
     return [shown.label for shown in best(candidates, q, limit)]
 
 
@@ -63,7 +63,7 @@ def test_neither_case_nor_accents_matter(name: str, q: str) -> None:
 
 def test_what_is_more_common_comes_first_and_then_the_alphabet() -> None:
     flights = {"Aspen": 3, "Akron": 9, "Ábilene": 3, "Atlanta": 9, "Alton": 1}
-    candidates = [Candidate((n,), CitySuggestion(n, n, f)) for n, f in flights.items()]
+    candidates = [CitySuggestion(n, n, f) for n, f in flights.items()]
     order = [shown.label for shown in best(candidates, "a", 50)]
     assert order == ["Akron", "Atlanta", "Ábilene", "Aspen", "Alton"]
     assert [shown.label for shown in best(candidates, "", 2)] == ["Akron", "Atlanta"]
