@@ -37,14 +37,13 @@ _WRITTEN_ENTRIES = 4096  # per column; the same cities, times and delays come in
 class LineFormat:
     """A way to write flights.
 
-    start, end: text around a line. between: text between two cells. cell: writes a value, given its
-    name.
+    start, end: text around a line, whose cells stand between commas. cell: writes a value, given
+    its name.
     """
 
     name: str
     mimetype: str
     start: str
-    between: str
     end: str
     cell: Callable[[str, Value], str]
     header: Callable[[Sequence[str]], bytes]
@@ -52,7 +51,7 @@ class LineFormat:
 
     def row(self, values: Mapping[str, Value]) -> bytes:
         """Return the line of one flight: field name -> value."""
-        cells = self.between.join(self.cell(name, value) for name, value in values.items())
+        cells = ",".join(self.cell(name, value) for name, value in values.items())
         return f"{self.start}{cells}{self.end}".encode()
 
 
@@ -80,7 +79,6 @@ CSV = LineFormat(
     name="csv",
     mimetype="text/csv; charset=utf-8; header=present",
     start="",
-    between=",",
     end="\r\n",
     cell=_csv_cell,
     header=lambda names: ",".join(names).encode() + b"\r\n",
@@ -90,7 +88,6 @@ NDJSON = LineFormat(
     name="ndjson",
     mimetype="application/x-ndjson",
     start="{",
-    between=",",
     end="}\n",
     cell=_json_cell,
     header=lambda names: b"",
@@ -134,7 +131,7 @@ class BlockLines:
 
 
 def _cell_after(form: LineFormat, name: str, value: Value) -> str:
-    return form.between + form.cell(name, value)
+    return f",{form.cell(name, value)}"
 
 
 def counted_up_to(as_of: AsOf) -> str:

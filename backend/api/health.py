@@ -53,9 +53,8 @@ def rows(ledger: Ledger) -> list[Row]:
         if not reasons:
             return answer({"status": "ready"})
         damaged = ledger.damaged_blocks()
-        response = problem(503, "; ".join(reasons), reasons=reasons, damaged_blocks=damaged)
-        response.headers["Retry-After"] = str(RETRY_AFTER_S)
-        return response
+        retry = ("Retry-After", str(RETRY_AFTER_S))
+        return problem(503, "; ".join(reasons), retry, reasons=reasons, damaged_blocks=damaged)
 
     return [
         Row("GET", "/", START, start),

@@ -31,6 +31,7 @@ from backend.api.conditions import NO_STORE
 from backend.api.json_answers import AnswerCache
 from backend.api.observing import route_of
 from backend.api.operation import OPERATION, Answer, Media, Operation
+from backend.api.responses import Whole
 from backend.api.routes import Lane, Row
 from backend.base import machine
 from backend.base.errors import FlightchainError
@@ -382,8 +383,7 @@ def rows(shown: Metrics) -> list[Row]:
     """Return the route that shows the numbers counted in `shown`."""
 
     def metrics(*_: object) -> Response:
-        response = Response(shown.text(), content_type=CONTENT_TYPE_PLAIN_0_0_4)
-        response.headers["Cache-Control"] = NO_STORE
-        return response
+        kind, control = ("Content-Type", CONTENT_TYPE_PLAIN_0_0_4), ("Cache-Control", NO_STORE)
+        return Whole(shown.text(), kind, control)
 
     return [Row("GET", "/metrics", SHOW_METRICS, metrics, Lane.READ)]

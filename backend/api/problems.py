@@ -73,17 +73,10 @@ def problem_body(status: int, detail: str, **more: object) -> bytes:
     return msgspec.json.encode(body)
 
 
-def problem(status: int, detail: str, **more: object) -> Response:
-    """Return a problem response."""
-    response = Response(problem_body(status, detail, **more), status, content_type=MIMETYPE)
-    response.headers["Cache-Control"] = NO_STORE
-    return response
-
-
-def whole_problem(status: int, detail: str, *pairs: Pair) -> Response:
-    """Return a problem response that may go out many times. pairs: further headers."""
+def problem(status: int, detail: str, *pairs: Pair, **more: object) -> Response:
+    """Return a problem response. pairs: further headers. more: as in `problem_body`."""
     kind, control = ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE)
-    return Whole(problem_body(status, detail), kind, control, *pairs, status=status)
+    return Whole(problem_body(status, detail, **more), kind, control, *pairs, status=status)
 
 
 class Problems:
@@ -95,10 +88,9 @@ class Problems:
     def answer(self, error: Exception, environ: Environ) -> Response:
         request_id = environ.get(REQUEST_ID)
         if isinstance(error, FlightchainError):
-            response = _ours(error, request_id)
             if isinstance(error, WriteFailed):
-                response.call_on_close(self._restart)  # a new process reads the files again
-            return response
+                self._restart()  # a new process reads the files again, when this is answered
+            return _ours(error, request_id)
         if isinstance(error, HTTPException):
             return _of_http(error)
         if isinstance(error, OSError):
@@ -117,14 +109,13 @@ def _ours(error: FlightchainError, request_id: str | None) -> Response:
         status = error.status
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("%s (request %s)", error, request_id)
-    response = problem(status, str(error), **_members(error))
-    if isinstance(error, TryLater):
-        response.headers["Retry-After"] = str(error.retry_after_s)
-    elif status == HTTPStatus.SERVICE_UNAVAILABLE:
-        response.headers["Retry-After"] = str(RETRY_AFTER_S)
+    pairs: list[Pair] = []
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        retry_after_s = error.retry_after_s if isinstance(error, TryLater) else RETRY_AFTER_S
+        pairs = [("Retry-After", str(retry_after_s))]
     elif isinstance(error, NotAllowed):
-        response.headers["WWW-Authenticate"] = "Bearer"
-    return response
+        pairs = [("WWW-Authenticate", "Bearer")]
+    return problem(status, str(error), *pairs, **_members(error))
 
 
 def _members(error: FlightchainError) -> Json:
@@ -152,10 +143,8 @@ def _of_http(error: HTTPException) -> Response:
     if isinstance(error, MethodNotAllowed):
         methods = ", ".join(sorted(error.valid_methods or ()))
         detail = f"this address takes only {methods}; GET /docs describes all addresses"
-    response = problem(status, detail, **more)
-    keep: Callable[[str], bool] = lambda name: name in {"Allow", "Retry-After"}  # noqa: E731
-    response.headers.extend([(n, v) for n, v in error.get_headers() if keep(n)])
-    return response
+    pairs = [pair for pair in error.get_headers() if pair[0] in {"Allow", "Retry-After"}]
+    return problem(status, detail, *pairs, **more)
 
 
 def _refused_by_system(error: OSError, request_id: str | None) -> Response:
@@ -166,6 +155,4 @@ def _refused_by_system(error: OSError, request_id: str | None) -> Response:
         f"the operating system refuses: {what}{error.strerror or error}; "
         "look at the disk and its folder"
     )
-    response = problem(503, detail)
-    response.headers["Retry-After"] = str(RETRY_AFTER_S)
-    return response
+    return problem(503, detail, ("Retry-After", str(RETRY_AFTER_S)))

@@ -15,7 +15,7 @@ from flask import Response
 
 from backend.api import SERVICE, Service
 from backend.api.observing import ROUTE
-from backend.api.problems import whole_problem
+from backend.api.problems import problem
 from backend.api.routes import Lane
 from backend.base.errors import FlightchainError
 from backend.base.processes.parent_death import die_with_parent
@@ -155,7 +155,7 @@ class ServiceSite:
     @cache  # clients that are refused may ask again at once, and many at a time
     def full(lane: str) -> Wsgi:
         detail = f"too many requests are waiting already for the lane {lane}; try again"
-        return whole_problem(503, detail, ("Retry-After", str(RETRY_AFTER_S)))
+        return problem(503, detail, ("Retry-After", str(RETRY_AFTER_S)))
 
     def tick(self) -> None:
         """Update the metrics; the front calls this again and again."""
