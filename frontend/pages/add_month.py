@@ -45,6 +45,7 @@ def _page(form: SubmittedForm) -> Response:
             "add_month.html",
             filled=form,
             fetch=backend.get("/months"),
+            is_cluster="cluster" in backend.get("/tip"),
             years=[(year, year) for year in years],
             months=[(f"{number:02}", month_name[number]) for number in range(1, 13)],
         )
