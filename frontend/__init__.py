@@ -1,8 +1,8 @@
 """The pages for a browser: a Flask app of its own that asks the backend over HTTP.
 
-It has no flights and no files of its own; of `backend` it imports the web server and the table of
-settings, of `loadtests` the models. Every page works without JavaScript, loads nothing from other
-hosts, and has an address that says what is on it:
+It has no flights and no files of its own; of `backend` it imports the web server, the table of
+settings and the errors, of `loadtests` the models. Every page works without JavaScript, loads
+nothing from other hosts, and has an address that says what is on it:
 
     settings        where the frontend listens, and where the backend is
     backend_client  the only module that talks to the backend
@@ -18,6 +18,11 @@ hosts, and has an address that says what is on it:
     static_files    styles and scripts, at addresses that change with them
     bodies          how much may be posted to each page, and where it waits
     request_guard   refuses requests by their heads: those of other sites, and too long ones
+    parameters      which parameters a page takes
+    evidence        how what a page shows is proved and cited
+    errors          the errors of the frontend
+    path_prefix     pages below a path of another site
+    app, site       make the application, and its lanes
 
 The modules behind the pages, by kind:
 

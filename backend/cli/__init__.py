@@ -1,5 +1,12 @@
 """The command line: `python -m backend COMMAND`.
 
-`commands` has the commands for a ledger, `log_commands` those for its transparency log and its
-witnesses, and `cluster_commands` those for the nodes of a cluster.
+commands          the commands for a ledger, and all groups of commands
+serve_commands    serve, mine
+import_command    import; import_dialogue: what it shows and asks
+month_import      the months of BTS in an import
+sent_file         checks and adds a file that was sent to the service
+export_commands   export
+log_commands      log, cosign, witness
+cluster_commands  cluster
+paths             the type of all paths that commands take
 """

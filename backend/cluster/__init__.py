@@ -11,6 +11,12 @@ flights of the engine's block in the order of acceptance, its time the header's,
 acceptance times. The block's hash is the engine's `app_hash`, so nodes that disagree find out at
 the next block. A block of the engine without flights makes none.
 
+Around these: `engine` runs CometBFT, `engine_files` checks its files and `engine_watch` whether it
+goes on; `application` answers it, over `socket_server`, `messages` and `wire`; `block_appender`
+writes blocks. `membership` reads who belongs to the cluster, `node_status` and `view` tell the
+service of it, `put_back` notices an older copy. `configuration`, `log_key` and `local` make and run
+clusters for `scripts/cluster`.
+
 The engine has a block on its disk before it asks the application to `FinalizeBlock`, which builds
 and writes nothing. `Commit` writes, each step synced before the next:
 

@@ -2,5 +2,6 @@
 
 `ledger` joins the chain, the index and the mempool; every route goes through it. `submission` takes
 new flights, and compares them with those that are there (`known_flights`); `answers` asks the index
-or scans the blocks. A service also fetches months of BTS (`month_fetch`, `bts_months`).
+or scans the blocks. A service also keeps files that are sent in parts (`file_imports`), and fetches
+months of BTS (`month_fetch`, `bts_months`).
 """

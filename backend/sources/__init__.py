@@ -5,6 +5,15 @@ number of every row. The rules of a valid flight are in `chain` alone and are ap
 `source.validated`. This package reads; it writes nothing, and knows neither ledger nor HTTP.
 Whatever a file holds, memory stays bounded, and an error names the file and the line, and is never
 the exception of a decompressor.
+
+    source          what a source is, and what makes valid flights of it
+    flight_file     a file of any kind, by the modules below; posted_batch: the body of a request
+    packed          unpacks; formats: tells the format
+    table           CSV; json_records, columnar: JSON, Parquet and Arrow; records: what all give
+    kinds           tells the kind by the columns (kinds.toml); contradictions: mistitled columns
+    deriving        makes the fields of a flight from the columns; airports: city and state
+    cells           what cells mean (cells.toml); dates, times_of_file: days, and times of a column
+    generated       made-up flights, between the places of network
 """
 
 from pathlib import Path

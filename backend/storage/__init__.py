@@ -9,7 +9,8 @@
     caches       the last blocks, and the neighbourhood of the block last asked for
 
 Besides these, files that other packages share: SQLite with checksums (`checked_sqlite`), a
-cluster's receipts (`receipt_store`), and the tokens of who may write (`tokens`).
+cluster's receipts (`receipt_store`), and the tokens of who may write (`tokens`). `genesis` names
+the ledger of a file, `scan_costs` and `emulated` serve the lab.
 
 Blocks are written and synced first, then the table of heights that points to them. A reader
 trusts the table, and checks every block against its header before it is used.

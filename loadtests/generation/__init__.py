@@ -12,6 +12,8 @@ An experiment needs `run` (one run against a server), `schedule` and `rules`:
         after = generator.calibrate(server, choices, "after", requests=200)
     judge_run(folder, record, record.facts(before, after))
 
-The modules `asking`, `client`, `sql` and `node` run inside Locust, on gevent; all others do not
-import it.
+`calibration` computes E[S] from one customer, `rows` keeps raw rows, `options` has the options of
+the locustfiles, `interactions` are requests measured as one, `bulk` posts from many threads. The
+modules `asking`, `client`, `sql`, `waiting` and `node` run inside Locust, on gevent; all others do
+not import it.
 """

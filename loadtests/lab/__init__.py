@@ -14,5 +14,10 @@ again, anywhere, byte for byte. Later readers of a result have the same files.
     content           what a report holds: tables of items and columns, metrics, words
     report            figures, and the page of a report
     gaps              why measured and predicted differ, here and in study 000
-    published         the studies' numbers; `studies` is about them
+    response_times    percentiles and their thresholds (`--fail-if`)
+    generator_check   what the load generator adds
+    service_facts     what a running service says of itself; stacks: what its worker works on
+    published         the studies' numbers; studies: `scripts/lab studies`
+    tool_outputs      files of other load generators: tool_rows, tool_sums; tool_runs: their runs
+    network_file      the networks of `scripts/lab solve`
 """

@@ -5,7 +5,7 @@ header commits to. It is served as C2SP tlog-tiles. `notes` writes and reads sig
 `checkpoints` the text that is signed, `secret_keys` keeps the keys that sign, `tree` computes the
 hashes of the tree, and `tiles` names and cuts the tiles. The process that writes blocks signs
 (`signing`); all others only read what it has signed. `log_checks` says what is wrong with the log's
-files.
+files. `rotation` gives the log a new key, and `successions` leads from old keys to it.
 """
 
 # Files in the chain's folder.
