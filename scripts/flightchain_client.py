@@ -639,7 +639,7 @@ class Client:
         """
         if isinstance(flights, str | Path):
             if how.get("duplicates", "skip") != "skip":
-                raise ValueError("duplicates: of a file only what is missing is added")
+                raise ValueError("leave out duplicates: of a file only what is missing is added")
             on_error, is_dry = how.get("on_error", "reject"), how.get("dry_run", False)
             dates = how.get("dates")
             added = self.add_file(flights, on_error=on_error, dates=dates, dry_run=is_dry)
@@ -732,7 +732,10 @@ class Client:
         except (ValueError, RecursionError):
             rows = []
         if not rows or not _part(rows[-1], "complete", bool):
-            raise FlightchainError(f"{path}: the answer is not complete; is this Flightchain?")
+            raise FlightchainError(
+                f"{path}: the last line of the answer does not say that it is complete, so flights "
+                "may be missing; ask again, and check that the base_url is that of Flightchain"
+            )
         return rows
 
     def _send(self, request: _Request) -> requests.Response:

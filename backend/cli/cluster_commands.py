@@ -269,7 +269,7 @@ def kill(node: str, folder: Path) -> None:
 
     NODE is a name or a number; `up` starts it again.
     """
-    local = _local(folder)
+    local = _local(folder, is_made=True)
     local.kill(local.node(node))
 
 
@@ -283,7 +283,7 @@ def rebuild(node: str, folder: Path, engine: bool) -> None:
     NODE must not run. The command puts its chain aside, keeps the flights that it accepted, and
     starts it.
     """
-    local = _local(folder)
+    local = _local(folder, is_made=True)
     host = local.node(node)
     local.rebuild(host, engine=engine)
     local.start(host)

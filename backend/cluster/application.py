@@ -16,6 +16,7 @@ from backend.base.errors import Damage, FlightchainError
 from backend.base.lru import LruCache
 from backend.base.version import VERSION
 from backend.cluster.block_appender import BlockAppender, Built
+from backend.cluster.engine_files import REBUILD
 from backend.cluster.membership import Membership
 from backend.cluster.messages import ABORT, ACCEPT, RECHECK, REJECT
 from backend.cluster.signed_transactions import BadTransaction, ClusterTransaction, transaction_in
@@ -180,10 +181,13 @@ class Application:
         if (state.height, state.tip_hash) != (begun.height, begun.hash) or self.engine_height:
             raise Damage(
                 f"the chain stands at block {state.height}, but the engine begins again with block "
-                f"{begun.height}: its data was removed, or is of another cluster"
+                f"{begun.height}: its data was removed, or is of another cluster; {REBUILD}"
             )
         if request["chain_id"] != begun.cluster:
-            raise FlightchainError(f"the engine is of the cluster {request['chain_id']}")
+            raise FlightchainError(
+                f"the engine is of the cluster {request['chain_id']}, and the chain of "
+                f"{begun.cluster}; {REBUILD}"
+            )
         return {"app_hash": bytes.fromhex(state.tip_hash)}
 
     def do_prepare_proposal(self, request: Message) -> Message:

@@ -95,8 +95,9 @@ class BlockAppender:
 
     def _begins_none(self) -> None:
         raise FlightchainError(
-            f"the chain is missing; every node begins with a copy of the chain up to block "
-            f"{self._membership.height} {self._membership.hash}"
+            f"the chain is missing: every node begins with a copy of the chain up to block "
+            f"{self._membership.height} {self._membership.hash}; put `base/blocks` there, as "
+            "docs/how-to/cluster.md says"
         )
 
     def open(self, own: int | None, home: Path | None = None) -> int:

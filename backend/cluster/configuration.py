@@ -87,7 +87,8 @@ def make_cluster(folder: Path, hosts: Sequence[Host], interval_s: float, *, empt
     names = [host.name for host in hosts]
     if not 0 < len(hosts) <= MOST_MEMBERS or len(set(names)) < len(names):
         raise FlightchainError(
-            f"a cluster must have 1 to {MOST_MEMBERS} nodes with different names"
+            f"a cluster must have 1 to {MOST_MEMBERS} nodes with different names, not "
+            f"{len(hosts)}: {', '.join(names[:MOST_MEMBERS])}"
         )
     for host in hosts:
         _make_node(folder, host)
@@ -139,7 +140,7 @@ def _make_node(folder: Path, host: Host) -> None:
     """Make the folder of a node with what concerns it alone."""
     node = folder / host.name
     if node.exists():
-        raise FlightchainError(f"{node} exists already; its keys and flights are kept")
+        raise FlightchainError(f"{node} exists already, and is kept; choose another --folder")
     for part in ("config", "data"):
         files.make_folder(node / ENGINE / part)
     _write(

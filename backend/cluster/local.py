@@ -112,7 +112,7 @@ class LocalCluster:
         for host in self.hosts:
             if name in {host.name, host.name.removeprefix("node")}:
                 return host
-        raise FlightchainError(f"{self.folder} has no node {name}")
+        raise FlightchainError(f"{self.folder} has no node {name}; `status` lists its nodes")
 
     def start(self, host: Host) -> None:
         """Start a node, unless it runs."""

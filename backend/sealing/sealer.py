@@ -170,7 +170,10 @@ class Sealer:
             state = self._writer.state
             if accepted[0].first_transaction != state.transactions:
                 first = accepted[0].first_transaction
-                raise DamagedMempool(f"transaction {first} is pending, not {state.transactions}")
+                raise DamagedMempool(
+                    f"the first pending flight is transaction {first}, but the next block begins "
+                    f"with {state.transactions}; nothing is sealed"
+                )
             flights = [flight for part in accepted for flight in part.flights]
             if only_full and len(flights) < MAX_TRANSACTIONS:
                 break
