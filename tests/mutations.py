@@ -126,6 +126,8 @@ def outcome(line: str, copy: Path) -> str:
 def main(*paths: str) -> int:
     """Break, test, report."""
     breaks = [line for line in BREAKS.strip().splitlines() if line.startswith(paths or "")]
+    if not breaks:
+        sys.exit(__doc__)
     missed = 0
     with TemporaryDirectory() as folder:
         copy = Path(shutil.copytree(ROOT, Path(folder, "copy"), ignore=LEFT_OUT))
