@@ -162,17 +162,17 @@ def remove_token(settings: Settings, name: str) -> None:
 @click.option(
     "--since",
     metavar="HEIGHT",
-    help="Only compare the bytes of blocks up to HEIGHT, which were verified before, with those of "
-    "then; `last` is the last block that was verified.",
+    help="Of blocks up to HEIGHT, which were verified before, only check that no byte has changed; "
+    "`last` is the last block that was verified.",
 )
 @click.option("--chain-only", is_flag=True, help="Check only the blocks.")
 @click.pass_obj
 def verify(settings: Settings, processes: int, since: str | None, chain_only: bool) -> None:
     """Check every byte of the chain, the index and pending flights.
 
-    With --since, everything is checked after all if a byte of these blocks or of the index has
-    changed. The exit status is 1 if there is a problem, or if acknowledged flights were lost, even
-    if void entries hold their places.
+    With --since, everything is checked as if for the first time if a byte of these blocks has
+    changed, and the index if it has. The exit status is 1 if there is a problem, or if acknowledged
+    flights were lost, even if void entries hold their places.
     """
     from backend.mempool import FOLDER as MEMPOOL_FOLDER
     from backend.mempool.lost_files import lost_in

@@ -90,7 +90,7 @@ def rotate_key(settings: Settings) -> None:
 @click.argument("proofs", nargs=-1, required=True, type=LocalPath(exists=True))
 @click.pass_obj
 def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) -> None:
-    """Rebuild `log.successions` from whole PROOFS.
+    """Rebuild `log.successions` from files with PROOFS.
 
     Each proof holds signatures of the log's older keys for the keys that followed. The command
     checks them; they must lead to the present key. The service may run meanwhile.
