@@ -73,7 +73,8 @@ class Generated(Source):
         self._made = 0
         days = math.ceil(flights / int(flights_per_day * SHARE_ON_SATURDAY))
         if days > (date(LAST_YEAR, 12, 31) - self._first_day).days:
-            raise InvalidInput("flights", flights, f"do not fit into the years to {LAST_YEAR}")
+            reason = f"do not fit into the years to {LAST_YEAR}; give fewer"
+            raise InvalidInput("flights", flights, reason)
 
     def progress(self) -> float:
         return self._made / self._flights if self._flights else 1.0

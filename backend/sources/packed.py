@@ -186,7 +186,8 @@ class PackedFile:
         begins_with_another = min((member.header_offset for member in members), default=0) > 0
         if begins_with_another or len(set(names)) < len(names):
             raise self.problem(
-                "has files that unpacking loses; make a new archive of the originals"
+                "was joined from two zips or has a name twice, so unpacking it would lose files; "
+                "make a new archive of the originals"
             )
         if not _WORKBOOKS.isdisjoint(names):
             raise self.problem(WORKBOOK)
@@ -239,7 +240,7 @@ class PackedFile:
         now = state and (state.st_size, state.st_mtime_ns, state.st_ctime_ns)
         self._state = self._state or now
         if now != self._state:
-            raise self.problem("changed while it was read; run it again when nothing writes to it")
+            raise self.problem("changed while it was read; import it again when it is complete")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
