@@ -1,4 +1,4 @@
-"""Completions: the order of matches, and what the ledger offers against a plain loop."""
+"""Completions and coverage: the order of matches, and what a plain loop finds in the ledger."""
 
 import random
 import unicodedata
@@ -145,6 +145,27 @@ def naive(rows: Sequence[Row], field: str, q: str) -> list[Suggestion]:
     return [shown for _, shown in sorted(keyed, key=lambda pair: pair[0])]
 
 
+def naive_coverage(rows: Sequence[Row]) -> dict[str, Any]:
+    """Returns what the flights cover, without the block up to which they count."""
+    days = [str(row.flight["FL_DATE"]) for row in rows]
+    airports = [
+        {"code": one["value"], **{name: one[name] for name in ("city", "state", "flights")}}
+        for one in naive(rows, "airport", "")
+    ]
+    carriers = [
+        {"OP_CARRIER_AIRLINE_ID": one["value"]}
+        | {name: one[name] for name in ("code", "name", "flights")}
+        for one in naive(rows, "carrier", "")
+    ]
+    return {
+        "flights": len(days),
+        "first_date": min(days, default=None),
+        "last_date": max(days, default=None),
+        "carriers": sorted(carriers, key=lambda c: (-c["flights"], c["OP_CARRIER_AIRLINE_ID"])),
+        "airports": sorted(airports, key=lambda a: (-a["flights"], *a.values())),
+    }
+
+
 def assert_completions(ledger: Ledger, rows: Sequence[Row], field: str, q: str) -> None:
     expected = naive(rows, field, q)
     for limit in (1, 2, 50):
@@ -164,7 +185,7 @@ digits = st.sampled_from(("", "0", "1", "3", "33", "335", "9", "99", "99999", "9
 
 @given(chains, st.lists(st.sampled_from(("city", "airport", "carrier")) | st.none()), st.data())
 @settings(max_examples=examples(12))
-def test_completions_equal_a_plain_loop(
+def test_completions_and_the_coverage_equal_a_plain_loop(
     contents: list[list[Flight]], fields: list[str | None], data: st.DataObject
 ) -> None:
     with TemporaryDirectory() as folder:
@@ -172,6 +193,9 @@ def test_completions_equal_a_plain_loop(
         follow(Path(folder))
         rows = rows_of(contents, blocks)
         with closing(Ledger(Settings(dir=folder), print)) as ledger:
+            tip, coverage = ledger.tip(), msgspec.to_builtins(ledger.answers.coverage())
+            as_of = {"height": tip.height, "tip_hash": tip.hash}
+            assert coverage == {**naive_coverage(rows), "as_of": as_of}
             for field in [*fields, None]:
                 if field is None:
                     assert_completions(ledger, rows, "flight_number", data.draw(digits))

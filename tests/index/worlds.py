@@ -45,26 +45,10 @@ from backend.questions.values import (
 )
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
-from tests.api.worlds import averages_of
+from tests.api.worlds import averages_of, with_status
 from tests.chain.strategies import flights as valid_flights
 from tests.flights import EXAMPLE, changed
 from tests.storage.chains import ONE_FILE, writer_for
-
-TABLES = (
-    "position",
-    "city",
-    "place",
-    "route",
-    "block",
-    "flight",
-    "carrier_total",
-    "route_total",
-    "carrier_slot",
-    "route_slot",
-    "ranking",
-    "carrier_delays",
-    "number_total",
-)
 
 CARRIERS = (1, 19393, 99999)
 NUMBERS = (1, 335, 99999)
@@ -228,9 +212,12 @@ def on_each_statement(connection: apsw.Connection, call: Callable[[str], object]
 def dump(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Read all rows of all tables of the index, in the order of their columns."""
     with closing(opened(folder)) as connection:
+        tables = connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table'"
+        ).fetchall()
         return {
-            table: sorted(connection.execute(f"SELECT * FROM {table}").fetchall(), key=repr)
-            for table in TABLES
+            str(table): sorted(connection.execute(f"SELECT * FROM {table}").fetchall(), key=repr)
+            for (table,) in tables
         }
 
 
@@ -298,27 +285,17 @@ def position_of(folder: Path) -> Position | None:
 
 def legs(rows: Sequence[Row], question: FilterTransactions | Departures) -> list[dict[str, Value]]:
     """Returns the flights that `filter_transactions` shows."""
-    records = []
-    for row in some(rows, question):
-        flight = row.flight
-        if flight["CANCELLED"] == 1:
-            status = "cancelled"
-        elif flight["ARR_DELAY"] is None:
-            status = "no_arrival"
-        elif int(flight["ARR_DELAY"]) >= 15:
-            status = "late"
-        else:
-            status = "on_time"
-        records.append(
+    return [
+        with_status(
             {
                 "TRANSACTION_ID": row.id,
                 "timestamp": row.timestamp,
-                **flight,
+                **row.flight,
                 "BLOCK_HEIGHT": row.height,
-                "status": status,
             }
         )
-    return records
+        for row in some(rows, question)
+    ]
 
 
 def averages(rows: Sequence[Row]) -> dict[str, Any]:
