@@ -303,6 +303,26 @@ _COMPARED = ((r".a+| {3,}", 1), (r".t(at)+|( t){2,}", 2))
 """The words in front of each place -> of how many places each thing is that is compared."""
 
 
+_LETTERS = {NUMBER: "n", DAYS: "d", CARRIERS: "c", PLACES: "p"}
+_NUMBER_OF_DAY = re.compile(r"d[at][nN]|(?<!c)[nN][at]d")  # "May 5 and 6", not "May 5 and UA 6"
+_NUMBER_OF_RANKED = re.compile(r"(?<![cF])nR|Rn")  # "5 worst routes", not "flight 5"
+_FLIGHTS_COMPARED = re.compile(r"c[nN](ac[nN])+")
+
+
+def _letters(parts: tuple[Part, ...]) -> str:
+    """Return a letter for each part: of a word that joins its first one, " " for most others."""
+    ranked = RANKING | SUBJECTS.keys() | {WEEK}
+
+    def letter(kind: str, value: Any) -> str:
+        if kind == ASKED:
+            return "F" if value == FLIGHT else "R" if value in ranked else " "
+        if kind == NUMBER and value > MOST_RANKED:
+            return "N"
+        return str(value[:1]) if kind == JOIN else _LETTERS.get(kind, " ")
+
+    return "".join(letter(*part) for part in parts)
+
+
 def _joins(named: list[tuple[Any, str]]) -> str:
     """Return the first letters of the words in front of names; a space where there is none."""
     return "".join(BEFORE_ENDS.get(word, word)[:1] or " " for _, word in named)
@@ -314,6 +334,7 @@ class _Gathering:
     def __init__(self, parts: tuple[Part, ...], whole: Days) -> None:
         """whole: the days of the ledger."""
         self._parts = parts
+        self._letters = _letters(parts)
         self._whole = whole
         self._named: dict[str, list[tuple[Any, str]]] = {kind: [] for kind in (PLACES, DAYS)}
         self._others: dict[str, list[Any]] = {
@@ -354,7 +375,7 @@ class _Gathering:
     def _members(self) -> tuple[dict[str, Any], bool]:
         """Return the members for carriers, places and days, and whether these fit together."""
         each = (
-            _compared_flights(self._parts, self._others) or _of_places(self._named[PLACES]),
+            self._compared_flights() or _of_places(self._named[PLACES]),
             _of_days(self._named[DAYS], self._whole),
             _of_carriers(self._others[CARRIERS]),
         )
@@ -369,6 +390,14 @@ class _Gathering:
         if Part(JOIN, AGAINST) in self._parts and "compared" not in together:
             self._others[AMOUNT].append("a comparison")
         return together, None not in each and len(pairs) == len({name for name, _ in pairs})
+
+    def _compared_flights(self) -> dict[str, Any]:
+        """Return the member that compares flights, whose carriers and numbers it takes."""
+        if not _FLIGHTS_COMPARED.fullmatch(re.sub(r"[dRF ]", "", self._letters)):
+            return {}
+        flights = zip(self._others[CARRIERS], self._others[NUMBER], strict=True)
+        self._others |= {CARRIERS: [], NUMBER: []}
+        return {"compared": ("flight", *flights)}
 
     def _wanted(self) -> set[str]:
         """Return what is asked for, without what no page tells."""
@@ -392,35 +421,13 @@ class _Gathering:
         Return whether there is one at most.
         """
         numbers = self._others[NUMBER]
-        if _is_number_of_ranked(self._parts):
+        if _NUMBER_OF_RANKED.search(self._letters):
             self._others[AMOUNT] += map(str, numbers)
             numbers.clear()
-        elif _has_number_joined_to_days(self._parts):
+        elif _NUMBER_OF_DAY.search(self._letters):
             self._others[UNKNOWN] += [Token(str(number), 0, 0) for number in numbers]
             numbers.clear()
         return len(numbers) <= 1
-
-
-def _has_number_joined_to_days(parts: tuple[Part, ...]) -> bool:
-    """Return whether a number may be that of a day: "May 5 and 6", but not "May 5 and UA 6"."""
-    letters = {NUMBER: "n", DAYS: "d", CARRIERS: "c"}
-    order = "".join(value[:1] if kind == JOIN else letters.get(kind, " ") for kind, value in parts)
-    return bool(re.search(r"d[at]n|(?<!c)n[at]d", order))
-
-
-def _is_number_of_ranked(parts: tuple[Part, ...]) -> bool:
-    """Return whether a number says how many or which: "5 worst routes", but not "flight 5"."""
-    ranked = RANKING | SUBJECTS.keys() | {WEEK}
-
-    def letter(kind: str, value: Any) -> str:
-        if kind == NUMBER and value <= MOST_RANKED:
-            return "n"
-        if kind == CARRIERS or (kind, value) == (ASKED, FLIGHT):
-            return "f"
-        return "r" if kind == ASKED and value in ranked else " "
-
-    order = "".join(letter(*part) for part in parts)
-    return bool(re.search(r"(?<!f)nr|rn", order))
 
 
 def _of_carriers(carriers: list[Carriers]) -> dict[str, Any]:
@@ -443,19 +450,6 @@ def _told(parts: tuple[Part, ...], wanted: set[str]) -> frozenset[str]:
     is_of_flights = not (counted & SUBJECTS.keys() or wanted & {"delays", "on_time"})
     is_count = is_of_flights and not ("cancelled" in wanted and wanted & RANKING)
     return frozenset((MANY,) if is_count else AMOUNTS - {MANY} if "delays" in wanted else ())
-
-
-def _compared_flights(
-    parts: tuple[Part, ...], others: dict[str, list[Any]]
-) -> dict[str, Any] | None:
-    """Take carriers and numbers out of `others` for the member that compares their flights."""
-    letters = {CARRIERS: "c", NUMBER: "n", PLACES: "p"}
-    order = "".join(value[:1] if kind == JOIN else letters.get(kind, "") for kind, value in parts)
-    if not re.fullmatch(r"cn(acn)+", order):
-        return None
-    flights = zip(others.pop(CARRIERS), others.pop(NUMBER), strict=True)
-    others |= {CARRIERS: [], NUMBER: []}
-    return {"compared": ("flight", *flights)}
 
 
 def _of_places(places: list[tuple[Places, str]]) -> dict[str, Any] | None:
