@@ -1,12 +1,12 @@
 """What is posted is judged by its head, bounded in number, and kept on a disk."""
 
-import asyncio
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from io import BytesIO
-from types import SimpleNamespace
-from typing import IO, Any
+from typing import IO
 
 import pytest
 from flask import Flask, request
@@ -21,66 +21,56 @@ from frontend.app import create_app
 from frontend.bodies import ANY_FILE, FIELD_BYTES, FORM_BYTES, MAX_FORM_PARTS, TAKES_FILES
 from frontend.settings import Settings, from_environment
 from frontend.site import MOST_FILES, PagesSite
-from tests.doors import scope_of
+from tests.loops import Client, Loop, answers, looping
 
 MOST = 2**20
 SETTINGS = Settings(backend_url="http://127.0.0.1:1", max_body_bytes=MOST)
 MULTIPART, URLENCODED = "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"
 FILE_HEAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
 FIELD = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
-CONNECTION = "flightchain.connection"
-Message = MutableMapping[str, Any]
+PIECE = 50_000
 
 
-class Asking:
-    """A request at a front, and its answer. is_read: whether the front asked for the body."""
-
-    def __init__(self, path: str, kind: str, length: int, **headers: str) -> None:
-        given = {"Content-Type": kind, "Content-Length": str(length), "Origin": "http://localhost"}
-        connection = SimpleNamespace(send_whole=self._send_whole)
-        self._scope = scope_of("POST", path, {**given, **headers}) | {CONNECTION: connection}
-        self.messages: list[Message] = []
-        self.is_read = False
-        self._bodies: asyncio.Queue[Message] = asyncio.Queue()
-
-    async def ask(self, front: Front) -> None:
-        """Have the front answer."""
-        await front(self._scope, self._receive, self._send)
-
-    async def _receive(self) -> Message:
-        self.is_read = True
-        return await self._bodies.get()
-
-    def give(self, piece: bytes, *, more: bool = False) -> None:
-        """Send a piece of the body."""
-        self._bodies.put_nowait({"type": "http.request", "body": piece, "more_body": more})
-
-    def leave(self) -> None:
-        """Close the connection."""
-        self._bodies.put_nowait({"type": "http.disconnect"})
-
-    async def _send(self, message: Message) -> None:
-        self.messages.append(message)
-
-    def _send_whole(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        self.messages += ({"status": status, "headers": headers}, {"body": body})
-
-    @property
-    def status(self) -> int:
-        return int(self.messages[0]["status"])
-
-    @property
-    def text(self) -> str:
-        return b"".join(message["body"] for message in self.messages[1:]).decode()
+def head(path: str, kind: str, length: int, **headers: str) -> bytes:
+    """The head of a post, which promises a body."""
+    given = {"Host": "localhost", "Origin": "http://localhost", "Content-Type": kind, **headers}
+    lines = (f"{name}: {value}" for name, value in given.items())
+    return "\r\n".join(
+        [f"POST {path} HTTP/1.1", *lines, f"Content-Length: {length}", "", ""]
+    ).encode()
 
 
-def run(work: Callable[[Front], Awaitable[None]], app: Flask | None = None) -> None:
-    """Run `work` with a front of the pages, or of another application behind their site."""
-    front = Front(PagesSite(SETTINGS, app or create_app(SETTINGS)))
-    try:
-        asyncio.run(asyncio.wait_for(work(front), 20))
-    finally:
-        front.close()
+@contextmanager
+def served(app: Flask | None = None) -> Iterator[Loop]:
+    """The pages, or another application behind their site, without a backend."""
+    with looping(front=Front(PagesSite(SETTINGS, app or create_app(SETTINGS)))) as loop:
+        yield loop
+
+
+def answer_to(loop: Loop, sent: bytes) -> tuple[int, str]:
+    """Send what may be no whole request; return the status and the body of the answer."""
+    ((status, body),) = answers(loop.answered(sent).got)
+    return status, body.decode()
+
+
+def waits(loop: Loop, sent: bytes) -> Client:
+    """Send a head, for whose body the pages wait."""
+    client = loop.client(sent)
+    loop.settle()
+    assert client.read() == b""
+    assert not client.has_ended
+    return client
+
+
+def sent_whole(loop: Loop, path: str, kind: str, length: int) -> tuple[int, str]:
+    """Send a body of this length; return the answer."""
+    client = loop.client(head(path, kind, length))
+    for at in range(0, length, PIECE):
+        client.say(b"x" * min(PIECE, length - at))
+        loop.step()
+    loop.until_answered(client)
+    ((status, body),) = answers(client.got)
+    return status, body.decode()
 
 
 @pytest.mark.parametrize(
@@ -98,47 +88,28 @@ def run(work: Callable[[Front], Awaitable[None]], app: Flask | None = None) -> N
     ],
 )
 def test_a_body_that_is_too_long_is_refused_unread(path: str, kind: str, most: int) -> None:
-    async def work(front: Front) -> None:
-        asking = Asking(path, kind, most + 1)
-        await asking.ask(front)
-        assert asking.status == 413
-        assert "othing was added" in asking.text or path == "/upload.json"
-        assert not asking.is_read
-        allowed = Asking(path, kind, most)
-        task = asyncio.create_task(allowed.ask(front))
-        while not allowed.is_read:
-            await asyncio.sleep(0)
-        task.cancel()
-
-    run(work)
+    with served() as loop:
+        status, text = answer_to(loop, head(path, kind, most + 1))
+        assert status == 413
+        assert "othing was added" in text or path == "/upload.json"
+        waits(loop, head(path, kind, most))
 
 
 def test_a_visitor_without_scripts_is_told_the_limit_and_what_to_do() -> None:
-    async def work(front: Front) -> None:
-        asking = Asking("/upload", MULTIPART, 30 * 2**20)
-        await asking.ask(front)
-        assert "The file is longer than 1 MB" in asking.text
-        for advice in (
-            "With JavaScript",
-            "cut it into several files",
-            "python -m backend import FILE",
-        ):
-            assert advice in asking.text
-
-    run(work)
+    with served() as loop:
+        _, text = answer_to(loop, head("/upload", MULTIPART, 30 * 2**20))
+    assert "The file is longer than 1 MB" in text
+    for advice in ("With JavaScript", "cut it into several files", "python -m backend import FILE"):
+        assert advice in text
 
 
 @pytest.mark.parametrize(
     "headers", [{"Content-Encoding": "gzip"}, {"Origin": "http://evil.example"}]
 )
 def test_what_is_refused_for_other_reasons_is_not_read_either(headers: dict[str, str]) -> None:
-    async def work(front: Front) -> None:
-        asking = Asking("/upload", MULTIPART, 1000, **headers)
-        await asking.ask(front)
-        assert asking.status in {403, 415}
-        assert not asking.is_read
-
-    run(work)
+    with served() as loop:
+        status, _ = answer_to(loop, head("/upload", MULTIPART, 1000, **headers))
+    assert status in {403, 415}
 
 
 def test_every_route_that_takes_a_file_is_in_the_table_and_exists() -> None:
@@ -149,30 +120,17 @@ def test_every_route_that_takes_a_file_is_in_the_table_and_exists() -> None:
 
 
 def test_only_so_many_files_are_received_at_once_and_a_place_becomes_free() -> None:
-    async def work(front: Front) -> None:
-        asked = [Asking("/upload", MULTIPART, MOST) for _ in range(MOST_FILES)]
-        tasks = [asyncio.create_task(asking.ask(front)) for asking in asked]
-        while not all(asking.is_read for asking in asked):
-            await asyncio.sleep(0)
-        late = Asking("/upload", MULTIPART, MOST)
-        await late.ask(front)
-        assert (late.status, late.is_read) == (503, False)
-        assert "send it again in a few seconds" in late.text
-        assert ("Retry-After", "5") in late.messages[0]["headers"]
-        other = Asking("/add", URLENCODED, 3)
-        other.give(b"a=1")
-        await other.ask(front)
-        assert "The ledger does not answer" in other.text  # it waits for no file
-        tasks[0].cancel()
-        await asyncio.wait(tasks[:1])
-        next_one = Asking("/upload", MULTIPART, 10)
-        next_one.give(b"0123456789")
-        await next_one.ask(front)
-        assert next_one.status == 422
-        for task in tasks:
-            task.cancel()
-
-    run(work)
+    with served() as loop:
+        first, *_ = [waits(loop, head("/upload", MULTIPART, MOST)) for _ in range(MOST_FILES)]
+        status, text = answer_to(loop, head("/upload", MULTIPART, MOST))
+        assert status == 503
+        assert "send it again in a few seconds" in text
+        assert b"Retry-After: 5\r\n" in loop.clients[-1].got
+        _, text = answer_to(loop, head("/add", URLENCODED, 3) + b"a=1")
+        assert "The ledger does not answer" in text  # it waits for no file
+        first.reset()
+        loop.settle()
+        assert answer_to(loop, head("/upload", MULTIPART, 10) + b"0123456789")[0] == 422
 
 
 class Looking(Flask):
@@ -194,27 +152,18 @@ class Looking(Flask):
     ("length", "links"), [(10, "null"), (FORM_BYTES, "null"), (FORM_BYTES + 1, "0"), (MOST, "0")]
 )
 def test_a_long_body_is_on_a_disk_and_has_no_name_there(length: int, links: str) -> None:
-    async def work(front: Front) -> None:
-        asking = Asking("/upload.json", ANY_FILE, length)
-        for at in range(0, length, 1000):
-            piece, is_last = b"x" * min(1000, length - at), at + 1000 >= length
-            asking.give(piece, more=not is_last)
-        await asking.ask(front)
-        assert asking.text == f'{{"length":{length},"links":{links}}}\n'
-
-    run(work, Looking())
+    with served(Looking()) as loop:
+        answer = sent_whole(loop, "/upload.json", ANY_FILE, length)
+    assert answer == (200, f'{{"length":{length},"links":{links}}}\n')
 
 
 def test_what_a_client_has_not_sent_completely_is_not_looked_at() -> None:
-    async def work(front: Front) -> None:
+    with served() as loop:
         for _ in range(MOST_FILES + 1):  # each gives its place back
-            asking = Asking("/upload.json", ANY_FILE, MOST)
-            asking.give(b"x" * (MOST - 1), more=True)
-            asking.leave()
-            await asking.ask(front)
-            assert (asking.is_read, asking.messages) == (True, [])
-
-    run(work)
+            client = waits(loop, head("/upload.json", ANY_FILE, MOST) + b"x" * PIECE)
+            client.socket.shutdown(socket.SHUT_WR)
+            loop.until(client.ended)
+            assert client.got == b""
 
 
 def full_disk(*_: object) -> IO[bytes]:
@@ -224,15 +173,10 @@ def full_disk(*_: object) -> IO[bytes]:
 
 def test_a_disk_that_is_full_when_a_file_arrives_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front_module, "body_file", full_disk)
-
-    async def work(front: Front) -> None:
-        asking = Asking("/upload", MULTIPART, MOST)
-        asking.give(b"x" * MOST)
-        await asking.ask(front)
-        assert asking.status == HTTPStatus.SERVICE_UNAVAILABLE
-        assert "the disk of these pages has no room" in asking.text
-
-    run(work)
+    with served() as loop:
+        status, text = sent_whole(loop, "/upload", MULTIPART, MOST)
+    assert status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert "the disk of these pages has no room" in text
 
 
 def test_a_disk_that_is_full_when_a_file_is_taken_out_of_a_form_is_named(
