@@ -1,22 +1,17 @@
 """`upload.js` in a real browser."""
 
-import csv
-import gzip
-import io
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from pathlib import Path
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZipFile
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
-from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
-from backend.sources.kinds import KINDS
 from tests.api.processes import Service, serving, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.browser.sites import shown
@@ -27,7 +22,6 @@ ROWS = 120
 PART_BYTES = 4_000  # `ROWS` flights are some parts of that
 SENDING = "**/upload.json*"
 SECOND = f"OFFSET={PART_BYTES}"
-MONTH = next(kind for kind in KINDS if kind.name == "ready-made month since 2018")
 WITHIN_MS = 60_000
 carriers = count(70_000)
 
@@ -268,45 +262,11 @@ def test_what_is_no_table_is_said(page: Page, tmp_path: Path) -> None:
     for content, message in (
         (b"a,b\n1,2\n", "It has no column of a flight"),
         (b"", "It is empty"),
-        (b"%PDF-1.7\n", "It is a PDF document"),
-        (gzip.compress(csv_of(FLIGHTS).encode())[:-9], "It is damaged or incomplete"),
     ):
         path.write_bytes(content)
         text = checked(page, path)
         assert message in text
         assert "not added" in text
-
-
-def month_of_bts(path: Path, rows: list[Flight]) -> None:
-    """Write a ready-made month, with what BTS puts beside it."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)
-    titles = {meaning: title for meaning, title in MONTH.pairs if meaning in FIELD_NAMES}
-    places = [FIELD_NAMES.index(name) for name in titles]
-    writer.writerow([*titles.values(), "TailNum", ""])
-    writer.writerows([*(row[place] for place in places), "N1", None] for row in rows)
-    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
-        archive.writestr("readme.html", "<html>" * 1000)
-        archive.writestr("On_Time_Reporting_Carrier_(1987_present).csv", text.getvalue())
-
-
-def test_a_month_of_bts_is_added_as_it_was_downloaded(
-    page: Page, pages: Pages, tmp_path: Path
-) -> None:
-    before, rows, path = pages.transactions, of_new_carrier(60), tmp_path / "On_Time_2015_1.zip"
-    month_of_bts(path, rows)
-    text = checked(page, path)
-    assert "All 60 rows are flights." in text
-    assert "The file was taken for: ready-made month since 2018 (TranStats" in text
-    assert "Days are written year, month, day." in text
-    cells = page.locator("#result tr", has_text="OP_CARRIER_FL_NUM").locator("td").all_inner_texts()
-    numbers = [str(row[FIELD_NAMES.index("OP_CARRIER_FL_NUM")]) for row in rows[:3]]
-    assert cells == ["Flight_Number_Reporting_Airline", *numbers]
-    assert f"60 flights were added, the first as transaction {before} " in add(page)
-    assert pages.transactions == before + 60
-    for place in (0, 59):
-        stored = pages.service.json(f"/transactions/{before + place}")["transaction"]
-        assert tuple(stored[name] for name in FIELD_NAMES) == tuple(rows[place])
 
 
 def written_day_first(folder: Path) -> Path:

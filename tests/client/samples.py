@@ -38,9 +38,7 @@ def mined(service: Service) -> list[Flight]:
 
 
 def packed(path: Path, text: str) -> Path:
-    if path.name.startswith("utf-16"):
-        path.write_bytes(text.encode("utf-16"))
-    elif path.suffix == ".gz":
+    if path.suffix == ".gz":
         path.write_bytes(gzip.compress(text.encode()))
     elif path.suffix == ".zip":
         with zipfile.ZipFile(path, "w") as archive:

@@ -111,6 +111,7 @@ def test_nothing_of_a_file_with_a_bad_flight_is_posted(service: Service, tmp_pat
     ):
         status, report, errors = bulk_post(service, path)
         assert (status, report, errors.startswith("error: 422")) == (1, {}, True), errors
+        assert ("row 11" in errors) == (path.suffix == ".csv")
     assert mined(service) == []
 
 

@@ -1,6 +1,5 @@
 """The client against a running service, directly and through bad networks."""
 
-import bz2
 import json
 import math
 import os
@@ -10,7 +9,6 @@ import sys
 import textwrap
 import threading
 import time
-import zipfile
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -198,32 +196,12 @@ def test_records_of_pandas_have_nan_for_nothing(client: Client, service: Service
 
 
 TABLE = csv_of(flights(25))
-FILES = {
-    "f.csv": TABLE,
-    "bom.csv": "\ufeff" + TABLE.replace("\n", "\r\n"),
-    "f.csv.gz": TABLE,
-    "f.zip": TABLE,
-    "f.ndjson": NDJSON.rstrip("\n"),
-    "F.JSONL": NDJSON.replace("\n", "\n\n"),
-    "export.ndjson": NDJSON + '{"complete":true,"count":25,"as_of":{"height":1}}\n',
-    "sep.csv": "\ufeff\r\nsep=,\r\n" + TABLE,
-    "utf-16.csv": TABLE,
-    "utf-16.jsonl": NDJSON,
-    "f.json": f"[{NDJSON.strip().replace(chr(10), ',')}]",
-    "f.txt": TABLE,
-    "objects.csv": NDJSON,
-}
+FILES = {"f.csv": TABLE, "f.csv.gz": TABLE, "f.zip": TABLE, "f.ndjson": NDJSON}
 
 
 @on_an_empty_ledger
 def test_files_of_any_kind_are_added(client: Client, service: Service, tmp_path: Path) -> None:
     paths = [packed(tmp_path / name, text) for name, text in FILES.items()]
-    paths.append(tmp_path / "kaggle.zip")
-    with zipfile.ZipFile(paths[-1], "w") as archive:
-        archive.writestr("airlines.csv", "code,name\n")
-        archive.writestr("flights.csv", TABLE)
-    paths.append(tmp_path / "bz2.csv")
-    paths[-1].write_bytes(bz2.compress(TABLE.encode()))
     reports: list[Json] = []
     assert client.add_file(paths[0], dry_run=True) == Added(25, 0, 1)
     added = client.add_file(paths[0], progress=reports.append)
@@ -237,26 +215,10 @@ def test_files_of_any_kind_are_added(client: Client, service: Service, tmp_path:
         client.add_batch(paths[0], duplicates="accept")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("letter.txt", "a letter", "no column of a flight"),
-        ("f.csv", "a,b\n", "no column of a flight"),
-        ("f.ndjson", NDJSON + '{"complete":true,"count":26}\n', "26"),
-        ("f.csv.zip", TABLE, "zip"),
-    ],
-)
-def test_a_file_that_is_none_is_refused(
-    client: Client, tmp_path: Path, name: str, text: str, message: str
-) -> None:
-    path = packed(tmp_path / name, text)
-    if path.suffix == ".zip":
-        path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(Problem, match=rf"^422 .*{name}: .*{message}"):
+def test_a_file_that_is_none_is_refused(client: Client, tmp_path: Path) -> None:
+    path = packed(tmp_path / "letter.txt", "a letter")
+    with pytest.raises(Problem, match=r"^422 .*letter\.txt: .*no column of a flight"):
         client.add_file(path)
-
-
-def test_an_empty_file_is_named(client: Client, tmp_path: Path) -> None:
     (tmp_path / "empty.csv").touch()
     with pytest.raises(ValueError, match=r"empty\.csv is empty"):
         client.add_file(tmp_path / "empty.csv")
@@ -268,13 +230,6 @@ def test_nothing_of_a_bad_file_is_added(client: Client, service: Service, tmp_pa
     with pytest.raises(Problem, match=r"^422 bad flights: row 22: line .* has 7 cells") as caught:
         client.add_batch(path, batch_size=8)
     assert caught.value.added is None
-    status, _, errors = posted("--url", service.url, path, "--batch", 8)
-    assert status == 1
-    assert "row 22" in errors
-    for other in ("03/14/2008", "2008-04-03"):  # a spreadsheet may have made that of 04/03/2008
-        path = day_first(tmp_path, ["14/03/2008"] * 8 + [other])
-        with pytest.raises(Problem, match=rf"days\.csv: .*{other}"):
-            client.add_batch(path)
     path = day_first(tmp_path, ["02/03/2008"] * 9)
     with pytest.raises(Problem, match="may be"):
         client.add_batch(path, batch_size=8)
