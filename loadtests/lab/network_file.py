@@ -125,11 +125,13 @@ class Network:
 
 def read(path: Path) -> Network:
     """Return the network that a file describes. Raises ResultsError."""
+    is_json = path.suffix == ".json"
     try:
         text = path.read_text(encoding="utf-8-sig")
-        content = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
+        content = msgspec.json.decode(text) if is_json else tomllib.loads(text)
     except (OSError, ValueError) as problem:
-        raise ResultsError(f"{path} cannot be read as {path.suffix or 'TOML'}: {problem}") from None
+        form = "JSON" if is_json else "TOML"
+        raise ResultsError(f"{path} cannot be read as {form}: {problem}") from None
     try:
         return network_from(content)
     except ValueError as problem:
@@ -157,6 +159,8 @@ def network_from(content: object) -> Network:
 _WORDS = {
     "`object`": "a table",
     "`array`": "a list",
+    "`array | null`": "a list",
+    "`bool`": "true or false",
     "`str`": "text",
     "`float`": "a number",
     "`float | null`": "a number",

@@ -56,7 +56,7 @@ def test_whole_numbers_may_be_written_with_a_point_after_a_byte_order_mark(tmp_p
 def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
     path = tmp_path / "network.json"
     path.write_text(f'{{"classes": [{{"name": {value}}}]}}')
-    with pytest.raises(ResultsError, match=r"cannot be read as \.json"):
+    with pytest.raises(ResultsError, match=r"cannot be read as JSON"):
         network_file.read(path)
 
 
@@ -65,7 +65,7 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
     [
         ("", "it has no classes; write a [[classes]] for each"),
         (CLASSES, "it has no stations; write a [[stations]] for each"),
-        ("classes = 3 [", "cannot be read as .toml"),
+        ("classes = 3 [", "cannot be read as TOML"),
         (
             CLASSES + STATION + "speed = 2",
             "field `speed`; it may have name, kind, servers, rates, a, visits, service_time_s, dem",
@@ -97,6 +97,8 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
         (CLASSES + STATION + "visits = nan", "must be 0 or a positive number, is nan"),
         (CLASSES + STATION + "visits = inf", "must be 0 or a positive number, is inf"),
         (CLASSES + STATION + "rates = [nan]", "must be a positive number, is nan"),
+        (CLASSES + STATION + "rates = 2", "station 'cpu': it must be a list, is a whole number"),
+        (CLASSES.replace("3", "true") + STATION, "it must be a number, is true or false"),
         (CLASSES + STATION + "rates = []", "number of rates of station 'cpu' must be"),
         (
             CLASSES.replace("customers = 3", "rate_per_s = 0.1\nthink_time_s = 1") + STATION,
