@@ -178,10 +178,11 @@ def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:
     exit status is 1 if nothing is decided.
     """
     site = Site.at(url)
+    options = Options(Mode.REAL, host=site.url, **chosen)
+    running.require_possible(experiment("pi"), options)  # before a service is set up
     for sentence in pi_measurements.advice(site, ssh):
         _say(sentence)
     folder = _new_folder("pi", out)
-    options = Options(Mode.REAL, host=site.url, **chosen)
     _end(folder, running.run(experiment("pi"), options, folder, _say))
 
 

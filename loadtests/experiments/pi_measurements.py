@@ -80,7 +80,7 @@ def set_up(ssh: str) -> None:
         raise ProgramFailed("there is no ssh on this machine; install openssh-client")
     names = "|".join(WANTED)
     script = (
-        f"sudo sed -i -E '/^({names})=/d' {ENVIRONMENT} && "
+        f"sudo sed -i -E -e '/^({names})=/d' -e '$a\\' {ENVIRONMENT} && "  # $a\\ ends the last line
         f"printf '%s\\n' {' '.join(_settings())} | sudo tee -a {ENVIRONMENT} >/dev/null && "
         f"sudo systemctl restart {UNIT}"
     )
@@ -155,7 +155,8 @@ def measure(run: Run) -> None:
     with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
         table.add(facts)
     is_begun = run.results.has(loads.PLAN)
-    if is_begun and measuring.lacks_nothing(run, list(planned(run))):
+    lacks_none_alone = not _lacking_alone(run.results)
+    if is_begun and lacks_none_alone and measuring.lacks_nothing(run, list(planned(run))):
         return
     with _watched(run.results, site):
         generator_check.check(run)
@@ -178,15 +179,13 @@ def measure(run: Run) -> None:
 
 def ask_alone(run: Run, site: Site) -> None:
     """Let one customer ask each question by each engine, as far as the results lack it."""
-    lines = run.results.lines_if_any(SERVICE_TIMES, ServiceTimeLine)
-    done = {(line.kind, line.engine) for line in lines}
-    wanted = [(RANKING, INDEX), *((kind, engine) for engine, kind in product(ENGINES, KINDS))]
-    missing = [pair for pair in wanted if pair not in done]
+    missing = _lacking_alone(run.results)
     if not missing:
         return
     seconds = 60 * (run.options.minutes or MINUTES) * ASKED_SHARE
     run.say(f"service times: about {len(missing) * seconds / 60:.1f} min")
-    seed = f"{run.results.folder.name} {len(done)}"  # questions that no session asked before
+    made = run.results.lines_if_any(SERVICE_TIMES, ServiceTimeLine)
+    seed = f"{run.results.folder.name} {len(made)}"  # questions that no session asked before
     random, flights = run.random(seed), sample(site, FEW_BLOCKS)
     questions = drawn(flights, DRAWN, random.getrandbits(32))
     for kind, engine in missing:
@@ -206,6 +205,13 @@ def ask_alone(run: Run, site: Site) -> None:
             )
         with run.results.more(SERVICE_TIMES, ServiceTimeLine) as table:
             table.add(ServiceTimeLine(name, kind, engine, WARM_UP))
+
+
+def _lacking_alone(results: Results) -> list[tuple[str, str]]:
+    """Return the kinds and engines of which no run of one customer counts."""
+    wanted = [(RANKING, INDEX), *((kind, engine) for engine, kind in product(ENGINES, KINDS))]
+    counted = {pair for pair, made in alone(results).items() if made.is_accepted}
+    return [pair for pair in wanted if pair not in counted]
 
 
 def _requests(questions: Sequence[Question], engine: str, _: Random) -> Iterator[Request]:

@@ -45,7 +45,7 @@ def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Rep
     or the experiment cannot do what the options ask for, and KeyboardInterrupt after the
     measurements until then have been analysed.
     """
-    _require_possible(experiment, options)
+    require_possible(experiment, options)
     results = _new(folder)
     if options.mode is Mode.EMULATED and experiment.scales and not options.scale:
         options = replace(options, scale=experiment.scales[options.quick])
@@ -53,7 +53,7 @@ def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Rep
     return _measured(experiment, options, results, say)
 
 
-def _require_possible(experiment: Experiment, options: Options) -> None:
+def require_possible(experiment: Experiment, options: Options) -> None:
     """Raise ResultsError if the experiment cannot do what the options ask for."""
     name, mode = experiment.name, options.mode
     if mode not in experiment.modes:

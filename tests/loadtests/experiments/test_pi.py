@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from http.server import ThreadingHTTPServer
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
@@ -203,24 +203,39 @@ def test_there_are_enough_rankings_for_half_an_hour() -> None:
 class TestSettings:
     @pytest.fixture
     def ssh(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """An ssh that writes down its arguments; its exit status is in `status`."""
-        program = tmp_path / "ssh"
-        script = f'echo "$@" >{tmp_path}/arguments; exit $(cat {tmp_path}/status)'
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
-        (tmp_path / "status").write_text("0")
+        """An ssh, sudo and systemctl that run here, or end with `status`, and write `commands`."""
+        for name, script in (
+            ("ssh", f'[ -e {tmp_path}/status ] && exit 255; shift $(($# - 1)); sh -c "$1"'),
+            ("sudo", 'exec "$@"'),
+            ("systemctl", ":"),
+        ):
+            lines = f'#!/bin/sh\necho "{name} $*" >>{tmp_path}/commands\n{script}\n'
+            (tmp_path / name).write_text(lines)
+            (tmp_path / name).chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setattr(measuring, "ENVIRONMENT", str(tmp_path / "flightchain.env"))
         return tmp_path
 
-    def test_are_written_by_ssh_and_the_service_is_restarted(self, ssh: Path) -> None:
+    @pytest.mark.parametrize("end", ["", "\n"])
+    def test_are_written_by_ssh_and_the_service_is_restarted(self, ssh: Path, end: str) -> None:
+        settings = ssh / "flightchain.env"
+        settings.write_text(f"FLIGHTCHAIN_WORKERS=4\nFLIGHTCHAIN_DIR=/mnt{end}")
         measuring.set_up("pi@pi.local")
-        arguments = (ssh / "arguments").read_text()
-        assert "-- pi@pi.local sudo sed" in arguments
-        assert "FLIGHTCHAIN_WORKERS=1 FLIGHTCHAIN_ANSWER_CACHE_BYTES=0 | sudo tee -a" in arguments
-        assert "sudo systemctl restart flightchain-backend" in arguments
+        commands = (ssh / "commands").read_text()
+        assert commands.startswith("ssh -o BatchMode=yes -- pi@pi.local sudo sed")
+        assert "\nsystemctl restart flightchain-backend\n" in commands
+        kept = "FLIGHTCHAIN_DIR=/mnt\n"
+        set_there = "FLIGHTCHAIN_WORKERS=1\nFLIGHTCHAIN_ANSWER_CACHE_BYTES=0\n"
+        assert settings.read_text() == kept + set_there
+
+    def test_are_not_touched_for_loads_that_there_are_not(self, ssh: Path) -> None:
+        words = ["pi", f"http://127.0.0.1:{free_port()}", "--ssh", "pi@pi", "--loads", "1.5"]
+        outcome = CliRunner().invoke(main, words)
+        assert "pi has no load 1.5; it has 0.3, 0.5, 0.8, 0.85" in str(outcome.exception)
+        assert not (ssh / "commands").exists()
 
     def test_a_failure_of_ssh_is_told(self, ssh: Path) -> None:
-        (ssh / "status").write_text("255")
+        (ssh / "status").touch()
         with pytest.raises(ProgramFailed, match="could not set the service up: status 255"):
             measuring.set_up("pi@pi")
 
@@ -461,17 +476,40 @@ def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "planned", lambda run: plan)
 
 
-def test_one_customer_asks_by_the_index_before_scans_fill_caches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of runs of one customer, which are made no more."""
     customer, names = Mock(), list[str]()
     customer.asks = lambda _, name, *__, **___: names.append(name)
     monkeypatch.setattr(measuring, "one_customer", lambda results: nullcontext(customer))
     monkeypatch.setattr(measuring, "sample", lambda *_: [])
     monkeypatch.setattr(measuring, "drawn", lambda *_: dict.fromkeys(KINDS, ()))
+    return names
+
+
+def test_one_customer_asks_by_the_index_before_scans_fill_caches(
+    tmp_path: Path, asked: list[str]
+) -> None:
     run = Run(Options(Mode.REAL), Results(tmp_path), tmp_path, lambda text: None)
     measuring.ask_alone(run, Site("http://nowhere"))
-    assert [name.split("-")[1] for name in names] == ["index"] * 4 + ["scan"] * 3
+    assert [name.split("-")[1] for name in asked] == ["index"] * 4 + ["scan"] * 3
+
+
+def test_one_customer_asks_again_what_does_not_count_although_no_load_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    results = results_of("pi", tmp_path)
+    with results.table(loads.PLAN, RunLine):
+        pass
+    pairs = [("ranking", "index"), *product(KINDS, ("index", "scan"))]
+    made = {pair: replace(_run(1.0), is_accepted=pair[1] == "index") for pair in pairs}
+    monkeypatch.setattr(measuring, "alone", lambda results: made)
+    monkeypatch.setattr(measuring, "planned", lambda run: {})
+    monkeypatch.setattr(ServiceFacts, "ask", lambda site: ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
+    monkeypatch.setattr(generator_check, "check", lambda run: None)
+    options = Options(Mode.REAL, host=f"http://127.0.0.1:{free_port()}")
+    measuring.measure(Run(options, results, tmp_path, lambda text: None))
+    assert asked == [f"alone-scan-{kind}-1" for kind in KINDS]
 
 
 @pytest.mark.usefixtures("everything_counts", "little_of_everything")
