@@ -1,7 +1,7 @@
 """Serves as the queueing network of report 000 with known service times, to compare with MVA.
 
-    GET /interaction[?seed=N]   lets a customer go through the network, without think time
-    GET /told                   lists the times of interactions that ended since the last request
+    GET /interaction   lets a customer go through the network, without think time
+    GET /told          lists the times of interactions that ended since the last request
 
 The route is the report's deterministic one. The CPU is visited first; then 26 times the cache is
 filled with 19 blocks (each DISK, then DELAY) and the CPU looks at 19 blocks; the 27th time it is
@@ -15,15 +15,14 @@ asymptotes.
 Each visit draws its own service time: gamma with `cv`, so 1 is exponential and 0 deterministic.
 `group` = 19 joins 19 visits in a row to one (a filling is one DISK visit of 19 × 46 ms on average,
 then one DELAY visit). This makes fewer waits for a slow machine and the same demands, but another
-network unless times are exponential. The seed of an interaction decides all its service times.
-Without one, the server's seed and the number of the interaction decide.
+network unless times are exponential. The seed and the number of an interaction decide its times.
 
 With one thread the server is like the study's: one request at a time.
 
-Server-Timing has for each station the time in service (`cpu`, `disk`, `delay`), the time in its
-queue (`cpu_queue`, …) and the visits (`cpu_visits`, …); `late` is the delay that the machine added
-at the end. `/told` lists the same values (seconds and counts) of at most `MOST_TOLD` interactions,
-in the order in which they ended, so that a load generator need not spend time on reading headers.
+Server-Timing has for each station the time in service (`cpu`, `disk`, `delay`) and the time in its
+queue (`cpu_queue`, …); `late` is the delay that the machine added at the end. `/told` lists the
+same values in seconds of at most `MOST_TOLD` interactions, in the order in which they ended, so
+that a load generator need not spend time on reading headers.
 
 A station is one server, first come, first served. A customer is a thread, and its service times are
 injected, so it is known on arrival when its service will end: a service begins when the customer's
@@ -32,12 +31,11 @@ service, so times add up in spite of late timers. A customer goes on if less tha
 is left of a service; at the end of the whole route it always sleeps.
 """
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import count
-from math import inf
 from pathlib import Path
 from random import Random
 from threading import Lock
@@ -47,7 +45,7 @@ from loadtests.models.random_times import gamma_time_s
 from loadtests.processes import Service
 from loadtests.servers import timed_apps
 from loadtests.servers.gunicorn import Gunicorn, gunicorn_server
-from loadtests.servers.timed_apps import Answer, Application, number, values
+from loadtests.servers.timed_apps import Answer, Application
 
 SHORTEST_SLEEP_S = 0.0001
 
@@ -88,22 +86,19 @@ def walk(route: Sequence[Step], cv: float, random: Random) -> Answer:
     """
     at_s = monotonic()
     service_s, queue_s = defaultdict[str, float](float), defaultdict[str, float](float)
-    visits = Counter[str]()
     for step in route:
         name, needs_s = step.station.name, gamma_time_s(step.mean_s, cv, random)
         end_s = step.station.serve(at_s, needs_s)
-        visits[f"{name}_visits"] += 1
         service_s[name] += needs_s
         queue_s[f"{name}_queue"] += max(0.0, end_s - at_s - needs_s)  # not an empty one's rounding
         at_s = end_s
     sleep(max(0.0, at_s - monotonic()))
     late_s = monotonic() - at_s
-    return Answer({"service_s": service_s}, {**service_s, **queue_s, "late": late_s}, visits)
+    return Answer({"service_s": service_s}, {**service_s, **queue_s, "late": late_s})
 
 
 CPU_S, DISK_S, DELAY_S = 0.0008, 0.046, 0.039
 FILLINGS, FILLED_BLOCKS, LAST_BLOCKS = 27, 19, 28
-GROUPS = (1, FILLED_BLOCKS)
 INTERACTION, TOLD = "/interaction", "/told"
 THREADS = 64
 MOST_TOLD = 100_000
@@ -120,9 +115,8 @@ def running(
 ) -> AbstractContextManager[Service]:
     """Run the server with these settings of `application` on a free port, until the block ends.
 
-    threads: customers inside at a time. Raises ValueError, ProgramFailed if it does not start.
+    threads: customers inside at a time. Raises ProgramFailed if it does not start.
     """
-    application(emulated_disk, cv, group, seed)  # raises ValueError for wrong settings
     made = f"loadtests.servers.network:application({emulated_disk!r}, {cv!r}, {group!r}, {seed!r})"
     how = Gunicorn("sync" if threads == 1 else "gthread", threads=threads)
     return gunicorn_server(made, how, log, timed_apps.LIVE)
@@ -132,28 +126,17 @@ def application(
     emulated_disk: float = 100, cv: float = 1.0, group: int = 1, seed: int = 1
 ) -> Application:
     """Return the WSGI application. emulated_disk: K. cv: of services. group: 1, or 19 to join."""
-    if not emulated_disk > 0:
-        raise ValueError(f"emulated_disk {emulated_disk}: must be positive")
-    if not 0 <= cv < inf:
-        raise ValueError(f"cv {cv}: must be 0 or more")
-    if group not in GROUPS:
-        raise ValueError(f"group {group}: must be one of {', '.join(map(str, GROUPS))}")
     steps = route(Station("cpu"), Station("disk"), Station("delay"), 1 / emulated_disk, group)
     ended: deque[Answer] = deque(maxlen=MOST_TOLD)
     numbers = count()
 
-    def interact(parameters: Mapping[str, str]) -> Answer:
-        if parameters:
-            name = f"seed {number('seed', *values(parameters, 'seed'))}"
-        else:
-            name = f"{seed}/{next(numbers)}"
-        ended.append(answer := walk(steps, cv, Random(name)))  # noqa: S311  a load, no secrets
+    def interact(_: Mapping[str, str]) -> Answer:
+        random = Random(f"{seed}/{next(numbers)}")  # noqa: S311  a load, no secrets
+        ended.append(answer := walk(steps, cv, random))
         return answer
 
-    def tell(parameters: Mapping[str, str]) -> Answer:
-        values(parameters)
-        answers = [ended.popleft() for _ in range(len(ended))]
-        return Answer([{**answer.parts_s, **answer.counts} for answer in answers])
+    def tell(_: Mapping[str, str]) -> Answer:
+        return Answer([ended.popleft().parts_s for _ in range(len(ended))])
 
     return timed_apps.application({INTERACTION: interact, TOLD: tell}, emulated_disk)
 

@@ -27,7 +27,7 @@ from loadtests.processes import Service
 from loadtests.questions import KINDS, PARAMETERS
 from loadtests.servers import timed_apps
 from loadtests.servers.gunicorn import FCFS, gunicorn_server
-from loadtests.servers.timed_apps import Answer, Application, Refused, number, values
+from loadtests.servers.timed_apps import Answer, Application
 
 READ_MS, CHECK_MS = 46.0, 39.0
 BLOCKS = 522
@@ -69,16 +69,14 @@ def running(
 def application(folder: str, emulated_disk: float = 0) -> Application:
     """Return the WSGI application. emulated_disk: K, 0 for none.
 
-    Raises ValueError, and BlockMismatch and OSError if `folder` is not a chain.
+    Raises BlockMismatch and OSError if `folder` is not a chain.
     """
-    if emulated_disk < 0:
-        raise ValueError(f"emulated_disk {emulated_disk}: must be 0 or more")
     block_s = (READ_MS + CHECK_MS) / 1000 / emulated_disk if emulated_disk else 0.0
     ledger = StudyLedger(Path(folder), block_s=block_s)
     asks: dict[str, Ask] = {
         **{kind: partial(_question, ledger, kind) for kind in KINDS},
-        "get_block": partial(_look_up, "height", partial(_block, ledger)),
-        "get_transaction": partial(_look_up, "id", ledger.transaction),
+        "get_block": lambda given: _block(ledger, int(given["height"])),
+        "get_transaction": lambda given: ledger.transaction(int(given["id"])),
     }
     routes = {f"/{name}": partial(_answer, ledger, name, ask) for name, ask in asks.items()}
     return timed_apps.application(routes, emulated_disk)
@@ -92,16 +90,7 @@ def _answer(ledger: StudyLedger, name: str, ask: Ask, given: Mapping[str, str]) 
 
 
 def _question(ledger: StudyLedger, kind: str, given: Mapping[str, str]) -> object:
-    return getattr(ledger, kind)(*values(given, *PARAMETERS[kind]))
-
-
-def _look_up(name: str, find: Callable[[int], object], given: Mapping[str, str]) -> object:
-    """Return what `find` finds for the number that the parameter `name` gives."""
-    wanted = number(name, *values(given, name))
-    try:
-        return find(wanted)
-    except IndexError as error:
-        raise Refused("404 Not Found", f"{name}: {error}") from None
+    return getattr(ledger, kind)(*(given[name] for name in PARAMETERS[kind]))
 
 
 def _block(ledger: StudyLedger, height: int) -> object:

@@ -83,7 +83,7 @@ def test_failures_are_rows_and_the_run_is_rejected(threads: Service, tmp_path: P
     schedule = [Arrival(n, 0.05 * n, "known", path) for n, path in enumerate(paths)]
     record = Generator(tmp_path).open(threads, schedule, "failing")
     statuses = {row.index: row.status for row in record.rows}
-    assert statuses == {0: 200, 1: 503, 2: 404, 3: 400}
+    assert statuses == {0: 200, 1: 503, 2: 404, 3: 500}
     verdict = judge(record.facts())
     assert "failed_requests 75 %" in verdict.reasons
     append_verdict(tmp_path, record, verdict)

@@ -33,17 +33,9 @@ def test_it_serves_for_as_long_as_the_request_says_and_tells_so(tmp_path: Path) 
         assert monotonic() - before_s >= 0.1
 
 
-def test_what_it_does_not_understand_is_refused(tmp_path: Path) -> None:
+def test_it_answers_with_the_status_that_the_request_says(tmp_path: Path) -> None:
     with known_server(FCFS, tmp_path / "log") as server:
-        for path, status in (
-            ("/other", 404),
-            ("/?service_s=x", 400),
-            ("/?service_s=-1", 400),
-            ("/?service_s=nan", 400),
-            ("/?service_s=1e9", 400),
-            ("/?service_s=0&status=503", 503),
-            ("/", 200),
-        ):
+        for path, status in (("/other", 404), ("/?service_s=0&status=503", 503), ("/", 200)):
             assert got(server, path)[0].status_code == status
 
 

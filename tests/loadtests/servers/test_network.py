@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ STATIONS = (Station("cpu"), Station("disk"), Station("delay"))
 K = 400
 
 
-@pytest.mark.parametrize("group", network.GROUPS)
+@pytest.mark.parametrize("group", [1, network.FILLED_BLOCKS])
 def test_the_way_has_the_demands_of_the_report(group: int) -> None:
     demands_s = dict.fromkeys(DEMANDS_S, 0.0)
     for step in network.route(*STATIONS, 1.0, group):
@@ -55,8 +54,7 @@ def test_an_interaction_takes_its_demands_and_tells_of_them(server: Service) -> 
     status, body, headers = ask(server, INTERACTION)
     took_s = monotonic() - before_s
     assert status == 200
-    spent_ms, visits = parts(headers)
-    assert visits == {f"{name}_visits": count for name, count in VISITS.items()}
+    spent_ms, _ = parts(headers)
     for name, demand_s in DEMANDS_S.items():
         assert body["service_s"][name] == pytest.approx(demand_s / K)
         assert spent_ms[name] == pytest.approx(1000 * demand_s / K, abs=0.001)
@@ -84,26 +82,22 @@ def test_what_interactions_told_is_told_once_in_their_order(tmp_path: Path) -> N
         headers = [ask(server, INTERACTION)[2] for _ in range(2)]
         _, lines, _ = ask(server, TOLD)
         assert ask(server, TOLD)[1] == []
-        assert ask(server, TOLD, since=3)[0] == 400
     for line, own_headers in zip(lines, headers, strict=True):
-        spent_ms, visits = parts(own_headers)
-        expected = {name: ms / 1000 for name, ms in spent_ms.items() if name != "total"}
-        assert {name: line[name] for name in expected} == pytest.approx(expected, abs=1e-6)
-        assert {name: line[name] for name in visits} == visits
+        expected = {
+            name: ms / 1000 for name, ms in parts(own_headers)[0].items() if name != "total"
+        }
+        assert line == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_seed_decides_all_service_times(tmp_path: Path) -> None:
-    with network.running(tmp_path / "log", emulated_disk=4000, cv=1, group=19) as server:
-        bodies = []
-        for given in ({"seed": 5}, {"seed": 6}, {"seed": 5}, {}, {}):
-            _, body, headers = ask(server, INTERACTION, **given)
-            bodies.append(body)
-        assert parts(headers)[1] == {"cpu_visits": 28, "disk_visits": 27, "delay_visits": 27}
-        assert ask(server, INTERACTION, seed="x")[0] == 400
-        assert ask(server, INTERACTION, sed=1)[0] == 400
-    assert bodies[0] == bodies[2]
-    others = [bodies[0], bodies[1], bodies[3], bodies[4]]
-    assert all(answer != another for i, answer in enumerate(others) for another in others[:i])
+def test_the_seed_decides_all_service_times_and_interactions_differ(tmp_path: Path) -> None:
+    bodies = []
+    for seed in (5, 6, 5):
+        with network.running(
+            tmp_path / "log", emulated_disk=4000, cv=1, group=19, seed=seed
+        ) as server:
+            bodies.append([ask(server, INTERACTION)[1] for _ in range(2)])
+    assert bodies[0] == bodies[2] != bodies[1]
+    assert bodies[0][0] != bodies[0][1]
 
 
 @pytest.mark.parametrize(("threads", "speedup", "is_in_order"), [(1, 100, True), (8, 20, False)])
@@ -112,20 +106,3 @@ def test_one_thread_is_one_request_at_a_time(
 ) -> None:
     with network.running(tmp_path / "log", emulated_disk=speedup, cv=0, threads=threads) as server:
         assert is_answered_before_a_later_one(server, INTERACTION) == is_in_order
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"emulated_disk": 0}, "emulated_disk 0"),
-        ({"cv": -1}, "cv -1"),
-        ({"cv": float("nan")}, "cv nan"),
-        ({"cv": float("inf")}, "cv inf"),
-        ({"group": 2}, "group 2: must be one of 1, 19"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(
-    tmp_path: Path, given: dict[str, Any], says: str
-) -> None:
-    with pytest.raises(ValueError, match=says), network.running(tmp_path / "log", **given):
-        pass

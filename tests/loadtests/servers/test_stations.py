@@ -44,7 +44,6 @@ def test_short_services_add_up() -> None:
     station, start_s = Station("cpu"), monotonic()
     answer = walk([Step(station, 0.00001)] * 3000, 0, Random(1))
     assert monotonic() - start_s >= 0.03
-    assert answer.counts["cpu_visits"] == 3000
     assert answer.parts_s["cpu"] == pytest.approx(0.03)
     assert answer.parts_s["cpu_queue"] == pytest.approx(0, abs=1e-6)
     assert answer.parts_s["late"] >= 0

@@ -75,38 +75,6 @@ def test_flights_blocks_and_transactions_are_found(server: Service) -> None:
     assert (block["height"], block["transactions"]) == (7, [transaction])
 
 
-@pytest.mark.parametrize(
-    ("path", "given", "status", "says"),
-    [
-        ("/mine", {}, 404, "/flight_counter"),
-        ("/flight_counter", {}, 400, "ORIGIN_CITY_NAME: is missing"),
-        (
-            "/flight_counter",
-            {**COUNTER, "engine": "scan"},
-            400,
-            "'engine': there is no such parameter",
-        ),
-        ("/get_block", {"height": "x"}, 400, "height 'x': must be a whole number"),
-        ("/get_block", {"height": "-1"}, 400, "height '-1': must be a whole number"),
-        ("/get_block", {"height": BLOCKS}, 404, "no block 60"),
-        ("/get_transaction", {"id": BLOCKS}, 404, "no transaction 60"),
-    ],
-)
-def test_what_cannot_be_answered_is_refused_by_name(
-    server: Service, path: str, given: dict[str, object], status: int, says: str
-) -> None:
-    got_status, body, headers = ask(server, path, **given)
-    assert got_status == status
-    assert says in body["detail"]
-    assert reported(headers).worker
-
-
-def test_only_get_is_answered(server: Service) -> None:
-    with server.connection(60) as connection:
-        connection.request("POST", "/flight_counter")
-        assert connection.getresponse().status == 405
-
-
 def test_an_answer_tells_when_how_long_where_and_what_it_cost(server: Service) -> None:
     before_s = monotonic()
     _, _, headers = ask(server, "/flight_counter", **COUNTER)
@@ -161,11 +129,6 @@ def test_a_chain_of_small_blocks_is_scanned_as_the_studys_was(tmp_path: Path) ->
 
 def test_the_studys_question_is_encoded_as_a_path_must_be() -> None:
     assert quote(study.FLIGHT_COUNTER, safe="/?=&,%") == study.FLIGHT_COUNTER
-
-
-def test_times_that_cannot_be_are_refused(folder: Path) -> None:
-    with pytest.raises(ValueError, match="must be 0 or more"):
-        study.application(str(folder), emulated_disk=-1)
 
 
 def test_a_folder_without_a_chain_does_not_come_up(tmp_path: Path) -> None:
