@@ -37,14 +37,14 @@ BEGIN_IMPORT = Operation(
     "begin_import",
     ADDING,
     "Announce a file of flights, to be sent in parts",
-    {201: in_json("The file, with its ID.", "FileImport", headers=("Location",))},
+    {201: in_json("The file, with its `IMPORT_ID`.", "FileImport", headers=("Location",))},
     parameters=(NAME, SIZE),
     writes=True,
 )
 SEND_PART = Operation(
     "send_part",
     ADDING,
-    "Send a part of the file; a part may be sent again",
+    "Send the part of the file that begins at byte OFFSET; it may be sent again",
     {200: in_json("`received` says how many bytes have arrived.", "FileImport")},
     parameters=(OFFSET,),
     in_path=(IMPORT_ID,),
