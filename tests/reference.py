@@ -105,13 +105,16 @@ def errors() -> Iterator[str]:
 def kinds() -> Iterator[str]:
     """Yields lines of the table of the kinds of files."""
     yield from ("| Kind | Where from | Columns | Derived |", "|---|---|---|---|")
+    above: list[str] = []
     for kind in KINDS_OF_FILES:
         titles = [title for _, title in kind.pairs]
         reading = Reading(
             kind, {meaning: n for n, (meaning, _) in enumerate(kind.pairs)}, titles, {}
         )
         derived = "; ".join(f"{fields} from {what}" for what, fields in reading.derivations.items())
-        yield f"| {kind.name} | {kind.source} | {' '.join(titles)} | {derived} |"
+        columns = "as above" if titles == above else " ".join(titles)
+        above = titles
+        yield f"| {kind.name} | {kind.source} | {columns} | {derived} |"
 
 
 def refused() -> Iterator[str]:
