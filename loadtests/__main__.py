@@ -133,8 +133,9 @@ def run(
 ) -> None:
     """Run experiments; each leaves a folder with raw rows and a report.
 
-    `list` shows the names; `all` stands for every one. The exit status is 1 if an experiment
-    answers its question with no, as the selftest may, or if all its runs were rejected.
+    `list` shows the names; `all` runs every experiment. The exit status is 1 if no run of an
+    experiment counts, if a full open-workload decides no forecast, or if the selftest finds that
+    this machine is too noisy.
     """
     failures = []
     for name in NAMES if "all" in names else names:
@@ -189,7 +190,7 @@ def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:
 @main.command()
 @click.argument("folder", type=_FOLDER)
 def resume(folder: Path) -> None:
-    """Continue an open-workload or pi that was interrupted, or of which runs were rejected.
+    """Continue an open-workload or pi that was interrupted or disturbed.
 
     Runs that count are kept, and the missing ones are measured.
     """
@@ -217,7 +218,7 @@ def analyse(
     fail_if: tuple[str, ...],
     out: Path | None,
 ) -> None:
-    """Make reports of folders of results again, or a report of files of load generators.
+    """Make reports of results again, or a report of files of load generators.
 
     Files of wrk2, vegeta, k6, JMeter, oha, hey, Locust and `--raw` make one result together. With
     five runs of one customer and five of each load, it says whether the forecast holds.
@@ -243,7 +244,13 @@ def analyse(
 @main.command()
 @click.argument("before", type=_FOLDER)
 @click.argument("after", type=_FOLDER)
-@click.option("--out", type=_FILE, default=Path("comparison.html"), show_default=True)
+@click.option(
+    "--out",
+    type=_FILE,
+    default=Path("comparison.html"),
+    show_default=True,
+    help="File for the page.",
+)
 def compare(before: Path, after: Path, out: Path) -> None:
     """Compare two runs of one experiment, side by side."""
     _write(running.comparison_page(Results(before), Results(after)), out)
@@ -264,13 +271,19 @@ def solve(file: Path, *, is_json: bool) -> None:
 
 
 @main.command("studies")
-@click.option("--times", type=_COUNT, default=studies.REPETITIONS, show_default=True)
-@click.option("--out", type=_FILE, default=studies.PAGE, show_default=True)
+@click.option(
+    "--times",
+    type=_COUNT,
+    default=studies.REPETITIONS,
+    show_default=True,
+    help="How often each protocol is simulated.",
+)
+@click.option("--out", type=_FILE, default=studies.PAGE, help="File for the page; default: itself.")
 @_SEED
 def studies_page(times: int, out: Path, seed: int) -> None:
     """Make the tables of docs/explanation/studies.md again.
 
-    Each protocol is simulated `--times` times, which may take some minutes.
+    It may take some minutes.
     """
     page = studies.PAGE.read_text(encoding="utf-8")
     _write(studies.regenerated(page, times, seed), out)
