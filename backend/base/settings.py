@@ -286,7 +286,7 @@ def _parsed(name: str, setting: "Field[object]", text: str) -> object:
         number = kind(text)
     except ValueError:
         raise InvalidSetting(
-            name, text, f"must be a {'' if kind is float else 'whole '}number"
+            name, text, f"must be a {'' if kind is float else 'whole '}number from {low} to {high}"
         ) from None
     if not low <= number <= high:
         raise InvalidSetting(name, text, f"must be between {low} and {high}")

@@ -170,7 +170,7 @@ def export(chain: Path, folder: Path, progress: Progress) -> Exported:
 def _chain_in(folder: Path) -> Iterator[BlockStore]:
     with closing(BlockStore(folder)) as store:
         if store.height() < 0:
-            raise ExportRefused(f"{folder} holds no chain")
+            raise ExportRefused(f"{folder} holds no chain; let FLIGHTCHAIN_DIR name a ledger")
         yield store
 
 

@@ -79,7 +79,9 @@ def back_up(
     _require_alone(settings.folder)
     with closing(BlockStore(settings.folder)) as store:
         if store.height() < 0:
-            raise BackupRefused(f"{settings.folder} holds no chain to back up")
+            raise BackupRefused(
+                f"{settings.folder} holds no chain to back up; let FLIGHTCHAIN_DIR name a ledger"
+            )
         files.make_folder(folder)
         _require_backup_or_empty(folder)
         lock = files.FileLock(folder / LOCK_NAME)
