@@ -1,10 +1,11 @@
 """Names the experiments of the lab, and imports the module of one on demand.
 
 A module defines `EXPERIMENT`; what is too large for one has others beside it, whose names begin
-with its own. The sentences of reports are templates in `sentences` (`loadtests.lab.sentences`).
-Code that several experiments need is in `loadtests.lab`, load generators are in
-`loadtests.generation`, measured servers in `loadtests.servers`, and predictions in
-`loadtests.models`.
+with its own: those of `request_rate` and `server_threads` with `client_server`, those of files of
+other load generators with `tool`. `running` runs any of them. The sentences of reports are
+templates in `sentences` (`loadtests.lab.sentences`). Code that several experiments need is in
+`loadtests.lab`, load generators are in `loadtests.generation`, measured servers in
+`loadtests.servers`, and predictions in `loadtests.models`.
 """
 
 from importlib import import_module
