@@ -157,6 +157,14 @@ class Service:
         answer: Json = response.json()
         return answer
 
+    def sealed(self) -> int:
+        """Wait until no flight is pending, and return how many transactions there are.
+
+        Before, their sum is no number: the two are not read at the same moment.
+        """
+        until(lambda: self.json("/tip")["pending"] == 0)
+        return int(self.json("/tip")["transactions"])
+
     def post(
         self, flight: Mapping[str, object] = GOOD, mode: str = "sync", timeout_s: float = 30
     ) -> requests.Response:

@@ -59,12 +59,6 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
         yield context
 
 
-def transactions(service: Service) -> int:
-    """Return the number of transactions, when all are in blocks."""
-    until(lambda: service.json("/tip")["pending"] == 0)
-    return int(service.json("/tip")["transactions"])
-
-
 def filled(context: BrowserContext, url: str, number: int) -> Page:
     """The form for one flight, filled in and not sent."""
     page = context.new_page()
@@ -103,7 +97,7 @@ def at_another_site(context: BrowserContext, address: str, body: str) -> Page:
 def test_forms_of_two_frontends_on_one_host_do_not_disturb_each_other(
     service: Service, url: str, context: BrowserContext, tmp_path: Path
 ) -> None:
-    before, path = transactions(service), tmp_path / "few.csv"
+    before, path = service.sealed(), tmp_path / "few.csv"
     new = [changed(flight, OP_CARRIER_AIRLINE_ID=99_000) for flight in FLIGHTS]
     path.write_text(csv_of(new), encoding="utf-8")
     with shown(service) as other:
@@ -116,7 +110,7 @@ def test_forms_of_two_frontends_on_one_host_do_not_disturb_each_other(
             check(page)
         for page in forms:
             add(page)
-    assert transactions(service) == before + len(FLIGHTS) + 4
+    assert service.sealed() == before + len(FLIGHTS) + 4
 
 
 def held_at_the_second_part(page: Page, path: Path) -> Route:
@@ -133,7 +127,7 @@ def held_at_the_second_part(page: Page, path: Path) -> Route:
 def test_what_is_open_goes_on_after_a_restart_of_the_pages(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
-    before, port = transactions(service), free_port()
+    before, port = service.sealed(), free_port()
     with ExitStack() as pages:
         url = pages.enter_context(shown(service, port))
         form, ready = filled(context, url, 701), check(filled(context, url, 702))
@@ -147,7 +141,7 @@ def test_what_is_open_goes_on_after_a_restart_of_the_pages(
         assert "120 flights were added" in add_file(uploading)
         add(ready)
         add(check(form))
-    assert transactions(service) == before + ROWS + 2
+    assert service.sealed() == before + ROWS + 2
 
 
 def checking(service: Service) -> int:
@@ -183,7 +177,7 @@ def test_a_file_is_sent_and_checked_around_restarts_of_the_service(
         expect(page.locator("#result-title")).to_contain_text("checked", timeout=WITHIN_MS)
         assert "All 120 rows are flights." in result(page)
         assert "120 flights were added" in add_file(page)
-        assert transactions(service) == len(FLIGHTS) + ROWS
+        assert service.sealed() == len(FLIGHTS) + ROWS
 
 
 @pytest.mark.long
@@ -210,7 +204,7 @@ def test_a_token_is_typed_once_and_one_that_is_revoked_is_said_to_be(
         below.fill(second)
         assert "120 flights were added" in add_file(page)
         assert "This token is unknown or was revoked." in checked(page, path)
-        assert transactions(service) == len(FLIGHTS) + 2 * ROWS
+        assert service.sealed() == len(FLIGHTS) + 2 * ROWS
 
 
 def test_a_receipt_turns_to_mined_by_itself(
@@ -262,7 +256,7 @@ def test_cookies_that_are_cleared_and_links_from_elsewhere_change_no_form(
 def test_a_form_of_another_site_adds_nothing_and_says_whose_it_was(
     service: Service, url: str, context: BrowserContext, address: str
 ) -> None:
-    before = transactions(service)
+    before = service.sealed()
     page = at_another_site(context, address, FORGED.format(url=url))
     with page.expect_navigation() as navigation:
         page.get_by_role("button", name="Win").click()
@@ -270,4 +264,4 @@ def test_a_form_of_another_site_adds_nothing_and_says_whose_it_was(
     assert navigation.value.status == 403
     assert address.rstrip("/") in page.inner_text("main")
     assert "XYZ" not in page.content()
-    assert transactions(service) == before
+    assert service.sealed() == before

@@ -39,12 +39,6 @@ class Pages:
         """Return the files in the ledger's folder that were sent and not removed."""
         return {*self.folder.glob("import-*")}
 
-    @property
-    def transactions(self) -> int:
-        """Return the number of transactions, when all are in blocks."""
-        until(lambda: self.service.json("/tip")["pending"] == 0)
-        return int(self.service.json("/tip")["transactions"])
-
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
@@ -134,7 +128,7 @@ def test_a_file_is_sent_in_parts_checked_and_added_once(
             parts.append(len(request.post_data_buffer or b""))
 
     page.on("request", note)
-    before, path = pages.transactions, file_of(tmp_path)
+    before, path = pages.service.sealed(), file_of(tmp_path)
     assert "All 120 rows are flights." in checked(page, path)
     assert sum(parts) == path.stat().st_size
     assert max(parts) == PART_BYTES
@@ -147,13 +141,13 @@ def test_a_file_is_sent_in_parts_checked_and_added_once(
     opened(page, pages.url)
     assert "120 of them are in the ledger already" in checked(page, path)
     assert page.locator("#result").get_by_role("button").count() == 0
-    assert pages.transactions == before + ROWS
+    assert pages.service.sealed() == before + ROWS
 
 
 def test_without_scripts_a_file_is_checked_and_added_too(
     browser: Browser, pages: Pages, tmp_path: Path
 ) -> None:
-    before = pages.transactions
+    before = pages.service.sealed()
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(f"{pages.url}/upload")
@@ -161,13 +155,13 @@ def test_without_scripts_a_file_is_checked_and_added_too(
         expect(page.get_by_text("All 120 rows are flights.")).to_be_visible()
         page.get_by_role("button", name="Add 120 flights").click()
         expect(page.get_by_text("120 flights were added")).to_be_visible()
-    assert pages.transactions == before + ROWS
+    assert pages.service.sealed() == before + ROWS
 
 
 def test_bad_rows_and_what_contradicts_the_ledger_are_shown_and_left_out(
     page: Page, pages: Pages, tmp_path: Path
 ) -> None:
-    before, path = pages.transactions, tmp_path / "two.zip"
+    before, path = pages.service.sealed(), tmp_path / "two.zip"
     conflict = changed(FLIGHTS[3], ORIGIN_CITY_NAME="Elsewhere, XX")
     with ZipFile(path, "w") as archive:
         archive.writestr("a.csv", csv_of([*FLIGHTS[:2], conflict]))
@@ -196,7 +190,7 @@ def test_bad_rows_and_what_contradicts_the_ledger_are_shown_and_left_out(
     assert rows.all_inner_texts() == bad
     page.reload()
     assert rows.all_inner_texts() == bad
-    assert pages.transactions == before + 118
+    assert pages.service.sealed() == before + 118
 
 
 def lost(route: Route) -> None:
@@ -214,7 +208,7 @@ def put_off(route: Route) -> None:
 def test_a_part_whose_answer_is_lost_is_sent_again(
     page: Page, pages: Pages, tmp_path: Path, fail: Callable[[Route], None], message: str
 ) -> None:
-    before, sent = pages.transactions, []
+    before, sent = pages.service.sealed(), []
 
     def fail_once(route: Route) -> None:
         sent.append(route.request.url)
@@ -227,11 +221,11 @@ def test_a_part_whose_answer_is_lost_is_sent_again(
     assert "All 120 rows are flights." in result(page)
     assert len(sent) == 2
     add(page)
-    assert pages.transactions == before + ROWS
+    assert pages.service.sealed() == before + ROWS
 
 
 def test_an_upload_that_is_stopped_leaves_nothing(page: Page, pages: Pages, tmp_path: Path) -> None:
-    before, path, files = pages.transactions, file_of(tmp_path), pages.files
+    before, path, files = pages.service.sealed(), file_of(tmp_path), pages.files
     page.route(f"**/*{SECOND}", lambda route: None)
     start(page, path)
     page.locator("#counts", has_text=" of ").wait_for(timeout=WITHIN_MS)
@@ -240,7 +234,7 @@ def test_an_upload_that_is_stopped_leaves_nothing(page: Page, pages: Pages, tmp_
     until(lambda: pages.files == files)
     page.unroute(f"**/*{SECOND}")
     assert "All 120 rows are flights." in checked(page, path)
-    assert pages.transactions == before
+    assert pages.service.sealed() == before
 
 
 @pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_text("other")])
@@ -290,7 +284,7 @@ def check_as_day_first(page: Page, path: Path) -> str:
 
 
 def test_days_that_nothing_decides_are_asked(page: Page, pages: Pages, tmp_path: Path) -> None:
-    before = pages.transactions
+    before = pages.service.sealed()
     assert "All 3 rows are flights." in check_as_day_first(page, written_day_first(tmp_path))
     press(page, "Answer again how days are written")
     page.get_by_label("Month first: 3 February 2015").check()
@@ -301,6 +295,6 @@ def test_days_that_nothing_decides_are_asked(page: Page, pages: Pages, tmp_path:
     press(page, "Check the file")
     expect(page.locator("#result")).to_contain_text("Days are written day, month, year.")
     assert "3 flights were added" in add(page)
-    assert pages.transactions == before + 3
+    assert pages.service.sealed() == before + 3
     stored = pages.service.json(f"/transactions/{before + 2}")["transaction"]
     assert stored["FL_DATE"] == "2015-03-04"

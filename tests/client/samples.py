@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from backend.chain.flight import Flight, as_mapping
-from tests.api.processes import ROOT, Service, until
+from tests.api.processes import ROOT, Service
 from tests.api.worlds import Json
 from tests.flights import csv_of_days, flights, on_disk
 
@@ -33,7 +33,7 @@ def mappings(count: int, start: int = 0) -> list[Json]:
 
 def mined(service: Service) -> list[Flight]:
     """All flights that the ledger got in this test, once none is pending."""
-    until(lambda: service.json("/tip")["pending"] == 0)
+    service.sealed()
     return on_disk(service.folder).flights[BEFORE.get(service.folder, 0) :]
 
 

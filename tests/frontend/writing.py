@@ -17,7 +17,7 @@ from werkzeug.test import TestResponse, encode_multipart
 from frontend.app import create_app
 from frontend.bodies import ANY_FILE
 from frontend.settings import Settings
-from tests.api.processes import Service, living, serving, until
+from tests.api.processes import Service, living, serving
 from tests.api.worlds import generated, seal, settings_for
 
 FLIGHTS = generated(60)
@@ -97,15 +97,6 @@ class Visitor:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         address = f"/upload.json?{urlencode(parameters)}"
         return self.client.post(address, data=body, content_type=ANY_FILE, headers=headers)
-
-    @property
-    def transactions(self) -> int:
-        """How many there are, when all are in blocks.
-
-        Before, their sum is no number: the two are not read at the same moment.
-        """
-        until(lambda: self.service.json("/tip")["pending"] == 0)
-        return int(self.service.json("/tip")["transactions"])
 
 
 def hidden(page: str) -> dict[str, str]:

@@ -51,7 +51,7 @@ def receipt_of(visitor: Visitor, location: str) -> dict[str, Any]:
 def test_a_flight_goes_from_the_form_into_a_block(visitor: Visitor) -> None:
     response = visitor.send()
     assert response.status_code == 303
-    number = visitor.transactions - 1
+    number = visitor.service.sealed() - 1
     assert response.headers["Location"].startswith(f"/receipts/{number}")
     until(lambda: "state mined" in visitor.client.get(f"/transactions/{number}/state").text)
     transaction = visitor.service.json(f"/transactions/{number}")["transaction"]
@@ -110,7 +110,7 @@ def test_a_form_that_is_sent_twice_adds_one_flight(visitor: Visitor) -> None:
 
 
 def test_a_flight_is_shown_before_it_is_added(visitor: Visitor) -> None:
-    before = visitor.transactions
+    before = visitor.service.sealed()
     known = {name: str(FLIGHTS[0][POSITION[name]]) for name in ("ORIGIN", "ORIGIN_CITY_NAME")}
     form = {
         **GOOD_FORM,
@@ -125,13 +125,13 @@ def test_a_flight_is_shown_before_it_is_added(visitor: Visitor) -> None:
         assert part in shown
     assert f"{known['ORIGIN']}: {known['ORIGIN_CITY_NAME']}" in shown
     assert "already" not in shown
-    assert visitor.transactions == before
+    assert visitor.service.sealed() == before
     back = visitor.client.post("/add", data={**hidden(page.text), "step": "change"})
     assert back.status_code == 200
     for name in ("FL_DATE", "OTHER_CARRIER", "OP_CARRIER_FL_NUM", "DEP_TIME", "AIR_TIME"):
         assert value_of(back, name) == form[name]
     assert visitor.client.post("/add", data={**hidden(page.text), "step": "add"}).status_code == 303
-    assert visitor.transactions == before + 1
+    assert visitor.service.sealed() == before + 1
 
 
 def test_a_flight_that_is_there_already_is_said_before_it_is_added_again(visitor: Visitor) -> None:
@@ -186,7 +186,7 @@ CODE = "Must be an airport's code of three or four letters or digits, such as OR
     ],
 )
 def test_a_wrong_field_has_a_message(visitor: Visitor, name: str, text: str, message: str) -> None:
-    before = visitor.transactions
+    before = visitor.service.sealed()
     page = visitor.send({name: text}, NEW_AIRPORTS_FORM)
     assert page.status_code == 422
     assert errors_beside(page) == {name: message}
@@ -197,7 +197,7 @@ def test_a_wrong_field_has_a_message(visitor: Visitor, name: str, text: str, mes
             shown = kept[field].upper() if field in {"ORIGIN", "DEST"} else kept[field]
             assert value_of(page, field) == shown, field
     assert chosen(page, "OP_CARRIER_AIRLINE_ID") == "other"
-    assert visitor.transactions == before
+    assert visitor.service.sealed() == before
 
 
 def test_all_that_is_wrong_is_said_at_once(visitor: Visitor) -> None:
@@ -310,7 +310,7 @@ def test_a_token_is_asked_for_where_the_ledger_wants_one(
         assert errors_beside(page).keys() == {"DEP_TIME"}
         assert secret not in page.text
         assert other.send({"TOKEN": secret}).status_code == 303
-        assert other.transactions == len(FLIGHTS) + 1
+        assert other.service.sealed() == len(FLIGHTS) + 1
 
 
 def test_a_full_mempool_is_said_in_words(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -78,11 +78,11 @@ def test_a_file_is_checked_and_added_once(
     visitor: Visitor, make: Callable[[], bytes], name: str
 ) -> None:
     body = make()
-    before = visitor.transactions
+    before = visitor.service.sealed()
     page = visitor.upload(body, name)
     assert page.status_code == 200
     assert "All 30 rows are flights." in page.text
-    assert visitor.transactions == before
+    assert visitor.service.sealed() == before
     added = text_of(visitor.go_on(page).text)
     last = before + 29
     assert f"30 flights were added, the first as transaction {before} and the last" in added
@@ -92,11 +92,11 @@ def test_a_file_is_checked_and_added_once(
     again = text_of(visitor.upload(body, name).text)
     assert f"30 of them are in the ledger already (the first as transaction {before} )" in again
     assert "Add 30 flights" not in again
-    assert visitor.transactions == before + 30
+    assert visitor.service.sealed() == before + 30
 
 
 def test_more_than_a_few_bad_rows_are_left_out_if_a_box_is_ticked(visitor: Visitor) -> None:
-    before = visitor.transactions
+    before = visitor.service.sealed()
     flights = csv_of(generated(90)[60:70]).encode()
     page = visitor.upload(spoilt(flights, 4))
     assert page.status_code == 200
@@ -109,27 +109,27 @@ def test_more_than_a_few_bad_rows_are_left_out_if_a_box_is_ticked(visitor: Visit
         'name="leave_out" required> Leave out 1 of 10 rows (10.0\N{NO-BREAK SPACE}%)'
         in refused.text
     )
-    assert visitor.transactions == before
+    assert visitor.service.sealed() == before
     added = text_of(visitor.go_on(refused, leave_out="on").text)
     assert "Line What is wrong Field Value 4 must be a whole number" in added
     assert "9 flights were added" in added
     assert "1 row was left out." in added
-    assert visitor.transactions == before + 9
+    assert visitor.service.sealed() == before + 9
 
 
 def test_a_few_bad_rows_are_left_out_without_a_box(visitor: Visitor) -> None:
-    before = visitor.transactions
+    before = visitor.service.sealed()
     rows = [changed(flight, OP_CARRIER_AIRLINE_ID=77_777) for flight in generated(100)]
     page = visitor.upload(spoilt(csv_of(rows).encode(), 4))
     assert "leave_out" not in page.text
     assert "99 flights were added" in visitor.go_on(page).text
-    assert visitor.transactions == before + 99
+    assert visitor.service.sealed() == before + 99
 
 
 def test_what_is_there_or_contradicts_is_left_out_and_said(visitor: Visitor) -> None:
     new = generated(120)[110:115]
     late = changed(FLIGHTS[4], ORIGIN_CITY_NAME="Elsewhere, XX")
-    before = visitor.transactions
+    before = visitor.service.sealed()
     page = visitor.upload(csv_of([*FLIGHTS[:3], late, *new]).encode())
     text = text_of(page.text)
     assert "3 of them are in the ledger already (the first as transaction 0 ) or repeat" in text
@@ -142,7 +142,7 @@ def test_what_is_there_or_contradicts_is_left_out_and_said(visitor: Visitor) -> 
     assert "5 flights were added" in added
     assert "3 flights were in the ledger already, or repeated another row." in added
     assert "1 flight contradicted earlier records, and stayed out." in added
-    assert visitor.transactions == before + 5
+    assert visitor.service.sealed() == before + 5
     page = visitor.upload(csv_of(FLIGHTS[:1]).encode())
     assert "The row is a flight. It is in the ledger already" in text_of(page.text)
     assert 'value="add"' not in page.text
@@ -179,11 +179,11 @@ WRONG = [  # tests/sources/test_formats.py has all that is refused
 
 @pytest.mark.parametrize(("body", "message"), WRONG)
 def test_an_unreadable_file_is_refused(visitor: Visitor, body: bytes, message: str) -> None:
-    before = visitor.transactions
+    before = visitor.service.sealed()
     page = visitor.upload(body)
     assert page.status_code == 422
     assert notice(page).startswith(message)
-    assert visitor.transactions == before
+    assert visitor.service.sealed() == before
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_file_needs_a_token(tmp_path_factory: pytest.TempPathFactory) -> None:
         assert answer.status_code == 401
         assert "This token is unknown or was revoked" in answer.get_json()["detail"]
         assert visitor.part(NAME="a.csv", SIZE=5, token=secret).status_code == 200
-        assert visitor.transactions == len(FLIGHTS) + 30
+        assert visitor.service.sealed() == len(FLIGHTS) + 30
 
 
 def test_parts_make_the_file_in_any_order_that_leaves_no_gap(visitor: Visitor) -> None:
@@ -294,7 +294,7 @@ def test_bad_rows_of_cancelled_flights_are_counted(visitor: Visitor) -> None:
 def test_days_in_doubt_are_asked_before_anything_is_added(visitor: Visitor) -> None:
     flights = [as_mapping(flight) for flight in new_flights()]
     body = csv_of_days(flights, ["02/03/2019"] * len(flights)).encode()
-    before = visitor.transactions
+    before = visitor.service.sealed()
     page = visitor.upload(body)
     assert page.status_code == 422
     assert "Which day is 02/03/2019?" in page.text
@@ -308,7 +308,7 @@ def test_days_in_doubt_are_asked_before_anything_is_added(visitor: Visitor) -> N
     assert "2019-03-02" in page.text
     assert "Which day is 02/03/2019?" in visitor.go_on(page, action="check").text
     page = visitor.go_on(page, dates="day-first", action="check")
-    assert visitor.transactions == before
+    assert visitor.service.sealed() == before
     assert "30 flights were added" in visitor.go_on(page).text
     stored = visitor.service.json(f"/transactions/{before}")["transaction"]
     assert stored["FL_DATE"] == "2019-03-02"
@@ -364,7 +364,7 @@ def test_the_sample_works(visitor: Visitor, ending: str) -> None:
     body = sample.get_data().replace(b"2013-01-", b"2013" + month)
     page = visitor.added(body, f"flights.{ending}")
     assert "3 flights were added" in page.text
-    number = visitor.transactions - 3
+    number = visitor.service.sealed() - 3
     flights = [visitor.service.json(f"/transactions/{number + i}")["transaction"] for i in range(3)]
     assert [(flight["CANCELLED"], flight["ARR_DELAY"]) for flight in flights] == [
         (0, 11),
