@@ -1,21 +1,19 @@
 """`/airports/CODE`: departures and arrivals of an airport."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from flask import Blueprint, abort, request
 
 from frontend.answer_page import answer_page
-from frontend.backend_client import Json
 from frontend.charts.maps import RoutesMap, map_of_routes
 from frontend.context import coverage
 from frontend.coverage import Airport
 from frontend.form_request import filled_in
-from frontend.question import DAYS, Question, require_known
+from frontend.question import DAYS, require_known
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import WEEK, Groups, answers_by_group, question_of
-from frontend.questions.group_rows import Row, csv_rows, other_airports, rows_of
+from frontend.questions.group_rows import Grouped, csv_rows, other_airports
 from frontend.twins import Twin, twins
 
 ROUTES_SHOWN, ROUTES_DRAWN = 15, 60
@@ -25,21 +23,14 @@ ARRIVING: Groups = {"origin": {}}
 routes = Blueprint("airports", __name__)
 
 
-@dataclass(frozen=True, slots=True)
-class AirportDelays:
-    """The answers about an airport by their groups. departures: the one about all departures."""
-
-    leaving: Json
-    arriving: Json
-    departures: Json
-    question: Question
-    rows: dict[str, list[Row]]
+class AirportDelays(Grouped):
+    """An airport. answers: by each of LEAVING and ARRIVING. total: of all departures."""
 
     @property
     def map(self) -> RoutesMap | None:
-        query, rows = self.departures["query"], self.rows["destination"][:ROUTES_DRAWN]
+        query, rows = self.total["query"], self.rows["destination"][:ROUTES_DRAWN]
         lines = {(query["ORIGIN"], row.key["DEST"]): row for row in rows}
-        return map_of_routes(coverage.now(), lines)
+        return map_of_routes(self.known, lines)
 
 
 def _airport(code: str) -> Airport:
@@ -51,16 +42,13 @@ def _airport(code: str) -> Airport:
 
 def _delays(airport: Airport, given: Mapping[str, str]) -> AirportDelays:
     """Return what a request asks about an airport. Raises Refused, BackendAway."""
-    known = coverage.now()
     require_known(given, *DAYS)
-    leaving = answers_by_group({**given, "ORIGIN": airport.code}, LEAVING)
-    departures = leaving["carrier"]
+    answers = answers_by_group({**given, "ORIGIN": airport.code}, LEAVING)
+    departures = answers["carrier"]
     as_of = {"as_of": str(departures["as_of"]["height"])}
-    arriving = answers_by_group({**given, **as_of, "DEST": airport.code}, ARRIVING)
+    answers |= answers_by_group({**given, **as_of, "DEST": airport.code}, ARRIVING)
     question = question_of(f"airports/{airport.code}", departures, given)
-    answers = leaving | arriving
-    rows = {by: rows_of(answer, by, known, question) for by, answer in answers.items()}
-    return AirportDelays(leaving, arriving, departures, question, rows)
+    return AirportDelays(coverage.now(), question, answers)
 
 
 @routes.get("/airports/<code>")
@@ -80,6 +68,10 @@ def page(code: str) -> tuple[str, int]:
 def twin(code: str) -> Twin:
     """Return the backend's answers about departures and arrivals; as CSV a line for each group."""
     delays = _delays(_airport(code), filled_in(request.args))
-    both = {"leaving": delays.leaving, "arriving": delays.arriving}
+    ways = {"leaving": LEAVING, "arriving": ARRIVING}
+    both = {
+        way: {by: answer for by, answer in delays.answers.items() if by in groups}
+        for way, groups in ways.items()
+    }
     columns = ("group_by", "name", *FIGURES)
-    return Twin(both, columns, csv_rows(delays.rows), delays.departures["as_of"])
+    return Twin(both, columns, csv_rows(delays.rows), delays.total["as_of"])

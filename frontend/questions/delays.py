@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -25,8 +24,6 @@ LEAST_DAYS_FOR_WEEKS = 14  # with fewer days a mean of seven of them would say l
 
 BIN_MINUTES = 15
 TICK_MINUTES = 30
-
-NO_FLIGHTS = together([])
 
 
 class Bin(NamedTuple):
@@ -154,17 +151,12 @@ def week_means(cells: Mapping[int, Json], count: int) -> dict[int, float]:
     """
     if count < LEAST_DAYS_FOR_WEEKS:
         return {}
-    days = [cells.get(day, NO_FLIGHTS) for day in range(count)]
-    arrived = list(accumulate((day["arrived"] for day in days), initial=0))
-    delays = list(
-        accumulate((round((day["average_delay"] or 0) * day["arrived"]) for day in days), initial=0)
-    )
     means = {}
     for first in range(count - WEEK_DAYS + 1):
-        flights = arrived[first + WEEK_DAYS] - arrived[first]
-        if flights:
-            minutes_late = delays[first + WEEK_DAYS] - delays[first]
-            means[first + WEEK_DAYS // 2] = minutes_late / flights
+        week = [cells[day] for day in range(first, first + WEEK_DAYS) if day in cells]
+        if arrived := sum(cell["arrived"] for cell in week):
+            late = (round((cell["average_delay"] or 0) * cell["arrived"]) for cell in week)
+            means[first + WEEK_DAYS // 2] = sum(late) / arrived
     return means
 
 
