@@ -43,10 +43,6 @@ SERVICE_KINDS = {
     "flight_counter": FlightCounter,
 }
 DAYS = [f"2015-01-{day:02}" for day in range(1, 11)]
-REFUSED = [
-    *("foo=1", "group_by=day", "distribution=true", "limit=1", "offset=1", "sort=flights"),
-    *("order=ascending", "least_flights=2", "page=2"),
-]
 PLACES = ("ORIGIN", "ORIGIN_CITY_NAME", "DEST", "DEST_CITY_NAME")
 examples = settings(
     max_examples=8, deadline=None, phases=[Phase.generate]
@@ -153,16 +149,6 @@ def require_proof(page: Seen, service: Service, answer: Json) -> None:
         assert all(answer[name] == value for name, value in claim["answer"].items())
 
 
-def require_refused(app: Flask, name: str, given: Given, extra: str) -> None:
-    """Pages and twins refuse what they cannot show, and say what they take."""
-    for form in ("", ".json", ".csv"):
-        answer = app.test_client().get(f"/{name}{form}?{urlencode(given)}&{extra}")
-        assert answer.status_code == 400
-        assert extra.partition("=")[0] in answer.text
-        for taken in KINDS[name].parameters:
-            assert taken in answer.text
-
-
 # --- questions -----------------------------------------------------------------------------------
 
 FLIGHTS = [dict(zip(FIELD_NAMES, flight, strict=True)) for flight in generated(sum(SIZES))]
@@ -207,7 +193,6 @@ NUMBER = FLIGHT.map(
 DELAYS = merged(CARRIER, places(SOME_PLACES), options("INITIAL_DATE", "FINAL_DATE"))
 COUNTS = merged(places(BOTH_ENDS), options("INITIAL_DATE", "FINAL_DATE"))
 STATUS = merged(NUMBER, options("FL_DATE", "FINAL_DATE"), NOTHING | CARRIER)
-EXTRA = st.sampled_from(REFUSED)
 
 
 def as_of(question: Given) -> Given:
@@ -221,10 +206,8 @@ def turned(query: Json) -> Json:
 
 
 @examples
-@given(DELAYS, EXTRA)
-def test_delays_are_those_of_the_question(
-    app: Flask, service: Service, question: Given, extra: str
-) -> None:
+@given(DELAYS)
+def test_delays_are_those_of_the_question(app: Flask, service: Service, question: Given) -> None:
     page = Seen(app, service, "average_delays", question)
     answer = page.asked(page.twin["carriers"][0]["query"])
     require_places(page)
@@ -254,14 +237,11 @@ def test_delays_are_those_of_the_question(
     assert page.twin["carriers"][0]["by_day"] == by_day
     require_links(page, answer)
     require_proof(page, service, answer)
-    require_refused(app, "average_delays", question, extra)
 
 
 @examples
-@given(COUNTS, EXTRA)
-def test_counts_are_those_of_the_question(
-    app: Flask, service: Service, question: Given, extra: str
-) -> None:
+@given(COUNTS)
+def test_counts_are_those_of_the_question(app: Flask, service: Service, question: Given) -> None:
     page = Seen(app, service, "flight_counter", question)
     answer = page.asked(page.twin["query"])
     require_places(page)
@@ -278,14 +258,11 @@ def test_counts_are_those_of_the_question(
     assert page.twin["by_carrier"] == by_carrier
     require_links(page, answer)
     require_proof(page, service, answer)
-    require_refused(app, "flight_counter", question, extra)
 
 
 @examples
-@given(STATUS, EXTRA)
-def test_flights_are_those_of_the_question(
-    app: Flask, service: Service, question: Given, extra: str
-) -> None:
+@given(STATUS)
+def test_flights_are_those_of_the_question(app: Flask, service: Service, question: Given) -> None:
     page = Seen(app, service, "filter_transactions", question)
     answer = page.asked(page.twin["query"])
     assert page.twin["count"] == answer["count"]
@@ -299,7 +276,6 @@ def test_flights_are_those_of_the_question(
     assert short_interval(first, last) in page.title
     require_links(page, answer)
     require_proof(page, service, answer)
-    require_refused(app, "filter_transactions", question, extra)
 
 
 def all_links(page: str) -> Iterator[str]:

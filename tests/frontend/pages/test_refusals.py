@@ -23,6 +23,12 @@ REFUSED = [
         f"{DELAYS}1&FL_DATE=2015-01-02",
         "unknown parameter FL_DATE; this page takes OP_CARRIER_AIRLINE_ID, ",
     ),
+    (
+        f"{DELAYS}1&group_by=day",
+        "unknown parameter group_by; this page takes OP_CARRIER_AIRLINE_ID, ",
+    ),
+    (f"{CITIES}Los+Angeles%2C+CA&limit=1", "this page takes ORIGIN, DEST, ORIGIN_CITY_NAME, "),
+    (f"{STATUS}1&FL_DATE=2015-01-01&offset=1", "this page takes OP_CARRIER_FL_NUM, FL_DATE, "),
     (f"{COUNTER}San+Francisco%2C+CA", 'id="counter-DEST_CITY_NAME-error"'),
     ("/flight_counter?INITIAL_DATE=2015-01-02", 'id="counter-ORIGIN_CITY_NAME-error"'),
     (f"{CITIES}%00", ALERT),
