@@ -12,12 +12,11 @@ from flask.testing import FlaskClient
 from backend.chain.flight import as_mapping
 from backend.cluster.local import LocalCluster, hosts_on_loopback
 from flightchain_client import Client, Mode
-from frontend.app import create_app
-from frontend.settings import Settings
 from tests.api.processes import Service, until
 from tests.cluster.engine import make_base
 from tests.cluster.processes import SETTINGS, need_engine, post
 from tests.flights import csv_of, flight, flights
+from tests.frontend.pages.reading import pages_over
 from tests.frontend.writing import Visitor
 
 pytestmark = pytest.mark.slow
@@ -42,7 +41,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 @pytest.fixture(scope="module")
 def visitor(cluster: LocalCluster) -> Visitor:
-    client = create_app(Settings(backend_url=cluster.hosts[0].url)).test_client()
+    client = pages_over(cluster.hosts[0].url)
     client.environ_base["HTTP_ORIGIN"] = "http://localhost"
     return Visitor(cast("Service", None), client)  # the service is asked through the pages only
 

@@ -14,11 +14,10 @@ from flask.testing import FlaskClient
 from werkzeug.datastructures import FileStorage
 from werkzeug.test import TestResponse, encode_multipart
 
-from frontend.app import create_app
 from frontend.bodies import ANY_FILE
-from frontend.settings import Settings
 from tests.api.processes import Service, living, serving
 from tests.api.worlds import generated, seal, settings_for
+from tests.frontend.pages.reading import pages_over
 
 FLIGHTS = generated(60)
 
@@ -141,6 +140,6 @@ def visiting(folder: Path, *arguments: str, **settings: Any) -> Iterator[Visitor
     seal(settings_for(folder), [FLIGHTS])
     started = living if arguments else serving
     with started(folder, *arguments, **settings) as service:
-        client = create_app(Settings(backend_url=service.url)).test_client()
+        client = pages_over(service.url)
         client.environ_base["HTTP_ORIGIN"] = "http://localhost"
         yield Visitor(service, client)

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import pytest
 from flask.testing import FlaskClient
 
-from frontend.app import create_app
-from frontend.settings import Settings
 from tests.frontend.fake_backend import answering
+from tests.frontend.pages.reading import pages_over
 from tests.frontend.years import Year
 
 
@@ -19,4 +18,4 @@ def year() -> Year:
 @pytest.fixture
 def year_pages(year: Year) -> Iterator[FlaskClient]:
     with answering(year) as url:
-        yield create_app(Settings(backend_url=url)).test_client()
+        yield pages_over(url)

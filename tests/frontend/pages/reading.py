@@ -11,8 +11,16 @@ from typing import Any
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from frontend.app import create_app
+from frontend.settings import Settings
+
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_BYTES = 50_000  # of a page, compressed
+
+
+def pages_over(url: str) -> FlaskClient:
+    """A client of pages over the service at `url`."""
+    return create_app(Settings(backend_url=url)).test_client()
 
 
 def text(pages: FlaskClient, address: str, status: int = 200) -> str:

@@ -7,13 +7,12 @@ from urllib.parse import urlencode
 import pytest
 from flask.testing import FlaskClient
 
-from frontend.app import create_app
 from frontend.filters import share
-from frontend.settings import Settings
 from tests.api.worlds import World
 from tests.frontend.fake_backend import answering
 from tests.frontend.pages.reading import (
     link,
+    pages_over,
     raw,
     slot_rows,
     small_source,
@@ -139,7 +138,7 @@ def test_each_day_is_a_dot_and_seven_days_are_the_line(year_pages: FlaskClient) 
 def test_less_than_two_weeks_have_no_weekly_mean(first: str, last: str, is_drawn: bool) -> None:
     days = [day for day in DAYS if first <= day <= last]
     with answering(Year(days)) as url:
-        pages = create_app(Settings(backend_url=url)).test_client()
+        pages = pages_over(url)
         page = raw(pages, address(CARRIERS[0]))
         rows = table(pages, address(CARRIERS[0], form=".csv"))
     assert ("seven days" in page) == is_drawn
@@ -152,7 +151,7 @@ def test_months_have_no_mean_of_seven_days_but_say_when_they_are_incomplete() ->
     days = days_from(date(2013, 1, 15), 516)
     assert days[-1] == "2014-06-14"
     with answering(Year(days)) as url:
-        pages = create_app(Settings(backend_url=url)).test_client()
+        pages = pages_over(url)
         page = raw(pages, address(CARRIERS[0]))
         twin = pages.get(address(CARRIERS[0], form=".json")).get_json()
     cut = ["January 2013 from the 15th", "June 2014 until the 14th"]

@@ -7,11 +7,9 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.storage.block_store import BlockStore
-from frontend.app import create_app
-from frontend.settings import Settings
 from tests.api.processes import Service, serving
 from tests.api.worlds import World, world_in
-from tests.frontend.pages.reading import table, text
+from tests.frontend.pages.reading import pages_over, table, text
 from tests.storage.chains import block_file, flip
 
 DAMAGED = 4
@@ -37,7 +35,7 @@ def service(world: World) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def pages(service: Service) -> FlaskClient:
-    return create_app(Settings(backend_url=service.url)).test_client()
+    return pages_over(service.url)
 
 
 def test_a_damaged_block_shows_what_is_known(pages: FlaskClient, world: World) -> None:

@@ -7,17 +7,15 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from frontend.app import create_app
 from frontend.backend_client import Backend
 from frontend.coverage import NOTHING_KNOWN
 from frontend.pages.departures import MOST_SHOWN
 from frontend.question import Question
 from frontend.questions import departures
 from frontend.questions.departures import Departures
-from frontend.settings import Settings
 from tests.api.processes import Service
 from tests.api.worlds import Json, World
-from tests.frontend.pages.reading import table
+from tests.frontend.pages.reading import pages_over, table
 from tests.index.worlds import scheduled
 
 
@@ -84,7 +82,7 @@ def test_all_flights_of_a_day_are_read(
     service: Service, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("frontend.context.Backend", InPieces)
-    pages = create_app(Settings(backend_url=service.url)).test_client()
+    pages = pages_over(service.url)
     day = world.transactions[0]["FL_DATE"]
     rows = table(pages, f"/departures.csv?FL_DATE={day}")
     expected = {str(leg["TRANSACTION_ID"]) for leg in leaving(world, FL_DATE=day)}

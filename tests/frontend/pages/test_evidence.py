@@ -16,13 +16,11 @@ from zipfile import ZipFile
 import pytest
 from flask.testing import FlaskClient
 
-from frontend.app import create_app
 from frontend.backend_client import PIECE_BYTES
-from frontend.settings import Settings
 from tests.api.processes import Service
 from tests.api.worlds import World
 from tests.cases import each_of
-from tests.frontend.pages.reading import link, raw, source, text
+from tests.frontend.pages.reading import link, pages_over, raw, source, text
 from tests.http_servers import Handler, served_by
 
 DELAYS = "OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-08"
@@ -150,7 +148,7 @@ def sending(pieces: Iterable[bytes], size: int) -> AbstractContextManager[str]:
 
 def test_a_file_that_breaks_off_does_not_look_finished() -> None:
     with sending([b'{"half":'], 100) as url:
-        pages = create_app(Settings(backend_url=url)).test_client()
+        pages = pages_over(url)
         with pytest.raises(ConnectionResetError) as caught:
             pages.get("/transactions/7/proof", buffered=True)
         assert caught.value.errno == errno.ECONNRESET
@@ -166,7 +164,7 @@ def test_a_file_is_passed_on_before_all_of_it_has_come() -> None:
         yield rest
 
     with sending(pieces(), len(first + rest)) as url:
-        pages = create_app(Settings(backend_url=url)).test_client()
+        pages = pages_over(url)
         answer = pages.get("/average_delays/proof").iter_encoded()
         assert next(answer) == first
         has_come.set()

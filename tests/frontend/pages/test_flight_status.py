@@ -9,15 +9,13 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.questions.carriers import CARRIER
-from frontend.app import create_app
 from frontend.backend_client import Backend
 from frontend.filters import plus
 from frontend.pages.flight_status import MOST_LEGS_SHOWN
 from frontend.questions import flights_of_day
-from frontend.settings import Settings
 from tests.api.processes import Service
 from tests.api.worlds import Json, World
-from tests.frontend.pages.reading import ids_on, source, table
+from tests.frontend.pages.reading import ids_on, pages_over, source, table
 
 PAGE = "/filter_transactions"
 
@@ -193,7 +191,7 @@ def test_of_many_legs_the_first_are_shown(
     service: Service, monkeypatch: pytest.MonkeyPatch, world: World
 ) -> None:
     monkeypatch.setattr("frontend.context.Backend", Echo)
-    pages = create_app(Settings(backend_url=service.url)).test_client()
+    pages = pages_over(service.url)
     number, day = max(keys(world), key=lambda key: len(legs_of(world, *key)))
     query = f"?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
     count = 60 * len(legs_of(world, number, day))
@@ -217,7 +215,7 @@ def test_legs_of_several_days_are_in_the_order_of_time(
     service: Service, monkeypatch: pytest.MonkeyPatch, world: World
 ) -> None:
     monkeypatch.setattr("frontend.context.Backend", LastMonthFirst)
-    pages = create_app(Settings(backend_url=service.url)).test_client()
+    pages = pages_over(service.url)
     query = "?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&FINAL_DATE=2015-01-10"
     rows = table(pages, f"{PAGE}.csv{query}")
     times = [(row["carrier"], row["FL_DATE"], int(row["leg"])) for row in rows]

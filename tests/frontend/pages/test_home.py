@@ -7,11 +7,9 @@ import time
 import pytest
 from flask.testing import FlaskClient
 
-from frontend.app import create_app
-from frontend.settings import Settings
 from tests.api.worlds import Json, World
 from tests.frontend.fake_backend import Answer, answering
-from tests.frontend.pages.reading import text
+from tests.frontend.pages.reading import pages_over, text
 
 
 def test_it_offers_the_questions_and_shows_the_ledger(pages: FlaskClient, world: World) -> None:
@@ -49,7 +47,7 @@ def standing_at(height: int, more: Json, pending: int = 0, newest: int = 0) -> A
 )
 def test_a_next_block_is_promised_if_it_comes(pending: int, newest: int, sentence: str) -> None:
     with answering(standing_at(1, {}, pending, newest)) as url:
-        pages = create_app(Settings(backend_url=url)).test_client()
+        pages = pages_over(url)
         assert sentence in text(pages, "/standing")
 
 
@@ -62,7 +60,7 @@ def test_an_empty_ledger_has_no_list_of_carriers(pages: FlaskClient) -> None:
         "airports": [],
     }
     with answering(standing_at(0, {"/coverage": empty})) as url:
-        page = text(create_app(Settings(backend_url=url)).test_client(), "/")
+        page = text(pages_over(url), "/")
     assert "There are no flights in this ledger yet." in page
     assert "Carriers in the ledger" not in page
     assert "Carriers in the ledger" in text(pages, "/")

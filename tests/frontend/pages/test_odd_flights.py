@@ -7,13 +7,11 @@ from flask.testing import FlaskClient
 
 from backend.chain.fields import Value
 from backend.chain.flight import Flight
-from frontend.app import create_app
-from frontend.settings import Settings
 from tests.api.processes import serving
 from tests.api.worlds import Json, seal, settings_for
 from tests.cases import each_of
 from tests.flights import EXAMPLE, changed
-from tests.frontend.pages.reading import raw, require_words, table
+from tests.frontend.pages.reading import pages_over, raw, require_words, table
 
 CITIES = {
     "BTV": "Burlington, VT",
@@ -71,7 +69,7 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     folder = tmp_path_factory.mktemp("odd")
     seal(settings_for(folder), [FLIGHTS])
     with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
-        yield create_app(Settings(backend_url=service.url)).test_client()
+        yield pages_over(service.url)
 
 
 @each_of(

@@ -5,12 +5,10 @@ from pathlib import Path
 
 from flask.testing import FlaskClient
 
-from frontend.app import create_app
 from frontend.questions import flights_of_day
-from frontend.settings import Settings
 from tests.api.processes import Service, backend, living
 from tests.api.worlds import GOOD, Json, World, transaction_of
-from tests.frontend.pages.reading import link, source, table, text
+from tests.frontend.pages.reading import link, pages_over, source, table, text
 
 
 def test_a_page_shows_every_field_with_its_meaning(pages: FlaskClient, world: World) -> None:
@@ -80,7 +78,7 @@ def test_a_pending_transaction_turns_to_mined_by_itself(tmp_path: Path) -> None:
     folder = tmp_path / "chain"
     assert backend(folder, "mine", "--once").returncode == 0
     with living(folder, "--only-http") as service:  # nobody mines
-        pages = create_app(Settings(backend_url=service.url)).test_client()
+        pages = pages_over(service.url)
         for expected in range(2):
             receipt: Json = service.post().json()
             assert receipt["TRANSACTION_ID"] == expected

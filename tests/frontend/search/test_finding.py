@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from frontend.app import create_app
 from frontend.backend_client import Backend
 from frontend.question import CARRIER, NUMBER
 from frontend.search.finding import MOST_COMPLETIONS, MOST_SUGGESTIONS, Finder
-from frontend.settings import Settings
 from tests.frontend.fake_backend import answering
+from tests.frontend.pages.reading import pages_over
 from tests.frontend.search.ledger import COMAIR, KNOWN, PSA
 
 PSA_12 = f"OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID={PSA.number}"
@@ -81,7 +80,7 @@ def finder(ledger: Ledger) -> Iterator[Finder]:
 def shown(ledger: Ledger) -> Iterator[Callable[[str], str]]:
     """The page of a search that does not lead on to another one."""
     with answering(ledger) as url:
-        pages = create_app(Settings(backend_url=url)).test_client()
+        pages = pages_over(url)
 
         def page(text: str) -> str:
             answer = pages.get("/search", query_string={"q": text})
