@@ -24,9 +24,13 @@ def pages_over(url: str) -> FlaskClient:
 
 
 def text(pages: FlaskClient, address: str, status: int = 200) -> str:
-    """Return the text of a page, without tags, each gap as one space."""
-    bare = re.sub(r"<[^>]+>", " ", raw(pages, address, status))
-    return re.sub(r"[ \t\r\n]+", " ", html.unescape(bare)).strip(" ")
+    return text_of(raw(pages, address, status))
+
+
+def text_of(source: str) -> str:
+    """Return what is shown of a source: without tags, each gap as one space."""
+    bare = html.unescape(re.sub(r"<[^>]+>", " ", source))
+    return re.sub(r"[ \t\r\n]+", " ", bare).strip(" ")
 
 
 def raw(pages: FlaskClient, address: str, status: int = 200, **how: Any) -> str:
@@ -48,8 +52,8 @@ def require_words(
     status: int = 200,
 ) -> None:
     """Require that a page has all `words`, in its source or its text, and none of `missing`."""
-    page = html.unescape(raw(pages, address, status))
-    page += re.sub(r"[ \t\r\n]+", " ", re.sub(r"<[^>]+>", " ", page))
+    page = raw(pages, address, status)
+    page = html.unescape(page) + text_of(page)
     assert [part for part in words if part not in page] == []
     assert [part for part in missing if part in page] == []
 

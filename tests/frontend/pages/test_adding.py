@@ -16,7 +16,7 @@ from backend.storage.tokens import Tokens
 from frontend.filters import sentence
 from frontend.search.fields import NO_NUMBER
 from tests.api.processes import until
-from tests.frontend.pages.reading import text
+from tests.frontend.pages.reading import text, text_of
 from tests.frontend.writing import (
     FLIGHTS,
     GOOD_FORM,
@@ -120,7 +120,7 @@ def test_a_flight_is_shown_before_it_is_added(visitor: Visitor) -> None:
     }
     page = visitor.client.post("/add", data=form)
     assert page.status_code == 200
-    shown = " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
+    shown = text_of(page.text)
     for part in ("Nothing has been added yet", "Wednesday, 2 January 2013", "05:17", "3 min early"):
         assert part in shown
     assert f"{known['ORIGIN']}: {known['ORIGIN_CITY_NAME']}" in shown

@@ -8,6 +8,8 @@ from typing import TypeVar
 import pytest
 from flask.testing import FlaskClient
 
+from tests.frontend.pages.reading import text_of
+
 COUNTS = ("Flights", "Scheduled")
 CELL = r"<t[hd][^>]*>(.*?)</t[hd]>"
 PAGES = (
@@ -46,17 +48,13 @@ def numbered_links(page: str) -> Iterator[tuple[str, str]]:
     """Where each row of a table leads, and its number of flights."""
     for table in re.findall(r"<table.*?</table>", page, re.DOTALL):
         head, _, body = table.partition("</thead>")
-        heads = [bare(cell) for cell in re.findall(CELL, head, re.DOTALL)]
+        heads = [text_of(cell) for cell in re.findall(CELL, head, re.DOTALL)]
         column = next((place for place, head in enumerate(heads) if head in COUNTS), None)
         for row in re.findall(r"<tr.*?</tr>", body, re.DOTALL):
             cells = re.findall(CELL, row, re.DOTALL)
             address = re.search(r'<a href="(/[^"]+)"', row)
             if address and column is not None:
-                yield html.unescape(address[1]), bare(cells[column])
-
-
-def bare(source: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", source)).split())
+                yield html.unescape(address[1]), text_of(cells[column])
 
 
 def shows(page: str, count: str) -> bool:

@@ -32,7 +32,7 @@ from frontend.pages.flight_status import MOST_LEGS_SHOWN
 from frontend.question import KINDS
 from tests.api.processes import Service
 from tests.api.worlds import SIZES, generated
-from tests.frontend.pages.reading import ids_on
+from tests.frontend.pages.reading import ids_on, text_of
 
 Json = dict[str, Any]
 Given = dict[str, str]
@@ -83,10 +83,6 @@ class Seen:
 
     def facts(self) -> Given:
         return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", self.source))
-
-
-def text_of(source: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", source)).split())
 
 
 def require_places(page: Seen) -> None:

@@ -20,7 +20,7 @@ from frontend.context import texts
 from tests.api.processes import ROOT
 from tests.api.worlds import generated
 from tests.flights import changed, csv_of, csv_of_days
-from tests.frontend.pages.test_one_question import text_of
+from tests.frontend.pages.reading import text_of
 from tests.frontend.writing import FLIGHTS, Visitor, errors_beside, notice, visiting
 
 CSV = csv_of(generated(30)).encode()
