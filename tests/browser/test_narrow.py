@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.sites import Site
+from tests.browser.test_every_page import require_fit
 from tests.browser.visits import Visitor
 
 WIDTH = 360
@@ -41,8 +42,6 @@ HEADLINES = (
 ANSWER_ABOVE = 400
 STACKED = ("/about", "/upload", "/transactions/{id}", "/blocks/{tip}")
 
-
-PHONE = 375
 WORD = "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogoch, WLS"
 TOO_LONG = (
     "/search?q=" + 168 * "a",
@@ -135,13 +134,6 @@ def test_a_table_of_words_stands_cell_below_cell(narrow: Open, address: str) -> 
         assert box["x"] + box["width"] <= WIDTH
 
 
-def require_fit(page: Page) -> None:
-    """Fail unless a page is not wider than a telephone, nor than a window."""
-    for width in (PHONE, 1280):
-        page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
 def test_long_words_do_not_make_a_page_wider_than_its_window(narrow: Open) -> None:
     for address in TOO_LONG:
         require_fit(narrow(address))
@@ -161,9 +153,7 @@ def test_a_month_that_is_not_whole_makes_no_page_wider(narrow: Open) -> None:
             flights</small></th><td class="n">78</td><td class="n">9,999</td>
             <td class="n">12.3 min early</td></tr></tbody></table>`)"""
     )
-    for width in (320, PHONE, 1280):
-        page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    require_fit(page)
     page.set_viewport_size({"width": WIDTH, "height": 800})
 
 
