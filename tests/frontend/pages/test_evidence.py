@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from hashlib import sha256
-from html.parser import HTMLParser
 from threading import Event
 from urllib.parse import parse_qsl, urlencode, urlsplit
 from zipfile import ZipFile
@@ -20,7 +19,7 @@ from frontend.backend_client import PIECE_BYTES
 from tests.api.processes import Service
 from tests.api.worlds import World
 from tests.cases import each_of
-from tests.frontend.pages.reading import link, pages_over, raw, source, text
+from tests.frontend.pages.reading import link, pages_over, source, text
 from tests.http_servers import Handler, served_by
 
 DELAYS = "OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-08"
@@ -42,37 +41,6 @@ QUESTIONS = [
     "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-05",
 ]
 every_question = pytest.mark.parametrize("question", QUESTIONS)
-
-# --- without scripts
-
-
-@pytest.mark.parametrize("page", [*QUESTIONS, "/", "/blocks/7", "/upload"])
-def test_what_scripts_alone_do_is_hidden_without_them(pages: FlaskClient, page: str) -> None:
-    shown = ShownFirst(raw(pages, page)).shown
-    assert [tag for tag in shown if 'type="button"' in tag or " data-check" in tag] == []
-    assert '<section class="evidence"' in "".join(shown) or page in {"/", "/upload"}
-
-
-class ShownFirst(HTMLParser):
-    """Collects the tags of what a browser shows before any script has run."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.shown: list[str] = []
-        self._open = [("", False)]  # tags, and whether their elements are hidden
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        is_hidden = self._open[-1][1] or ("hidden", None) in attrs
-        if not is_hidden:
-            self.shown.append(self.get_starttag_text() or "")
-        if tag not in {"br", "hr", "img", "input", "link", "meta"}:
-            self._open.append((tag, is_hidden))
-
-    def handle_endtag(self, tag: str) -> None:
-        while self._open.pop()[0] != tag:
-            pass
-
 
 # --- files
 

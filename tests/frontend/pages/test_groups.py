@@ -123,17 +123,6 @@ def test_the_months_of_several_years_are_added_up() -> None:
     assert sum(list(names.values())[12:]) == sum(range(1, 13))
 
 
-@each_of("change", [str.lower, str.upper])
-def test_twins_take_names_in_any_case(
-    pages: FlaskClient, busiest: tuple[str, str], world: World, change: Callable[[str], str]
-) -> None:
-    origin, dest = busiest
-    city = next(e["DEST_CITY_NAME"] for e in world.transactions if e["DEST"] == dest)
-    query = {"ORIGIN": change(origin), "DEST_CITY_NAME": change(city)}
-    asked = pages.get("/route.json", query_string=query).get_json()["carrier"]["query"]
-    assert (asked["ORIGIN"], asked["DEST_CITY_NAME"]) == (origin, city)
-
-
 def test_an_airports_map_has_its_largest_routes_and_its_twin_all(
     pages: FlaskClient, world: World, busiest: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

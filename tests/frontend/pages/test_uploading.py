@@ -202,15 +202,6 @@ def test_what_is_typed_into_a_file_is_no_markup(visitor: Visitor) -> None:
     assert "&lt;b&gt;.csv" in page.text
 
 
-def test_a_file_beyond_the_limit_has_advice(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("limit")
-    with visiting(folder, "--only-http", FLIGHTCHAIN_MAX_BODY_BYTES=2**16) as visitor:
-        page = visitor.upload(b"x" * 2**25)
-        assert page.status_code == 413
-        assert "cut it into several files" in errors_beside(page)["file"]
-        assert visitor.part(b"x" * 2**25).get_json()["title"] == "Too long"
-
-
 def test_a_file_needs_a_token(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("token")
     secret = Tokens(folder).add("me")
