@@ -32,8 +32,9 @@ class Verdict:
         if first == last:
             return f"All have the same {self._measure.noun} ({first}). {self.chance}".rstrip()
         ends = ("highest", "lowest") if self.is_descending else ("lowest", "highest")
+        whom = f"Of those with {FEW_ARRIVALS} arrivals or more, " if self.has_others else ""
         return (
-            f"{self._of_whom}{self.first.name} has the {ends[0]} {self._measure.noun} ({first}), "
+            f"{whom}{self.first.name} has the {ends[0]} {self._measure.noun} ({first}), "
             f"{self.last.name} the {ends[1]} ({last}). {self.chance}"
         ).rstrip()
 
@@ -51,10 +52,6 @@ class Verdict:
         )
         of_last = f"that of {self.last.name} is {last}"
         return f"{lead} {self._measure.noun} is {first}, {of_last}. {self.chance}"
-
-    @property
-    def _of_whom(self) -> str:
-        return f"Of those with {FEW_ARRIVALS} arrivals or more, " if self.has_others else ""
 
     @property
     def _measure(self) -> Measure:
@@ -77,19 +74,13 @@ class Verdict:
         low, high = self._shown_interval
         judged = "more than chance" if low > 0 else "perhaps only chance"
         between = f"between {number(low, 1)} and {number(high, 1)} {unit}"
-        return (
-            f"Judged by how days differ, this is {judged}: the difference is {between}, with "
-            f"95\N{NO-BREAK SPACE}% confidence{self._of_all}."
-        )
-
-    @property
-    def _of_all(self) -> str:
-        """Why the interval of two is wider if others are compared, too."""
-        if self.count == 2:
-            return ""
-        return (
+        why_wider = (
             f" for all {self.count} at once: the best and the worst of many differ more by chance, "
             "so this interval is wider than that of these two alone"
+        )
+        return (
+            f"Judged by how days differ, this is {judged}: the difference is {between}, with "
+            f"95\N{NO-BREAK SPACE}% confidence{why_wider if self.count > 2 else ''}."
         )
 
     @property
