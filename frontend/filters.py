@@ -138,22 +138,20 @@ def moment(milliseconds: int | None) -> str:
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def age(milliseconds: int | None, now_ms: int | None = None) -> str:
+def age(milliseconds: int | None) -> str:
     """Return how long ago UTC milliseconds were: "4 seconds ago", "in 12 seconds", "3 days ago"."""
     if milliseconds is None:
         return NOTHING
-    if now_ms is None:
-        now_ms = round(datetime.now(UTC).timestamp() * 1000)
-    seconds = (now_ms - milliseconds) / 1000
+    seconds = datetime.now(UTC).timestamp() - milliseconds / 1000
     text = duration(abs(seconds))
     if text == "0 seconds":
         return "just now"
     return f"{text} ago" if seconds > 0 else f"in {text}"
 
 
-def due(milliseconds: int, now_ms: int | None = None) -> str:
+def due(milliseconds: int) -> str:
     """Return when UTC milliseconds will be: "in 12 seconds", or "any moment" if they are over."""
-    words = age(milliseconds, now_ms)
+    words = age(milliseconds)
     return words if words.startswith("in ") else "any moment"
 
 

@@ -12,6 +12,7 @@ from datetime import date
 from frontend.charts.time_axis import TimeAxis
 from frontend.filters import number
 
+MOST_STEPS = 6  # of a vertical axis
 MOST_TICKS = 14  # along the time axis of a wide chart
 MOST_COARSE_TICKS = 5  # so many of these are kept on a narrow chart
 LEAST_BAR = 0.6  # height of the bar of a small number beside large ones, so that it is seen
@@ -122,14 +123,14 @@ def nice_step(span: float, most: int) -> float:
     )
 
 
-def axis(values: Iterable[float], most: int = 6, least_step: float = 0, unit: str = "") -> Axis:
-    """Return an axis for all `values` and 0, with about `most` ticks at nice numbers."""
+def axis(values: Iterable[float], least_step: float = 0, unit: str = "") -> Axis:
+    """Return an axis for all `values` and 0, with about MOST_STEPS ticks at nice numbers."""
     low, high = 0.0, 0.0
     for value in values:
         low, high = min(low, value), max(high, value)
     if low == high:
         high = 1.0
-    step = max(nice_step(high - low, most), least_step)
+    step = max(nice_step(high - low, MOST_STEPS), least_step)
     first, last = math.floor(low / step), math.ceil(high / step)
     plain = Axis(first * step, last * step, ())
     digits = max(0, -math.floor(math.log10(step)))
