@@ -44,7 +44,7 @@ from loadtests.models.estimates import (
     verdict,
 )
 from loadtests.models.open_queue import Queue, Unstable
-from loadtests.models.sample_statistics import summary
+from loadtests.models.sample_statistics import cv_of
 
 DRAWS = 10  # number of replays of a run, each with unexplained parts of its own
 NEAR_SATURATION = 0.8  # the utilisation from which only several runs count
@@ -81,7 +81,7 @@ class Alone:
         """Return the coefficient of variation."""
         if self.overhead_s is not None:
             return systems.KNOWN_SERVICE_TIME_S / self.mean_s
-        return summary(self.times_s).cv
+        return cv_of(self.times_s)
 
     @property
     def interval(self) -> Interval:

@@ -24,7 +24,7 @@ from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.models.estimates import LEAST_VALUES, mean_over_runs
-from loadtests.models.sample_statistics import mean_of, summary
+from loadtests.models.sample_statistics import cv_of, mean_of
 from loadtests.questions import KINDS
 
 COUNTER = "flight_counter"
@@ -152,7 +152,7 @@ def _describe_loads(points: Sequence[Steady]) -> str:
 def _service_times(runs: Alone) -> Table:
     def cv(kind: str, engine: str) -> float | None:
         times_s = runs[kind, engine].times_s if (kind, engine) in runs else ()
-        return summary(times_s).cv if len(times_s) > 1 else None
+        return cv_of(times_s) if len(times_s) > 1 else None
 
     return Table.from_items(
         "Service times, study 000 and this machine",

@@ -27,7 +27,7 @@ from loadtests.lab.published import NETWORK, NETWORK_CACHE_BLOCKS, NETWORK_THINK
 from loadtests.models import bounds, mva
 from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
 from loadtests.models.laws import Station, service_demand_s, total_demand_s
-from loadtests.models.sample_statistics import mean_of, quantile, summary
+from loadtests.models.sample_statistics import mean_of, quantile, variance_of
 from loadtests.servers import network, study
 
 REGULAR_CV = 0.2
@@ -187,9 +187,9 @@ class Spread:
 
 def spread(values: Sequence[float]) -> Spread:
     """Return the spread of at least two values."""
-    of_values, outside = summary(values), (1 - CONFIDENCE) / 2
+    outside = (1 - CONFIDENCE) / 2
     ends = quantile(values, outside), quantile(values, 1 - outside)
-    return Spread(of_values.mean, of_values.standard_deviation, *ends, of_values.count)
+    return Spread(mean_of(values), sqrt(variance_of(values)), *ends, len(values))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
 from loadtests.models.estimates import Interval, confidence_interval, mean_over_runs
-from loadtests.models.sample_statistics import mean_of, summary
+from loadtests.models.sample_statistics import mean_of, variance_of
 from loadtests.processes import ProgramFailed, Service, running
 from loadtests.questions import KINDS as QUESTIONS
 from loadtests.questions import Question
@@ -216,7 +216,7 @@ class Cell(Repeated[Recorded[PlanLine]]):
     @property
     def service(self) -> ServiceTime:
         """Return E[S] in s, and the variance of all requests in s²."""
-        return ServiceTime(self.mean_s.estimate, summary(self.times_s).variance)
+        return ServiceTime(self.mean_s.estimate, variance_of(self.times_s))
 
     @cached_property
     def reads(self) -> float:

@@ -17,7 +17,7 @@ from statistics import NormalDist
 
 from loadtests.models import student_t
 from loadtests.models.domain import positive
-from loadtests.models.sample_statistics import mean_of, summary
+from loadtests.models.sample_statistics import mean_of, variance_of
 
 CONFIDENCE = 0.95
 BATCHES = 20
@@ -73,10 +73,10 @@ class Interval:
 
 def confidence_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
     """Return the interval (Student's t) of the mean of two independent values or more."""
-    sample = summary(values)
-    error = sample.standard_deviation / math.sqrt(sample.count)
-    t = student_t.quantile((1 + confidence) / 2, sample.count - 1)
-    return Interval(sample.mean, t * error, sample.count)
+    count = len(values)
+    error = math.sqrt(variance_of(values) / count)
+    t = student_t.quantile((1 + confidence) / 2, count - 1)
+    return Interval(mean_of(values), t * error, count)
 
 
 def clustered_interval(
@@ -88,7 +88,7 @@ def clustered_interval(
     Source: K.-Y. Liang and S. L. Zeger, Biometrika 73 (1986), with t for clusters − 1 degrees of
     freedom.
     """
-    mean, sums = summary(values).mean, defaultdict[Hashable, list[float]](list)
+    mean, sums = mean_of(values), defaultdict[Hashable, list[float]](list)
     for value, cluster in zip(values, clusters, strict=True):
         sums[cluster].append(value - mean)
     units = len(sums)
@@ -105,8 +105,7 @@ def batch_means(values: Sequence[float], batches: int = BATCHES) -> Interval:
     """
     size, left_over = divmod(len(values), batches)
     ends = range(left_over, len(values) + 1, size)
-    means = [summary(values[start:end]).mean for start, end in pairwise(ends)]
-    return confidence_interval(means)
+    return confidence_interval([mean_of(values[start:end]) for start, end in pairwise(ends)])
 
 
 def mean_over_runs(runs: Sequence[Sequence[float]], batches: int = BATCHES) -> Interval:

@@ -31,12 +31,13 @@ from itertools import accumulate, pairwise
 from math import sqrt
 from operator import sub
 from random import Random
+from statistics import pstdev
 
 from loadtests.models import replay
 from loadtests.models.estimates import CONFIDENCE, LEAST_VALUES, Interval, clustered_interval
 from loadtests.models.random_times import poisson_times
 from loadtests.models.replay import Discipline
-from loadtests.models.sample_statistics import mean_of, summary
+from loadtests.models.sample_statistics import mean_of
 
 DRAWS = 32  # how often services are put in random order, or drawn
 _ALIKE = 1e-9  # times that differ by less than this share have no spread of their own
@@ -239,9 +240,8 @@ class _Replays:
 
 def _stretched(times_s: Sequence[float], deviation_s: float) -> list[float]:
     """Return times of the same mean and this standard deviation; times all alike alternate."""
-    sample = summary(times_s)
-    present_s = sqrt(sample.squares / sample.count)
-    if present_s <= _ALIKE * sample.mean:
-        return [max(0.0, sample.mean + (-1) ** n * deviation_s) for n in range(len(times_s))]
+    mean_s, present_s = mean_of(times_s), pstdev(times_s)
+    if present_s <= _ALIKE * mean_s:
+        return [max(0.0, mean_s + (-1) ** n * deviation_s) for n in range(len(times_s))]
     factor = deviation_s / present_s
-    return [max(0.0, sample.mean + factor * (time_s - sample.mean)) for time_s in times_s]
+    return [max(0.0, mean_s + factor * (time_s - mean_s)) for time_s in times_s]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from loadtests.models import replay
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import Discipline
-from loadtests.models.sample_statistics import summary
+from loadtests.models.sample_statistics import mean_of, variance_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,6 @@ def expectation(
         only = f"only {len(runs)} of {simulated_runs} runs had a customer"
         raise ValueError(f"runs of {protocol.duration_s} s have too few arrivals: {only}")
     numbers, means_s = zip(*runs, strict=True)
-    of_means = summary(means_s)
     results_s = sorted(
         sum(rng.choices(means_s, k=protocol.runs)) / protocol.runs for _ in range(simulated_runs)
     )
@@ -86,8 +85,8 @@ def expectation(
     return Expectation(
         arrivals=sum(numbers) / simulated_runs,
         pooled_s=sum(arrivals * mean_s for arrivals, mean_s in runs) / sum(numbers),
-        mean_s=of_means.mean,
-        standard_error_s=of_means.standard_deviation / len(runs) ** 0.5,
+        mean_s=mean_of(means_s),
+        standard_error_s=(variance_of(means_s) / len(runs)) ** 0.5,
         low_s=results_s[outside],
         high_s=results_s[-1 - outside],
     )

@@ -2,42 +2,6 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Sums up `count` values: their mean and squares = Σ (value − mean)²."""
-
-    count: int
-    mean: float
-    squares: float
-
-    @property
-    def variance(self) -> float:
-        """Return the unbiased variance, squares/(count − 1). Raises ValueError for one value."""
-        if self.count < 2:
-            raise ValueError("a variance needs at least two values, there is one")
-        return self.squares / (self.count - 1)
-
-    @property
-    def standard_deviation(self) -> float:
-        """Return the root of the variance."""
-        return math.sqrt(self.variance)
-
-    @property
-    def cv(self) -> float:
-        """Return standard deviation over mean. Raises ValueError for a mean of 0."""
-        if self.mean == 0:
-            raise ValueError("values with a mean of 0 have no coefficient of variation")
-        return self.standard_deviation / self.mean
-
-
-def summary(values: Sequence[float]) -> Summary:
-    """Return the summary of `values`. Raises ValueError if there are none or one is not finite."""
-    mean = mean_of(values)
-    squares = math.fsum([(value - mean) ** 2 for value in values])
-    return Summary(len(values), mean, squares)
 
 
 def mean_of(values: Sequence[float]) -> float:
@@ -48,6 +12,19 @@ def mean_of(values: Sequence[float]) -> float:
         unusable = next(value for value in values if not math.isfinite(value))
         raise ValueError(f"values must be finite, but one is {unusable}")
     return math.fsum(values) / len(values)
+
+
+def variance_of(values: Sequence[float]) -> float:
+    """Return the unbiased variance of two values or more. Raises ValueError as `mean_of`."""
+    mean = mean_of(values)
+    if len(values) < 2:
+        raise ValueError("a variance needs at least two values, there is one")
+    return math.fsum([(value - mean) ** 2 for value in values]) / (len(values) - 1)
+
+
+def cv_of(values: Sequence[float]) -> float:
+    """Return the coefficient of variation: the standard deviation over the mean."""
+    return math.sqrt(variance_of(values)) / mean_of(values)
 
 
 def mean_of_known(values: Iterable[float | None]) -> float | None:

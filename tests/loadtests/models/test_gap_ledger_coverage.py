@@ -14,7 +14,7 @@ from loadtests.models.gap_ledger import Account, Calibrated, Cause, Model, Recor
 from loadtests.models.open_queue import mgm
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import fcfs
-from loadtests.models.sample_statistics import summary
+from loadtests.models.sample_statistics import cv_of, mean_of, variance_of
 from tests.effort import tries
 
 pytestmark = pytest.mark.slow
@@ -26,11 +26,12 @@ LAW = Gamma(1.0, 0.1)
 
 def accounts_after_a_calibration(load: float, rng: Random) -> list[Account]:
     """Runs whose rate and prediction come from a calibration that itself is an estimate."""
-    alone = summary([LAW.draw(rng) for _ in range(ASKED)])
-    rate = load / alone.mean
-    model = Model(rate, mgm(rate, alone.mean, alone.cv).response_time_s)
+    alone_s = [LAW.draw(rng) for _ in range(ASKED)]
+    mean_s, cv = mean_of(alone_s), cv_of(alone_s)
+    rate = load / mean_s
+    model = Model(rate, mgm(rate, mean_s, cv).response_time_s)
     return [
-        account(served(rate, rng), Calibrated(alone.mean, alone.variance), model, rng)
+        account(served(rate, rng), Calibrated(mean_s, variance_of(alone_s)), model, rng)
         for _ in range(RUNS_EACH)
     ]
 
