@@ -12,7 +12,7 @@ from loadtests import chains
 from loadtests.chains import Chain, Source
 from loadtests.experiments import (
     client_server_systems,
-    cluster_measurements,
+    cluster,
     itinerary,
     mixed_clients_measurements,
     open_workload_servers,
@@ -32,7 +32,7 @@ from tests.loadtests.experiments import plain_generator
 
 RECORD = "imported.json"  # tells that the chain beside it is whole
 IMPORTING = (client_server_systems, open_workload_servers, ledgers)
-PREPARING = (cluster_measurements, itinerary, mixed_clients_measurements)
+PREPARING = (cluster, itinerary, mixed_clients_measurements)
 SCANNED_BLOCKS = 8  # enough for a scan to read some from files
 
 

@@ -5,16 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.experiments import cluster_measurements as measuring
-from loadtests.experiments.cluster import EXPERIMENT, committed, posted
-from loadtests.experiments.cluster_measurements import (
+from loadtests.experiments import cluster
+from loadtests.experiments.cluster import (
     CLUSTER,
     COMMITS,
+    EXPERIMENT,
     ONE,
     POSTS,
     CommitLine,
     LoadLine,
     Sizes,
+    committed,
+    posted,
 )
 from loadtests.experiments.itinerary import PLAN, RunLine
 from loadtests.experiments.running import analyse, run
@@ -31,10 +33,10 @@ def test_a_cluster_is_measured_beside_a_single_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_engine()
-    monkeypatch.setattr(measuring, "QUICK", Sizes(1, (2,), 1.0, 5, (0.5,), 3))
+    monkeypatch.setattr(cluster, "QUICK", Sizes(1, (2,), 1.0, 5, (0.5,), 3))
     few = {"BLOCKS": 1, "NODES": 2, "MODES": ("async", "commit")}
     for name, value in few.items():
-        monkeypatch.setattr(measuring, name, value)
+        monkeypatch.setattr(cluster, name, value)
     run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "r", lambda text: None)
     results = Results(tmp_path / "r")
     posts, unfinished = posted(results)

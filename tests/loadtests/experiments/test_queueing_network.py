@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.experiments import queueing_network_figures as figures
+from loadtests.experiments import queueing_network
 from loadtests.experiments import queueing_network_runs as measuring
 from loadtests.experiments.queueing_network import EXPERIMENT
 from loadtests.experiments.queueing_network_models import (
@@ -228,7 +228,7 @@ class TestComparing:
 
 
 def test_the_schema_is_a_drawing_with_its_probabilities() -> None:
-    svg = figures.schema("").svg
+    svg = queueing_network.schema("").svg
     minidom.parseString(svg)  # raises for what is no XML
     words = set(re.findall(">([^<>]+)</text>", svg))
     assert {"1/523", "495/523", "27/523", "18/19", "1/19", "0.8 ms", "DISK", "5 s"} <= words
