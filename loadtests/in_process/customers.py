@@ -44,7 +44,6 @@ from loadtests.generation.rows import Row, RowFile
 DONE, REFUSED = 200, 500
 READY_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.01
-USAGE = "usage: python -m loadtests.in_process.customers RUN INTERACTIONS ROWS FACTS"
 
 Parameters = Mapping[str, str]
 Call = Callable[[Ledger, Parameters, bytes], object]
@@ -151,11 +150,9 @@ def wait_until_ready(ledger: Ledger) -> None:
         time.sleep(LOOK_EVERY_S)
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Measure. Raises ValueError, OSError, FlightchainError."""
-    if len(arguments) != 4:
-        raise ValueError(USAGE)
-    run, (source, target, facts) = arguments[0], map(Path, arguments[1:])
+def main(run: str, *paths: str) -> None:
+    """Measure."""
+    source, target, facts = map(Path, paths)
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: stop.set())
@@ -171,7 +168,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except (ValueError, OSError, FlightchainError) as problem:
-        sys.exit(f"error: {problem}")
+    main(*sys.argv[1:])

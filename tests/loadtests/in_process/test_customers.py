@@ -15,7 +15,7 @@ from backend.base.errors import FlightchainError
 from backend.ledger.ledger import Ledger
 from loadtests.generation.interactions import Interaction, Step, interaction_of, save, step_of
 from loadtests.generation.rows import read_rows
-from loadtests.in_process.customers import do, main, measured
+from loadtests.in_process.customers import do, measured
 from tests.api.processes import ROOT, environment, serving, until
 from tests.api.worlds import GOOD, World, world_in
 
@@ -145,8 +145,3 @@ def test_sigterm_keeps_what_was_measured(folder: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     assert 5 < len(rows.read_text(encoding="utf-8").splitlines()) < 10_000
-
-
-def test_wrong_usage_is_named() -> None:
-    with pytest.raises(ValueError, match=r"usage: python -m loadtests\.in_process\.customers"):
-        main(["one"])
