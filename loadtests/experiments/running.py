@@ -56,11 +56,11 @@ def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Rep
 def require_possible(experiment: Experiment, options: Options) -> None:
     """Raise ResultsError if the experiment cannot do what the options ask for."""
     name, mode = experiment.name, options.mode
-    if mode not in experiment.modes:
-        raise ResultsError(f"{name} has no mode {mode}; it has {', '.join(experiment.modes)}")
     if options.host and not (experiment.takes_host and mode is Mode.REAL):
         where = f" in mode {mode}" if experiment.takes_host else ""
         raise ResultsError(f"{name} cannot measure a service on another machine{where}")
+    if mode not in experiment.modes:
+        raise ResultsError(f"{name} has no mode {mode}; it has {', '.join(experiment.modes)}")
     if options.scale and mode is not Mode.EMULATED:
         raise ResultsError(f"--scale divides emulated times, and mode {mode} has none")
     loads = experiment.loads(options)

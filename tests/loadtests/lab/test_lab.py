@@ -173,6 +173,9 @@ class TestRunning:
     def test_only_what_can_measure_elsewhere_takes_a_host(self, tmp_path: Path) -> None:
         with pytest.raises(ResultsError, match="cannot measure a service on another machine"):
             done(tmp_path / "one", host="http://pi:8000")
+        emulated = replace(EXPERIMENT, modes=(Mode.EMULATED,))
+        with pytest.raises(ResultsError, match="cannot measure a service on another machine"):
+            run(emulated, Options(Mode.REAL, host="http://pi:8000"), tmp_path / "two", print)
         other = replace(EXPERIMENT, takes_host=True)
         with pytest.raises(ResultsError, match="cannot measure"):
             run(other, Options(Mode.EMULATED, host="http://pi:8000"), tmp_path / "two", print)
