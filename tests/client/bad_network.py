@@ -1,15 +1,14 @@
 """A bad network between a client and its service."""
 
-import socket
-import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from typing import Any
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
+from http.server import HTTPServer
+from typing import Any, NamedTuple
 
-from flightchain_client import (
-    Client,
-)
+from flightchain_client import Client
 from tests.api.processes import Service
+from tests.http_servers import Handler, running
 
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"
@@ -18,82 +17,57 @@ BUSY = (
 )
 
 
-class Proxy:
-    """Passes requests on to `service`, one a connection, and spoils some.
+class Proxy(NamedTuple):
+    """What stands between them. seen: the keys of the POSTs."""
+
+    url: str
+    seen: list[str]
+
+
+@contextmanager
+def spoiling(service: Service, *spoils: str) -> Iterator[Proxy]:
+    """Pass requests on to `service`, one after the other, and spoil some.
 
     spoils: what becomes of each POST in turn: "cut" forwards it, waits until the service has
     answered, and ends the connection; "half" sends half of that answer; a number is a 503 with that
-    Retry-After, nothing is forwarded; "" and everything after the last passes. seen: the keys of
-    the POSTs.
+    Retry-After, nothing is forwarded; "" and everything after the last passes.
     """
+    left, seen = list(spoils), list[str]()
 
-    def __init__(self, service: Service, *spoils: str) -> None:
-        self._service = service
-        self._spoils = list(spoils)
-        self.seen: list[str] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
+    class Passing(Handler):
+        def handle_request(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            spoil = ""
+            if self.command == "POST":
+                seen.append(self.headers.get("Idempotency-Key", "none"))
+                spoil = left.pop(0) if left else ""
+            if spoil.isdigit() or spoil.endswith("GMT"):
+                self.wfile.write(BUSY % spoil.encode())
+                return
+            answer = answer_of(service, self, body)
+            kept = {"cut": 0, "half": len(answer) - 10, "": len(answer)}[spoil]
+            self.wfile.write(answer[:kept])
 
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
-        self._listener.close()
+        do_GET = do_POST = do_DELETE = handle_request
 
-    def _run(self) -> None:
-        with suppress(OSError):  # closed
-            while True:
-                connection, _ = self._listener.accept()
-                with connection:
-                    self._pass_on(connection)
-
-    def _pass_on(self, connection: socket.socket) -> None:
-        request = whole_request(connection)
-        if not request:
-            return
-        spoil = ""
-        if request.startswith(b"POST"):
-            head = request.partition(b"\r\n\r\n")[0].decode()
-            keys = [x[17:] for x in head.split("\r\n") if x.lower().startswith("idempotency-key: ")]
-            self.seen += keys or ["none"]
-            spoil = self._spoils.pop(0) if self._spoils else ""
-        if spoil.isdigit() or spoil.endswith("GMT"):
-            connection.sendall(BUSY % spoil.encode())
-            return
-        answer = self._answered(request)
-        kept = {"cut": 0, "half": len(answer) - 10, "": len(answer)}[spoil]
-        connection.sendall(answer[:kept])
-
-    def _answered(self, request: bytes) -> bytes:
-        """All that the service says to one request."""
-        closed = request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
-        closed = closed.replace(b"Connection: keep-alive\r\n", b"")
-        answer = b""
-        with socket.create_connection(("127.0.0.1", self._service.port), 30) as forward:
-            forward.sendall(closed)
-            while part := forward.recv(65536):
-                answer += part
-        return answer
+    with running(HTTPServer(("127.0.0.1", 0), Passing)) as url:
+        yield Proxy(url, seen)
 
 
-def whole_request(connection: socket.socket) -> bytes:
-    received = b""
-    while b"\r\n\r\n" not in received:
-        if not (part := connection.recv(65536)):
-            return b""
-        received += part
-    head, _, body = received.partition(b"\r\n\r\n")
-    lengths = [x for x in head.lower().split(b"\r\n") if x.startswith(b"content-length:")]
-    missing = (int(lengths[0].split(b":")[1]) if lengths else 0) - len(body)
-    while missing > 0 and (part := connection.recv(missing)):
-        received += part
-        missing -= len(part)
-    return received
+def answer_of(service: Service, asked: Handler, body: bytes) -> bytes:
+    """All that the service says to one request."""
+    with closing(HTTPConnection("127.0.0.1", service.port, timeout=30)) as forward:
+        forward.request(asked.command, asked.path, body, dict(asked.headers))
+        answer = forward.getresponse()
+        content = answer.read()
+    headers = {**dict(answer.getheaders()), "Connection": "close"}
+    lines = (f"{name}: {value}" for name, value in headers.items())
+    head = [f"HTTP/1.1 {answer.status} {answer.reason}", *lines, "", ""]
+    return "\r\n".join(head).encode() + content
 
 
 @contextmanager
 def through(service: Service, *spoils: str, **more: Any) -> Iterator[tuple[Client, Proxy]]:
     """A client that reaches `service` through a proxy."""
-    with closing(Proxy(service, *spoils)) as proxy, Client(proxy.url, **more) as client:
+    with spoiling(service, *spoils) as proxy, Client(proxy.url, **more) as client:
         yield client, proxy

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import pytest
 from backend.chain.flight import examine
 from tests.api.processes import Service, free_port, ran, until
 from tests.cases import each_of
-from tests.client.bad_network import Proxy
+from tests.client.bad_network import spoiling
 from tests.client.samples import NDJSON, SCRIPTS, bulk_post, mined, packed, posted, script
 from tests.flights import csv_of, flights
 
@@ -41,7 +40,7 @@ def test_it_posts_and_measures_in_every_mode(service: Service, mode: str, batch:
 
 def test_it_writes_every_request_as_a_row(service: Service, tmp_path: Path) -> None:
     path, arguments = tmp_path / "rows.csv", ("--generate", 1, "--threads", 2, "--no-keys")
-    with closing(Proxy(service, "", "1", "cut")) as proxy:
+    with spoiling(service, "", "1", "cut") as proxy:
         posting = (*arguments, "--transactions-per-thread", 6, "--rows", path, "--url", proxy.url)
         _, report, _ = bulk_post(service, *posting)
     with path.open(newline="", encoding="utf-8") as file:
@@ -117,14 +116,14 @@ def test_nothing_of_a_file_with_a_bad_flight_is_posted(service: Service, tmp_pat
 
 def test_waiting_for_503_is_part_of_the_latency(service: Service) -> None:
     arguments = ("--generate", 1, "--threads", 1, "--transactions-per-thread", 4)
-    with closing(Proxy(service, "", "1", "cut")) as proxy:
+    with spoiling(service, "", "1", "cut") as proxy:
         status, report, _ = bulk_post(service, *arguments, "--url", proxy.url)
     assert (status, report["flights"], report["requests"]) == (0, 4, 4)
     assert (report["waited_for_503"], report["waited_for_503_share"]) == (1, 0.25)
     assert report["repeats"] == {"503": 1, "unreachable": 1}
     assert report["latency_s"]["max"] > 1 > report["latency_s"]["p50"]
     assert len(mined(service)) == 4
-    with closing(Proxy(service, "", "1", "cut")) as proxy:
+    with spoiling(service, "", "1", "cut") as proxy:
         status, report, _ = bulk_post(service, *arguments, "--url", proxy.url, "--no-keys")
     assert (status, report["flights"]) == (1, 2)
     assert report["errors"] == {"503": 1, "unreachable": 1}
