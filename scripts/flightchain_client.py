@@ -688,7 +688,13 @@ class Client:
 
     def send(self, batch: Batch, key: str | None = None, **how: Unpack[Adding]) -> Added:
         """Send one batch, which `batches` made, as one request."""
-        answer = self._answer(batch, key, how)
+        options = {"mode": "sync", "duplicates": "skip", **how}
+        body, kind = batch.body, batch.content_type
+        try:
+            answer = self._sent(_Request("/transactions/batch", options, body, kind, key))
+        except Problem as problem:
+            problem.errors = _faults(problem.errors, batch.offset)
+            raise
         ids: tuple[range, ...] = ()
         if answer.get("first_transaction") is not None:  # else none has one yet
             first, last = (_part(answer, f"{end}_transaction", int) for end in ("first", "last"))
@@ -703,15 +709,6 @@ class Client:
         )
 
     # --- sending
-
-    def _answer(self, batch: Batch, key: str | None, how: Adding) -> Json:
-        options = {"mode": "sync", "duplicates": "skip", **how}
-        body, kind = batch.body, batch.content_type
-        try:
-            return self._sent(_Request("/transactions/batch", options, body, kind, key))
-        except Problem as problem:
-            problem.errors = _faults(problem.errors, batch.offset)
-            raise
 
     def _get(self, path: str, parameters: Mapping[str, object] | None = None) -> Json:
         return self._sent(_Request(path, parameters or {}))
