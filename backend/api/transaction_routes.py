@@ -91,11 +91,8 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     def tried(environ: Environ) -> Response:
         writing.require_token(environ, is_dry=True)
         flight, _ = sent_flight(environ)
-        comparison = ledger.submitter.compared([flight])
-        ids = [record.transaction_id for record in comparison.copies.values()]
-        others = [conflict.stored.transaction_id for conflict in comparison.conflicts]
-        duplicate_of, conflicts_with = next(iter(ids), None), next(iter(others), None)
-        return answer(Tried(True, 1, duplicate_of, conflicts_with, as_mapping(flight)))
+        known = ledger.submitter.compared([flight]).members_of_one()
+        return answer(Tried(dry_run=True, accepted=1, **known, flight=as_mapping(flight)))
 
     def transaction(environ: Environ, _: Given, transaction_id: str) -> Response:
         number = TRANSACTION_ID.parse(transaction_id)

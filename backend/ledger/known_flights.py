@@ -85,23 +85,21 @@ class Comparison:
     copies: dict[int, Stored]
     conflicts: list[Conflict]
 
+    def members_of_one(self) -> Json:
+        """Return what an answer says about a single flight."""
+        copies = [record.transaction_id for record in self.copies.values()]
+        conflicts = [conflict.stored.transaction_id for conflict in self.conflicts]
+        return {
+            "duplicate_of": next(iter(copies), None),
+            "conflicts_with": next(iter(conflicts), None),
+        }
+
     def conflict_members(self) -> Json:
         """Return what an answer says about conflicts."""
         return {
             "conflicts": len(self.conflicts),
             "conflicting": [shown_conflict(conflict) for conflict in self.conflicts[:MOST_SHOWN]],
         }
-
-
-def compared(flights: Sequence[Flight], records: Sequence[Stored | None]) -> Comparison:
-    """Compare each flight with the record of it, if there is one."""
-    copies, conflicts = {}, []
-    for place, (flight, record) in enumerate(zip(flights, records, strict=True)):
-        if record is not None and differences(flight, record.flight):
-            conflicts.append(Conflict(flight, record))
-        elif record is not None:
-            copies[place] = record
-    return Comparison(copies, conflicts)
 
 
 def shown_conflict(conflict: Conflict) -> Json:

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from backend.base.errors import KeyReused, TryLater
 from backend.chain.flight import Flight
-from backend.chain.identity import Stored, all_matches, differences, match
+from backend.chain.identity import Conflict, Stored, all_matches, differences, match
 from backend.chain.json_objects import Json
 from backend.chain.merkle import leaf_hash
 from backend.chain.transaction import transaction, transaction_bytes
 from backend.cluster.view import ClusterView
 from backend.index.queries import RECENT_S, IndexReader
-from backend.ledger.known_flights import MOST_SHOWN, Comparison, RecordsInBlocks, compared
+from backend.ledger.known_flights import MOST_SHOWN, Comparison, RecordsInBlocks
 from backend.mempool import Accepted, Mempool, Offer, Outdated, Refused
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.sealing.trusted_clock import TrustedClock
@@ -63,26 +63,18 @@ class Submitter:
         wait_s: how long to wait until it is mined and in the index.
         """
         (flight,) = offer.flights
-        number = accepted.first_transaction
         members = self._receipt(accepted, wait_s, durable)
-        transaction_id = self._id_of(number)
-        other = match(flight, *self._others(accepted))
-        is_copy = other is not None and not differences(flight, other.flight)
-        other_id = None if other is None else self._shown(other).transaction_id
+        transaction_id, content_hash = self._id_of(accepted.first_transaction), None
+        if transaction_id is not None:
+            mined = transaction(flight, transaction_id, members["timestamp"])
+            content_hash = leaf_hash(transaction_bytes(mined)).hex()
+        comparison = self._compared([flight], self._others(accepted))
         return {
             "TRANSACTION_ID": transaction_id,
             **members,
-            "content_hash": self._content_hash(flight, transaction_id, members["timestamp"]),
-            "duplicate_of": other_id if is_copy else None,
-            "conflicts_with": None if is_copy else other_id,
+            "content_hash": content_hash,
+            **comparison.members_of_one(),
         }
-
-    @staticmethod
-    def _content_hash(flight: Flight, transaction_id: int | None, timestamp: int) -> str | None:
-        """Return the leaf hash of a transaction; None as long as it has no id."""
-        if transaction_id is None:
-            return None
-        return leaf_hash(transaction_bytes(transaction(flight, transaction_id, timestamp))).hex()
 
     def add_batch(
         self,
@@ -222,9 +214,17 @@ class Submitter:
     def _compared(
         self, flights: Sequence[Flight], records: Sequence[Sequence[Stored]]
     ) -> Comparison:
-        pairs = zip(flights, records, strict=True)
-        matches = (match(flight, of_leg) if of_leg else None for flight, of_leg in pairs)
-        return compared(flights, [record and self._shown(record) for record in matches])
+        """Compare each flight with the record of it, if there is one among those of its leg."""
+        comparison = Comparison({}, [])
+        for place, (flight, of_leg) in enumerate(zip(flights, records, strict=True)):
+            record = match(flight, of_leg) if of_leg else None
+            if record is None:
+                continue
+            if differences(flight, record.flight):
+                comparison.conflicts.append(Conflict(flight, self._shown(record)))
+            else:
+                comparison.copies[place] = self._shown(record)
+        return comparison
 
     def _in_blocks(self, offer: Offer) -> Sequence[Sequence[Stored]]:
         if offer.in_blocks is not None:
