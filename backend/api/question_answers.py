@@ -23,7 +23,6 @@ from backend.api.flight_lines import (
     FORMATS,
     IN_LINES,
     LEG_NAMES,
-    LineFormat,
     counted_up_to,
     table,
 )
@@ -141,7 +140,7 @@ class Answering:
     ) -> Response:
         """Answer a question with options, for which no answer is kept."""
         query, route = query_string(environ), kind.__name__
-        form = _format_for(given)
+        form = FORMATS.get(FORMAT.find(given) or "")  # none for JSON
         about = {name: text for name, text in given.items() if name != FORMAT.name}
         question, options = asked(kind, about)
         is_scan, height = options.engine == "scan", options.as_of
@@ -234,12 +233,6 @@ def _require_json(accept: str, form: str | None) -> None:
             raise NotAcceptable(
                 "this answer is JSON; add `format=csv` or `format=ndjson` for another format"
             )
-
-
-def _format_for(given: Given) -> LineFormat | None:
-    """Return the format for lines that is asked for; None for an answer in JSON."""
-    name = FORMAT.find(given)
-    return None if name is None else FORMATS[name]
 
 
 def _table_of(

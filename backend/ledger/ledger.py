@@ -6,7 +6,6 @@ never writes a block. It is safe for threads.
 """
 
 from collections.abc import Iterable
-from dataclasses import fields
 from functools import partial
 from itertools import islice
 from typing import Annotated, NamedTuple
@@ -20,7 +19,7 @@ from backend.base.errors import Damage, NotFound, TryLater
 from backend.base.files import free_bytes
 from backend.base.settings import Settings
 from backend.base.words import Report, counted
-from backend.chain.block import Block, Header
+from backend.chain.block import Block
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.json_objects import Json
@@ -51,7 +50,6 @@ from backend.verify import scrub_state
 from backend.verify.folder_check import FolderCheck, require_own_blocks, why_no_blocks
 from backend.verify.scrub_state import ScrubState
 
-_HEADER_NAMES = tuple(field.name for field in fields(Header))
 _decode = msgspec.json.Decoder(Json).decode
 
 
@@ -375,8 +373,7 @@ class Ledger:
 
 
 def _header(block: Block) -> Json:
-    header = block.header
-    return {**{name: getattr(header, name) for name in _HEADER_NAMES}, "hash": block.hash}
+    return {**msgspec.to_builtins(block.header), "hash": block.hash}
 
 
 def _pending(flight: Flight, transaction_id: int | None, timestamp: int) -> Json:
