@@ -15,7 +15,8 @@ from backend.cli.commands import main
 from backend.service import supervisor
 from backend.service.supervisor import require_ports
 from backend.trust.log.secret_keys import LOG, new_key
-from tests.api.processes import environment, free_port, ran
+from tests.api.processes import environment, free_port, processes_of, ran
+from tests.cases import each_of
 
 
 def test_a_port_is_free_as_soon_as_nobody_listens_whatever_the_system_remembers() -> None:
@@ -41,19 +42,27 @@ def test_a_port_that_a_witness_cannot_have_is_said_in_one_line(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_each_server_that_cannot_have_its_port_says_so_at_once(tmp_path: Path) -> None:
-    (tmp_path / "chain").mkdir()
+@each_of(
+    ("setting", "command"),
+    [
+        ("FLIGHTCHAIN_PORT", "backend serve --only-http"),
+        ("FLIGHTCHAIN_PORT", "backend serve --frontend"),
+        ("FLIGHTCHAIN_FRONTEND_PORT", "backend import --generate 9 --then-serve --frontend"),
+        ("FLIGHTCHAIN_FRONTEND_PORT", "frontend"),
+    ],
+)
+def test_each_server_that_cannot_have_its_port_says_so_at_once(
+    folder: Path, setting: str, command: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        for name, *command in (
-            ("FLIGHTCHAIN_PORT", "backend", "serve", "--only-http"),
-            ("FLIGHTCHAIN_FRONTEND_PORT", "frontend"),
-        ):
-            env = environment(tmp_path / "chain", **{name: port})
-            done = ran(sys.executable, "-m", *command, env=env, timeout_s=20)
-            said = f"error: cannot listen at 127.0.0.1 port {port}: Address already in use; choose "
-            assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
-            assert done.stderr.startswith(f"{said}another {name} or ")
+        env = environment(folder, **{"FLIGHTCHAIN_PORT": free_port(), setting: port})
+        done = ran(sys.executable, "-m", *command.split(), env=env, timeout_s=20)
+    said = f"error: cannot listen at 127.0.0.1 port {port}: Address already in use; choose another "
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    assert done.stderr.startswith(f"{said}{setting} or ")
+    assert not folder.exists()
+    assert processes_of(folder) == {}
 
 
 @pytest.mark.slow

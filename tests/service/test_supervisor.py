@@ -3,7 +3,6 @@
 import os
 import resource
 import signal
-import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +21,6 @@ from tests.api.processes import (
     begun,
     free_port,
     living,
-    processes_of,
     serving,
     until,
 )
@@ -242,29 +240,6 @@ def test_a_signal_before_it_is_ready_stops_it_as_well(folder: Path) -> None:
 
 
 # --- starting where it should not ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("command", "setting"),
-    [
-        (["serve"], "FLIGHTCHAIN_PORT"),
-        (["import", "--generate", "9", "--then-serve"], "FLIGHTCHAIN_FRONTEND_PORT"),
-    ],
-)
-def test_a_port_in_use_is_said_in_one_line(folder: Path, command: list[str], setting: str) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        ports = {"FLIGHTCHAIN_PORT": free_port(), setting: port}
-        done = backend(folder, *command, "--frontend", **ports)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("error: ")
-    assert str(port) in done.stderr
-    assert f"another {setting} " in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not folder.exists()
-    assert processes_of(folder) == {}
 
 
 def test_service_and_frontend_need_a_port_each(folder: Path) -> None:
