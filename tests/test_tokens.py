@@ -15,7 +15,7 @@ from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllow
 from backend.base.settings import Settings
 from backend.cli.commands import main
 from backend.storage.tokens import Tokens, are_needed, require_some
-from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for
+from tests.api.worlds import GOOD, client_of, good, new_chain, problem
 from tests.effort import tries
 
 
@@ -152,8 +152,7 @@ def test_a_public_service_without_a_token_does_not_start(tmp_path: Path) -> None
 
 
 def test_writing_needs_a_token_and_neither_reading_nor_a_dry_run_does(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, require_token=1)
-    seal(settings, [])
+    settings = new_chain(tmp_path, require_token=1)
     secret = Tokens(tmp_path).add("lab")
     with client_of(settings) as client:
         for path in ("/transactions", "/transactions/batch", "/new_transaction"):

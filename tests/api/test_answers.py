@@ -26,8 +26,8 @@ from tests.api.worlds import (
     averages_of,
     client_of,
     good,
+    new_chain,
     problem,
-    seal,
     settings_for,
     transaction_of,
     with_status,
@@ -264,14 +264,6 @@ def test_a_hash_goes_with_a_height(client: FlaskClient, world: World) -> None:
         assert len(answer["blocks"]) == count
 
 
-def test_the_coverage_is_that_of_the_flights(client: FlaskClient, world: World) -> None:
-    answer = good(client.get("/coverage"))
-    days = [flight["FL_DATE"] for flight in world.transactions]
-    assert (answer["first_date"], answer["last_date"]) == (min(days), max(days))
-    assert answer["flights"] == len(days)
-    assert answer["as_of"] == world.as_of()
-
-
 def test_the_tip(client: FlaskClient, world: World) -> None:
     response = client.get("/tip")
     newest = good(client.get(f"/blocks/{world.tip}"))["block"]
@@ -381,9 +373,7 @@ def test_without_a_chain_everything_says_so_and_when_to_come_back(
 
 
 def test_a_chain_of_genesis_alone(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path)
-    seal(settings, [])
-    with client_of(settings) as client:
+    with client_of(new_chain(tmp_path)) as client:
         assert good(client.get("/tip"))["height"] == 0
         assert good(client.get("/blocks/0"))["block"]["transactions"] == []
         listed = good(client.get("/blocks"))

@@ -21,7 +21,7 @@ from backend.base.day_orders import WRITTEN
 from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping, examine, flight_of
-from tests.api.worlds import GOOD, Json, client_of, generated, good, problem, seal, settings_for
+from tests.api.worlds import GOOD, Json, client_of, generated, good, new_chain, problem, seal
 from tests.chain.strategies import flights as valid_flights
 from tests.flights import csv_of_days
 
@@ -273,9 +273,7 @@ def test_long_queries_are_not_remembered() -> None:
 
 
 def test_more_than_may_be_pending_is_refused(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, mempool_transactions=100)
-    seal(settings, [])
-    with client_of(settings) as client:
+    with client_of(new_chain(tmp_path, mempool_transactions=100)) as client:
         problem(post(client, as_ndjson(FLIGHTS[:101])), 413)
         bad = as_ndjson(FLIGHTS[:1]) + b"{}\n" * 1000
         refused = problem(post(client, bad, "?on_error=skip"), 413)
@@ -289,9 +287,7 @@ def test_more_than_may_be_pending_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_body_beyond_the_limit_is_refused(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, max_body_bytes=2**16)
-    seal(settings, [])
-    with client_of(settings) as client:
+    with client_of(new_chain(tmp_path, max_body_bytes=2**16)) as client:
         problem(post(client, b" " * (2**16 + 1)), 413)
         problem(
             client.post("/transactions", data=b" " * 70_000, content_type="application/json"), 413

@@ -9,7 +9,17 @@ from werkzeug.test import TestResponse
 
 from backend.ledger.answers import Answers
 from backend.ledger.ledger import Ledger
-from tests.api.worlds import GOOD, World, client_of, good, problem, seal, settings_for, world_in
+from tests.api.worlds import (
+    GOOD,
+    World,
+    client_of,
+    good,
+    new_chain,
+    problem,
+    seal,
+    settings_for,
+    world_in,
+)
 
 DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-12-31"}
 QUESTIONS = [
@@ -77,8 +87,7 @@ def test_a_list_that_reaches_beyond_the_tip_is_asked_for_anew(
 
 
 def test_a_pending_transaction_is_not_kept_and_a_mined_one_is(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path)
-    seal(settings, [])
+    settings = new_chain(tmp_path)
     with client_of(settings) as client:
         receipt = client.post("/transactions", json=GOOD)
         assert (receipt.status_code, receipt.headers["Cache-Control"]) == (202, "no-store")

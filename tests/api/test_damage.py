@@ -27,14 +27,6 @@ def post(client: FlaskClient, number: int = 1, **headers: str) -> TestResponse:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    """Settings of a chain without flights."""
-    settings = settings_for(tmp_path / "chain")
-    seal(settings, [])
-    return settings
-
-
-@pytest.fixture
 def folder(settings: Settings) -> Path:
     return settings.folder
 

@@ -17,16 +17,7 @@ from backend.index.queries import RECENT_S, IndexReader
 from backend.ledger.ledger import Ledger
 from backend.questions.values import Options
 from backend.serving.environs import Environ
-from tests.api.worlds import (
-    GOOD,
-    World,
-    client_of,
-    good,
-    problem,
-    seal,
-    settings_for,
-    world_in,
-)
+from tests.api.worlds import GOOD, World, client_of, good, new_chain, problem, world_in
 from tests.index.worlds import execute
 from tests.submitting import add, sealing
 
@@ -111,8 +102,7 @@ def test_whoever_was_told_of_a_block_sees_it_in_every_process(
         "backend.ledger.submission",
     ):  # longer, so that it would matter
         monkeypatch.setattr(f"{module}.RECENT_S", 0.1)
-    settings = settings_for(tmp_path / "chain", commit_wait_s=10)
-    seal(settings, [])
+    settings = new_chain(tmp_path / "chain", commit_wait_s=10)
     flight = tuple(GOOD.values())
     with closing(Ledger(settings, print)) as ours, closing(IndexReader(settings.folder)) as other:
         has_ended = threading.Event()

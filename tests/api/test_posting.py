@@ -16,7 +16,7 @@ from werkzeug.test import TestResponse
 from backend.base.settings import Settings
 from backend.sealing.miner import Miner
 from tests.api.processes import until
-from tests.api.worlds import GOOD, Json, client_of, good, problem, seal, settings_for
+from tests.api.worlds import GOOD, Json, client_of, good, new_chain, problem, seal, settings_for
 from tests.submitting import at_work
 
 WITHIN_S = 20.0
@@ -35,9 +35,7 @@ def content_hash(transaction: Json) -> str:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    settings = settings_for(tmp_path, mine_interval_s=0.2, commit_wait_s=WITHIN_S)
-    seal(settings, [])
-    return settings
+    return new_chain(tmp_path, mine_interval_s=0.2, commit_wait_s=WITHIN_S)
 
 
 @pytest.fixture
@@ -152,9 +150,7 @@ def test_with_a_miner_the_service_is_ready_and_knows_when_the_next_block_comes(
 
 
 def test_commit_that_takes_too_long_is_accepted_all_the_same(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, commit_wait_s=0.3)
-    seal(settings, [])
-    with client_of(settings) as client:
+    with client_of(new_chain(tmp_path, commit_wait_s=0.3)) as client:
         started = time.monotonic()
         receipt = good(post(client, mode="commit"), 202)
         assert time.monotonic() - started >= 0.3
@@ -163,8 +159,7 @@ def test_commit_that_takes_too_long_is_accepted_all_the_same(tmp_path: Path) -> 
 
 
 def test_only_some_may_wait_and_the_others_are_answered_at_once(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, threads=6, commit_wait_s=WITHIN_S, mine_interval_s=0.1)
-    seal(settings, [])
+    settings = new_chain(tmp_path, threads=6, commit_wait_s=WITHIN_S, mine_interval_s=0.1)
     with client_of(settings) as client, ThreadPoolExecutor(9) as pool:
         app = client.application
         many = [pool.submit(post, app.test_client(), GOOD, "commit") for _ in range(9)]
@@ -182,8 +177,7 @@ def test_only_some_may_wait_and_the_others_are_answered_at_once(tmp_path: Path) 
 
 
 def test_a_full_mempool_pushes_back_and_says_when_to_come_again(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, mempool_transactions=3, mine_interval_s=17)
-    seal(settings, [])
+    settings = new_chain(tmp_path, mempool_transactions=3, mine_interval_s=17)
     with client_of(settings) as client:
         for _ in range(3):
             good(post(client), 202)
@@ -206,8 +200,7 @@ def test_a_disk_that_is_nearly_full_pushes_back(tmp_path: Path) -> None:
 def test_a_disk_that_fails_is_said_and_the_process_asks_to_be_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = settings_for(tmp_path)
-    seal(settings, [])
+    settings = new_chain(tmp_path)
     asked: list[str] = []
     with client_of(settings, lambda: asked.append("restart")) as client:
         good(post(client), 202)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backend.chain.flight import as_mapping
-from tests.api.worlds import GOOD, Json, seal, settings_for
+from tests.api.worlds import GOOD, Json, new_chain
 from tests.flights import flight
 from tests.loops import Client, Loop, answers, looping_service
 
@@ -54,8 +54,7 @@ class Posting:
 
 @pytest.fixture
 def posting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Posting]:
-    settings = settings_for(tmp_path, mempool_transactions=12)
-    seal(settings, [])
+    settings = new_chain(tmp_path, mempool_transactions=12)
     disk, restarts = Disk(monkeypatch), list[str]()
     with looping_service(settings, lambda: restarts.append("restart")) as (loop, _):
         posting = Posting(loop, disk, restarts)

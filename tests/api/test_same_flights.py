@@ -17,7 +17,7 @@ from backend.chain.flight import Flight, as_mapping
 from backend.ledger.known_flights import LegRecords
 from backend.ledger.ledger import Ledger
 from tests.api.test_batches import as_csv, as_ndjson, pending, post
-from tests.api.worlds import Json, client_of, generated, good, seal, settings_for
+from tests.api.worlds import Json, client_of, generated, good, new_chain, seal
 from tests.effort import examples
 from tests.flights import changed, on_disk
 from tests.same_flights import CANCELLED, flown, kept_of, same_or_similar
@@ -204,9 +204,7 @@ def test_the_ledger_holds_what_a_plain_loop_keeps(
 
 
 def _ledger(folder: Path) -> Ledger:
-    settings = settings_for(folder)
-    seal(settings, [])
-    return Ledger(settings, print)
+    return Ledger(new_chain(folder), print)
 
 
 # --- several at once -----------------------------------------------------------------------------

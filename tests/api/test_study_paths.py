@@ -11,9 +11,8 @@ from tests.api.worlds import (
     World,
     client_of,
     good,
+    new_chain,
     problem,
-    seal,
-    settings_for,
     transaction_of,
     with_status,
 )
@@ -48,10 +47,8 @@ def test_pages_must_be_numbers(client: FlaskClient) -> None:
 
 
 def test_a_new_transaction_is_durable_and_answered_as_the_study_did(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path)
-    seal(settings, [])
     as_text = {name: str(value) for name, value in GOOD.items()}
-    with client_of(settings) as client:
+    with client_of(new_chain(tmp_path)) as client:
         receipt = good(client.post("/new_transaction", json=as_text), 201)
         assert (receipt["TRANSACTION_ID"], receipt["state"]) == (0, "pending")
         problem(client.post("/new_transaction", json={"YEAR": 2008}), 422)
@@ -59,9 +56,7 @@ def test_a_new_transaction_is_durable_and_answered_as_the_study_did(tmp_path: Pa
 
 
 def test_a_new_transaction_that_is_sent_again_with_its_key_is_the_same(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path)
-    seal(settings, [])
-    with client_of(settings) as client:
+    with client_of(new_chain(tmp_path)) as client:
         post = partial(client.post, "/new_transaction", headers={"Idempotency-Key": "k"})
         first, again = (good(post(json=GOOD), 201) for _ in "ab")
         assert first["TRANSACTION_ID"] == again["TRANSACTION_ID"]

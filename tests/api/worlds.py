@@ -82,6 +82,13 @@ def seal(settings: Settings, parts: Iterable[list[Flight]]) -> list[int]:
     return accepted
 
 
+def new_chain(folder: Path, **more: Any) -> Settings:
+    """Begin a chain, which has no flights yet. Returns its settings."""
+    settings = settings_for(folder, **more)
+    seal(settings, [])
+    return settings
+
+
 class _Kept:
     """What `world_in` copies, once it is made; nothing is kept while there is no folder."""
 
