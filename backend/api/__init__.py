@@ -100,7 +100,7 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     answering, writing = Answering(ledger, answers), Writing(ledger)
     streams = Streams(max(1, ledger.settings.threads // 4))
     table = Table()
-    table.add(question_answers.rows(ledger, answering))
+    table.add(question_answers.rows(answering))
     table.add(exporting.rows(ledger, streams))
     table.add(suggest.rows(ledger))
     table.add(transaction_routes.rows(ledger, writing))

@@ -47,10 +47,10 @@ from backend.questions.parameters import AS_OF, FORMAT, Given
 from backend.questions.values import (
     BREAKDOWNS,
     ENGINE,
+    NAMES,
     OFFSET,
     PARAMETERS,
     PROVABLE,
-    Asked,
     AverageDelays,
     Departures,
     FilterTransactions,
@@ -73,32 +73,30 @@ _DEFAULTS: dict[str, str | None] = {
 ANY = "*/*"  # what most clients accept
 
 Rows = Sequence[Mapping[str, Value]]
-Ask = Callable[[Asked, Options, Costs | None], Any]
+Ask = Callable[[Any, Options, Costs | None], Any]
+
+_METHODS: Mapping[type[Any], str] = {**NAMES, Departures: "departures"}
 
 
 class Answering:
     """Answers questions to `ledger` over HTTP, and keeps some of the answers in `kept`."""
 
     def __init__(self, ledger: Ledger, cache: AnswerCache) -> None:
-        self._ledger = ledger
+        self._answers, self._blocks = ledger.answers, ledger.cached_blocks
         self._cache = cache
 
-    def answered(
-        self, environ: Environ, given: Given, kind: type[Asked], ask: Ask[Asked]
-    ) -> Response:
-        """Answer a request that holds a question of `kind`. ask: asks the ledger."""
+    def answered(self, environ: Environ, given: Given, kind: type[Any]) -> Response:
+        """Answer a request that holds a question of `kind`."""
         query = query_string(environ)
         _require_json(environ.get("HTTP_ACCEPT", ANY), given.get(FORMAT.name))
         if not _DEFAULTS.keys().isdisjoint(given) and _has_options(given):
-            return self._answer_uncached(environ, given, kind, ask)
-        state, is_conditional = self._ledger.answers.recent_state(), "HTTP_IF_NONE_MATCH" in environ
+            return self._answer_uncached(environ, given, kind)
+        state, is_conditional = self._answers.recent_state(), "HTTP_IF_NONE_MATCH" in environ
         if is_conditional:
             tag = tag_of(state.tip_hash, kind.__name__, query)
             if known := unchanged(environ, tag, REVALIDATE):
                 return known
-        answer = self._cache.find((state, kind, query)) or self._ask(
-            environ, given, kind, ask, state
-        )
+        answer = self._cache.find((state, kind, query)) or self._ask(environ, given, kind, state)
         if is_conditional:
             tag = tag_of(answer.tip_hash, kind.__name__, query)
             if known := unchanged(environ, tag, REVALIDATE, is_there=True):
@@ -108,12 +106,10 @@ class Answering:
             answer = self._encoded(answer, encoding, kind, query, state)
         return answer.response
 
-    def _ask(
-        self, environ: Environ, given: Given, kind: type[Asked], ask: Ask[Asked], state: State
-    ) -> CachedAnswer:
+    def _ask(self, environ: Environ, given: Given, kind: type[Any], state: State) -> CachedAnswer:
         """Ask, and keep the answer if it is of this state."""
         query = query_string(environ)
-        answer = self._answer(environ, ask, *asked(kind, given))
+        answer = self._answer(environ, *asked(kind, given))
         body, tip_hash = encode(answer), answer.as_of.tip_hash
         tag = tag_of(tip_hash, kind.__name__, query)
         cached = CachedAnswer(query, body, tip_hash, plain(body, tag, REVALIDATE))
@@ -135,9 +131,7 @@ class Answering:
                 self._cache.keep(name, compressed_answer)
         return compressed_answer
 
-    def _answer_uncached(
-        self, environ: Environ, given: Given, kind: type[Asked], ask: Ask[Asked]
-    ) -> Response:
+    def _answer_uncached(self, environ: Environ, given: Given, kind: type[Any]) -> Response:
         """Answer a question with options, for which no answer is kept."""
         query, route = query_string(environ), kind.__name__
         form = FORMATS.get(FORMAT.find(given) or "")  # none for JSON
@@ -149,7 +143,7 @@ class Answering:
             tag = tag_of(self._hash_at(height), route, query)
             if known := unchanged(environ, tag, cache_control):
                 return known
-        answer = self._answer(environ, ask, question, options)
+        answer = self._answer(environ, question, options)
         tag = tag_of(answer.as_of.tip_hash, route, query)
         if form is None:
             return versioned(environ, encode(answer), cache_control, tag)
@@ -163,30 +157,31 @@ class Answering:
             response.headers["Link"] = f'<{environ["PATH_INFO"]}?{following}>; rel="next"'
         return response
 
-    def _answer(self, environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Any:
+    def _answer(self, environ: Environ, question: Selecting, options: Options) -> Any:
         """Ask, and say what is unknown in a question about no flights.
 
         The name of a city that differs only in case or accents is that city. An answer as of a
         block never changes, but what is unknown does: it has no warnings.
         """
+        ask: Ask = getattr(self._answers, _METHODS[type(question)])
         answer = _timed(environ, ask, question, options)
         flights = answer.flights if isinstance(question, AverageDelays) else answer.count
         if flights:
             return answer
-        unknown = self._ledger.answers.unknown_values(question)
+        unknown = self._answers.unknown_values(question)
         if (spelled := respelled(question, unknown)) != question:
-            return self._answer(environ, ask, spelled, options)
+            return self._answer(environ, spelled, options)
         if options.as_of is None:
             answer.warnings = unknown or UNSET
         return answer
 
     def _hash_at(self, height: int | None) -> str:
         if height is None:
-            return self._ledger.answers.recent_state().tip_hash
-        return self._ledger.cached_blocks.where(height).hash
+            return self._answers.recent_state().tip_hash
+        return self._blocks.where(height).hash
 
 
-def respelled(question: Asked, unknown: Iterable[UnknownValue]) -> Asked:
+def respelled(question: Selecting, unknown: Iterable[UnknownValue]) -> Selecting:
     """Return a question with the ledger's spelling of values that differ only in case or accents.
 
     unknown: the values of the question that no flight has.
@@ -253,7 +248,7 @@ def _table_of(
     return row.__struct_fields__, groups, answer.groups
 
 
-def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Any:
+def _timed(environ: Environ, ask: Ask, question: Selecting, options: Options) -> Any:
     """Ask, and note the time for Server-Timing; for a scan also the time of each stage."""
     costs = Costs() if options.engine == "scan" else None
     started = time.perf_counter()
@@ -330,23 +325,20 @@ DEPARTURES = question(
 )
 
 
-def row(
-    answering: Answering, operation: Operation, kind: type[Any], ask: Ask[Any], rule: str = ""
-) -> Row:
-    """Return the row for questions of `kind`. ask: asks the ledger. rule: by default as named."""
+def row(answering: Answering, operation: Operation, kind: type[Any], rule: str = "") -> Row:
+    """Return the row for questions of `kind`. rule: by default as the operation is named."""
 
     def answer(environ: Environ, given: Given) -> Response:
-        return answering.answered(environ, given, kind, ask)
+        return answering.answered(environ, given, kind)
 
     return Row("GET", rule or f"/{operation.name}", operation, answer, lane_of(kind))
 
 
-def rows(ledger: Ledger, answering: Answering) -> list[Row]:
-    """Return the routes for the three questions to `ledger`."""
-    answers = ledger.answers
+def rows(answering: Answering) -> list[Row]:
+    """Return the routes for the three questions, and for departures."""
     return [
-        row(answering, FILTER_TRANSACTIONS, FilterTransactions, answers.filter_transactions),
-        row(answering, AVERAGE_DELAYS, AverageDelays, answers.average_delays),
-        row(answering, FLIGHT_COUNTER, FlightCounter, answers.flight_counter),
-        row(answering, DEPARTURES, Departures, answers.departures),
+        row(answering, FILTER_TRANSACTIONS, FilterTransactions),
+        row(answering, AVERAGE_DELAYS, AverageDelays),
+        row(answering, FLIGHT_COUNTER, FlightCounter),
+        row(answering, DEPARTURES, Departures),
     ]

@@ -79,13 +79,7 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
 
     together = Group(prepare, writing.accept_all)
     return [
-        row(
-            answering,
-            FLIGHT_STATUS,
-            FilterTransactions,
-            ledger.answers.filter_transactions,
-            "/transactions",
-        ),
+        row(answering, FLIGHT_STATUS, FilterTransactions, "/transactions"),
         Row("POST", "/new_transaction", NEW_TRANSACTION, new_transaction, Lane.GROUPED, together),
         Row("GET", "/transactions_pages", TRANSACTIONS_PAGES, transactions_pages, Lane.READ),
     ]
