@@ -388,11 +388,9 @@ def grouped(
     return {**answer, "without_hour": len(unknown)} if by.endswith("hour") else answer
 
 
-def distribution(rows: Sequence[Row]) -> dict[str, Any]:
-    """Returns what `distribution=true` adds, from the list of all delays."""
-    delays = sorted(
-        int(row.flight["ARR_DELAY"]) for row in rows if row.flight["ARR_DELAY"] is not None
-    )
+def distribution(some: Iterable[Value]) -> dict[str, Any]:
+    """Returns what `distribution=true` adds, from all ARR_DELAYs; None is none."""
+    delays = sorted(int(delay) for delay in some if delay is not None)
     edges = [None, *range(-60, 181, 15), None]
     bins = [
         {
@@ -445,7 +443,7 @@ def plain(rows: Sequence[Row], question: Any, options: Options) -> dict[str, Any
     if options.group_by is not None:
         answer |= grouped(wanted, options, count, about)
     if options.distribution:
-        answer["distribution"] = distribution(wanted)
+        answer["distribution"] = distribution(row.flight["ARR_DELAY"] for row in wanted)
     return answer
 
 
