@@ -480,62 +480,45 @@ BREAKDOWNS: dict[type, list[dict[str, Any]]] = {
 
 # --- questions of the world --------------------------------------------------------------------
 
-_intervals = st.tuples(days, days).map(lambda pair: (min(pair).isoformat(), max(pair).isoformat()))
-_cities = st.sampled_from(CITIES) | st.sampled_from(UNKNOWN_CITIES)
-
-
+_iso_days = days.map(date.isoformat)
+_intervals = st.tuples(_iso_days, _iso_days).map(sorted)
+_numbers = st.sampled_from((*NUMBERS, 2))
+_carriers = st.none() | st.sampled_from((*CARRIERS, 2))
+_cities = st.sampled_from((*CITIES, *UNKNOWN_CITIES))
 _codes = st.sampled_from((*CODES, "ZZZ"))
+_places: dict[str, Any] = {
+    **dict.fromkeys(("ORIGIN_CITY_NAME", "DEST_CITY_NAME"), st.none() | st.none() | _cities),
+    **dict.fromkeys(("ORIGIN", "DEST"), st.none() | st.none() | _codes),
+}
 
 
-def _any_or(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.none() | st.none() | values
+def _over_days(
+    kind: Callable[..., Any], first: str = "INITIAL_DATE", **values: st.SearchStrategy[Any]
+) -> st.SearchStrategy[Any]:
+    """Questions about an interval. first: the field of its first day."""
+    ends = (first, "FINAL_DATE")
+    return st.builds(
+        lambda interval, **values: kind(**dict(zip(ends, interval, strict=True)), **values),
+        _intervals,
+        **values,
+    )
 
 
-filter_questions = st.builds(
-    FilterTransactions,
-    st.sampled_from((*NUMBERS, 2)),
-    days.map(date.isoformat),
-    st.none() | st.sampled_from((*CARRIERS, 2)),
-)
-interval_questions = st.builds(
-    lambda number, carrier, days: FilterTransactions(number, days[0], carrier, days[1]),
-    st.sampled_from((*NUMBERS, 2)),
-    st.none() | st.sampled_from((*CARRIERS, 2)),
-    _intervals,
-)
-average_questions = st.builds(
-    lambda carrier, interval, cities, codes: AverageDelays(carrier, *interval, *cities, *codes),
-    st.none() | st.sampled_from((*CARRIERS, 2)),
-    _intervals,
-    st.tuples(_any_or(_cities), _any_or(_cities)),
-    st.tuples(_any_or(_codes), _any_or(_codes)),
-)
-counter_questions = st.builds(
-    lambda cities, interval: FlightCounter(*cities, *interval),
-    st.tuples(_cities, _cities),
-    _intervals,
-)
-anywhere_questions = st.builds(
-    lambda cities, interval, codes: FlightCounter(*cities, *interval, *codes),
-    st.tuples(_any_or(_cities), _any_or(_cities)),
-    _intervals,
-    st.tuples(_any_or(_codes), _any_or(_codes)),
-)
-departure_questions = st.builds(
-    lambda day, cities, codes, *more: Departures(day, *cities, *codes, *more),
-    days.map(date.isoformat),
-    st.tuples(_any_or(_cities), _any_or(_cities)),
-    st.tuples(_any_or(_codes), _any_or(_codes)),
-    _any_or(st.sampled_from((*CARRIERS, 2))),
-    st.none() | st.integers(0, 23),
-)
-questions = (
-    filter_questions
-    | departure_questions
-    | interval_questions
-    | average_questions
-    | counter_questions
-    | anywhere_questions
+questions: st.SearchStrategy[Any] = (
+    st.builds(FilterTransactions, _numbers, _iso_days, _carriers)
+    | _over_days(
+        FilterTransactions, "FL_DATE", OP_CARRIER_FL_NUM=_numbers, OP_CARRIER_AIRLINE_ID=_carriers
+    )
+    | st.builds(
+        Departures,
+        _iso_days,
+        **_places,
+        OP_CARRIER_AIRLINE_ID=_carriers,
+        hour=st.none() | st.integers(0, 23),
+    )
+    | _over_days(AverageDelays, OP_CARRIER_AIRLINE_ID=_carriers, **_places)
+    | _over_days(FlightCounter, **_places)
+    | _over_days(FlightCounter, ORIGIN_CITY_NAME=_cities, DEST_CITY_NAME=_cities)
 )
 
 
