@@ -19,7 +19,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from flask import Response
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily as Counter
 from prometheus_client.core import GaugeMetricFamily as Gauge
 from prometheus_client.core import HistogramMetricFamily as Histogram
@@ -35,6 +35,7 @@ from backend.api.responses import Whole
 from backend.api.routes import Lane, Row
 from backend.base import machine
 from backend.base.errors import FlightchainError
+from backend.base.files import free_bytes
 from backend.base.lru import Counts
 from backend.base.processes import shared_numbers
 from backend.base.processes.shared_numbers import (
@@ -49,7 +50,6 @@ from backend.base.processes.shared_numbers import (
     TRANSACTIONS_SEALED,
     WRITE_EVERY_S,
     Numbers,
-    Totals,
     note_own_use,
 )
 from backend.base.version import VERSION, commit
@@ -199,11 +199,15 @@ ASKED: tuple[tuple[str, str, Callable[[Ledger], float]], ...] = (
         "1 if this node of a cluster accepts flights now, else 0.",
         lambda ledger: not ledger.cluster_status().refusal,
     ),
-    ("flightchain_disk_free_bytes", "Free bytes on the chain's disk.", Ledger.free_bytes),
+    (
+        "flightchain_disk_free_bytes",
+        "Free bytes on the chain's disk.",
+        lambda ledger: free_bytes(ledger.settings.folder),
+    ),
 )
 
 
-class Metrics:
+class Metrics(Collector):
     """The numbers of one application. Opens nothing until `share`."""
 
     def __init__(self, ledger: Ledger, answers: AnswerCache) -> None:
@@ -213,9 +217,6 @@ class Metrics:
         self._answers = answers
         self._folder: Path | None = None
         self._lanes: Callable[[], Iterable[LaneNumbers]] = tuple
-        self._registry = CollectorRegistry()
-        self._registry.register(_Numbers(self._totals))
-        self._registry.register(_State(ledger))
 
     def share(self, folder: Path) -> None:
         """Count in `folder`, where other processes find it. Called in a process that answers."""
@@ -251,15 +252,18 @@ class Metrics:
         self.numbers.set((f"{cache}_bytes", *labels), counts.bytes)
         self.numbers.set((f"{cache}_{entries}", *labels), counts.entries)
 
-    def _totals(self) -> Totals:
+    def collect(self) -> Iterator[Metric]:
+        """Yield what processes count, and how ledger and machine are now."""
         self.sample()
-        return (
-            self.numbers.totals() if self._folder is None else shared_numbers.totals(self._folder)
-        )
-
-    def text(self) -> bytes:
-        """Return all metrics, in the text format of Prometheus."""
-        return generate_latest(self._registry)
+        numbers, folder = self.numbers, self._folder
+        totals = numbers.totals() if folder is None else shared_numbers.totals(folder)
+        series: dict[str, list[tuple[tuple[str, ...], list[float]]]] = {}
+        for (name, *labels), values in sorted(totals.items()):
+            series.setdefault(name, []).append((tuple(labels), values))
+        for counted in COUNTED:
+            if counted.name in series:
+                yield _family(counted, series[counted.name])
+        yield from _state_of(self._ledger)
 
 
 class CountedRequests:
@@ -319,21 +323,6 @@ class CountedRequests:
             self._numbers.write()
 
 
-class _Numbers(Collector):
-    """The metrics that processes count."""
-
-    def __init__(self, totals: Callable[[], Totals]) -> None:
-        self._totals = totals
-
-    def collect(self) -> Iterator[Metric]:
-        series: dict[str, list[tuple[tuple[str, ...], list[float]]]] = {}
-        for (name, *labels), values in sorted(self._totals().items()):
-            series.setdefault(name, []).append((tuple(labels), values))
-        for counted in COUNTED:
-            if counted.name in series:
-                yield _family(counted, series[counted.name])
-
-
 def _family(counted: Counted, series: list[tuple[tuple[str, ...], list[float]]]) -> Metric:
     family = counted.kind(counted.name, counted.what, labels=counted.labels)
     for labels, values in series:
@@ -350,25 +339,20 @@ def _buckets(values: list[float]) -> list[tuple[str, float]]:
     return list(zip(bounds, accumulate(values[:SUM]), strict=True))
 
 
-class _State(Collector):
-    """The metrics of the ledger, read when they are asked for."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    def collect(self) -> Iterator[Metric]:
-        build = Gauge(BUILD_INFO, "What runs; always 1.", labels=("version", "commit"))
-        build.add_metric((VERSION, commit()), 1)
-        yield build
-        for name, what, ask in ASKED:
-            with suppress(FlightchainError, OSError):
-                yield Gauge(name, what, value=ask(self._ledger))
-        info = Gauge(MACHINE_INFO, "The processor; always 1.", labels=("processor",))
-        info.add_metric((machine.processor(),), 1)
-        yield info
-        for reading in machine.readings(self._ledger.settings.folder):
-            kind = Counter if reading.is_total else Gauge
-            yield kind(f"{MACHINE}_{reading.name}", reading.what, value=reading.value)
+def _state_of(ledger: Ledger) -> Iterator[Metric]:
+    """Yield what is read when it is asked for."""
+    build = Gauge(BUILD_INFO, "What runs; always 1.", labels=("version", "commit"))
+    build.add_metric((VERSION, commit()), 1)
+    yield build
+    for name, what, ask in ASKED:
+        with suppress(FlightchainError, OSError):
+            yield Gauge(name, what, value=ask(ledger))
+    info = Gauge(MACHINE_INFO, "The processor; always 1.", labels=("processor",))
+    info.add_metric((machine.processor(),), 1)
+    yield info
+    for reading in machine.readings(ledger.settings.folder):
+        kind = Counter if reading.is_total else Gauge
+        yield kind(f"{MACHINE}_{reading.name}", reading.what, value=reading.value)
 
 
 SHOW_METRICS = Operation(
@@ -384,6 +368,6 @@ def rows(shown: Metrics) -> list[Row]:
 
     def metrics(*_: object) -> Response:
         kind, control = ("Content-Type", CONTENT_TYPE_PLAIN_0_0_4), ("Cache-Control", NO_STORE)
-        return Whole(shown.text(), kind, control)
+        return Whole(generate_latest(shown), kind, control)
 
     return [Row("GET", "/metrics", SHOW_METRICS, metrics, Lane.READ)]

@@ -16,7 +16,6 @@ from msgspec import UNSET, Meta, UnsetType
 from backend.base import errors
 from backend.base.clock import now_ms
 from backend.base.errors import Damage, NotFound, TryLater
-from backend.base.files import free_bytes
 from backend.base.settings import Settings
 from backend.base.words import Report, counted
 from backend.chain.block import Block
@@ -352,10 +351,6 @@ class Ledger:
         except TryLater:
             return False
         return True
-
-    def free_bytes(self) -> int:
-        """Return how many bytes are free on the disk of the chain."""
-        return free_bytes(self.settings.folder)
 
     def scrub(self) -> ScrubState:
         """Return how far the scrub is. Raises TryLater before one has begun."""
