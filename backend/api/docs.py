@@ -8,7 +8,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote as shell_quoted
@@ -19,9 +19,7 @@ from flask import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from backend.api.conditions import tag_of_content
-from backend.api.encodings import compressed
-from backend.api.json_answers import versioned
+from backend.api.json_answers import made_once
 from backend.api.operation import OPERATION, Answer, Media, Operation
 from backend.api.routes import Lane, Row
 from backend.questions.parameters import Given
@@ -47,16 +45,10 @@ _LIMITS = ("format", "minimum", "maximum", "minLength", "maxLength", "pattern", 
 
 def rows(spec: Callable[[], Part]) -> list[Row]:
     """Return the route of the page about `spec`, which is called once, when needed."""
-    kept_compressed = lru_cache(maxsize=4)(compressed)
-
-    @cache
-    def rendered() -> tuple[bytes, str]:
-        body = page(spec()).encode()
-        return body, tag_of_content(body)
+    rendered = made_once(lambda: page(spec()).encode(), MIMETYPE)
 
     def docs(environ: Environ, _: Given) -> Response:
-        body, tag = rendered()
-        response = versioned(environ, body, tag=tag, compress=kept_compressed, mimetype=MIMETYPE)
+        response = rendered(environ)
         response.headers["Content-Security-Policy"] = content_security_policy()
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Content-Type-Options"] = "nosniff"

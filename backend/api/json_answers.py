@@ -1,6 +1,7 @@
 """Makes answers: writes JSON in UTF-8, and keeps answers that will be asked for again."""
 
 from collections.abc import Callable, Hashable
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -57,6 +58,17 @@ def versioned(
     if encoding:
         return encoded(compress(encoding, body), encoding, tag, cache_control, mimetype)
     return plain(body, tag, cache_control, mimetype)
+
+
+def made_once(make: Callable[[], bytes], mimetype: str = MIMETYPE) -> Callable[[Environ], Response]:
+    """Return what answers with a body that is made, and compressed, when it is first asked for."""
+    body, tag, compress = cache(make), cache(tag_of_content), cache(compressed)
+
+    def answered(environ: Environ) -> Response:
+        made = body()
+        return versioned(environ, made, tag=tag(made), compress=compress, mimetype=mimetype)
+
+    return answered
 
 
 def plain(body: bytes, tag: str, cache_control: str, mimetype: str = MIMETYPE) -> Response:

@@ -6,16 +6,13 @@ Every row has an operation, so nothing can be left out. What it says besides is 
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from flask import Response
 from werkzeug.http import HTTP_STATUS_CODES
 
-from backend.api.conditions import tag_of_content
-from backend.api.encodings import compressed
-from backend.api.json_answers import encode, versioned
+from backend.api.json_answers import encode, made_once
 from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
 from backend.api.problems import MIMETYPE as PROBLEM_JSON
 from backend.api.reading import MAX_KEY_CHARACTERS
@@ -58,16 +55,10 @@ DESCRIBE = Operation(
 
 def rows(table: Iterable[Row]) -> list[Row]:
     """Return the route of the document, which describes all rows of `table` when needed."""
-    compressed_once = cache(compressed)
-
-    @cache
-    def described() -> tuple[bytes, str]:
-        body = encode(document(table))
-        return body, tag_of_content(body)
+    described = made_once(lambda: encode(document(table)))
 
     def specification(environ: Environ, _: Given) -> Response:
-        body, tag = described()
-        return versioned(environ, body, tag=tag, compress=compressed_once)
+        return described(environ)
 
     return [Row("GET", "/openapi.json", DESCRIBE, specification, Lane.READ)]
 

@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from backend.api import create_app
+from backend.api.specification import path_of
 from backend.base.settings import Settings
 from backend.base.version import VERSION
 from tests.api.held import Json, described
@@ -116,14 +117,10 @@ def test_names_suit_generators_and_every_tag_is_described() -> None:
 
 
 def routes() -> set[str]:
-    calls = set()
-    for rule in create_app(Settings()).url_map.iter_rules():
-        path = rule.rule.replace("<height>", "{HEIGHT}")
-        path = path.replace("<id:transaction_id>", "{TRANSACTION_ID}")
-        path = path.replace("<path:tile>", "{TILE}").replace("<receipt>", "{RECEIPT}")
-        path = path.replace("<import_id>", "{IMPORT_ID}")
-        calls |= {f"{method} {path}" for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}}
-    return calls
+    rules = create_app(Settings()).url_map.iter_rules()
+    methods = [(rule, method) for rule in rules for method in rule.methods or ()]
+    others = {"HEAD", "OPTIONS"}
+    return {f"{method} {path_of(rule.rule)}" for rule, method in methods if method not in others}
 
 
 def test_routes_and_document_name_the_same_calls() -> None:
