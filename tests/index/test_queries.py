@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import date, timedelta
 from functools import partial
 from itertools import count, cycle
@@ -57,68 +58,63 @@ A_MONTH = ("2001-03-01", "2001-03-31")
 A_FORTNIGHT = ("2001-03-05", "2001-03-18")
 WORST = Shown("average_delay", order="descending", limit=10)
 WAIT_S = 30
-BY_DAY, BY_CARRIER = Options(group_by="day"), Options(group_by="carrier")
+PLAIN, BY_CARRIER, BY_DESTINATION, BY_HOUR = (
+    Options(group_by=by) for by in (None, "carrier", "destination", "hour")
+)
 EVERY_DELAY = Options(group_by="day", distribution=True)
 
 Ask = Callable[[IndexReader], Any]
 Leg = list[tuple[Any, ...]]
+
+
+def counting(
+    question: AverageDelays | FlightCounter, options: Options = PLAIN, below: int | None = None
+) -> Ask:
+    """What asks for the counts behind an answer."""
+    return lambda reader: reader.counts(question, options, below)
+
+
+ANYWHERE = FlightCounter(None, None, *ALL_YEARS)
 ASKS: dict[str, Ask] = {
     "position": lambda reader: reader.position(),
     "days": lambda reader: reader.days(),
     "legs": lambda reader: reader.legs(ONE_LEG),
-    "delay_totals": lambda reader: totals_of(reader, AVERAGE),
-    "route_count": lambda reader: count_of(reader, COUNTER),
+    "delay_totals": counting(AVERAGE),
+    "route_count": counting(COUNTER),
     "legs as of": lambda reader: reader.legs(ONE_LEG, 2),
-    "delay_totals as of": lambda reader: totals_of(reader, AVERAGE, 2),
-    "route_count as of": lambda reader: count_of(reader, COUNTER, 2),
-    "delays": lambda reader: reader.counts(AVERAGE, EVERY_DELAY),
-    "delays as of": lambda reader: reader.counts(AVERAGE, EVERY_DELAY, 2),
-    "flights by day": lambda reader: reader.counts(COUNTER, BY_DAY),
-    "flights by carrier": lambda reader: reader.counts(COUNTER, BY_CARRIER),
-    "flights by destination": lambda reader: reader.counts(
-        FlightCounter(None, None, *ALL_YEARS), Options(group_by="destination")
-    ),
-    "destinations of an airport": lambda reader: reader.counts(
-        FlightCounter(None, None, *ALL_YEARS, ORIGIN="IAD"), Options(group_by="destination")
-    ),
-    "hours of days": lambda reader: reader.counts(
-        AverageDelays(None, "2008-01-02", "2008-01-05"), Options(group_by="hour")
-    ),
-    "airports": lambda reader: reader.counts(
+    "delay_totals as of": counting(AVERAGE, below=2),
+    "route_count as of": counting(COUNTER, below=2),
+    "delays": counting(AVERAGE, EVERY_DELAY),
+    "delays as of": counting(AVERAGE, EVERY_DELAY, 2),
+    "flights by day": counting(COUNTER, Options(group_by="day")),
+    "flights by carrier": counting(COUNTER, BY_CARRIER),
+    "flights by destination": counting(ANYWHERE, BY_DESTINATION),
+    "destinations of an airport": counting(replace(ANYWHERE, ORIGIN="IAD"), BY_DESTINATION),
+    "hours of days": counting(AverageDelays(None, "2008-01-02", "2008-01-05"), BY_HOUR),
+    "airports": counting(
         AverageDelays(None, *ALL_YEARS), Options(group_by="origin", shown=Shown(limit=1))
     ),
-    "flights by carrier as of": lambda reader: reader.counts(COUNTER, BY_CARRIER, 2),
+    "flights by carrier as of": counting(COUNTER, BY_CARRIER, 2),
 }
+ON_ROUTE = AverageDelays(None, *A_MONTH, ORIGIN="IAD", DEST="TPA")
+FROM_HERE = FlightCounter("Washington, DC", "Tampa, FL", *ODD)
+DISTRIBUTION = Options(distribution=True)
 AT_THE_TIP: dict[str, Ask] = {
     "legs": lambda reader: reader.legs(ONE_LEG),
-    "delay_totals": lambda reader: totals_of(reader, AverageDelays(19393, *ODD)),
-    "route_count": lambda reader: count_of(
-        reader, FlightCounter("Washington, DC", "Tampa, FL", *ODD)
-    ),
-    "distribution": lambda reader: reader.counts(
-        AverageDelays(19393, *ODD), Options(distribution=True)
-    ),
-    "flights by carrier": lambda reader: reader.counts(
-        FlightCounter("Washington, DC", "Tampa, FL", *ODD), BY_CARRIER
-    ),
-    "route by hour": lambda reader: reader.counts(
-        AverageDelays(None, *A_MONTH, ORIGIN="IAD", DEST="TPA"), Options(group_by="hour")
-    ),
-    "carrier by weekday": lambda reader: reader.counts(
-        AverageDelays(20366, *A_MONTH), Options(group_by="weekday")
-    ),
-    "hours of some days": lambda reader: reader.counts(
-        AverageDelays(20366, *A_FORTNIGHT), Options(group_by="hour")
-    ),
-    "first airports": lambda reader: reader.counts(
+    "delay_totals": counting(AverageDelays(19393, *ODD)),
+    "route_count": counting(FROM_HERE),
+    "distribution": counting(AverageDelays(19393, *ODD), DISTRIBUTION),
+    "flights by carrier": counting(FROM_HERE, BY_CARRIER),
+    "route by hour": counting(ON_ROUTE, BY_HOUR),
+    "carrier by weekday": counting(AverageDelays(20366, *A_MONTH), Options(group_by="weekday")),
+    "hours of some days": counting(AverageDelays(20366, *A_FORTNIGHT), BY_HOUR),
+    "first airports": counting(
         AverageDelays(None, *A_MONTH), Options(group_by="destination", shown=WORST)
     ),
-    "first routes of months and years": lambda reader: reader.counts(
+    "first routes of months and years": counting(
         AverageDelays(20366, "2000-01-01", "2001-10-31"), Options(group_by="route", shown=WORST)
     ),
-    "route with its distribution": lambda reader: reader.counts(
-        AverageDelays(None, *A_MONTH, ORIGIN="IAD", DEST="TPA"), Options(distribution=True)
-    ),
+    "route with its distribution": counting(ON_ROUTE, DISTRIBUTION),
 }
 
 
