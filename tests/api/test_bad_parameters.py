@@ -5,6 +5,7 @@ from urllib.parse import quote, urlencode
 
 from flask.testing import FlaskClient
 
+from tests.api.test_bad_flights import shown
 from tests.api.worlds import World, problem
 from tests.cases import each_of
 
@@ -17,11 +18,6 @@ QUESTIONS: dict[str, dict[str, str]] = {
 COMMON = {"engine": "index", "as_of": "1"}
 
 NARROWING = {"OP_CARRIER_AIRLINE_ID", "ORIGIN_CITY_NAME", "DEST_CITY_NAME"}
-
-
-def shown(text: str) -> str:
-    """A value as a problem repeats it: whole up to 200 characters, then cut."""
-    return text if len(text) <= 200 else text[:199] + "\u2026"
 
 
 def query(route: str, **changed: str) -> str:

@@ -25,7 +25,6 @@ from tests.raw_http import (
     STRANGER,
     answer_to,
     connected,
-    ended_within,
     hiding_requests,
     is_served,
     megabytes,
@@ -39,7 +38,6 @@ UNREAD_MB = 32  # README's promise, for the answers that one worker keeps
 OTHER_MB = 24  # what a worker takes besides: requests, buffers, and memory that it will use again
 OTHER = "127.0.0.3"
 CONNECTIONS = 2000
-GIVE_UP_S = 13.0  # README: 10 s for a head, which are looked at once a second
 SERVED_WITHIN_S = 5.0  # on a machine that does much else
 PATIENCE_S = 4.0  # in which a port has to say something, if only that it refuses
 
@@ -92,38 +90,6 @@ def test_answers_that_nobody_reads_take_no_more_than_is_promised(ports: Ports) -
     taken = {pid: megabytes(pid, "VmHWM") - before[pid] for pid in workers}
     assert service.booted() == workers
     assert max(taken.values()) <= UNREAD_MB + OTHER_MB, taken
-
-
-# --- time ----------------------------------------------------------------------------------------
-
-DRIBBLES = {  # what comes first, and what comes again and again
-    "nothing": (b"", b""),
-    "bare line ends": (b"\r\n", b"\r\n"),
-    "a head": (b"GET /tip HTTP/1.1\r\nX: ", b"x"),
-    "fields": (b"GET /tip HTTP/1.1\r\n", b"X: y\r\n"),
-    "a body": (b"POST /transactions HTTP/1.1\r\n" + HOST + b"Content-Length: 60000\r\n\r\n", b"x"),
-    "line ends behind an answer": (b"GET /health/live HTTP/1.1\r\n" + HOST + b"\r\n", b"\r\n"),
-}
-
-
-@pytest.mark.long
-def test_whoever_dribbles_is_given_up_in_time(ports: Ports) -> None:
-    began = time.monotonic()
-    with ExitStack() as held:
-        clients = {}
-        for (port, _), (name, (first, _)) in (
-            (port, dribble) for port in ports.both() for dribble in DRIBBLES.items()
-        ):
-            client = clients[port, name] = held.enter_context(connected(port))
-            client.sendall(first)
-        while time.monotonic() < began + GIVE_UP_S and clients:
-            time.sleep(1.0)
-            for (port, name), client in list(clients.items()):
-                with suppress(OSError):
-                    client.sendall(DRIBBLES[name][1])
-                if ended_within(client, 0.01):
-                    del clients[port, name]
-        assert not list(clients)
 
 
 # --- connections ---------------------------------------------------------------------------------

@@ -275,21 +275,28 @@ def test_a_head_that_does_not_end_is_told(loop: Loop, before: bytes) -> None:
     assert ends_after(loop, client, HEAD_WITHIN_S)[-1] == 408
 
 
-@pytest.mark.parametrize(
-    "begun",
-    [b"GET /quick HTTP/1.1\r\nX: ", request("POST /slow", b"Content-Length: 1000\r\n")],
-    ids=["head", "body"],
-)
-def test_dribbling_gains_no_time(loop: Loop, begun: bytes) -> None:
+DRIBBLES = {  # what comes first, and what comes again and again
+    "a head": (b"GET /quick HTTP/1.1\r\nX: ", b"x"),
+    "fields": (b"GET /quick HTTP/1.1\r\n", b"X: y\r\n"),
+    "bare line ends": (b"\r\n", b"\r\n"),
+    "a body": (request("POST /slow", b"Content-Length: 1000\r\n"), b"x"),
+    "line ends behind an answer": (QUICK, b"\r\n"),
+}
+
+
+@pytest.mark.parametrize("what", DRIBBLES)
+def test_dribbling_gains_no_time(loop: Loop, what: str) -> None:
+    begun, more = DRIBBLES[what]
     client = loop.client(begun)
     loop.settle()
+    before = client.read()
     for _ in range(int(HEAD_WITHIN_S) - 1):
-        client.say(b"x")
+        client.say(more)
         loop.wait(1)
-        assert client.read() == b""
-    client.say(b"x")
+        assert client.read() == before
+    client.say(more)
     loop.wait(2)
-    assert answers(client.read())[0][0] == 408
+    assert answers(client.read())[-1][0] == 408
 
 
 def test_a_body_may_take_as_long_as_it_is_large(loop: Loop) -> None:
