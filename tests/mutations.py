@@ -33,8 +33,8 @@ backend/api/json_answers.py  api/test_metrics.py  if key[0] != self._state: => i
 backend/api/json_answers.py  api/test_metrics.py  len(answer.query) + => 0 +
 backend/api/problems.py  api/test_answers.py  (FlightchainError, 500) => (FlightchainError, 501)
 backend/api/question_answers.py  api/test_kept_answers.py  name != EMULATED or seconds => name != EMULATED and seconds
-backend/api/writing.py  api/test_lanes_of_requests.py  if is_dry or mode => if mode
-backend/api/writing.py  api/test_lanes_of_requests.py  if is_dry and self.is_stranger(environ) => if is_dry
+backend/api/writing.py  api/test_lanes_of_requests.py  if mode == "commit" and dry_run == "false" => if mode == "commit"
+backend/api/writing.py  api/test_lanes_of_requests.py  dry_run == "true" and self.is_stranger(environ) => dry_run == "true"
 backend/api/writing.py  api/test_posting.py  self._places.release() => pass
 backend/base/processes/interruption.py  test_cli.py  is signal.default_int_handler => is not signal.default_int_handler
 backend/base/progress.py  test_progress.py  at_once or now_s - self => at_once and now_s - self

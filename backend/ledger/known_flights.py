@@ -1,4 +1,4 @@
-"""Compares flights that are sent with the records that the ledger has of the same flights."""
+"""Finds the records that the ledger has of flights that are sent, and says what it has of them."""
 
 import time
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
     values        the three questions, and the parameters that ask them
     counts        what is counted to answer them, and the figures made of that
-    groups        by what an answer may be broken down, and in which order
+    groups        by what an answer may be broken down, and which groups are shown
     answer_types  what an answer is, also in JSON
     selection     which flights an export holds
     parameters    reads questions and selections from texts
