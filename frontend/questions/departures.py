@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cached_property
+from typing import Any
 
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
@@ -165,37 +166,37 @@ def departures(given: Mapping[str, str], most: int | None = None) -> Departures:
     ends = _some(given, tuple(ENDS))
     if not ends and DAY not in given:
         raise Refused({"field": "ORIGIN_CITY_NAME", "detail": "is missing"}, 400)
-    more = _some(given, (CARRIER, *OPTIONS))
+    asked, span = {**ends, **_some(given, (CARRIER, *OPTIONS))}, _some(given, DAYS)
+    of_day: Json = {}
     if DAY in given:
-        at = {} if hour is None else {HOUR: str(hour)}
-        piece = {"limit": str(most)} if most else {}
-        answer = backend.get(PATH, {**ends, **more, DAY: given[DAY], **at, **piece})
-        days = {DAY: answer["query"][DAY]}
-        as_of = {AS_OF: str(answer[AS_OF]["height"])}
-        asked = {**ends, **more, **dict.fromkeys(DAYS, days[DAY]), **as_of}
-        by_hour = answers_by_group(asked, {"hour": {}})["hour"]
-    else:
-        asked = {**ends, **more, **_some(given, DAYS)}
-        by_hour = answers_by_group(asked, {"hour": {}})["hour"]
-        days = _some(by_hour["query"], DAYS)
-        answer = _usual({**asked, AS_OF: str(by_hour[AS_OF]["height"])}, days, hour) or by_hour
-    query = by_hour["query"]
-    carrier = {CARRIER: query[CARRIER]} if CARRIER in query else {}
+        of_day = _flights({**asked, DAY: given[DAY]}, hour, most)
+        span = {**dict.fromkeys(DAYS, of_day["query"][DAY]), AS_OF: str(of_day[AS_OF]["height"])}
+    by_hour = answers_by_group({**asked, **span}, {"hour": {}})["hour"]
+    answer = of_day or _usual(asked, by_hour, hour) or by_hour
+    days = {DAY: span[DAYS[0]]} if of_day else _some(by_hour["query"], DAYS)
     hours = {} if hour is None else {HOUR: hour}
+    carrier = _some(by_hour["query"], (CARRIER,))
     question = Question("departures", {**ends, **carrier, **days, **hours, **as_of_in(given)})
     board = Departures(known, question, by_hour, answer)
-    if DAY in given and most:
+    if of_day and most:
         answer["flights"] = answer["flights"][: board.timed_count]
         if by_hour["without_hour"]:
             answer["flights"] += board.piece(board.timed_count)
     return board
 
 
-def _some(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+def _some(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given}
 
 
-def _usual(asked: Mapping[str, str], days: Mapping[str, str], hour: int | None) -> Json | None:
+def _flights(asked: Mapping[str, str], hour: int | None, most: int | None) -> Json:
+    """Return the answer with the flights of a day."""
+    at = {} if hour is None else {HOUR: str(hour)}
+    piece = {"limit": str(most)} if most else {}
+    return backend.get(PATH, {**asked, **at, **piece})
+
+
+def _usual(asked: Mapping[str, str], by_hour: Json, hour: int | None) -> Json | None:
     """Return the departures by flight number and time; None for all of an airport, at any hour.
 
     Only those of the last days are counted if there are more than MOST_DAYS.
@@ -203,11 +204,12 @@ def _usual(asked: Mapping[str, str], days: Mapping[str, str], hour: int | None) 
     is_route = all({end, f"{end}_CITY_NAME"} & asked.keys() for end in BOTH)
     if hour is None and not is_route:
         return None
-    first, last = (date.fromisoformat(days[name]) for name in DAYS)
+    first, last = (date.fromisoformat(by_hour["query"][name]) for name in DAYS)
     most = MOST_DAYS if is_route else MOST_DAYS_OF_AIRPORT
     first = max(first, last - timedelta(most - 1))
-    counted = dict(zip(DAYS, (str(first), str(last)), strict=True))
-    return backend.get("/average_delays", {**asked, **counted, "group_by": "departure"})
+    counted = {**dict(zip(DAYS, (str(first), str(last)), strict=True)), "group_by": "departure"}
+    as_of = {AS_OF: str(by_hour[AS_OF]["height"])}
+    return backend.get("/average_delays", {**asked, **counted, **as_of})
 
 
 def _hour(given: Mapping[str, str]) -> int | None:
