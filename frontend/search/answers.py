@@ -109,7 +109,8 @@ _PAGES = (
     _Page(*_AIRPORT, "at",
         f"at days when times airport carrier origin destination month least {_COUNTS}"),
     _Page(*_AIRPORT, "from", "from days when times airport carrier origin month least"),
-    _Page(*_AIRPORT, "to", "to days when times airport destination least"),
+    _Page("/airports/{airport}#arrivals", "Flights to {place}{phrase}", _AIRPORT[-1], "to",
+        "to days when times airport destination least"),
     _Page("/average_delays", "How late {is_or_was} {carrier}{where}{phrase}?",
         "delays and punctuality",
         "carriers", f"carriers from at to days when times carrier month least {_COUNTS}", "whole",
@@ -208,7 +209,8 @@ def _leads(page: _Page, question: "_Question", named: dict[str, str]) -> Iterato
     unused = tuple(text for part, text in named.items() if part not in question.used)
     for pairs, words in islice(question.meanings(page), MOST_MEANINGS):
         query = urlencode((*pairs, *question.days(page.days), *question.order(page.path)))
-        address = page.path.format(**words) + (f"?{query}" if query else "")
+        path, *part = page.path.format(**words).partition("#")
+        address = "".join((path, f"?{query}" if query else "", *part))
         is_shown_empty = bool(question.reading.days) or "number" not in question.used
         label, counted = page.label.format(**words), question.counted(page, dict(pairs))
         yield Lead(label, address, page.shows, counted, is_shown_empty, unused)

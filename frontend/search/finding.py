@@ -13,6 +13,7 @@ from frontend.errors import Refused
 from frontend.question import CARRIER, NUMBER
 from frontend.search import completing
 from frontend.search.answers import Lead, leads
+from frontend.search.names import bare
 from frontend.search.sentences import MAX_CHARACTERS, Reading, readings
 
 MOST_SUGGESTIONS = 8
@@ -154,7 +155,9 @@ class Finder:
     def not_understood(self, text: str) -> list[str]:
         """Return the words of `text` that name nothing; [] if it may name a part of the chain."""
         read = [] if named_in_chain(text) else self._read(text)
-        return [word.text for reading in read[:1] for word in reading.unknown if word.text]
+        typed = {bare(word): word for word in re.findall(r"[^\W_]+", text)}  # with their accents
+        unknown = (word.text for reading in read[:1] for word in reading.unknown if word.text)
+        return list(dict.fromkeys(typed.get(word, word) for word in unknown))
 
     def suggestions(self, text: str) -> list[Lead]:
         """Return pages for texts that are similar to `text`, and for less than it says."""

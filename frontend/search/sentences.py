@@ -151,6 +151,8 @@ class _Scanner:
         for match in _TOKEN.finditer(self._text):
             token = match[0].strip().removesuffix("'s")
             start = match.start() + match[0].index(token)
+            if start and token.startswith("#"):  # "flight #335", but "#335" is a transaction
+                start, token = start + 1, token[1:]
             with_code = _CODE_AND_NUMBER.fullmatch(token)
             if with_code and with_code[1].lower() in self._names.codes:
                 middle = start + len(with_code[1])

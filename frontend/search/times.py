@@ -251,6 +251,7 @@ _HOUR = re.compile(
 _AMOUNT = re.compile(
     r"(?:in )?\d+ (?:hours?|minutes?|mins?|days|weeks|months|years|flights)\b"
     r"|\d+(?= (?:airlines|carriers|airports|cities|routes)\b)"
+    rf"|(?:early|mid|late)(?=[ -](?:{'|'.join((*MONTHS, *_MONTHS_SHORT))})\b)"
     r"|(?:first|last|next|early|earliest|latest|fastest|slowest)(?: flights?)?\b",
     re.ASCII | re.IGNORECASE,
 )
