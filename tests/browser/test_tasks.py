@@ -17,7 +17,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from backend.questions.carriers import CARRIER
 from frontend.filters import counted, day, minutes, number, share
-from tests.api.processes import ROOT
 from tests.browser.sites import Site
 from tests.browser.visits import Visitor
 
@@ -261,8 +260,3 @@ def test_a_task_is_done_in_two_steps(visitor: tuple[Visitor, Page], ask: Asked, 
     for text in task.shown(ask):
         expect(content).to_contain_text(text)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_the_page_about_the_browser_says_how_many_tasks_are_tried() -> None:
-    page = (ROOT / "docs/how-to/browser.md").read_text()
-    assert f"A test does {len(TASKS)} such tasks" in page
