@@ -258,12 +258,14 @@ class _Job:
 
     def _accepted(self, ledger: "Ledger", flights: list[Flight]) -> Json:
         """Return the receipt of a batch, when the node has room for it. Raises TryLater."""
+        from backend.cluster.engine_watch import READS_ONLY
+
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 return ledger.submitter.add_batch(flights, skips=True)
             except TryLater as error:
-                if time.monotonic() >= deadline:
+                if time.monotonic() >= deadline or str(error) == READS_ONLY:
                     raise
                 self._note(str(error), self._sent.fraction)
                 time.sleep(error.retry_after_s)

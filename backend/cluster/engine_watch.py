@@ -26,7 +26,7 @@ MOST_LAG_BLOCKS = 2  # of the engine; with more the newest header is old, whatev
 STUCK_S = 10.0  # a transaction that is on its way so long means that no block is decided
 STANDS_STILL_S = 20.0  # with a quorum a step, or a block that is fetched, takes seconds
 
-READS_ONLY = "this node is not a member that may add flights; post to another node"
+READS_ONLY = "this node is not a member that may add flights; use another node"
 LONGEST_STILL_S = 1280.0  # for an engine that was started again and again
 CATCHES_UP = "this node is catching up with the cluster"
 

@@ -41,7 +41,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 @pytest.fixture(scope="module")
 def visitor(cluster: LocalCluster) -> Visitor:
-    client = pages_over(cluster.hosts[0].url)
+    return visitor_of(cluster.hosts[0].url)
+
+
+def visitor_of(url: str) -> Visitor:
+    client = pages_over(url)
     client.environ_base["HTTP_ORIGIN"] = "http://localhost"
     return Visitor(cast("Service", None), client)  # the service is asked through the pages only
 
@@ -132,6 +136,9 @@ def test_a_reader_that_is_added_is_admitted_follows_and_accepts_nothing(
     until(
         lambda: "not a member that may add flights" in refusal()
     )  # a busy node says that it waits
+    sent = visitor_of(reader.url).added(csv_of(flights(5, 400)).encode())
+    assert "stopped" in sent.text
+    assert "This node is not a member that may add flights; use another node." in sent.text
     keys = {requests.get(f"{host.url}/log/key", timeout=5).text for host in cluster.hosts}
     assert len(keys) == 1
 
