@@ -148,6 +148,17 @@ def test_what_is_there_or_contradicts_is_left_out_and_said(visitor: Visitor) -> 
     assert 'value="add"' not in page.text
 
 
+def test_of_many_contradictions_the_first_are_shown(visitor: Visitor) -> None:
+    rows = [changed(flight, OP_CARRIER_AIRLINE_ID=66_666) for flight in generated(30)]
+    visitor.added(csv_of(rows).encode())
+    late = [changed(row, ORIGIN_CITY_NAME="Elsewhere, XX") for row in rows]
+    new = changed(rows[0], OP_CARRIER_AIRLINE_ID=66_667)
+    page = visitor.upload(csv_of([*late, new]).encode())
+    for shown in (page, visitor.go_on(page)):
+        assert shown.text.count("Elsewhere, XX") >= 20
+        assert "<li>and 10 more</li>" in shown.text
+
+
 def test_all_bad_rows_are_counted_and_the_first_are_shown(visitor: Visitor) -> None:
     flights = csv_of(generated(150)).encode()
     page = visitor.upload(spoilt(flights, *range(2, 152)))
