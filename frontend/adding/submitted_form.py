@@ -58,7 +58,7 @@ def form_after(problem: Exception, values: Values, token: str, again: str) -> Su
             return SubmittedForm(values, problems={"TOKEN": problem_with_token}, status=401)
         case Refused(status=503, retry_after_s=wait_s):
             wait = f" Another try may help in about {duration(wait_s)}." if wait_s else ""
-            notice = f"The ledger accepts nothing at the moment: {problem.detail}."
+            notice = f"The ledger cannot take this now: {problem.detail}."
             notice = f"{notice} Nothing was added. {again}{wait}"
             return SubmittedForm(values, notice, status=503, retry_after_s=wait_s)
         case Refused(status=status) if status < 500:

@@ -7,6 +7,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from frontend.context import backend, coverage, search_examples
 from frontend.search.finding import Finder
+from frontend.search.sentences import MAX_CHARACTERS
 from frontend.twins import JSON_ALONE, Twin, twins
 
 routes = Blueprint("search", __name__)
@@ -19,7 +20,7 @@ def search() -> str | AnyResponse:
     page, *others = results["possibilities"] or [None]
     if page and page.is_whole and not others:
         return redirect(page.address)
-    return render_template("search.html", **results)
+    return render_template("search.html", most=MAX_CHARACTERS, **results)
 
 
 @twins(routes, "/search", JSON_ALONE)

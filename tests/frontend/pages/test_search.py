@@ -139,6 +139,11 @@ def test_days_that_do_not_exist_open_no_page_and_are_said(pages: FlaskClient) ->
     assert "Not understood" not in pages.get("/search?q=block 999999").text
 
 
+def test_a_text_that_is_too_long_is_said_to_be(pages: FlaskClient) -> None:
+    answer = pages.get("/search", query_string={"q": "how late is united " * 20})
+    assert "Only a text of at most 200 characters is understood." in answer.text
+
+
 def test_words_that_are_not_understood_are_shown_as_they_were_typed(pages: FlaskClient) -> None:
     answer = pages.get("/search?q=Wie spät, wie SPÄT ist シカゴ?")
     assert "Not understood: “Wie”, “spät”, “wie”, “SPÄT”, “ist”, “シカゴ”." in answer.text
