@@ -271,22 +271,9 @@ def solve(file: Path, *, is_json: bool) -> None:
 
 
 @main.command("studies")
-@click.option(
-    "--times",
-    type=_COUNT,
-    default=studies.REPETITIONS,
-    show_default=True,
-    help="How often each protocol is simulated.",
-)
-@click.option("--out", type=_FILE, default=studies.PAGE, help="File for the page; default: itself.")
-@_SEED
-def studies_page(times: int, out: Path, seed: int) -> None:
-    """Make the tables of docs/explanation/studies.md again.
-
-    It may take some minutes.
-    """
-    page = studies.PAGE.read_text(encoding="utf-8")
-    _write(studies.regenerated(page, times, seed), out)
+def studies_page() -> None:
+    """Make the tables of docs/explanation/studies.md again, by simulations of some minutes."""
+    _write(studies.regenerated(studies.PAGE.read_text(encoding="utf-8")), studies.PAGE)
 
 
 def run_command() -> int:

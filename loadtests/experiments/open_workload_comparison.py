@@ -31,7 +31,7 @@ from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import Repeated, accepted
 from loadtests.models import estimates
 from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS, Interval, Verdict
-from loadtests.models.protocol import Expectation, Protocol, expectation
+from loadtests.models.protocol import Expectation, expectation
 from loadtests.models.random_times import Gamma
 
 FORECASTS: Mapping[Verdict, str] = {
@@ -264,8 +264,8 @@ class AsTheStudy(AtLoad):
     def _expected(self, runs: int, cv: float) -> Expectation:
         fraction, law = self.key.fraction, Gamma(1.0, cv)
         random = Random(f"{self.seed} expected {fraction} {runs}")  # noqa: S311  no secrets
-        protocol = Protocol(loads.STUDY_SERVICES, runs)
-        return expectation(protocol, fraction, law, random, simulated_runs=SIMULATED_RUNS)
+        how = loads.STUDY_SERVICES, runs, fraction, law, random
+        return expectation(*how, simulated_runs=SIMULATED_RUNS)
 
 
 def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:

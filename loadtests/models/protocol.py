@@ -19,14 +19,6 @@ from loadtests.models.replay import Discipline
 from loadtests.models.sample_statistics import mean_of, variance_of
 
 
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """Describes `runs` runs of `duration_s` seconds, each from an empty system."""
-
-    duration_s: float
-    runs: int
-
-
 class Run(NamedTuple):
     """Holds the results of a run: arrivals, and their mean response time."""
 
@@ -36,7 +28,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """Holds the results to expect of experiments by a protocol.
+    """Holds the results to expect of experiments.
 
     arrivals: mean number per run. pooled_s: mean over all requests. mean_s: mean of the run means;
     standard_error_s: its standard error. low_s, high_s: an experiment's result lies between these
@@ -56,37 +48,36 @@ class Expectation:
 
 
 def expectation(
-    protocol: Protocol,
+    duration_s: float,
+    runs: int,
     arrival_rate_per_s: float,
     service: Gamma,
     rng: Random,
     *,
     simulated_runs: int = 20_000,
-    discipline: Discipline = replay.fcfs,
     confidence: float = 0.95,
 ) -> Expectation:
-    """Simulate the protocol at a load. Rates of ρ ≥ 1 are allowed, because runs end.
+    """Simulate experiments of `runs` runs from an empty system, in order of arrival.
 
-    The range comes from `simulated_runs` experiments, each of runs drawn from the simulated ones.
+    Rates of ρ ≥ 1 are allowed, because runs end. The range comes from `simulated_runs` experiments,
+    each of runs drawn from the simulated ones.
     """
     simulated = [
-        simulate_run(protocol.duration_s, arrival_rate_per_s, service, rng, discipline)
+        simulate_run(duration_s, arrival_rate_per_s, service, rng, replay.fcfs)
         for _ in range(simulated_runs)
     ]
-    runs = [run for run in simulated if run is not None]
-    if len(runs) < 2:
-        only = f"only {len(runs)} of {simulated_runs} runs had a customer"
-        raise ValueError(f"runs of {protocol.duration_s} s have too few arrivals: {only}")
-    numbers, means_s = zip(*runs, strict=True)
-    results_s = sorted(
-        sum(rng.choices(means_s, k=protocol.runs)) / protocol.runs for _ in range(simulated_runs)
-    )
+    made = [run for run in simulated if run is not None]
+    if len(made) < 2:
+        only = f"only {len(made)} of {simulated_runs} runs had a customer"
+        raise ValueError(f"runs of {duration_s} s have too few arrivals: {only}")
+    numbers, means_s = zip(*made, strict=True)
+    results_s = sorted(sum(rng.choices(means_s, k=runs)) / runs for _ in range(simulated_runs))
     outside = round((1 - confidence) / 2 * simulated_runs)
     return Expectation(
         arrivals=sum(numbers) / simulated_runs,
-        pooled_s=sum(arrivals * mean_s for arrivals, mean_s in runs) / sum(numbers),
+        pooled_s=sum(arrivals * mean_s for arrivals, mean_s in made) / sum(numbers),
         mean_s=mean_of(means_s),
-        standard_error_s=(variance_of(means_s) / len(runs)) ** 0.5,
+        standard_error_s=(variance_of(means_s) / len(made)) ** 0.5,
         low_s=results_s[outside],
         high_s=results_s[-1 - outside],
     )
