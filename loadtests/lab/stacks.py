@@ -57,7 +57,7 @@ WORK = (
     ),
     Pattern(
         "HTTP: the loop, receiving and sending",
-        r"(.* \((uvicorn/|backend/serving/(bounds|connection|front|worker)\.py))"
+        r"(.* \((uvicorn/|backend/serving/(client_bounds|connection|front|worker)\.py))"
         r"|\w*Selector\w*\.\w+ \(selectors",
         r"UvicornWorker\.run \(",
     ),
@@ -74,7 +74,7 @@ WORK = (
         "counting for /metrics", r".* \(backend/((api/)?metrics|api/(observing|reception))\.py\)"
     ),
     Pattern("reading the JSON", r".* \((json/|backend/api/reading\.py)"),
-    Pattern(VALIDATION, r".* \(backend/chain/(flight|stored|fields)\.py\)|sent_flight \(backend/"),
+    Pattern(VALIDATION, r".* \(backend/chain/(flight|fields)\.py\)|sent_flight \(backend/"),
     Pattern(
         DUPLICATES,
         r"_others \(|Mempool\._(records_of|of_leg)|.* \(backend/(index/|mempool/duplicates\.py\))",

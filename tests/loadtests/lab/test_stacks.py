@@ -27,7 +27,7 @@ ROUTING = "routing and calling: Flask, WSGI"
 
 WORKS = [
     (f"{SENT};json_object (backend/api/reading.py:110)", "reading the JSON"),
-    (f"{SENT};examine (backend/chain/flight.py:7);x (backend/chain/stored.py:5)", "validation"),
+    (f"{SENT};examine (backend/chain/flight.py:7);x (backend/chain/fields.py:5)", "validation"),
     (f"{ADD};transaction_bytes (backend/chain/transaction.py:50)", "canonical bytes and hash"),
     (f"{ADD};_others (backend/ledger/submission.py:1)", "looking for duplicates"),
     (f"{ACCEPT};Mempool._records_of (backend/mempool/mempool.py:1)", "looking for duplicates"),
@@ -69,6 +69,9 @@ def test_the_classes_and_modules_of_ours_that_patterns_name_are_there() -> None:
         frames = f"{pattern.frame} {pattern.innermost}"
         for module in re.findall(r"backend/\w+/\w+(?=\\\.py)", frames):
             assert (ROOT / f"{module}.py").exists(), pattern
+        for folder, names in re.findall(r"(backend/\w+)/\(([\w|]+)\)", frames):
+            for module in names.split("|"):
+                assert (ROOT / folder / f"{module}.py").exists(), pattern
         for name in re.findall(CLASSES, frames):
             assert f"class {name}" in source
         for name in re.findall(r"(?:Ledger|GroupCommit)\\\.(\w+)", frames):
