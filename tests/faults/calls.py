@@ -85,11 +85,8 @@ def run(task: Task) -> Outcome:
     outcome, failed = Outcome(skipped=why_not()), Counter[str]()
     life = 0
     while outcome.done < task.count and not outcome.skipped:
-        house = house_in(task.folder / f"calls-{life}")
-        try:
+        with house_in(task.folder / f"calls-{life}") as house:
             failed += _live(house, min(CALLS_A_LIFE, task.count - outcome.done), task, outcome)
-        finally:
-            house.kill_all()
         life += 1
         task.says(f"{outcome.done} failed calls, {len(outcome.findings)} findings")
     outcome.notes.append("failed: " + ", ".join(f"{name} {n}" for name, n in failed.most_common()))

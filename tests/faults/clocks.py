@@ -73,9 +73,8 @@ def _leap(folder: Path, name: str, leap_s: int, outcome: Outcome) -> None:
     offset = folder / "offset"
     offset.write_text("0")
     clock = {"LD_PRELOAD": str(built(folder)), "CLOCK_OFFSET": str(offset)}
-    house = house_in(folder, **clock)
     remembered = memories(CLIENTS)
-    try:
+    with house_in(folder, **clock) as house:
         house.restart(outcome)
         with posting(house.port, remembered, pause_s=0.05):
             until(lambda: transactions_in(house.folder) > 0, WAIT_S)
@@ -87,8 +86,6 @@ def _leap(folder: Path, name: str, leap_s: int, outcome: Outcome) -> None:
             until(lambda: transactions_in(house.folder) > mined, WAIT_S)
         if house.stop() != 0 or not house.seal_the_rest():
             outcome.add("refused", f"{name}: the service does not end well\n{house.log()}")
-    finally:
-        house.kill_all()
     audit(house.folder, remembered, outcome)
     _compare_times(house.folder, name, leap_s, outcome, was_ready=was_ready)
 

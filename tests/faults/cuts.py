@@ -75,21 +75,18 @@ def _live(folder: Path, kind: str, count: int, task: Task, outcome: Outcome) -> 
     remembered: list[Memory] = []
     with _new_disk(folder, kind) as disk:
         for number in range(count):
-            house = house_in(disk)
-            try:
+            with house_in(disk) as house:
                 house.restart(outcome)
                 fresh = memories(CLIENTS, life=number)
                 remembered += fresh
                 with posting(house.port, fresh, pause_s=0):
                     time.sleep(task.chance.uniform(0.2, 1.2))
                     _cut(disk, house, kind)
-            finally:
-                house.kill_all()
             _mount_again(disk, kind)
             outcome.done += 1
-        house = house_in(disk)
-        house.restart(outcome)
-        conclude(house, remembered, task.chance, outcome)
+        with house_in(disk) as house:
+            house.restart(outcome)
+            conclude(house, remembered, task.chance, outcome)
 
 
 def _cut(disk: Path, house: House, kind: str) -> None:

@@ -30,9 +30,8 @@ def run(task: Task) -> Outcome:
     if outcome.skipped:
         return outcome
     with mounted(task.folder / "disk", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs") as disk:
-        house = House(disk / "chain", task.folder, {"FLIGHTCHAIN_MIN_FREE_BYTES": "1"})
         remembered = memories(CLIENTS)
-        try:
+        with House(disk / "chain", task.folder, {"FLIGHTCHAIN_MIN_FREE_BYTES": "1"}) as house:
             house.restart(outcome)
             with posting(house.port, remembered):
                 for _ in range(task.count):
@@ -43,8 +42,6 @@ def run(task: Task) -> Outcome:
                     outcome.done += 1
                 _wait_until_posts_go_on(remembered, outcome)
             conclude(house, remembered, task.chance, outcome)
-        finally:
-            house.kill_all()
     refused = sum(len(memory.refused) for memory in remembered)
     outcome.notes.append(f"posts that were refused with 503: {refused}")
     return outcome

@@ -96,6 +96,12 @@ class House:
     imports: int = 0  # how many sources have been begun
     supervised: Supervised | None = None  # from the first start until all is killed
 
+    def __enter__(self) -> "House":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.kill_all()
+
     def start(self, arguments: list[str], log: str) -> subprocess.Popen[bytes]:
         """Start Python with these arguments on the chain."""
         return self._start([sys.executable, *arguments], log, {})

@@ -39,11 +39,8 @@ def run(task: Task) -> Outcome:
     outcome, killed = Outcome(), Counter[str]()
     for life in range(-(-task.count // KILLS_A_LIFE)):
         count = min(KILLS_A_LIFE, task.count - outcome.done)
-        house = house_in(task.folder / f"kills-{life}")
-        try:
+        with house_in(task.folder / f"kills-{life}") as house:
             killed += _live(house, count, task.chance, outcome)
-        finally:
-            house.kill_all()
         task.says(f"{outcome.done} kills, {len(outcome.findings)} findings")
     outcome.notes.append("killed: " + ", ".join(f"{role} {n}" for role, n in killed.most_common()))
     return outcome
@@ -62,7 +59,6 @@ def _live(house: House, count: int, chance: random.Random, outcome: Outcome) -> 
         house.finish_importing()
         mined = transactions_in(house.folder)
         until(lambda: house.is_mining_beyond(mined), 2 * WAIT_S)
-    kill([pid for pids in roles_of(house.folder).values() for pid in pids])
     house.kill_all()
     house.restart(outcome)
     conclude(house, remembered, chance, outcome, house.imported())

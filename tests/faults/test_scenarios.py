@@ -42,8 +42,8 @@ BACK_WITHIN_S = 15.0
 
 
 def test_a_killed_web_server_is_back_soon_though_clients_keep_asking(tmp_path: Path) -> None:
-    house, remembered = house_in(tmp_path), memories(4)
-    try:
+    remembered = memories(4)
+    with house_in(tmp_path) as house:
         house.serve()
         with posting(house.port, remembered, pause_s=0.001):
             until(lambda: all(memory.acknowledged for memory in remembered))
@@ -53,5 +53,3 @@ def test_a_killed_web_server_is_back_soon_though_clients_keep_asking(tmp_path: P
                 lambda: bool(set(roles_of(house.folder).get(WORKER, [])) - set(before[WORKER])),
                 BACK_WITHIN_S,
             )
-    finally:
-        house.kill_all()
