@@ -20,7 +20,7 @@ from backend.cli.sent_file import sent_file
 from backend.ledger import file_imports
 from backend.ledger.file_imports import FileImports
 from backend.storage.tokens import Tokens
-from tests.api.processes import Service, until
+from tests.api.processes import Service, serving, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.flights import changed, csv_of, transactions_in
 
@@ -33,11 +33,9 @@ Json = dict[str, Any]
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("files") / "chain"
-    running = Service(folder, FLIGHTCHAIN_MIN_FREE_BYTES=0, FLIGHTCHAIN_MAX_BODY_BYTES=2**16)
-    try:
-        yield running.wait_until_ready()
-    finally:
-        running.end()
+    limits = {"FLIGHTCHAIN_MIN_FREE_BYTES": 0, "FLIGHTCHAIN_MAX_BODY_BYTES": 2**16}
+    with serving(folder, **limits) as running:
+        yield running
 
 
 class Sender:
@@ -225,9 +223,8 @@ def stopped_at_work(service: Service, sender: Sender) -> int:
 def test_a_token_is_needed_and_the_work_ends_with_the_service(tmp_path: Path) -> None:
     folder = tmp_path / "chain"
     token = Tokens(folder).add("me")
-    running = Service(folder, FLIGHTCHAIN_REQUIRE_TOKEN=1, FLIGHTCHAIN_MIN_FREE_BYTES=0)
-    try:
-        running.wait_until_ready()
+    settings = {"FLIGHTCHAIN_REQUIRE_TOKEN": 1, "FLIGHTCHAIN_MIN_FREE_BYTES": 0}
+    with serving(folder, **settings) as running:
         nobody = requests.post(f"{running.url}/imports?NAME=a&SIZE=1", timeout=9)
         assert nobody.status_code == 401
         sender = Sender(running, "f.csv", flights_of(19_007, 3000).encode(), token)
@@ -242,8 +239,6 @@ def test_a_token_is_needed_and_the_work_ends_with_the_service(tmp_path: Path) ->
         until(lambda: not running.role("serve", "--only-http"))
         os.kill(process, signal.SIGCONT)
         until(lambda: not running.role("sent-file", import_id))
-    finally:
-        running.end()
     assert FileImports(settings_for(folder)).of(import_id).state == "stopped"
 
 

@@ -18,7 +18,7 @@ from backend.ledger.bts_months import Month
 from backend.ledger.month_fetch import DONE, ENDED, FAILED, RUNNING, MonthFetch
 from backend.storage.tokens import Tokens
 from tests import bts_server as server
-from tests.api.processes import Service, free_port, until
+from tests.api.processes import Service, free_port, serving, until
 from tests.bts_server import Bts
 from tests.flights import transactions_in
 from tests.sources.samples import zipped
@@ -42,13 +42,9 @@ def service(bts: Bts, pages: str, tmp_path_factory: pytest.TempPathFactory) -> I
     """A service with its pages, which may take months from the server; the last test kills it."""
     more: dict[str, Any] = {"FLIGHTCHAIN_BTS_URL": bts.url, "FLIGHTCHAIN_MIN_FREE_BYTES": 0}
     more["FLIGHTCHAIN_FRONTEND_PORT"] = pages.rpartition(":")[2]
-    running = Service(tmp_path_factory.mktemp("months") / "chain", "--frontend", **more)
-    try:
-        running.wait_until_ready()
+    with serving(tmp_path_factory.mktemp("months") / "chain", "--frontend", **more) as running:
         until(lambda: f"open {pages}" in running.said())
         yield running
-    finally:
-        running.stop()
 
 
 @pytest.mark.slow

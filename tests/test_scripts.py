@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -500,56 +500,43 @@ def installed(tmp_path: Path) -> Path:
     return venv
 
 
-@pytest.fixture
-def started(tmp_path: Path, installed: Path) -> Iterator[list[Service]]:
-    """Services begun by `scripts/run`; ended whatever happens."""
-    services: list[Service] = []
-    yield services
-    for service in services:
-        service.end()
-
-
 def begin(folder: Path, venv: Path, data: str) -> Service:
     settings = {"VENV": venv, "FLIGHTCHAIN_DATA": data, "FLIGHTCHAIN_FRONTEND_PORT": free_port()}
     return Service(folder, command=(str(SCRIPTS / "run"),), **settings)
 
 
 @pytest.mark.slow
-def test_one_command_imports_serves_and_stops(
-    tmp_path: Path, installed: Path, started: list[Service]
-) -> None:
+def test_one_command_imports_serves_and_stops(tmp_path: Path, installed: Path) -> None:
     folder = tmp_path / "chain"
-    started.append(service := begin(folder, installed, "generate:3000"))
-    service.wait_until_ready()
-    until(lambda: "Flightchain answers at" in service.said())
-    arguments = service.processes()[service.process.pid]
-    assert arguments[-4:] == ["-m", "backend", "serve", "--frontend"]
-    (pages,) = re.findall(r"^open (\S+)$", service.said(), re.MULTILINE)
-    assert "Ask the flight ledger" in requests.get(pages, timeout=10).text
-    tip = service.json("/tip")
-    assert (tip["transactions"], tip["height"]) == (3000, 3)
-    question = "/average_delays?OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01"
-    index, scan = (
-        service.json(f"{question}&FINAL_DATE=2015-12-31&engine={engine}")["flights"]
-        for engine in ("index", "scan")
-    )
-    assert index == scan > 0
-    assert service.stop(signal.SIGTERM) == 0
-    assert processes_of(folder) == {}
-    assert service.said().count("flights imported") == 1
-    assert "installing" not in service.said()
+    with begin(folder, installed, "generate:3000") as service:
+        service.wait_until_ready()
+        until(lambda: "Flightchain answers at" in service.said())
+        arguments = service.processes()[service.process.pid]
+        assert arguments[-4:] == ["-m", "backend", "serve", "--frontend"]
+        (pages,) = re.findall(r"^open (\S+)$", service.said(), re.MULTILINE)
+        assert "Ask the flight ledger" in requests.get(pages, timeout=10).text
+        tip = service.json("/tip")
+        assert (tip["transactions"], tip["height"]) == (3000, 3)
+        question = "/average_delays?OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01"
+        index, scan = (
+            service.json(f"{question}&FINAL_DATE=2015-12-31&engine={engine}")["flights"]
+            for engine in ("index", "scan")
+        )
+        assert index == scan > 0
+        assert service.stop(signal.SIGTERM) == 0
+        assert processes_of(folder) == {}
+        assert service.said().count("flights imported") == 1
+        assert "installing" not in service.said()
 
 
 @pytest.mark.slow
-def test_a_signal_during_the_import_stops_the_import(
-    tmp_path: Path, installed: Path, started: list[Service]
-) -> None:
+def test_a_signal_during_the_import_stops_the_import(tmp_path: Path, installed: Path) -> None:
     folder = tmp_path / "chain"
-    started.append(service := begin(folder, installed, "generate:10000000"))
-    until((folder / "blocks" / "heights.dat").exists)
-    service.process.send_signal(signal.SIGTERM)
-    service.process.wait(10)
-    until(lambda: processes_of(folder) == {}, within_s=3)
+    with begin(folder, installed, "generate:10000000") as service:
+        until((folder / "blocks" / "heights.dat").exists)
+        service.process.send_signal(signal.SIGTERM)
+        service.process.wait(10)
+        until(lambda: processes_of(folder) == {}, within_s=3)
 
 
 def test_the_project_names_one_release_and_one_set_of_checks() -> None:

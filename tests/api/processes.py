@@ -238,26 +238,26 @@ class Service:
                 os.kill(pid, signal.SIGKILL)
         until(lambda: not self.processes())
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
+
 
 @contextmanager
 def living(folder: Path, *arguments: str, **more: Any) -> Iterator[Service]:
     """A service that answers, whether it is ready or not."""
-    service = Service(folder, *arguments, **more)
-    try:
+    with Service(folder, *arguments, **more) as service:
         until(lambda: service.answers("/health/live"))
         yield service
-    finally:
-        service.end()
 
 
 @contextmanager
 def serving(folder: Path, *arguments: str, **more: Any) -> Iterator[Service]:
     """A service that is ready."""
-    service = Service(folder, *arguments, **more)
-    try:
+    with Service(folder, *arguments, **more) as service:
         yield service.wait_until_ready()
-    finally:
-        service.end()
 
 
 @contextmanager

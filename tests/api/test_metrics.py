@@ -325,16 +325,15 @@ def test_what_http_refuses_is_counted_too(service: Service) -> None:
 def test_roles_that_run_apart_share_the_folder_that_is_set(tmp_path: Path) -> None:
     folder, numbers = tmp_path / "chain", tmp_path / "numbers"
     more: Any = {"FLIGHTCHAIN_METRICS_DIR": numbers, "FLIGHTCHAIN_PORT": free_port()}
-    http = Service(folder, "--only-http", **more)
-    miner = Service(folder, command=(sys.executable, "-m", "backend", "mine"), **more)
-    try:
+    mine = (sys.executable, "-m", "backend", "mine")
+    with (
+        Service(folder, "--only-http", **more) as http,
+        Service(folder, command=mine, **more) as miner,
+    ):
         until(http.answers)
         assert http.post(mode="commit").status_code == 201
         until(lambda: value(scraped(http), "transactions_sealed_total") == 1, SAMPLED_WITHIN_S)
         assert {http.stop(), miner.stop()} == {0}
-    finally:
-        http.end()
-        miner.end()
     assert len(list(numbers.glob("*.json"))) == 3
     with serving(folder, **more) as again:  # counters go on
         until(lambda: value(scraped(again), "processes", role="miner") == 1)

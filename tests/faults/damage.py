@@ -12,6 +12,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -175,10 +176,12 @@ def _try(trial: Trial, chance: random.Random) -> None:
     """Harm the copy, ask the service about it, and judge what was seen."""
     if not trial.damage.is_live:
         _do(trial, chance)
-    units = Supervised(trial.folder)
-    command = tuple(units.command())
-    service = Service(trial.folder, command=command, **units.settings(), **SETTINGS)
-    try:
+    with (
+        closing(Supervised(trial.folder)) as units,
+        Service(
+            trial.folder, command=tuple(units.command()), **units.settings(), **SETTINGS
+        ) as service,
+    ):
         until_over(lambda: service.process.poll() is not None or service.answers(), READY_WITHIN_S)
         if trial.damage.is_live:
             _do(trial, chance)
@@ -190,9 +193,6 @@ def _try(trial: Trial, chance: random.Random) -> None:
                 for path in again:
                     _answer(trial, service, path)
             trial.messages = _body(service, "/health/ready")
-    finally:
-        service.end()
-        units.close()
     trial.messages += service.said()
     service.log.unlink()
     verified = backend(trial.folder, "verify")

@@ -104,7 +104,7 @@ def test_running_pages_log_no_token(tmp_path: Path) -> None:
         kind = "Content-Type: application/x-www-form-urlencoded"
         return answer_to(port, "\r\n".join([*lines, kind, "", body]).encode())
 
-    try:
+    with pages:
         until(lambda: answer("GET /health/live HTTP/1.1").startswith(b"HTTP/1.1 200 "))
         for line in (
             f"GET /add?token={SECRET} HTTP/1.1",
@@ -115,8 +115,6 @@ def test_running_pages_log_no_token(tmp_path: Path) -> None:
             assert SECRET.encode() not in answer(line, f"step=add&TOKEN={SECRET}")
         assert pages.stop() == 0
         assert SECRET not in pages.said()
-    finally:
-        pages.end()
 
 
 # --- forms of other sites ------------------------------------------------------------------------

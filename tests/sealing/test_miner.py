@@ -340,15 +340,11 @@ def test_stop_finishes_the_block_in_hand(tmp_path: Path, monkeypatch: pytest.Mon
 def test_stop_is_heard_while_an_import_holds_the_writer_lock(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     running = Running(settings)
-    held = files.FileLock(tmp_path / "writer.lock")
-    with held:
+    with files.FileLock(tmp_path / "writer.lock"):
         running.start()
-        try:
-            running.miner.stop()
-            running.join(2)
-            still_there = running.is_running()
-        finally:
-            held.release()
+        running.miner.stop()
+        running.join(2)
+        still_there = running.is_running()
     running.stop()
     assert not still_there
 

@@ -421,8 +421,7 @@ def old_folder(tmp_path: Path) -> Path:
 def test_a_service_answers_at_once_tells_why_it_writes_nothing_and_writes_later(
     old_folder: Path,
 ) -> None:
-    service = Service(old_folder, FLIGHTCHAIN_CLOCK_WAIT_S=6)
-    try:
+    with Service(old_folder, FLIGHTCHAIN_CLOCK_WAIT_S=6) as service:
         until(lambda: "Flightchain answers at" in service.said())
         until(lambda: "the clock says" in service.said())
         assert service.json("/tip")["height"] == 1
@@ -439,8 +438,6 @@ def test_a_service_answers_at_once_tells_why_it_writes_nothing_and_writes_later(
             assert service.post().status_code == 202
         until(lambda: service.json("/tip")["pending"] == 0)
         assert service.stop() == 0
-    finally:
-        service.end()
     again = call(old_folder, "mine", "--once")  # it believed the clock, and wrote that down
     assert again.returncode == 0
     assert "the clock" not in again.stderr

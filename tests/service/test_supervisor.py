@@ -229,14 +229,11 @@ def test_posts_in_hand_and_those_that_wait_for_them_are_answered_before_it_stops
 
 
 def test_a_signal_before_it_is_ready_stops_it_as_well(folder: Path) -> None:
-    service = Service(folder)
-    try:
+    with Service(folder) as service:
         until(lambda: len(service.processes()) >= 3)
         # a worker that is just being forked may miss the signal: it is killed after 25 s
         assert service.stop(within_s=35) == 0
         assert service.processes() == {}
-    finally:
-        service.end()
 
 
 # --- starting where it should not ----------------------------------------------------------------

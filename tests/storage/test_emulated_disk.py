@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.processes import Service, free_port, until
+from tests.api.processes import free_port, living
 from tests.api.worlds import World
 from tests.cases import each_of
 from tests.test_cli import call
@@ -61,15 +61,11 @@ def test_every_answer_tells_of_it_and_a_scan_waits_for_each_block_it_reads(world
         "FLIGHTCHAIN_CACHE_BYTES": 0,
         "FLIGHTCHAIN_WORKERS": 1,
     }
-    service = Service(world.settings.folder, "--only-http", **settings)
-    try:
-        until(lambda: service.answers("/health/live"))
+    with living(world.settings.folder, "--only-http", **settings) as service:
         with socket.create_connection(("127.0.0.1", service.port), timeout=20) as client:
             client.sendall(b"POST /transactions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
             head = client.makefile("rb").read().partition(b"\r\n\r\n")[0]
         answer, plain = service.get(SCAN), service.get(SCAN.replace("scan", "index"))
-    finally:
-        service.end()
     assert head.startswith(b"HTTP/1.1 411 ")  # the worker refuses it by itself
     assert b"\r\nX-Emulated-Disk: 10\r\n" in head
     assert answer.headers["X-Emulated-Disk"] == plain.headers["X-Emulated-Disk"] == "10"

@@ -9,7 +9,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +78,10 @@ class Supervised:
 @contextmanager
 def serving_confined(folder: Path, *arguments: str, **more: Any) -> Iterator[Service]:
     """A service of `backend.serving` that is ready, each process of it confined as its unit."""
-    units = Supervised(folder)
-    try:
+    with closing(Supervised(folder)) as units:
         command = tuple(units.command(*arguments))
         with serving(folder, command=command, **{**units.settings(), **more}) as service:
             yield service
-    finally:
-        units.close()
 
 
 def reason_without() -> str:
