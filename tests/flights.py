@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -81,8 +82,7 @@ class OnDisk:
 def on_disk(folder: Path) -> OnDisk:
     """Read every block of the chain in `folder`, and check it by the rules."""
     contents = OnDisk([], [], [])
-    store = BlockStore(folder)
-    try:
+    with closing(BlockStore(folder)) as store:
         state = empty_state(store.block(0).header.difficulty_bits)
         for height in range(store.height() + 1):
             block = store.block(height)
@@ -93,15 +93,10 @@ def on_disk(folder: Path) -> OnDisk:
             contents.flights.extend(rows)
             contents.timestamps.extend(int(time or 0) for time in columns["timestamp"].expanded())
             contents.sizes.append(columns.count)
-    finally:
-        store.close()
     return contents
 
 
 def transactions_in(folder: Path) -> int:
     """Returns how many transactions the blocks in `folder` hold now."""
-    store = BlockStore(folder)
-    try:
+    with closing(BlockStore(folder)) as store:
         return store.transactions()
-    finally:
-        store.close()

@@ -446,12 +446,9 @@ def test_mine_once_seals_what_is_pending(tmp_path: Path) -> None:
 def test_mine_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "chain"
     with begun(folder, "mine") as running:
-        try:
-            until((folder / "miner.json").exists)
-            running.send_signal(number)
-            assert running.wait(10) == 0
-        finally:
-            running.kill()
+        until((folder / "miner.json").exists)
+        running.send_signal(number)
+        assert running.wait(10) == 0
     assert not (folder / "miner.json").exists()
 
 
@@ -537,12 +534,9 @@ def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path, processes: int) 
     more = {"PYTHONPATH": tmp_path, "ACT_AT": "backend/verify/chain_check.py:checked"}
     command = ("verify", "--processes", str(processes))
     with begun(folder, *command, STAYING=staying, **more) as running:
-        try:
-            until(lambda: len(list(staying.iterdir())) == processes)
-            running.send_signal(signal.SIGINT)
-            printed, errors = running.communicate(timeout=20)
-        finally:
-            running.kill()
+        until(lambda: len(list(staying.iterdir())) == processes)
+        running.send_signal(signal.SIGINT)
+        printed, errors = running.communicate(timeout=20)
     assert (running.returncode, printed) == (130, "")
     assert errors.rstrip().endswith("stopped")
     until(lambda: processes_of(folder) == {})
@@ -595,9 +589,8 @@ def test_a_default_import_that_was_stopped_is_finished_by_the_same_and_no_other(
     tmp_path: Path,
 ) -> None:
     mark = tmp_path / "default-import-unfinished"
-    with begun(tmp_path, "import", "--if-empty", FLIGHTCHAIN_DATA="generate:8000") as running:
+    with begun(tmp_path, "import", "--if-empty", FLIGHTCHAIN_DATA="generate:8000"):
         until(mark.exists)
-        running.kill()
     until(lambda: processes_of(tmp_path) == {})
     call(tmp_path, "import", "--generate", "100")  # as if it had come that far
     had = transactions_in(tmp_path)

@@ -22,7 +22,7 @@ from backend.cli.import_command import file_sources, import_command
 from backend.ledger.bts_months import Month, MonthRange, months_in
 from backend.sealing.importer import import_all
 from tests import bts_server as server
-from tests.api.processes import backend, begun, until
+from tests.api.processes import WITHIN_S, backend, begun, until
 from tests.bts_server import Bts
 from tests.flights import on_disk, transactions_in
 from tests.sources.samples import zipped
@@ -223,6 +223,7 @@ def test_a_stopped_download_goes_on_and_nothing_looks_whole(bts: Bts, tmp_path: 
             with pytest.raises(WriterBusy, match=busy):
                 bring(bts, tmp_path, "bts:2008-02")
             running.send_signal(end)
+            running.wait(WITHIN_S)
         assert zips_in(tmp_path) == [part.name]
         assert part.read_bytes() == content[:size]
     goes_on.set()

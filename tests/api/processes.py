@@ -6,9 +6,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, AnyStr, Self
 
 import requests
 
@@ -72,9 +72,23 @@ def is_answered(url: str, timeout_s: float = 30) -> bool:
         return False
 
 
-def begun(folder: Path, *arguments: str, **more: object) -> "subprocess.Popen[str]":
-    """Start a command, whose output can be read, and do not wait for it."""
-    return subprocess.Popen(
+@contextmanager
+def ending(
+    process: "subprocess.Popen[AnyStr]", number: int = signal.SIGKILL
+) -> Iterator["subprocess.Popen[AnyStr]"]:
+    """Let a process run meanwhile; in the end it gets a signal, and is waited for."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.send_signal(number)
+
+
+def begun(
+    folder: Path, *arguments: str, **more: object
+) -> AbstractContextManager["subprocess.Popen[str]"]:
+    """A command that runs meanwhile, whose output can be read; in the end it is killed."""
+    process = subprocess.Popen(
         [sys.executable, "-m", "backend", *arguments],
         cwd=ROOT,
         env=environment(folder, **more),
@@ -82,6 +96,7 @@ def begun(folder: Path, *arguments: str, **more: object) -> "subprocess.Popen[st
         stderr=subprocess.PIPE,
         text=True,
     )
+    return ending(process)
 
 
 def until(condition: Callable[[], bool], within_s: float = WITHIN_S) -> float:

@@ -48,11 +48,9 @@ def start(home: Path) -> None:
     """What a node reads before it starts its engine."""
     membership = membership_in(home)
     identity = identity_in(home, membership)
-    end = BlockAppender(Settings(dir=str(home.parent / "chain")), membership, quiet)
-    try:
+    chain = Settings(dir=str(home.parent / "chain"))
+    with closing(BlockAppender(chain, membership, quiet)) as end:
         end.open(identity.index, home)
-    finally:
-        end.close()
     bring_up_to_date(home, quiet)
     require_sound(home, membership, identity, REACHED)
 

@@ -149,15 +149,12 @@ def make_chain(
     genesis_ms: int | None = None,
 ) -> list[Block]:
     """Write genesis and a block for each of `contents` under `folder`, or add to what is there."""
-    writer = writer_for(folder, block_file_bytes=block_file_bytes)
-    if genesis_ms is not None:
-        writer._now_ms = lambda: genesis_ms
-    writer.acquire(wait=False)
-    try:
+    with closing(writer_for(folder, block_file_bytes=block_file_bytes)) as writer:
+        if genesis_ms is not None:
+            writer._now_ms = lambda: genesis_ms
+        writer.acquire(wait=False)
         blocks = [append(writer, rows) for rows in contents]
         writer.commit()
-    finally:
-        writer.close()
     return blocks
 
 

@@ -7,8 +7,8 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
@@ -30,7 +30,7 @@ from backend.sources import RawRows, Source, open_source
 from backend.sources.flight_file import FlightFile
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
-from tests.api.processes import environment, until
+from tests.api.processes import ending, environment, until
 from tests.flights import changed, csv_of, flight, flights, import_flights, on_disk, transactions_in
 from tests.same_flights import CANCELLED
 from tests.storage.chains import NOTHING_PENDING
@@ -411,10 +411,9 @@ main()
 """
 
 
-@contextmanager
 def started(
     settings: Settings, *arguments: str, is_slow: bool = False
-) -> Iterator[subprocess.Popen[str]]:
+) -> AbstractContextManager[subprocess.Popen[str]]:
     """`python -m backend import …` that seals every block on its own; killed at the end.
 
     is_slow: whether its builder stands still after two messages.
@@ -428,11 +427,7 @@ def started(
         stderr=subprocess.PIPE,
         text=True,
     )
-    with process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    return ending(process)
 
 
 def command(settings: Settings, *arguments: str) -> tuple[int, str]:

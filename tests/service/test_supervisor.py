@@ -107,8 +107,7 @@ def test_it_answers_while_others_scan_and_an_import_writes(service: Service) -> 
     before = service.json("/tip")["transactions"]
     answered: list[int] = []  # as of which heights; the index follows the chain a moment later
     tips: list[int] = []
-    running = begun(service.folder, "import", "--generate", "12000", "--seed", "5")
-    try:
+    with begun(service.folder, "import", "--generate", "12000", "--seed", "5") as running:
         with ThreadPoolExecutor(2) as pool:
             scans = []
             while running.poll() is None:
@@ -121,7 +120,6 @@ def test_it_answers_while_others_scan_and_an_import_writes(service: Service) -> 
                 assert time.monotonic() - started < 5
                 scans[-1].result()
             assert all(scan.result()["flights"] > 0 for scan in scans)
-    finally:
         output = running.communicate(timeout=60)
     assert running.returncode == 0, output
     assert len(tips) >= 2

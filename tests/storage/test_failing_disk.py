@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +84,8 @@ class Life:
 
 
 def hashes(folder: Path) -> list[str]:
-    store = BlockStore(folder)
-    try:
+    with closing(BlockStore(folder)) as store:
         return [place.hash.hex() for place in store.places(0, 1000)]
-    finally:
-        store.close()
 
 
 def assert_invariant(folder: Path, committed: list[str], appended: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -86,8 +87,7 @@ def assert_recovers(
     Returns what was reported. The bytes are compared with those of a chain that was audited.
     """
     messages: list[str] = []
-    writer = writer_for(folder, messages, are_pending=all_are_pending)
-    try:
+    with closing(writer_for(folder, messages, are_pending=all_are_pending)) as writer:
         writer.acquire(wait=False)
         kept = sample.files(sample.data[: sample.starts[blocks]], sample.entries(0, blocks))
         if torn:
@@ -102,8 +102,6 @@ def assert_recovers(
             writer.append(next_block(writer.state, 1))
         writer.commit()
         after = writer.state
-    finally:
-        writer.close()
     if not goes_on:
         assert contents(folder) == kept
     elif blocks < len(sample.blocks):

@@ -5,6 +5,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -121,8 +122,7 @@ def test_the_miner_says_ready_then_alive_then_stopping(tmp_path: Path) -> None:
         "WATCHDOG_USEC": "400000",
         "FLIGHTCHAIN_DIFFICULTY_BITS": "4",
     }
-    miner = begun(tmp_path / "chain", "mine", **settings)
-    try:
+    with closing(listener.socket), begun(tmp_path / "chain", "mine", **settings) as miner:
         assert listener.heard(20) == "READY=1"
         assert (tmp_path / "chain" / "blocks").is_dir()  # it has put the files right before
         assert [listener.heard(5) for _ in range(3)] == ["WATCHDOG=1"] * 3
@@ -137,7 +137,3 @@ def test_the_miner_says_ready_then_alive_then_stopping(tmp_path: Path) -> None:
         assert miner.wait(20) == 0
         messages = {listener.heard() for _ in range(20)}
         assert messages - {"", "WATCHDOG=1"} == {"STOPPING=1"}
-    finally:
-        miner.kill()
-        miner.communicate()
-        listener.socket.close()

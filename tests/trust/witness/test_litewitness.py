@@ -2,11 +2,12 @@
 
 import base64
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from backend.trust.log.notes import COSIGNATURE, VerifierKey, signed_at
 from backend.trust.log.secret_keys import key_in
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.cosign_requests import Asker, WitnessAddress
-from tests.api.processes import free_port, until
+from tests.api.processes import ending, free_port, until
 from tests.api.worlds import seal, settings_for
 from tests.flights import flights
 from tests.go_programs import installed, ran
@@ -50,7 +51,7 @@ def litewitness(folder: Path, tmp_path: Path) -> Iterator[WitnessAddress]:
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, home)
         agent, secret, database = home / "agent", home / "key", home / "db"
-        stack.enter_context(ending(["ssh-agent", "-D", "-a", str(agent)]))
+        stack.enter_context(running(["ssh-agent", "-D", "-a", str(agent)]))
         until(agent.exists)
         assert (
             ran(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(secret)]).returncode == 0
@@ -61,21 +62,17 @@ def litewitness(folder: Path, tmp_path: Path) -> Iterator[WitnessAddress]:
         port = free_port()
         command = [program, "-db", str(database), "-name", NAME, "-key", f"SHA256:{digest}"]
         command += ["-ssh-agent", str(agent), "-listen", f"127.0.0.1:{port}"]
-        stack.enter_context(ending(command))
+        stack.enter_context(running(command))
         until(lambda: is_listening(port))
         introduce(database, folder)
         key = VerifierKey(NAME, public[-32:], COSIGNATURE)
         yield WitnessAddress(key, f"http://127.0.0.1:{port}")
 
 
-@contextmanager
-def ending(command: list[str]) -> Iterator[None]:
+def running(command: list[str]) -> AbstractContextManager[object]:
     """A process that is ended afterwards."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
+    nowhere = subprocess.DEVNULL
+    return ending(subprocess.Popen(command, stdout=nowhere, stderr=nowhere), signal.SIGTERM)
 
 
 def is_listening(port: int) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.cosign_requests import Asker, WitnessAddress, witnesses_in
 from backend.trust.witness.following import Finding, Follower, Verdict
 from backend.trust.witness.witness import Witness
-from tests.api.processes import ROOT, free_port, serving, until
+from tests.api.processes import ROOT, ending, free_port, serving, until
 from tests.api.worlds import client_of, settings_for
 from tests.http_servers import running
 from tests.trust.witness.logs import grow, key_of, note_of
@@ -90,15 +91,13 @@ def listening(folder: Path, log: VerifierKey) -> Iterator[WitnessAddress]:
     port = free_port()
     command = [sys.executable, "-m", "backend", "witness", "--listen", f"127.0.0.1:{port}"]
     command += ["--folder", str(folder), "--key", str(log)]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, env=os.environ) as process:
-        try:
-            url = f"http://127.0.0.1:{port}"
-            until(lambda: asked(f"{url}/key") is not None)
-            written = asked(f"{url}/key")
-            assert written is not None
-            yield WitnessAddress(notes.parse_key(written[1]), url)
-        finally:
-            process.terminate()
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, env=os.environ)
+    with ending(process, signal.SIGTERM):
+        url = f"http://127.0.0.1:{port}"
+        until(lambda: asked(f"{url}/key") is not None)
+        written = asked(f"{url}/key")
+        assert written is not None
+        yield WitnessAddress(notes.parse_key(written[1]), url)
 
 
 def asked(url: str, body: bytes | None = None) -> tuple[int, str] | None:

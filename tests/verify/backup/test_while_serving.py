@@ -65,10 +65,11 @@ def test_a_process_that_is_killed_leaves_a_good_backup_and_ledger_or_none(house:
     took_s = time.monotonic() - started
     shutil.rmtree(house.backup)
     for folder, command in ((house.folder, "backup"), (house.restored, "restore")):
-        with begun(folder, command, str(house.backup)) as running:
-            with suppress(subprocess.TimeoutExpired):
-                running.wait(0.7 * took_s)
-            running.kill()
+        with (
+            begun(folder, command, str(house.backup)) as running,
+            suppress(subprocess.TimeoutExpired),
+        ):
+            running.wait(0.7 * took_s)
         if command == "backup" or not (house.restored / "blocks").exists():
             printed(folder, command, house.backup)
     assert verify(house.restored).transactions == transactions_in(house.folder)
