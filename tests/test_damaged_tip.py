@@ -13,12 +13,10 @@ from backend.base.errors import Damage, TryLater
 from backend.base.settings import Settings
 from backend.ledger.ledger import Ledger
 from backend.sources.generated import Generated
-from backend.storage.block_store import BlockStore
-from backend.storage.layout import Place
 from tests.api.processes import living, until
 from tests.api.worlds import GOOD
 from tests.flights import flight, import_flights, transactions_in
-from tests.storage.chains import block_file, contents, flip
+from tests.storage.chains import contents, flip_in_block
 from tests.submitting import add, sealing
 from tests.test_cli import call
 
@@ -47,11 +45,6 @@ def folder(imported: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(imported, tmp_path / "chain", symlinks=True))
 
 
-def tip_place(folder: Path) -> Place:
-    with closing(BlockStore(folder)) as store:
-        return store.place(TIP)
-
-
 def test_where_there_was_a_chain_no_other_is_begun(folder: Path) -> None:
     """An unmounted disk leaves an empty folder in the place of the blocks."""
     shutil.rmtree(folder / "blocks")
@@ -76,8 +69,7 @@ def test_where_there_was_a_chain_no_other_is_begun(folder: Path) -> None:
 
 
 def test_a_service_with_a_damaged_tip_is_not_ready_and_says_why(folder: Path) -> None:
-    place = tip_place(folder)
-    flip(block_file(folder, place.file), place.offset + 1000)
+    flip_in_block(folder, TIP)
     before = contents(folder)
     with living(folder, FLIGHTCHAIN_BLOCK_FILE_BYTES=FILE_BYTES) as service:
         until(lambda: "starting it again in 1 s" in service.said())

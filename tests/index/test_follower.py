@@ -45,7 +45,7 @@ from tests.index.worlds import (
     rebuilt_dump,
     settle,
 )
-from tests.storage.chains import block_file, blocks_folder, flip
+from tests.storage.chains import blocks_folder, flip_in_block
 
 HERE_TO_TAMPA = FlightCounter("Washington, DC", "Tampa, FL", "1900-01-01", "2199-12-31")
 
@@ -287,8 +287,7 @@ def test_a_new_index_is_whole_and_synced_before_it_is_used(
 
 
 def test_a_damaged_block_stops_the_follower_at_the_block_below(folder: Path) -> None:
-    with closing(BlockStore(folder)) as store:
-        flip(block_file(folder), store.place(3).end - 1)
+    flip_in_block(folder, 3)
     with (
         mock.patch.object(module, "BLOCKS_AT_ONCE", 1),
         following(folder) as (follower, _),
@@ -301,8 +300,7 @@ def test_a_damaged_block_stops_the_follower_at_the_block_below(folder: Path) -> 
 def test_a_damaged_block_leaves_readers_the_old_index(indexed: Path) -> None:
     reader = IndexReader(indexed)
     before = count_of(reader, HERE_TO_TAMPA)
-    with closing(BlockStore(indexed)) as store:
-        flip(block_file(indexed), store.place(3).end - 1)
+    flip_in_block(indexed, 3)
     with following(indexed) as (follower, _), pytest.raises(DamagedBlock):
         follower.rebuild()
     assert count_of(reader, HERE_TO_TAMPA) == before

@@ -24,7 +24,7 @@ from backend.storage.scan_costs import (
 )
 from tests.index.tampering import blocks_in, changed_flight, relinked, write_blocks
 from tests.index.worlds import make_chain, plain_flight
-from tests.storage.chains import block_file, damage_named, flip
+from tests.storage.chains import damage_named, flip_in_block
 
 TIP = 5
 ALL_YEARS = ("1900-01-01", "2199-12-31")
@@ -75,11 +75,6 @@ def test_every_block_is_checked_in_every_scan_whether_it_was_cached_or_not(
             assert heights == list(range(TIP + 1))
 
 
-def flipped(folder: Path, height: int) -> None:
-    with closing(BlockStore(folder)) as store:
-        flip(block_file(folder), store.place(height).end - 1)
-
-
 def sealed_again(folder: Path, height: int) -> None:
     """Change the block below and seal it again; this block still names the old one."""
     blocks = blocks_in(folder)
@@ -103,7 +98,7 @@ def with_header(**changed: Any) -> Callable[[Path, int], None]:
 @pytest.mark.parametrize(
     ("harm", "height", "words"),
     [
-        *((flipped, height, None) for height in (0, 3, TIP)),
+        *((flip_in_block, height, None) for height in (0, 3, TIP)),
         (sealed_again, 4, "below it"),
         (with_header(previous_hash="1" * 64), 0, None),
         (with_header(transaction_count=3), 2, None),  # only decoding can tell

@@ -194,6 +194,13 @@ def flip(path: Path, at: int) -> None:
         stream.write(bytes([byte ^ 1 << at % 8]))
 
 
+def flip_in_block(folder: Path, height: int) -> None:
+    """Flip one bit of the last byte of a block, which is of its body."""
+    with closing(BlockStore(folder)) as store:
+        place = store.place(height)
+    flip(block_file(folder, place.file), place.end - 1)
+
+
 def refusing(what: str, real: Callable[..., Any]) -> Callable[..., Any]:
     """`real`, except for paths and descriptors of files named with `what`: those fail."""
 

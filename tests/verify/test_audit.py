@@ -49,7 +49,7 @@ from tests.index.worlds import (
     of_earlier_schema,
     plain_flight,
 )
-from tests.storage.chains import block_file, blocks_folder, damage_named, flip
+from tests.storage.chains import block_file, blocks_folder, damage_named, flip, flip_in_block
 
 CONTENTS: list[list[Flight]] = [
     [plain_flight(OP_CARRIER_FL_NUM=n + 1) for n in range(4)],
@@ -152,7 +152,7 @@ def test_a_wrong_index_is_spoken_of_only_after_the_whole_chain(folder: Path) -> 
     with pytest.raises(Damage, match="the index is wrong: it has carrier"):
         verify(folder, lambda done, to_do: calls.append(done))
     assert calls == list(range(1, TIP + 2))
-    flip(block_file(folder), places_in(folder)[TIP].end - 1)
+    flip_in_block(folder, TIP)
     with damage_named(TIP):
         verify(folder)
 
@@ -344,7 +344,7 @@ def test_several_processes_find_the_same(good: Path, processes: int) -> None:
 @pytest.mark.parametrize("first", range(TIP))
 def test_several_processes_name_the_first_of_two_damaged_blocks(folder: Path, first: int) -> None:
     for height in (first, TIP):
-        flip(block_file(folder), places_in(folder)[height].end - 1)
+        flip_in_block(folder, height)
     with damage_named(first):
         verify(folder, processes=3)
 

@@ -26,10 +26,10 @@ from backend.verify.scrub_state import NAME, ScrubState, read
 from tests.api.processes import serving, until
 from tests.api.test_metrics import scraped, value
 from tests.flights import flight
-from tests.index.tampering import blocks_in, places_in, write_blocks
+from tests.index.tampering import blocks_in, write_blocks
 from tests.index.worlds import execute, follow, following, make_chain, plain_flight
 from tests.mempool.spoiling import store_path
-from tests.storage.chains import block_file, flip
+from tests.storage.chains import block_file, flip, flip_in_block
 from tests.submitting import accept_in
 
 TIP = 4
@@ -173,10 +173,6 @@ def test_without_a_chain_it_waits_for_one(tmp_path: Path) -> None:
 
 
 # --- damage --------------------------------------------------------------------------------------
-
-
-def flip_in_block(folder: Path, height: int) -> None:
-    flip(block_file(folder), places_in(folder)[height].end - 1)
 
 
 def test_damaged_tokens_and_pending_flights_are_named_until_they_are_well(bench: Bench) -> None:

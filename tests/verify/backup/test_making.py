@@ -30,7 +30,14 @@ from tests.effort import tries
 from tests.flights import flights, import_flights
 from tests.folders import all_below
 from tests.mempool.spoiling import store_path
-from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
+from tests.storage.chains import (
+    block_file,
+    blocks_folder,
+    contents,
+    flip,
+    flip_in_block,
+    table_path,
+)
 from tests.test_cli import call
 from tests.trust.log.test_signing import accept_loss
 from tests.verify.backup.house import (
@@ -245,22 +252,18 @@ def test_two_at_once_are_not_made(house: House) -> None:
 
 def test_a_damaged_block_of_the_chain_is_named_and_the_old_backup_stays(house: House) -> None:
     house.add(4, 300)
-    with closing(BlockStore(house.folder)) as store:
-        tip = store.place(6)
-    flip(block_file(house.folder, tip.file), tip.offset + 400)
+    flip_in_block(house.folder, 6)
     before = house.manifest()
     with pytest.raises(DamagedBlock, match="block 6 is damaged"):
         house.back_up()
     assert house.manifest() == before
-    flip(block_file(house.folder, tip.file), tip.offset + 400)
+    flip_in_block(house.folder, 6)
     assert house.restore() == before
 
 
 @pytest.mark.parametrize("height", [0, 2, 5])
 def test_all_of_it_is_read_again_if_asked_for(house: House, height: int) -> None:
-    with closing(BlockStore(house.backup)) as store:
-        place = store.place(height)
-    flip(block_file(house.backup, place.file), place.offset + place.length - 1)
+    flip_in_block(house.backup, height)
     assert house.back_up().new_blocks == 0
     done = house.back_up(full=True)
     assert done.new_blocks == 6 - height
@@ -272,30 +275,24 @@ def test_all_of_it_is_read_again_if_asked_for(house: House, height: int) -> None
 
 def test_no_damaged_block_of_the_chain_replaces_a_good_one_of_the_backup(house: House) -> None:
     """Neither folder is whole, and all blocks are good in one of the two."""
-    flip_in_block(house)
-    with closing(BlockStore(house.folder)) as store:
-        place = store.place(4)
-    flip(block_file(house.folder, place.file), place.offset + place.length - 1)
+    flip_in_block(house.backup, 2)
+    flip_in_block(house.folder, 4)
     before = all_below(house.backup)
     with pytest.raises(DamagedBlock, match="block 4 is damaged"):
         house.back_up(full=True)
     assert all_below(house.backup) == before
-    flip(block_file(house.folder, place.file), place.offset + place.length - 1)
+    flip_in_block(house.folder, 4)
     house.back_up(full=True)
     assert contents(house.backup) == contents(house.folder)
-
-
-def flip_in_block(house: House) -> None:
-    with closing(BlockStore(house.backup)) as store:
-        place = store.place(2)
-    flip(block_file(house.backup, place.file), place.offset + place.length - 1)
 
 
 def flip_in_table(house: House) -> None:
     flip(table_path(house.backup), 2 * 64 + 5)
 
 
-@pytest.mark.parametrize("spoil", [flip_in_block, flip_in_table])
+@pytest.mark.parametrize(
+    "spoil", [lambda house: flip_in_block(house.backup, 2), flip_in_table], ids=["block", "table"]
+)
 def test_a_backup_of_which_blocks_were_cut_off_is_not_called_good(
     house: House, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[House], None]
 ) -> None:

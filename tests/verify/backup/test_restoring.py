@@ -24,7 +24,6 @@ from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, asked
 from backend.sealing.sealer import Sealer
 from backend.storage import layout
-from backend.storage.block_store import BlockStore
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
 from backend.verify.backup.making import SPARE_BYTES
@@ -33,7 +32,13 @@ from tests.effort import tries
 from tests.flights import flights, on_disk
 from tests.folders import all_below
 from tests.mempool.spoiling import spoil, store_path
-from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
+from tests.storage.chains import (
+    blocks_folder,
+    contents,
+    flip,
+    flip_in_block,
+    table_path,
+)
 from tests.submitting import accept_in
 from tests.verify.backup.house import House, everything_in, pending_of, unless_killed_at
 
@@ -202,13 +207,10 @@ def spots(path: Path) -> range:
 
 
 def test_a_flipped_bit_in_a_block_is_named(house: House) -> None:
-    with closing(BlockStore(house.backup)) as store:
-        places = store.places(0, 6)
-    for height, place in enumerate(places):
-        path, at = block_file(house.backup, place.file), place.offset + place.length - 1
-        flip(path, at)
+    for height in range(6):
+        flip_in_block(house.backup, height)
         assert_refused(house, f"block {height} is damaged: .*`backup --full {house.backup}`")
-        flip(path, at)
+        flip_in_block(house.backup, height)
 
 
 def test_a_flipped_bit_in_the_table_of_heights_is_named(house: House) -> None:
