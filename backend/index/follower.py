@@ -11,7 +11,6 @@ Between two sessions (`follow` to `close`) other processes may write, so nothing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from errno import ENOSPC
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -33,6 +32,7 @@ from backend.index.index_file import (
 from backend.index.table_checks import inconsistency
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.storage.block_store import BlockStore
+from backend.storage.checked_sqlite import in_words
 from backend.storage.codec import verified_block
 
 BLOCKS_AT_ONCE = 48
@@ -202,15 +202,14 @@ class IndexFollower:
         except apsw.Error as error:
             if is_wrong(error):
                 return str(error)
-            raise TryLater(f"the index cannot be read ({error})") from error
+            raise TryLater(f"the index cannot be read ({in_words(error)})") from error
         except OSError as error:
             raise TryLater(f"the index cannot be read ({error})") from error
         return problem
 
 
 def _write_failed(error: apsw.Error) -> WriteFailed:
-    remedy = f"; {files.REMEDIES[ENOSPC]}" if isinstance(error, apsw.FullError) else ""
-    return WriteFailed(f"the index cannot be written: {error}{remedy}")
+    return WriteFailed(f"the index cannot be written: {in_words(error)}")
 
 
 def _build(path: Path, store: BlockStore, progress: Progress) -> None:

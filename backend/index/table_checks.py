@@ -51,6 +51,7 @@ from backend.index.totals import (
     FlightRow,
 )
 from backend.index.writer import Airport, SealedBlock, block_rows, flight_rows
+from backend.storage.checked_sqlite import in_words
 
 STEPS_BETWEEN_PAUSES = 20_000  # of SQLite's machine: about a millisecond
 
@@ -372,7 +373,7 @@ def _in_words(action: Callable[[], str]) -> str:
     except apsw.Error as error:
         if is_wrong(error):
             return str(error)
-        raise TryLater(f"the index cannot be read ({error})") from error
+        raise TryLater(f"the index cannot be read ({in_words(error)})") from error
 
 
 def _distributions(rows: Iterable[Row]) -> Iterator[Row]:

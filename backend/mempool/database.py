@@ -78,8 +78,8 @@ def errors_of(path: Path) -> Iterator[None]:
         if damage := damage_in(error):
             raise NeedsRepair(f"{path} is damaged: {damage}") from error
         raise TryLater(
-            f"{path} cannot be read now: {error}; until it can be read, pending flights are "
-            "unknown and nothing is accepted"
+            f"{path} cannot be read now: {checked_sqlite.in_words(error)}; until it can be read, "
+            "pending flights are unknown and nothing is accepted"
         ) from error
 
 

@@ -348,7 +348,7 @@ class Store:
         """Return NeedsRepair if the file is damaged, else WriteFailed."""
         if damage := database.damage_in(error):
             return NeedsRepair(f"{self.path} is damaged: {damage}")
-        return WriteFailed(f"{self.path} cannot be written: {error}")
+        return WriteFailed(f"{self.path} cannot be written: {checked_sqlite.in_words(error)}")
 
     def append(self, records: Sequence[Record], key: IdempotencyKey | None) -> None:
         """Write records of one offer behind all others, and its key. Only in `writing`."""

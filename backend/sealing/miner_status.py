@@ -84,6 +84,7 @@ class Announcer:
         """report: takes a message when the file cannot be written."""
         self._folder = folder
         self._report = report
+        self._reported = ""  # what was last said of a status that cannot be written
         self._status: MinerStatus | None = None
 
     def next_round(self, wait_s: float) -> None:
@@ -120,7 +121,9 @@ class Announcer:
     def _write(self, status: MinerStatus) -> None:
         try:
             _FILE.write_unsynced(self._folder, status)
-            self._status = status
+            self._status, self._reported = status, ""
         except WriteFailed as error:
-            self._report(f"{error}; mining continues")
+            if self._reported != str(error):
+                self._reported = str(error)
+                self._report(f"{error}; mining continues")
             self.silent()  # with an old status, a working miner would look as if it hung

@@ -11,6 +11,7 @@ Pages in a write-ahead log or in a rollback journal have no such checksum.
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from errno import ENOSPC
 from pathlib import Path
 
 import apsw
@@ -92,6 +93,16 @@ def can_be_frozen(path: Path) -> bool:
     """Return whether a file can be read without locks: it has no log, or nobody can write there."""
     medium = os.statvfs(path.resolve().parent)
     return not log_bytes(path) or bool(medium.f_flag & os.ST_RDONLY)
+
+
+def in_words(error: apsw.Error) -> str:
+    """Return what SQLite says of a file, and what to do if its disk is full.
+
+    Even reading needs room there: for the file that readers share, which SQLite makes at the first.
+    """
+    full = (apsw.SQLITE_FULL, apsw.SQLITE_IOERR_SHMSIZE)
+    is_full = getattr(error, "extendedresult", None) in full
+    return f"database or disk is full; {files.REMEDIES[ENOSPC]}" if is_full else str(error)
 
 
 def log_bytes(path: Path) -> int:

@@ -171,10 +171,13 @@ def test_a_word_that_cannot_be_renewed_is_taken_back(mined: Path) -> None:
     lines: list[str] = []
     announcer = Announcer(mined, lines.append)
     announcer.next_round(60)
-    (mined / f"{STATUS_NAME}.{os.getpid()}.tmp").mkdir()
-    announcer.next_round(60)
-    assert "mining continues" in lines[-1]
-    assert miner_status(mined) is None
-    (mined / f"{STATUS_NAME}.{os.getpid()}.tmp").rmdir()
-    announcer.working()
-    assert miner_status(mined) is not None
+    for times in (1, 2):
+        (mined / f"{STATUS_NAME}.{os.getpid()}.tmp").mkdir()
+        for _ in range(3):
+            announcer.next_round(60)
+        assert "mining continues" in lines[-1]
+        assert len(lines) == times  # not at every try, while a disk is full
+        assert miner_status(mined) is None
+        (mined / f"{STATUS_NAME}.{os.getpid()}.tmp").rmdir()
+        announcer.working()
+        assert miner_status(mined) is not None

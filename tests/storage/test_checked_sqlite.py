@@ -1,12 +1,14 @@
-"""Files of SQLite that are made anew."""
+"""Files of SQLite that are made anew, and those on a full disk."""
 
 import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 
-from backend.storage.checked_sqlite import new_file
+from backend.storage.checked_sqlite import connect, in_words, new_file
 
 
 def test_a_new_file_is_on_the_disk_before_it_takes_its_place(
@@ -27,3 +29,18 @@ def test_a_new_file_is_on_the_disk_before_it_takes_its_place(
     with new_file(tmp_path / "file") as connection:
         connection.execute("CREATE TABLE t (x)")
     assert calls[-3:] == ["fdatasync", "replace", "fsync"]
+
+
+def test_who_may_not_read_for_want_of_room_is_told_to_free_some(tmp_path: Path) -> None:
+    """Readers of a file with a write-ahead log share a file that the first of them makes."""
+    with new_file(tmp_path / "file") as connection:
+        connection.execute("CREATE TABLE t (x)")
+    connect(tmp_path / "file").execute("PRAGMA journal_mode = WAL").fetchall()
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, usual[1]))
+    try:
+        with pytest.raises(apsw.Error) as caught:
+            connect(tmp_path / "file").execute("SELECT * FROM t").fetchall()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert "free some space" in in_words(caught.value)
