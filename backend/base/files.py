@@ -27,12 +27,15 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.00005, 0.01
 
 
 @contextmanager
-def refusals(what: str, path: Path | str) -> Iterator[None]:
-    """Raise WriteFailed, "cannot WHAT PATH: …", for what the system refuses inside."""
+def refusals(what: str, path: Path | str, remedy: str = "") -> Iterator[None]:
+    """Raise WriteFailed, "cannot WHAT PATH: …", for what the system refuses inside.
+
+    remedy: what to do about errors that have no remedy of their own.
+    """
     try:
         yield
     except OSError as error:
-        remedy = REMEDIES.get(error.errno or 0, "")
+        remedy = REMEDIES.get(error.errno or 0, remedy)
         raise WriteFailed(f"cannot {what} {reason_of(error, path, remedy)}") from error
 
 

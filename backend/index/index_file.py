@@ -204,7 +204,8 @@ def use(path: Path) -> None:
     """Make the complete index at `path` the one in use; remove all others and any damage mark."""
     link = path.with_name(LINK_NAME)
     temporary = path.with_name(LINK_NAME + ".tmp")
-    with files.refusals("link", link):
+    remedy = "the disk of a ledger needs symbolic links, which FAT and exFAT lack; use ext4"
+    with files.refusals("link", link, remedy):
         temporary.unlink(missing_ok=True)
         temporary.symlink_to(path.name)
     files.rename(temporary, link)

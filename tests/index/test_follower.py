@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext, suppress
+from errno import EPERM
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -556,3 +557,12 @@ def test_a_follower_goes_on_with_an_index_that_another_process_made_anew(indexed
         assert height_of_index(indexed) == 6
     followed = dump(indexed)
     assert rebuilt_dump(indexed) == followed
+
+
+def test_a_disk_without_symbolic_links_is_called_that(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = mock.Mock(side_effect=PermissionError(EPERM, "Operation not permitted"))
+    monkeypatch.setattr(Path, "symlink_to", refused)
+    with pytest.raises(WriteFailed, match="exFAT lack; use ext4"):
+        follow(folder)

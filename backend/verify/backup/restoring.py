@@ -85,7 +85,7 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
     except WriteFailed as error:
         raise WriteFailed(
             f"all flights are restored to {settings.folder}, but the index is not made: {error}; "
-            f"free some space, then {MAKES_INDEX}"
+            f"then {MAKES_INDEX}"
         ) from error
 
 
