@@ -342,6 +342,7 @@ QUOTED = {
     "single": "'KEY URL'",
     "double": '"KEY URL"',
     "spaces at the end": "KEY URL  ",
+    "as on Windows": '"KEY URL"\r',
 }
 
 
@@ -368,7 +369,9 @@ def test_quotes_in_the_settings_are_not_a_part_of_them(stand_in: Path) -> None:
     root = stand_in.parent / "root"
     settings = root / "etc/flightchain.env"
     settings.parent.mkdir(parents=True)
-    settings.write_text("FLIGHTCHAIN_DIR=\"/mnt/a\"\nFLIGHTCHAIN_DATA='none'\n", encoding="utf-8")
+    settings.write_text(
+        "FLIGHTCHAIN_DIR=\"/mnt/a\"\r\nFLIGHTCHAIN_DATA='none'\n", "utf-8", newline=""
+    )
     done = run(stand_in, "--root", root)
     assert done.returncode == 0, done.stderr
     assert (root / "mnt/a").is_dir()
