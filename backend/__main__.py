@@ -5,6 +5,7 @@ import os
 import sys
 
 from backend.base.processes import interruption
+from backend.base.words import COMMAND
 
 
 def _open_closed_streams() -> None:
@@ -30,6 +31,6 @@ _open_closed_streams()
 from backend.cli.commands import main  # noqa: E402  this import takes most of the start
 
 try:
-    main(prog_name="python -m backend")
+    main(prog_name=COMMAND)
 finally:
     gc.freeze()  # all of it goes now, and looking for cycles among it takes a quarter of a command

@@ -1,8 +1,13 @@
 """Writes words for messages: counts with their nouns, and what others have written."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 Report = Callable[[str], None]  # takes a line for people: for a log, or standard error
+
+# How this machine's users call the command line, which scripts/deploy/install makes a program.
+_is_installed = __file__.startswith("/opt/") and Path("/usr/local/bin/flightchain").exists()
+COMMAND = "sudo flightchain" if _is_installed else "python -m backend"
 
 
 def counted(count: int, one: str, many: str = "") -> str:

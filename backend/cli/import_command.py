@@ -16,6 +16,7 @@ from backend.base.errors import FlightchainError, InvalidInput, InvalidSetting, 
 from backend.base.files import require_free
 from backend.base.progress import Line
 from backend.base.settings import Settings, variable
+from backend.base.words import COMMAND
 from backend.cli.import_dialogue import KEEP, ON_CONFLICT, ImportDialogue, Skipping
 from backend.cli.log_commands import say
 from backend.cli.paths import LocalPath, require_no_ledger
@@ -243,7 +244,7 @@ def _import_months(
     from backend.cli.month_import import import_months
 
     def import_file(path: Path, month: Month) -> None:
-        otherwise = f"leave them out: `python -m backend import {PREFIX}{month} --skip-bad`"
+        otherwise = f"leave them out: `{COMMAND} import {PREFIX}{month} --skip-bad`"
         with ExitStack() as pipes:
             [source] = file_sources(settings, [path], "", pipes)
             source.month = str(month)

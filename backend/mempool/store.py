@@ -19,7 +19,7 @@ import apsw
 
 from backend.base import files
 from backend.base.errors import DamagedMempool, FlightchainError, NeedsRepair, TryLater, WriteFailed
-from backend.base.words import counted
+from backend.base.words import COMMAND, counted
 from backend.chain.flight import Flight
 from backend.mempool import database, last_release
 from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey, KeyUse
@@ -59,7 +59,7 @@ def require_blocks(folder: Path, missing: int, mined: int) -> None:
         raise DamagedMempool(
             f"the chain {end}, but its blocks once held {mined} "
             "transactions: the chain has lost blocks, and nothing is accepted or mined; restore it "
-            "from a copy. If the blocks are gone for ever, run `python -m backend accept-loss`, "
+            f"from a copy. If the blocks are gone for ever, run `{COMMAND} accept-loss`, "
             "which puts void entries in the places of their flights"
         )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from backend.base import files
 from backend.base.errors import DamagedBlock, WriteFailed
 from backend.base.state_file import StateFile
-from backend.base.words import counted
+from backend.base.words import COMMAND, counted
 
 NAME = "damaged.json"
 MOST_NOTES = 100
@@ -85,4 +85,4 @@ def reasons(notes: DamageNotes, named: Collection[int]) -> list[str]:
     shown = [str(error) for error in errors[:MOST_SHOWN]]
     if more := len(errors) - len(shown):
         shown.append(f"{counted(more, 'more block is', 'more blocks are')} damaged")
-    return [f"{reason}; run `python -m backend verify`" for reason in shown]
+    return [f"{reason}; run `{COMMAND} verify`" for reason in shown]

@@ -21,11 +21,12 @@ from backend.base import files
 from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllowed
 from backend.base.settings import Settings, variable
 from backend.base.state_file import StateFile
+from backend.base.words import COMMAND
 from backend.serving.host_policy import is_loopback
 
 FILE_NAME = "tokens.json"
 MAX_NAME_CHARACTERS = 60
-ADD = "python -m backend token add NAME"
+ADD = f"{COMMAND} token add NAME"
 MAKE_ONE = f"create one with: {ADD}"
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import apsw
 
 from backend.base.errors import Damage, FlightchainError, NotFound, TryLater
+from backend.base.words import COMMAND
 from backend.index.index_file import Position, index_path, open_to_read, position_in
 from backend.index.table_checks import IndexCheck
 from backend.mempool.store import no_blocks
@@ -125,7 +126,7 @@ def require_ledger(folder: Path, *, may_be_half_restored: bool = False) -> None:
     if is_backup(folder):
         problem = (
             f"{folder} is a backup, and is not changed: set FLIGHTCHAIN_DIR to an empty folder and "
-            f"run `python -m backend restore {folder}`; or, if this copy is to become the ledger, "
+            f"run `{COMMAND} restore {folder}`; or, if this copy is to become the ledger, "
             f"remove {BACKUP_NAME}"
         )
     if problem:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from backend.base import files
 from backend.base.errors import Damage, NotFound
+from backend.base.words import COMMAND
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import Place
@@ -76,7 +77,7 @@ KINDS = (
     FileKind(
         "log.successions", "signatures of the log's old keys for the keys that followed",
         "log rotate-key", "clients that trust an older key refuse the proofs of this log",
-        "put back a copy (backups have one), or run `python -m backend log rebuild-successions`",
+        f"put back a copy (backups have one), or run `{COMMAND} log rebuild-successions`",
     ),
     FileKind(
         "log.successions.old", "signatures of keys that the log no longer has", "miner",

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from backend.base.state_file import StateFile
-from backend.base.words import Report, counted
+from backend.base.words import COMMAND, Report, counted
 
 NAME = "scrub.json"
 MOST_SHOWN = 3
@@ -75,7 +75,5 @@ def reasons(problems: Sequence[Problem]) -> list[str]:
     """Return why a service is not ready: the first problems, and how many more there are."""
     shown = [f"the scrub found that {problem.what}" for problem in problems[:MOST_SHOWN]]
     if more := len(problems) - len(shown):
-        shown.append(
-            f"the scrub found {counted(more, 'more problem')}; run `python -m backend verify`"
-        )
+        shown.append(f"the scrub found {counted(more, 'more problem')}; run `{COMMAND} verify`")
     return shown

@@ -206,6 +206,8 @@ def _says_what_is_wrong(host: Machine) -> str:
         host.must("rm", path)
         if needed not in problem or f"flightchain-{name}" not in problem + "flightchain-miner":
             wrong.append(f"without {name} it says: {problem or 'nothing'}")
+    if "Usage: sudo flightchain " not in (usage := host.run("flightchain", "--help").stdout):
+        wrong.append(usage)
     host.must("tee", "-a", "/etc/flightchain.env", given="FLIGHTCHAIN_BOGUS=1\n")
     if "is not a setting" not in (problem := _installer(host, "new", within_s=8)):
         wrong.append(f"with an unknown setting it says: {problem or 'nothing'}")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from backend.base import files
 from backend.base.errors import Damage, NotFound
-from backend.base.words import counted
+from backend.base.words import COMMAND, counted
 from backend.storage.block_store import BlockStore
 from backend.storage.genesis import genesis_in
 from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, SIGNED_ANEW, VERIFIER_NAME, checkpoints
@@ -21,7 +21,7 @@ from backend.trust.log.successions import SUCCESSIONS_NAME, checked_successions,
 from backend.trust.log.tree import HistoryTree
 
 LOG_FILES = "log.key, log.vkey, log.successions, checkpoint and cosigned"
-GO_ON = "`python -m backend accept-loss`"
+GO_ON = f"`{COMMAND} accept-loss`"
 
 
 def check_log(folder: Path, store: BlockStore, tree: HistoryTree | None = None) -> str:

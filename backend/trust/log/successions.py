@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from backend.base import files
 from backend.base.errors import Damage, InvalidInput
+from backend.base.words import COMMAND
 from backend.trust.log import notes
 from backend.trust.log.notes import NoteError, VerifierKey, parse_key, signed_at
 from backend.trust.log.secret_keys import SecretKey
@@ -25,7 +26,7 @@ MOST_BYTES = 2**24  # of the first line of a proof
 COPY = "put back a copy (backups have one, and log.successions.old is one if it is there)"
 REMEDY = (
     f"{COPY}, or rebuild it from kept proofs with "
-    "`python -m backend log rebuild-successions PROOF…`; until then whoever trusts an older key of "
+    f"`{COMMAND} log rebuild-successions PROOF…`; until then whoever trusts an older key of "
     "this log refuses its proofs. Without a copy or a proof, move log.successions away if it "
     "exists, and remove the lines of log.key that begin with FOLLOWS: the log keeps its key, and "
     "whoever trusts an older one must be told"
