@@ -297,7 +297,9 @@ def test_where_there_is_uv_it_installs_if_it_reaches_what_pip_does(
 
 def test_an_install_that_fails_ends_the_run_and_is_tried_again(stand_in: Path) -> None:
     (stand_in.parent / "fail-pip").touch()
-    assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode != 0
+    done = run(stand_in, FLIGHTCHAIN_DATA="none")
+    assert done.returncode != 0
+    assert "is there a network? They exist for Python 3.11 to 3.13" in done.stderr
     assert not any(line in WORK for line in calls(stand_in))
     (stand_in.parent / "fail-pip").unlink()
     assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode == 0
