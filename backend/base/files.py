@@ -266,7 +266,8 @@ class FileLock:
         with refusals("open", self.path):
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)
         try:
-            lock_within(descriptor, within_s if wait else MOMENT_S, self.path)
+            with refusals("lock", self.path, "keep it on a file system with locks, such as ext4"):
+                lock_within(descriptor, within_s if wait else MOMENT_S, self.path)
         except BaseException:
             os.close(descriptor)
             raise
