@@ -503,6 +503,15 @@ def test_a_disk_that_refuses_may_have_taken_more_than_was_counted() -> None:
         raise WriteFailed("the disk is full")
 
 
+def test_ctrl_c_may_come_when_more_is_stored_than_was_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(KeyboardInterrupt), ImportDialogue(Skipping()) as dialogue:
+        dialogue._importing = 9
+        raise KeyboardInterrupt
+    assert "at least 9 flights were imported; run" in capsys.readouterr().err
+
+
 # --- a full disk, and a kill, in the check ---------------------------------------------------
 
 

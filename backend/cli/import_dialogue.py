@@ -106,7 +106,7 @@ class ImportDialogue:
                 rest += "" if self._is_refused else f"; {_GO_ON}"
             error.args = (f"{error}; {rest}",)
         elif isinstance(error, KeyboardInterrupt) and imported:
-            say(f"{counted(imported, 'flight')} were imported; {_GO_ON}")
+            say(f"at least {counted(imported, 'flight')} were imported; {_GO_ON}")
 
     # --- progress -----------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from backend.mempool.records import Record, missing_ids, void_record
 from backend.mempool.store import Store, require_blocks
 from backend.mempool.watermark import Mark
 
-WHAT_NEXT = "the next process that accepts or mines flights repairs it, and says what is lost"
+WHAT_NEXT = "the next process that accepts or mines flights repairs it, and says if any are lost"
 KEYS_FORGOTTEN = "idempotency keys that came with it may be used again"
 MARK_UNKNOWN = (
     "acknowledged.dat was missing or damaged, so it is unknown whether more was acknowledged"
