@@ -28,6 +28,8 @@ _BLANK = "[ \u00a0\u202f]?"  # what browsers write before AM since 2023, or a us
 _TWELVE_HOURS = re.compile(
     rf"(0?\d|1[0-2]):([0-5]\d)(?::00)?{_BLANK}([aApP])\.?{_BLANK}[mM]\.?", re.ASCII
 )
+_DAYS = "monday tuesday wednesday thursday friday saturday sunday"
+_WEEKDAY_OF = {name[:size]: n for n, name in enumerate(_DAYS.split(), 1) for size in (3, None)}
 _MINUS = re.compile(r"^[\u2212\u2013](.*)$|^\((\d.*)\)$")  # of people and accountants
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(?:0{1,2}|0{4,})", re.ASCII)
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
@@ -88,6 +90,11 @@ def state(value: object) -> object:
     """Return a name with usual blanks, that of a state in any case or abbreviated as BTS has it."""
     text = " ".join(value.split()) if isinstance(value, str) else ""
     return _STATE_OF.get(text.casefold(), text or value)
+
+
+def weekday(value: object) -> object:
+    """Return the number of a weekday that is named, whole or in three letters; else `number`."""
+    return _WEEKDAY_OF.get(str(value).strip().lower()) or number(value)
 
 
 def is_zero(value: object) -> bool:
@@ -196,7 +203,8 @@ def _parser(field: Field, dialect: str) -> Callable[[object], Value]:
     if dialect == STRICT or field.kind in {"code", "date"}:
         return field.parse
     names = state if dialect != STORED else lambda value: value
-    meaning = {"text": names, "time": clock}.get(field.kind, number)
+    numbers = weekday if field.name == "DAY_OF_WEEK" else number
+    meaning = {"text": names, "time": clock}.get(field.kind, numbers)
 
     def parse(value: object) -> Value:
         if isinstance(value, str) and (reason := _doubt(field, value.strip(), dialect)):

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
 from backend.base.errors import shown
-from backend.sources.cells import unless_empty
+from backend.sources.cells import unless_empty, weekday
 from backend.sources.kinds import UnknownKindError
 from backend.sources.source import Unusable
 
@@ -32,7 +32,7 @@ _YEAR_FIRST = re.compile(
 )
 _NAMED = re.compile(  # SAS adds a clock to 03JAN2008
     r"(?:([a-z]{3,9}),? )?"  # its weekday
-    r"(?:(\d{1,2})([- ]?)([a-z]{3,9})\3|([a-z]{3,9}) {1,2}(\d{1,2}),? )(\d{4})"
+    r"(?:(\d{1,2})([-/. ]?)([a-z]{3,9})\3|([a-z]{3,9}) {1,2}(\d{1,2}),? )(\d{4})"
     rf"(?::00:00:00|{_MIDNIGHT})",
     re.ASCII | re.IGNORECASE,
 )
@@ -229,6 +229,6 @@ def _agrees(day: date, row: Evidence) -> bool:
 def _number(cell: object) -> float | None:
     """Return the number in a cell; None if there is none."""
     try:
-        return float(str(unless_empty(cell)))
+        return float(str(weekday(unless_empty(cell))))
     except ValueError:
         return None

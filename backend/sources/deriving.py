@@ -321,7 +321,7 @@ def _joined_day(parts: tuple[object, ...]) -> object:
     try:
         year, month, day = (whole_number(str(number(part)).strip()) for part in parts)
     except ValueError:
-        return Unusable("-".join(map(str, parts)))
+        return iso_day(" ".join(map(str, reversed(parts))), None)  # 3 January 2008
     return f"{year:04d}-{month:02d}-{day:02d}"
 
 

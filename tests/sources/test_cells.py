@@ -112,6 +112,9 @@ def test_a_number_that_is_none_is_empty() -> None:
         ("DEP_DELAY", "\u20134,0", -4),
         ("DEP_DELAY", " (4) ", -4),
         ("ARR_DELAY", "12,000000", 12),
+        ("DAY_OF_WEEK", "1.0", 1),
+        ("DAY_OF_WEEK", " SUN", 7),
+        ("DAY_OF_WEEK", "Thursday", 4),
         ("ORIGIN_AIRPORT_ID", "10397.0", 10397),
         ("ORIGIN_STATE_NM", "GA", "Georgia"),
         ("ORIGIN_STATE_NM", "georgia", "Georgia"),
@@ -151,6 +154,8 @@ def test_a_cell_is_read_as_it_is_meant(field: str, value: object, meaning: Value
         ("DEST_STATE_NM", "12"),  # of another column
         ("DEP_DELAY", "4,5"),
         ("DEP_DELAY", "()"),
+        ("DEP_DELAY", "Sat"),
+        ("DAY_OF_WEEK", "Th"),
         ("DEP_DELAY", "(-4)"),
         ("DEP_DELAY", "1,000"),
         ("AIR_TIME", "-1329"),

@@ -142,18 +142,23 @@ def test_another_city_is_stored_as_the_file_has_it(code: str, city: str) -> None
     assert value("DEST_CITY_NAME", row) == city
 
 
+def test_the_month_of_a_day_may_be_named() -> None:
+    assert value("FL_DATE", EXPO | {"Month": "JAN"}) == "2008-01-03"
+    assert value("DAY_OF_WEEK", EXPO | {"Month": "January", "DayOfWeek": "Thu"}) == 4
+
+
 def test_a_day_that_no_calendar_has_is_a_bad_row() -> None:
-    _, bad, _ = read(EXPO | {"Month": "2", "DayofMonth": "30"}, EXPO | {"Month": "May"})
+    _, bad, _ = read(EXPO | {"Month": "2", "DayofMonth": "30"}, EXPO | {"Month": "Mai"})
     assert bad == [
         "rows, row 1: FL_DATE '2008-02-30': is not a day of the calendar",
-        "rows, row 2: FL_DATE '2008-May-3': must be a date, YYYY-MM-DD",
+        "rows, row 2: FL_DATE '3 Mai 2008': must be a date, YYYY-MM-DD",
     ]
 
 
 def test_the_value_of_a_bad_row_is_shown_without_quotes() -> None:
-    source = Derived(EXPO | {"Month": "May"}, EXPO | {"FlightNum": "abc"})
+    source = Derived(EXPO | {"Month": "Mai"}, EXPO | {"FlightNum": "abc"})
     _, bad = samples.read(source)
-    assert [problem.described()["value"] for problem in bad] == ["2008-May-3", "abc"]
+    assert [problem.described()["value"] for problem in bad] == ["3 Mai 2008", "abc"]
 
 
 @pytest.mark.parametrize("true", ["1", "1.00", "1.0", "True", "true", 1, 1.0, Unusable(True)])

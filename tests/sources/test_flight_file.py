@@ -133,7 +133,7 @@ def test_batches_are_short_and_in_order(tmp_path: Path) -> None:
 # --- days ------------------------------------------------------------------------------------
 
 
-def dated(folder: Path, days: list[str], weekdays: list[int] | None = None) -> Path:
+def dated(folder: Path, days: list[str], weekdays: Sequence[object] | None = None) -> Path:
     """A file of a flight on each day, with or without its weekday."""
     names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
     rows = [FLOWN | {"FL_DATE": day} for day in days]
@@ -178,8 +178,9 @@ def test_of_days_that_nobody_can_read_no_order_is_said(tmp_path: Path) -> None:
 
 
 def test_weekdays_prove_the_order_and_must_agree_with_every_row(tmp_path: Path) -> None:
-    path = dated(tmp_path, ["02/03/2019", "05/03/2019"], [6, 2])
-    assert days_of(path) == ["2019-03-02", "2019-03-05"]
+    for weekdays in ([6, 2], ["Sat", "TUESDAY"]):
+        path = dated(tmp_path, ["02/03/2019", "05/03/2019"], weekdays)
+        assert days_of(path) == ["2019-03-02", "2019-03-05"]
     good, (message,) = bad_rows(dated(tmp_path, ["02/03/2019", "05/03/2019"], [6, 3]))
     assert good == 1
     assert "line 3: DAY_OF_WEEK 3: disagrees with FL_DATE 2019-03-05" in message
