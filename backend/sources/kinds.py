@@ -285,15 +285,15 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
         strange = titles.count(r"\udc")  # characters that are not UTF-8, of six letters each
         if 4 * strange >= len(titles) - 5 * strange:
             return NO_TEXT
-        remedy = "delete any lines above the titles of its columns, "
         if numbers:
             remedy = "add a first line with the titles of its columns"
         elif len(reading.titles) == 1:
-            remedy += (
+            remedy = (
+                "download it again if this is an error message, delete any lines above the titles, "
                 "or separate cells by commas, semicolons, tabs or bars, and quote no whole line"
             )
         else:
-            remedy += f"or download {BTS_TABLE} from TranStats"
+            remedy = f"delete any lines above the titles, or download {BTS_TABLE} from TranStats"
         return f"has no column of a flight, but {shown(titles)}; {remedy}"
     known = ", ".join(reading.titles[place] for place in sorted(reading.places.values()))
     what = f"lacks the columns {', '.join(missing)}, which cannot be derived; it has {known}"

@@ -156,9 +156,8 @@ def _stops(random: Random, carrier: Carrier) -> list[Airport]:
     count, at_hub = random.choice(_STOPS), random.random() < 0.5
     stops: list[Airport] = []
     while len(stops) < count:
-        airport = (
-            _hub(random, carrier) if at_hub else random.choices(_PLACES, cum_weights=_TRAFFIC)[0]
-        )
+        hub = AIRPORTS[random.choice(carrier.hubs)] if at_hub else None
+        airport = hub or random.choices(_PLACES, cum_weights=_TRAFFIC)[0]
         near = bool(stops) and _miles(airport, stops[-1]) < _SHORTEST_MILES
         if airport not in stops and not near:
             stops.append(airport)
@@ -166,7 +165,3 @@ def _stops(random: Random, carrier: Carrier) -> list[Airport]:
         elif at_hub and len(stops) > 1:
             break  # a carrier with few hubs may have none left for this journey
     return stops
-
-
-def _hub(random: Random, carrier: Carrier) -> Airport:
-    return AIRPORTS[random.choice(carrier.hubs)]

@@ -267,37 +267,25 @@ def _column(rows: Sequence[list[str]], position: int) -> list[str]:
 def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parsed:
     """Return rows, their numbers, and the lines that are no rows of the header's width."""
     faults: list[BadRow] = []
-    try:
-        rows = list(_parse(lines, delimiter=header.separator))
-    except csv.Error:
-        rows = []
-    if len(rows) != len(lines):  # it is not CSV, or an open quote has swallowed a line break
-        rows = [_cut(header, *line, faults) for line in zip(numbers, lines, strict=True)]
-    width = len(header.titles)
-    if set(map(len, rows)) == {width} or all(map(header.takes, rows)):
-        return rows, numbers, faults
-    cut, good = [], []
-    for number, line, row in zip(numbers, lines, rows, strict=True):
+    rows, good, width = [], [], len(header.titles)
+    for number, line in zip(numbers, lines, strict=True):
+        try:
+            row = next(_parse([line], delimiter=header.separator))
+        except csv.Error as error:
+            reason = f"{_reason(error)}; close its quotes, and write each row in one line"
+            faults.append(header.file.bad_row(number, "line", line, reason))
+            continue
         if header.takes(row):
-            cut.append(row)
+            rows.append(row)
             good.append(number)
-        elif row:  # else it is blank, or a fault already
+        elif row:  # else it is blank
             header.require_row(number, row)
             remedy = "delete the line if it is not a flight, add what is missing, or download again"
             if len(row) > width:
                 remedy = f"put a cell that contains {header.separator!r} in double quotes"
             reason = f"has {counted(len(row), 'cell')}, but the header has {width}; {remedy}"
             faults.append(header.file.bad_row(number, "line", line, reason))
-    return cut, good, faults
-
-
-def _cut(header: _Header, number: int, line: str, faults: list[BadRow]) -> list[str]:
-    """Return the cells of a line; none, and a fault, if it is not CSV."""
-    try:
-        return next(_parse([line], delimiter=header.separator))
-    except csv.Error as error:
-        faults.append(header.file.bad_row(number, "line", line, _reason(error)))
-        return []
+    return rows, good, faults
 
 
 def _reason(error: csv.Error) -> str:
