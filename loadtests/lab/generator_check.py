@@ -184,9 +184,10 @@ def describe_own_error(lines: Sequence[CheckLine]) -> str:
     below = f"mean response times below {format_time(mean_s / share)}"
     matters = f" This error is {100 * share:g} % or more of {below}."
     return (
-        f"The load generator itself adds {mean} to a mean response time and {tail} to a 99th "
-        f"percentile, up to its limit of {limit_per_s(lines):g} requests a second. This was "
-        "compared with an independent client, at a server that answers at once, in this session."
+        f"The load generator itself adds {mean} to a mean response time and "
+        f"{'' if tail == mean else f'{tail} '}to a 99th percentile, up to its limit of "
+        f"{limit_per_s(lines):g} requests a second. This was compared with an independent client, "
+        "at a server that answers at once, in this session."
         f"{matters if mean_s > 0 else ''}"
     )
 

@@ -109,8 +109,11 @@ def test_its_error_is_told_up_to_its_limit() -> None:
 
 
 def test_an_error_below_that_of_the_independent_client_is_not_called_nothing() -> None:
-    sentence = describe_own_error([line(50, 0.1)])
-    assert "adds no more than an independent client to a mean response time" in sentence
+    sentence = describe_own_error([line(50, 0.1, 0.4)])
+    adds = (
+        "adds no more than an independent client to a mean response time and to a 99th percentile"
+    )
+    assert adds in sentence
     assert "2 %" not in sentence
 
 
