@@ -354,6 +354,24 @@ def test_a_file_that_this_user_may_not_see_is_not_said_to_be_missing() -> None:
         assert f" may not read the folder {home}; allow it" in message
 
 
+def test_a_backup_of_another_user_is_said_to_be_one() -> None:
+    """On another machine, the user of the services has another number."""
+    with folder_of_nobody() as root:
+        backup = root / "backup"
+        backup.mkdir(mode=0)
+        user, remedy = os.geteuid(), f"chmod u+rwx {backup}"
+        if user == 0:
+            os.chown(backup, 0, 0)
+            os.seteuid(NOBODY)
+            remedy = f"chown -R nobody {backup}"
+        try:
+            done = call(root / "chain", "restore", str(backup))
+        finally:
+            os.seteuid(user)
+        message = " ".join(refusal(done, status=2).split())
+        assert f"may not use it; run `sudo {remedy}`" in message
+
+
 def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     somebody = somebody_else()
     barred = tmp_path / "barred"

@@ -66,8 +66,8 @@ def access_remedy(path: Path) -> str:
         return f"user {user} may not read the folder {closed}; allow it, or use another folder"
     except OSError:
         return ""
-    bits = "u+rwx" if stat.S_ISDIR(status.st_mode) else "u+rw"
-    command = f"chmod {bits}" if status.st_uid == os.geteuid() else f"chown {user}"
+    bits, all_in = ("u+rwx", "-R ") if stat.S_ISDIR(status.st_mode) else ("u+rw", "")
+    command = f"chmod {bits}" if status.st_uid == os.geteuid() else f"chown {all_in}{user}"
     return f"user {user} may not use it; run `sudo {command} {quote(str(path))}`"
 
 

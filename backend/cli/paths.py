@@ -1,5 +1,7 @@
 """Defines the type of all paths that commands take."""
 
+import os
+from errno import EACCES
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,8 @@ class LocalPath(click.Path):
             require_whole_path(str(value))
             if self.exists:
                 path.stat()
+                if self.readable and not os.access(path, os.R_OK, effective_ids=True):
+                    raise PermissionError(EACCES, os.strerror(EACCES))
         except ValueError as error:
             self.fail(f"{str(value)!r} {error}", parameter, context)
         except PermissionError as error:
