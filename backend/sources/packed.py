@@ -27,7 +27,7 @@ from backend.base.errors import BadRow, InvalidFlight, InvalidInput, shown
 BLOCK_BYTES = 1 << 18
 MOST_TIMES = 200  # its packed size, that a file may unpack to; flights do to 5 to 60 times
 UNPACKED_ROOM = 64 << 20  # which any file may unpack to; a posted one to no more
-PIECE = 1 << 10  # packed bytes that are unpacked at once; they may become 32 MB
+PIECE = 1 << 10  # packed bytes that are unpacked at once; Zstandard may make 32 MB of them
 ZIP = b"PK\x03\x04"
 WORKBOOK = "is a spreadsheet workbook; open it, and save the sheet with the flights as CSV UTF-8"
 _WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffice
@@ -78,11 +78,21 @@ class _Frames:
             packed = piece
             while packed := packed if frame else packed.lstrip(b"\0"):
                 frame = frame or unpacker()
-                yield frame.decompress(packed)
+                yield from _unpacked_by(frame, packed)
                 packed = frame.unused_data
                 frame = None if frame.eof else frame
         if frame:
             raise EOFError("it ends too early")
+
+
+def _unpacked_by(frame: Any, packed: bytes) -> Iterator[bytes]:
+    """Yield what becomes of a piece: by bzip2 more than a gigabyte, so never all of it at once."""
+    if not isinstance(frame, bz2.BZ2Decompressor | lzma.LZMADecompressor):
+        yield frame.decompress(packed)
+        return
+    yield frame.decompress(packed, BLOCK_BYTES)
+    while not (frame.eof or frame.needs_input):
+        yield frame.decompress(b"", BLOCK_BYTES)
 
 
 _UNPACKERS: dict[bytes, Callable[[], object]] = {

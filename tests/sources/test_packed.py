@@ -1,6 +1,7 @@
 import io
 import os
 import random
+import tracemalloc
 import zipfile
 from itertools import count
 from pathlib import Path
@@ -9,7 +10,14 @@ import pytest
 
 from backend.base.errors import InvalidInput
 from backend.sources import packed
-from backend.sources.packed import MOST_TIMES, PackedFile, SentFile, files_of
+from backend.sources.packed import (
+    MOST_TIMES,
+    PIECE,
+    UNPACKED_ROOM,
+    PackedFile,
+    SentFile,
+    files_of,
+)
 from tests.sources.samples import PACKINGS, written, zipped
 
 NOISE = random.Random(1).randbytes(300_000)
@@ -189,6 +197,19 @@ def test_a_bomb_is_refused_before_it_takes_hours(
         content_of(bomb)
     with pytest.raises(InvalidInput, match=r"unpacks to more than [\d,]+ bytes"):
         read_all(SentFile(bomb.read_bytes()))
+
+
+def test_a_bomb_is_refused_before_it_takes_memory() -> None:
+    bomb = PACKINGS["bzip2"](bytes(150 << 20))
+    assert len(bomb) < PIECE
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInput, match=r"unpacks to more than [\d,]+ bytes"):
+            read_all(SentFile(bomb))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 2 * UNPACKED_ROOM  # of which this test itself keeps one
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
