@@ -737,7 +737,7 @@ class Client:
 
     def _send(self, request: _Request) -> requests.Response:
         """Send a request, and again while that may help, if it may be sent more than once."""
-        started = time.monotonic()
+        started, patient = time.monotonic(), 0
         for attempt in count(1):
             try:
                 return self._sent_once(request)
@@ -751,8 +751,9 @@ class Client:
                 if not (may_help and request.may_repeat()):
                     raise
                 is_busy = isinstance(error, Problem) and error.status == 503
-                is_late = attempt >= self.attempts or ends_s > self.give_up_after_s
-                if is_late and not (is_busy and ends_s <= request.patience_s):
+                patient += is_busy and ends_s <= request.patience_s
+                is_late = ends_s > max(self.give_up_after_s, request.patience_s)
+                if is_late or attempt - patient >= self.attempts:
                     error.add_note(f"given up after {attempt} attempts in {ends_s - wait_s:.1f} s")
                     raise
                 if self.on_wait:
