@@ -5,7 +5,7 @@ subtrees are hashed once, and remembered with the hash of the last block below t
 blocks before it, so the root of another chain is never taken for this one's.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from backend.chain import merkle
 from backend.storage.block_store import BlockStore
@@ -13,6 +13,7 @@ from backend.storage.block_store import BlockStore
 TILE_WIDTH = 256
 LEAST_REMEMBERED = 16  # entries; smaller ranges are hashed again
 _LEVEL_BITS = 8
+_ROOT = -1  # the level of a run that is the root over its entries
 
 
 class HistoryTree:
@@ -20,8 +21,8 @@ class HistoryTree:
 
     def __init__(self, store: BlockStore) -> None:
         self._store = store
-        # Roots by first entry, end, and the hash of the last block.
-        self._roots: dict[tuple[int, int, bytes], bytes] = {}
+        # Runs of hashes by their level, first entry, end, and the hash of the last block.
+        self._runs: dict[tuple[int, int, int, bytes], Sequence[bytes]] = {}
 
     def size(self) -> int:
         return self._store.height() + 1
@@ -30,14 +31,20 @@ class HistoryTree:
         """Return the hashes of a run of blocks, 32 bytes each. Raises NotFound, Damage."""
         return [place.hash for place in self._store.places(first, count)]
 
-    def hashes(self, level: int, first: int, count: int) -> list[bytes]:
+    def hashes(self, level: int, first: int, count: int) -> Sequence[bytes]:
         """Return hashes at a level of tiles: of leaves at 0, of subtrees of 256 leaves at 1, ….
 
         Raises NotFound, Damage.
         """
         if level == 0:
             return merkle.leaf_hashes(self.entries(first, count))
-        return [self._subtree(level, index) for index in range(first, first + count)]
+
+        def compute() -> list[bytes]:
+            return [self._subtree(level, index) for index in range(first, first + count)]
+
+        bits = _LEVEL_BITS * level
+        # To remember each alone would take a look at the table of heights for each.
+        return self._remembered(level, first << bits, (first + count) << bits, compute)
 
     def root(self, size: int) -> bytes:
         """Return the root of the tree when it had `size` entries. Raises NotFound, Damage."""
@@ -55,30 +62,32 @@ class HistoryTree:
         return merkle.consistency_path(old_size, size, self._range) if old_size else []
 
     def _subtree(self, level: int, index: int) -> bytes:
-        def compute() -> bytes:
-            return merkle.root(self.hashes(level - 1, index * TILE_WIDTH, TILE_WIDTH))
+        def compute() -> list[bytes]:
+            return [merkle.root(self.hashes(level - 1, index * TILE_WIDTH, TILE_WIDTH))]
 
         bits = _LEVEL_BITS * level
-        return self._remembered(index << bits, (index + 1) << bits, compute)
+        return self._remembered(_ROOT, index << bits, (index + 1) << bits, compute)[0]
 
     def _range(self, low: int, high: int) -> bytes:
         """Return the root over a range. Those that never change and take a while are remembered."""
 
-        def compute() -> bytes:
-            return range_root(low, high, self.hashes)
+        def compute() -> list[bytes]:
+            return [range_root(low, high, self.hashes)]
 
         size = high - low
         is_remembered = size >= LEAST_REMEMBERED and size & (size - 1) == 0
-        return self._remembered(low, high, compute) if is_remembered else compute()
+        return (self._remembered(_ROOT, low, high, compute) if is_remembered else compute())[0]
 
-    def _remembered(self, low: int, high: int, compute: Callable[[], bytes]) -> bytes:
-        key = (low, high, self._store.place(high - 1).hash)
-        if (root := self._roots.get(key)) is None:
-            root = self._roots[key] = compute()
-        return root
+    def _remembered(
+        self, level: int, low: int, high: int, compute: Callable[[], Sequence[bytes]]
+    ) -> Sequence[bytes]:
+        key = (level, low, high, self._store.place(high - 1).hash)
+        if (run := self._runs.get(key)) is None:
+            run = self._runs[key] = compute()
+        return run
 
 
-def range_root(low: int, high: int, hashes: Callable[[int, int, int], list[bytes]]) -> bytes:
+def range_root(low: int, high: int, hashes: Callable[[int, int, int], Sequence[bytes]]) -> bytes:
     """Return the root over the entries from `low` to `high` (exclusive), a subtree of a tree.
 
     hashes: returns a run of hashes at a level of tiles, all of one tile: level, first, count.
