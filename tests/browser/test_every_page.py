@@ -169,6 +169,8 @@ def test_it_is_there_without_scripts(tab: Tab, ledger: str, row: Row) -> None:
     assert page.locator("h1").is_visible()
     for what_scripts_do in page.locator("[data-live], [data-check], button[type=button]").all():
         assert not what_scripts_do.is_visible()
+    for evidence in page.locator(".evidence").all():
+        assert evidence.is_visible()
 
 
 def test_every_page_is_small_and_has_a_title_of_its_own(site: Site) -> None:

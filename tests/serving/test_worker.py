@@ -299,6 +299,14 @@ def test_dribbling_gains_no_time(loop: Loop, what: str) -> None:
     assert answers(client.read())[-1][0] == 408
 
 
+def test_the_server_looks_for_late_clients_by_itself(loop: Loop) -> None:
+    client = loop.client(b"GET /quick HTTP/1.1\r\nX: ")
+    loop.settle()
+    loop.later_s += HEAD_WITHIN_S + 1
+    loop.worker.loop.run_until_complete(loop.worker.server.on_tick(0))
+    assert answers(client.read())[0][0] == 408
+
+
 def test_a_body_may_take_as_long_as_it_is_large(loop: Loop) -> None:
     client = loop.client(request("POST /slow", body=b"x" * MAX_BODY_BYTES)[:-1])
     loop.settle()
