@@ -87,7 +87,7 @@ backend/trust/log/log_checks.py  trust/log/test_signing.py  if tree.root(signed.
 backend/trust/log/log_checks.py  trust/log/test_rotation.py  keys += keys_named(folder) => pass
 backend/trust/log/rotation.py  trust/log/test_rotation.py  files.write_new(folder / LOG.public, public_text(new)) => pass
 backend/trust/log/tree.py  trust/log/test_tiles.py  self._store.place(high - 1).hash) => b"")
-backend/trust/log/tree.py  trust/log/test_tiles.py  root = self._roots[key] = compute() => root = compute()
+backend/trust/log/tree.py  trust/log/test_tiles.py  run = self._runs[key] = compute() => run = compute()
 backend/trust/witness/cosign_requests.py  trust/witness/test_cosign_requests.py  printable(f"{who} cosigns again") => ""
 backend/verify/audit.py  verify/test_audit.py  or index.position is None => or index.position is not None
 backend/verify/backup/block_copies.py  verify/backup/test_making.py  (height + 1) * ENTRY_BYTES] => height * ENTRY_BYTES]
