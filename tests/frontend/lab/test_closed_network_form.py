@@ -53,7 +53,7 @@ def test_the_studys_network_is_that_of_the_lab() -> None:
 
 
 @given(st.lists(VISITED, min_size=1, max_size=MOST_STATIONS), st.integers(1, 60), st.floats(0, 100))
-def test_its_charts_can_be_drawn_whatever_is_asked(
+def test_means_lie_within_the_bounds_and_charts_can_be_drawn_whatever_is_asked(
     visited: list[Visited], customers: int, think_time_s: float
 ) -> None:
     named = tuple(
@@ -61,6 +61,12 @@ def test_its_charts_can_be_drawn_whatever_is_asked(
         for row, station in enumerate(visited)
     )
     result = answer(Network(named, customers, think_time_s))
+    slack = 1 + 1e-9
+    for row in result.curve.rows():
+        assert row["throughput_per_s"] <= row["asymptotic_throughput_per_s"] * slack
+        assert row["response_time_s"] >= row["asymptotic_response_time_s"] / slack
+        low, high = row["balanced_throughput_low_per_s"], row["balanced_throughput_high_per_s"]
+        assert low / slack <= row["throughput_per_s"] <= high * slack
     for draw in (network_charts.throughput, network_charts.response, network_charts.utilisation):
         for line in draw(result).lines.lines:
             assert not {"nan", "inf"} & {*re.findall("[a-z]{3}", line.path)}
