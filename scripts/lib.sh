@@ -80,7 +80,7 @@ install() {
   options+=("${changed[@]/#/--requirement=}")
   install_with_uv "${options[@]}" ||
     "$VENV/bin/python" -m pip --quiet --disable-pip-version-check install --require-hashes "${options[@]}" ||
-    fail "pip could not install them; is there a network? They exist for Python 3.11 to 3.13 on systems of 64 bits"
+    fail "the packages could not be installed; is there a network? They exist for Python 3.11 to 3.13 on systems of 64 bits"
   for argument in "${changed[@]}"; do cp "$argument" "$(mark_of "$argument")"; done
 }
 
