@@ -1,4 +1,4 @@
-"""Writes words for messages: counts with their nouns, and what others have written."""
+"""Writes words for messages: counts with their nouns, what others wrote, and trouble once."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +8,24 @@ Report = Callable[[str], None]  # takes a line for people: for a log, or standar
 # How this machine's users call the command line, which scripts/deploy/install makes a program.
 _is_installed = __file__.startswith("/opt/") and Path("/usr/local/bin/flightchain").exists()
 COMMAND = "sudo flightchain" if _is_installed else "python -m backend"
+
+
+class Trouble:
+    """Reports what goes wrong when it is new, and not again before all has gone well."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._reported = ""
+
+    def is_there(self, line: str) -> None:
+        """Report a line, unless it was the last one and the trouble is not over since then."""
+        if line != self._reported:
+            self._reported = line
+            self._report(line)
+
+    def is_over(self) -> None:
+        """Note that all goes well."""
+        self._reported = ""
 
 
 def counted(count: int, one: str, many: str = "") -> str:

@@ -20,7 +20,7 @@ from backend.base.errors import DamagedMempool, TryLater, WriterBusy
 from backend.base.processes.shared_numbers import MinerNumbers
 from backend.base.processes.systemd import Notifier
 from backend.base.settings import Settings
-from backend.base.words import Report, counted
+from backend.base.words import Report, Trouble, counted
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.index.damage_mark import IndexRebuilder
 from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
@@ -47,7 +47,7 @@ class Miner:
         self._sealer = Sealer(settings, report, self._note_sealed, is_miner=True)
         self._is_stopping = False
         self._mender = IndexRebuilder(self._sealer.index.is_marked, self._rebuild_index)
-        self._said = ""  # the last report of what keeps it from sealing; "" after a good round
+        self._trouble = Trouble(report)  # what keeps it from sealing
         self._pause = threading.Event()  # never set
 
     def stop(self) -> None:
@@ -141,7 +141,7 @@ class Miner:
                     count = counted(block.header.transaction_count, "transaction")
                     self._report(f"sealed block {block.header.height} with {count}")
                 self._sealer.trim()
-                self._said = ""
+                self._trouble.is_over()
 
     def _is_block_full(self) -> bool:
         """Return whether enough is pending for a block; false while that cannot be told."""
@@ -168,9 +168,7 @@ class Miner:
         except WriterBusy:
             self._wait_at_work(POLL_S)  # an import is running; it seals what is pending, too
         except (TryLater, DamagedMempool, OSError) as error:
-            if self._said != str(error):
-                self._said = str(error)
-                self._report(f"cannot seal blocks now, so flights stay pending: {error}")
+            self._trouble.is_there(f"cannot seal blocks now, so flights stay pending: {error}")
             self._wait_at_work(RETRY_S)  # not longer, because the clock may soon be right again
 
     def _note_sealed(self, transactions: int, seconds: float) -> None:

@@ -17,7 +17,7 @@ from backend.base import files
 from backend.base.clock import now_ms
 from backend.base.errors import WriteFailed
 from backend.base.state_file import StateFile
-from backend.base.words import Report
+from backend.base.words import Report, Trouble
 
 LOCK_NAME = "miner.lock"
 STATUS_NAME = "miner.json"
@@ -84,7 +84,7 @@ class Announcer:
         """report: takes a message when the file cannot be written."""
         self._folder = folder
         self._report = report
-        self._reported = ""  # what was last said of a status that cannot be written
+        self._trouble = Trouble(report)
         self._status: MinerStatus | None = None
 
     def next_round(self, wait_s: float) -> None:
@@ -121,9 +121,8 @@ class Announcer:
     def _write(self, status: MinerStatus) -> None:
         try:
             _FILE.write_unsynced(self._folder, status)
-            self._status, self._reported = status, ""
+            self._status = status
+            self._trouble.is_over()
         except WriteFailed as error:
-            if self._reported != str(error):
-                self._reported = str(error)
-                self._report(f"{error}; mining continues")
+            self._trouble.is_there(f"{error}; mining continues")
             self.silent()  # with an old status, a working miner would look as if it hung

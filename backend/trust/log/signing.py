@@ -11,7 +11,7 @@ from pathlib import Path
 
 from backend.base import files
 from backend.base.errors import Damage, FlightchainError
-from backend.base.words import Report
+from backend.base.words import Report, Trouble
 from backend.chain.state import ChainState
 from backend.storage.block_store import BlockStore
 from backend.trust.log import CHECKPOINT_NAME, checkpoints
@@ -34,7 +34,7 @@ class CheckpointSigner:
         self._tree = HistoryTree(store)  # remembers what it has hashed of the chain
         self._report = report
         self._signed: Checkpoint | None = None  # by this process
-        self._said = ""
+        self._trouble = Trouble(report)
 
     def sign(self, state: ChainState) -> None:
         """Sign the tree of all blocks up to the tip. What goes wrong is reported, once."""
@@ -42,11 +42,9 @@ class CheckpointSigner:
             return
         try:
             self._sign(state.height + 1, state.history.root())
-            self._said = ""
+            self._trouble.is_over()
         except FlightchainError as error:
-            if str(error) != self._said:
-                self._report(f"no checkpoint is signed: {error}")
-            self._said = str(error)
+            self._trouble.is_there(f"no checkpoint is signed: {error}")
 
     def _sign(self, size: int, root: bytes) -> None:
         finish_rotation(self._folder)
