@@ -29,10 +29,11 @@ from backend.index.index_file import (
     is_wrong,
     open_to_read,
     position_in,
+    unreadable,
 )
 from backend.index.table_checks import inconsistency
 from backend.storage.block_store import BlockStore
-from backend.storage.checked_sqlite import Wrong, closed_on_error, in_words, log_bytes
+from backend.storage.checked_sqlite import Wrong, closed_on_error, log_bytes
 
 Answer = TypeVar("Answer")
 Place = tuple[Value, str, str, str]  # DOT number, code, city, state
@@ -240,7 +241,7 @@ class Connections:
         """Return what to raise for an error in the file at `path`; a wrong one is refused."""
         self.look_again()
         if isinstance(error, apsw.Error) and not is_wrong(error):
-            return TryLater(f"the index cannot be read ({in_words(error)})", RETRY_AFTER_S)
+            return unreadable(error, RETRY_AFTER_S)
         reason = str(error) if isinstance(error, apsw.Error) else f"its rows lead to {error!r}"
         self._refused[file] = reason
         is_marked = damage_mark.mark(path, reason)

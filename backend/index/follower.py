@@ -18,7 +18,7 @@ from typing import TypeVar
 import apsw
 
 from backend.base import files
-from backend.base.errors import TryLater, WriteFailed
+from backend.base.errors import WriteFailed
 from backend.base.words import Report
 from backend.index import damage_mark, index_file
 from backend.index.checkpoint_note import is_settled, note_settled
@@ -28,6 +28,7 @@ from backend.index.index_file import (
     is_wrong,
     open_to_read,
     position_in,
+    unreadable,
 )
 from backend.index.table_checks import inconsistency
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
@@ -142,7 +143,7 @@ class IndexFollower:
         try:
             return damage_mark.damage_of(self._path.resolve()) is not None
         except OSError as error:
-            raise TryLater(f"the index cannot be read ({error})") from error
+            raise unreadable(error) from error
 
     def _rebuild_because(self, problem: str, progress: Progress) -> None:
         """Rebuild an index that is wrong, and report why."""
@@ -199,12 +200,10 @@ class IndexFollower:
             problem = inconsistency(self._folder) or None
             if problem is None:
                 note_settled(path, position.height)  # it may be a copy, which readers refuse
-        except apsw.Error as error:
+        except (apsw.Error, OSError) as error:
             if is_wrong(error):
                 return str(error)
-            raise TryLater(f"the index cannot be read ({in_words(error)})") from error
-        except OSError as error:
-            raise TryLater(f"the index cannot be read ({error})") from error
+            raise unreadable(error) from error
         return problem
 
 

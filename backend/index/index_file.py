@@ -22,7 +22,7 @@ from typing import Any
 import apsw
 
 from backend.base import files
-from backend.base.errors import NotFound
+from backend.base.errors import NotFound, TryLater
 from backend.base.words import counted
 from backend.index import damage_mark
 from backend.storage import checked_sqlite
@@ -30,6 +30,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import (
     Wrong,
     closed_on_error,
+    in_words,
     require_checksums,
 )
 
@@ -77,7 +78,7 @@ def index_path(folder: Path) -> Path:
     return folder / FOLDER / LINK_NAME
 
 
-def is_wrong(error: apsw.Error) -> bool:
+def is_wrong(error: apsw.Error | OSError) -> bool:
     """Return whether rebuilding the index would help: the file, its tables or its rows are wrong.
 
     If not, the index is busy or out of reach, or cannot be written.
@@ -86,6 +87,11 @@ def is_wrong(error: apsw.Error) -> bool:
         return True
     code = getattr(error, "extendedresult", None)  # misuse of the Python module has none
     return code is not None and not _WRONG.isdisjoint({code, code & 0xFF})
+
+
+def unreadable(error: apsw.Error | OSError, retry_after_s: int = 1) -> TryLater:
+    """Return what to raise if the index is busy or out of reach."""
+    return TryLater(f"the index cannot be read ({in_words(error)})", retry_after_s)
 
 
 def open_to_read(path: Path) -> apsw.Connection:

@@ -25,7 +25,6 @@ from typing import Any
 import apsw
 import msgspec
 
-from backend.base.errors import TryLater
 from backend.chain.block import Block
 from backend.chain.columns import Columns
 from backend.index.delay_distributions import decode_counts, encode_counts
@@ -37,6 +36,7 @@ from backend.index.index_file import (
     is_wrong,
     open_to_read,
     position_in,
+    unreadable,
 )
 from backend.index.periods import DAY, MONTH, WEEKDAY, YEAR, date_of, periods_of
 from backend.index.totals import (
@@ -51,7 +51,6 @@ from backend.index.totals import (
     FlightRow,
 )
 from backend.index.writer import Airport, SealedBlock, block_rows, flight_rows
-from backend.storage.checked_sqlite import in_words
 
 STEPS_BETWEEN_PAUSES = 20_000  # of SQLite's machine: about a millisecond
 
@@ -373,7 +372,7 @@ def _in_words(action: Callable[[], str]) -> str:
     except apsw.Error as error:
         if is_wrong(error):
             return str(error)
-        raise TryLater(f"the index cannot be read ({in_words(error)})") from error
+        raise unreadable(error) from error
 
 
 def _distributions(rows: Iterable[Row]) -> Iterator[Row]:

@@ -95,8 +95,8 @@ def can_be_frozen(path: Path) -> bool:
     return not log_bytes(path) or bool(medium.f_flag & os.ST_RDONLY)
 
 
-def in_words(error: apsw.Error) -> str:
-    """Return what SQLite says of a file, and what to do if its disk is full.
+def in_words(error: Exception) -> str:
+    """Return what SQLite or the system says of a file, and what to do if its disk is full.
 
     Even reading needs room there: for the file that readers share, which SQLite makes at the first.
     """
