@@ -1,10 +1,10 @@
 """Reads a CSV table: a header and rows, separated by commas, semicolons, tabs or bars.
 
-A row is one line. Cells with line breaks do not occur in flight records, and as they are not
-allowed, a forgotten quote spoils its own line and not the rest of the file. Blank lines are
-skipped; so are rows of empty cells, which spreadsheets leave at the end, a line that repeats the
-header, where files were put together, and Excel's first line `sep=;`. Empty cells beyond the header
-do no harm if the first rows have them, nor do the numbers of rows that R writes without a title.
+A row is one line, or a few if cells in quotes have line breaks; it is then numbered by its first
+one. A forgotten quote spoils its own line and not the rest of the file. Blank lines are skipped; so
+are rows of empty cells, which spreadsheets leave at the end, a line that repeats the header, where
+files were put together, and Excel's first line `sep=;`. Empty cells beyond the header do no harm if
+the first rows have them, nor do the numbers of rows that R writes without a title.
 """
 
 import csv
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, compress, islice
+from itertools import chain, compress, islice, pairwise
 from operator import itemgetter
 
 from backend.base.errors import BadRow
@@ -33,6 +33,7 @@ from backend.sources.records import (
 SEPARATORS = ",;\t|"  # the first is the usual one
 MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
 LOOKED_AT = 20  # rows, to see whether they begin with numbers
+MOST_LINES = 20  # of a row
 _is_number = re.compile("[0-9]{1,12}").fullmatch
 _QUOTED = re.compile('"[^"]*"')
 _SPLIT_CITY = re.compile("[A-Za-z.], [A-Z]{2}(,|$)")  # Tampa, FL without quotes
@@ -126,7 +127,7 @@ def read_table(file: PackedFile, blocks: Iterator[bytes]) -> Records:
     """
     lines = line_batches(file, blocks)
     header, rest = _header(file, lines)
-    batches = _batches(header, chain([rest], lines))
+    batches = _batches(header, _with_whole_rows(chain([rest], lines), header.separator))
     return Records(header.titles, batches, header=header.above + header.line)
 
 
@@ -139,6 +140,7 @@ def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]
             elif line.strip(f'" {SEPARATORS}'):
                 separator, cells = _cells(file, line, separators)
                 rest = lines[position + 1 :]
+                _join(rest, separator)
                 header = _header_above(file, line, separator, cells, rest, above)
                 return header, (first + position + 1, rest)
     if next(batches, None) is not None:
@@ -205,6 +207,40 @@ def _titles(file: PackedFile, cells: Sequence[str]) -> tuple[str, ...]:
     return tuple(titles)
 
 
+def _with_whole_rows(batches: Iterator[Lines], separator: str) -> Iterator[Lines]:
+    """Yield all lines, a row that goes on in the next lines with those before them."""
+    for (first, lines), (_, following) in pairwise(chain(batches, [(0, list[str]())])):
+        around = [*lines[-MOST_LINES:], *following[:MOST_LINES]]
+        if _join(around, separator):
+            cut = min(len(lines), MOST_LINES)
+            lines[-MOST_LINES:], following[:MOST_LINES] = around[:cut], around[cut:]
+        yield first, lines
+
+
+def _join(lines: list[str], separator: str) -> bool:
+    """Put rows with line breaks into their first lines, and empty lines in place of the others.
+
+    Such a row begins and ends in lines with an odd number of quotes, and no line between is a row.
+    Returns whether there are any.
+    """
+    has_joined = False
+    for start, end in pairwise([at for at, line in enumerate(lines) if line.count('"') % 2]):
+        parts = lines[start : end + 1]
+        row = "\n".join(parts if len(parts) <= MOST_LINES else [])
+        width = lines[start] and _width(row, separator)  # else it ends the row before
+        if width and all(_width(line, separator) != width for line in parts[1:-1]):
+            lines[start : end + 1] = [row, *[""] * (end - start)]
+            has_joined = True
+    return has_joined
+
+
+def _width(text: str, separator: str) -> int:
+    """Return how many cells are in a row; 0 if this is none."""
+    with suppress(csv.Error):
+        return len(next(_parse([text], delimiter=separator)))
+    return 0
+
+
 def _batches(header: _Header, batches: Iterator[Lines]) -> Iterator[BatchReader]:
     is_empty = not header.file.is_posted
     for first, lines in batches:
@@ -219,7 +255,7 @@ def _batches(header: _Header, batches: Iterator[Lines]) -> Iterator[BatchReader]
 def _batch(header: _Header, first: int, lines: list[str], places: tuple[int, ...]) -> RecordBatch:
     """Return the rows in some lines. places: of the columns that are needed."""
     numbers: Sequence[int] = range(first, first + len(lines))
-    text = text_of(lines, first)
+    text, all_lines = text_of(lines, first), lines
     repeated, idle = 0, header.idle_lines()
     if any(map(lines.__contains__, idle)):
         repeated = lines.count(header.line)
@@ -227,6 +263,8 @@ def _batch(header: _Header, first: int, lines: list[str], places: tuple[int, ...
         lines, numbers = list(compress(lines, is_row)), list(compress(numbers, is_row))
     if columns := _usual_columns(header, lines, places):
         return RecordBatch(columns, numbers, [], repeated, text)
+    if _join(all_lines, header.separator):
+        return _batch(header, first, all_lines, places)
     rows, numbers, faults = _parsed(header, lines, numbers)
     if again := header.again(numbers, rows):
         repeated += len(again)

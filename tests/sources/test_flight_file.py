@@ -104,7 +104,7 @@ def test_one_bad_line_is_named_and_spoils_no_other(
 
 
 def test_a_quote_left_open_does_not_swallow_the_next_line(tmp_path: Path) -> None:
-    lines = [LINE, LINE.rpartition(",")[0] + ',"1', '16"', LINE]
+    lines = [LINE, LINE.rpartition(",")[0] + ',"1', "16", LINE]
     good, messages = bad_rows(written(tmp_path, "\n".join([",".join(FIELD_NAMES), *lines])))
     assert good == 2
     assert [message.partition(": ")[0] for message in messages] == [

@@ -13,6 +13,7 @@ from backend.sources import open_source
 from backend.sources.formats import opened_records
 from backend.sources.packed import BLOCK_BYTES, PackedFile
 from backend.sources.records import RecordBatch, Records
+from backend.sources.source import Validator
 from backend.sources.table import MOST_COLUMNS
 from tests.cases import each_of
 from tests.sources.samples import CANCELLED, FLOWN, ROWS, bad_rows, csv_text, flights_of, written
@@ -58,6 +59,43 @@ def test_a_blank_may_follow_a_separator(tmp_path: Path) -> None:
 def test_a_file_of_dos_may_say_that_it_ends(tmp_path: Path) -> None:
     text = written_with(",") + "\x1a"
     assert flights_of(open_source(written(tmp_path, text))) == [flight_of(row) for row in ROWS]
+
+
+NOTES = ["", "a\nb", "a\n\nb\n", '\n"hi",\nthere', "a,b\nc,d", "1\n2\n3\n4", "a\r\n" * 5]
+BROKEN = FLOWN | {"ORIGIN_CITY_NAME": "Washington,\nDC"}
+
+
+@pytest.mark.parametrize("place", [0, 7, 19])
+def test_cells_in_quotes_may_have_line_breaks(tmp_path: Path, place: int) -> None:
+    names = [*FLOWN]
+    names.insert(place, "NOTE")
+    for notes in ([note] * 3000 for note in NOTES), [NOTES * 500], [[*[""] * 998, NOTES[1], ""]]:
+        for cells in notes:
+            rows = [BROKEN | {"NOTE": note} for note in cells]
+            path = written(tmp_path, csv_text(rows, names).replace("\n", "\r\n"))
+            assert flights_of(open_source(path)) == [flight_of(FLOWN)] * len(rows)
+
+
+def test_a_row_of_several_lines_is_named_by_its_first_and_kept_whole(tmp_path: Path) -> None:
+    rows = [BROKEN, BROKEN | {"DEST": "nowhere"}, FLOWN | {"DEST": "t"}]
+    source = open_source(written(tmp_path, csv_text(rows)))
+    (raw,) = source.rows()
+    _, problems = Validator().judge(raw)
+    assert [problem.row for problem in problems] == [4, 6]
+    assert raw.text(4).endswith('"Tampa, FL",Florida,2003,8,2211,-14,0,116')
+    assert raw.text(4).startswith('2008,4,2008-01-03,19393,335,12264,IAD,"Washington,\nDC",')
+
+
+@pytest.mark.parametrize("rows_between", [0, 1, 18, 19, 999, 1000])
+def test_a_forgotten_quote_spoils_its_own_line_alone(tmp_path: Path, rows_between: int) -> None:
+    header, row, *_ = csv_text([FLOWN | {"NOTE": "x"}], [*FLOWN, "NOTE"]).splitlines()
+    plain = row.replace('"', "").replace(", ", " ")
+    for spoiled, others in (plain.replace("IAD", '"IAD'), plain), (row.replace("x", '"x'), row):
+        lines = [header, others, spoiled, *[others] * rows_between, spoiled, others]
+        good, problems = bad_rows(written(tmp_path, "\n".join(lines)))
+        assert good + len(problems) == rows_between + 4
+        is_csv = [problem for problem in problems if "is not CSV" in problem]
+        assert len(is_csv) == 2
 
 
 @pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=;", "sep=;;;;"])
