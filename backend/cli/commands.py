@@ -129,10 +129,13 @@ def add_token(settings: Settings, name: str) -> None:
 @click.pass_obj
 def list_tokens(settings: Settings) -> None:
     """List the names that have a token."""
-    from backend.storage.tokens import Tokens
+    from backend.storage.tokens import ADD, Tokens
 
-    for entry in Tokens(settings.folder).all():
+    entries = Tokens(settings.folder).all()
+    for entry in entries:
         click.echo(entry.name)
+    if not entries:
+        say(f"there are no tokens for {settings.folder}; create one with: {ADD}")
 
 
 @token.command("remove")
