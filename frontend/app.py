@@ -24,7 +24,7 @@ from frontend.questions.intervals import offered
 from frontend.questions.status_answers import numbers_like
 from frontend.questions.verdicts import best_and_worst
 from frontend.search.hints import hints
-from frontend.settings import Settings
+from frontend.settings import COMMAND, Settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
@@ -83,6 +83,7 @@ def create_app(settings: Settings) -> Flask:
     for template_filter in (best_and_worst, months_of_year, scale):
         app.add_template_filter(template_filter)
     app.jinja_env.globals |= {
+        "command": COMMAND,
         "coverage": app.extensions["coverage"].now,
         "empty_form": FormRequest[None](),
         "offered": offered,

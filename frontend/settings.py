@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backend.base import settings as table
+from backend.base import words
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  addresses to listen at, and to ask
+COMMAND = words.COMMAND
 EXAMPLES = table.PROJECT / "loadtests" / "examples"
 _DEFAULT = table.Settings()
 

@@ -22,7 +22,7 @@ from frontend.bodies import FORM_BYTES, NO_ROOM, TAKES_FILES
 from frontend.errors import RETRY_AFTER_S
 from frontend.question import KINDS
 from frontend.request_guard import plain_page, problem_with_body
-from frontend.settings import Settings
+from frontend.settings import COMMAND, Settings
 
 PAGES, SCANS, UPLOADS = "pages", "scans", "uploads"
 LONG_THREADS = 2  # so many for scans and proofs of answers, and so many for uploads
@@ -40,7 +40,7 @@ BUSY_WITH_FILES = (
 )
 SHORTER = (
     "Nothing was added. With JavaScript the page /upload sends longer files; on the ledger's "
-    "machine, python -m backend import FILE adds them"
+    f"machine, {COMMAND} import FILE adds them"
 )
 
 

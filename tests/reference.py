@@ -22,6 +22,7 @@ from backend.api import SERVICE, create_app
 from backend.api.routes import Row
 from backend.api.specification import PROBLEMS, path_of
 from backend.base.settings import Settings
+from backend.base.words import COMMAND
 from backend.cli.commands import main as command_line
 from backend.index.views import VIEWS, statements
 from backend.sources.kinds import KINDS as KINDS_OF_FILES
@@ -92,7 +93,7 @@ def files() -> Iterator[str]:
     for kind in KINDS:
         remedy = "written again" if kind.remedy == LET_IT_BE else kind.remedy
         cells = (f"`{kind.pattern}`", kind.what, kind.writer, kind.if_lost, remedy)
-        yield f"| {' | '.join(cells)} |"
+        yield f"| {' | '.join(cells)} |".replace(COMMAND, "python -m backend")
 
 
 def errors() -> Iterator[str]:

@@ -14,6 +14,7 @@ import pytest
 import requests
 
 from backend.base.errors import WriteFailed
+from backend.base.words import COMMAND
 from backend.ledger.bts_months import Month
 from backend.ledger.month_fetch import DONE, ENDED, FAILED, RUNNING, MonthFetch
 from backend.storage.tokens import Tokens
@@ -99,7 +100,7 @@ def test_a_month_is_fetched_once_and_everything_that_keeps_it_away_is_said(
     fetch("2008-02")
     state, message = ended()
     assert (state, "line 2: ORIGIN 'nowhere': must be" in message) == ("failed", True)
-    assert "leave them out: `python -m backend import bts:2008-02 --skip-bad`" in message
+    assert f"leave them out: `{COMMAND} import bts:2008-02 --skip-bad`" in message
     assert "correct" not in message
     assert transactions_in(service.folder) == 3
 

@@ -1,8 +1,14 @@
 """Counts in words, and the words of others."""
 
+import shutil
+import sys
+from pathlib import Path
+
 import pytest
 
+from backend.base import words
 from backend.base.words import counted, printable
+from tests.api.processes import ran
 
 
 @pytest.mark.parametrize(
@@ -23,3 +29,21 @@ def test_what_cannot_be_printed_is_escaped_and_what_is_long_is_cut() -> None:
     assert printable("a\n\x1b[2J\r\x9b\u202e\udc80") == r"a\n\x1b[2J\r\x9b\u202e\udc80"
     assert printable("x" * 20, 20) == "x" * 20
     assert printable("x" * 21, 20) == "x" * 19 + "…"
+
+
+def test_the_command_line_is_called_as_it_runs_in_a_clone(tmp_path: Path) -> None:
+    (tmp_path / "backend" / "base").mkdir(parents=True)
+    shutil.copy(words.__file__, tmp_path / "backend" / "base")
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    program = "from backend.base.words import COMMAND; print(COMMAND)"
+    done = ran(tmp_path / ".venv" / "bin" / "python", "-c", program, cwd=tmp_path)
+    assert done.stdout == ".venv/bin/python -m backend\n"
+
+
+def test_pages_call_the_command_line_as_messages_do() -> None:
+    pages = Path(__file__).parent.parent / "frontend"
+    texts = [
+        path.read_text("utf-8") for path in pages.rglob("*") if path.suffix in {".py", ".html"}
+    ]
+    assert [text for text in texts if "python -m backend" in text] == []
+    assert sum("{{ command }}" in text for text in texts) > 5

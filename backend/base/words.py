@@ -1,13 +1,17 @@
 """Writes words for messages: counts with their nouns, what others wrote, and trouble once."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 Report = Callable[[str], None]  # takes a line for people: for a log, or standard error
 
-# How this machine's users call the command line, which scripts/deploy/install makes a program.
+# How this machine's users call the command line: scripts/deploy/install makes it a program, and in
+# a clone the Python of scripts/run does it, in the clone's folder, without any preparation.
 _is_installed = __file__.startswith("/opt/") and Path("/usr/local/bin/flightchain").exists()
-COMMAND = "sudo flightchain" if _is_installed else "python -m backend"
+_python = sys.executable.removeprefix(f"{Path(__file__).resolve().parents[2]}/")
+_called = "python" if _python == sys.executable else _python
+COMMAND = "sudo flightchain" if _is_installed else f"{_called} -m backend"
 
 
 class Trouble:

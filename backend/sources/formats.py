@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
+from backend.base.words import COMMAND
 from backend.sources.columnar import COLUMNAR, WITH_DUCKDB, read_columnar
 from backend.sources.json_records import read_json
 from backend.sources.kinds import NO_TEXT
@@ -20,7 +21,7 @@ from backend.sources.records import Records, from_utf16
 from backend.sources.table import read_table
 
 _NOT_POSTED = (
-    "is a Parquet or Arrow file, which cannot be sent; run python -m backend import FILE on the "
+    f"is a Parquet or Arrow file, which cannot be sent; run {COMMAND} import FILE on the "
     f"ledger's machine, or convert the file to CSV{WITH_DUCKDB}"
 )
 _ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["refused"]

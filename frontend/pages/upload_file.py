@@ -23,6 +23,7 @@ from frontend.context import backend, settings, texts
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.filters import size
 from frontend.pages.error_pages import problem_twin
+from frontend.settings import COMMAND
 from frontend.twins import json_twin
 
 ADD = "add"
@@ -34,7 +35,7 @@ TOO_LONG = "The file is longer than {}, the most that can be sent in one piece; 
 NOT_IN_ONE_PIECE = "This cannot be taken in one piece: {}. Nothing was added."
 ONWARD = (
     "With JavaScript a file is sent in parts, however long it is. You can also cut it into several "
-    "files, each with the header, or run on the ledger's machine: python -m backend import FILE"
+    f"files, each with the header, or run on the ledger's machine: {COMMAND} import FILE"
 )
 
 routes = Blueprint("uploading", __name__)

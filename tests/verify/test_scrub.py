@@ -11,6 +11,7 @@ import pytest
 
 from backend.base.errors import DamagedBlock, TryLater
 from backend.base.settings import Settings
+from backend.base.words import COMMAND
 from backend.index import damage_mark
 from backend.index.index_file import index_path
 from backend.index.table_checks import PARTS
@@ -480,7 +481,7 @@ def test_what_was_found_keeps_a_ledger_from_being_ready(bench: Bench) -> None:
                 f"the scrub found that block {height} is damaged: its checksum is wrong"
                 for height in range(3)
             ),
-            "the scrub found 1 more problem; run `python -m backend verify`",
+            f"the scrub found 1 more problem; run `{COMMAND} verify`",
         ]
         for height in range(TIP):
             flip_in_block(bench.folder, height)
