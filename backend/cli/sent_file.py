@@ -223,10 +223,15 @@ class _Job:
 
     def _posted(self) -> "Added":
         """Have the cluster order the flights, as it does those that are posted to this node."""
+        from backend.cluster.engine_watch import READS_ONLY
+        from backend.cluster.node_status import FILE
         from backend.ledger.file_imports import Added
         from backend.ledger.ledger import Ledger
         from backend.sealing.spool import Spool
 
+        status = FILE.read(self._settings.folder)
+        if status is not None and status.reads_only:
+            raise TryLater(READS_ONLY)
         added = Added(
             flights=0,
             first_transaction=None,
@@ -258,14 +263,12 @@ class _Job:
 
     def _accepted(self, ledger: "Ledger", flights: list[Flight]) -> Json:
         """Return the receipt of a batch, when the node has room for it. Raises TryLater."""
-        from backend.cluster.engine_watch import READS_ONLY
-
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 return ledger.submitter.add_batch(flights, skips=True)
             except TryLater as error:
-                if time.monotonic() >= deadline or str(error) == READS_ONLY:
+                if time.monotonic() >= deadline:
                     raise
                 self._note(str(error), self._sent.fraction)
                 time.sleep(error.retry_after_s)

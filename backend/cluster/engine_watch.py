@@ -69,12 +69,15 @@ class Watcher:
             consensus = self._engine.ask("dump_consensus_state")
         except TryLater as error:
             self._seen = ()
-            return ClusterStatus(name, height, [], 0, total, True, 0, str(error), now_s)
+            refusal = str(error)
+            return ClusterStatus(name, height, [], 0, total, True, 0, refusal, now_s, own is None)
         peers = [member for member in members if member.peer_id in ids]
         votes = sum(member.power for member in peers) + (0 if own is None else members[own].power)
         lag = max(0, self._reached(consensus["peers"]) - 1 - height)  # who is at H decides H
         names = [member.name for member in peers]
-        status = ClusterStatus(name, height, names, votes, total, catching_up, lag, "", now_s)
+        status = ClusterStatus(
+            name, height, names, votes, total, catching_up, lag, "", now_s, own is None
+        )
         step = consensus["round_state"]
         is_due = status.has_quorum and (lag > 0 or waits_s > 0)
         self._require_motion(

@@ -33,7 +33,7 @@ class ClusterStatus(msgspec.Struct, frozen=True):
     members that are connected. votes: the weight of the votes of these and its own; votes_total:
     of all. catching_up: whether it still fetches blocks. lag_blocks: how many blocks of the engine
     it is behind the peer that is furthest. refusal: why nothing is accepted; "" if it is.
-    written_s: monotonic seconds.
+    written_s: monotonic seconds. reads_only: whether it is no member, and never accepts anything.
     """
 
     node: str
@@ -45,6 +45,7 @@ class ClusterStatus(msgspec.Struct, frozen=True):
     lag_blocks: int
     refusal: str
     written_s: float
+    reads_only: bool = False  # earlier releases do not write it
 
     @property
     def has_quorum(self) -> bool:

@@ -1,5 +1,6 @@
 """The ledger of a node: its receipts are held against its blocks, and only the cluster writes."""
 
+import json
 import shutil
 import time
 from collections.abc import Callable
@@ -8,18 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from msgspec import structs
 
 from backend.base.errors import Damage, FlightchainError, InvalidSetting
 from backend.base.files import FileLock
 from backend.base.settings import Settings
+from backend.cli.sent_file import sent_file
 from backend.cluster.configuration import ENGINE
-from backend.cluster.node_status import FILE, ClusterStatus
+from backend.cluster.engine_watch import CATCHES_UP, READS_ONLY
+from backend.cluster.node_status import FILE, FILE_NAME, ClusterStatus
 from backend.ledger.bts_months import Month
+from backend.ledger.file_imports import FileImports
 from backend.ledger.ledger import Ledger
 from backend.sealing.miner_status import LOCK_NAME
 from backend.storage import checked_sqlite
-from backend.storage.receipt_store import FILE_NAME
+from backend.storage.receipt_store import FILE_NAME as RECEIPTS_NAME
 from backend.storage.tokens import Tokens
 from backend.verify.audit import verify
 from backend.verify.backup import back_up
@@ -60,11 +65,11 @@ def test_receipts_that_fit_are_counted(folder: Path) -> None:
 
 @pytest.mark.parametrize("statement", WRONG.values(), ids=WRONG)
 def test_an_entry_that_does_not_fit_is_named(folder: Path, statement: str) -> None:
-    connection = checked_sqlite.connect(folder / FILE_NAME)
+    connection = checked_sqlite.connect(folder / RECEIPTS_NAME)
     connection.execute(statement)
     assert connection.changes() == 1
     connection.close()
-    with pytest.raises(Damage, match=f"{FILE_NAME}: .*block [23]"):
+    with pytest.raises(Damage, match=f"{RECEIPTS_NAME}: .*block [23]"):
         verify(folder)
 
 
@@ -119,6 +124,25 @@ def test_nothing_is_accepted_while_the_node_does_not_run(tmp_path: Path) -> None
         reasons = " ".join(ledger.not_ready())
         assert "nothing is accepted" in reasons
         assert getattr(ledger.tip().cluster, "accepts", None) is False
+
+
+def test_a_file_sent_to_a_node_that_only_reads_is_stopped_at_once(tmp_path: Path) -> None:
+    with Engine(tmp_path, 1) as engine:
+        settings, now_s = engine.nodes[0].settings, time.monotonic()
+        status = ClusterStatus("", 3, [], 20, 20, True, 9, CATCHES_UP, now_s, reads_only=True)
+        FILE.write_unsynced(settings.folder, status)
+        imports = FileImports(settings)
+        sent = imports.append(imports.begin("f.csv", 1), 0, b"x")
+        CliRunner().invoke(sent_file, [sent.IMPORT_ID, "--add"], obj=settings)
+        stopped = imports.of(sent.IMPORT_ID)
+        assert (stopped.state, stopped.message) == ("stopped", READS_ONLY)
+
+
+def test_a_status_that_does_not_say_whether_its_node_only_reads_is_read(tmp_path: Path) -> None:
+    status = ClusterStatus("node0", 3, [], 20, 20, False, 0, "", time.monotonic())
+    older = {name: value for name, value in structs.asdict(status).items() if name != "reads_only"}
+    (tmp_path / FILE_NAME).write_text(json.dumps(older))
+    assert FILE.read(tmp_path) == status
 
 
 @pytest.mark.parametrize("is_reader", [False, True])
