@@ -231,16 +231,17 @@ def require_room(folder: Path, wanted: int) -> None:
         raise WriteFailed(f"{reason}; free some space")
 
 
-def require_free(folder: Path, bytes_needed: int, free: int | None = None) -> None:
-    """Raise TryLater if the disk of `folder` has less than `bytes_needed` left.
+def require_free(folder: Path, least_free: int, size: int = 0, free: int | None = None) -> None:
+    """Raise TryLater if the disk of `folder` has less than `least_free` left besides `size` bytes.
 
-    free: how many bytes are left, if that was just asked.
+    least_free: a setting, or 0. free: how many bytes are left, if that was just asked.
     """
     free = free_bytes(folder) if free is None else free
-    if free < bytes_needed:
+    if free < least_free + size:
+        lower = ", or lower FLIGHTCHAIN_MIN_FREE_BYTES" if least_free and free > size else ""
         raise TryLater(
-            f"the disk of {folder} is nearly full: {free} bytes are free, {bytes_needed} are "
-            "needed; free some space, or lower FLIGHTCHAIN_MIN_FREE_BYTES",
+            f"the disk of {folder} is nearly full: {free} bytes are free, {least_free + size} are "
+            f"needed; free some space{lower}",
             retry_after_s=60,
         )
 

@@ -327,6 +327,6 @@ def _keep(pipe: IO[bytes], spool: "Spool", settings: Settings, label: str) -> No
     """Write what comes through `pipe` into `spool`. Raises TryLater, if the disk gets full."""
     with closing(Line(in_a_log=True)) as line:
         while piece := pipe.read(PIECE_BYTES):
-            require_free(settings.folder, settings.min_free_bytes + len(piece))
+            require_free(settings.folder, settings.min_free_bytes, len(piece))
             spool.append(piece)
             line.show(f"reading {label}: {spool.end / 1e6:,.0f} MB")

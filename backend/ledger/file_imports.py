@@ -99,7 +99,7 @@ class FileImports:
             reason = f"must have 1 to {MOST_NAME_CHARACTERS} characters"
             raise InvalidQuery("NAME", name, reason)
         self._remove_old()
-        files.require_free(self.folder, self._settings.min_free_bytes + size)
+        files.require_free(self.folder, self._settings.min_free_bytes, size)
         sent = FileImport(
             IMPORT_ID=secrets.token_hex(ID_BYTES),
             name=name,
@@ -173,7 +173,7 @@ class FileImports:
             )
             remedy = f"send the part that begins at {sent.received}"
             raise InvalidQuery("OFFSET", str(offset), f"{reason}; {remedy}")
-        files.require_free(self.folder, self._settings.min_free_bytes + len(part))
+        files.require_free(self.folder, self._settings.min_free_bytes, len(part))
         path = self.path(sent.IMPORT_ID)
         descriptor = files.open_for_writing(path)
         try:

@@ -212,8 +212,8 @@ class Mempool:
         first = max(self._store.next, mined)
         self._require_room(first - mined + len(flights))
         records = records_of(first, max(now_ms, self._store.last_timestamp), flights, mined)
-        needed = self._settings.min_free_bytes + sum(len(record.flights) for record in records)
-        files.require_free(self._folder, needed, free)
+        size = sum(len(record.flights) for record in records)
+        files.require_free(self._folder, self._settings.min_free_bytes, size, free)
         return records
 
     @contextmanager

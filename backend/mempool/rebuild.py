@@ -82,7 +82,7 @@ def rebuild(
     """
     folder, known = store.path.parent, mark or Mark()
     ours = (p for p in folder.iterdir() if not lost_files.NAME_FORM.fullmatch(p.name))
-    files.require_free(folder, sum(path.stat().st_size for path in ours))
+    files.require_free(folder, 0, sum(path.stat().st_size for path in ours))
     is_conversion = last_release.is_to_be_read(folder)
     contents = contents_of(store)
     store.close()

@@ -13,6 +13,8 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from backend.base.errors import TryLater
+from backend.base.files import require_free
 from backend.base.settings import Settings
 from backend.sealing.miner import Miner
 from tests.api.processes import until
@@ -195,6 +197,15 @@ def test_a_disk_that_is_nearly_full_pushes_back(tmp_path: Path) -> None:
         assert "FLIGHTCHAIN_MIN_FREE_BYTES" in problem(response, 503)["detail"]
         assert int(response.headers["Retry-After"]) >= 1
         assert good(client.get("/blocks")) == {"blocks": [], "next": None}
+
+
+def test_only_where_it_helps_a_lower_setting_is_advised(tmp_path: Path) -> None:
+    for free, helps in ((0, False), (200, False), (201, True)):
+        with pytest.raises(TryLater) as refused:
+            require_free(tmp_path, 2**26, size=200, free=free)
+        assert ("FLIGHTCHAIN_MIN_FREE_BYTES" in str(refused.value)) == helps
+    with pytest.raises(TryLater, match=r"free some space$"):
+        require_free(tmp_path, 0, size=201, free=200)
 
 
 def test_a_disk_that_fails_is_said_and_the_process_asks_to_be_replaced(
