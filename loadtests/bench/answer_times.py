@@ -29,7 +29,7 @@ from urllib.parse import urlencode
 
 from loadtests.baseline import StudyLedger, write_chain
 from loadtests.bench.figures import Figure, Target, at_least, at_most, ratio, spread
-from loadtests.bench.session import FLIGHTS, SEED, Bench, got, load_now, timed
+from loadtests.bench.session import FLIGHTS, SEED, Bench, got, load_now, say, timed
 from loadtests.chains import Source, imported
 from loadtests.number_format import format_number
 from loadtests.processes import (
@@ -58,7 +58,7 @@ def scan_against_study(bench: Bench) -> Iterator[Figure]:
         bench.service(chain, only_http, workers=1) as warm,
     ):
         questions = bench.questions(chain, cold)
-        bench.say("writing the same blocks the study's way, and opening them")
+        say("writing the same blocks the study's way, and opening them")
         folder = bench.empty_folder()
         _, written_s = timed(lambda: write_chain(folder, all_blocks(cold)))
         ledger, opened_s = timed(lambda: StudyLedger(folder))
@@ -91,7 +91,7 @@ def _scanned(
     kind, rounds = questions[0].kind, bench.plan.scan_rounds
     study_s, cold_s, warm_s = list[float](), list[float](), list[float]()
     for number, question in enumerate(questions[:rounds], start=1):
-        bench.say(f"scans: {kind}, round {number} of {rounds}")
+        say(f"scans: {kind}, round {number} of {rounds}")
         scan = partial(getattr(ledger, kind), *question.parameters.values())
         studys, took_s = timed(scan)
         study_s.append(took_s)
@@ -130,7 +130,7 @@ def pages(bench: Bench) -> Iterator[Figure]:
         addresses = {address: [address] * TIMES for address in ALWAYS}
         for kind, own_paths in paths(bench.questions(chain, service)).items():
             addresses[kind] = own_paths[:TIMES]
-        bench.say("making pages")
+        say("making pages")
         problem = f"the frontend did not answer within {READY_WITHIN_S} s"
         wait_for(lambda: site.answers("/health/live"), READY_WITHIN_S, problem)
         with site.connection() as connection:
@@ -164,25 +164,25 @@ def proofs(bench: Bench) -> Iterator[Figure]:
     chain, files = bench.month(), bench.scratch
     with bench.service(chain) as service, service.connection() as connection:
         (files / "log.vkey").write_bytes(got(connection, "/log/key").body)
-        yield from _transactions(bench, connection, service)
+        yield from _transactions(connection, service)
         checkpoint = got(connection, "/log/checkpoint").body
         size = int(checkpoint.split(b"\n")[1])  # the number of blocks in it
         grown = got(connection, f"/proofs/consistency?from={size // 3}")
         yield _proof("proof of consistency, bytes", grown.sent_bytes, at_most(2000))
-        bench.say(f"proving all of {chain.label}")
+        say(f"proving all of {chain.label}")
         (files / "chain.ndjson").write_bytes(got(connection, "/proofs/chain").body)
     (files / "grown.json").write_bytes(grown.body)
     for name, what, most_s in (
         ("grown.json", "verify.py, one proof", at_most(0.2)),
         ("chain.ndjson", f"verify.py, all of {chain.label}", at_most(10)),
     ):
-        bench.say(what)
+        say(what)
         yield _proof(f"{what}, s", min(_verified_s(files, name) for _ in range(3)), most_s)
     yield from _year(bench)
 
 
-def _transactions(bench: Bench, connection: HTTPConnection, service: Service) -> Iterator[Figure]:
-    bench.say("proving transactions")
+def _transactions(connection: HTTPConnection, service: Service) -> Iterator[Figure]:
+    say("proving transactions")
     count, chance = service.get("/tip")["transactions"], random.Random(SEED)  # noqa: S311
     answers = [
         got(connection, f"/transactions/{chance.randrange(count)}/proof", "total")
@@ -200,7 +200,7 @@ def _year(bench: Bench) -> Iterator[Figure]:
     is_whole, chain = bench.plan.flights >= FLIGHTS, bench.month()
     if is_whole:
         chain = imported(NEW_YORK, bench.empty_folder(), bench.log)
-    bench.say(f"proving an average of {chain.label}")
+    say(f"proving an average of {chain.label}")
     with bench.service(chain) as service, service.connection() as connection:
         (bench.scratch / "log.vkey").write_bytes(got(connection, "/log/key").body)
         path = f"/average_delays?{urlencode(YEAR)}"
@@ -241,7 +241,7 @@ def breakdowns(bench: Bench) -> Iterator[Figure]:
     """Measure how many times the time of `BEFORE` each kind of question takes."""
     chain = bench.month()
     with bench.service(chain, answer_cache_bytes=0) as service, service.connection() as connection:
-        bench.say(f"asking by groups of {chain.label}")
+        say(f"asking by groups of {chain.label}")
         times_ms = {
             what: min(got(connection, path, "index").timing_ms["index"] for _ in range(TIMES))
             for what, path in _by_groups(service).items()

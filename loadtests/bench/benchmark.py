@@ -26,13 +26,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from loadtests.bench import answer_times, footprint, imports, posting, throughput
 from loadtests.bench.figures import Figure, details, table
 from loadtests.bench.measurements import measured, read, write
-from loadtests.bench.session import LONGEST_FACTOR, QUICK, Bench, Plan
+from loadtests.bench.session import LONGEST_FACTOR, QUICK, Bench, Plan, say
 from loadtests.chains import Source, generated
 from loadtests.machine import commit, description
 from loadtests.processes import PROJECT, ProgramFailed
@@ -45,60 +44,25 @@ QUIET_LOAD = 0.5
 MOST_GROWN = 80_000_000  # flights in the years that `made_months` can make up
 FAILED = "FAILED"  # in place of what was measured
 
-# These are only for guesses of the time left, and of what --full needs.
-QUICK_SHARE = 0.07  # of the time of a usual run
-IMPORTED_PER_S = 50_000
-DISK_BYTES_A_FLIGHT = 60
-
-
-class Row(NamedTuple):
-    """Says how a row is measured, in how many seconds as a guess, and more with --full."""
-
-    measure: Callable[[Bench], Iterator[Figure]]
-    guess_s: float
-    full_s: float = 0.0
-
-
 # As they are measured. Rows 1, 8, 10 and 18 are gone; the others keep their numbers.
-ROWS: Mapping[int, Row] = {
-    4: Row(imports.imports, 130),
-    5: Row(footprint.bytes_on_disk, 12),
-    12: Row(footprint.verifies, 40),
-    17: Row(footprint.exports, 12),
-    7: Row(footprint.memory, 100),
-    9: Row(posting.posts, 80),
-    13: Row(throughput.front, 200),
-    14: Row(answer_times.proofs, 90),
-    15: Row(answer_times.breakdowns, 20),
-    16: Row(posting.clusters, 590),
-    11: Row(answer_times.pages, 20),
-    3: Row(answer_times.scan_against_study, 100),
-    2: Row(throughput.short_against_long, 170, 1320),
-    6: Row(footprint.starts, 32, 6),
+ROWS: Mapping[int, Callable[[Bench], Iterator[Figure]]] = {
+    4: imports.imports,
+    5: footprint.bytes_on_disk,
+    12: footprint.verifies,
+    17: footprint.exports,
+    7: footprint.memory,
+    9: posting.posts,
+    13: throughput.front,
+    14: answer_times.proofs,
+    15: answer_times.breakdowns,
+    16: posting.clusters,
+    11: answer_times.pages,
+    3: answer_times.scan_against_study,
+    2: throughput.short_against_long,
+    6: footprint.starts,
 }
 ON_THE_MONTHS_SERVICE = {7, 9}
 ASK_THE_MONTH = {3, 7, 11, 13}  # which must know the known answers
-
-
-class Progress:
-    """Says on standard error what is being done, and roughly for how much longer."""
-
-    def __init__(self, guesses_s: Mapping[int, float]) -> None:
-        self._to_come_s, self._where, self._row_s = dict(guesses_s), "", 0.0
-        self._start_s = self._row_start_s = monotonic()
-
-    def begin(self, row: int) -> None:
-        """Note that `row` is measured from now on."""
-        self._where, self._row_s = f"row {row}: ", self._to_come_s.pop(row)
-        self._row_start_s = monotonic()
-
-    def say(self, text: str) -> None:
-        """Print a line of progress."""
-        now_s = monotonic()
-        row_left_s = max(0.0, self._row_start_s + self._row_s - now_s)
-        left_s = row_left_s + sum(self._to_come_s.values())
-        elapsed = f"{now_s - self._start_s:.0f} s, about {left_s:.0f} s left"
-        print(f"[{elapsed}] {self._where}{text}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -225,44 +189,33 @@ def _measured(
 
     Returns the header, the figures, and wrong answers; None if no known ones were asked for.
     """
-    plan, share = plan_from(options), QUICK_SHARE if options.quick else 1.0
-    rows = {number: row for number, row in ROWS.items() if number in plan.rows}
-    progress = Progress(
-        {number: share * (row.guess_s + options.full * row.full_s) for number, row in rows.items()}
-    )
-    source = month_from(options, progress.say)
+    source = month_from(options)
     header, log = _header(options, source, folder), scratch / "log.txt"
-    if options.full:
-        flights = plan.flights * LONGEST_FACTOR
-        progress.say(
-            f"--full imports {flights:,} generated flights: roughly "
-            f"{flights / IMPORTED_PER_S / 60:.0f} minutes and "
-            f"{flights * DISK_BYTES_A_FLIGHT / 1e9:.1f} GB; "
-            "a closer guess follows when shorter chains have been made"
-        )
     import_log = None if sys.stderr.isatty() else log
     wrong_answers: list[str] | None = None
     figures: list[Figure] = []
-    measured_with = Bench(plan, source, folder, scratch, log, import_log, progress.say)
-    with closing(measured_with) as bench:
-        for number, row in rows.items():
-            progress.begin(number)
+    plan = plan_from(options)
+    with closing(Bench(plan, source, folder, scratch, log, import_log)) as bench:
+        for number, measure in ROWS.items():
+            if number not in plan.rows:
+                continue
+            say(f"row {number}")
             if number in ASK_THE_MONTH and source.is_known_month and wrong_answers is None:
-                progress.say("asking the known answers of both engines")
+                say("asking the known answers of both engines")
                 wrong_answers = disagreements(bench.month_service())
             if number not in ON_THE_MONTHS_SERVICE:
                 bench.close()  # it must not run while others are measured
             try:
-                figures += row.measure(bench)
+                figures += measure(bench)
             except (ProgramFailed, WrkFailed) as problem:  # what was measured is not lost for that
-                progress.say(f"failed: {problem}")
+                say(f"failed: {problem}")
                 why = {"why": str(problem)}
                 figures.append(Figure(number, "NOT measured to its end", FAILED, raw=why))
     return header, sorted(figures, key=lambda figure: figure.row), wrong_answers
 
 
-def month_from(options: argparse.Namespace, say: Callable[[str], None]) -> Source:
-    """Return the source of the month. say: gets a sentence if it is not real."""
+def month_from(options: argparse.Namespace) -> Source:
+    """Return the source of the month, and say so if it is not real."""
     if options.quick:
         return generated(QUICK.flights)
     file = options.month or (DEFAULT_MONTH if DEFAULT_MONTH.is_file() else None)

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from loadtests.bench.figures import Bound, Figure, at_least, at_most, ratio
-from loadtests.bench.session import LONGEST_FACTOR, PAGE, SEED, Bench, load_now
+from loadtests.bench.session import PAGE, SEED, Bench, load_now, say
 from loadtests.chains import Chain, copy_served
 from loadtests.machine import at_most_cores
 from loadtests.number_format import format_number
@@ -79,12 +79,8 @@ def bytes_on_disk(bench: Bench) -> Iterator[Figure]:
 
 def starts(bench: Bench) -> Iterator[Figure]:
     """Measure the seconds from the start of a service to its first answer, chains in turns."""
-    factors = [*bench.plan.factors]
-    if LONGEST_FACTOR not in factors and bench.has_generated(LONGEST_FACTOR):
-        factors.append(LONGEST_FACTOR)
-    for factor in factors:
-        bench.require_room(factor)
-    chains, paths = [bench.month(), *map(bench.generated, factors)], []
+    bench.require_room()
+    chains, paths = [bench.month(), *map(bench.generated, bench.plan.factors)], []
     for chain in chains:
         with bench.service(chain) as service:
             paths.append(drawn(flights_of_block(service, 1), 1, SEED)[KINDS[0]][0].path)
@@ -118,7 +114,7 @@ def memory(bench: Bench) -> Iterator[Figure]:
     """Measure the memory after every question and some scans, and after an hour's requests."""
     service = bench.month_service()
     questions = bench.questions(bench.month(), service)
-    bench.say("memory: every question, and scans at the same time")
+    say("memory: every question, and scans at the same time")
     for own_paths in paths(questions).values():
         bench.load(service, bench.script(own_paths))
     scans = [questions[kind][0].scan_path for kind in KINDS] * SCANS_AT_ONCE
@@ -156,7 +152,7 @@ def _after_an_hour(bench: Bench) -> Iterator[Figure]:
     month, share = bench.month(), bench.plan.hours
     with copy_served(month, bench.empty_folder() / "chain", bench.log) as service:
         questions = bench.questions(month, service)
-        bench.say("memory: an hour's requests as fast as they go")
+        say("memory: an hour's requests as fast as they go")
         _put_through(bench, service, month, questions, share * BEGINNING)
         before = service.memory()
         _put_through(bench, service, month, questions, share * (1 - BEGINNING))

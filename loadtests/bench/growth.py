@@ -12,7 +12,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -25,7 +24,7 @@ from typing import Any
 
 from loadtests.bench.growth_curves import ALL_YEARS, markdown, svg
 from loadtests.bench.made_months import MadeMonth, months
-from loadtests.bench.session import SEED, timed
+from loadtests.bench.session import SEED, say, timed
 from loadtests.chains import size_bytes
 from loadtests.machine import commit, description
 from loadtests.processes import (
@@ -245,15 +244,11 @@ def grow(growth: Growth, flights: int) -> None:
             continue
         is_last = growth.flights + 28 * len(month.legs) >= to_measure[0]
         recovery_s = growth.take(month, kill=is_last)
-        _say(f"{month}: {growth.flights:,} flights")
+        say(f"{month}: {growth.flights:,} flights")
         if growth.flights >= to_measure[0]:
             size = to_measure.pop(0)
             growth.measure(recovery_s, verify=size / 1e6 in VERIFIED or size == flights)
-            _say(f"measured: {growth.measured['sizes'][-1]}")
-
-
-def _say(text: str) -> None:
-    print(f"[{datetime.now(UTC):%H:%M:%S}] {text}", file=sys.stderr, flush=True)
+            say(f"measured: {growth.measured['sizes'][-1]}")
 
 
 def growth_curves(flights: int, folder: Path) -> None:

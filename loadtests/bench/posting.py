@@ -24,7 +24,7 @@ from resource import getpagesize
 from time import perf_counter, sleep
 
 from loadtests.bench.figures import Figure, Target, and_best, at_least, at_most, rate_ratio, rates
-from loadtests.bench.session import Bench, load_now, timed
+from loadtests.bench.session import Bench, load_now, say, timed
 from loadtests.processes import (
     ANSWER_WITHIN_S,
     ProgramFailed,
@@ -71,7 +71,7 @@ def _batches(bench: Bench, blocks: Sequence[Sequence[bytes]]) -> Figure:
     batches = [_batch(blocks[first : first + BATCH_BLOCKS]) for first in firsts]
     per_s = []
     for _ in range(bench.plan.repeats):
-        bench.say("posting batches to a new chain")
+        say("posting batches to a new chain")
         with running(bench.empty_folder(), bench.log) as service:
             _, took_s = timed(partial(_send, service, batches))
         per_s.append(sum(map(len, blocks)) / took_s)
@@ -104,7 +104,7 @@ def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
         name = f"with {SYNC_MS} ms added to each sync by strace"
         disks[name] = at_least(6), slow
     else:
-        bench.say(f"no slower disk is tried: {reason}")
+        say(f"no slower disk is tried: {reason}")
     with ExitStack() as stack:
         services = [
             stack.enter_context(running(bench.empty_folder(), bench.log, prefix=prefix))
@@ -167,10 +167,10 @@ LOOK_EVERY_S = 0.2
 def clusters(bench: Bench) -> Iterator[Figure]:
     """Measure a cluster: posts, batches, a new node, memory; nothing where there is no CometBFT."""
     if (reason := missing()) is not None:
-        bench.say(f"no cluster is measured: {reason}")
+        say(f"no cluster is measured: {reason}")
         return
     service = bench.month_service()
-    bench.say("writing the month as batches")
+    say("writing the month as batches")
     singles = bodies_of_block(service, 1)
     batches = list(_written(bench, service))
     bench.close()
@@ -189,7 +189,7 @@ def clusters(bench: Bench) -> Iterator[Figure]:
             CLUSTER, what, largest_mb, at_most(130), raw, measured=shown, unit=" MB"
         )
         yield from _posted_to(bench, cluster, singles)
-        yield from _batched_to(bench, cluster, batches)
+        yield from _batched_to(cluster, batches)
         yield _new_node(bench, cluster, folder)
 
 
@@ -208,7 +208,7 @@ def _posted_to(bench: Bench, cluster: Cluster, flights: Sequence[bytes]) -> Iter
     script = bench.posting_script(flights)
     durable, mined = [], []
     for _ in range(bench.plan.rounds):
-        bench.say(f"posting to a cluster one by one, {CLIENTS} clients")
+        say(f"posting to a cluster one by one, {CLIENTS} clients")
         start_s = perf_counter()
         load = bench.load(cluster.service, script, CLIENTS)
         if load.failed:
@@ -220,8 +220,8 @@ def _posted_to(bench: Bench, cluster: Cluster, flights: Sequence[bytes]) -> Iter
     yield from _rates(what, durable, mined, at_least(500))
 
 
-def _batched_to(bench: Bench, cluster: Cluster, batches: Sequence[Path]) -> Iterator[Figure]:
-    bench.say(f"posting the month in batches, {NODES} clients, each to a node of its own")
+def _batched_to(cluster: Cluster, batches: Sequence[Path]) -> Iterator[Figure]:
+    say(f"posting the month in batches, {NODES} clients, each to a node of its own")
     held: int = cluster.service.get("/tip")["transactions"]
     start_s = perf_counter()
     with ThreadPoolExecutor(NODES) as pool:
@@ -248,7 +248,7 @@ def _rates(
 
 
 def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
-    bench.say("adding a node, which fetches everything")
+    say("adding a node, which fetches everything")
     wanted = cluster.service.get("/tip")
     start_s = perf_counter()
     backend(bench.scratch, "cluster", "add", "--folder", str(folder), log=bench.log)

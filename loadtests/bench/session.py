@@ -7,9 +7,11 @@ warm in the page cache unless they do not fit into it.
 import gzip
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import mkdtemp
@@ -24,8 +26,7 @@ from loadtests.servers.timing import SERVER_TIMING, durations_s
 
 SEED = 2008
 LONGEST_FACTOR = 100
-KNOWN_FACTOR = 4  # the needs of longer chains are guessed from the chain with this factor
-FREE_DISK_FACTOR = 1.2
+DISK_BYTES_A_FLIGHT = 120  # of its blocks and its index, at most
 FLIGHTS = 606_000  # they make as many blocks as a month of all US flights
 RECENT_BLOCKS = 20
 PAGE = 20
@@ -68,7 +69,6 @@ class Bench:
     scratch: Path
     log: Path
     import_log: Path | None
-    say: Callable[[str], None]
     _drawn: dict[Path, Questions] = field(default_factory=dict)
     _month: Service | None = None
     _open: ExitStack = field(default_factory=ExitStack)
@@ -81,33 +81,22 @@ class Bench:
         """Return a generated chain `factor` times as long as the shortest."""
         return self._chain(generated(factor * self.plan.flights))
 
-    def has_generated(self, factor: int) -> bool:
-        """Return whether an earlier run has kept that chain."""
-        return is_imported(self._home(generated(factor * self.plan.flights)))
-
     def _chain(self, source: Source) -> Chain:
         if not is_imported(self._home(source)):
-            self.say(f"importing {source.label}")
+            say(f"importing {source.label}")
         return imported(source, self._home(source), self.import_log)
 
     def _home(self, source: Source) -> Path:
         return self.folder / source.label.replace(" ", "-").replace(",", "").replace("/", "-")
 
-    def require_room(self, factor: int) -> None:
-        """Say what a long chain will take. Raises ProgramFailed if the disk has no room for it."""
-        if factor <= KNOWN_FACTOR or self.has_generated(factor):
-            return
-        known, scale = self.generated(KNOWN_FACTOR), factor / KNOWN_FACTOR
-        need_bytes = scale * (known.block_bytes + known.index_bytes)
-        free_bytes = shutil.disk_usage(self.folder).free
-        self.say(
-            f"{factor * self.plan.flights:,} generated flights will take about "
-            f"{scale * known.import_wall_s / 60:.0f} minutes and {need_bytes / 1e9:.1f} GB of the "
-            f"{free_bytes / 1e9:.0f} GB free in {self.folder}"
-        )
-        if free_bytes < FREE_DISK_FACTOR * need_bytes:
+    def require_room(self) -> None:
+        """Raise ProgramFailed if the disk has no room for the longest chain."""
+        flights = max(self.plan.factors) * self.plan.flights
+        need_bytes = DISK_BYTES_A_FLIGHT * flights
+        if shutil.disk_usage(self.folder).free < need_bytes:
             raise ProgramFailed(
-                f"{self.folder} has too little room for that; choose another folder with --keep"
+                f"{flights:,} generated flights need {need_bytes / 1e9:.1f} GB, and {self.folder} "
+                "has less; choose another folder with --keep"
             )
 
     def service(
@@ -130,7 +119,7 @@ class Bench:
     def questions(self, chain: Chain, service: Service) -> Questions:
         """Return questions about `chain`, which `service` holds; drawn and tried out once."""
         if chain.folder not in self._drawn:
-            self.say(f"drawing questions about {chain.label}, and asking each once")
+            say(f"drawing questions about {chain.label}, and asking each once")
             self._drawn[chain.folder] = tried_out(service, self.plan.questions_per_kind, SEED)
         return self._drawn[chain.folder]
 
@@ -151,19 +140,24 @@ class Bench:
         """Send each load once in every round. Returns the rounds of each, in their order."""
         rounds = []
         for number in range(1, self.plan.rounds + 1):
-            self.say(f"{what}, round {number} of {self.plan.rounds}")
+            say(f"{what}, round {number} of {self.plan.rounds}")
             rounds.append([self.load(*load) for load in loads])
         return list(map(list, zip(*rounds, strict=True)))
 
     def repeats(self, what: str) -> Iterator[int]:
         """Yield the numbers of the times that something is repeated, each said as it begins."""
         for number in range(1, self.plan.repeats + 1):
-            self.say(f"{what}, {number} of {self.plan.repeats}")
+            say(f"{what}, {number} of {self.plan.repeats}")
             yield number
 
     def empty_folder(self) -> Path:
         """Return a folder for a new chain, on the disk of the others."""
         return Path(mkdtemp(dir=self.scratch))
+
+
+def say(text: str) -> None:
+    """Print a line of progress on standard error."""
+    print(f"[{datetime.now(UTC):%H:%M:%S}] {text}", file=sys.stderr, flush=True)
 
 
 def timed(call: Callable[[], Result]) -> tuple[Result, float]:

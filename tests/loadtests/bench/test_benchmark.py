@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from loadtests.bench import benchmark
-from loadtests.bench.benchmark import ROWS, Row, describe_answers, options_from, plan_from, text_of
+from loadtests.bench.benchmark import ROWS, describe_answers, options_from, plan_from, text_of
 from loadtests.bench.figures import (
     Bound,
     Figure,
@@ -222,8 +222,7 @@ def test_a_row_that_fails_loses_no_other(
         yield Figure(5, "second", "2")
         raise ProgramFailed("it broke")
 
-    rows = {number: Row(measure, 0.0) for number, measure in ((5, broken), (4, whole))}
-    monkeypatch.setattr(benchmark, "ROWS", rows)
+    monkeypatch.setattr(benchmark, "ROWS", {5: broken, 4: whole})
     monkeypatch.setattr("signal.signal", lambda *given: None)
     assert benchmark.main(["--quick"]) == 1
     output = capsys.readouterr().out
@@ -253,22 +252,20 @@ def test_wrong_options_are_refused(wrong: list[str]) -> None:
 
 
 def test_without_a_file_generated_flights_take_the_months_place_and_this_is_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    messages: list[str] = []
     monkeypatch.setattr(benchmark, "DEFAULT_MONTH", tmp_path / KNOWN_MONTH)
-    source = benchmark.month_from(options_from([]), messages.append)
+    source = benchmark.month_from(options_from([]))
     assert source.arguments == ("--generate", "605765")
     assert not source.is_known_month
-    assert len(messages) == 1
-    assert "605,765 generated flights take its place" in messages[0]
+    assert "605,765 generated flights take its place" in capsys.readouterr().err
 
 
 def test_answers_are_known_for_the_file_of_that_name_alone(tmp_path: Path) -> None:
     for name, is_known in ((KNOWN_MONTH, True), ("other.csv", False)):
         (tmp_path / name).touch()
         options = options_from(["--month", str(tmp_path / name)])
-        assert benchmark.month_from(options, pytest.fail).is_known_month is is_known
+        assert benchmark.month_from(options).is_known_month is is_known
 
 
 def a_flight(day: str, number: int) -> Flight:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loadtests.bench import benchmark
-from loadtests.bench.benchmark import Row, options_from
+from loadtests.bench.benchmark import options_from
 from loadtests.bench.figures import Figure
 from loadtests.bench.measurements import Measurement, markdown, measured, read, write
 from loadtests.processes import ProgramFailed
@@ -105,8 +105,7 @@ def test_a_row_that_failed_keeps_its_earlier_measurements(
 
     file = tmp_path / "performance.json"
     write(file, [EARLIER])
-    rows = {number: Row(measure, 0.0) for number, measure in ((1, broken), (5, whole))}
-    monkeypatch.setattr(benchmark, "ROWS", rows)
+    monkeypatch.setattr(benchmark, "ROWS", {1: broken, 5: whole})
     monkeypatch.setattr("signal.signal", lambda *given: None)
     assert benchmark.main(["--json", str(file)]) == 1
     assert [(row.number, row.value) for row in read(file)] == [(1, "0.8"), (5, "14")]
