@@ -90,7 +90,7 @@ backend/trust/log/tree.py  trust/log/test_tiles.py  self._store.place(high - 1).
 backend/trust/log/tree.py  trust/log/test_tiles.py  run = self._runs[key] = compute() => run = compute()
 backend/trust/witness/cosign_requests.py  trust/witness/test_cosign_requests.py  printable(f"{who} cosigns again") => ""
 backend/verify/audit.py  verify/test_audit.py  or index.position is None => or index.position is not None
-backend/verify/backup/block_copies.py  verify/backup/test_making.py  (height + 1) * ENTRY_BYTES] => height * ENTRY_BYTES]
+backend/verify/backup/block_copies.py  verify/backup/test_making.py  if agreed <= named: => if agreed < named:
 backend/verify/folder_check.py  verify/test_folder_check.py  or store.place(0).hash.hex() != position.genesis_hash => or False
 backend/verify/folder_check.py  verify/test_folder_check.py  problem = foreign_log(folder) => problem = "" if accepts_loss else foreign_log(folder)
 backend/verify/folder_check.py  trust/log/test_rotation.py  problem = self._wrong_log() => pass

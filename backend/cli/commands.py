@@ -216,7 +216,7 @@ def _remedy(folder: Path, error: Damage) -> str:
     from backend.verify.folder_check import is_backup
 
     if is_backup(folder):
-        return f"this is a backup; repair it from the ledger: `backup --full {folder}`"
+        return "this is a backup; if its ledger still exists, make a new one in another folder"
     is_of_block = isinstance(error, DamagedBlock)
     return f"it is in {folder / BLOCKS_FOLDER}; {WHAT_TO_DO}" if is_of_block else ""
 
@@ -340,9 +340,8 @@ def reindex(settings: Settings) -> None:
 
 @main.command()
 @click.argument("folder", type=LocalPath())
-@click.option("--full", is_flag=True, help="Read and check the whole backup again.")
 @click.pass_obj
-def backup(settings: Settings, folder: Path, full: bool) -> None:
+def backup(settings: Settings, folder: Path) -> None:
     """Create or update the backup in FOLDER.
 
     The first backup needs an empty folder. The service may run meanwhile. The command copies only
@@ -351,7 +350,7 @@ def backup(settings: Settings, folder: Path, full: bool) -> None:
     from backend.verify.backup import back_up
 
     with counting("copying and checking", "block") as progress:
-        result = back_up(settings, folder, full=full, report=say, progress=progress)
+        result = back_up(settings, folder, report=say, progress=progress)
     held, new = _held(result.manifest), counted(result.new_blocks, "block was", "blocks were")
     say(f"{folder} holds {_held_words(held)}; {new} new")
     print_json({

@@ -79,7 +79,7 @@ def mine(settings: Settings, folder: Path) -> None:
 
 
 def copy(settings: Settings, folder: Path) -> None:
-    back_up(settings, folder / "copy", full=False, report=quiet, progress=lambda done, to_do: None)
+    back_up(settings, folder / "copy", report=quiet, progress=lambda done, to_do: None)
 
 
 @pytest.mark.parametrize("act", [mine, copy])

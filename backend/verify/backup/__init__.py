@@ -1,7 +1,7 @@
 """Makes backups of a ledger while it runs, and restores them.
 
     manifest      writes and reads `backup.json`, which says what a backup holds
-    block_copies  copies the blocks that are new, and checks the copies
+    block_copies  compares blocks with those of the ledger, and copies those that are new
     accepted      copies what is in no block: pending flights, idempotency keys, tokens
     making        makes a backup, in an order in which nothing can be missed
     restoring     makes a ledger from a backup, whole or not at all

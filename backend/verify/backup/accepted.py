@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backend.base import files
-from backend.base.errors import BackupRefused, Damage, DamagedMempool, NeedsRepair
+from backend.base.errors import BackupRefused, Damage, DamagedMempool, NeedsRepair, WriteFailed
 from backend.base.settings import Settings
 from backend.base.words import Report, counted
 from backend.mempool import FOLDER, Mempool, database, last_release
@@ -32,53 +32,52 @@ MAKING = "making.sqlite"  # a copy that is being made
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Counts what was copied.
+    """Sizes of what was copied, in bytes.
 
-    mempool, aside: the size in bytes of the copy, and of each file that was kept of a damaged
-    mempool. next_transaction: the id after the last one in it. new_bytes: how many bytes were
-    written.
+    mempool, aside: of the copy, and of each file that was kept of a damaged mempool. new: how many
+    bytes were written.
     """
 
     mempool: dict[str, int]
     aside: dict[str, int]
-    next_transaction: int
-    new_bytes: int
+    new: int
 
 
-def copy_accepted(
-    settings: Settings,
-    transactions: Callable[[], int],
-    target: Path,
-    report: Report,
-    require: Callable[[int], None],
-) -> Copied:
-    """Copy mempool and keys of the ledger in `settings.folder` into `target`.
+def accepted_now(
+    settings: Settings, transactions: Callable[[], int], report: Report
+) -> tuple[list[Record], dict[str, KeyUse]]:
+    """Return records and keys of the ledger. transactions: says how many blocks hold now.
 
-    transactions: how many transactions blocks hold now. require: is called with the id after the
-    last one, and raises if the backup must not end there. A copy in `target` that an earlier
-    backup needs stays until `complete`. Raises WriteFailed, Damage.
+    Raises DamagedMempool.
     """
-    folder = target / FOLDER
-    files.make_folder(folder)
     try:
         with closing(Mempool(settings, transactions, report)) as mempool:
-            records, keys = mempool.snapshot()
+            return mempool.snapshot()
     except NeedsRepair as error:
         raise DamagedMempool(
             f"{error}; start the service or run `mine --once`, which repairs it, then back up again"
         ) from error
-    following = records[-1].next if records else 0
-    require(following)
-    data = _made_in(folder, Genesis(settings.folder)(), records, keys)
-    name, new_bytes = database.copy_name(data), 0
-    if (records or keys) and not _holds(folder / database.FILE_NAME, data):
-        new_bytes = _keep(folder / name, data)
-    mempool_folder = settings.folder / FOLDER
-    kept = [path for path in mempool_folder.glob("*") if NAME_FORM.fullmatch(path.name)]
+
+
+def copy_accepted(
+    chain: Path, target: Path, records: list[Record], keys: dict[str, KeyUse]
+) -> Copied:
+    """Copy records and keys of the ledger in `chain`, and kept files, into `target`.
+
+    A copy in `target` that an earlier backup needs stays until `complete`. Raises WriteFailed.
+    """
+    folder = target / FOLDER
+    files.make_folder(folder)
+    mempool, new = {}, 0
+    if records or keys:
+        data = _made_in(folder, Genesis(chain)(), records, keys)
+        mempool = {(name := database.copy_name(data)): len(data)}
+        if not _holds(folder / database.FILE_NAME, data):
+            new = _keep(folder / name, data)
+    kept = [path for path in (chain / FOLDER).glob("*") if NAME_FORM.fullmatch(path.name)]
     aside = {path.name: path.read_bytes() for path in kept}
-    new_bytes += sum(_keep(folder / name, data) for name, data in aside.items())
-    sizes = {name: len(data) for name, data in aside.items()}
-    return Copied({name: len(data)} if records or keys else {}, sizes, following, new_bytes)
+    new += sum(_keep(folder / name, data) for name, data in aside.items())
+    return Copied(mempool, {name: len(data) for name, data in aside.items()}, new)
 
 
 def _made_in(folder: Path, genesis: str, records: list[Record], keys: dict[str, KeyUse]) -> bytes:
@@ -162,7 +161,7 @@ def _keep(path: Path, data: bytes) -> int:
         files.forget_cached(stream.fileno())
         read_back = stream.read()
     if read_back != data:
-        raise BackupRefused(f"{path} has other bytes when it is read back: do not trust its disk")
+        raise WriteFailed(f"{path} has other bytes when read back: do not trust its disk")
     return len(data)
 
 

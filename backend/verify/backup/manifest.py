@@ -1,9 +1,8 @@
 """Writes and reads the manifest of a backup, which says what it holds: `backup.json` in its folder.
 
 It is written when a backup is begun (not complete), and again when everything that it names has
-been copied, synced and checked. Before bad blocks are cut off, it is made to say that the backup is
-not complete. Each time it is replaced in one step, so what it says is always true. If the folder
-holds more than it names, a run that was interrupted left that.
+been copied, synced and checked. Each time it is replaced in one step, so what it says is always
+true. If the folder holds more than it names, a run that was interrupted left that.
 """
 
 from pathlib import Path
@@ -32,8 +31,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Says what a backup holds.
 
     height, tip_hash: its newest block. transactions: how many its blocks hold. If it is not
-    complete, height is that of the last block that was checked, and of the rest only genesis_hash
-    and next_transaction are valid. pending: how many accepted flights are in no block yet.
+    complete, only genesis_hash is valid. pending: how many accepted flights are in no block yet.
     next_transaction: the id after the last accepted one. mempool, aside: the size in bytes of the
     copy of the mempool, and of each file that was kept of a damaged one. time: when it was made,
     ISO 8601.

@@ -35,7 +35,7 @@ from backend.trust.log.successions import SUCCESSIONS_NAME
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
 from backend.verify.backup.accepted import restore_accepted
-from backend.verify.backup.block_copies import BlockCopy, Progress, bytes_of
+from backend.verify.backup.block_copies import Progress, bytes_of, copy_blocks
 from backend.verify.backup.making import SPARE_BYTES, require_apart
 from backend.verify.backup.manifest import Manifest
 from backend.verify.folder_files import LET_IT_BE, kind_of
@@ -44,6 +44,7 @@ Watched = Callable[[str], AbstractContextManager[Progress]]
 
 LOCK_NAMES = (MINER_LOCK_NAME, WRITER_LOCK_NAME, MEMPOOL_LOCK_NAME)
 INDEX_BYTES, FLIGHT_BYTES = 2 * 2**20, 70  # that an index takes at most, and for each flight
+NEW_BACKUP = "if its ledger still exists, make a new backup of it in another folder"
 MAKES_INDEX = "start the service or run `reindex`, which makes the index"
 MOVED_FIRST = (MEMPOOL_FOLDER, tokens.FILE_NAME, SUCCESSIONS_NAME)
 
@@ -70,7 +71,7 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
             except (Damage, BackupRefused) as error:
                 shutil.rmtree(stage)
                 raise BackupRefused(
-                    f"the backup in {folder} is not restored: {error}; {_mending(folder)}"
+                    f"the backup in {folder} is not restored: {error}; {NEW_BACKUP}"
                 ) from error
             _put_in_place(stage, settings.folder)
             with closing(Watermark(settings.folder, Genesis(settings.folder))) as watermark:
@@ -102,21 +103,12 @@ def _complete_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def _mending(folder: Path) -> str:
-    return (
-        f"if its ledger still exists, set FLIGHTCHAIN_DIR to that ledger and run `backup --full "
-        f"{folder}`, which copies damaged files again"
-    )
-
-
 def _sound_manifest(folder: Path, manifest: Manifest, backup: BlockStore) -> Manifest:
     """Compare the manifest with the table of heights. Raises BackupRefused."""
     try:
         hashes = [backup.place(height).hash.hex() for height in (0, manifest.height)]
     except (Damage, NotFound) as error:
-        raise BackupRefused(
-            f"the backup in {folder} is damaged: {error}; {_mending(folder)}"
-        ) from error
+        raise BackupRefused(f"the backup in {folder} is damaged: {error}; {NEW_BACKUP}") from error
     if hashes != [manifest.genesis_hash, manifest.tip_hash]:
         raise BackupRefused(
             f"the backup in {folder} is damaged: {manifests.NAME} names the blocks "
@@ -181,9 +173,8 @@ def _copy(
     copied = bytes_of(backup, 0, manifest.height) + sum(accepted.values())
     index = INDEX_BYTES + FLIGHT_BYTES * manifest.transactions
     files.require_room(stage, copied + index + SPARE_BYTES)
-    with BlockCopy(backup, stage) as copy:
-        for done in copy.copy(0, manifest.height):
-            progress(done, manifest.height + 1)
+    for done in copy_blocks(backup, 0, manifest.height, stage):
+        progress(done, manifest.height + 1)
     restore_accepted(folder, stage, accepted)
 
 

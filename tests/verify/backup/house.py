@@ -70,11 +70,10 @@ class House:
         self.accept(flights(count, start))
         self.seal()
 
-    def back_up(self, *, full: bool = False, folder: Path | None = None) -> Made:
+    def back_up(self, *, folder: Path | None = None) -> Made:
         return back_up(
             self.settings,
             folder or self.backup,
-            full=full,
             report=self.said.append,
             progress=lambda done, to_do: None,
         )
