@@ -12,6 +12,7 @@ import errno
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import count
 from typing import Any
 from urllib.parse import quote
@@ -92,15 +93,19 @@ class Backend:
         """Return the JSON at `path`. Raises BackendAway, Refused."""
         return self._object(self._first_answer(path, params=dict(parameters or {})))
 
-    def answers_of_all(self, path: str) -> list[tuple[str, Json | None]]:
-        """Return each backend's address with the JSON at `path`, None if it does not answer."""
-        return [(url, self._answer_or_none(url, path)) for url in self.urls]
-
-    def _answer_or_none(self, url: str, path: str) -> Json | None:
-        try:
-            return self._object(self._answer(url, "GET", path))
-        except (BackendAway, Refused):
-            return None
+    def tips(self) -> Iterator[tuple[str, Json | None, list[int]]]:
+        """Yield each backend's address, its tip, None without one, and its damaged blocks."""
+        for url in self.urls:
+            tip, damaged = None, []
+            try:
+                with suppress(Refused):
+                    tip = self._object(self._answer(url, "GET", "/tip"))
+                self._answer(url, "GET", "/health/ready")
+            except Refused as error:
+                damaged = list(error.damaged_blocks)
+            except BackendAway:
+                tip = None
+            yield url, tip, damaged
 
     def file(self, path: str, parameters: Mapping[str, str], encodings: str) -> File:
         """Return what is at `path`, however long it is. Raises as `get`.

@@ -11,9 +11,9 @@ routes = Blueprint("cluster", __name__)
 
 def _nodes() -> Json:
     cluster = backend.get("/tip").get("cluster")
-    tips = backend.answers_of_all("/tip")
-    nodes = [{"address": url, "tip": tip} for url, tip in tips]
-    highest = max((tip["height"] for _, tip in tips if tip), default=0)
+    tips = list(backend.tips())
+    nodes = [{"address": url, "tip": tip, "damaged": damaged} for url, tip, damaged in tips]
+    highest = max((tip["height"] for _, tip, _ in tips if tip), default=0)
     return {"cluster": cluster, "height": highest, "nodes": nodes}
 
 

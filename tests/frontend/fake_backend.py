@@ -18,7 +18,7 @@ Answer = Callable[[str, Mapping[str, str]], Any]
 def answering(answer: Answer) -> Iterator[str]:
     """The address of a service where `answer(path, parameters)` is what GET and POST get, as JSON.
 
-    An HTTPStatus is answered as such, and bytes as they are.
+    An HTTPStatus is answered as such, alone or in front of its JSON, and bytes as they are.
     """
 
     class Answering(Handler):
@@ -27,8 +27,9 @@ def answering(answer: Answer) -> Iterator[str]:
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             reply = answer(parts.path, dict(parse_qsl(parts.query)))
-            status = reply if isinstance(reply, HTTPStatus) else HTTPStatus.OK
-            content = {} if status is reply else reply
+            if isinstance(reply, HTTPStatus):
+                reply = (reply, {})
+            status, content = reply if isinstance(reply, tuple) else (HTTPStatus.OK, reply)
             body = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

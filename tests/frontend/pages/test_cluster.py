@@ -1,0 +1,41 @@
+"""The page of a cluster, over nodes that a test made up; `tests/cluster` has a real one."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from frontend.app import create_app
+from frontend.settings import Settings
+from tests.frontend.fake_backend import answering
+from tests.frontend.pages.reading import text
+
+CLUSTER = {"members": ["pi1", "pi2"], "peers": ["pi2"], "votes": 20, "votes_total": 20}
+TIP = {"height": 7, "hash": "ab" * 32, "timestamp": 0, "transactions": 9, "pending": 0}
+
+
+def node(name: str, *damaged: int, has_tip: bool = True) -> Any:
+    """Return what a node answers. damaged: the heights of its damaged blocks."""
+
+    def answer(path: str, _: Mapping[str, str]) -> Any:
+        refused = (HTTPStatus.SERVICE_UNAVAILABLE, {"damaged_blocks": damaged})
+        if path == "/health/ready":
+            return refused if damaged else {}
+        more = {"node": name, "accepts": True, "proposer": "pi1"}
+        return {**TIP, "cluster": CLUSTER | more} if has_tip else refused
+
+    return answer
+
+
+def test_damaged_blocks_are_named_with_the_node_that_has_them() -> None:
+    with (
+        answering(node("pi1")) as sound,
+        answering(node("pi2", 3, 5)) as damaged,
+        answering(node("pi3", 7, has_tip=False)) as newest,
+    ):
+        pages = create_app(Settings(backend_url=sound, more_backends=(damaged, newest)))
+        shown = text(pages.test_client(), "/cluster")
+        assert "pi2 has 2 damaged blocks: 3, 5. On that machine," in shown
+        assert f"{newest} has 1 damaged block: 7." in shown
+        assert "pi1 has" not in shown
+        nodes = pages.test_client().get("/cluster.json").get_json()["nodes"]
+        assert [each["damaged"] for each in nodes] == [[], [3, 5], [7]]
