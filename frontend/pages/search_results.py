@@ -49,6 +49,7 @@ def _results() -> dict[str, Any]:
         "query": typed,
         "possibilities": possibilities,
         "not_understood": finder.not_understood(typed) if not possibilities else [],
+        "missing": finder.missing(typed) if not possibilities else "",
         "suggestions": finder.suggestions(typed) if typed and not possibilities else [],
         "examples": [] if possibilities else search_examples.now(),
     }

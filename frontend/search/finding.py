@@ -159,6 +159,22 @@ class Finder:
         unknown = (word.text for reading in read[:1] for word in reading.unknown if word.text)
         return list(dict.fromkeys(typed.get(word, word) for word in unknown))
 
+    def missing(self, text: str) -> str:
+        """Return that the chain lacks what `text` may name of it; "" if it names nothing there."""
+        names = dict(named_in_chain(text))
+        things = [
+            f"{kind} {int(names[kind])}" for kind in ("transaction", "block") if kind in names
+        ]
+        if digits := names.get("hash"):
+            things.append(f"block whose hash begins with {digits}")
+        if not things:
+            return ""
+        tip = self._backend.get("/tip")
+        newest = [f"block is {tip['height']:,}"]
+        if tip["transactions"]:
+            newest.append(f"the newest transaction in a block is {tip['transactions'] - 1}")
+        return f"There is no {' or '.join(things)}. The newest {', and '.join(newest)}."
+
     def suggestions(self, text: str) -> list[Lead]:
         """Return pages for texts that are similar to `text`, and for less than it says."""
         known = self._coverage

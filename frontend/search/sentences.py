@@ -306,9 +306,10 @@ _COMPARED = ((r".a+| {3,}", 1), (r".t(at)+|( t){2,}", 2))
 
 
 _LETTERS = {NUMBER: "n", DAYS: "d", CARRIERS: "c", PLACES: "p"}
-_NUMBER_OF_DAY = re.compile(r"d[at][nN]|(?<!c)[nN][at]d")  # "May 5 and 6", not "May 5 and UA 6"
+_NUMBER_OF_DAY = re.compile(r"d[aAt][nN]|(?<!c)[nN][aAt]d")  # "May 5 and 6", not "May 5 and UA 6"
 _NUMBER_OF_RANKED = re.compile(r"(?<![cF])nR|Rn")  # "5 worst routes", not "flight 5"
-_FLIGHTS_COMPARED = re.compile(r"c[nN](ac[nN])+")
+_FLIGHTS_COMPARED = re.compile(r"c[nN]([aA]c[nN])+")
+_TWO_QUESTIONS = re.compile(r"pa[^pftA]+p")  # "delays in Chicago, and Delta in Atlanta" is no route
 
 
 def _letters(parts: tuple[Part, ...]) -> str:
@@ -320,7 +321,9 @@ def _letters(parts: tuple[Part, ...]) -> str:
             return "F" if value == FLIGHT else "R" if value in ranked else " "
         if kind == NUMBER and value > MOST_RANKED:
             return "N"
-        return str(value[:1]) if kind == JOIN else _LETTERS.get(kind, " ")
+        if kind == JOIN:
+            return "A" if value == ARRIVING else str(value[:1])
+        return _LETTERS.get(kind, " ")
 
     return "".join(letter(*part) for part in parts)
 
@@ -361,7 +364,7 @@ class _Gathering:
         members, fits = self._members()
         wanted = self._wanted()
         self._keep_one_hour()
-        fits &= self._keep_one_number()
+        fits &= self._keep_one_number() and not _TWO_QUESTIONS.search(self._letters)
         if not fits:
             self._others[UNKNOWN].append(Token("", 0, 0))
         return Reading(

@@ -139,6 +139,26 @@ def test_days_that_do_not_exist_open_no_page_and_are_said(pages: FlaskClient) ->
     assert "Not understood" not in pages.get("/search?q=block 999999").text
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("block 5,000", "There is no block 5000. The newest block is "),
+        ("height 5000", "There is no block 5000. The newest block is "),
+        ("tx 999999", "There is no transaction 999999. The newest block is "),
+        ("999999999", "There is no transaction 999999999 or block 999999999 or block whose hash"),
+        ("00C0FFEE…", "There is no block whose hash begins with 00c0ffee. The newest block is "),
+    ],
+)
+def test_what_the_chain_lacks_is_said_with_how_far_it_goes(
+    pages: FlaskClient, text: str, words: str
+) -> None:
+    height = pages.get("/index.json").get_json()["tip"]["height"]
+    page = pages.get("/search", query_string={"q": text}).text
+    assert words in page
+    assert f"The newest block is {height}, and the newest transaction in a block is " in page
+    assert "ask for nothing" not in page
+
+
 def test_a_text_that_is_too_long_is_said_to_be(pages: FlaskClient) -> None:
     answer = pages.get("/search", query_string={"q": "how late is united " * 20})
     assert "Only a text of at most 200 characters is understood." in answer.text

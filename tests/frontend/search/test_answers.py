@@ -318,6 +318,9 @@ def test_a_text_leads_to_these_pages(text: str, expected: list[str]) -> None:
 
 
 LABELS = {
+    "EWR - united - ORD": [
+        "How late is United Airlines from Newark, NJ (EWR) to Chicago, IL (ORD)?"
+    ],
     "united": ["How late is United Airlines?"],
     "united in july": ["How late was United Airlines in July 2013?"],
     "united vs delta": ["United Airlines and Delta Air Lines compared"],

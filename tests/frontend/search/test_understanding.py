@@ -82,6 +82,8 @@ UNKNOWN: dict[str, list[str]] = {
     "until 31 december 2012": [""],
     "12 34": [""],
     "ORD to LGA to JFK": [""],
+    "delays in Chicago, and Delta in New York": [""],
+    "Chicago and cancellations in New York": [""],
     "UA".ljust(MAX_CHARACTERS) + "A": [],
 }
 
