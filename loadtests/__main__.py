@@ -166,13 +166,13 @@ def run(
     show_default=True,
     help="How long to ask; a slow or busy service takes longer, as each run has a least length.",
 )
-@click.option("--ssh", default="", help="USER@HOST: set the service up there, and restart it.")
+@click.option("--ssh", default="", help="USER@HOST: set the service up there meanwhile.")
 @click.option("--loads", default="", callback=_numbers, help="Only these shares of L.")
 @_SHARED
 @_FAIL_IF
 @_SEED
 @_OUT
-def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:
+def pi(url: str, out: Path | None, **chosen: Any) -> None:
     """Measure a Raspberry Pi, or any machine, on which the service runs.
 
     Progress is shown with the time that is left; `resume` continues an interrupted measurement. The
@@ -181,7 +181,7 @@ def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:
     site = Site.at(url)
     options = Options(Mode.REAL, host=site.url, **chosen)
     running.require_possible(experiment("pi"), options)  # before a service is set up
-    for sentence in pi_measurements.advice(site, ssh):
+    for sentence in pi_measurements.advice(site, options.ssh):
         _say(sentence)
     folder = _new_folder("pi", out)
     _end(folder, running.run(experiment("pi"), options, folder, _say))

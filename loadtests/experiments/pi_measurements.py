@@ -13,7 +13,6 @@ Beside the files of `open_workload`, `service-times.csv` has a line for each run
 and `machine.csv` what the Pi told of itself in `/metrics` meanwhile.
 """
 
-import shutil
 import subprocess
 import threading
 import time
@@ -41,63 +40,88 @@ from loadtests.lab.sentences import Sentences
 from loadtests.lab.service_facts import ServiceFacts, numbers
 from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS
 from loadtests.models.sample_statistics import mean_of
-from loadtests.processes import LOOK_EVERY_S, ProgramFailed, Site, wait_for
+from loadtests.processes import ProgramFailed, Site
 from loadtests.questions import FEW_BLOCKS, KINDS, Question, drawn, sample
 
 SENTENCES = Sentences("pi")
-WANTED = {"FLIGHTCHAIN_WORKERS": "1", "FLIGHTCHAIN_ANSWER_CACHE_BYTES": "0"}
-ENVIRONMENT = "/etc/flightchain.env"
+WANTED = ("FLIGHTCHAIN_WORKERS=1", "FLIGHTCHAIN_ANSWER_CACHE_BYTES=0")
 UNIT = "flightchain-backend"
-SSH_WITHIN_S, READY_WITHIN_S = 60, 120
+SSH_WITHIN_S = 120
+_ADDED = f"/run/systemd/system/{UNIT}.service.d/zz-lab"  # which is gone when the machine restarts
+_PUT_BACK = f"""
+rm -f {_ADDED}.conf {_ADDED}.env
+systemctl daemon-reload
+systemctl restart {UNIT}
+"""
+_SET_UP = f"""
+if ! systemctl cat {UNIT} >/dev/null 2>&1; then
+  echo "there is no {UNIT}, which scripts/deploy/install makes" >&2
+  exit 1
+fi
+mkdir -p {_ADDED.rpartition("/")[0]}
+printf '%s\\n' {" ".join(WANTED)} >{_ADDED}.env
+printf '%s\\n' '[Service]' EnvironmentFile={_ADDED}.env >{_ADDED}.conf
+systemctl daemon-reload
+if ! systemctl restart {UNIT}; then {_PUT_BACK} exit 1; fi
+"""
 
 
 def advice(site: Site, ssh: str) -> Iterator[str]:
-    """Set the service up by ssh, if that is given, and say what was set or is to be set by hand.
+    """Say what is to be set by hand for clear results, unless it is set by ssh.
 
-    Raises ProgramFailed if there is no Flightchain, it has too few different questions, or it
-    cannot be set up.
+    Raises ProgramFailed if there is no Flightchain, or it has too few different questions.
     """
     facts = ServiceFacts.ask(site)
     for kind, count in _different(site).items():
         if count < WARM_UP + LEAST[INDEX]:
             raise too_few(kind, count)
-    if ssh:
-        set_up(ssh)
-        problem = f"{site.url} does not answer {READY_WITHIN_S} s after it was restarted"
-        wait_for(lambda: site.answers("/tip"), READY_WITHIN_S, problem, 100 * LOOK_EVERY_S)
-        yield f"{ssh}: {' '.join(_settings())} set in {ENVIRONMENT}, and {UNIT} restarted"
-    elif facts.workers != 1 or facts.answer_limit_bytes:
+    if not ssh and not _is_set_up(facts):
         yield (
             f"It is measured as it is. One worker and no kept answers give the clearest result: on "
-            f"the Pi, set {' and '.join(_settings())} in {ENVIRONMENT} and restart {UNIT}, or give "
-            "--ssh USER@HOST."
+            f"the Pi, set {' and '.join(WANTED)} and start the service again; if "
+            "scripts/deploy/install made it, --ssh USER@HOST does so."
         )
 
 
-def set_up(ssh: str) -> None:
-    """Write the settings on the other machine and restart the service there."""
-    if not shutil.which("ssh"):
-        raise ProgramFailed("there is no ssh on this machine; install openssh-client")
-    names = "|".join(WANTED)
-    script = (
-        f"sudo sed -i -E -e '/^({names})=/d' -e '$a\\' {ENVIRONMENT} && "  # $a\\ ends the last line
-        f"printf '%s\\n' {' '.join(_settings())} | sudo tee -a {ENVIRONMENT} >/dev/null && "
-        f"sudo systemctl restart {UNIT}"
-    )
-    command = ["ssh", "-o", "BatchMode=yes", "--", ssh, script]
+@contextmanager
+def _set_up(run: Run, site: Site) -> Iterator[None]:
+    """Let the service have the wanted settings until the `with` block ends, by --ssh if given."""
+    ssh = run.options.ssh
+    if not ssh:
+        yield
+        return
+    _run_there(ssh, _SET_UP)
+    try:
+        if not _is_set_up(ServiceFacts.ask(site)):
+            raise ProgramFailed(f"{site.url} has other settings; is it the {UNIT} of {ssh}?")
+        run.say(
+            f"{ssh}: {UNIT} restarted with {' '.join(WANTED)}, until the end of this measurement"
+        )
+        yield
+    finally:
+        try:
+            _run_there(ssh, _PUT_BACK)
+            run.say(f"{ssh}: {UNIT} restarted with its own settings")
+        except ProgramFailed as problem:
+            run.say(f"{problem}; it has its own settings again when that machine restarts")
+
+
+def _run_there(ssh: str, script: str) -> None:
+    """Run a script as root on the other machine. Raises ProgramFailed."""
+    command = ["ssh", "-oBatchMode=yes", "-oConnectTimeout=20", "--", ssh, "sudo -n sh -e"]
     try:
         done = subprocess.run(  # noqa: S603  the caller's own ssh
-            command, capture_output=True, text=True, timeout=SSH_WITHIN_S, check=False
+            command, input=script, capture_output=True, text=True, timeout=SSH_WITHIN_S, check=False
         )
     except subprocess.TimeoutExpired:
         raise ProgramFailed(f"ssh {ssh} took more than {SSH_WITHIN_S} s") from None
     if done.returncode:
-        why = done.stderr.strip()[-300:] or f"status {done.returncode}"
-        raise ProgramFailed(f"ssh {ssh} could not set the service up: {why}")
+        why = done.stderr.strip()[-600:] or f"status {done.returncode}"
+        raise ProgramFailed(f"ssh {ssh} could not restart the service: {why}")
 
 
-def _settings() -> list[str]:
-    return [f"{name}={value}" for name, value in WANTED.items()]
+def _is_set_up(facts: ServiceFacts) -> bool:
+    return facts.workers == 1 and not facts.answer_limit_bytes
 
 
 INDEX, SCAN, RANKING = "index", "scan", "ranking"
@@ -149,16 +173,16 @@ class MachineLine(Line):
 
 def measure(run: Run) -> None:
     """Measure what the results lack. Raises ProgramFailed."""
-    site = Site(run.options.host)
-    facts = ServiceFacts.ask(site)
-    run.say(facts.description)
-    with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
-        table.add(facts)
     is_begun = run.results.has(loads.PLAN)
     lacks_none_alone = not _lacking_alone(run.results)
     if is_begun and lacks_none_alone and measuring.lacks_nothing(run, list(planned(run))):
         return
-    with _watched(run.results, site):
+    site = Site(run.options.host)
+    with _set_up(run, site), _watched(run.results, site):
+        facts = ServiceFacts.ask(site)
+        run.say(facts.description)
+        with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
+            table.add(facts)
         generator_check.check(run)
         ask_alone(run, site)
         plan = planned(run)

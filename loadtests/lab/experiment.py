@@ -39,6 +39,7 @@ class Options:
     reps: int | None = None  # number of replications
     quick: bool = False  # everything is run once, within two minutes
     host: str = ""  # URL of a service on another machine, in place of one that is started here
+    ssh: str = ""  # USER@HOST of that machine, where the service gets settings meanwhile
     shared: bool = False  # on a machine that others share: no run is rejected for that
     minutes: float | None = None  # that all of it may take
     loads: tuple[float, ...] = ()  # those of the experiment that are measured; none means all

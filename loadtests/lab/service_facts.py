@@ -38,7 +38,8 @@ class ServiceFacts(Line):
         try:
             version, (samples, processor) = _version(site), _samples(site)
         except OSError as problem:
-            raise ProgramFailed(f"no service answers at {site.url}: {problem}") from problem
+            why = f"{problem}; unless FLIGHTCHAIN_HOST=0.0.0.0 is set, it answers its machine only"
+            raise ProgramFailed(f"no service answers at {site.url}: {why}") from problem
         cores = samples.get("flightchain_machine_cores")
         return cls(
             version,

@@ -3,7 +3,7 @@
 import os
 import socket
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from http.server import ThreadingHTTPServer
@@ -203,41 +203,88 @@ def test_there_are_enough_rankings_for_half_an_hour() -> None:
 class TestSettings:
     @pytest.fixture
     def ssh(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """An ssh, sudo and systemctl that run here, or end with `status`, and write `commands`."""
+        """An ssh to here, whose /run is below `tmp_path`, and a systemctl that fails for `broken`.
+
+        What they are asked is in `commands`.
+        """
         for name, script in (
-            ("ssh", f'[ -e {tmp_path}/status ] && exit 255; shift $(($# - 1)); sh -c "$1"'),
-            ("sudo", 'exec "$@"'),
-            ("systemctl", ":"),
+            ("ssh", f'shift $(($# - 1)); sed "s|/run/|{tmp_path}&|g" | $1'),
+            ("sudo", 'shift; exec "$@"'),
+            ("systemctl", f'! grep -qs "$1" {tmp_path}/broken'),
         ):
             lines = f'#!/bin/sh\necho "{name} $*" >>{tmp_path}/commands\n{script}\n'
             (tmp_path / name).write_text(lines)
             (tmp_path / name).chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setattr(measuring, "ENVIRONMENT", str(tmp_path / "flightchain.env"))
         return tmp_path
 
-    @pytest.mark.parametrize("end", ["", "\n"])
-    def test_are_written_by_ssh_and_the_service_is_restarted(self, ssh: Path, end: str) -> None:
-        settings = ssh / "flightchain.env"
-        settings.write_text(f"FLIGHTCHAIN_WORKERS=4\nFLIGHTCHAIN_DIR=/mnt{end}")
-        measuring.set_up("pi@pi.local")
-        commands = (ssh / "commands").read_text()
-        assert commands.startswith("ssh -o BatchMode=yes -- pi@pi.local sudo sed")
-        assert "\nsystemctl restart flightchain-backend\n" in commands
-        kept = "FLIGHTCHAIN_DIR=/mnt\n"
-        set_there = "FLIGHTCHAIN_WORKERS=1\nFLIGHTCHAIN_ANSWER_CACHE_BYTES=0\n"
-        assert settings.read_text() == kept + set_there
+    @pytest.fixture
+    def facts(self, monkeypatch: pytest.MonkeyPatch) -> list[ServiceFacts]:
+        """What the service says of itself from now on, one each time; the last one stays."""
+        facts = [ServiceFacts("1.1.0", 1, 4, "a Pi", 0)]
+        monkeypatch.setattr(ServiceFacts, "ask", lambda site: facts[0])
+        return facts
+
+    def set_up(self, folder: Path, said: list[str]) -> AbstractContextManager[None]:
+        options = Options(Mode.REAL, host="http://pi.local", ssh="pi@pi.local")
+        run = Run(options, Results(folder), folder, said.append)
+        return measuring._set_up(run, Site(options.host))
+
+    @pytest.mark.usefixtures("facts")
+    def test_hold_while_it_is_measured_and_the_own_ones_are_not_touched(self, ssh: Path) -> None:
+        said, drop_in = list[str](), ssh / "run/systemd/system/flightchain-backend.service.d"
+        with pytest.raises(KeyboardInterrupt), self.set_up(ssh, said):
+            (file,) = drop_in.glob("*.conf")
+            assert file.name > "hardening.conf"  # whose settings come first, and are replaced
+            section, _, path = file.read_text().partition("\nEnvironmentFile=")
+            assert section == "[Service]"
+            set_there = "FLIGHTCHAIN_WORKERS=1\nFLIGHTCHAIN_ANSWER_CACHE_BYTES=0\n"
+            assert Path(path.strip()).read_text() == set_there
+            commands = (ssh / "commands").read_text()
+            raise KeyboardInterrupt
+        assert commands.startswith("ssh -oBatchMode=yes -oConnectTimeout=20 -- pi@pi.local sudo -n")
+        reloaded = "systemctl daemon-reload\nsystemctl restart flightchain-backend\n"
+        assert commands.endswith(reloaded)
+        assert not [*drop_in.iterdir()]
+        assert (ssh / "commands").read_text().count(reloaded) == 2
+        assert said[-1] == "pi@pi.local: flightchain-backend restarted with its own settings"
+
+    @pytest.mark.usefixtures("facts")
+    def test_that_cannot_be_put_back_end_with_a_restart(self, ssh: Path) -> None:
+        said = list[str]()
+        with pytest.raises(ProgramFailed, match=r"^lost$"), self.set_up(ssh, said):
+            (ssh / "broken").write_text("restart")
+            raise ProgramFailed("lost")
+        assert said[-1].endswith(
+            "status 1; it has its own settings again when that machine restarts"
+        )
+
+    @pytest.mark.usefixtures("facts")
+    @pytest.mark.parametrize(
+        ("broken", "message"),
+        [("cat", "there is no flightchain-backend, which scripts/"), ("restart", "status 1")],
+    )
+    def test_of_a_service_that_is_not_there_or_fails_do_not_stay(
+        self, broken: str, message: str, ssh: Path
+    ) -> None:
+        (ssh / "broken").write_text(broken)
+        failed = pytest.raises(ProgramFailed, match=f"could not restart the service: {message}")
+        with failed, self.set_up(ssh, []):
+            raise AssertionError
+        assert not [*ssh.glob("run/systemd/system/*/*")]
+
+    def test_of_another_service_are_told(self, ssh: Path, facts: list[ServiceFacts]) -> None:
+        facts[0] = replace(facts[0], workers=2)
+        failed = pytest.raises(ProgramFailed, match="has other settings; is it the flightchain-")
+        with failed, self.set_up(ssh, []):
+            raise AssertionError
+        assert not [*ssh.glob("run/systemd/system/*/*")]
 
     def test_are_not_touched_for_loads_that_there_are_not(self, ssh: Path) -> None:
         words = ["pi", f"http://127.0.0.1:{free_port()}", "--ssh", "pi@pi", "--loads", "1.5"]
         outcome = CliRunner().invoke(main, words)
         assert "pi has no load 1.5; it has 0.3, 0.5, 0.8, 0.85" in str(outcome.exception)
         assert not (ssh / "commands").exists()
-
-    def test_a_failure_of_ssh_is_told(self, ssh: Path) -> None:
-        (ssh / "status").touch()
-        with pytest.raises(ProgramFailed, match="could not set the service up: status 255"):
-            measuring.set_up("pi@pi")
 
     @pytest.mark.parametrize(
         "url",
@@ -293,7 +340,7 @@ class TestSettings:
         refused = pytest.raises(ProgramFailed, match="is a server, but not a Flightchain")
         with null_server(tmp_path / "log") as server, refused:
             list(measuring.advice(server, ""))
-        with pytest.raises(ProgramFailed, match="no service answers at http"):
+        with pytest.raises(ProgramFailed, match=r"no service answers at http.*FLIGHTCHAIN_HOST"):
             list(measuring.advice(Site(f"http://127.0.0.1:{free_port()}"), ""))
 
 
@@ -524,7 +571,7 @@ def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_p
         rows = (folder / "requests.csv").read_bytes()
         messages = list[str]()
         resume(folder, messages.append)
-        assert messages[1].startswith("no run is missing, so nothing is measured")
+        assert messages[0].startswith("no run is missing, so nothing is measured")
         assert (folder / "requests.csv").read_bytes() == rows
     assert outcome.exit_code == 1, outcome.output
     assert "No forecast is decided" in outcome.output
