@@ -28,7 +28,6 @@ from itertools import compress
 from typing import NamedTuple, TypeVar
 
 from backend.base import files
-from backend.base.clock import EARLIEST_MS
 from backend.base.clock import now_ms as clock_now_ms
 from backend.base.errors import (
     Damage,
@@ -203,7 +202,7 @@ class Mempool:
     def _key_use(self, key: IdempotencyKey | None, now_ms: int) -> KeyUse | None:
         """Return what a key was used for in the last day; None if it was not. Raises KeyReused."""
         use = self._store.key_use(key.text) if key else None
-        return use if key and use and use.counts_for(key, self._key_time_ms(now_ms)) else None
+        return use if key and use and use.counts_for(key, self._time_ms(now_ms)) else None
 
     def _records(
         self, flights: Sequence[Flight], now_ms: int, mined: int, free: int
@@ -211,7 +210,7 @@ class Mempool:
         """Make the records of an offer. Raises TryLater if there is no room for them."""
         first = max(self._store.next, mined)
         self._require_room(first - mined + len(flights))
-        records = records_of(first, max(now_ms, self._store.last_timestamp), flights, mined)
+        records = records_of(first, self._time_ms(now_ms), flights, mined)
         size = sum(len(record.flights) for record in records)
         files.require_free(self._folder, self._settings.min_free_bytes, size, free)
         return records
@@ -320,12 +319,12 @@ class Mempool:
         if has_room and self._store.log_is_due():
             self._store.empty_log()
 
-    def _key_time_ms(self, now_ms: int) -> int:
-        """Return the time from which the age of keys is counted: `now_ms`, if it can be right.
+    def _time_ms(self, now_ms: int) -> int:
+        """Return the time of acceptance, by which keys age, too: it never goes back.
 
-        A machine without a battery for its clock may start in 1970; keys do not expire by that.
+        So keys are known even if the clock has leapt ahead, or is behind what was accepted.
         """
-        return now_ms if now_ms >= EARLIEST_MS else max(now_ms, self._store.last_timestamp)
+        return max(now_ms, self._store.last_timestamp)
 
     def _require_room(self, pending: int) -> None:
         most = self._settings.mempool_transactions
@@ -482,4 +481,4 @@ class Mempool:
     def _remove(self, below: int) -> bool:
         with self._lock:
             self._has_written |= self._store.next > 0
-            return self._store.remove(below, self._key_time_ms(clock_now_ms()))
+            return self._store.remove(below, self._time_ms(clock_now_ms()))

@@ -374,10 +374,7 @@ class Store:
                 *(end, REMOVED_AT_ONCE),
             ).get
             self._run("DELETE FROM record WHERE first < ?", limit or end)
-            self._run(
-                "DELETE FROM key_use WHERE timestamp NOT BETWEEN ? AND ?",
-                *(now_ms - KEPT_MS, now_ms + KEPT_MS),
-            )
+            self._run("DELETE FROM key_use WHERE timestamp < ?", now_ms - KEPT_MS)
         return limit is not None
 
     def require_whole_files(self) -> None:

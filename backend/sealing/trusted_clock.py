@@ -95,6 +95,7 @@ class TrustedClock:
         self._says = now_ms or clock.now_ms
         self._monotonic = monotonic
         self._believed_ms: int | None = None
+        self._least_ms = 0  # the newest time on record when a time was first believed
         self._noted_ms: int | None = None
         self._known_at_first_ms: int | None = None  # no time before this is noted
         self._doubted_since_s: float | None = None
@@ -103,11 +104,11 @@ class TrustedClock:
         self._tip = (0, 0)  # height and time of the newest block that was looked at
 
     def now_ms(self) -> int:
-        """Return the time in UTC milliseconds. Raises TryLater while the clock is doubted."""
+        """Return UTC milliseconds, not before what was on record. Raises TryLater in doubt."""
         if doubt := self.doubt():
             raise TryLater(str(doubt), math.ceil(doubt.left_s))
         assert self._believed_ms is not None
-        return self._believed_ms
+        return max(self._believed_ms, self._least_ms)
 
     def doubt(self) -> Doubt | None:
         """Return why the clock is not believed now; None if it is."""
@@ -120,6 +121,7 @@ class TrustedClock:
                 if left_s > 0:
                     return Doubt(now, newest, left_s)
                 self._note(now)
+            self._least_ms = newest or 0
         self._doubted_since_s = None
         self._believed_ms = now
         if self._seals and (self._noted_ms is None or abs(now - self._noted_ms) > NOTED_EVERY_MS):

@@ -98,10 +98,13 @@ def seal_at(folder: Path, now_ms: int, first: int = 0) -> None:
 
 @pytest.mark.parametrize("ahead_ms", [-9000 * DAY_MS, -1, 0, 1, HOUR_MS, LEAP_MS])
 def test_a_clock_up_to_a_day_ahead_is_believed(chain: Fixture, ahead_ms: int) -> None:
+    """A clock that starts in 1970 tells the newest time on record; else keys age at once."""
     chain.clocks.now_ms += ahead_ms
     ours = chain.clock()
     assert ours.doubt() is None
-    assert ours.now_ms() == TODAY_MS + ahead_ms
+    assert ours.now_ms() == TODAY_MS + max(0, ahead_ms)
+    chain.clocks.now_ms = TODAY_MS + HOUR_MS
+    assert ours.now_ms() == TODAY_MS + HOUR_MS
 
 
 @pytest.mark.parametrize("ahead_ms", [LEAP_MS + 1, 9 * 365 * DAY_MS, 10**15])
