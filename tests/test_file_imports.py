@@ -201,7 +201,8 @@ def test_a_file_is_removed_when_that_is_asked_but_not_while_it_is_read(service: 
     assert (again.status_code, again.json()["state"]) == (202, "checking")
     os.kill(process, signal.SIGCONT)
     assert sender.settled()["state"] == "checked"
-    assert requests.delete(service.url + sender.path, timeout=9).status_code == 204
+    removed = requests.delete(service.url + sender.path, timeout=9)
+    assert (removed.status_code, removed.headers["Cache-Control"]) == (204, "no-store")
     assert requests.get(service.url + sender.path, timeout=9).status_code == 404
     assert list(service.folder.glob(f"import-{sender.path.rpartition('/')[2]}*")) == []
 

@@ -7,6 +7,7 @@ It is checked by the reader of `python -m backend import`, in a process of its o
 from flask import Response
 
 from backend.api.batch import EXAMPLES, FILE, ON_ERROR
+from backend.api.conditions import NO_STORE
 from backend.api.json_answers import answer
 from backend.api.operation import ADDING, Answer, Media, Operation, in_json
 from backend.api.reading import body
@@ -120,7 +121,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     def remove(environ: Environ, _: Given, import_id: str) -> Response:
         writing.require_token(environ)
         imports.remove(import_id)
-        return nothing(204)
+        return nothing(204, ("Cache-Control", NO_STORE))
 
     return [
         Row("POST", "/imports", BEGIN_IMPORT, begin),
