@@ -2,7 +2,7 @@
 
 `open_workload_loads` defines how much is measured and reads what was, `…_servers` on which servers.
 `…_demands` finds out what the service can do, `…_measurements` measures, `…_comparison` compares
-with the models, and `…_figures` draws.
+with the models, `…_gaps` splits the difference into causes, and `…_figures` draws.
 """
 
 from collections import Counter
@@ -21,6 +21,7 @@ from loadtests.experiments.open_workload_comparison import (
 )
 from loadtests.experiments.open_workload_demands import Closed, Demands
 from loadtests.experiments.open_workload_figures import LOAD, REPORT_S, SENTENCES
+from loadtests.experiments.open_workload_gaps import gap_figure
 from loadtests.experiments.open_workload_loads import SERVERS, LoadKey, OpenRun, fractions
 from loadtests.experiments.open_workload_measurements import measure
 from loadtests.experiments.open_workload_servers import SCALE
@@ -59,7 +60,7 @@ def analyse(results: Results) -> Report:
         _section("Response time against load", "units", figures.response(steady, short)),
         _of_one_customer(results, closed),
         Section("Steady state", SENTENCES("steady"), _steady_tables(steady) if steady else []),
-        Section("Where the gaps come from", gap_words, [*map(figures.gap_figure, steady)]),
+        Section("Where the gaps come from", gap_words, [*map(gap_figure, steady)]),
         _section(
             "As the study did it",
             "short",

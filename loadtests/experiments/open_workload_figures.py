@@ -1,13 +1,8 @@
-"""Draws the study's figures 2 to 5 with our numbers, closed runs, and where gaps come from.
-
-A gap is between measured and predicted response time at a load; the prediction is that of the
-formula, with mean and variance of the calibrations alone.
-"""
+"""Draws the study's figures 2 to 5 with our numbers, and closed runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from random import Random
 from statistics import fmean
 
 from loadtests.experiments.open_workload_comparison import (
@@ -22,13 +17,11 @@ from loadtests.experiments.open_workload_demands import Closed
 from loadtests.experiments.open_workload_loads import SERVERS, OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.content import Cell, Column, Figure, Table, times
-from loadtests.lab.gaps import waterfall
 from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import from_interval, measured
 from loadtests.lab.report.drawing import NO_TABLE, Axis, Series, Shape, Source, figure
 from loadtests.lab.sentences import Sentences
 from loadtests.models import recorded
-from loadtests.models.gap_ledger import Calibrated, Model, Recorded, account, ledger
 from loadtests.models.open_queue import ONE, shared
 from loadtests.models.protocol import Expectation
 
@@ -302,43 +295,3 @@ def _over_time(
     table = Table.from_items(title, courses, [("Load", lambda course: course.name), *columns])
     caption = SENTENCES.paragraph(part, server=SERVERS[courses[0].run.server])
     return figure(title, caption, Axis("time / report seconds"), Axis(y), series, table)
-
-
-# --- gaps ----------------------------------------------------------------------------------------
-
-
-def gap_figure(point: Steady) -> Figure:
-    """Draw the waterfall from the predicted to the measured mean at a load."""
-    accounts, predicted_s = [], []
-    for run in point.runs:
-        known = _calibrated(run, point.cv)
-        predicted_s.append(run.predicted_s(point.cv))
-        model = Model(run.rate_per_s, predicted_s[-1], run.queue.replayed_s, run.servers)
-        random = Random(run.run)  # noqa: S311  no secrets
-        accounts.append(account(_recorded(run, known), known, model, random))
-    entries = ledger(accounts, [run.calibration for run in point.runs])
-    return waterfall(f"Gap at {point.key.label}", entries, fmean(predicted_s))
-
-
-def _recorded(run: OpenRun, known: Calibrated) -> Recorded:
-    """Return the run with the times (s) that the server reported, else those of the calibration."""
-    own_s = run.served_s
-    return Recorded(
-        [row.intended_s for row in run.rows],
-        [row.sent_s for row in run.rows],
-        [row.done_s for row in run.rows],
-        own_s or [(1 + (known.drift or 0.0) / 2) * time_s for time_s in next(run.drawn_s())],
-        run.warm_up,
-        is_reported=own_s is not None,
-    )
-
-
-def _calibrated(run: OpenRun, cv: float) -> Calibrated:
-    before_s, after_s = (
-        [row.service_s for row in rows if row.service_s is not None]
-        for rows in (run.before, run.after)
-    )
-    drift = None
-    if before_s:
-        drift = (fmean(after_s) - fmean(before_s)) / run.busy_s if after_s else 0.0
-    return Calibrated(run.service_time_s, (cv * run.busy_s) ** 2, drift, run.delay_s)

@@ -196,13 +196,12 @@ class RunLine(_Keyed, Line):
 class OpenRun(RunLine):
     """Holds a run with its rows in order of arrival.
 
-    before, after: the rows of the calibrations around it that count, if there are any.
+    before: the rows of its calibration that count, if there are any.
     """
 
     is_accepted: bool
     rows: Sequence[Row]
     before: Sequence[Row] = ()
-    after: Sequence[Row] = ()
 
     @property
     def queue(self) -> Queue:
@@ -278,13 +277,19 @@ class OpenRun(RunLine):
         while True:
             yield random.choices(times_s or [self.busy_s], k=len(self.rows))
 
-    def more_than_forecast_s(self) -> list[float]:
-        """Return by how much (s) each request took longer than in the model's queue on average.
+    @cached_property
+    def forecast_s(self) -> Array:
+        """Return the response times (s) of the same arrivals in the model's queue, on average.
 
-        There its service time is drawn from the calibration, again and again.
+        There service times are drawn from the calibration, again and again.
         """
         replays_s = [self.replayed_s(times_s) for times_s in islice(self.drawn_s(), DRAWS)]
-        more_s: list[float] = np.subtract(self.responses_s, np.mean(replays_s, axis=0)).tolist()
+        forecast_s: Array = np.mean(replays_s, axis=0)
+        return forecast_s
+
+    def more_than_forecast_s(self) -> list[float]:
+        """Return by how much (s) each request took longer than in the model's queue."""
+        more_s: list[float] = (self.responses_s - self.forecast_s).tolist()
         return more_s
 
     def overtaken(self, served_s: Sequence[float]) -> list[bool]:
@@ -320,19 +325,26 @@ class OpenRun(RunLine):
         return steady.response_time_s + self.delay_s
 
     def more_than_served_s(self, served_s: Sequence[float]) -> list[float]:
-        """Return by how much (s) each request took longer, from sending on, than as served.
+        """Return by how much (s) each request took longer, from sending on, than as served."""
+        _, sent_s = self._by_sending
+        closed_s = [row.closed_response_s for row in self.rows]
+        more_s: list[float] = (closed_s - self.as_served_s(served_s, sent_s)).tolist()
+        return more_s
 
-        There, in the queue of the model, it keeps a server for the time that was reported and the
-        turnaround, if that is known.
+    def as_served_s(self, served_s: Sequence[float], arrivals_s: Array) -> Array:
+        """Return the response times (s) of requests that arrive so in the queue of the model.
+
+        There each keeps a server for the time that was reported and the turnaround, if that is
+        known.
         """
         overhead_s = self.overhead_s or 0.0
         turn_s = turnaround_s(self.rows, overhead_s)
         delay_s = self.delay_s if turn_s is None else overhead_s - turn_s
-        order, sent_s = self._by_sending
+        order = np.argsort(arrivals_s, kind="stable")
         services_s = np.array(served_s)[order] + self.delay_s - delay_s
-        more_s = np.array([row.closed_response_s for row in self.rows]) - delay_s
-        more_s[order] -= self.queue.replayed_s(sent_s[order].tolist(), services_s.tolist())
-        return [*map(float, more_s)]
+        responses_s = np.full(len(order), delay_s)
+        responses_s[order] += self.queue.replayed_s(arrivals_s[order].tolist(), services_s.tolist())
+        return responses_s
 
 
 def require_known(results: Results) -> None:
@@ -348,22 +360,14 @@ def require_known(results: Results) -> None:
 
 
 def open_runs(results: Results) -> list[OpenRun]:
-    """Return all runs with rows, accepted or rejected, by load as in the plan, even if resumed.
-
-    The calibration after a run is the first after its rows.
-    """
+    """Return all runs with rows, accepted or rejected, by load as in the plan, even if resumed."""
     rows, accepted = rows_by_run(results), accepted_by_run(results)
-    after, later = dict[str, str](), ""
-    for name in reversed(list(rows)):
-        after[name] = later
-        later = name if name.startswith(CALIBRATION) else later
     return [
         OpenRun(
             **line.cells(),
             is_accepted=accepted.get(line.run, False),
             rows=sorted(rows[line.run], key=lambda row: row.index),
             before=rows[line.calibration][CALIBRATION_WARM_UP:],
-            after=rows[after[line.run]][CALIBRATION_WARM_UP:],
         )
         for lines in grouped(results.lines(PLAN, RunLine), lambda line: line.key).values()
         for line in lines

@@ -13,7 +13,6 @@ again, anywhere, byte for byte. Later readers of a result have the same files.
     sentences         what reports say, from templates
     content           what a report holds: tables of items and columns, metrics, words
     report            figures, and the page of a report
-    gaps              why measured and predicted differ, here and in study 000
     response_times    percentiles and their thresholds (`--fail-if`)
     generator_check   what the load generator adds
     service_facts     what a running service says of itself; stacks: what its worker works on

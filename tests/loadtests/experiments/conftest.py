@@ -15,13 +15,14 @@ from loadtests.experiments import (
     cluster,
     itinerary,
     mixed_clients_measurements,
+    open_workload_gaps,
     open_workload_servers,
     service_time,
 )
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.generation.run import Generator
-from loadtests.lab import gaps, generator_check, ledgers
+from loadtests.lab import generator_check, ledgers
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.ledgers import Material, TwoChains
 from loadtests.lab.report import drawing
@@ -85,7 +86,7 @@ def plain_drawings() -> Iterator[None]:
         return f"<svg>{''.join(f'<text>{name}</text>' for name in names)}</svg>"
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (drawing, gaps):
+        for module in (drawing, open_workload_gaps):
             patch.setattr(module, "drawn", drawn)
         yield
 

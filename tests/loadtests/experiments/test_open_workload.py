@@ -34,7 +34,6 @@ from loadtests.experiments.open_workload_demands import (
     closed_points,
     demands_by_server,
 )
-from loadtests.experiments.open_workload_figures import gap_figure
 from loadtests.experiments.open_workload_loads import (
     AS_THE_STUDY,
     SCAN,
@@ -60,7 +59,7 @@ from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.generator_check import CheckLine
 from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models import gap_ledger, replay
+from loadtests.models import replay
 from loadtests.models.estimates import Verdict
 from loadtests.models.open_queue import ONE, Queue
 from loadtests.processes import ProgramFailed, Site
@@ -75,7 +74,6 @@ def _little_of_everything() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparing, "SIMULATED_RUNS", 300)
         patch.setattr(measuring, "QUICK_CALIBRATION_REQUESTS", 2)
-        patch.setattr(gap_ledger, "DRAWS", 2)
         yield
 
 
@@ -621,80 +619,15 @@ def test_published_points_stand_beside_those_that_were_measured() -> None:
     assert point.of_study.covers(point.published)
 
 
-def with_server_times(run: OpenRun, late_s: float) -> OpenRun:
-    """The run with the server's own times, sent late by so much."""
-    rows = [
-        replace(
-            row,
-            sent_s=row.sent_s + late_s,
-            done_s=row.done_s + late_s,
-        )
-        for row in run.rows
-    ]
-    return replace(run, rows=rows)
-
-
-def test_a_gap_is_told_by_its_cause() -> None:
-    runs = [with_server_times(a_run(0.5, seed=seed), 0.004) for seed in range(4)]
-    figure = gap_figure(*steady_points(runs))
-    rows = {str(row[0]): row[1] for row in figure.table.rows}
-    assert rows["dispatch lag"] == pytest.approx(4.0)
-    assert rows["order, connecting, receiving"] == 0
-    assert "Late sending by the generator adds 4.00 ms" in figure.caption
-
-
-@pytest.mark.parametrize(
-    ("reports_times", "cause"),
-    [(True, "order, connecting, receiving"), (False, "the server, not split")],
-)
-@pytest.mark.parametrize("queue", [ONE, Queue(2)])
-def test_every_queue_has_a_ledger(queue: Queue, reports_times: bool, cause: str) -> None:
-    runs = [
-        a_run(0.5, seed=seed, arrivals=200, cv=0.3, queue=queue, reports_times=reports_times)
-        for seed in range(3)
-    ]
-    figure = gap_figure(*steady_points(runs))
-    first, *entries, last = [row[1] for row in figure.table.rows]
-    assert isinstance(first, float)
-    assert last == pytest.approx(first + sum(float(entry or 0) for entry in entries))
-    assert cause in {row[0] for row in figure.table.rows}
-    assert "calibrations: 3, too few for intervals, which need 5." in figure.caption
-
-
-def alone(run: str, service_s: float) -> list[Row]:
-    """One customer, whom a server tells how long it took, but not when it began."""
-    return [
-        Row(run, closed_index(0, i), "k", i, i, None, i + service_s, service_s, 200, "")
-        for i in range(40)
-    ]
-
-
-def test_the_drift_between_calibrations_is_told_of_a_server_that_tells_no_starts() -> None:
-    """As the service: the second calibration is 2 % slower, and so the runs are 1 %."""
-    before, after = (alone("c", x * SERVICE_S) for x in (1, 1.02))
-    runs = [
-        replace(a_run(0.5, slower=1.01, seed=seed, cv=0.1), before=before, after=after)
-        for seed in range(5)
-    ]
-    figure = gap_figure(*steady_points(runs))
-    rows = {str(row[0]): row for row in figure.table.rows}
-    _, drift_ms, low, *_ = rows["calibration drift"]
-    before_ms, during_ms = (
-        1000 * ONE.steady(0.5 / SERVICE_S, x * SERVICE_S, 0.1).response_time_s for x in (1, 1.01)
-    )
-    assert drift_ms == pytest.approx(during_ms - before_ms, rel=0.2)
-    assert isinstance(low, float)
-    assert low > 0
-
-
-def test_a_run_lies_between_the_calibrations_around_its_rows(tmp_path: Path) -> None:
+def test_a_run_has_the_rows_of_its_calibration_without_the_warm_up(tmp_path: Path) -> None:
     results, run = emulated(tmp_path), a_run(0.5, arrivals=1)
     runs = {"one": "0", "two": "0", "three": "1"}
     file = RowFile(tmp_path / "requests.csv")
     for name in ("calibration-study-0", "one", "two", "calibration-study-1", "three"):
-        file.write(
-            [*alone(name, SERVICE_S)] if name not in runs else [replace(run.rows[0], run=name)]
-        )
+        alone = [
+            Row(name, closed_index(0, n), "k", n, n, None, n + 1, 1, 200, "") for n in range(40)
+        ]
+        file.write([replace(run.rows[0], run=name)] if name in runs else alone)
     file.close()
     with results.table("plan", RunLine) as table:
         for name, number in runs.items():
@@ -702,9 +635,7 @@ def test_a_run_lies_between_the_calibrations_around_its_rows(tmp_path: Path) -> 
             table.write(**{column: getattr(run, column) for column in RunLine.columns()} | given)
     by_name = {run.run: run for run in open_runs(results)}
     assert {name: run.before[0].run[-1] for name, run in by_name.items()} == runs
-    assert {len(run.before) for run in by_name.values()} == {30}  # without its warm-up
-    assert {row.run for row in by_name["two"].after} == {"calibration-study-1"}
-    assert by_name["three"].after == []
+    assert {len(run.before) for run in by_name.values()} == {30}
 
 
 def test_a_difference_of_one_calibration_has_no_interval() -> None:

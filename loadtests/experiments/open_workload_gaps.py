@@ -1,0 +1,155 @@
+"""Splits the gap between measured and predicted mean response time at a load into its causes.
+
+The prediction is the formula of the steady state, with mean and variance of the calibrations. Each
+cause is a difference of response times to the same arrivals, from what was measured (the first of
+`Cause`) to the prediction (the last), so the entries sum to the gap. Causes multiply: one per cent
+more service is six per cent more waiting at 0.85 of L. An entry says what its cause adds to a run
+from which those above it have been removed.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from itertools import accumulate
+from math import inf
+from statistics import fmean
+
+import numpy as np
+
+from loadtests.experiments.open_workload_comparison import Steady
+from loadtests.experiments.open_workload_figures import SENTENCES
+from loadtests.experiments.open_workload_loads import Array, OpenRun
+from loadtests.lab.content import Cell, Figure, Table
+from loadtests.lab.repeated import Estimate, from_interval
+from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.models.estimates import CONFIDENCE, LEAST_VALUES, Interval, clustered_interval
+
+
+class Cause(StrEnum):
+    """Names the causes of a gap, by what is subtracted from the one above."""
+
+    SERVER = "order, connecting, receiving"  # sent as it was, and served as the server reported
+    WHOLE = "the server, not split"  # of one that reports no times: served as calibrated
+    DISPATCH = "dispatch lag"  # sent when intended
+    SERVICE = "service times"  # served as calibrated
+    CHANCE = "chance"  # the formula, for which all arrivals count that could have come
+
+
+WORDS: Mapping[Cause, str] = {
+    Cause.SERVER: "Order of service, connecting and receiving, unlike in the calibration,",
+    Cause.WHOLE: "The server as a whole, which reported no times that would separate causes,",
+    Cause.DISPATCH: "Late sending by the generator",
+    Cause.SERVICE: "Service times unlike those of the calibration",
+    Cause.CHANCE: "The chance of these arrivals, of which the first met an empty queue,",
+}
+_ALIKE = 1e-6  # an entry below this share of the prediction is none
+_ROOM = 0.06  # of the drawing, at both sides of what it shows
+_BARS: Mapping[Source, str] = {"model": "", "study": "adds", "second": "takes away", "ours": ""}
+
+
+def entries_s(run: OpenRun, predicted_s: float) -> dict[Cause, Array]:
+    """Return what each cause adds (s) to each response time beyond the predicted mean."""
+    measured_s = np.array(run.responses_s)
+    intended_s, sent_s = np.array([(row.intended_s, row.sent_s) for row in run.rows]).T
+    served_s = run.served_s
+    services_s = served_s or next(run.drawn_s())
+    late_s = sent_s - intended_s + run.as_served_s(services_s, sent_s)
+    in_time_s = run.as_served_s(services_s, intended_s)
+    if served_s is None:
+        split = {Cause.WHOLE: measured_s - late_s, Cause.DISPATCH: late_s - in_time_s}
+        return split | {Cause.CHANCE: in_time_s - predicted_s}
+    return {
+        Cause.SERVER: measured_s - late_s,
+        Cause.DISPATCH: late_s - in_time_s,
+        Cause.SERVICE: in_time_s - run.forecast_s,
+        Cause.CHANCE: run.forecast_s - predicted_s,
+    }
+
+
+def gap_figure(point: Steady) -> Figure:
+    """Draw the waterfall from the predicted to the measured mean at a load.
+
+    Its caption names the causes that are seen, or the largest if there are no intervals. All of
+    these hold together with CONFIDENCE, however entries depend on each other (C. E. Bonferroni,
+    1936), and that of the gap does alone.
+    """
+    predicted_s = [run.predicted_s(point.cv) for run in point.runs]
+    by_run = [
+        {cause: 1000 * fmean(each_s[run.warm_up :]) for cause, each_s in entries_s(run, s).items()}
+        for run, s in zip(point.runs, predicted_s, strict=True)
+    ]
+    causes = [cause for cause in reversed(Cause) if any(cause in entries for entries in by_run)]
+    joint = 1 - (1 - CONFIDENCE) / len(causes)
+    estimates = {
+        cause: _interval(point, [entries.get(cause, 0.0) for entries in by_run], joint)
+        for cause in causes
+    }
+    gap = _interval(point, [sum(entries.values()) for entries in by_run])
+    return waterfall(point, 1000 * fmean(predicted_s), estimates, gap)
+
+
+def _interval(point: Steady, means: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """Return the interval over calibrations; infinitely wide if these are too few."""
+    calibrations = [run.calibration for run in point.runs]
+    if (units := len(set(calibrations))) < LEAST_VALUES:
+        return Interval(fmean(means), inf, units)
+    return clustered_interval(means, calibrations, confidence)
+
+
+def waterfall(
+    point: Steady, predicted: float, causes: Mapping[Cause, Interval], gap: Interval
+) -> Figure:
+    """Draw a gap. Times are in ms."""
+    entries = {
+        cause: from_interval(interval)
+        if abs(interval.estimate) >= _ALIKE * predicted
+        else Estimate(0.0)
+        for cause, interval in causes.items()
+    }
+    seen = [cause for cause, own in entries.items() if own.high is not None and own.is_finding]
+    if gap.half_width == inf:
+        seen = [max(entries, key=lambda cause: abs(entries[cause].value))]
+    title, measured = f"Gap at {point.key.label}", predicted + gap.estimate
+    caption = SENTENCES.paragraph(
+        "gap",
+        gap=from_interval(gap),
+        runs=len(point.runs),
+        seen={WORDS[cause]: entries[cause] for cause in seen},
+        least=LEAST_VALUES,
+    )
+    rows: list[Sequence[Cell]] = [
+        ("predicted", predicted, None, None),
+        *((str(cause), entry.value, entry.low, entry.high) for cause, entry in entries.items()),
+        ("measured", measured, None, None),
+    ]
+    table = Table(title, ("Cause", "Adds / ms", "from", "to"), rows, digits=4)
+    return Figure(title, _drawn(predicted, entries, measured), caption, table)
+
+
+def _drawn(predicted: float, entries: Mapping[Cause, Estimate], measured: float) -> str:
+    amounts = [entry.value for entry in entries.values()]
+    levels = list(accumulate(amounts, initial=predicted))
+    low, high = (
+        [None if end is None else at + end for end, at in zip(ends, levels, strict=False)]
+        for ends in zip(*((entry.low, entry.high) for entry in entries.values()), strict=True)
+    )
+    floor, top = _limits([value for value in (*levels, *low, *high) if value is not None])
+    names = ["predicted", *map(str, entries), "measured"]
+    begins = [floor, *levels[:-1], floor]
+    widths = [predicted - floor, *amounts, measured - floor]
+    sources = ["model", *("study" if amount >= 0 else "second" for amount in amounts), "ours"]
+    ends = [None, *low, None], [None, *high, None]
+    series = []
+    for source, name in _BARS.items():
+        ys = [width if own == source else None for width, own in zip(widths, sources, strict=True)]
+        if source in sources:
+            series.append(Series(name, source, names, ys, *ends, "rows", begins))
+    from_0 = "" if floor == 0 else ", not from 0 on"
+    x = Axis(f"mean response time / ms{from_0}", limits=(floor, top))
+    return drawn(x, Axis(""), series)
+
+
+def _limits(values: Sequence[float]) -> tuple[float, float]:
+    """Return limits from 0 on, unless that would make what differs too small to see."""
+    low, high = min(values), max(values)
+    room = _ROOM * (high - low or high)
+    return (max(0.0, low - room) if low > (high - low) else 0.0), high + room
