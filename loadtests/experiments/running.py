@@ -4,13 +4,11 @@ If the measurement is interrupted, the manifest says so; what was measured is ke
 far as possible. Two results of one experiment are compared here, too.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from math import hypot
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +16,7 @@ from typing import Any
 from loadtests.experiments import OF_FILES, experiment, tool_results
 from loadtests.generation.run import RUNS, Say
 from loadtests.lab import response_times
-from loadtests.lab.content import Cell, Report, Section, Table, capital, summary
+from loadtests.lab.content import Cell, Metric, Report, Section, Table, capital, summary
 from loadtests.lab.experiment import Experiment, Mode, Options, Run
 from loadtests.lab.generator_check import generator_section
 from loadtests.lab.repeated import Estimate, most_common_reason
@@ -269,16 +267,12 @@ def _cell(text: str) -> str | float | None:
 
 # --- comparing two results -----------------------------------------------------------------------
 
-MOST_NAMED = 12  # results that only one side has, by name
-
-Metric = Mapping[str, Any]  # as in a summary
-
 
 def comparison_page(before: Results, after: Results) -> str:
-    """Return a page with all results that both have, and a verdict on each.
+    """Return a page with the results of both side by side.
 
-    Times that were divided by different K are not compared, only results without a unit. Raises
-    ResultsError if the results are of different experiments or modes, or have nothing in common.
+    Times that were divided by different K are left out. Raises ResultsError if the results are of
+    different experiments or modes, or have nothing in common.
     """
     manifests = before.manifest(), after.manifest()
     for field in ("experiment", "mode"):
@@ -287,68 +281,29 @@ def comparison_page(before: Results, after: Results) -> str:
             raise ResultsError(
                 f"cannot compare: {field} is {first} in the first and {second} in the second"
             )
+    first, second = (manifest["scale"] for manifest in manifests)
+    note = "In brackets are 95 % confidence intervals. What only one side has is missing beside it."
+    if first != second:
+        note += f" K is {first} in the first and {second} in the second, so times are left out."
     old, new = (
-        {metric["name"]: metric for metric in results.summary()["metrics"]}
+        {
+            metric["name"]: Metric(**metric)
+            for metric in results.summary()["metrics"]
+            if first == second or not metric["unit"]
+        }
         for results in (before, after)
     )
-    alone = ("first", old.keys() - new.keys()), ("second", new.keys() - old.keys())
-    notes = [f"Only the {which} has: {_listed(names)}." for which, names in alone if names]
-    in_both = [name for name in old if name in new]
-    first, second = (manifest["scale"] for manifest in manifests)
-    if first != second:
-        notes.append(
-            f"K is {first} in the first and {second} in the second: what does not divide by K "
-            "(HTTP, timers, the generator) differs, and only results without a unit are compared."
-        )
-        in_both = [name for name in in_both if not old[name]["unit"]]
-    if not in_both:
-        raise ResultsError(f"cannot compare: no result in common. {' '.join(notes)}".rstrip())
-    table = Table(
-        "Before and after",
-        ("Result", "Unit", "Before", "After", "After / before", "Verdict"),
-        [_compared(old[name], new[name]) for name in in_both],
-        "Intervals are 95 % confidence intervals. A result is more or less if the 95 % interval of "
-        "the difference leaves out 0. Results without intervals are not decided.",
-    )
-    counts = Counter(str(row[-1]) for row in table.rows)
-    verdicts = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
-    machine, later = (manifest["machine"] for manifest in manifests)
-    rows = [[name, str(machine.get(name)), str(value)] for name, value in later.items()]
-    machines = Table("The machines", ("", "Before", "After"), rows)
-    compared = experiment_of(before)
-    return plain_page(
-        f"{compared.title}: two runs compared",
-        [compared.about],
-        [Section("Results", notes, [table]), Section("Machines", parts=[machines])],
-        conclusion=f"{len(in_both)} results: {verdicts}.",
-    )
+    if not old.keys() & new.keys():
+        raise ResultsError(f"cannot compare: no result in common. {note}")
+    rows = [_compared(old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new))]
+    columns = ("Result", "Unit", "Before", "After", "After / before")
+    table, compared = Table("Before and after", columns, rows, note), experiment_of(before)
+    title = f"{compared.title}: two runs compared"
+    return plain_page(title, [compared.about], [Section("Results", parts=[table])])
 
 
-def _listed(names: Set[str]) -> str:
-    """Return the names in order; of many, the first and how many more there are."""
-    first, more = sorted(names)[:MOST_NAMED], len(names) - MOST_NAMED
-    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
-
-
-def _compared(before: Metric, after: Metric) -> Sequence[Cell]:
-    estimates = [
-        str(Estimate(metric["value"], metric["low"], metric["high"])) for metric in (before, after)
-    ]
-    ratio = after["value"] / before["value"] if before["value"] else None
-    return after["name"], after["unit"], *estimates, ratio, _verdict(before, after)
-
-
-def _verdict(before: Metric, after: Metric) -> str:
-    """Tell whether after − before is decided, by the interval of a difference of two means.
-
-    Its ends are those of R. G. Newcombe, Statistics in Medicine 17 (1998), method 10: the distances
-    to the ends of both intervals, added as squares.
-    """
-    if None in {before["low"], before["high"], after["low"], after["high"]}:
-        return "not decided"
-    difference = after["value"] - before["value"]
-    if difference > hypot(after["value"] - after["low"], before["high"] - before["value"]):
-        return "more"
-    if -difference > hypot(after["high"] - after["value"], before["value"] - before["low"]):
-        return "less"
-    return "no difference seen"
+def _compared(before: Metric | None, after: Metric | None) -> Sequence[Cell]:
+    known = [metric for metric in (before, after) if metric]
+    shown = (str(Estimate(m.value, m.low, m.high)) if m else None for m in (before, after))
+    ratio = after.value / before.value if before and after and before.value else None
+    return known[0].name, known[0].unit, *shown, ratio
