@@ -48,7 +48,6 @@ def analyse(results: Results) -> Report:
 
     Raises ResultsError if there is no run with a request.
     """
-    loads.require_known(results)
     made = loads.open_runs(results)
     if not made:
         raise ResultsError(f"{results.folder} has no run with a request")

@@ -23,7 +23,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, UNROUNDED
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
-from loadtests.lab.results import Line, Results, ResultsError, require_planned
+from loadtests.lab.results import Line, Results
 from loadtests.models.estimates import BATCHES, REPLICATIONS, WARM_UP_ARRIVALS, warm_up_of
 from loadtests.models.open_queue import Queue
 
@@ -345,18 +345,6 @@ class OpenRun(RunLine):
         responses_s = np.full(len(order), delay_s)
         responses_s[order] += self.queue.replayed_s(arrivals_s[order].tolist(), services_s.tolist())
         return responses_s
-
-
-def require_known(results: Results) -> None:
-    """Raise ResultsError if only another version can read these results."""
-    require_planned(results)
-    for table in (PLAN, REFUSED, DEMANDS, CLOSED):
-        for line in results.rows_if_any(table):
-            if line["server"] not in SERVERS:
-                raise ResultsError(
-                    f"{results.folder} was measured by another version of the lab (it names "
-                    f"{line['server']!r}); measure again"
-                )
 
 
 def open_runs(results: Results) -> list[OpenRun]:

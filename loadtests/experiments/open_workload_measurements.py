@@ -83,7 +83,6 @@ def lacks_nothing(run: Run, plan: Sequence[Load]) -> bool:
 
 def measure_loads(run: Run, plan: Sequence[Load]) -> None:
     """Make the runs of these loads that the results lack, in order."""
-    loads.require_known(run.results)
     left = shortfalls(run, plan)
     with run.results.more(loads.PLAN, RunLine) as table:
         for server, own in grouped(left, lambda shortfall: shortfall.load.server).items():

@@ -36,7 +36,6 @@ Alone = Mapping[tuple[str, str], measuring.Alone]
 
 def analyse(results: Results) -> Report:
     """Report what was measured. Raises ResultsError if no customer asked yet."""
-    loads.require_known(results)
     every = measuring.alone(results)
     if not all((kind, engine) in every for kind in KINDS for engine in (INDEX, SCAN)):
         raise ResultsError(f"{results.folder} lacks the service times of one customer")

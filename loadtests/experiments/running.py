@@ -21,7 +21,7 @@ from loadtests.lab.experiment import Experiment, Mode, Options, Run
 from loadtests.lab.generator_check import generator_section
 from loadtests.lab.repeated import Estimate, most_common_reason
 from loadtests.lab.report.page import plain_page, report_page
-from loadtests.lab.results import MANIFEST, NO, REPORT, Results, ResultsError, require_planned
+from loadtests.lab.results import MANIFEST, NO, REPORT, Results, ResultsError
 from loadtests.lab.studies import errata_section
 from loadtests.machine import commit, description
 from loadtests.processes import ProgramFailed, Site, is_of_network
@@ -97,7 +97,6 @@ def resume(folder: Path, say: Say) -> Report | None:
     manifest, experiment = results.manifest(), experiment_of(results)
     if not experiment.can_resume:
         raise ResultsError(f"{folder} is a result of {experiment.name}, which cannot be resumed")
-    require_planned(results)
     names = {field.name for field in fields(Options)} & manifest.keys()
     chosen = {name: manifest[name] for name in names} | {"mode": Mode(manifest["mode"])}
     chosen |= {name: tuple(manifest.get(name, ())) for name in ("loads", "fail_if")}

@@ -123,15 +123,3 @@ class Results:
         if not isinstance(content, dict):
             raise ResultsError(f"{self.folder / name} is not of this lab: it holds no object")
         return content
-
-
-def require_planned(results: Results) -> None:
-    """Raise ResultsError if another version measured until a verdict was decided.
-
-    Its intervals had to allow for that.
-    """
-    if results.manifest().get("until_decided"):
-        raise ResultsError(
-            f"{results.folder} was measured until it was decided, by another version of the lab; "
-            "its report is right as it is, and cannot be made again"
-        )

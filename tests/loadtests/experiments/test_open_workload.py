@@ -645,18 +645,6 @@ def test_a_difference_of_one_calibration_has_no_interval() -> None:
     assert (metric.low, metric.high) == (None, None)
 
 
-def test_a_result_whose_length_was_decided_by_its_verdict_is_not_judged_anew(
-    tmp_path: Path,
-) -> None:
-    """An interval of a fixed length would be wrong too often for it."""
-    results = results_of("open-workload", tmp_path, until_decided=True)
-    before = results.manifest()
-    for read in (EXPERIMENT.analyse, lambda results: resume(results.folder, print)):
-        with pytest.raises(ResultsError, match=r"until it was decided.*cannot be made again"):
-            read(results)
-    assert results.manifest() == before
-
-
 def test_a_server_that_dies_during_the_closed_runs_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from loadtests.experiments import open_workload_measurements as open_measuring
 from loadtests.experiments import open_workload_servers as servers
 from loadtests.experiments import pi
 from loadtests.experiments import pi_measurements as measuring
-from loadtests.experiments.open_workload_demands import ClosedLine, Demands
+from loadtests.experiments.open_workload_demands import Demands
 from loadtests.experiments.open_workload_loads import (
     ELSEWHERE,
     ELSEWHERE_QUESTIONS,
@@ -35,10 +35,9 @@ from loadtests.experiments.open_workload_loads import (
     RunLine,
     open_runs,
 )
-from loadtests.experiments.open_workload_measurements import measure_loads
 from loadtests.experiments.open_workload_servers import each_once, in_turn, questions_of, rankings
 from loadtests.experiments.pi_measurements import LEAST_FACTOR, MachineLine, fitting, left_out
-from loadtests.experiments.running import analyse, resume
+from loadtests.experiments.running import resume
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row
 from loadtests.generation.schedule import Request
@@ -46,7 +45,7 @@ from loadtests.lab import generator_check, service_facts
 from loadtests.lab.content import Figure, Report
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.one_customer import Answered, Recorded
-from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.results import Results
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.models.open_queue import ONE
 from loadtests.processes import ProgramFailed, Site, free_port, running
@@ -466,23 +465,11 @@ class TestReport:
     def test_service_times_have_intervals(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """So that `compare` can decide whether they differ."""
+        """So that `compare` shows them."""
         many = Recorded(LINE, True, [*_run(0.02).requests] * 50)
         report = self.made_up(tmp_path, monkeypatch, other={("flight_counter", "scan"): many})
         (metric,) = (m for m in report.metrics if m.name == "service_time[flight_counter,scan]")
         assert metric.low == pytest.approx(0.02)
-
-    @pytest.mark.parametrize("experiment", ["pi", "open-workload"])
-    def test_a_result_with_names_of_another_version_is_told(
-        self, experiment: str, tmp_path: Path
-    ) -> None:
-        results = results_of(experiment, tmp_path)
-        with results.table("closed", ClosedLine) as table:
-            table.add(ClosedLine("closed-1", "elsewhere-scans", 1))
-        run = Run(Options(Mode.REAL), results, tmp_path, print)
-        for again in (lambda: analyse(results), lambda: measure_loads(run, ())):
-            with pytest.raises(ResultsError, match=r"another version .*'elsewhere-scans'.*again"):
-                again()
 
 
 def test_what_is_left_in_all_is_only_what_is_missing(
