@@ -67,10 +67,7 @@ def running(
 
 
 def application(folder: str, emulated_disk: float = 0) -> Application:
-    """Return the WSGI application. emulated_disk: K, 0 for none.
-
-    Raises BlockMismatch and OSError if `folder` is not a chain.
-    """
+    """Return the WSGI application. emulated_disk: K, 0 for none. Raises BlockMismatch, OSError."""
     block_s = (READ_MS + CHECK_MS) / 1000 / emulated_disk if emulated_disk else 0.0
     ledger = StudyLedger(Path(folder), block_s=block_s)
     asks: dict[str, Ask] = {

@@ -3,8 +3,8 @@ from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from hashlib import sha256
 from pathlib import Path
+from statistics import fmean
 from time import monotonic, perf_counter
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -75,232 +75,169 @@ def scan(ledger: StudyLedger) -> int:
     return ledger.costs.disk_reads - before
 
 
-def change(path: Path, edit: Callable[[dict[str, Any]], object], rehash: bool = False) -> None:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    edit(content)
-    if rehash:
-        del content["hash"]
-        content["hash"] = sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    path.write_text(json.dumps(content, sort_keys=True), encoding="utf-8")
-
-
-def delay_becomes_zero(content: dict[str, Any]) -> None:
-    content["transactions"][0]["ARR_DELAY"] = "0"
-
-
 @pytest.fixture(scope="session")
 def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Folders:
     """A fresh folder per call, for tests that hypothesis runs many times."""
     return lambda: tmp_path_factory.mktemp("chain")
 
 
-class TestAnswers:
-    @given(
-        blocks=chains(),
-        cached_blocks=st.integers(1, 4),
-        origin=st.sampled_from(CITIES),
-        dest=st.sampled_from(CITIES),
-        initial=st.sampled_from(DAYS),
-        final=st.sampled_from(DAYS),
-        carrier=st.sampled_from(CARRIERS),
-        number=st.sampled_from(NUMBERS),
-    )
-    @settings(deadline=None)
-    def test_equal_a_plain_loop(
-        self,
-        new_folder: Folders,
-        blocks: list[list[Flight]],
-        cached_blocks: int,
-        origin: str,
-        dest: str,
-        initial: str,
-        final: str,
-        carrier: int,
-        number: int,
-    ) -> None:
-        folder = new_folder()
-        assert write_chain(folder, blocks) == len(blocks)
-        ledger = StudyLedger(folder, cached_blocks)
-        everything = [flight for block in blocks for flight in block]
+@given(
+    blocks=chains(),
+    cached_blocks=st.integers(1, 4),
+    cities=st.tuples(st.sampled_from(CITIES), st.sampled_from(CITIES)),
+    days=st.tuples(st.sampled_from(DAYS), st.sampled_from(DAYS)),
+    carrier=st.sampled_from(CARRIERS),
+    number=st.sampled_from(NUMBERS),
+)
+@settings(deadline=None)
+def test_answers_equal_a_plain_loop(
+    new_folder: Folders,
+    blocks: list[list[Flight]],
+    cached_blocks: int,
+    cities: tuple[str, str],
+    days: tuple[str, str],
+    carrier: int,
+    number: int,
+) -> None:
+    folder = new_folder()
+    assert write_chain(folder, blocks) == len(blocks)
+    ledger = StudyLedger(folder, cached_blocks)
+    everything = [flight for block in blocks for flight in block]
+    inside = [flight for flight in everything if days[0] <= str(flight["FL_DATE"]) <= days[1]]
+    between = [(flight["ORIGIN_CITY_NAME"], flight["DEST_CITY_NAME"]) for flight in inside]
+    delays = [
+        delay
+        for flight in inside
+        if flight["OP_CARRIER_AIRLINE_ID"] == carrier
+        and isinstance(delay := flight["ARR_DELAY"], int)
+    ]
+    asked = {"OP_CARRIER_FL_NUM": number, "FL_DATE": days[0]}
+    ids = [str(n) for n, flight in enumerate(everything) if flight.items() >= asked.items()]
 
-        counted, delays, ids = 0, [], []
-        for transaction_id, flight in enumerate(everything):
-            day = str(flight["FL_DATE"])
-            in_interval = initial <= day <= final
-            if in_interval and (origin, dest) == (
-                flight["ORIGIN_CITY_NAME"],
-                flight["DEST_CITY_NAME"],
-            ):
-                counted += 1
-            if in_interval and flight["OP_CARRIER_AIRLINE_ID"] == carrier:
-                delays.append(flight["ARR_DELAY"])
-            if day == initial and flight["OP_CARRIER_FL_NUM"] == number:
-                ids.append(transaction_id)
-        arrived = [delay for delay in delays if isinstance(delay, int)]
-        average = sum(arrived) / len(arrived) if arrived else None
-
-        assert ledger.flight_counter(origin, dest, initial, final) == counted
-        assert ledger.average_delays(carrier, initial, final) == average
-        answers = ledger.filter_transactions(number, initial)
-        assert [int(answer["TRANSACTION_ID"]) for answer in answers] == ids
-
-    @given(blocks=chains(), cached_blocks=st.integers(1, 4), data=st.data())
-    @settings(deadline=None)
-    def test_every_block_and_transaction_is_found_in_any_order(
-        self,
-        new_folder: Folders,
-        blocks: list[list[Flight]],
-        cached_blocks: int,
-        data: st.DataObject,
-    ) -> None:
-        folder = new_folder()
-        write_chain(folder, blocks)
-        ledger = StudyLedger(folder, cached_blocks)
-        everything = [flight for block in blocks for flight in block]
-        for transaction_id in data.draw(st.permutations(range(len(everything)))):
-            transaction = ledger.transaction(transaction_id)
-            assert transaction["TRANSACTION_ID"] == str(transaction_id)
-            wanted = everything[transaction_id]["ARR_DELAY"]
-            assert transaction["ARR_DELAY"] == ("" if wanted is None else str(wanted))
-        for height in data.draw(st.permutations(range(len(blocks)))):
-            assert ledger.block(height).height == height
-            assert len(ledger.block(height).transactions) == len(blocks[height])
-
-    def test_blocks_without_transactions_are_passed_over(self, tmp_path: Path) -> None:
-        blocks: list[list[Flight]] = [[], [a_flight(0)], [], [], [a_flight(1)], []]
-        write_chain(tmp_path, blocks)
-        ledger = StudyLedger(tmp_path, 1)
-        assert [ledger.transaction(n)["OP_CARRIER_FL_NUM"] for n in (0, 1)] == ["0", "1"]
-        assert ledger.flight_counter(CITIES[0], CITIES[1], *BOTH_ENDS) == 2
-
-    @pytest.mark.parametrize("beyond", [-1, 3])
-    def test_what_does_not_exist_is_an_index_error(self, tmp_path: Path, beyond: int) -> None:
-        ledger = ledger_of_blocks(tmp_path, 3)
-        with pytest.raises(IndexError, match=f"no block {beyond}"):
-            ledger.block(beyond)
-        with pytest.raises(IndexError, match=f"no transaction {beyond}"):
-            ledger.transaction(beyond)
+    assert ledger.flight_counter(*cities, *days) == between.count(cities)
+    assert ledger.average_delays(carrier, *days) == (fmean(delays) if delays else None)
+    answers = ledger.filter_transactions(number, days[0])
+    assert [answer["TRANSACTION_ID"] for answer in answers] == ids
 
 
-class TestCaches:
-    @pytest.mark.parametrize("block_count", [0, 1, 18, 19, 20, 37, 38, 39, 40, 56, 57, 80])
-    def test_first_scan_reads_all_but_the_newest(self, tmp_path: Path, block_count: int) -> None:
-        ledger = ledger_of_blocks(tmp_path, block_count)
-        assert scan(ledger) == max(0, block_count - CACHED)
+@given(blocks=chains(), cached_blocks=st.integers(1, 4), data=st.data())
+@settings(deadline=None)
+def test_every_block_and_transaction_is_found_in_any_order(
+    new_folder: Folders,
+    blocks: list[list[Flight]],
+    cached_blocks: int,
+    data: st.DataObject,
+) -> None:
+    folder = new_folder()
+    write_chain(folder, blocks)
+    ledger = StudyLedger(folder, cached_blocks)
+    everything = [flight for block in blocks for flight in block]
+    for transaction_id in data.draw(st.permutations(range(len(everything)))):
+        transaction = ledger.transaction(transaction_id)
+        assert transaction["TRANSACTION_ID"] == str(transaction_id)
+        wanted = everything[transaction_id]["ARR_DELAY"]
+        assert transaction["ARR_DELAY"] == ("" if wanted is None else str(wanted))
+    for height in data.draw(st.permutations(range(len(blocks)))):
+        assert ledger.block(height).height == height
+        assert len(ledger.block(height).transactions) == len(blocks[height])
 
-    @pytest.mark.parametrize("block_count", [57, 58, 80])
-    def test_later_scans_of_a_long_chain_read_as_much(
-        self, tmp_path: Path, block_count: int
-    ) -> None:
-        ledger = ledger_of_blocks(tmp_path, block_count)
-        assert [scan(ledger) for _ in range(3)] == [block_count - CACHED] * 3
 
-    @pytest.mark.parametrize("block_count", [19, 38])
-    def test_a_chain_that_fits_both_caches_is_read_once(
-        self, tmp_path: Path, block_count: int
-    ) -> None:
-        ledger = ledger_of_blocks(tmp_path, block_count)
-        scan(ledger)
-        assert scan(ledger) == 0
+def test_blocks_without_transactions_are_passed_over(tmp_path: Path) -> None:
+    blocks: list[list[Flight]] = [[], [a_flight(0)], [], [], [a_flight(1)], []]
+    write_chain(tmp_path, blocks)
+    ledger = StudyLedger(tmp_path, 1)
+    assert [ledger.transaction(n)["OP_CARRIER_FL_NUM"] for n in (0, 1)] == ["0", "1"]
+    assert ledger.flight_counter(CITIES[0], CITIES[1], *BOTH_ENDS) == 2
 
-    def test_a_scan_misses_once_per_refill(self, tmp_path: Path) -> None:
-        ledger = ledger_of_blocks(tmp_path, 80)
-        scan(ledger)
-        refills = 4  # 61 blocks outside `last`, 19 at a time
-        assert ledger.costs.cache_hits == 80 - refills
 
-    def test_the_newest_blocks_are_never_read_again(self, tmp_path: Path) -> None:
-        ledger = ledger_of_blocks(tmp_path, 40)
-        for height in range(40 - CACHED, 40):
-            ledger.block(height)
-        assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (0, CACHED)
+# --- caches --------------------------------------------------------------------------------------
 
-    @pytest.mark.parametrize(
-        ("height", "neighbours"),
-        [(50, range(41, 60)), (3, range(19)), (78, range(62, 81)), (80, range(62, 81))],
-    )
-    def test_asking_for_a_block_reads_its_neighbourhood(
-        self, tmp_path: Path, height: int, neighbours: Iterable[int]
-    ) -> None:
-        ledger = ledger_of_blocks(tmp_path, 100)
+
+@pytest.mark.parametrize(
+    ("blocks", "reads"),
+    [
+        *((few, [0, 0]) for few in (0, 1, 18, 19)),
+        (20, [1, 0]),
+        (38, [19, 0]),  # what fits both caches is read once
+        *((many, [many - CACHED] * 3) for many in (57, 58, 80)),
+    ],
+)
+def test_a_scan_reads_what_the_caches_do_not_hold(
+    tmp_path: Path, blocks: int, reads: list[int]
+) -> None:
+    ledger = ledger_of_blocks(tmp_path, blocks)
+    assert [scan(ledger) for _ in reads] == reads
+
+
+def test_a_scan_misses_once_per_refill(tmp_path: Path) -> None:
+    ledger = ledger_of_blocks(tmp_path, 80)
+    scan(ledger)
+    refills = 4  # 61 blocks outside `last`, 19 at a time
+    assert ledger.costs.cache_hits == 80 - refills
+
+
+def test_the_newest_blocks_are_never_read_again(tmp_path: Path) -> None:
+    ledger = ledger_of_blocks(tmp_path, 40)
+    for height in range(40 - CACHED, 40):
         ledger.block(height)
-        assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (CACHED, 0)
-        for neighbour in neighbours:
-            ledger.block(neighbour)
-        assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (CACHED, CACHED)
-
-    def test_a_refill_keeps_what_it_has(self, tmp_path: Path) -> None:
-        ledger = ledger_of_blocks(tmp_path, 100)
-        ledger.block(50)  # reads 41 to 59
-        ledger.block(60)  # holds 51 to 69 and has 51 to 59
-        assert ledger.costs.disk_reads == CACHED + 10
-
-    def test_a_cache_needs_a_block(self, tmp_path: Path) -> None:
-        with pytest.raises(ValueError, match="cached_blocks is 0"):
-            StudyLedger(tmp_path, 0)
+    assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (0, CACHED)
 
 
-class TestFiles:
-    def test_hold_strings_only_and_empty_for_null(self, tmp_path: Path) -> None:
-        write_chain(tmp_path, [[a_flight(7, ARR_DELAY=None, timestamp=1200000000000)]])
-        content = json.loads((tmp_path / "0.json").read_text(encoding="utf-8"))
-        assert set(content) == {"height", "previous_hash", "timestamp", "hash", "transactions"}
-        (transaction,) = content["transactions"]
-        assert set(transaction) == {*FLIGHT_FIELDS, "TRANSACTION_ID", "timestamp"}
-        assert transaction["OP_CARRIER_FL_NUM"] == "7"
-        assert transaction["timestamp"] == "1200000000000"
-        assert transaction["ARR_DELAY"] == transaction["AIR_TIME"] == ""
-        assert all(isinstance(value, str) for value in transaction.values())
-
-    def test_are_linked_by_the_hash_of_their_content(self, tmp_path: Path) -> None:
-        ledger_of_blocks(tmp_path, 3)
-        previous_hash = "0"
-        for height in range(3):
-            content = json.loads(block_path(tmp_path, height).read_text(encoding="utf-8"))
-            recorded = content.pop("hash")
-            assert content["previous_hash"] == previous_hash
-            previous_hash = sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-            assert recorded == previous_hash
-
-    def test_a_second_chain_does_not_mix_with_the_first(self, tmp_path: Path) -> None:
-        ledger_of_blocks(tmp_path, 2)
-        with pytest.raises(FileExistsError, match="already holds a chain"):
-            write_chain(tmp_path, [])
+@pytest.mark.parametrize(
+    ("height", "neighbours"),
+    [(50, range(41, 60)), (3, range(19)), (78, range(62, 81)), (80, range(62, 81))],
+)
+def test_asking_for_a_block_reads_its_neighbourhood(
+    tmp_path: Path, height: int, neighbours: Iterable[int]
+) -> None:
+    ledger = ledger_of_blocks(tmp_path, 100)
+    ledger.block(height)
+    assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (CACHED, 0)
+    for neighbour in neighbours:
+        ledger.block(neighbour)
+    assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (CACHED, CACHED)
 
 
-NO_BLOCKS = [b"", b"{", b"\xff", b"[]", b'"text"', b"{}", b'{"hash": "0", "transactions": 1}']
-HARMS: list[tuple[Callable[[Path], object], str]] = [
-    (lambda f: change(block_path(f, 3), delay_becomes_zero), "block 3: its content hashes to"),
-    (lambda f: change(block_path(f, 2), delay_becomes_zero, True), "block 3: its previous_hash"),
-    (
-        lambda f: block_path(f, 0).write_bytes(block_path(f, 1).read_bytes()),
-        "block 0: its file holds block 1",
-    ),
-    *(
-        (lambda f, bad=bad: block_path(f, 1).write_bytes(bad), "block 1: its file is not a block")
-        for bad in NO_BLOCKS
-    ),
-]
+def test_a_refill_keeps_what_it_has(tmp_path: Path) -> None:
+    ledger = ledger_of_blocks(tmp_path, 100)
+    ledger.block(50)  # reads 41 to 59
+    ledger.block(60)  # holds 51 to 69 and has 51 to 59
+    assert ledger.costs.disk_reads == CACHED + 10
 
 
-class TestTampering:
-    @pytest.mark.parametrize(("harm", "message"), HARMS)
-    def test_before_the_start_stops_the_start(
-        self, tmp_path: Path, harm: Callable[[Path], object], message: str
-    ) -> None:
-        ledger_of_blocks(tmp_path, 5)
-        harm(tmp_path)
-        with pytest.raises(BlockMismatch, match=message) as raised:
-            StudyLedger(tmp_path)
-        assert str(raised.value).startswith(f"block {raised.value.height}: ")
+# --- files ---------------------------------------------------------------------------------------
 
-    @pytest.mark.parametrize("rehash", [False, True])
-    def test_while_running_stops_the_scan(self, tmp_path: Path, rehash: bool) -> None:
-        ledger = ledger_of_blocks(tmp_path, 30)
-        change(block_path(tmp_path, 9), delay_becomes_zero, rehash)
-        with pytest.raises(BlockMismatch, match="block 9: ") as raised:
-            scan(ledger)
-        assert raised.value.height == 9
+
+def test_files_hold_strings_only_and_empty_for_null(tmp_path: Path) -> None:
+    write_chain(tmp_path, [[a_flight(7, ARR_DELAY=None, timestamp=1200000000000)]])
+    content = json.loads((tmp_path / "0.json").read_text(encoding="utf-8"))
+    assert set(content) == {"height", "previous_hash", "timestamp", "hash", "transactions"}
+    (transaction,) = content["transactions"]
+    assert set(transaction) == {*FLIGHT_FIELDS, "TRANSACTION_ID", "timestamp"}
+    assert transaction["OP_CARRIER_FL_NUM"] == "7"
+    assert transaction["timestamp"] == "1200000000000"
+    assert transaction["ARR_DELAY"] == transaction["AIR_TIME"] == ""
+    assert all(isinstance(value, str) for value in transaction.values())
+
+
+def test_files_are_linked_by_the_hash_of_their_content(tmp_path: Path) -> None:
+    ledger_of_blocks(tmp_path, 3)
+    previous_hash = "0"
+    for height in range(3):
+        content = json.loads(block_path(tmp_path, height).read_text(encoding="utf-8"))
+        recorded = content.pop("hash")
+        assert content["previous_hash"] == previous_hash
+        previous_hash = sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        assert recorded == previous_hash
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_no_block_is_used_whose_hash_is_another(tmp_path: Path, is_open: bool) -> None:
+    ledger = ledger_of_blocks(tmp_path, 30)
+    file = block_path(tmp_path, 9)
+    file.write_text(file.read_text().replace('"ARR_DELAY": "9"', '"ARR_DELAY": "0"'))
+    with pytest.raises(BlockMismatch, match="block 9 hashes to"):
+        scan(ledger) if is_open else StudyLedger(tmp_path)
 
 
 # --- an emulated disk ----------------------------------------------------------------------------
@@ -344,18 +281,3 @@ def test_what_was_too_long_is_taken_off_later_but_not_more_than_it_should_have_b
         pace.piece_done()
         pace.end()
     assert 0.018 <= monotonic() - start_s < LONG_AGO_S
-
-
-def test_a_pace_of_nothing_waits_for_nothing() -> None:
-    pace = Pace(0)
-    for _ in range(2):
-        pace.begin()
-        pace.piece_done()
-        pace.end()
-    assert pace._debt_s == 0
-
-
-@pytest.mark.parametrize("piece_s", [-0.001, float("nan")])
-def test_a_time_that_cannot_be_is_refused(piece_s: float) -> None:
-    with pytest.raises(ValueError, match="piece_s"):
-        Pace(piece_s)
