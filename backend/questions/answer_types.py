@@ -287,7 +287,8 @@ class FlightNumberSuggestion(Answer):
     flights: Count
 
 
-Suggestion = CitySuggestion | AirportSuggestion | CarrierSuggestion | FlightNumberSuggestion
+Suggestion = AirportSuggestion | CarrierSuggestion | FlightNumberSuggestion | CitySuggestion
+"""The kind with the fewest members is last: generated clients take the first that fits."""
 
 
 class Suggestions(Answer):

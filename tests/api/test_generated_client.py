@@ -102,6 +102,13 @@ def test_questions_are_answered_as_they_are_without_the_client(
         assert answer["count" if "count" in answer else "flights"] > 0
 
 
+def test_suggestions_come_with_all_that_they_have(generated: Generated, service: Service) -> None:
+    fields = generated.module("models.suggest_field").SuggestField
+    for field in fields:
+        answer = generated.call("export_and_suggestions.suggest", field=field).to_dict()
+        assert answer == service.json(f"/suggest?field={field}")
+
+
 def taken(flight: Json, *names: str) -> Json:
     return {name: flight[name] for name in names}
 
