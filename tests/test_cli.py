@@ -360,17 +360,18 @@ def test_a_backup_of_another_user_is_said_to_be_one() -> None:
     with folder_of_nobody() as root:
         backup = root / "backup"
         backup.mkdir(mode=0)
-        user, remedy = os.geteuid(), f"chmod u+rwx {backup}"
+        user, remedy = os.geteuid(), f"run `sudo chmod u+rwx {backup}`"
         if user == 0:
             os.chown(backup, 0, 0)
             os.seteuid(NOBODY)
-            remedy = f"chown -R nobody {backup}"
+            remedy = "run this as root, who owns it, or take it over: "
+            remedy += f"`sudo chown -R nobody {backup}`"
         try:
             done = call(root / "chain", "restore", str(backup))
         finally:
             os.seteuid(user)
         message = " ".join(refusal(done, status=2).split())
-        assert f"may not use it; run `sudo {remedy}`" in message
+        assert f"may not use it; {remedy}" in message
 
 
 def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path) -> None:

@@ -134,9 +134,10 @@ def test_a_file_that_this_user_may_not_use_is_to_be_given_to_it_and_not_replaced
         with copy_for_nobody(houses) as folder:
             path = folder / name
             path.chmod(0)
-            remedy = f"sudo chmod u+rw {path}"
+            remedy = f"run `sudo chmod u+rw {path}`"
             if os.geteuid() != os.getuid():  # the tests are run by root
-                user, remedy = os.geteuid(), f"sudo chown nobody {path}"
+                user, remedy = os.geteuid(), "run this as root, who owns it, or take it over: "
+                remedy += f"`sudo chown nobody {path}`"
                 os.seteuid(0)
                 os.chown(path, 0, 0)
                 os.seteuid(user)
@@ -144,7 +145,7 @@ def test_a_file_that_this_user_may_not_use_is_to_be_given_to_it_and_not_replaced
             reasons = [one for one in (*findings.ready, findings.verify) if str(path) in one]
             assert reasons or name not in kept, name
             for reason in reasons:
-                assert f"user nobody may not use it; run `{remedy}`" in reason
+                assert f"user nobody may not use it; {remedy}" in reason
                 assert not re.search("put back|remove it|new key|new tokens|restart", reason)
             if not name.startswith("blocks"):
                 verify(folder, scope=Scope(index=False, accepted=False))

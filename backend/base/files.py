@@ -51,10 +51,11 @@ def reason_of(error: Exception, path: Path | str, remedy: str = "") -> str:
 
 
 def access_remedy(path: Path) -> str:
-    """Say how this user gets to use a file that belongs to another one; "" without the file."""
-    user = str(os.geteuid())
-    with suppress(KeyError):  # a container may have users without names
-        user = pwd.getpwuid(os.geteuid()).pw_name
+    """Say how this user gets to use a file that belongs to another one; "" without the file.
+
+    The other one may be that of the service, which must not lose a file of its ledger.
+    """
+    user = _name_of(os.geteuid())
     try:
         status = path.stat()
     except PermissionError:
@@ -67,8 +68,18 @@ def access_remedy(path: Path) -> str:
     except OSError:
         return ""
     bits, all_in = ("u+rwx", "-R ") if stat.S_ISDIR(status.st_mode) else ("u+rw", "")
-    command = f"chmod {bits}" if status.st_uid == os.geteuid() else f"chown {all_in}{user}"
-    return f"user {user} may not use it; run `sudo {command} {quote(str(path))}`"
+    if status.st_uid == os.geteuid():
+        return f"user {user} may not use it; run `sudo chmod {bits} {quote(str(path))}`"
+    return (
+        f"user {user} may not use it; run this as {_name_of(status.st_uid)}, who owns it, or take "
+        f"it over: `sudo chown {all_in}{user} {quote(str(path))}`"
+    )
+
+
+def _name_of(user: int) -> str:
+    with suppress(KeyError):  # a container may have users without names
+        return pwd.getpwuid(user).pw_name
+    return str(user)
 
 
 def write_at(descriptor: int, data: bytes, offset: int, path: Path) -> None:
