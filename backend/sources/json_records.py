@@ -123,7 +123,7 @@ def _opening(text: str) -> str | None:
 
 def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
     first: Part = next(parts, ([], str))
-    if not first[0] and file.or_leave_out:
+    if not (first[0] or file.is_posted):
         raise file.without_rows("has no flights")
     objects = [value for _, value in first[0] if not isinstance(value, BadRow)]
     is_alone = bool(first[0]) and len(objects) == (unit != UNIT)

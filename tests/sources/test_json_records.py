@@ -71,9 +71,12 @@ def test_every_object_is_a_flight(tmp_path: Path, content: bytes) -> None:
     assert source.progress() == 1
 
 
-@pytest.mark.parametrize("content", ['{"complete":true,"count":0}\n', block()])
-def test_an_export_and_a_block_may_have_no_flights(tmp_path: Path, content: str) -> None:
-    assert flights_of(open_source(written(tmp_path, content, "none"))) == []
+@pytest.mark.parametrize("content", ["[]", " [ ]\n", '{"complete":true,"count":0}\n', block()])
+def test_json_without_flights_is_refused_as_a_header_without_rows_is(
+    tmp_path: Path, content: str
+) -> None:
+    with pytest.raises(InvalidInput, match="has no flights; download it again"):
+        open_source(written(tmp_path, content, "none"))
 
 
 def test_numbers_and_nulls_do_as_well_as_strings(tmp_path: Path) -> None:
