@@ -24,6 +24,8 @@ _STATE_OF = {key.casefold(): name for short, name in STATES.items() for key in (
 _PANDAS = "(?:0 days |1900-01-01[ T])?"  # before a clock that it has as a duration or a moment
 _MIDNIGHT = re.compile("(?:1 days |1900-01-02[ T])00:00:00")  # of pandas, at the end of the day
 _CLOCK = re.compile(rf"{_PANDAS}(\d{{1,2}})[:h]([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)
+moment = re.compile(r"\s*(?!1900-01-0[12])(\d[-/.\d]+)[ T](\d.*)", re.ASCII).match
+"""Matches a time that is given with its day, and returns both."""
 _BLANK = "[ \u00a0\u202f]?"  # what browsers write before AM since 2023, or a usual one
 _TWELVE_HOURS = re.compile(
     rf"(0?\d|1[0-2]):([0-5]\d)(?::00)?{_BLANK}([aApP])\.?{_BLANK}[mM]\.?", re.ASCII
@@ -199,11 +201,15 @@ def _doubt(field: Field, text: str, dialect: str) -> str:
     return ""
 
 
+def _weekday(value: object) -> object:
+    return 7 if is_zero(value) else weekday(value)  # strftime's Sunday; no other day may have 0
+
+
 def _parser(field: Field, dialect: str) -> Callable[[object], Value]:
     if dialect == STRICT or field.kind in {"code", "date"}:
         return field.parse
     names = state if dialect != STORED else lambda value: value
-    numbers = weekday if field.name == "DAY_OF_WEEK" else number
+    numbers = _weekday if field.name == "DAY_OF_WEEK" else number
     meaning = {"text": names, "time": clock}.get(field.kind, numbers)
 
     def parse(value: object) -> Value:

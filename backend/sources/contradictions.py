@@ -8,6 +8,7 @@ give some of them to other cities than BTS does.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,12 +16,14 @@ from backend.base.errors import shown
 from backend.questions.carriers import CARRIER as CARRIERS
 from backend.questions.carriers import CODES
 from backend.sources.airports import airport_numbers, airport_of
-from backend.sources.cells import STATES, state
+from backend.sources.cells import STATES, clock, state
 from backend.sources.kinds import CARRIER, DAY, DEST_STATE, MONTH, ORIGIN_STATE, Reading
 from backend.sources.records import RecordBatch
 
 _STATES = frozenset(STATES.values())
 _CARRIER_NUMBERS = frozenset(map(str, CARRIERS))
+_DAY = 24 * 60
+_LEAST = 100  # departures that contradict their delays by no chance
 _REMEDY = "in most rows; correct the titles of the columns, or the values below them"
 
 
@@ -96,7 +99,7 @@ _NUMBERS: Mapping[str, Sequence[tuple[str, Callable[[str], object]]]] = {
 def contradiction(reading: Reading, batches: Sequence[RecordBatch]) -> str:
     """Return why the columns of these rows are not what their titles say; "" if they may be."""
     rows = _Rows(reading, batches)
-    judges = (_other_numbers, _carriers, _repeated, _airports)
+    judges = (_other_numbers, _carriers, _repeated, _airports, _departures)
     return next(filter(None, (judge(rows) for judge in judges)), "")
 
 
@@ -170,9 +173,9 @@ def _carriers(rows: _Rows) -> str:
 
 
 def _repeated(rows: _Rows) -> str:
-    for column, others in rows.reading.others.items():
-        for other in others:
-            if words := _disagreement(rows, column, other, (_REPEATED[column],) * 2):
+    for column, meaning in _REPEATED.items():
+        for other in rows.reading.others.get(column, ()):
+            if words := _disagreement(rows, column, other, (meaning, meaning)):
                 return f"{words}; remove the wrong one of these two columns"
     return ""
 
@@ -190,3 +193,18 @@ def _airports(rows: _Rows) -> str:
                 known, odd = _compared(rows.count(*columns), *meanings)
                 wrong += [rows.words(columns, pair) for pair in odd if 2 * len(odd) > len(known)]
     return f"{min(wrong)}, which disagree {_REMEDY}" if len(wrong) > 1 else ""
+
+
+def _departures(rows: _Rows) -> str:
+    """Return how departures contradict their delays, as where those of arrivals are below them."""
+    scheduled = rows.reading.others.get("CRS_DEP_TIME", ())
+    columns: list[str | int] = ["DEP_TIME", "DEP_DELAY", *scheduled]
+    known, odd = 0, Counter[Cells]()
+    for cells, count in rows.count(*columns).items() if scheduled else ():
+        with suppress(ValueError):
+            time, delay, planned = (int(str(clock(cell))) for cell in cells)
+            known += count
+            minutes = time // 100 * 60 + time % 100 - planned // 100 * 60 - planned % 100
+            odd[cells] += count * ((minutes - delay) % _DAY > 0)
+    is_most = known >= _LEAST and 2 * odd.total() > known
+    return f"{rows.words(columns, min(+odd))}, which disagree {_REMEDY}" if is_most else ""

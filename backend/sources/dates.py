@@ -9,7 +9,7 @@ days for others. A number that counts from a day that the file does not name is 
 """
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import date, timedelta
 from functools import lru_cache
 
@@ -37,6 +37,10 @@ _NAMED = re.compile(  # SAS adds a clock to 03JAN2008
     re.ASCII | re.IGNORECASE,
 )
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_MIDNIGHT}", re.ASCII)
+_COUNTINGS: Mapping[str, Callable[[int], int]] = {
+    "0 = Monday": lambda weekday: weekday - 1,  # in pandas
+    "1 = Sunday": lambda weekday: weekday % 7 + 1,  # in SQL and spreadsheets
+}
 _SHORT = re.compile(r"(\d{1,2})([-/. ])(\d{1,2}|[a-z]{3,9})\2(\d{1,2})", re.ASCII | re.IGNORECASE)
 
 Evidence = tuple[object, object, object, object]
@@ -104,6 +108,26 @@ def iso_day(value: object, order: str | None) -> object:
     if len(set(days.values())) == 1:
         return days.popitem()[1].isoformat()
     return Unusable(value, doubt(value))
+
+
+def counting(batches: Iterable[Iterable[Evidence]], order: str) -> str:
+    """Return from what all weekdays are counted, if not from 1 = Monday; "" if that is not sure.
+
+    order: of the days, or "". Some that leave no doubt must be Sundays and Mondays.
+    """
+    fits, sure = set(_COUNTINGS), set[int]()
+    for batch in batches:
+        for day, _, _, cell in set(batch):
+            days, count = readings(day), _number(cell)
+            weekdays = {days[o].isoweekday() for o in ({order} & days.keys() or days)}
+            if count is not None and weekdays:
+                fits = {
+                    name for name in fits if count in {_COUNTINGS[name](day) for day in weekdays}
+                }
+                sure |= weekdays if len(weekdays) == 1 else set()
+        if not fits:
+            return ""
+    return fits.pop() if {1, 7} <= sure else ""
 
 
 def beside(row: tuple[object, object, object]) -> object:

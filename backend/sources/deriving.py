@@ -15,6 +15,8 @@ bad rows, because nobody knows what was meant.
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from datetime import date
 from itertools import compress, count, repeat
 from operator import eq
 
@@ -30,8 +32,10 @@ from backend.sources.cells import (
     STATES,
     STORED,
     STRICT,
+    clock,
     flag,
     is_zero,
+    moment,
     number,
     unless_empty,
 )
@@ -42,6 +46,7 @@ from backend.sources.source import RawRows, Unusable
 
 Column = Sequence[object]
 _PARTS = ("YEAR", MONTH, DAY)  # of a day
+_DAY = 24 * 60
 _BLANK = frozenset({None, ""})
 _DEPARTURE, _ARRIVAL = ("DEP_TIME", "DEP_DELAY"), ("ARR_TIME", "ARR_DELAY")
 _TIMES = (*_DEPARTURE, *EMPTY_WHEN_CANCELLED)
@@ -57,6 +62,9 @@ _DIVERTED = "must be empty: the flight was diverted"
 _NO_ARRIVAL = (
     "has a value although ARR_TIME is empty, so the flight may not have arrived; empty it, or "
     "write ARR_TIME"
+)
+_NO_CLOCK = (
+    "is not on the day of the flight, or no local time without a zone; write local times as hhmm"
 )
 _ICAO = "is an ICAO code; write the IATA code, such as JFK instead of KJFK"
 _is_icao = re.compile("([KP][A-Z]|T[IJ])[A-Z]{2}").fullmatch  # of an airport of BTS
@@ -125,6 +133,10 @@ class Deriver:
             departures = map(unless_empty, columns["DEP_TIME"])
             columns["CANCELLED"] = [int(time in _BLANK) for time in departures]
         columns["CANCELLED"] = list(map(self._flags.__getitem__, columns["CANCELLED"]))
+        for name, delay in (_DEPARTURE, _ARRIVAL):
+            if moment(str(next(filter(unless_empty, columns[name]), ""))):
+                rows = zip(columns[name], columns[delay], columns["FL_DATE"], strict=True)
+                columns[name] = [self._clock(*row, name == "ARR_TIME") for row in rows]
         if self._dialect != STORED:
             self._clear_times(columns)
 
@@ -139,6 +151,21 @@ class Deriver:
             days = [whole if is_short(day, whole) else day for day, whole in both]
         months, days_of_month = (columns.get(name, repeat(None)) for name in (MONTH, DAY))
         return list(map(self._beside.__getitem__, zip(days, months, days_of_month, strict=False)))
+
+    def _clock(self, time: object, delay: object, day: object, margin: int) -> object:
+        """Return a time without its day, on which the flight can have been.
+
+        margin: days from that of the flight to the scheduled time, at most.
+        """
+        if (match := moment(str(time))) is None:
+            return time
+        with suppress(ValueError):
+            own, its = (date.fromisoformat(str(d)) for d in (self._days[match[1]], day))
+            late, written = whole_number(str(number(unless_empty(delay)) or 0)), clock(match[2])
+            is_near = late // _DAY - margin <= (own - its).days <= -(-late // _DAY) + margin
+            if (is_near or own == its) and str(written).isdecimal():
+                return written
+        return Unusable(time, _NO_CLOCK)
 
     def _joined(self, columns: Mapping[str, Column]) -> Column:
         parts = zip(*(columns[name] for name in _PARTS), strict=True)

@@ -6,7 +6,7 @@ from copy import copy
 from functools import cache, partial
 from importlib.util import find_spec
 from itertools import chain, islice, repeat
-from itertools import count as counting
+from itertools import count as numbers_of_batches
 from pathlib import Path
 
 from backend.base.day_orders import YEAR_FIRST
@@ -15,7 +15,16 @@ from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.cells import STORED, STRICT
 from backend.sources.contradictions import contradiction as contradiction_of_columns
-from backend.sources.dates import Evidence, contradiction, doubt, forms, order_of, readings, swapped
+from backend.sources.dates import (
+    Evidence,
+    contradiction,
+    counting,
+    doubt,
+    forms,
+    order_of,
+    readings,
+    swapped,
+)
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, has_meaning, reading_of
@@ -25,7 +34,7 @@ from backend.sources.source import RawRows, Source, Understanding, Unusable
 from backend.sources.times_of_file import TimesOfFile
 
 SAMPLE_ROWS = 5
-_DAY_PARTS = ("FL_DATE", MONTH, DAY, "DAY_OF_WEEK")
+_DAY_PARTS = ("FL_DATE", "YEAR", MONTH, DAY, "DAY_OF_WEEK")
 _IN_FOLDERS = (
     "has its columns {} only in the names of folders; write all columns into one file (put the "
     "ending of your files for .parquet): duckdb -c \"COPY (FROM 'FOLDER/**/*.parquet') TO "
@@ -56,9 +65,9 @@ class FlightFile(Source):
         self.label = label or (place.name or str(place) if isinstance(place, Path) else place.label)
         self._dates = dates
         self._ledger = ledger
-        self._orders: dict[PackedFile, str | None] = {}
+        self._days: dict[PackedFile, tuple[Reading, str | None]] = {}
         self._unswapped = set[PackedFile]()  # although not all of their days have the year first
-        self._may_lack_pm = set[PackedFile]()  # as no clock so far is after 12:59
+        self._may_lack_pm: dict[PackedFile, bool] = {}  # as no clock so far is after 12:59
         self._understanding: Understanding | None = None
         self._empty = list[str]()
         self._done = 0
@@ -94,7 +103,7 @@ class FlightFile(Source):
     def rows(self) -> Generator[RawRows, None, None]:
         """Yield all rows. Raises InvalidInput if a file is unreadable or not of a known kind."""
         self._understanding, self._empty = None, []
-        numbers = counting()
+        numbers = numbers_of_batches()
         first, step = self.share
         for done, file in enumerate(self._files):
             self._done = done
@@ -105,7 +114,7 @@ class FlightFile(Source):
                         continue
                     batch = read()
                     self._require_one_order(file, records.unit, deriver, batch)
-                    if file in self._may_lack_pm:
+                    if self._may_lack_pm.get(file):
                         self._require_one_unit(file, TimesOfFile(deriver.reading, [batch]))
                     known.repeated_headers += batch.repeated_headers
                     yield deriver.raw_rows(batch, f"{file.label}, {records.unit}", records.header)
@@ -122,11 +131,16 @@ class FlightFile(Source):
             first = [read() for read in reads]
             # Flights that are sent as a single one is, with the names of all fields:
             is_strict = file.is_strict and records.titles == FIELD_NAMES
-            if file not in self._orders:
+            if file not in self._days:
+                if "DAY_OF_WEEK" in reading.places and not is_strict:
+                    with closing(_evidence_in(file, reading, first)) as evidence:
+                        counted = counting(evidence, self._dates)
+                    reading = reading.without_weekdays(counted) if counted else reading
                 has_days = "FL_DATE" in reading.places
                 given = self._dates or (YEAR_FIRST if is_strict else "")
                 order = (given or self._order(file, reading, first)) if has_days else None
-                self._orders[file] = order
+                self._days[file] = reading, order
+            reading, order = self._days[file]
         except UnknownKindError as error:
             raise _refusal(file, error) from error
         times = TimesOfFile(reading, [] if is_strict else first)  # single flights are as they are
@@ -136,14 +150,14 @@ class FlightFile(Source):
         dialect = STRICT if is_strict else times.dialect()
         if dialect not in (STRICT, STORED) and (reason := contradiction_of_columns(reading, first)):
             raise file.problem(reason)
-        deriver = Deriver(reading, self._orders[file], self._ledger, dialect, times.filled())
+        deriver = Deriver(reading, order, self._ledger, dialect, times.filled())
         known = self._described(file, reading, deriver, first)
         return deriver, chain(reads, batches), known
 
     @staticmethod
     def _order(file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
-        with closing(_evidence_in(file, reading)) as others:
-            return order_of(chain((_evidence(reading, batch) for batch in first), others))
+        with closing(_evidence_in(file, reading, first)) as evidence:
+            return order_of(evidence)
 
     def _require_one_order(
         self, file: PackedFile, unit: str, deriver: Deriver, batch: RecordBatch
@@ -152,7 +166,7 @@ class FlightFile(Source):
 
         Raises InvalidInput if some have the year first, and a spreadsheet may have changed these.
         """
-        order, reading = self._orders[file], deriver.reading
+        reading, order = self._days[file]
         if order is None or deriver.is_strict:
             return
         are_first = set().union(*map(forms, set(batch.columns[reading.places["FL_DATE"]])))
@@ -173,10 +187,7 @@ class FlightFile(Source):
         """Raise InvalidInput if times or delays may not mean what they should."""
         if reason := times.other_unit():
             raise file.problem(reason)
-        if times.may_lack_pm():
-            self._may_lack_pm.add(file)
-        else:
-            self._may_lack_pm.discard(file)
+        self._may_lack_pm[file] = times.may_lack_pm()
 
     def _described(
         self, file: PackedFile, reading: Reading, deriver: Deriver, first: list[RecordBatch]
@@ -186,7 +197,7 @@ class FlightFile(Source):
             sampler = copy(deriver)  # which counts for itself
             known = self._understanding = Understanding(
                 reading,
-                self._orders[file],
+                self._days[file][1],
                 lambda: [row for batch in first for row in _sample(sampler, batch)],
                 empty=self._empty,
             )
@@ -210,8 +221,11 @@ def _refusal(file: PackedFile, error: UnknownKindError) -> InvalidInput:
     return file.problem(f"{error}{remedy}")
 
 
-def _evidence_in(file: PackedFile, reading: Reading) -> Generator[Iterator[Evidence], None, None]:
-    """Yield what each batch of a file tells of its days."""
+def _evidence_in(
+    file: PackedFile, reading: Reading, first: Iterable[RecordBatch] = ()
+) -> Generator[Iterator[Evidence], None, None]:
+    """Yield what each batch of a file tells of its days. first: batches to begin with."""
+    yield from (_evidence(reading, batch) for batch in first)
     places = [reading.places[name] for name in _DAY_PARTS if name in reading.places]
     with opened_records(file) as records:
         yield from (_evidence(reading, read()) for read in _readers(file, records, places))
@@ -234,8 +248,9 @@ def _readers(
 def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
     places = [reading.places.get(name) for name in _DAY_PARTS]
     columns = [repeat(None) if p is None else batch.columns[p] for p in places]
-    days, months, days_of_month, weekdays = columns
-    return zip(days, months, days_of_month, weekdays, strict=False)
+    days, years, *parts, weekdays = columns
+    joined = map("{}-{}-{}".format, years, *parts)
+    return zip(days if "FL_DATE" in reading.places else joined, *parts, weekdays, strict=False)
 
 
 def _read_on(file: PackedFile, times: TimesOfFile) -> None:

@@ -9,7 +9,7 @@ marketing carrier. The reader, the command line's help, documents and tests use 
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
@@ -111,6 +111,7 @@ _KNOWN = {
     for title, meaning in kind.meanings.items()
     if title not in _ONLY_OF_ITS_KIND
 }
+_SCHEDULED = {plain(t) for t in ("CRS_DEP_TIME", "sched_dep_time", "SCHEDULED_DEPARTURE")}
 _OPERATING = {
     "OP_CARRIER_AIRLINE_ID": "DOT_ID_Operating_Airline",
     "OP_CARRIER_FL_NUM": "Flight_Number_Operating_Airline",
@@ -125,14 +126,20 @@ class Reading:
     """What the columns of a file mean.
 
     kind: its kind. places: meaning -> the position of its column. titles: as in the file, but so
-    that they can be shown. others: meaning -> the positions of further columns that mean the same;
-    they are not used.
+    that they can be shown. others: meaning -> the positions of further columns that mean the same,
+    and of the scheduled departure; they are compared and not used.
     """
 
     kind: Kind
     places: Mapping[str, int]
     titles: Sequence[str]
     others: Mapping[str, Sequence[int]]
+
+    def without_weekdays(self, counted: str) -> "Reading":
+        """Return what the other columns mean. counted: how weekdays are, for people."""
+        places, titles = dict(self.places), list(self.titles)
+        titles[places.pop("DAY_OF_WEEK")] += f" (counted from {counted})"
+        return replace(self, places=places, titles=titles)
 
     @cached_property
     def is_of_fields(self) -> bool:
@@ -226,6 +233,7 @@ def reading_of(titles: tuple[str, ...]) -> Reading:
     columns = _columns(kind, names)
     places = {meaning: at[0] for meaning, at in columns.items()}
     others = {meaning: at[1:] for meaning, at in columns.items() if at[1:]}
+    others["CRS_DEP_TIME"] = [names.index(name) for name in _SCHEDULED & there][:1]
     reading = Reading(kind, places, [readable(title) for title in titles], others)
     if missing := reading.missing():
         error = UnknownKindError(_reason(reading, missing, there))

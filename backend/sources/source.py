@@ -16,7 +16,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import getitem
-from typing import Any
 
 from backend.base.day_orders import WRITTEN
 from backend.base.errors import BadRow, InvalidFlight
@@ -24,7 +23,6 @@ from backend.base.words import counted
 from backend.chain.fields import POSITION, Value
 from backend.chain.flight import (
     EMPTY_WHEN_CANCELLED,
-    Flight,
     calendar_disagreement,
     disagreement,
 )
@@ -236,20 +234,13 @@ class Validator:
         good, bad = [], []
         for line, row in zip(raw.lines, zip(*raw.columns, strict=True), strict=True):
             try:
-                good.append(self._flight_of(row, raw.dialect))
+                flight = tuple(map(getitem, self._parsers[raw.dialect], row))
+                if first := disagreement(flight):
+                    raise first
+                good.append(flight)
             except InvalidFlight as problem:
                 bad.append(_bad_row(raw.place, line, problem))
         return [list(column) for column in zip(*good, strict=True)], bad
-
-    def _flight_of(self, row: tuple[Any, ...], dialect: str) -> Flight:
-        """Return the flight of a row.
-
-        Raises InvalidFlight for the first thing that is wrong with it.
-        """
-        flight = tuple(map(getitem, self._parsers[dialect], row))
-        if problem := disagreement(flight):
-            raise problem
-        return flight
 
 
 def _bad_row(place: str, line: int, problem: InvalidFlight) -> BadRow:

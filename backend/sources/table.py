@@ -127,7 +127,7 @@ def read_table(file: PackedFile, blocks: Iterator[bytes]) -> Records:
     """
     lines = line_batches(file, blocks)
     header, rest = _header(file, lines)
-    batches = _batches(header, _with_whole_rows(chain([rest], lines), header.separator))
+    batches = _batches(header, chain([rest], lines))
     return Records(header.titles, batches, header=header.above + header.line)
 
 
@@ -207,16 +207,6 @@ def _titles(file: PackedFile, cells: Sequence[str]) -> tuple[str, ...]:
     return tuple(titles)
 
 
-def _with_whole_rows(batches: Iterator[Lines], separator: str) -> Iterator[Lines]:
-    """Yield all lines, a row that goes on in the next lines with those before them."""
-    for (first, lines), (_, following) in pairwise(chain(batches, [(0, list[str]())])):
-        around = [*lines[-MOST_LINES:], *following[:MOST_LINES]]
-        if _join(around, separator):
-            cut = min(len(lines), MOST_LINES)
-            lines[-MOST_LINES:], following[:MOST_LINES] = around[:cut], around[cut:]
-        yield first, lines
-
-
 def _join(lines: list[str], separator: str) -> bool:
     """Put rows with line breaks into their first lines, and empty lines in place of the others.
 
@@ -243,7 +233,11 @@ def _width(text: str, separator: str) -> int:
 
 def _batches(header: _Header, batches: Iterator[Lines]) -> Iterator[BatchReader]:
     is_empty = not header.file.is_posted
-    for first, lines in batches:
+    for (first, lines), (_, following) in pairwise(chain(batches, [(0, list[str]())])):
+        around = [*lines[-MOST_LINES:], *following[:MOST_LINES]]
+        if _join(around, header.separator):  # a row goes on in the next lines
+            cut = min(len(lines), MOST_LINES)
+            lines[-MOST_LINES:], following[:MOST_LINES] = around[:cut], around[cut:]
         if not any(lines):
             continue  # a bomb may have a thousand million blank lines
         is_empty = is_empty and set(lines) <= {"", *header.idle_lines()}

@@ -115,6 +115,7 @@ def test_a_number_that_is_none_is_empty() -> None:
         ("DAY_OF_WEEK", "1.0", 1),
         ("DAY_OF_WEEK", " SUN", 7),
         ("DAY_OF_WEEK", "Thursday", 4),
+        ("DAY_OF_WEEK", "0", 7),
         ("ORIGIN_AIRPORT_ID", "10397.0", 10397),
         ("ORIGIN_STATE_NM", "GA", "Georgia"),
         ("ORIGIN_STATE_NM", "georgia", "Georgia"),

@@ -50,6 +50,22 @@ def test_a_file_with_two_titles_swapped_is_refused(tmp_path: Path, titles: tuple
         open_source(written(tmp_path, of_one_route))
 
 
+@pytest.mark.parametrize("scheduled", ["CRS_DEP_TIME", "sched_dep_time"])
+def test_departures_that_contradict_their_delays_are_refused(
+    tmp_path: Path, scheduled: str
+) -> None:
+    """Two titles may be swapped, or delays be cut off at 0."""
+    row = FLOWN | {scheduled: "1955", "DEP_TIME": "20:03"}
+    late = row | {"DEP_TIME": "0003", "DEP_DELAY": "248"}
+    assert refused(tmp_path, [row] * 60 + [late] * 60) == ""
+    for rows in ([row | {"DEP_DELAY": "0"}] * 120, [row] * 40 + [late | {"DEP_DELAY": "0"}] * 80):
+        assert "which disagree in most rows; correct the titles" in refused(tmp_path, rows)
+        assert refused(tmp_path, rows[-60:]) == "", "they are few"
+    for one, other in (("DEP_TIME", "ARR_TIME"), ("DEP_DELAY", "ARR_DELAY")):
+        reason = refused(tmp_path, [row] * 120, {one: other, other: one})
+        assert f"{scheduled} 1955, which disagree" in reason
+
+
 def test_abbreviations_of_states_are_compared_if_they_are_used(tmp_path: Path) -> None:
     column = "ORIGIN_STATE_ABR"
     rows = [

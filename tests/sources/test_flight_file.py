@@ -1,9 +1,11 @@
 import random
 from collections.abc import Sequence
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
+from backend.base.day_orders import MONTH_FIRST
 from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import flight_of
@@ -203,6 +205,90 @@ def test_a_file_that_was_put_together_of_two_orders_is_refused(
     with pytest.raises(BadRow, match=r"FL_DATE '.*': is a day only as .*; write all days") as e:
         read(FlightFile(dated(tmp_path, JOINED[name]), dates=dates and order))
     assert e.value.row == len(JOINED[name]) + 1
+
+
+COUNTED = {
+    "0 = Monday": date.weekday,
+    "1 = Sunday": lambda day: day.isoweekday() % 7 + 1,
+    "": lambda day: day.isoweekday() % 7,
+}
+WEEKS = [date(2019, 3, 1) + timedelta(n) for n in range(1, 30)]
+
+
+@pytest.mark.parametrize("first", [0, 1000])
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%m/%d/%Y"])
+@pytest.mark.parametrize("counted", COUNTED)
+def test_weekdays_may_be_counted_otherwise_if_all_are(
+    tmp_path: Path, counted: str, form: str, first: int
+) -> None:
+    flown = [WEEKS[0]] * first + WEEKS
+    days, weekdays = [day.strftime(form) for day in flown], [*map(COUNTED[counted], flown)]
+    source = open_source(dated(tmp_path, days, weekdays))
+    assert [flight[1:3] for flight in flights_of(source)] == [
+        (day.isoweekday(), day.isoformat()) for day in flown
+    ]
+    said = f"not used: DAY_OF_WEEK (counted from {counted})"
+    assert (said in str(source.understood())) == bool(counted)
+    path = dated(tmp_path, days, [*weekdays[:-1], weekdays[-2]])
+    with pytest.raises(InvalidInput, match=r"DAY_OF_WEEK|weekday contradicts|order"):
+        flights_of(open_source(path))
+    if counted and form == "%Y-%m-%d":
+        with pytest.raises(InvalidInput, match="DAY_OF_WEEK"):
+            flights_of(open_source(dated(tmp_path, days[:1], weekdays[:1])))
+
+
+def test_weekdays_that_are_counted_otherwise_decide_no_order(tmp_path: Path) -> None:
+    weekdays = list(map(date.weekday, WEEKS[:11]))
+    path = dated(tmp_path, [day.strftime("%m/%d/%Y") for day in WEEKS[:11]], weekdays)
+    with pytest.raises(InvalidInput, match="a column of month, day or weekday contradicts"):
+        open_source(path)
+    days = [flight[2] for flight in flights_of(open_source(path, dates=MONTH_FIRST))]
+    assert days == [day.isoformat() for day in WEEKS[:11]]
+
+
+def test_days_in_three_columns_tell_how_weekdays_are_counted(tmp_path: Path) -> None:
+    names = [n for n in FIELD_NAMES if n != "FL_DATE"] + ["MONTH", "DAY_OF_MONTH"]
+    rows = [
+        FLOWN
+        | {"YEAR": "2019", "MONTH": str(day.month), "DAY_OF_MONTH": str(day.day)}
+        | {"DAY_OF_WEEK": str(day.weekday())}
+        for day in WEEKS
+    ]
+    flights = flights_of(open_source(written(tmp_path, csv_text(rows, names))))
+    assert [flight[1] for flight in flights] == [day.isoweekday() for day in WEEKS]
+
+
+@pytest.mark.parametrize(
+    ("departure", "delay", "arrival", "clocks"),
+    [
+        ("2008-01-03 20:03:00", "8", "2008-01-03 22:11:00", ("2003", "2211")),
+        ("2008-01-03T20:03", "8", "2008-01-04T00:11", ("2003", "0011")),
+        ("1/3/2008 8:03:00 PM", "8", "1/3/2008 22:11", ("2003", "2211")),
+        ("2008-01-04 00:03:00.000", "8", "2008-01-04 02:11", ("0003", "0211")),
+        ("2008-01-02 23:58", "-8", "2008-01-03 02:11", ("2358", "0211")),
+        ("2008-01-05 00:01", "1500", "2008-01-05 02:11", ("0001", "0211")),
+        ("2008-01-04 00:03", "0", "2008-01-04 02:11", "DEP_TIME '2008-01-04 00:03': is not on"),
+        ("2008-01-03 20:03", "8", "2008-01-06 00:11", "ARR_TIME '2008-01-06 00:11': is not on"),
+        ("2026-11-28 20:03", "8", "2026-11-28 22:11", "DEP_TIME '2026-11-28 20:03': is not on"),
+        ("2008-01-03T20:03Z", "8", "2008-01-03T22:11Z", "or no local time without a zone"),
+        ("2008-01-03T20:03-05:00", "8", "", "or no local time without a zone"),
+        ("2008-01-03", "8", "2211", "must be a local time"),
+    ],
+)
+def test_times_may_have_their_days_with_them(
+    tmp_path: Path, departure: str, delay: str, arrival: str, clocks: tuple[str, str] | str
+) -> None:
+    late = {"DEP_DELAY": delay, "ARR_DELAY": delay}
+    row = FLOWN | {"DEP_TIME": departure, "ARR_TIME": arrival} | late
+    if "/" in departure:
+        row["FL_DATE"] = "1/3/2008"
+    path = written(tmp_path, csv_text([row, CANCELLED, row]))
+    if isinstance(clocks, tuple):
+        flights = flights_of(open_source(path))
+        assert [(flight[13], flight[15]) for flight in flights] == [clocks, (None, None), clocks]
+    else:
+        _, (message, _) = bad_rows(path)
+        assert clocks in message
 
 
 def test_weekdays_show_that_a_file_was_put_together_of_two_orders(tmp_path: Path) -> None:
