@@ -7,10 +7,12 @@ from functools import cached_property, partial
 from itertools import combinations
 
 from frontend.backend_client import Json
+from frontend.charts.time_axis import covered
 from frontend.context import coverage
 from frontend.coverage import Coverage, all_days
 from frontend.errors import Refused
 from frontend.evidence import Evidence
+from frontend.filters import short_interval
 from frontend.question import (
     AS_OF,
     BOTH,
@@ -79,6 +81,13 @@ def _name(subject: Parameters, known: Coverage) -> str:
     if all({end, f"{end}_CITY_NAME"} & subject.keys() for end in BOTH):
         return " to ".join(subject.get(end) or subject[f"{end}_CITY_NAME"] for end in BOTH)
     return "".join(Question("", subject).end(end, known) for end in BOTH)
+
+
+def _cut(subject: Parameters, known: Coverage) -> str:
+    """Return which days of a time that is compared the ledger has; "" if it has all."""
+    asked = [subject[name] for name in DAYS if name in subject]
+    has = [day.isoformat() for day in covered(asked[0], asked[1], known)] if asked else []
+    return f" ({short_interval(has[0], has[1])})" if has != asked else ""
 
 
 @dataclass(frozen=True)
@@ -180,7 +189,8 @@ def _comparison(
         days = figures["by_day"]
         figures = {name: figures[name] for name in (*FIGURES, "distribution")}
         address = Question("", asked | as_of_in(given)).page() if figures["flights"] else ""
-        rows.append(Row({ITEM: item}, _name(subject, known), address, figures, days))
+        name, cut = _name(subject, known), _cut(subject, known)
+        rows.append(Row({ITEM: item}, name, address, figures, days, cut))
     compared = {name for subject in subjects for name in subject}  # a city beside an airport
     same = {name: asked[name] for name in SHARED if name in asked and name not in compared}
     options = {name: given[name] for name in (WHAT, SORT) if name in given}

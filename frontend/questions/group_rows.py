@@ -26,7 +26,7 @@ class Row:
     """A group. key: the members that tell it apart. address: of a page about it; "" for none.
 
     figures: what the backend says about it, as in `average_delays`. days: the same for each day on
-    which it has flights, if that was asked for. cut: of a month " until the 3rd" if only these of
+    which it has flights, if that was asked for. cut: of a time " until the 3rd" if only these of
     its days are counted.
     """
 

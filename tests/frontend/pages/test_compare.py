@@ -9,6 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.questions.carriers import CARRIER
+from frontend.filters import short_interval
 from frontend.questions import group_rows
 from tests.api.worlds import Json, World, averages_of
 from tests.frontend.pages.reading import raw, table
@@ -111,6 +112,13 @@ def test_every_unknown_item_is_named_once(pages: FlaskClient) -> None:
     days = pages.get("/compare?what=days&item=4 January 2015&item=3 March 2099").text
     assert "and none later." in days
     assert "Did you mean" not in days  # a link with INITIAL_DATE would be refused
+
+
+def test_a_time_that_the_ledger_has_in_part_is_marked(pages: FlaskClient, world: World) -> None:
+    days = sorted(flight["FL_DATE"] for flight in world.transactions)
+    page = pages.get("/compare?what=days&item=January 2015&item=3 January 2015").text
+    assert f"<small> ({short_interval(days[0], days[-1])})</small>" in page
+    assert page.count("<small> (") == 1
 
 
 def test_the_measure_is_chosen_in_the_head_of_the_table(pages: FlaskClient) -> None:
