@@ -36,7 +36,7 @@ def _unknown_days(rows: Rows, asked: Mapping[str, Value]) -> Iterator[UnknownVal
     end = "FINAL_DATE" if "FINAL_DATE" in asked else start
     if first is None or last is None:
         return
-    covers = f"the ledger has flights from {first} to {last}"
+    covers = f"the ledger has flights {f'from {first} to' if first < last else 'of'} {last}"
     if str(asked[start]) > last:
         yield UnknownValue(start, str(asked[start]), f"{covers}, and none later", [last])
     elif str(asked[end]) < first:

@@ -140,7 +140,8 @@ def day_report(day: str, given: Mapping[str, str]) -> DayReport:
     question = _question(answers["carrier"], given, ())
     question = Question("days", {DAY: day, **question.values})
     as_of = {AS_OF: str(answers["carrier"]["as_of"]["height"])}
-    year = answers_by_group({**given, **_year(day, known), **as_of}, {"day": {}})
+    days = _year(day, known) or dict.fromkeys(DAYS, day)
+    year = answers_by_group({**given, **days, **as_of}, {"day": {}})
     others = [row for row in rows_of(year["day"], "day", known, question) if row.key[DAY] != day]
     return DayReport(known, question, answers, others)
 

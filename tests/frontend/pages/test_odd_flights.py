@@ -1,6 +1,7 @@
 """Pages of a ledger with a few odd flights: each sentence and number is true of them."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
@@ -11,7 +12,7 @@ from tests.api.processes import serving
 from tests.api.worlds import Json, seal, settings_for
 from tests.cases import each_of
 from tests.flights import EXAMPLE, changed
-from tests.frontend.pages.reading import pages_over, raw, require_words, table
+from tests.frontend.pages.reading import pages_over, raw, require_words, table, text
 
 CITIES = {
     "BTV": "Burlington, VT",
@@ -230,3 +231,26 @@ def test_the_twin_of_an_hour_counts_the_flights_of_the_hour(few: FlaskClient) ->
     assert [row["departure"] for row in rows] == ["1800"]
     none = few.get(f"/departures.json?{asked[:-2]}3").get_json()["departures"]
     assert [none[name] for name in figures] == [0, 0, 0, 0, None, None]
+
+
+EMPTY = ("/days/2008-01-03", "/search?q=united", *(f"/{page}" for page in ("days", "rankings")))
+
+
+def test_a_ledger_without_flights_says_so(tmp_path: Path) -> None:
+    with serving(tmp_path, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
+        pages = pages_over(service.url)
+        for address in EMPTY:
+            shown = text(pages, address)
+            assert "There are no flights in this ledger yet." in shown, address
+            assert "ask for nothing" not in shown
+
+
+def test_a_ledger_of_one_day_names_that_day_once(tmp_path: Path) -> None:
+    seal(settings_for(tmp_path), [[odd(1, "2010-03-01")]])
+    with serving(tmp_path, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
+        pages = pages_over(service.url)
+        for question in ("", "?OP_CARRIER_FL_NUM=2&FL_DATE=2010-03-01"):
+            shown = text(pages, f"/filter_transactions{question}")
+            assert "The ledger has flights of 1 March 2010" in shown
+        shown = text(pages, "/days/2010-03-02")
+        assert "The ledger has flights of Monday, 1 March 2010, and none later." in shown
