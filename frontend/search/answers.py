@@ -115,7 +115,7 @@ _PAGES = (
         "delays and punctuality",
         "carriers", f"carriers from at to days when times carrier month least {_COUNTS}", "whole",
         "average_delays"),
-    *(_Page("/compare", "{shown} compared{of}{where}{phrase}{best_first}",
+    *(_Page("/compare", "{shown}{of}{where}{phrase} compared{best_first}",
         "which is better, and by how much",
         f"compared_{what}", f"compared carriers from to at days least count {words}",
         counted="average_delays") for what, words in _COMPARED.items()),

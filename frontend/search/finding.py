@@ -41,7 +41,7 @@ IN_CHAIN = tuple(
     for kind, pattern in (
         ("transaction", rf"(?:(?:transaction|tx) (?:id )?|id )?{_NUMBER}"),
         ("block", rf"(?:block (?:height )?|height )?{_NUMBER}"),
-        ("hash", r"(?:block |hash )?([0-9a-f]{8,64})(?:…|\.{2,3})?"),  # as pages shorten it
+        ("hash", r"(?:block )?(?:hash )?([0-9a-f]{8,64})(?:…|\.{2,3})?"),  # as pages shorten it
         ("tip", r"()(?:the )?(?:tip|(?:newest|latest|last|current|top) block)"),
     )
 )

@@ -324,6 +324,8 @@ LABELS = {
     "united": ["How late is United Airlines?"],
     "united in july": ["How late was United Airlines in July 2013?"],
     "united vs delta": ["United Airlines and Delta Air Lines compared"],
+    "delta june vs july": ["June 2013 and July 2013 of Delta Air Lines compared"],
+    "Delta Air Lines, Inc.": ["How late is Delta Air Lines?"],
     "UA 1545": ["Flight UA 1545"],
     "1545 on 4 july": ["Flight number 1545 on 4 July 2013"],
     "EWR to chicago in march": ["Newark, NJ (EWR) to Chicago, IL in March 2013"],

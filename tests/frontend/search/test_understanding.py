@@ -32,6 +32,7 @@ MEANINGS: dict[str, Meanings] = {
     "0A" * 32: [(HASH, "0a" * 32)],
     "0012ab34cd56…": [(HASH, "0012ab34cd56")],
     "hash 0012AB34CD5...": [(HASH, "0012ab34cd5")],
+    "block hash 0012AB34CD5": [(HASH, "0012ab34cd5")],
     "block 0012ab34": [(HASH, "0012ab34")],
     "0012ab3": [],
     "00123456": [(TRANSACTION, "00123456"), (BLOCK, "00123456"), (HASH, "00123456")],
