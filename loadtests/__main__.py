@@ -16,6 +16,7 @@ from loadtests.experiments import NAMES, OF_FILES, experiment, pi_measurements, 
 from loadtests.lab import network_file, studies
 from loadtests.lab.content import Report
 from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.generator_check import selftest
 from loadtests.lab.response_times import check_threshold
 from loadtests.lab.results import REPORT, Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
@@ -23,11 +24,12 @@ from loadtests.number_format import finite
 from loadtests.processes import PROJECT, ProgramFailed, Site
 from loadtests.tables import TableError
 
+SELFTEST = "selftest"
 RESULTS = PROJECT / "loadtests" / "results"
 INTERRUPTED = 130
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
-_NAMES, _MODES = click.Choice([*NAMES, "all"]), click.Choice([*map(str, Mode)])
+_NAMES, _MODES = click.Choice([SELFTEST, *NAMES, "all"]), click.Choice([*map(str, Mode)])
 _COUNT = click.IntRange(min=1)
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -133,12 +135,17 @@ def run(
 ) -> None:
     """Run experiments; each leaves a folder with raw rows and a report.
 
-    `list` shows the names; `all` runs every experiment. The exit status is 1 if no run of an
-    experiment counts, if a full open-workload decides no forecast, or if the selftest finds that
-    this machine is too noisy.
+    `list` shows the names; `all` runs every experiment; `selftest` says whether this machine is
+    good for measurements, and leaves nothing. The exit status is 1 if no run of an experiment
+    counts, if a full open-workload decides no forecast, or if this machine is too noisy.
     """
-    failures = []
+    failures: list[str] = []
     for name in NAMES if "all" in names else names:
+        if name == SELFTEST:
+            if host:
+                raise click.UsageError("selftest asks no service; leave out --host")
+            failures += filter(None, [selftest(Options(Mode.REAL, **chosen), _say)])
+            continue
         chosen_experiment = experiment(name)
         chosen_mode = Mode(mode or (Mode.REAL if host else chosen_experiment.modes[0]))
         folder = _new_folder(name, out)

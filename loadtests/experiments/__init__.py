@@ -13,7 +13,6 @@ from importlib import import_module
 from loadtests.lab.experiment import Experiment
 
 NAMES: tuple[str, ...] = (
-    "selftest",
     "service-time",
     "open-workload",
     "queueing-network",

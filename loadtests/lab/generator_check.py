@@ -6,7 +6,7 @@ at growing rates. What the generator's requests take longer, from their intended
 own error. Its limit is the highest of these rates up to which the mean error does not grow.
 
 Every session that sends open arrivals makes such a check first, and `generator.csv` keeps it. Rates
-beyond the limit are refused.
+beyond the limit are refused. `scripts/lab run selftest` makes the check alone.
 """
 
 import socket
@@ -14,17 +14,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, repeat, takewhile
 from math import inf
+from pathlib import Path
 from random import Random
 from statistics import fmean
+from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 from urllib.parse import urlsplit
 
 from loadtests.generation.rows import Row
-from loadtests.generation.rules import RULES, Facts
-from loadtests.generation.run import RunRecord
+from loadtests.generation.rules import RULES, Facts, judge
+from loadtests.generation.run import Say
 from loadtests.generation.schedule import Request, arrivals
 from loadtests.lab.content import Section, Table, format_time
-from loadtests.lab.experiment import Run
+from loadtests.lab.experiment import Options, Run
 from loadtests.lab.repeated import unused_name
 from loadtests.lab.results import Line, Results
 from loadtests.models.random_times import poisson_times
@@ -39,6 +41,7 @@ PAUSE_S = 0.005  # of the independent client, on average; a server that is awake
 WARM_UP_S = 0.5  # at the first rate, which do not count
 MOST_GROWTH_S = 0.0002
 TAIL = 0.99
+SELFTEST_S = 0.04  # how long the questions take for which a machine is tested
 NOT_SHARED = "every run is rejected. Close them, or go on with --shared: then runs are kept"
 SHARED = "runs would be rejected without --shared. They are kept"
 _LONGEST_ANSWER = 65536
@@ -68,10 +71,33 @@ class CheckLine(Line):
         return self.p99_s - self.alone_p99_s
 
 
-def check(run: Run) -> tuple[RunRecord, Facts]:
+def selftest(options: Options, say: Say) -> str:
+    """Check the generator, and judge that as a run of questions that take SELFTEST_S.
+
+    Returns why this machine is too noisy; "" if it is not. The generator is near its own saturation
+    there on purpose. Raises ProgramFailed.
+    """
+    with TemporaryDirectory(prefix="flightchain-lab-") as name:
+        folder = Path(name)
+        facts = check(Run(options, Results(folder), folder, say))
+    verdict = judge(replace(facts, before_s=SELFTEST_S, client_cpu=None))
+    verdict = verdict.on_shared_machine() if options.shared else verdict
+    questions = f"questions that take {format_time(SELFTEST_S)}"
+    if not verdict.accepted:
+        return f"This machine is too noisy now for {questions}: {verdict.reasons}."
+    say(
+        "Whether this machine is good for measurements is not tested, because with --shared no "
+        "rule about the machine rejects a run."
+        if options.shared
+        else f"This machine is good for measurements: no rule rejects {questions}."
+    )
+    return ""
+
+
+def check(run: Run) -> Facts:
     """Measure the generator against a server that answers at once, and say what would be rejected.
 
-    Returns the run, with facts of what it did at the rates that may be sent. Raises ProgramFailed.
+    Returns what it did at the rates that may be sent. Raises ProgramFailed.
     """
     run.say("measuring the load generator's own error")
     name, random = unused_name(run.results, CHECK), run.random(CHECK)
@@ -101,7 +127,7 @@ def check(run: Run) -> tuple[RunRecord, Facts]:
     facts = replace(record.facts(), lag_mean_s=mean_s, lag_p99_s=p99_s)
     for sentence in would_be_rejected(facts, is_shared=run.options.shared):
         run.say(sentence)
-    return record, facts
+    return facts
 
 
 def would_be_rejected(facts: Facts, *, is_shared: bool) -> Iterator[str]:

@@ -5,7 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from loadtests import __main__ as command
 from loadtests.generation.rows import Row
 from loadtests.generation.rules import Facts
 from loadtests.generation.run import Generator, RunRecord
@@ -14,6 +16,7 @@ from loadtests.lab import generator_check
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.generator_check import (
     RATES_PER_S,
+    SELFTEST_S,
     WARM_UP_S,
     CheckLine,
     check,
@@ -21,6 +24,7 @@ from loadtests.lab.generator_check import (
     generator_section,
     last_check,
     limit_per_s,
+    selftest,
     would_be_rejected,
 )
 from loadtests.lab.results import Results
@@ -124,8 +128,8 @@ def test_each_session_has_a_check_of_its_own(
         monkeypatch.setattr(generator_check, name, value)
     run = Run(Options(Mode.REAL, quick=True), Results(tmp_path), tmp_path, lambda text: None)
     assert generator_section(run.results) is None
-    record, facts = check(run)
-    assert (facts.requests, facts.failed) == (len(record.rows), 0)
+    facts = check(run)
+    assert (facts.requests > 0, facts.failed) == (True, 0)
     first = last_check(run.results)
     assert [line.rate_per_s for line in first] == list(RATES_PER_S)
     assert all(line.mean_s > 0 and line.alone_mean_s > 0 for line in first)
@@ -135,3 +139,41 @@ def test_each_session_has_a_check_of_its_own(
     section = generator_section(run.results)
     assert section is not None
     assert "The load generator itself adds" in section.paragraphs[0]
+
+
+QUIET = Facts(requests=300, failed=0, scheduled=300, foreign_cpu=0.03)
+
+
+@pytest.mark.parametrize(
+    ("facts", "why", "if_shared"),
+    [
+        (QUIET, "", ""),
+        (replace(QUIET, client_cpu=0.9), "", ""),  # near its own limit at the highest rates
+        (replace(QUIET, foreign_cpu=0.5), "other programs took processor time", ""),
+        (replace(QUIET, lag_mean_s=0.019 * SELFTEST_S), "", ""),
+        (replace(QUIET, lag_mean_s=0.021 * SELFTEST_S), "the generator sent too late", ""),
+        (replace(QUIET, lag_p99_s=0.01), "the generator sent some requests far too late", ""),
+        (replace(QUIET, failed=100), "failed requests", "failed requests"),
+    ],
+)
+def test_the_selftest_fails_for_what_the_rules_would_reject(
+    facts: Facts, why: str, if_shared: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generator_check, "check", lambda run: facts)
+    noisy = "This machine is too noisy now for questions that take 40 ms: "
+    for is_shared, reason in ((False, why), (True, if_shared)):
+        said = list[str]()
+        failure = selftest(Options(Mode.REAL, shared=is_shared), said.append)
+        assert failure.startswith(noisy) == bool(reason)
+        assert reason in failure
+        praise = "good for measurements is not tested" if is_shared else "no rule rejects questions"
+        assert [praise in sentence for sentence in said] == [True] * (not reason)
+
+
+def test_the_command_says_what_the_selftest_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "selftest", lambda options, say: say("checked") or "too noisy")
+    outcome = CliRunner().invoke(command.main, ["run", "selftest", "--quick"])
+    assert outcome.exit_code == 1
+    assert outcome.output.splitlines() == ["checked", "Error: too noisy"]
+    refused = CliRunner().invoke(command.main, ["run", "selftest", "--host", "http://pi:8000"])
+    assert "selftest asks no service; leave out --host" in refused.output

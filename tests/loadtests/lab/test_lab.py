@@ -2,6 +2,9 @@
 
 import errno
 import re
+import signal
+import subprocess
+import sys
 import xml.dom.minidom
 from dataclasses import replace
 from pathlib import Path
@@ -14,14 +17,16 @@ from loadtests import __main__ as command
 from loadtests import experiments
 from loadtests.experiments import running
 from loadtests.experiments.running import resume, run
+from loadtests.generation.run import REQUESTS
 from loadtests.lab.content import NO_BREAK, Figure, Report, Section, Table, shown, together
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import FOLDED_ROWS, plain_page, report_page
 from loadtests.lab.results import Results, ResultsError
-from loadtests.processes import ProgramFailed, free_port
+from loadtests.processes import PROJECT, ProgramFailed, free_port
 from loadtests.servers.null import null_server
 from loadtests.tables import TableError
+from tests.api.processes import until
 from tests.loadtests.lab.miniature import EXPERIMENT
 
 
@@ -356,7 +361,7 @@ class TestCommand:
         "words",
         [
             ("pi", "http://127.0.0.1:1", "--minutes"),
-            ("run", "selftest", "--scale"),
+            ("run", "open-workload", "--scale"),
             ("pi", "http://127.0.0.1:1", "--loads"),
             ("run", "open-workload", "--loads"),
         ],
@@ -372,7 +377,7 @@ class TestCommand:
         monkeypatch.setattr("sys.argv", ["lab", "analyse", str(tmp_path)])
         assert command.run_command() == 1
         assert "error:" in capsys.readouterr().err
-        monkeypatch.setattr("sys.argv", ["lab", "run", "selftest", "--out", "/proc/none"])
+        monkeypatch.setattr("sys.argv", ["lab", "run", "micro", "--out", "/proc/none"])
         monkeypatch.setattr(command, "experiment", lambda name: EXPERIMENT)
         assert command.run_command() == 1
         assert "error: [Errno" in capsys.readouterr().err
@@ -521,3 +526,18 @@ class TestScale:
         self, tmp_path: Path, options: Options, expected: object
     ) -> None:
         assert self.scale_of(tmp_path, options) == expected
+
+
+@pytest.mark.long
+def test_a_lab_that_is_told_to_end_keeps_what_was_measured(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "loadtests", "run", "open-workload", "--quick", "--out"]
+    command.append(str(tmp_path))
+    with subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True) as lab:
+        until(lambda: any(tmp_path.glob(f"*/{REQUESTS}")), within_s=60)
+        lab.send_signal(signal.SIGTERM)
+        _, output = lab.communicate(timeout=60)
+    assert lab.returncode == 130
+    assert "interrupted; what was measured is kept" in output
+    (folder,) = tmp_path.iterdir()
+    assert Results(folder).manifest()["state"] == "interrupted"
+    assert Results(folder).manifest()["ended"]
