@@ -17,7 +17,7 @@ from loadtests.lab import published
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.posts import BUSY_CLIENT, MINE_INTERVAL_S, Posted, PostsLine, posts
-from loadtests.lab.repeated import accepted, describe_rejected, lines
+from loadtests.lab.repeated import lines
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.sentences import Sentences
@@ -90,10 +90,10 @@ def analyse(results: Results) -> Report:
     """Report throughput and latency. Raises ResultsError if all threads never posted at once."""
     runs, unfinished = posts(results, POINTS, PointLine)
     if not runs:
-        raise ResultsError(f"{results.folder} has no run in which all threads were posting")
+        raise ResultsError(f"{results.folder} has no run that counts in which all threads posted")
     in_order = sorted(runs, key=lambda run: (MODES.index(run.line.mode), run.line.threads))
     points = Point.of_each(in_order, attrgetter("line.mode", "line.threads"))
-    counted, sentences = accepted(points), Sentences("bulk_post")
+    sentences = Sentences("bulk_post")
     lengths = {"run_s": RUN_S, "quick_run_s": QUICK_RUN_S, "interval_s": MINE_INTERVAL_S}
     sections = [
         Section("What an answer promises", sentences("promises")),
@@ -102,18 +102,16 @@ def analyse(results: Results) -> Report:
             sentences("throughput", busy=BUSY_CLIENT, **lengths),
             [_throughput_figure(points)],
         ),
-        Section("Latency", sentences("latency"), [_latency_figure(counted)]),
+        Section("Latency", sentences("latency"), [_latency_figure(points)]),
     ]
     findings = sentences(
         "findings",
         points=points,
-        modes=_by_mode(counted),
-        counted=len(counted),
-        slow=sum((point.client_cores or 0) > BUSY_CLIENT for point in counted),
+        modes=_by_mode(points),
+        slow=sum((point.client_cores or 0) > BUSY_CLIENT for point in points),
         busy=BUSY_CLIENT,
     )
-    findings += [*describe_rejected(points), *unfinished]
-    return Report(findings, sections, list(_metrics(counted)))
+    return Report([*findings, *unfinished], sections, list(_metrics(points)))
 
 
 def _by_mode(points: Sequence[Point]) -> dict[str, list[Point]]:
@@ -133,14 +131,13 @@ def _throughput_figure(points: Sequence[Point]) -> Figure:
             ("Failed", lambda point: point.failed),
             ("Client (cores)", lambda point: point.client_cores),
             ("Server (cores)", lambda point: point.cores(lambda sample: sample.server_cpu)),
-            ("Runs counted", lambda point: point.counted),
+            ("Runs", lambda point: len(point.runs)),
         ],
-        "± is the 95 % interval (Student's t) of the mean of the runs. If no run of a point was "
-        "accepted, its rejected runs are shown and marked.",
+        "± is the 95 % interval (Student's t) of the mean of the runs.",
     )
     return figure(
         "Throughput against threads",
-        "Flights per second against threads, on a logarithmic axis; crosses are rejected runs.",
+        "Flights per second against threads, on a logarithmic axis.",
         Axis("threads", is_logarithmic=True),
         Axis("flights per second"),
         lines(_by_mode(points), _SOURCES, lambda p: p.line.threads, lambda p: p.kept_per_s),
@@ -185,8 +182,8 @@ def _latency_figure(points: Sequence[Point]) -> Figure:
     )
 
 
-def _metrics(counted: Sequence[Point]) -> Iterator[Metric]:
-    for point in counted:
+def _metrics(points: Sequence[Point]) -> Iterator[Metric]:
+    for point in points:
         name = f"[{point.line.mode}, {point.line.threads} threads]"
         yield point.kept_per_s.metric(f"throughput{name}", "1/s")
         if (median_s := point.latency_s(0.5)) is not None:

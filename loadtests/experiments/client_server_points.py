@@ -28,13 +28,7 @@ from loadtests.experiments.client_server_measurements import ALONE, POINTS, Poin
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import Arrival, load
-from loadtests.lab.repeated import (
-    Estimate,
-    Repeated,
-    accepted_by_run,
-    from_interval,
-    rows_by_run,
-)
+from loadtests.lab.repeated import Estimate, Repeated, from_interval, recorded_runs
 from loadtests.lab.results import Results
 from loadtests.models.estimates import (
     Interval,
@@ -132,13 +126,12 @@ def line_through(
 
 @dataclass(frozen=True)
 class OneRun:
-    """Holds a run with an answer to every arrival. alone: the service times of its system.
+    """Holds a run that counts, with an answer to every arrival. alone: its system's service times.
 
     responses_s: in order of arrival, from the intended arrival on; of a run alone from sending on.
     """
 
     line: PointLine
-    is_accepted: bool
     schedule: Sequence[Arrival]
     responses_s: Sequence[float]
     alone: Alone
@@ -164,12 +157,12 @@ class OneRun:
 class Replayed:
     """Tells how the runs of a point went in a queue. mean_s: the mean response time there.
 
-    difference: measured − replayed, in s. verdict: on the model; None for rejected runs.
+    difference: measured − replayed, in s. verdict: on the model.
     """
 
     mean_s: float
     difference: Interval
-    verdict: Verdict | None
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -253,7 +246,7 @@ class Point(Repeated[OneRun]):
             difference = replace(difference, half_width=half_width)
         mean_s = fmean(map(fmean, replays_s))
         decision = verdict(difference, mean_s) if self.decides else Verdict.NOT_DECIDED
-        return Replayed(mean_s, difference, decision if self.is_accepted else None)
+        return Replayed(mean_s, difference, decision)
 
 
 def _whole_run(
@@ -268,24 +261,22 @@ def _whole_run(
 
 
 def points(results: Results) -> list[Point]:
-    """Return the points of points.csv that have a complete run, in order. Raises ResultsError.
+    """Return the points that have a complete run that counts, in order. Raises ResultsError.
 
-    If a run alone was rejected, the runs that take their service times from it are rejected, too.
+    If a run alone was rejected, the runs that take their service times from it count nowhere, too.
     """
-    rows, judged = rows_by_run(results), accepted_by_run(results)
-    alone = dict[tuple[str, str, int], tuple[Alone, bool]]()
-    runs = []
-    for line in results.lines(POINTS, PointLine):
-        schedule, answered = _whole_run(results, line.run, rows.get(line.run, ()))
+    results.lines(POINTS, PointLine)
+    alone, runs = dict[tuple[str, str, int], Alone](), list[OneRun]()
+    for line, rows in recorded_runs(results, POINTS, PointLine):
+        schedule, answered = _whole_run(results, line.run, rows)
         if not answered:
             continue
-        group, is_accepted = (line.system, line.kind, line.rep), judged.get(line.run, False)
+        group = (line.system, line.kind, line.rep)
         measured = "closed_response_s" if line.role == ALONE else "open_response_s"
         responses_s = [*map(attrgetter(measured), answered)]
         if line.role == ALONE:
-            alone[group] = fit_alone(responses_s, schedule), is_accepted
+            alone[group] = fit_alone(responses_s, schedule)
         if group in alone:
-            service, counts = alone[group]
-            runs.append(OneRun(line, is_accepted and counts, schedule, responses_s, service))
+            runs.append(OneRun(line, schedule, responses_s, alone[group]))
     point = attrgetter("line.system", "line.kind", "line.role", "line.servers", "line.name")
     return Point.of_each(runs, point)

@@ -9,7 +9,7 @@ from loadtests.experiments.client_server_points import (
     Point,
 )
 from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
-from loadtests.lab.repeated import Estimate, accepted, lines
+from loadtests.lab.repeated import Estimate, lines
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.sentences import Sentences
 from loadtests.models.sample_statistics import quantile
@@ -23,12 +23,11 @@ RESPONSE = Axis("response time (ms)", is_logarithmic=True)
 def report(points: Sequence[Point], findings: Sequence[str], figures: Sequence[Section]) -> Report:
     """Make a report of the study, in which these findings and figures come first."""
     alone, loads = ([p for p in points if p.line.role == role] for role in (ALONE, LOAD))
-    nothing = NO_LOAD if accepted(points) else NONE_COUNTS
     unstable = SENTENCES("unstable", points=[point for point in loads if point.utilisation >= 1])
     verdicts = [Section("Verdicts", unstable, [verdict_table(loads)])] if loads else []
-    beginning = SENTENCES("beginning", made=loads or alone, loads=loads)
+    beginning = SENTENCES("beginning", loads=loads)
     return Report(
-        findings=[*beginning, *findings] or [nothing],
+        findings=[*beginning, *findings] or [NO_LOAD if points else NONE_COUNTS],
         sections=[
             *figures,
             *verdicts,
@@ -36,7 +35,7 @@ def report(points: Sequence[Point], findings: Sequence[str], figures: Sequence[S
             Section("What corresponds to what", SENTENCES("correspondence")),
         ],
         metrics=metrics(points),
-        failure="" if accepted(loads or alone) else NONE_COUNTS,
+        failure="" if points else NONE_COUNTS,
     )
 
 
@@ -65,7 +64,7 @@ def measured_table(points: Sequence[Point]) -> Table:
             ("m", lambda point: point.line.servers),
             ms("1/λ (ms)", lambda point: 1 / point.rate_per_s),
             ("χ", lambda point: point.utilisation),
-            ("Runs", lambda p: f"{len(p.runs)} of {p.made}" if p.is_accepted else "rejected"),
+            ("Runs", lambda point: len(point.runs)),
             *interval_ms("R measured (ms)", lambda point: point.response),
             ms("95 % of R", lambda p: quantile([t for r in p.runs for t in r.responses_s], 0.95)),
             ms("M/M/m (ms)", lambda point: point.steady_s()),
@@ -87,7 +86,7 @@ def verdict_table(points: Sequence[Point]) -> Table:
             ms("Measured − replayed", lambda point: point.queued.difference.estimate),
             ms("low", lambda point: point.queued.difference.low),
             ms("high", lambda point: point.queued.difference.high),
-            ("Verdict", lambda point: point.queued.verdict or "rejected"),
+            ("Verdict", lambda point: str(point.queued.verdict)),
         ],
         SENTENCES.paragraph("verdicts_note", near=NEAR_SATURATION, least=LEAST_NEAR_SATURATION),
     )
@@ -121,36 +120,31 @@ def points_figure(
 ) -> Figure:
     """Draw response times along `x`, where a point is `at`, with the table of its points.
 
-    part: of the sentences, about the curve of those that count.
+    part: of the sentences, about the curve.
     """
-    counted = accepted(points)
-    caption = SENTENCES.paragraph(part, curves=[counted]) if counted else NONE_COUNTS
+    caption = SENTENCES.paragraph(part, curves=[points])
     return figure(title, caption, x, RESPONSE, curves(points, at), measured_table(points))
 
 
 def curves(points: Sequence[Point], at: Callable[[Point], float]) -> list[Series]:
-    """Return what was measured, with rejected points as crosses, models and replays (ms).
-
-    Models use the service times of runs that count; there is a gap where one has no result.
-    """
+    """Return what was measured, models and replays (ms); with a gap where one has no result."""
     models: Mapping[str, tuple[Source, Callable[[Point], float | None]]] = {
         "M/M/m, the study's model": ("model", lambda p: p.steady_s()),
         "M/G/m, measured cv": ("second", lambda p: p.steady_s(p.alone.cv)),
         "replay, m servers": ("third", lambda p: p.queued.mean_s),
     }
     series = lines({"measured": points}, {"measured": "ours"}, at, lambda p: p.response, 1e3)
-    counted = accepted(points)
     for name, (source, time_s) in models.items():
-        ys = [times(1e3, time_s(point)) for point in counted]
+        ys = [times(1e3, time_s(point)) for point in points]
         if any(ys):
-            series.append(Series(name, source, list(map(at, counted)), ys))
+            series.append(Series(name, source, list(map(at, points)), ys))
     return series
 
 
 def metrics(points: Sequence[Point]) -> list[Metric]:
-    """Return the results of points that count: E[S], R, and the paired difference of m servers."""
+    """Return the results of points: E[S], R, and the paired difference of m servers."""
     results = []
-    for point in accepted(points):
+    for point in points:
         line = point.line
         response = point.response.metric(f"response_time_mean[{line.run}]", "s")
         if line.role == ALONE:

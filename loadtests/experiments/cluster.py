@@ -36,14 +36,7 @@ from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.posts import BUSY_CLIENT, MINED, Posted, Posts, PostsLine, posts
-from loadtests.lab.repeated import (
-    Estimate,
-    Repeated,
-    accepted,
-    accepted_by_run,
-    describe_rejected,
-    lines,
-)
+from loadtests.lab.repeated import Estimate, Repeated, accepted_by_run, lines
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError, TableWriter
 from loadtests.lab.sentences import Sentences
@@ -262,26 +255,18 @@ def posted(results: Results) -> tuple[list[Load], list[str]]:
     return Load.of_each(filter(_flights, runs), key), unfinished
 
 
-@dataclass(frozen=True, slots=True)
-class CommitRun:
-    """Holds the commits of a run that were mined."""
-
-    lines: Sequence[CommitLine]
-    is_accepted: bool
-
-
 @dataclass(frozen=True)
-class Committed(Repeated[CommitRun]):
-    """Holds all runs of a server with a time between blocks."""
+class Committed(Repeated[Sequence[CommitLine]]):
+    """Holds the mined commits of each run of a server with a time between blocks."""
 
     @property
     def line(self) -> CommitLine:
         """Return a line of its first run, which has server and time between blocks."""
-        return self.runs[0].lines[0]
+        return self.runs[0][0]
 
     def mean(self, value: Callable[[CommitLine], float]) -> Estimate:
         """Estimate the mean of a value of commits over runs."""
-        return self.over(lambda run: fmean(map(value, run.lines)))
+        return self.over(lambda run: fmean(map(value, run)))
 
     @cached_property
     def beyond_s(self) -> Estimate:
@@ -292,10 +277,10 @@ class Committed(Repeated[CommitRun]):
 def committed(results: Results) -> list[Committed]:
     """Return what was measured of commits, without runs of which nothing was mined."""
     judged = accepted_by_run(results)
-    mined = [line for line in results.lines(COMMITS, CommitLine) if line.status == MINED]
-    by_run = grouped(mined, lambda line: line.run)
-    runs = [CommitRun(own, judged.get(run, False)) for run, own in by_run.items()]
-    return Committed.of_each(runs, lambda run: (run.lines[0].server, run.lines[0].interval_s))
+    lines = results.lines(COMMITS, CommitLine)
+    mined = [line for line in lines if line.status == MINED and judged.get(line.run)]
+    runs = grouped(mined, lambda line: line.run).values()
+    return Committed.of_each(runs, lambda run: (run[0].server, run[0].interval_s))
 
 
 # --- report -----------------------------------------------------------------------------------
@@ -306,21 +291,19 @@ def analyse(results: Results) -> Report:
     (loads, unfinished), commits = posted(results), committed(results)
     runs, sentences = itinerary_runs(results), Sentences("cluster")
     if not loads:
-        raise ResultsError(f"{results.folder} has no run in which all threads were posting")
+        raise ResultsError(f"{results.folder} has no run that counts in which all threads posted")
     travelled = {NAMES[server]: made for server in NAMES for made in itineraries_of(runs, server)}
-    counted, counted_commits = accepted(loads), accepted(commits)
-    facts = _facts(counted, counted_commits, accepted([*travelled.values()]))
+    facts = _facts(loads, commits, [*travelled.values()])
     phases, commit_times = phases_table(travelled), _commits_figure(commits)
     sections = [
         Section("Posts", sentences("posts", busy=BUSY_CLIENT), [_posts_table(loads)]),
         Section("Transactions of nine requests", sentences("transactions"), [phases]),
         Section("Commits and the time between blocks", sentences("commits"), [commit_times]),
     ]
-    rejected = describe_rejected([*loads, *commits, *travelled.values()], "measurements")
     return Report(
-        [*rejected, *unfinished, *sentences("findings", **facts)],
+        [*unfinished, *sentences("findings", **facts)],
         sections,
-        list(_metrics(counted, counted_commits)),
+        list(_metrics(loads, commits)),
         conclusion=sentences.paragraph("conclusion", costs=sentences("costs", **facts), **facts),
     )
 
@@ -328,7 +311,7 @@ def analyse(results: Results) -> Report:
 def _facts(
     loads: Sequence[Load], commits: Sequence[Committed], travelled: Sequence[Itineraries]
 ) -> dict[str, Any]:
-    """Return what the sentences are about. All is of accepted runs."""
+    """Return what the sentences are about."""
     both = [made for made in travelled if made.transaction.is_finding]
     both = both if len(both) == len(NAMES) else []
     most = max(  # mined by a cluster, so that idling counts least in shares of its time
@@ -369,7 +352,7 @@ def _posts_table(loads: Sequence[Load]) -> Table:
             ("Services / ms a flight", lambda load: load.cpu_ms(engine=False)),
             ("Consensus / ms a flight", lambda load: load.cpu_ms(engine=True) or None),
             ("Share of consensus / %", lambda load: 100 * load.consensus_share or None),
-            ("Runs counted", lambda load: load.counted),
+            ("Runs", lambda load: len(load.runs)),
         ],
         "Intervals are of the mean of runs (Student's t).",
     )
@@ -385,15 +368,14 @@ def _commits_figure(commits: Sequence[Committed]) -> Figure:
             ("Mean commit / s", lambda commit: commit.mean(lambda line: line.response_s).value),
             ("After it is due / ms", lambda commit: 1000 * commit.beyond_s.value),
             ("95 %", lambda commit: commit.beyond_s.give_or_take(1000)),
-            ("Runs counted", lambda commit: commit.counted),
+            ("Runs", lambda commit: len(commit.runs)),
         ],
     )
     by_server = grouped(commits, lambda commit: NAMES[commit.line.server])
     series = lines(by_server, _SOURCES, lambda p: p.line.interval_s, lambda p: p.beyond_s, 1000)
     return figure(
         "The time of a commit",
-        "How long after its block is due a commit is answered, at one node and at four; a cross is "
-        "a rejected run.",
+        "How long after its block is due a commit is answered, at one node and at four.",
         Axis("time between blocks / s"),
         Axis("after the block is due / ms"),
         series,

@@ -32,14 +32,12 @@ from loadtests.experiments.mixed_clients_measurements import (
 from loadtests.generation.interactions import whole
 from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.grouping import grouped
-from loadtests.lab.content import NONE, Figure, Metric, Report, Section, Table, times
+from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.published import MIXED, MIXED_RPC_TIMES_SLOWER
 from loadtests.lab.repeated import (
     Estimate,
     Repeated,
-    accepted,
-    describe_rejected,
     lines,
     recorded_runs,
     samples_by_run,
@@ -61,20 +59,19 @@ class MixedRun:
     line: PlanLine
     window: Window
     generator_demand_s: float | None  # processor time for an interaction; None: none, or too short
-    is_accepted: bool
 
 
 def mixed_runs(results: Results) -> list[MixedRun]:
-    """Return all runs with a window, in the order in which they were made."""
+    """Return the runs that count and have a window, in the order in which they were made."""
     samples, runs = samples_by_run(results), []
-    for line, rows, is_accepted in recorded_runs(results, PLAN, PlanLine):
+    for line, rows in recorded_runs(results, PLAN, PlanLine):
         interactions = whole(rows, STEPS)
         try:
             window = closed_window(interactions, line.warm_up)
         except ValueError:  # the first customer finished before the last was ready: no window
             continue
         during = [] if line.place == LOCAL else samples.get(line.run, [])
-        runs.append(MixedRun(line, window, _generator_s(interactions, during), is_accepted))
+        runs.append(MixedRun(line, window, _generator_s(interactions, during)))
     return runs
 
 
@@ -115,14 +112,14 @@ class Point(Repeated[MixedRun]):
 
 
 def points_of(runs: Sequence[MixedRun]) -> list[Point]:
-    """Return all measurements, accepted or rejected, ordered by ledger, place and N."""
+    """Return what was measured, ordered by ledger, place and N."""
     key = attrgetter("line.blocks", "line.place", "line.customers")
     return Point.of_each(sorted(runs, key=key), key)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Compares the accepted points at a place and ledger with bounds. cores: of the machine."""
+    """Compares the points at a place and ledger with bounds. cores: of the machine."""
 
     points: Sequence[Point]
     cores: int
@@ -142,7 +139,7 @@ class Curve:
 
     @property
     def demand_s(self) -> float | None:
-        """Return D, the response time (s) of one customer; None if its runs were rejected."""
+        """Return D, the response time (s) of one customer; None if no run of it counts."""
         return self.points[0].response.value if self.line.customers == 1 else None
 
     @cached_property
@@ -176,8 +173,8 @@ class Curve:
 
 
 def curves(points: Sequence[Point], cores: int) -> list[Curve]:
-    """Return a curve for each ledger and place with an accepted point, in their order."""
-    groups = grouped(accepted(points), lambda point: (point.line.blocks, point.line.place))
+    """Return a curve for each ledger and place, in their order."""
+    groups = grouped(points, lambda point: (point.line.blocks, point.line.place))
     return [Curve(group, cores) for group in groups.values()]
 
 
@@ -194,7 +191,7 @@ def analyse(results: Results) -> Report:
     cores = int(manifest["machine"]["cores"])
     points = points_of(mixed_runs(results))
     if not points:
-        raise ResultsError(f"{results.folder} has no run in which all clients were at work")
+        raise ResultsError(f"{results.folder} has no run that counts in which all clients worked")
     every, sentences = curves(points, cores), Sentences("mixed_clients")
     ledgers = grouped(points, lambda point: point.line.blocks).values()
     drawn = [_figures(ledger, every, sentences) for ledger in ledgers]
@@ -223,7 +220,7 @@ def analyse(results: Results) -> Report:
         near=NEAR_BOUND,
         above=ABOVE_BOUND,
     )
-    return Report([*describe_rejected(points), *findings], sections, [*_metrics(every)])
+    return Report(findings, sections, [*_metrics(every)])
 
 
 def _ratios(first: Curve, last: Curve) -> list[tuple[int, float]]:
@@ -259,19 +256,16 @@ def _figures(
         [
             ("Clients are", lambda p: NAMES[p.line.place]),
             ("N", lambda p: p.line.customers),
-            ("Runs counted", lambda p: p.counted),
+            ("Runs", lambda p: len(p.runs)),
             ("X / 1/s", lambda p: p.throughput.value),
-            ("95 %", lambda p: p.throughput.give_or_take() if p.is_accepted else NONE),
-            (
-                "Share of its bound / %",
-                lambda p: by_place[p.line.place].share(p) if p.is_accepted else None,
-            ),
+            ("95 %", lambda p: p.throughput.give_or_take()),
+            ("Share of its bound / %", lambda p: by_place[p.line.place].share(p)),
             ("R / ms", lambda p: 1000 * p.response.value),
-            ("95 %", lambda p: p.response.give_or_take(1000) if p.is_accepted else NONE),
+            ("95 %", lambda p: p.response.give_or_take(1000)),
             ("Service's processor time / ms", lambda p: 1000 * p.service_demand_s),
         ],
         "Processor time is that of an interaction, with the miner's; in process the clients are "
-        "part of the service. Rows of rejected runs have no interval, and are used for no finding.",
+        "part of the service.",
     )
     curves, clients = list(by_place.values()), Axis("clients N")
     return (
@@ -300,7 +294,7 @@ def _series(
     bound: Callable[[Curve, float], float],
     factor: float = 1,
 ) -> list[Series]:
-    """Return what was measured, with its bounds, and crosses for points without accepted runs."""
+    """Return what was measured, with its bounds."""
     by_place = grouped(points, lambda point: NAMES[point.line.place])
     series = lines(by_place, _SOURCES, lambda point: point.line.customers, y, factor)
     for curve in curves:

@@ -28,7 +28,7 @@ from loadtests.experiments.open_workload_servers import SCALE
 from loadtests.grouping import grouped
 from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Mode
-from loadtests.lab.repeated import accepted, estimate, from_interval, most_common_reason
+from loadtests.lab.repeated import estimate, from_interval, most_common_reason
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS, TOLERANCE, Verdict
 
@@ -51,7 +51,7 @@ def analyse(results: Results) -> Report:
     made = loads.open_runs(results)
     if not made:
         raise ResultsError(f"{results.folder} has no run with a request")
-    runs, steady = accepted(made), comparing.steady_points(made)
+    runs, steady = loads.accepted(made), comparing.steady_points(made)
     brief = [run for run in runs if run.part == loads.AS_THE_STUDY]
     short = comparing.study_points(runs, results.manifest()["seed"])
     closed, gap_words = learning.closed_points(results), SENTENCES("gaps", **LIMITS)
@@ -133,8 +133,8 @@ def load_findings(
             if (drift := max(drifts.get(run.run, 0.0) for run in runs)) > TOLERANCE
         ],
         refused=results.lines_if_any(loads.REFUSED, loads.RefusedLine),
-        unstable=_unstable(accepted(made), steady),
-        rejected=_rejected(made, accepted(made)),
+        unstable=_unstable(loads.accepted(made), steady),
+        rejected=_rejected(made, loads.accepted(made)),
         why=most_common_reason(results),
         servers=SERVERS,
         forecasts=FORECASTS,
@@ -150,7 +150,7 @@ def describe_failure(
     how: to measure longer.
     """
     is_decided = any(point.forecast is not Verdict.NOT_DECIDED for point in steady)
-    runs = accepted(made)
+    runs = loads.accepted(made)
     if is_decided or (runs and results.manifest().get("quick")):
         return ""
     return SENTENCES.paragraph(
@@ -207,7 +207,7 @@ def _metrics(
 _OF_STEADY: Sequence[Column[Steady]] = [
     *LOAD,
     ("Model", lambda point: point.runs[0].queue.name),
-    ("Runs counted", lambda point: point.counted),
+    ("Runs", lambda point: len(point.runs)),
     ("Arrivals", lambda point: point.arrivals),
     ("Forecast", lambda point: point.predicted),
     ("Measured", lambda point: give_or_take(point.raw)),

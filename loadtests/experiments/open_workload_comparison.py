@@ -24,11 +24,11 @@ from random import Random
 from statistics import fmean
 
 from loadtests.experiments import open_workload_loads as loads
-from loadtests.experiments.open_workload_loads import LoadKey, OpenRun
+from loadtests.experiments.open_workload_loads import LoadKey, OpenRun, accepted
 from loadtests.grouping import grouped
 from loadtests.lab.content import Metric
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
-from loadtests.lab.repeated import Repeated, accepted
+from loadtests.lab.repeated import Repeated
 from loadtests.models import estimates
 from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS, Interval, Verdict
 from loadtests.models.protocol import Expectation, expectation
@@ -218,7 +218,7 @@ def steady_points(runs: Sequence[OpenRun]) -> list[Steady]:
     """
     long_enough = [run for run in runs if run.part == loads.STEADY and run.is_long_enough]
     return [
-        Steady(counted, len(made))
+        Steady(counted)
         for made in grouped(long_enough, lambda run: run.key).values()
         if (counted := accepted(made)) and all(run.is_stable for run in counted)
     ]
@@ -272,7 +272,7 @@ def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:
     """Return a point for each share of L with runs as in the study that count."""
     brief = [run for run in accepted(runs) if run.part == loads.AS_THE_STUDY]
     by_load = grouped(brief, lambda run: run.key).values()
-    return [AsTheStudy(alike, len(alike), seed) for alike in by_load]
+    return [AsTheStudy(alike, seed) for alike in by_load]
 
 
 def percent(difference: Interval, whole: float) -> str:

@@ -25,7 +25,7 @@ from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.generation.run import judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
-from loadtests.lab.repeated import accepted, recorded_runs, unused_name
+from loadtests.lab.repeated import recorded_runs, rows_by_run, unused_name
 from loadtests.lab.results import Line, Results
 from loadtests.machine import moment
 from loadtests.models import mva
@@ -148,8 +148,8 @@ class Closed:
 
 def demands_by_server(results: Results) -> dict[str, Demands]:
     """Return the demands on each server, from its last run that counts."""
-    runs = accepted(recorded(results, DEMANDS, DemandsLine))
-    return {run.line.server: _demands(run.line, run) for run in runs}
+    runs = recorded(results, DEMANDS, DemandsLine)
+    return {run.line.server: _demands(run.line, run) for run in runs if run.is_accepted}
 
 
 def _demands(line: DemandsLine, run: Recorded[DemandsLine]) -> Demands:
@@ -170,8 +170,8 @@ def closed_points(results: Results) -> list[Closed]:
     demands = demands_by_server(results)
     return [
         Closed(demands[line.server], line.customers, closed_window(rows), x)
-        for line, rows, is_accepted in recorded_runs(results, CLOSED, ClosedLine)
-        if is_accepted and line.server in demands
+        for line, rows in recorded_runs(results, CLOSED, ClosedLine)
+        if line.server in demands
         if (x := throughput_per_s(rows)) is not None
     ]
 
@@ -208,10 +208,11 @@ def explore(run: Run, subject: Measured, server: str, before: Calibration) -> tu
     for customers in customer_counts:
         if customers not in made:
             _measure_closed(run, subject, server, customers, before)
+    rows = rows_by_run(results)
     xs_per_s = [  # of rejected runs, too: they only choose the rates
         x.estimate
-        for line, rows, _ in recorded_runs(results, CLOSED, ClosedLine)
-        if line.server == server and (x := throughput_per_s(rows)) is not None
+        for line in results.lines_if_any(CLOSED, ClosedLine)
+        if line.server == server and (x := throughput_per_s(rows[line.run])) is not None
     ]
     highest_per_s = max(xs_per_s, default=1 / before.mean_s)
     for attempt in range(1, TRIES + 1):

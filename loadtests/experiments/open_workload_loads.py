@@ -347,13 +347,18 @@ class OpenRun(RunLine):
         return responses_s
 
 
+def accepted(runs: Sequence[OpenRun]) -> list[OpenRun]:
+    """Return the runs that count."""
+    return [run for run in runs if run.is_accepted]
+
+
 def open_runs(results: Results) -> list[OpenRun]:
     """Return all runs with rows, accepted or rejected, by load as in the plan, even if resumed."""
-    rows, accepted = rows_by_run(results), accepted_by_run(results)
+    rows, judged = rows_by_run(results), accepted_by_run(results)
     return [
         OpenRun(
             **line.cells(),
-            is_accepted=accepted.get(line.run, False),
+            is_accepted=judged.get(line.run, False),
             rows=sorted(rows[line.run], key=lambda row: row.index),
             before=rows[line.calibration][CALIBRATION_WARM_UP:],
         )

@@ -19,7 +19,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.published import SERVICE_TIMES
-from loadtests.lab.repeated import Estimate, accepted, from_interval, most_common_reason
+from loadtests.lab.repeated import Estimate, from_interval, most_common_reason
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
@@ -87,7 +87,7 @@ def _conclusion(
 ) -> str:
     index_s, scan_s = (_mean_s(runs, COUNTER, engine) for engine in (INDEX, SCAN))
     points = grouped(steady, lambda point: point.forecast)
-    by_server = grouped(accepted(made), lambda run: run.server).items()
+    by_server = grouped(loads.accepted(made), lambda run: run.server).items()
     subjects = [
         (
             loads.SERVERS[server],

@@ -16,7 +16,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.content import Cell, Figure, Item, Metric, Report, Section, Table, capital, shown
 from loadtests.lab.experiment import Experiment, Mode
 from loadtests.lab.published import NETWORK_CUSTOMERS, NETWORK_THINK_S
-from loadtests.lab.repeated import accepted, crosses, describe_rejected, from_interval, measured
+from loadtests.lab.repeated import from_interval, measured
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.sentences import Sentences, drawing
@@ -36,15 +36,12 @@ def analyse(results: Results) -> Report:
     """Report models and servers. Raises ResultsError if there is no closed run."""
     runs, expectations = measuring.closed_runs(results), measuring.expected(results)
     if not runs:
-        raise ResultsError(f"{results.folder} has no closed run with a request")
+        raise ResultsError(f"{results.folder} has no closed run that counts")
     points, sentences = measuring.points_of(runs, expectations), Sentences("queueing_network")
     compared = measuring.pairs(points, expectations)
     agreeing = [pair for pair in compared if pair.verdict is Verdict.AGREES]
     by_server = grouped(agreeing, lambda pair: pair.server.label)
-    findings = [
-        *sentences("findings", models=models.MODELS, **_verdicts(points, compared)),
-        *describe_rejected(points),
-    ]
+    findings = sentences("findings", models=models.MODELS, **_verdicts(points, compared))
     line = results.lines(measuring.PLAN, measuring.PlanLine)[0]
     sections = _sections(sentences, line, points, expectations, compared)
     return Report(
@@ -96,7 +93,7 @@ def _verdicts(points: Sequence[Point], compared: Sequence[Pair]) -> dict[str, ob
         f"{bounds.maximum_throughput_per_s(parts):.4f}"
         for parts in (models.stations(), [models.joined(models.stations())])
     )
-    of_single = [point for point in accepted(points) if point.server is models.SINGLE]
+    of_single = [point for point in points if point.server is models.SINGLE]
     return {
         "servers": {
             server.label: grouped(by_server.get(server, []), lambda pair: pair.verdict)
@@ -157,7 +154,7 @@ def _points_table(points: Sequence[Point], note: str) -> Table:
         [
             ("Server", lambda point: point.server.label),
             ("N", lambda point: point.customers),
-            ("Runs", lambda point: str(len(point.runs)) if point.is_accepted else "rejected"),
+            ("Runs", lambda point: len(point.runs)),
             ("Interactions", lambda point: sum(len(run.responses_s) for run in point.runs)),
             ("X / 1/s", lambda point: point.throughput_per_s.estimate),
             ("±", lambda point: point.throughput_per_s.half_width),
@@ -176,7 +173,7 @@ def _metrics(points: Sequence[Point]) -> Iterator[Metric]:
     The shares have no unit, so they can be compared between runs at different K.
     """
     alone = models.by_formula(models.ASYMPTOTES, 1)
-    for point in accepted(points):
+    for point in points:
         at = f"[{point.server.name},{point.customers}]"
         for name, interval, unit, least in (
             ("throughput", point.throughput_per_s, "1/s", alone.throughput_per_s),
@@ -248,7 +245,7 @@ def _of_stations(server: models.Server, points: Sequence[Point], caption: str) -
     """Draw figures 8 and 9 of a server: utilisation, throughput and customers of each station."""
     solutions = mva.solve(models.stations(), NETWORK_CUSTOMERS, NETWORK_THINK_S)
     by_mva = {solution.customers: _by_mva(solution) for solution in solutions}
-    ours = {p.customers: p.stations for p in accepted(points) if p.server is server and p.stations}
+    ours = {p.customers: p.stations for p in points if p.server is server and p.stations}
     for title, label, quantity in (
         ("Figure 8: utilisation", "utilisation", "utilisation"),
         ("Figure 9, left: throughput of the stations", "visits / 1/s", "visits_per_s"),
@@ -316,9 +313,7 @@ def _system_figure(
         (capital(models.MODELS[curve]), _at_ns(at_n, value)) for curve, at_n in curves.items()
     ]
     for server in models.SERVERS:
-        at_n = {
-            p.customers: from_interval(value(p)) for p in accepted(points) if p.server is server
-        }
+        at_n = {p.customers: from_interval(value(p)) for p in points if p.server is server}
         runs = {n: value(cell) for (other, n), cell in expected.items() if other is server}
         ys = [*at_n.values()]
         series.append(measured(server.label, _OF_SERVER[server], [*at_n], ys, shape="points"))
@@ -329,7 +324,6 @@ def _system_figure(
                 _at_ns(runs, lambda spread: f"{shown(spread.low)} to {shown(spread.high)}"),
             ),
         ]
-    series += crosses(points, lambda point: point.customers, lambda point: value(point).estimate)
     series = [drawable for drawable in series if len(drawable.xs)]
     return _over_n(title, caption, f"{label}, report seconds", series, columns)
 

@@ -40,7 +40,7 @@ from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Options, Run
 from loadtests.lab.published import NETWORK_THINK_S
-from loadtests.lab.repeated import Repeated, accepted, recorded_runs, that_count
+from loadtests.lab.repeated import Repeated, recorded_runs
 from loadtests.lab.results import Line, Results, TableWriter
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict, verdict
 from loadtests.models.sample_statistics import mean_of
@@ -183,28 +183,23 @@ class ClosedRun:
 
     server: Server
     customers: int
-    is_accepted: bool
     cycles_s: Sequence[float]
     responses_s: Sequence[float]
     reported: Sequence[Times]
 
 
 def closed_runs(results: Results) -> list[ClosedRun]:
-    """Return all runs with rows, in the order of the plan; none without a plan."""
+    """Return the runs that count, in the order of the plan; none without a plan."""
     reported = grouped(results.rows_if_any(REPORTED), lambda row: row["run"])
     return [
-        _closed_run(line, rows, reported.get(line.run, []), is_accepted=is_accepted)
-        for line, rows, is_accepted in recorded_runs(results, PLAN, PlanLine)
+        _closed_run(line, rows, reported.get(line.run, []))
+        for line, rows in recorded_runs(results, PLAN, PlanLine)
         if rows
     ]
 
 
 def _closed_run(
-    line: PlanLine,
-    rows: Sequence[Row],
-    reported: Sequence[Mapping[str, str]],
-    *,
-    is_accepted: bool,
+    line: PlanLine, rows: Sequence[Row], reported: Sequence[Mapping[str, str]]
 ) -> ClosedRun:
     """Return a run in report seconds. reported: its times as in the table, in order of ends."""
     ended, scale = sorted(rows, key=lambda row: row.done_s), line.scale
@@ -213,7 +208,6 @@ def _closed_run(
     return ClosedRun(
         _NAMED[line.server],
         line.customers,
-        is_accepted,
         cycles_s=[scale * cycle_s for _, cycle_s in cycles],
         responses_s=[scale * ended[at].closed_response_s for at, _ in cycles],
         reported=[
@@ -301,12 +295,10 @@ class Point(Repeated[ClosedRun]):
 
 
 def points_of(runs: Sequence[ClosedRun], expected: Expectations) -> list[Point]:
-    """Return a point for each server and N with a long enough run, accepted or rejected."""
+    """Return a point for each server and N with a long enough run."""
     long_enough = [run for run in runs if len(run.responses_s) >= LEAST_INTERACTIONS]
     cells = grouped(long_enough, lambda run: (run.server, run.customers))
-    return [
-        Point(that_count(made), len(made), *cell, expected[cell]) for cell, made in cells.items()
-    ]
+    return [Point(made, *cell, expected[cell]) for cell, made in cells.items()]
 
 
 # --- models against servers ----------------------------------------------------------------------
@@ -334,8 +326,8 @@ class Pair:
 
 
 def pairs(points: Sequence[Point], expected: Expectations) -> list[Pair]:
-    """Compare all models with all servers that have an accepted point."""
-    by_server = grouped(accepted(points), lambda point: point.server)
+    """Compare all models with all servers that have a point."""
+    by_server = grouped(points, lambda point: point.server)
     return [
         _pair(server, model, by_server[server], expected)
         for server in SERVERS

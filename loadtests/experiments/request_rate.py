@@ -16,7 +16,7 @@ from loadtests.grouping import grouped
 from loadtests.lab import generator_check
 from loadtests.lab.content import Figure, Report, Section, times
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.repeated import accepted, measured
+from loadtests.lab.repeated import measured
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
 
@@ -81,9 +81,9 @@ def analyse(results: Results) -> Report:
         capped = _capped(kind, loads, _proven_per_s(results)) if kind != KNOWN_KIND else []
         figures = [_figure(number, system) for system in groups]
         sections.append(Section(f"{number}: {kind}", capped, figures))
-        curves += [counted for counted in map(accepted, groups) if len(counted) > 1]
+        curves += [points for points in groups if len(points) > 1]
     findings = report.SENTENCES("request_rate", curves=curves)
-    findings += report.SENTENCES("query_type", kinds=systems.KINDS, points=accepted(alone))
+    findings += report.SENTENCES("query_type", kinds=systems.KINDS, points=alone)
     return report.report(every, findings, sections)
 
 
@@ -92,14 +92,10 @@ def _by_type(alone: Sequence[Point]) -> list[Figure]:
     if not alone:
         return []
     names = [point.name for point in alone]
-    counts, rejected = (
-        [point.response if point.is_accepted is wanted else None for point in alone]
-        for wanted in (True, False)
-    )
-    modelled = [times(1e3, point.steady_s()) if point.is_accepted else None for point in alone]
+    responses = [point.response for point in alone]
+    modelled = [times(1e3, point.steady_s()) for point in alone]
     series = [
-        measured("measured", "ours", names, counts, factor=1e3, shape="rows"),
-        measured("rejected", "bound", names, rejected, factor=1e3, shape="rows"),
+        measured("measured", "ours", names, responses, factor=1e3, shape="rows"),
         Series("M/M/3", "model", names, modelled, shape="rows"),
     ]
     drawn = [bars for bars in series if any(bars.ys)]

@@ -193,11 +193,8 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     it is not a folder of results or lacks a table that it needs.
     """
     manifest, experiment = results.manifest(), experiment_of(results)
-    report, runs, groups = experiment.analyse(results), _runs(results), _groups(results)
-    if runs and all(run.get("accepted") == NO for run in runs):
-        why = f"all runs ({len(runs)}) were rejected by rule, mostly because "
-        why += f"{most_common_reason(results)}, so nothing was measured that counts"
-        report = replace(report, failure=report.failure or why, conclusion=f"{capital(why)}.")
+    runs, groups = _runs(results), _groups(results)
+    report = _made(experiment, results, runs)
     thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
     failures = report.failure.rstrip("."), broken_thresholds(results, thresholds)
     metrics = [*report.metrics, *response_times.metrics(groups)]
@@ -213,6 +210,25 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     page = report_page(experiment, manifest, report, [section for section in more if section])
     results.write_analysis(summary(report), page)
     return report
+
+
+def _made(experiment: Experiment, results: Results, runs: Sequence[Mapping[str, str]]) -> Report:
+    """Return the experiment's report; it says how many of the runs were rejected, if any."""
+    rejected = sum(run.get("accepted") == NO for run in runs)
+    if not rejected:
+        return experiment.analyse(results)
+    many = f"all runs ({len(runs)})" if rejected == len(runs) else f"{rejected} of {len(runs)} runs"
+    reason = most_common_reason(results)
+    why = f"{many} were rejected by rule" + (f", mostly because {reason}" if reason else "")
+    try:
+        report = experiment.analyse(results)
+        if rejected < len(runs):
+            more = f"{capital(why)}. They count nowhere; the table of runs has the reasons."
+            return replace(report, findings=[*report.findings, more])
+    except ResultsError as error:  # it needs a run that counts
+        report = Report([f"{error}."], [])
+    failure = f"{why}, so nothing was measured that counts"
+    return replace(report, failure=report.failure or failure, conclusion=f"{capital(failure)}.")
 
 
 def _runs_section(runs: Sequence[Mapping[str, str]]) -> Section:

@@ -26,7 +26,7 @@ from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import ONLY_HTTP, two_chains
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
 from loadtests.lab.published import SERVICE_TIMES, ServiceTime
-from loadtests.lab.repeated import Repeated, accepted, from_interval, measured
+from loadtests.lab.repeated import Repeated, from_interval, measured
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
@@ -196,12 +196,12 @@ class Cell(Repeated[Recorded[PlanLine]]):
     @cached_property
     def means_s(self) -> dict[int, float]:
         """Return the mean service time (s) of each turn that counts."""
-        return {run.line.turn: mean_of(run.times_s) for run in accepted(self.runs)}
+        return {run.line.turn: mean_of(run.times_s) for run in self.runs}
 
     @cached_property
     def times_s(self) -> list[float]:
         """Return the service times (s) of all requests that count."""
-        return [time_s for run in accepted(self.runs) for time_s in run.times_s]
+        return [time_s for run in self.runs for time_s in run.times_s]
 
     @property
     def is_known(self) -> bool:
@@ -229,8 +229,8 @@ Cells = dict[tuple[str, str], Cell]  # (way, kind)
 
 
 def cells_of(results: Results) -> Cells:
-    """Return the cells of requests and ways that have a run. Raises ResultsError without a plan."""
-    runs = recorded(results, PLAN, PlanLine)
+    """Return the cells of requests and ways that have a run that counts."""
+    runs = [run for run in recorded(results, PLAN, PlanLine) if run.is_accepted]
     cells = Cell.of_each(runs, lambda run: (run.line.way, run.line.kind))
     return {(cell.line.way, cell.line.kind): cell for cell in cells}
 
@@ -264,14 +264,12 @@ def analyse(results: Results) -> Report:
     """Report the study's table with ours added. Raises ResultsError if there is no run."""
     cells, sentences = cells_of(results), Sentences("service_time")
     if not cells:
-        raise ResultsError(f"{results.folder} has no run with a request")
+        raise ResultsError(f"{results.folder} has no run with a request that counts")
     lead = sentences("lead", line=next(iter(cells.values())).line, blocks=study.BLOCKS)
     published_s = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
     ways = [way for way in WAYS if any(key[0] == way for key in cells)]
     findings = sentences(
         "findings",
-        made=sum(cell.made for cell in cells.values()),
-        rejected=sum(cell.made - len(accepted(cell.runs)) for cell in cells.values()),
         blocks=study.BLOCKS,
         ways=WAYS,
         published=SERVICE_TIMES,

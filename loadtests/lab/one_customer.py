@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
 from loadtests.generation.run import REQUESTS, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request
-from loadtests.lab.repeated import accepted_by_run, recorded_runs
+from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results, TableWriter
 from loadtests.machine import moment
 from loadtests.processes import ProgramFailed, Site, exchanged
@@ -174,10 +174,11 @@ def recorded(results: Results, table: str, kind: type[OneLine]) -> list[Recorded
     parts = defaultdict[tuple[str, int], dict[str, PartLine]](dict)
     for part in results.lines_if_any(PARTS, PartLine):
         parts[part.run, part.index][part.name] = part
-    runs, judged = [], accepted_by_run(results)
-    for line, rows, is_accepted in recorded_runs(results, table, kind):
-        counted = [row for row in rows[line.cells()["warm_up"] :] if row.succeeded]
-        if counted and counted[0].run in judged:
-            requests = [Answered(row, parts[row.run, row.index]) for row in counted]
-            runs.append(Recorded(line, is_accepted, requests))
+    runs, judged, rows = [], accepted_by_run(results), rows_by_run(results)
+    for line in results.lines_if_any(table, kind):
+        run, warm_up = (line.cells()[name] for name in ("run", "warm_up"))
+        counted = [row for row in rows[run][warm_up:] if row.succeeded]
+        if counted and run in judged:
+            requests = [Answered(row, parts[run, row.index]) for row in counted]
+            runs.append(Recorded(line, judged[run], requests))
     return runs

@@ -36,7 +36,6 @@ class Posts(Generic[RunLine]):
     rows: Sequence[Row]
     window: Window
     samples: Sequence[Sample]
-    is_accepted: bool
 
     @cached_property
     def kept(self) -> list[Row]:
@@ -70,7 +69,7 @@ def posts(
 ) -> tuple[list[Posts[RunLine]], list[str]]:
     """Return the runs that the table has lines of, and a sentence about each without figures."""
     samples, runs, unfinished = samples_by_run(results), list[Posts[RunLine]](), []
-    for line, rows, is_accepted in recorded_runs(results, table, kind):
+    for line, rows in recorded_runs(results, table, kind):
         try:
             window = busy_window(rows, line.until_s)
         except ValueError as problem:
@@ -80,5 +79,5 @@ def posts(
             during = [
                 sample for sample in samples.get(line.run, ()) if start_s < sample.at_s <= end_s
             ]
-            runs.append(Posts(line, rows, window, during, is_accepted))
+            runs.append(Posts(line, rows, window, during))
     return runs, unfinished

@@ -1,11 +1,12 @@
-"""Does what every experiment does with its runs: reads, chooses, estimates, describes, draws.
+"""Does what every experiment does with its runs: reads, groups, estimates, draws.
 
-cells = Repeated.of_each(made, lambda run: run.customers)  # of accepted runs, or all rejected
+A run that was rejected by the rules is in no figure and no table but that of all runs.
+
+cells = Repeated.of_each(runs, lambda run: run.customers)
 x = cells[0].over(lambda run: run.throughput)   # mean and interval
 x.give_or_take(1000)                            # "± 3.1", in thousandths
 measured("HTTP", "ours", xs, [x, …])            # a series with intervals
-crosses(cells, x, y)                            # for what counts nowhere
-lines({"HTTP": cells, …}, sources, x, y)        # both, for several series
+lines({"HTTP": cells, …}, sources, x, y)        # several of them
 x.metric("throughput[8]", "1/s")                # for `compare`
 """
 
@@ -13,12 +14,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.run import REQUESTS, RUNS, SAMPLES
 from loadtests.grouping import grouped
-from loadtests.lab.content import NONE, Metric, capital, shown, times
+from loadtests.lab.content import NONE, Metric, shown, times
 from loadtests.lab.report.drawing import Series, Shape, Source
 from loadtests.lab.results import YES, Results
 from loadtests.machine_samples import Sample
@@ -64,15 +65,13 @@ def samples_by_run(results: Results) -> Mapping[str, list[Sample]]:
 
 def recorded_runs(
     results: Results, table: str, kind: type[OneLine]
-) -> Iterator[tuple[OneLine, list[Row], bool]]:
-    """Yield each line of a table of runs, with the rows of that run, and whether it counts.
-
-    There are none without the table.
-    """
+) -> Iterator[tuple[OneLine, list[Row]]]:
+    """Yield the line of each accepted run in a table of runs, if there is one, and its rows."""
     rows, is_accepted = rows_by_run(results), accepted_by_run(results)
     for line in results.lines_if_any(table, kind):
         run = line.cells()["run"]
-        yield line, rows[run], is_accepted.get(run, False)
+        if is_accepted.get(run):
+            yield line, rows[run]
 
 
 def unused_name(results: Results, prefix: str) -> str:
@@ -84,61 +83,23 @@ def unused_name(results: Results, prefix: str) -> str:
 LEAST_DRAWN = 10  # an interval is drawn down to this part of its mean: axes may be logarithmic
 
 
-class Judged(Protocol):
-    """Stands for a run that was judged by the rules."""
-
-    @property
-    def is_accepted(self) -> bool:
-        """Return whether it counts."""
-
-
-Run = TypeVar("Run", bound=Judged)
-
-
-def that_count(made: Sequence[Run]) -> list[Run]:
-    """Return the accepted runs; if there is none, all of them, to be shown as rejected."""
-    return accepted(made) or list(made)
+Run = TypeVar("Run")
 
 
 @dataclass(frozen=True)
 class Repeated(Generic[Run]):
-    """Holds the runs of a measurement that count, or the rejected ones if none does."""
+    """Holds the runs of a measurement that count."""
 
     runs: Sequence[Run]
-    made: int  # number of all its runs
 
     @classmethod
     def of_each(cls, runs: Iterable[Run], key: Callable[[Run], Hashable]) -> list[Self]:
         """Return a measurement for all runs of a key, in the order of the keys' first runs."""
-        return [cls(that_count(made), len(made)) for made in grouped(runs, key).values()]
-
-    @property
-    def is_accepted(self) -> bool:
-        """Return whether its runs count."""
-        return self.runs[0].is_accepted
-
-    @property
-    def counted(self) -> str:
-        """Return how many of its runs count, as a cell of a table."""
-        return f"{len(self.runs)} of {self.made}" + ("" if self.is_accepted else ", rejected")
+        return [cls(made) for made in grouped(runs, key).values()]
 
     def over(self, value: Callable[[Run], float]) -> "Estimate":
         """Return the mean of `value` over its runs."""
         return estimate([value(run) for run in self.runs])
-
-
-def accepted(made: Sequence[Run]) -> list[Run]:
-    """Return the accepted runs, which alone are fit for findings."""
-    return [run for run in made if run.is_accepted]
-
-
-def describe_rejected(made: Sequence[Judged], what: str = "points") -> Iterator[str]:
-    """Yield a sentence about those without an accepted run, if there are any."""
-    if without := len(made) - len(accepted(made)):
-        yield (
-            f"{capital(what)} without an accepted run: {without} of {len(made)}. They are shown as "
-            "rejected, and used for no finding; the table of runs has the reasons."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,19 +186,6 @@ def _lowest(mean: Estimate) -> float | None:
     return None if mean.low is None else max(mean.low, mean.value / LEAST_DRAWN)
 
 
-def crosses(
-    made: Sequence[Run], x: Callable[[Run], float], y: Callable[[Run], float]
-) -> list[Series]:
-    """Return crosses for those without an accepted run; nothing if there are none."""
-    without = [run for run in made if not run.is_accepted]
-    return rejected(list(map(x, without)), list(map(y, without)))
-
-
-def rejected(xs: Sequence[float], ys: Sequence[float]) -> list[Series]:
-    """Return crosses for rejected runs; nothing if there are none."""
-    return [Series("rejected", "bound", xs, ys, shape="points")] if len(xs) else []
-
-
 def lines(
     made: Mapping[str, Sequence[Run]],
     sources: Mapping[str, Source],
@@ -245,11 +193,8 @@ def lines(
     y: Callable[[Run], Estimate],
     factor: float = 1,
 ) -> list[Series]:
-    """Return a line of the accepted runs of each name, times `factor`, and crosses for others."""
-    series = []
-    for name, runs in made.items():
-        if counted := accepted(runs):
-            xs, ys = list(map(x, counted)), list(map(y, counted))
-            series.append(measured(name, sources[name], xs, ys, factor=factor))
-    every = list(chain.from_iterable(made.values()))
-    return [*series, *crosses(every, x, lambda run: factor * y(run).value)]
+    """Return a line with intervals, times `factor`, for the runs of each name."""
+    return [
+        measured(name, sources[name], list(map(x, runs)), list(map(y, runs)), factor=factor)
+        for name, runs in made.items()
+    ]

@@ -225,7 +225,7 @@ class PerfectServers:
         schedule = [Arrival(i, at_s, "k", "/") for i, at_s in enumerate(arrivals_s)]
         load = "service", "k", "load", self.SERVERS, "load", 1
         line = PointLine(str(random.random()), *load, rate_per_s, SERVICE_S, self.ARRIVALS)
-        return OneRun(line, True, schedule, responses_s, alone)
+        return OneRun(line, schedule, responses_s, alone)
 
     def alone(self) -> Alone:
         times_s = tuple(self.random.expovariate(1 / SERVICE_S) for _ in range(self.ALONE))
@@ -235,7 +235,7 @@ class PerfectServers:
     def covered(self, trials: int, runs: int) -> float:
         """How often the paired difference has 0 in its interval."""
         every = self.runs()
-        points = (Point(list(islice(every, runs)), runs) for _ in range(trials))
+        points = (Point(list(islice(every, runs))) for _ in range(trials))
         return share([point.queued.difference.covers(0) for point in points])
 
 

@@ -112,12 +112,13 @@ def test_commit_counts_only_answers_from_a_block(tmp_path: Path) -> None:
 
 def test_failures_and_rejected_runs_are_said(tmp_path: Path) -> None:
     runs = {"async-2-1": rows("async-2-1", "post-async", 0.1, [202, 503, 0, 202])}
-    results = make_results(tmp_path / "r", runs, counts=False)
+    results = make_results(tmp_path / "r", runs)
     analyse(results)
-    findings = results.summary()["findings"]
-    assert "Failed requests: 4." in findings
-    assert "Points without an accepted run: 1 of 1" in findings[-1]
+    assert "Failed requests: 4." in results.summary()["findings"]
+    results = make_results(tmp_path / "rejected", runs, counts=False)
+    analyse(results)
     assert results.summary()["metrics"] == []
+    assert results.summary()["failure"].startswith("all runs (1) were rejected by rule")
 
 
 def test_a_run_that_ended_before_all_had_begun_has_no_figures(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_a_run_that_ended_before_all_had_begun_has_no_figures(tmp_path: Path) ->
     results = make_results(tmp_path / "r", runs)
     analyse(results)
     assert "Run sync-2-1 has no figures: it ended at 1.000 s" in results.summary()["findings"][-1]
-    with pytest.raises(ResultsError, match="no run in which all threads were posting"):
+    with pytest.raises(ResultsError, match="no run that counts in which all threads posted"):
         bulk_post.analyse(make_results(tmp_path / "none", {"sync-2-1": late}))
 
 

@@ -139,26 +139,19 @@ def test_what_the_line_leaves_unexplained_is_drawn_and_not_replaced_by_its_mean(
     assert sum(drawn_s) / 1000 == pytest.approx(0.2, abs=0.02)
 
 
-def one_run(
-    responses_s: Sequence[float], rate_per_s: float, system: str = SERVICE, *, counts: bool = True
-) -> OneRun:
+def one_run(responses_s: Sequence[float], rate_per_s: float, system: str = SERVICE) -> OneRun:
     """A run of requests of 0.1 s of service at one server."""
     schedule = [Arrival(i, i / rate_per_s, "known", "/", 0.1) for i in range(len(responses_s))]
     line = PointLine("r", system, "known", "load", 1, "load", 1, rate_per_s, 0.1, len(responses_s))
     alone = Alone((0.1, 0.1), overhead_s=0.0, left_s=(0.0, 0.0))
-    return OneRun(line, counts, schedule, responses_s, alone)
+    return OneRun(line, schedule, responses_s, alone)
 
 
 def point(
-    responses_s: Sequence[float],
-    rate_per_s: float,
-    system: str = SERVICE,
-    *,
-    counts: bool = True,
-    runs: int = 1,
+    responses_s: Sequence[float], rate_per_s: float, system: str = SERVICE, *, runs: int = 1
 ) -> Point:
     """Equal runs of one server."""
-    return Point([one_run(responses_s, rate_per_s, system, counts=counts)] * runs, runs)
+    return Point([one_run(responses_s, rate_per_s, system)] * runs)
 
 
 def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> None:
@@ -166,20 +159,13 @@ def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> 
     assert alone.queued.verdict is Verdict.AGREES
     slow = point([0.3] * 40, 5.0)
     assert slow.queued.verdict is Verdict.DISAGREES
-    rejected = point([0.1] * 40, 5.0, counts=False)
-    assert rejected.queued.verdict is None
-    none, some, slower = (
-        reports.report(points, [], []) for points in ([rejected], [alone, rejected], [alone, slow])
-    )
-    assert "No run counts, so no model is judged." in none.findings
+    none, some, slower = (reports.report(points, [], []) for points in ([], [alone], [alone, slow]))
+    assert none.findings == [reports.NONE_COUNTS]
     assert "1 agree, 0 disagree" in some.findings[0]
-    assert some.findings[1].startswith("1 of 2 runs were rejected")
     assert "1 agree, 1 disagree" in slower.findings[0]
-    assert reports.metrics([rejected]) == []
     assert (none.failure, some.failure) == (reports.NONE_COUNTS, "")
-    assert [series.name for series in reports.curves([rejected], lambda _: 1)] == ["rejected"]
-    drawn = {series.name: series for series in reports.curves([alone, rejected], lambda _: 1)}
-    for name in ("measured", "rejected", "replay, m servers"):
+    drawn = {series.name: series for series in reports.curves([alone], lambda _: 1)}
+    for name in ("measured", "replay, m servers"):
         assert drawn[name].ys == pytest.approx([100.0])
     names = [metric.name for metric in reports.metrics([slow])]
     assert names == ["response_time_mean[r]", "paired_difference[r]"]
@@ -206,7 +192,7 @@ def test_an_error_of_the_service_time_widens_the_interval_of_a_single_run() -> N
     assert sure.replayed(ONE)[1] == pytest.approx(0)
     error = confidence_interval(unsure.alone.left_s).half_width / unsure.alone.mean_s
     assert unsure.replayed(ONE)[1] == pytest.approx(error * 0.1, rel=0.3)
-    narrow, wide = (Point([run], 1).queued.difference for run in (sure, unsure))
+    narrow, wide = (Point([run]).queued.difference for run in (sure, unsure))
     assert wide.half_width > narrow.half_width
 
 

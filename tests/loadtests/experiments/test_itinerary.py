@@ -52,7 +52,7 @@ def a_run(interval_s: float, count: int = 100, clients: int = 1) -> ItineraryRun
             free_s = rows[-1].done_s
     part = AT_RATE if interval_s else SINGLE
     line = RunLine("r", part, clients, 1.0, interval_s, count, 10)
-    return ItineraryRun(line, select_counted(transactions_of(rows), count), is_accepted=True)
+    return ItineraryRun(line, select_counted(transactions_of(rows), count))
 
 
 class TestTransactions:

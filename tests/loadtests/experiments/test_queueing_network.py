@@ -72,9 +72,7 @@ def prediction(model: str, customers: int) -> Prediction:
     return known
 
 
-def a_run(
-    server: Server, customers: int, x: float, *, counts: bool = True, reports: bool = True
-) -> ClosedRun:
+def a_run(server: Server, customers: int, x: float, *, reports: bool = True) -> ClosedRun:
     """A run with throughput `x`, nearly the same all the time."""
     cycle_s = customers / x
     cycles_s = [cycle_s * (1 + 0.001 * (-1) ** at) for at in range(80)]
@@ -82,7 +80,6 @@ def a_run(
     return ClosedRun(
         server=server,
         customers=customers,
-        is_accepted=counts,
         cycles_s=cycles_s,
         responses_s=[cycle_s - NETWORK_THINK_S for cycle_s in cycles_s],
         reported=[times] * 80 if reports else [],
@@ -189,15 +186,6 @@ class TestComparing:
         assert pair.verdict is Verdict.DISAGREES
         assert (pair.farthest, round(pair.difference.estimate, 3)) == (5, -0.1)
 
-    def test_a_rejected_run_is_shown_as_such_and_compared_with_nothing(self) -> None:
-        runs = [a_run(SINGLE, 1, 0.03, counts=False)]
-        (point,) = points_of(runs, simulated())
-        assert not point.is_accepted
-        assert compared(runs) == []
-        (point,) = points_of([*runs, a_run(SINGLE, 1, 0.02)], simulated())
-        assert (point.is_accepted, len(point.runs)) == (True, 1)
-        assert point.throughput_per_s.estimate == pytest.approx(0.02, rel=1e-3)
-
     def test_a_short_run_is_no_point(self) -> None:
         short = replace(a_run(SINGLE, 1, 0.02), responses_s=[1.0])
         assert points_of([short], simulated()) == []
@@ -245,9 +233,9 @@ def test_real_servers_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(measuring, "RUNS_A_REPEAT", 20)
     results = Results(tmp_path / "r")
     run(EXPERIMENT, replace(options, quick=True), results.folder, lambda text: None)
-    rejected, *runs = closed_runs(results)
-    assert (rejected.server, rejected.is_accepted) == (SERVERS[0], False)
-    assert [closed.server for closed in runs if closed.is_accepted] == list(SERVERS)
+    runs = closed_runs(results)
+    assert [row["accepted"] for row in results.rows("runs")].count("no") == 1
+    assert [closed.server for closed in runs] == list(SERVERS)
     for closed in runs:
         assert closed.cycles_s
         assert len(closed.reported) == len(closed.responses_s)

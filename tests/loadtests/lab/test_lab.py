@@ -444,6 +444,24 @@ class TestFailing:
         assert "all runs (2) were rejected" in results.summary()["failure"]
         assert results.summary()["conclusion"].startswith("All runs (2) were rejected by rule")
 
+    def test_a_report_says_how_many_of_its_runs_were_rejected(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        results = done(tmp_path / "one")
+        report = running.analyse(results)
+        assert report.findings[-1].startswith("1 of 2 runs were rejected by rule")
+        assert not report.failure
+
+        def without(results: Results) -> Report:
+            raise ResultsError("it needs the other run")
+
+        monkeypatch.setattr(
+            running, "experiment_of", lambda _: replace(EXPERIMENT, analyse=without)
+        )
+        report = running.analyse(results)
+        assert report.findings == ["it needs the other run."]
+        assert report.failure.startswith("1 of 2 runs were rejected by rule")
+
     def test_only_a_threshold_decides_the_status_of_a_report_that_is_made_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

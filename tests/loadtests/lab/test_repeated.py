@@ -7,48 +7,35 @@ import pytest
 from loadtests.lab.repeated import (
     Estimate,
     Repeated,
-    accepted,
     estimate,
     lines,
     measured,
-    rejected,
-    that_count,
 )
 from loadtests.models.estimates import confidence_interval
 
 
 @dataclass(frozen=True)
 class Run:
-    is_accepted: bool
     customers: int = 1
     took_s: float = 1.0
 
 
-def test_accepted_runs_count_and_without_any_all_are_shown() -> None:
-    good, bad = Run(True), Run(False)
-    assert that_count([bad, good]) == [good]
-    assert that_count([bad, bad]) == [bad, bad]
-    assert accepted([bad, bad]) == []
+def test_a_measurement_has_the_runs_of_one_key() -> None:
+    runs = [Run(2), Run(1), Run(2, 3.0)]
+    two, one = Repeated.of_each(runs, lambda run: run.customers)
+    assert (two.runs, one.runs) == ([runs[0], runs[2]], [runs[1]])
+    assert two.over(lambda run: run.took_s).value == 2
 
 
-def test_a_measurement_has_the_runs_of_one_key_and_says_how_many_count() -> None:
-    runs = [Run(True, 2), Run(False, 1), Run(False, 2), Run(True, 2), Run(False, 1)]
-    two, rejected = Repeated.of_each(runs, lambda run: run.customers)
-    assert (two.runs, two.counted) == ([runs[0], runs[3]], "2 of 3")
-    assert (rejected.runs, rejected.counted) == ([runs[1], runs[4]], "2 of 2, rejected")
-
-
-def test_lines_are_of_what_counts_and_crosses_of_the_rest() -> None:
-    good, better, bad = Run(True, 1, 2.0), Run(True, 2, 3.0), Run(False, 3, 9.0)
-    line, crosses = lines(
-        {"a": [good, better, bad], "b": [bad]},
-        {"a": "second", "b": "ours"},
+def test_lines_are_of_each_name() -> None:
+    (line,) = lines(
+        {"a": [Run(1, 2.0), Run(2, 3.0)]},
+        {"a": "second"},
         lambda run: run.customers,
         lambda run: Estimate(run.took_s),
         1000,
     )
     assert (line.name, line.source, line.xs, line.ys) == ("a", "second", [1, 2], [2000, 3000])
-    assert (crosses.name, crosses.xs, crosses.ys) == ("rejected", [3, 3], [9000, 9000])
 
 
 def test_one_value_has_no_interval_and_several_have_students() -> None:
@@ -88,9 +75,3 @@ def test_a_series_has_gaps_and_no_interval_far_below_its_mean() -> None:
     assert list(series.ys) == [20, None, 40]
     assert list(series.low) == [2, None, None]
     assert list(series.high) == [90, None, None]
-
-
-def test_rejected_runs_are_crosses() -> None:
-    assert rejected([], []) == []
-    (series,) = rejected([1], [2.0])
-    assert (series.name, series.shape) == ("rejected", "points")
