@@ -193,6 +193,21 @@ def test_how_long_ago_it_was_grows_by_itself(visit: Visit, site: Site) -> None:
     assert shown.inner_text() in {"3 hours ago", "4 hours ago"}
 
 
+PAIR = ("dt", "dd")
+
+
+def test_values_of_a_row_begin_at_one_height_however_long_they_are(
+    visit: Visit, site: Site
+) -> None:
+    page = visit(site).open("/")
+    pairs = page.locator(".standing .facts > div")
+    page.evaluate("document.querySelector('.facts dd').textContent = 'some words '.repeat(9)")
+    page.evaluate("document.querySelectorAll('.facts dt')[1].textContent = 'some words '.repeat(9)")
+    names, values = ([pairs.nth(n).locator(part).bounding_box() for n in (0, 1)] for part in PAIR)
+    assert values[0] and values[1] and values[0]["y"] == values[1]["y"]
+    assert all(name and name["y"] + name["height"] <= values[0]["y"] for name in names)
+
+
 # --- the keyboard ----------------------------------------------------------------------------
 
 FOCUSED = """() => {
