@@ -10,11 +10,15 @@ routes = Blueprint("cluster", __name__)
 
 
 def _nodes() -> Json:
-    cluster = backend.get("/tip").get("cluster")
+    """Return the cluster as the first node sees it that answers, as these pages add flights there.
+
+    Raises BackendAway, Refused if none answers.
+    """
     tips = list(backend.tips())
+    first = next((tip for _, tip, _ in tips if tip), None) or backend.get("/tip")
     nodes = [{"address": url, "tip": tip, "damaged": damaged} for url, tip, damaged in tips]
     highest = max((tip["height"] for _, tip, _ in tips if tip), default=0)
-    return {"cluster": cluster, "height": highest, "nodes": nodes}
+    return {"cluster": first.get("cluster"), "height": highest, "nodes": nodes}
 
 
 @routes.get("/cluster")

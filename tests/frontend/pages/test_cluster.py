@@ -13,14 +13,14 @@ CLUSTER = {"members": ["pi1", "pi2"], "peers": ["pi2"], "votes": 20, "votes_tota
 TIP = {"height": 7, "hash": "ab" * 32, "timestamp": 0, "transactions": 9, "pending": 0}
 
 
-def node(name: str, *damaged: int, has_tip: bool = True) -> Any:
-    """Return what a node answers. damaged: the heights of its damaged blocks."""
+def node(name: str | None, *damaged: int, has_tip: bool = True) -> Any:
+    """Return what a node answers. name: None if it only reads. damaged: heights of blocks."""
 
     def answer(path: str, _: Mapping[str, str]) -> Any:
         refused = (HTTPStatus.SERVICE_UNAVAILABLE, {"damaged_blocks": damaged})
         if path == "/health/ready":
             return refused if damaged else {}
-        more = {"node": name, "accepts": True, "proposer": "pi1"}
+        more = {"node": name, "accepts": name is not None, "proposer": "pi1"}
         return {**TIP, "cluster": CLUSTER | more} if has_tip else refused
 
     return answer
@@ -39,3 +39,10 @@ def test_damaged_blocks_are_named_with_the_node_that_has_them() -> None:
         assert "pi1 has" not in shown
         nodes = pages.test_client().get("/cluster.json").get_json()["nodes"]
         assert [each["damaged"] for each in nodes] == [[], [3, 5], [7]]
+
+
+def test_whether_flights_can_be_added_is_said_of_the_node_that_adds_them() -> None:
+    with answering(node("pi1")) as first, answering(node(None)) as reader:
+        pages = create_app(Settings(backend_url=first, more_backends=(reader,))).test_client()
+        for _ in range(2):  # which ask another node first each time
+            assert "Flights can be added. pi1 is connected" in text(pages, "/cluster")
