@@ -1,4 +1,4 @@
-"""A service whose processes are stopped, each in turn: it tells, and replaces them by itself."""
+"""A service with pages whose processes are stopped: it tells, and replaces them by itself."""
 
 import os
 import signal
@@ -6,35 +6,15 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection
-from pathlib import Path
 
 import pytest
 
-from tests.api.processes import Service, free_port, serving, until
-from tests.service.test_supervisor import is_shown
+from tests.api.processes import Service, free_port, is_answered, serving, until
 
 pytestmark = pytest.mark.slow
 
+STOPS_WITHIN_S = 10.0
 WORKER_WITHIN_S = 24.0  # of silence, until another one answers
-
-
-def test_a_stopped_miner_is_told_within_5_s_of_its_time_and_replaced_within_10(
-    folder: Path,
-) -> None:
-    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3) as service:
-        miner = service.miner()
-        due = service.json("/tip")["next_block_at"] / 1000
-        os.kill(miner, signal.SIGSTOP)
-        until(lambda: not service.answers(), within_s=10)
-        assert time.time() < due + 5.5
-        assert f"process {miner}" in service.get("/health/ready").json()["detail"]
-        assert service.post().status_code == 202
-        until(lambda: service.miner() not in {0, miner})
-        assert time.time() < due + 10.5
-        assert "the miner hangs: " in service.said()
-        until(service.answers)
-        until(lambda: service.json("/tip")["pending"] == 0)
-        assert service.json("/tip")["transactions"] == 1
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +22,30 @@ def with_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Servi
     """A service with its pages, and their address."""
     port = free_port()
     folder = tmp_path_factory.mktemp("pages") / "chain"
-    with serving(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=port) as service:
+    with serving(
+        folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=port, FLIGHTCHAIN_MINE_INTERVAL_S=3
+    ) as service:
         pages = f"http://127.0.0.1:{port}"
-        until(lambda: is_shown(pages))
+        until(lambda: is_answered(pages))
         yield service, pages
+
+
+def test_a_stopped_miner_is_told_within_5_s_of_its_time_and_replaced_within_10(
+    with_pages: tuple[Service, str],
+) -> None:
+    service, _ = with_pages
+    miner, before = service.miner(), service.sealed()
+    due = service.json("/tip")["next_block_at"] / 1000
+    os.kill(miner, signal.SIGSTOP)
+    until(lambda: not service.answers(), within_s=10)
+    assert time.time() < due + 5.5
+    assert f"process {miner}" in service.get("/health/ready").json()["detail"]
+    assert service.post().status_code == 202
+    until(lambda: service.miner() not in {0, miner})
+    assert time.time() < due + 10.5
+    assert "the miner hangs: " in service.said()
+    until(service.answers)
+    assert service.sealed() == before + 1
 
 
 @pytest.mark.long
@@ -67,7 +67,7 @@ def test_stopped_workers_are_replaced_and_the_others_answer_meanwhile(
     until(lambda: len(service.booted()) == 2)
     assert answered > 10
     assert other in service.workers()
-    until(lambda: is_shown(pages))
+    until(lambda: is_answered(pages))
     assert time.monotonic() - began < WORKER_WITHIN_S
     assert "hangs" not in service.said()  # gunicorn has replaced them
 
@@ -98,8 +98,24 @@ def test_a_stopped_web_server_and_a_stopped_frontend_are_replaced(
     until(lambda: service.web_master() not in {0, web}, within_s=15)
     until(lambda: service.child("frontend") not in {0, frontend}, within_s=15)
     until(service.answers)
-    until(lambda: is_shown(pages))
+    until(lambda: is_answered(pages))
     assert "the web server hangs: it was stopped" in service.said()
     assert "the frontend hangs: it was stopped" in service.said()
     assert worker not in service.processes()  # or it would keep the port
     assert service.post().status_code == 202
+
+
+def test_the_frontend_is_a_third_child_that_is_started_again_and_ends_first(
+    with_pages: tuple[Service, str],
+) -> None:
+    service, pages = with_pages
+    until(lambda: f"open {pages}\nFlightchain answers at {service.url}\n" in service.said())
+    killed = service.child("frontend")
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: service.child("frontend") not in {0, killed})
+    assert "the frontend ended with status -9" in service.said()
+    until(lambda: is_answered(pages))
+    assert service.stop(within_s=STOPS_WITHIN_S) == 0
+    assert service.processes() == {}
+    assert "did not stop" not in service.said()
+    assert "Traceback" not in service.said()

@@ -29,6 +29,15 @@ def test_a_port_is_free_as_soon_as_nobody_listens_whatever_the_system_remembers(
     require_ports(settings, frontend=False)
 
 
+def test_service_and_pages_need_a_port_each_and_an_address_of_this_machine() -> None:
+    port = free_port()
+    with pytest.raises(FlightchainError, match=f"^FLIGHTCHAIN_FRONTEND_PORT {port} is "):
+        require_ports(Settings(port=port, frontend_port=port), frontend=True)
+    for host in ("203.0.113.7", "no.such.host.invalid", "::ffff"):
+        with pytest.raises(FlightchainError, match=rf"^[^\n]*{host}[^\n]*$"):
+            require_ports(Settings(port=port, host=host), frontend=False)
+
+
 def test_a_port_that_a_witness_cannot_have_is_said_in_one_line(tmp_path: Path) -> None:
     key = new_key("log", LOG).verifier
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -11,15 +11,12 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-import requests
 
 from backend.base.files import FileLock
 from backend.verify.audit import verify
 from tests.api.processes import (
     Service,
-    backend,
     begun,
-    free_port,
     living,
     serving,
     until,
@@ -56,30 +53,6 @@ def test_it_is_made_of_one_miner_one_web_server_and_its_workers(service: Service
     ours = {service.process.pid, service.miner(), service.web_master(), *service.workers()}
     assert set(service.processes()) == ours
     assert len(ours) == 5
-
-
-def test_the_frontend_is_a_third_child_that_is_started_again_and_ends_first(folder: Path) -> None:
-    port = free_port()
-    with serving(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=port) as service:
-        pages = f"http://127.0.0.1:{port}"
-        until(lambda: f"open {pages}\nFlightchain answers at {service.url}\n" in service.said())
-        assert is_shown(pages)
-        killed = service.child("frontend")
-        os.kill(killed, signal.SIGKILL)
-        until(lambda: service.child("frontend") not in {0, killed})
-        assert "the frontend ended with status -9" in service.said()
-        until(lambda: is_shown(pages))
-        assert service.stop(within_s=STOPS_WITHIN_S) == 0
-        assert service.processes() == {}
-        assert "did not stop" not in service.said()
-        assert "Traceback" not in service.said()
-
-
-def is_shown(url: str) -> bool:
-    try:
-        return requests.get(url, timeout=10).status_code == 200
-    except requests.RequestException:
-        return False
 
 
 # --- posting -------------------------------------------------------------------------------------
@@ -154,27 +127,17 @@ def test_a_killed_web_server_is_replaced_with_all_its_workers(service: Service) 
     assert service.post(mode="commit").status_code == 201
 
 
-def test_a_killed_supervisor_takes_everything_down_with_it(folder: Path) -> None:
-    """The next one notices that it is ready, though it is behind a proxy."""
-    with serving(folder) as service:
-        receipts = [service.post().json()["TRANSACTION_ID"] for _ in range(3)]
-        service.process.kill()
-        service.process.wait()
-        until(lambda: not service.processes())
-    with serving(folder, http_proxy="http://127.0.0.1:9") as service:
-        until(lambda: service.said().count("Flightchain answers") == 2)
-        until(lambda: service.json("/tip")["pending"] == 0)
-        assert [service.json(f"/transactions/{n}")["state"] for n in receipts] == ["mined"] * 3
-        assert service.json("/tip")["transactions"] == 3
-
-
 # --- stopping ------------------------------------------------------------------------------------
 
 
 def test_a_chain_begins_in_an_empty_folder_and_signals_stop_everything_in_order(
     folder: Path,
 ) -> None:
-    """The second start finds a torn tip, cuts it off, and mines its flight again."""
+    """The second start finds a torn tip, cuts it off, and mines its flight again.
+
+    Its supervisor is killed, which ends the others. The third start notices that it is ready,
+    though it is behind a proxy.
+    """
     with serving(folder) as service:
         tip = service.json("/tip")
         assert (tip["height"], tip["transactions"], tip["pending"]) == (0, 0, 0)
@@ -190,11 +153,18 @@ def test_a_chain_begins_in_an_empty_folder_and_signals_stop_everything_in_order(
     os.truncate(block_file(folder), block_file(folder).stat().st_size - 7)
     with serving(folder) as service:
         assert "because no committed block stands" in service.said()
-        until(lambda: service.json("/tip")["pending"] == 0)
-        mined = [service.json(f"/transactions/{n}")["transaction"] for n in range(5)]
-        assert [flight["OP_CARRIER_FL_NUM"] for flight in mined] == [1, 2, 3, 4, 5]
+        assert service.sealed() == 5
+        assert [service.post(numbered(n)).json()["TRANSACTION_ID"] for n in (6, 7, 8)] == [5, 6, 7]
+        service.process.kill()
+        service.process.wait()
+        until(lambda: not service.processes())
+    with serving(folder, http_proxy="http://127.0.0.1:9") as service:
+        until(lambda: service.said().count("Flightchain answers") == 3)
+        assert service.sealed() == 8
+        mined = [service.json(f"/transactions/{n}")["transaction"] for n in range(8)]
+        assert [flight["OP_CARRIER_FL_NUM"] for flight in mined] == [1, 2, 3, 4, 5, 6, 7, 8]
         assert_stops(service, signal.SIGINT)
-    assert verify(folder).transactions == 5
+    assert verify(folder).transactions == 8
 
 
 def assert_stops(service: Service, number: signal.Signals) -> None:
@@ -237,37 +207,22 @@ def test_a_signal_before_it_is_ready_stops_it_as_well(folder: Path) -> None:
 # --- starting where it should not ----------------------------------------------------------------
 
 
-def test_service_and_frontend_need_a_port_each(folder: Path) -> None:
-    port = free_port()
-    ports = {"FLIGHTCHAIN_PORT": port, "FLIGHTCHAIN_FRONTEND_PORT": port}
-    done = backend(folder, "serve", "--frontend", **ports)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"error: FLIGHTCHAIN_FRONTEND_PORT {port} is ")
-
-
-def test_an_address_that_is_not_ours_is_said_in_one_line(folder: Path) -> None:
-    for host in ("203.0.113.7", "no.such.host.invalid", "::ffff"):
-        done = backend(folder, "serve", FLIGHTCHAIN_HOST=host)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert host in done.stderr
-        assert done.stderr.count("\n") == 1
-
-
-def test_a_second_service_on_the_same_folder_answers_but_does_not_mine(folder: Path) -> None:
-    with serving(folder) as first:
-        miner = first.miner()
-        with serving(folder) as second:
-            until(lambda: "miner.lock is locked by another process" in second.said())
-            assert first.miner() == miner
-            receipts = [service.post(mode="commit") for service in (first, second) * 2]
-            assert [receipt.status_code for receipt in receipts] == [201] * 4
-            assert first.json("/tip")["hash"] == second.json("/tip")["hash"]
-            assert second.stop(within_s=STOPS_WITHIN_S) == 0
-            assert first.answers()
-            assert first.miner() == miner
-            assert first.post(mode="commit").status_code == 201
-            first.stop()
-    assert verify(folder).transactions == 5
+def test_a_second_service_on_the_same_folder_answers_but_does_not_mine(
+    service: Service, tmp_path: Path
+) -> None:
+    (link := tmp_path / "chain").symlink_to(service.folder)
+    miner, before = service.miner(), service.sealed()
+    with serving(link) as second:
+        until(lambda: "miner.lock is locked by another process" in second.said())
+        assert service.miner() == miner
+        receipts = [each.post(mode="commit") for each in (service, second) * 2]
+        assert [receipt.status_code for receipt in receipts] == [201] * 4
+        assert service.json("/tip")["hash"] == second.json("/tip")["hash"]
+        assert second.stop(within_s=STOPS_WITHIN_S) == 0
+    assert service.answers()
+    assert service.miner() == miner
+    assert service.post(mode="commit").status_code == 201
+    assert service.sealed() == before + 5
 
 
 # --- disks that refuse ---------------------------------------------------------------------------

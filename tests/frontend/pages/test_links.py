@@ -40,7 +40,7 @@ WITHOUT_LINKS = (
     "/report?OP_CARRIER_FL_NUM=12345",
     "/rankings?by=origin&OP_CARRIER_AIRLINE_ID=19393&DEST=LAX",
 )
-SAMPLED = 3
+SAMPLED = 2
 Link = TypeVar("Link")
 
 
