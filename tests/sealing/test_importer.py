@@ -104,10 +104,8 @@ def test_the_chain_holds_the_rows_of_the_file_in_order(tmp_path: Path, chosen: S
     assert_holds(chosen, flights(2345))
 
 
-def test_an_empty_source_makes_a_chain_without_flights(tmp_path: Path, chosen: Settings) -> None:
-    empty = tmp_path / "export.ndjson"
-    empty.write_text('{"complete":true,"count":0}\n')
-    assert import_flights(chosen, open_source(empty)).imported == 0
+def test_an_empty_source_makes_a_chain_without_flights(chosen: Settings) -> None:
+    assert import_flights(chosen, Scripted([], lambda batch: None)).imported == 0
     assert_holds(chosen, [])
 
 
@@ -153,7 +151,7 @@ def test_what_waits_in_the_mempool_is_not_imported_again(tmp_path: Path, chosen:
     assert_holds(chosen, flights(200))
 
 
-@pytest.mark.usefixtures("one_block_at_once")
+@pytest.mark.usefixtures("one_block_at_once", "with_children")
 def test_progress_goes_up_to_one(tmp_path: Path, chosen: Settings) -> None:
     progress: list[tuple[float, int]] = []
     import_flights(
@@ -200,6 +198,7 @@ def test_a_bad_row_late_in_a_file_stores_nothing_of_it(tmp_path: Path, chosen: S
     assert_holds(chosen, [])
 
 
+@pytest.mark.usefixtures("with_children")
 @pytest.mark.parametrize("processes", [1, 2])
 def test_bad_rows_are_left_out_counted_and_named_if_that_is_decided(
     tmp_path: Path, chosen: Settings, monkeypatch: pytest.MonkeyPatch, processes: int
@@ -302,7 +301,7 @@ def interrupt_at(
         import_flights(settings, source, Watcher(on_progress=progress))
 
 
-@pytest.mark.usefixtures("one_block_at_once")
+@pytest.mark.usefixtures("one_block_at_once", "with_children")
 def test_an_interrupted_import_is_continued(chosen: Settings) -> None:
     rows = flights(4500)
     for blocks, error in ((1, KeyboardInterrupt), (2, Interrupted)):
@@ -330,7 +329,7 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.usefixtures("one_block_at_once")
+@pytest.mark.usefixtures("one_block_at_once", "with_children")
 def test_a_killed_child_ends_the_import_with_a_word_and_it_is_continued(
     chosen: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

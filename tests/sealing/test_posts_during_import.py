@@ -184,6 +184,7 @@ def test_more_posts_than_an_import_can_remember_end_it_with_a_word(
     assert on_disk(chosen.folder).flights == [*rows[:2000], *posted, *rows[2000:]]
 
 
+@pytest.mark.usefixtures("with_children")
 def test_a_file_that_is_posted_while_it_is_imported_is_stored_once(
     tmp_path: Path, chosen: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
