@@ -1,6 +1,5 @@
 """People read the index with SQL of their own: rightly, while it grows, and without harm."""
 
-import json
 import re
 import subprocess
 import sys
@@ -10,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from backend.chain.fields import FIELD_NAMES
 from backend.index.index_file import index_path
 from backend.verify.audit import verify
-from tests.api.processes import ROOT
+from tests.api.processes import ROOT, ending, free_port, is_answered, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.flights import on_disk
 from tests.index.sql_reader import Reader
@@ -102,20 +102,25 @@ def test_datasette_makes_pages_and_json_of_the_views_while_the_index_grows(folde
     page = (ROOT / "docs" / "how-to" / "sql.md").read_text(encoding="utf-8")
     command = re.findall(r"^datasette chain_data(/\S+) (.*)", page, re.MULTILINE)
     ((path, options),) = command
-    program = Path(sys.executable).with_name("datasette")
+    program, port = Path(sys.executable).with_name("datasette"), str(free_port())
+    asked = [program, f"{folder}{path}", *options.split(), "--port", port]
+    url = f"http://127.0.0.1:{port}/index"
 
-    def got(address: str) -> str:
-        asked = [program, f"{folder}{path}", *options.split(), "--get", address]
-        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    def got(address: str) -> requests.Response:
+        return requests.get(url + address, timeout=30)
 
-    with ThreadPoolExecutor(1) as writer:
+    with (
+        ending(subprocess.Popen(asked, stderr=subprocess.DEVNULL)),
+        ThreadPoolExecutor(1) as writer,
+    ):
+        until(lambda: is_answered(url))
         for start in range(300, 600, 100):
             written = writer.submit(seal, settings_for(folder), [FLIGHTS[start : start + 100]])
-            rows = sorted(json.loads(got("/index/flights.json?_size=max"))["rows"])
+            rows = sorted(got("/flights.json?_size=max").json()["rows"])
             assert len(rows) in {start, start + 100}
             assert [row[1 : 1 + len(FIELD_NAMES)] for row in rows] == [
                 list(flight) for flight in on_disk(folder).flights[: len(rows)]
             ]
             written.result()
-    assert "Southwest Airlines" in got("/index/carriers")
+        assert "Southwest Airlines" in got("/carriers").text
     assert verify(folder).index == "the index agrees with every block"

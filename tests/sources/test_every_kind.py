@@ -159,25 +159,26 @@ def _as_stored(kind: Kind, meanings: set[str], row: Named) -> tuple[Value, ...]:
     return tuple(known.values())
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @settings(max_examples=max(10, settings().max_examples // 2))
 @given(
     rows=st.lists(flights(), min_size=1, max_size=12),
     left_out=st.sets(st.sampled_from((*DERIVED, *MAY_BE_EMPTY, CARRIER, ORIGIN_STATE)), max_size=6),
 )
 def test_the_same_flights_come_back(
-    tmp_path_factory: pytest.TempPathFactory, kind: Kind, rows: list[Named], left_out: set[str]
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Named], left_out: set[str]
 ) -> None:
-    pairs = [(meaning, title) for meaning, title in kind.pairs if meaning not in left_out]
-    try:
-        reading_of(tuple(title for _, title in pairs))
-    except UnknownKindError:
-        pairs = kind.pairs  # which are always enough
-    style = STYLES.get(kind.name, Style())
-    path = _written(tmp_path_factory.getbasetemp() / "flights.csv", kind, pairs, rows, style)
-    is_day_first = style.day.startswith("%d")
-    source = FlightFile(path, dates=DAY_FIRST if is_day_first else "")
-    assert flights_of(source) == [_as_stored(kind, {m for m, _ in pairs}, row) for row in rows]
+    for kind in KINDS:
+        pairs = [(meaning, title) for meaning, title in kind.pairs if meaning not in left_out]
+        try:
+            reading_of(tuple(title for _, title in pairs))
+        except UnknownKindError:
+            pairs = kind.pairs  # which are always enough
+        style = STYLES.get(kind.name, Style())
+        path = _written(tmp_path_factory.getbasetemp() / "flights.csv", kind, pairs, rows, style)
+        is_day_first = style.day.startswith("%d")
+        source = FlightFile(path, dates=DAY_FIRST if is_day_first else "")
+        stored = [_as_stored(kind, {meaning for meaning, _ in pairs}, row) for row in rows]
+        assert flights_of(source) == stored, kind.name
 
 
 FORMS = st.builds(
