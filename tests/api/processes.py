@@ -18,7 +18,7 @@ from tests.api.worlds import GOOD, Json
 free_port, parent_of = processes.free_port, processes.parent_of
 ROOT = Path(__file__).parents[2]
 WITHIN_S = 60.0  # a machine may do much else
-SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.05  # between two looks at what is waited for
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.1  # between two looks at what is waited for
 
 
 def environment(folder: Path, **more: object) -> dict[str, str]:
@@ -108,7 +108,7 @@ def until(condition: Callable[[], bool], within_s: float = WITHIN_S) -> float:
     while not condition():
         waited_s = time.monotonic() - started
         assert waited_s < within_s, "it did not happen in time"
-        time.sleep(min(max(SHORTEST_PAUSE_S, waited_s / 20), LONGEST_PAUSE_S))
+        time.sleep(min(max(SHORTEST_PAUSE_S, waited_s / 10), LONGEST_PAUSE_S))
     return time.monotonic() - started
 
 

@@ -1,6 +1,7 @@
 """Reading a page as a person or a browser does: its text, its links, its tables and forms."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from html.parser import HTMLParser
 
 Attributes = dict[str, str | None]
@@ -43,6 +44,7 @@ class Page(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.root = Element("root", {})
         self._open = [self.root]
+        self._elements: list[Element] = []
         self.feed(html)
         self.close()
         assert self._open == [self.root], f"not closed: {self._open[-1].tag}"
@@ -51,6 +53,7 @@ class Page(HTMLParser):
         assert len(dict(attrs)) == len(attrs), f"an attribute twice: {attrs}"
         element = Element(tag, dict(attrs))
         self._open[-1].inner.append(element)
+        self._elements.append(element)
         if tag not in _EMPTY:
             self._open.append(element)
 
@@ -71,11 +74,8 @@ class Page(HTMLParser):
         return match
 
     def elements(self) -> list[Element]:
-        def within(element: Element) -> list[Element]:
-            return [descendant for inner in element.inner for descendant in (inner, *within(inner))]
+        return self._elements
 
-        return within(self.root)
-
-    @property
+    @cached_property
     def words(self) -> str:
         return self.root.words

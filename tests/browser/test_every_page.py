@@ -20,7 +20,7 @@ from tests.browser.table import FULLEST, PAGES, Row
 
 Scheme = Literal["light", "dark"]
 # The last is that of the look: to change it again would draw the page once more.
-WIDTHS = (320, 1920, 1280)
+WIDTHS = (320, 1280)
 GROUNDS: dict[Scheme, str] = {"light": "rgb(247, 248, 249)", "dark": "rgb(17, 22, 27)"}
 HEIGHT = 900
 
