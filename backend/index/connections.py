@@ -47,8 +47,8 @@ NOT_YET = (
     "engine=scan, which reads the blocks instead"
 )
 UNCHECKED = (
-    "the index was changed since its writer closed it; the miner checks it in its next round: try "
-    "again then, or ask with engine=scan"
+    "the index was changed since its writer closed it, as by a copy; a running service checks it, "
+    "or `reindex` makes it again: try again then, or ask with engine=scan"
 )
 CHANGED = "the index was changed while it was read; try again"
 

@@ -176,7 +176,7 @@ def test_a_consistent_copy_is_trusted_when_the_follower_has_seen_it(
     indexed: Path, tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(indexed, tmp_path / "copy", symlinks=True))
-    with pytest.raises(TryLater, match="changed since its writer closed it"):
+    with pytest.raises(TryLater, match=r"changed since its writer closed it.*`reindex`"):
         totals_of(IndexReader(copy), AVERAGE)
     assert damage_of(in_use(copy)) is None
     reports: list[str] = []
