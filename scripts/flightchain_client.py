@@ -52,7 +52,7 @@ Mode = Literal["sync", "async", "commit"]
 Times = Literal["day", "weekday", "hour", "weekday_hour", "month", "year"]
 Suggested = Literal["city", "airport", "carrier", "flight_number"]
 Question = Literal["filter_transactions", "average_delays", "flight_counter"]
-Group = Times | Literal["carrier", "origin", "destination", "route"]
+Group = Times | Literal["carrier", "origin", "destination", "route", "departure"]
 Duplicates = Literal["accept", "skip"]
 OnError = Literal["reject", "skip"]
 Dates = Literal["day-first", "month-first", "year-first"]
@@ -160,6 +160,7 @@ class Averages:
     """How late flights were. Delays are in minutes, and None where there is nothing to average.
 
     groups: the same for each group, as the service tells it; empty without `group_by`.
+    distribution: of the delays at arrival; None without `distribution=True`.
     """
 
     average_delay: float | None
@@ -170,6 +171,7 @@ class Averages:
     on_time_share_of_arrived: float | None
     on_time_share_of_scheduled: float | None
     average_departure_delay: float | None
+    distribution: Json | None
     groups: list[Json]
     as_of: AsOf
 
@@ -511,7 +513,7 @@ class Client:
         answer = self._get(path, {**asked, **options})
         as_of = _made(AsOf, _part(answer, "as_of", dict))
         groups = answer.get(f"by_{options.get('group_by')}", [])
-        return _made(kind, {**answer, "groups": groups}, as_of=as_of)
+        return _made(kind, {"distribution": None, **answer, "groups": groups}, as_of=as_of)
 
     # --- all flights, completions, and what there is
 
@@ -519,16 +521,17 @@ class Client:
         self, first_day: Day, last_day: Day, carrier: int | None = None, **options: Unpack[Cities]
     ) -> Iterator[Json]:
         """Yield the mined flights between two dates, oldest id first, all as of one block."""
-        cursor = 0
-        asked = {"first_day": first_day, "last_day": last_day, "carrier": carrier, **options}
-        asked |= {"format": "ndjson", "limit": FLIGHTS_PER_PAGE}
-        while True:
-            *page, end = self._lines("/flights", {**asked, "cursor": cursor or None})
+        asked: Json = {"first_day": first_day, "last_day": last_day, "carrier": carrier, **options}
+        left = asked.pop("limit", inf)
+        while left > 0:
+            limit = min(left, FLIGHTS_PER_PAGE)
+            *page, end = self._lines("/flights", {**asked, "format": "ndjson", "limit": limit})
             asked["as_of"] = _part(_part(end, "as_of", dict), "height", int)
             yield from page
-            if len(page) < FLIGHTS_PER_PAGE:
+            if len(page) < limit:
                 return
-            cursor = _part(page[-1], "TRANSACTION_ID", int) + 1
+            asked["cursor"] = _part(page[-1], "TRANSACTION_ID", int) + 1
+            left -= limit
 
     def suggest(self, field: Suggested, text: str = "", limit: int | None = None) -> list[Json]:
         """Completions of `text`, best first."""

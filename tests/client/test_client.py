@@ -68,6 +68,9 @@ def test_questions_and_proofs_take_and_give_python_types(
     assert averages == client.average_delays(carrier, "2015-01-01", str(last), engine="scan")
     assert averages.as_of.height == client.tip().height == 1
     assert client.average_delays(carrier, first, last, as_of=0).flights == 0
+    spread = client.average_delays(carrier, first, last, distribution=True)  # type: ignore[call-arg]
+    bins = (spread.distribution or {})["histogram"]
+    assert sum(counted["flights"] for counted in bins) == averages.arrived
 
     cities = (str(rows[0]["ORIGIN_CITY_NAME"]), str(rows[0]["DEST_CITY_NAME"]))
     counted = client.flight_counter(*cities, datetime(2015, 1, 1, 23, tzinfo=UTC), last)
@@ -123,6 +126,8 @@ def the_flights_of_days_come_page_by_page(client: Client, posted: list[Flight]) 
     assert [tuple(flight[name] for name in FIELD_NAMES) for flight in received] == posted
     assert [flight["TRANSACTION_ID"] for flight in received] == [*range(300)]
     assert {flight["BLOCK_HEIGHT"] for flight in received} == {1}
+    page = client.flights(first, last, limit=150, cursor=20)  # type: ignore[call-arg]
+    assert [flight["TRANSACTION_ID"] for flight in page] == [*range(20, 170)]
     row = as_mapping(posted[7])
     city, carrier = str(row["ORIGIN_CITY_NAME"]), int(str(row["OP_CARRIER_AIRLINE_ID"]))
     some = list(client.flights(first, last, carrier, origin_city=city, as_of=1))
