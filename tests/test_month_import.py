@@ -247,6 +247,9 @@ def test_latest_is_the_newest_month_that_is_published(
     assert transactions_in(tmp_path) == 6
     with pytest.raises(NotThere, match="2008-03 is not published; the newest is 2008-02"):
         bring(bts, tmp_path, "bts:2008-03..latest")
+    monkeypatch.setattr(month_import, "now_ms", lambda: 10_000)  # a machine without a battery
+    with pytest.raises(NotThere, match="this machine's date, which is 1970-01-01"):
+        bring(bts, tmp_path, "bts:latest")
 
 
 def test_months_are_written_in_one_way() -> None:

@@ -135,7 +135,8 @@ def _newest(settings: Settings) -> Month:
             if downloader.has(_url(settings, month)):
                 return month
     raise NotThere(
-        f"{settings.bts_url} has none of the last {MOST_MONTHS_BEHIND} months; check its address"
+        f"{settings.bts_url} has none of the last {MOST_MONTHS_BEHIND} months; check its address, "
+        f"and this machine's date, which is {today:%Y-%m-%d}"
     )
 
 
