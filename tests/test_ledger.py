@@ -134,6 +134,14 @@ def test_while_the_index_is_behind_it_is_not_ready(chain: Path, ledger: Ledger) 
         assert ledger.not_ready() == []
 
 
+def test_on_a_disk_that_is_nearly_full_it_is_not_ready(chain: Path) -> None:
+    """Every post is refused then, though the miner waits for its next round as ever."""
+    with mining(chain, 1), opened(chain, min_free_bytes=2**60) as ledger:
+        (reason,) = ledger.not_ready()
+    assert f"the disk of {chain} is nearly full" in reason
+    assert "neither accepted nor sealed" in reason
+
+
 def test_an_index_behind_the_tip_answers_for_the_block_at_which_it_stands(
     chain: Path, ledger: Ledger
 ) -> None:

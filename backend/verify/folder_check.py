@@ -16,6 +16,7 @@ from pathlib import Path
 import apsw
 
 from backend.base.errors import Damage, FlightchainError, NotFound, TryLater
+from backend.base.files import require_free
 from backend.base.words import COMMAND
 from backend.index.index_file import Position, index_path, open_to_read, position_in
 from backend.index.table_checks import IndexCheck
@@ -176,22 +177,25 @@ def require_chain(folder: Path, *, recovers: bool = False) -> None:
 class FolderCheck:
     """Says again and again what is wrong with the folder of a chain, for `ready`."""
 
-    def __init__(self, folder: Path, store: BlockStore, tree: HistoryTree) -> None:
-        """tree: of the blocks in `store`."""
+    def __init__(
+        self, folder: Path, store: BlockStore, tree: HistoryTree, min_free_bytes: int = 0
+    ) -> None:
+        """tree: of the blocks in `store`. min_free_bytes: with less, nothing is accepted."""
         self._folder = folder
+        self._min_free_bytes = min_free_bytes
         self._store = store
         self._tree = tree
 
     def problems(self) -> list[str]:
         """Return what is wrong now, with consequence and remedy."""
         return [
-            *self._read_only(),
+            *self._unwritable(),
             *unusable(self._folder),
             *short_block_files(self._folder, self._store),
             *self._wrong_parts(),
         ]
 
-    def _read_only(self) -> Iterator[str]:
+    def _unwritable(self) -> Iterator[str]:
         if not self._folder.is_dir():  # then there is no chain either
             return
         if os.statvfs(self._folder).f_flag & os.ST_RDONLY:
@@ -204,6 +208,11 @@ class FolderCheck:
                 f"{self._folder} cannot be written to: flights are neither accepted nor sealed; "
                 "give it to the user of the service"
             )
+        else:
+            try:
+                require_free(self._folder, self._min_free_bytes)
+            except TryLater as error:
+                yield f"{error}; until then flights are neither accepted nor sealed"
 
     def _wrong_parts(self) -> Iterator[str]:
         if self._store.height() >= 0:
