@@ -22,7 +22,6 @@ from backend.sources.records import RecordBatch
 
 _STATES = frozenset(STATES.values())
 _CARRIER_NUMBERS = frozenset(map(str, CARRIERS))
-_DAY = 24 * 60
 _LEAST = 100  # departures that contradict their delays by no chance
 _REMEDY = "in most rows; correct the titles of the columns, or the values below them"
 
@@ -113,12 +112,12 @@ class _Rows:
     def has(self, *columns: str) -> bool:
         return self.reading.places.keys() >= set(columns)
 
-    def count(self, *columns: str | int) -> Counter[Cells]:
-        """Count the different rows of some columns."""
+    def count(self, *columns: str | int, most: int | None = None) -> Counter[Cells]:
+        """Count the different rows of some columns, or the first `most` of a batch."""
         places = list(map(self._place, columns))
         rows, texts = Counter[tuple[object, ...]](), Counter[Cells]()
         for batch in self.batches:
-            rows.update(zip(*(batch.columns[at] for at in places), strict=True))
+            rows.update(zip(*(batch.columns[at][:most] for at in places), strict=True))
         for row, count in rows.items():
             texts[tuple(map(_text, row))] += count
         return texts
@@ -200,11 +199,11 @@ def _departures(rows: _Rows) -> str:
     scheduled = rows.reading.others.get("CRS_DEP_TIME", ())
     columns: list[str | int] = ["DEP_TIME", "DEP_DELAY", *scheduled]
     known, odd = 0, Counter[Cells]()
-    for cells, count in rows.count(*columns).items() if scheduled else ():
+    for cells, count in rows.count(*columns, most=_LEAST * 3 // 2).items() if scheduled else ():
         with suppress(ValueError):
             time, delay, planned = (int(str(clock(cell))) for cell in cells)
             known += count
             minutes = time // 100 * 60 + time % 100 - planned // 100 * 60 - planned % 100
-            odd[cells] += count * ((minutes - delay) % _DAY > 0)
+            odd[cells] += count * ((minutes - delay) % (24 * 60) > 0)
     is_most = known >= _LEAST and 2 * odd.total() > known
     return f"{rows.words(columns, min(+odd))}, which disagree {_REMEDY}" if is_most else ""
