@@ -63,9 +63,7 @@ _NO_ARRIVAL = (
     "has a value although ARR_TIME is empty, so the flight may not have arrived; empty it, or "
     "write ARR_TIME"
 )
-_NO_CLOCK = (
-    "is not on the day of the flight, or no local time without a zone; write local times as hhmm"
-)
+_NO_CLOCK = "is not on the flight's day, or no local time without a zone; write local times as hhmm"
 _ICAO = "is an ICAO code; write the IATA code, such as JFK instead of KJFK"
 _is_icao = re.compile("([KP][A-Z]|T[IJ])[A-Z]{2}").fullmatch  # of an airport of BTS
 
@@ -101,6 +99,7 @@ class Deriver:
         self._joined_days = ParseCache[tuple[object, ...], object](_joined_day)
         self._beside = ParseCache(beside)
         self._carriers = ParseCache[tuple[object, object], object](_carrier)
+        self._codes = ParseCache(_code)
         self._airports = ParseCache[object, tuple[object, object, object]](self._airport)
         self._cities = ParseCache[tuple[object, object], object](self._city)
         self._flags = ParseCache(_flag)
@@ -153,10 +152,7 @@ class Deriver:
         return list(map(self._beside.__getitem__, zip(days, months, days_of_month, strict=False)))
 
     def _clock(self, time: object, delay: object, day: object, margin: int) -> object:
-        """Return a time without its day, on which the flight can have been.
-
-        margin: days from that of the flight to the scheduled time, at most.
-        """
+        """Return a time without its day. margin: days to the scheduled one, at most."""
         if (match := moment(str(time))) is None:
             return time
         with suppress(ValueError):
@@ -175,8 +171,7 @@ class Deriver:
         """Add what a file lacks of code, city and state of an airport."""
         city, its_state, abbreviation = f"{end}_CITY_NAME", f"{end}_STATE_NM", f"{end}_STATE"
         if end in columns and self._dialect != STORED:
-            if odd := {code for code in set(columns[end]) if _is_icao(str(code).strip())}:
-                columns[end] = [Unusable(c, _ICAO) if c in odd else c for c in columns[end]]
+            columns[end] = list(map(self._codes.__getitem__, columns[end]))
             if not city_names().issuperset(columns.get(city, ())):
                 pairs = zip(columns[end], columns[city], strict=True)
                 columns[city] = [self._cities[pair] for pair in pairs]
@@ -350,6 +345,15 @@ def _joined_day(parts: tuple[object, ...]) -> object:
     except ValueError:
         return iso_day(" ".join(map(str, reversed(parts))), None)  # 3 January 2008
     return f"{year:04d}-{month:02d}-{day:02d}"
+
+
+def _code(value: object) -> object:
+    """Return the code of an airport in capitals; an `Unusable` if it is that of the ICAO."""
+    code = str(value).strip().upper()
+    if _is_icao(code):
+        return Unusable(value, _ICAO)
+    is_code = len(code) == 3 and code.isalpha() and unless_empty(value)  # nan is no airport
+    return code if is_code else value
 
 
 def _calendar(day: object) -> tuple[int, int]:

@@ -138,7 +138,10 @@ class FlightFile(Source):
                     reading = reading.without_weekdays(counted) if counted else reading
                 has_days = "FL_DATE" in reading.places
                 given = self._dates or (YEAR_FIRST if is_strict else "")
-                order = (given or self._order(file, reading, first)) if has_days else None
+                order = given if has_days else None
+                if has_days and not given:
+                    with closing(_evidence_in(file, reading, first)) as evidence:
+                        order = order_of(evidence)
                 self._days[file] = reading, order
             reading, order = self._days[file]
         except UnknownKindError as error:
@@ -153,11 +156,6 @@ class FlightFile(Source):
         deriver = Deriver(reading, order, self._ledger, dialect, times.filled())
         known = self._described(file, reading, deriver, first)
         return deriver, chain(reads, batches), known
-
-    @staticmethod
-    def _order(file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
-        with closing(_evidence_in(file, reading, first)) as evidence:
-            return order_of(evidence)
 
     def _require_one_order(
         self, file: PackedFile, unit: str, deriver: Deriver, batch: RecordBatch

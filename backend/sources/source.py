@@ -239,15 +239,11 @@ class Validator:
                     raise first
                 good.append(flight)
             except InvalidFlight as problem:
-                bad.append(_bad_row(raw.place, line, problem))
+                value, reason = problem.value, problem.reason
+                if isinstance(value, Unusable):
+                    reason, value = value.reason or reason, value.value
+                bad.append(BadRow(f"{raw.place} {line}", problem.field, value, reason, line))
         return [list(column) for column in zip(*good, strict=True)], bad
-
-
-def _bad_row(place: str, line: int, problem: InvalidFlight) -> BadRow:
-    value, place = problem.value, f"{place} {line}"
-    if isinstance(value, Unusable):
-        return BadRow(place, problem.field, value.value, value.reason or problem.reason, line)
-    return BadRow(place, problem.field, value, problem.reason, line)
 
 
 _says_cancelled = re.compile(r"\W*cancel", re.IGNORECASE).match

@@ -105,6 +105,17 @@ def test_a_state_is_no_city(tmp_path: Path, cities: str) -> None:
     assert (rows, len(bad)) == ([], 1)
 
 
+def test_codes_in_small_letters_are_those_in_capitals_but_words_for_nothing(
+    tmp_path: Path,
+) -> None:
+    row = samples.FLOWN | {"DEST_CITY_NAME": "Tampa"}
+    spelled = [row | {"DEST": code} for code in ("TPA", "tpa ", "nan", "katl", "tampa", "12")]
+    source = open_source(samples.written(tmp_path, samples.csv_text(spelled)))
+    good, bad = samples.read(source)
+    assert good == [samples.PARSED_FLOWN] * 2
+    assert [problem.value for problem in bad] == ["nan", "katl", "tampa", "12"]
+
+
 def test_a_code_of_the_icao_is_no_other_airport(tmp_path: Path) -> None:
     header = KAGGLE.format(",ORIGIN_CITY_NAME,ORIGIN_STATE_NM,DEST_CITY_NAME,DEST_STATE_NM")
     places = '"Atlanta, GA",Georgia,"Raleigh/Durham, NC",North Carolina'
