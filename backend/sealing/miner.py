@@ -25,7 +25,6 @@ from backend.chain.block import MAX_TRANSACTIONS
 from backend.index.damage_mark import IndexRebuilder
 from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.sealing.sealer import POLL_S, Sealer
-from backend.sealing.trusted_clock import Doubt
 from backend.verify.scrub import scrubbing
 
 RETRY_S = 1.0  # the pause after an error that a person may have to put right
@@ -44,7 +43,7 @@ class Miner:
         self._lock = files.FileLock(settings.folder / LOCK_NAME)
         self._status = Announcer(settings.folder, report)
         self._numbers = MinerNumbers()
-        self._sealer = Sealer(settings, report, self._note_sealed, is_miner=True)
+        self._sealer = Sealer(settings, report, self._note_sealed)
         self._is_stopping = False
         self._mender = IndexRebuilder(self._sealer.index.is_marked, self._rebuild_index)
         self._trouble = Trouble(report)  # what keeps it from sealing
@@ -64,11 +63,11 @@ class Miner:
         while not self._is_stopping and (left := until - time.monotonic()) > 0:
             self._pause.wait(min(POLL_S, left))
 
-    def _wait_at_work(self, seconds: float, doubted_until_s: float | None = None) -> None:
+    def _wait_at_work(self, seconds: float) -> None:
         """Pause as `_wait` does, and go on announcing that the miner is alive."""
         until = time.monotonic() + seconds
         while not self._is_stopping and (left := until - time.monotonic()) > 0:
-            self._status.working(doubted_until_s=doubted_until_s)
+            self._status.working()
             self._notifier.alive()
             self._wait(min(POLL_S, left))
 
@@ -106,7 +105,7 @@ class Miner:
         due = time.monotonic() + interval_s
         self._status.next_round(interval_s)
         while not self._is_stopping:
-            if self._sealer.wait_for_clock(self._waits_on):
+            if self._sealer.wait_for_clock(self._waits_for_clock):
                 self._pausing_until(due)
             is_due = time.monotonic() >= due
             if is_due or self._is_block_full():
@@ -125,9 +124,9 @@ class Miner:
         """Announce that there is nothing to do until the round that is due at `due`."""
         self._status.next_round(max(0.0, due - time.monotonic()))
 
-    def _waits_on(self, doubt: Doubt) -> bool:
-        """Announce for a moment that the clock is waited for. Returns whether to go on waiting."""
-        self._wait_at_work(POLL_S, time.monotonic() + doubt.left_s)
+    def _waits_for_clock(self) -> bool:
+        """Wait for the clock for a moment. Returns whether to go on waiting."""
+        self._wait_at_work(POLL_S)
         return not self._is_stopping
 
     def _round(self, *, only_full: bool) -> None:

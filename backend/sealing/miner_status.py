@@ -30,14 +30,12 @@ class MinerStatus(msgspec.Struct, frozen=True):
     """The status that the miner wrote last.
 
     next_block_at: when the next round is due, UTC milliseconds. due_s: by when it will have written
-    again, monotonic seconds. clock_doubted_until_s: until when it waits for the clock to go back,
-    monotonic seconds; None while it believes the clock.
+    again, monotonic seconds.
     """
 
     next_block_at: int
     pid: int
     due_s: float
-    clock_doubted_until_s: float | None = None
 
     def overdue_s(self, monotonic_s: float) -> float:
         """Return how long the miner has been overdue at `monotonic_s`; 0 if it is not."""
@@ -92,23 +90,16 @@ class Announcer:
         at = now_ms() + round(1000 * wait_s)
         self._write(MinerStatus(at, os.getpid(), time.monotonic() + wait_s))
 
-    def working(self, for_s: float = SEALING_S, doubted_until_s: float | None = None) -> None:
+    def working(self, for_s: float = SEALING_S) -> None:
         """Announce that the miner is at work; call this after every piece of work.
 
         The file is written only when half of the last announcement's time has passed. for_s: how
-        long the next piece may take. doubted_until_s: until when the miner waits for the clock, if
-        it does.
+        long the next piece may take.
         """
         now_s, last = time.monotonic(), self._status
-        is_doubted = doubted_until_s is not None
-        if last is not None:
-            was_doubted = last.clock_doubted_until_s is not None
-            if last.due_s > now_s + for_s / 2 and is_doubted is was_doubted:
-                return
-        at = now_ms() if last is None else last.next_block_at
-        if doubted_until_s is not None:
-            at = now_ms() + round(1000 * max(0.0, doubted_until_s - now_s))
-        self._write(MinerStatus(at, os.getpid(), now_s + for_s, doubted_until_s))
+        if last is None or last.due_s <= now_s + for_s / 2:
+            at = now_ms() if last is None else last.next_block_at
+            self._write(MinerStatus(at, os.getpid(), now_s + for_s))
 
     def silent(self) -> None:
         """Remove the status, because the miner ends or cannot announce anything."""

@@ -24,7 +24,7 @@ from backend.chain.state import Content, ForeseenRoot, content_of
 from backend.index.follower import IndexFollower, Progress, no_progress
 from backend.index.writer import SealedBlock
 from backend.mempool import Mempool, PendingInRecovery
-from backend.sealing.trusted_clock import Doubt, TrustedClock
+from backend.sealing.trusted_clock import TrustedClock
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
@@ -34,7 +34,6 @@ from backend.verify.folder_check import require_ledger, require_may_begin, requi
 
 POLL_S = 0.2
 
-WaitsOn = Callable[[Doubt], bool]
 OnSealed = Callable[[int, float], None]  # a block's transactions, and the seconds it took
 
 
@@ -54,7 +53,7 @@ def nobody_counts(transactions: int, seconds: float) -> None:
     """Do nothing with the numbers of a sealed block."""
 
 
-def pauses(doubt: Doubt) -> bool:  # noqa: ARG001
+def pauses() -> bool:
     """Sleep for a moment while the clock is doubted, then go on waiting."""
     time.sleep(POLL_S)
     return True
@@ -78,20 +77,18 @@ class Sealer:
         report: Report,
         on_sealed: OnSealed = nobody_counts,
         *,
-        is_miner: bool = False,
         accepts_loss: bool = False,
     ) -> None:
         """on_sealed: is called for every block of pending transactions.
 
-        is_miner: whether this is the miner, which decides for other processes when a clock that
-        leapt is believed. accepts_loss: whether a person has decided to go on with blocks that are
-        older than the rest of the folder.
+        accepts_loss: whether a person has decided to go on with blocks that are older than the rest
+        of the folder.
         """
         self._settings = settings
         self._report = report
         self._on_sealed = on_sealed
         self._store = BlockStore(settings.folder)
-        self.clock = TrustedClock(settings, self._store, report, is_miner=is_miner, seals=True)
+        self.clock = TrustedClock(settings, self._store, report, seals=True)
         self.transactions = self._store.transactions
         self.mempool = Mempool(settings, self.transactions, report)
         pending = PendingInRecovery(self.mempool)
@@ -113,17 +110,17 @@ class Sealer:
         """Return the height of the tip. Only inside `writing`."""
         return self._writer.state.height
 
-    def wait_for_clock(self, waits_on: WaitsOn = pauses) -> bool:
+    def wait_for_clock(self, goes_on: Callable[[], bool] = pauses) -> bool:
         """Wait until the clock is believed, and report that. Returns whether it had to wait.
 
-        waits_on: is called again and again while the clock is doubted; it takes a moment, and
+        goes_on: is called again and again while the clock is doubted; it takes a moment, and
         returns whether to go on waiting.
         """
         if (doubt := self.clock.doubt()) is None:
             return False
         self._report(str(doubt))
-        while waits_on(doubt):
-            if (doubt := self.clock.doubt()) is None:
+        while goes_on():
+            if self.clock.doubt() is None:
                 self._report("the clock is trusted again; sealing continues")
                 break
         return True

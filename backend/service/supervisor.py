@@ -25,7 +25,7 @@ from backend.base.processes.shared_numbers import run_folder
 from backend.base.settings import NO_WITNESS, PROJECT, Settings, absolute_folders, variable
 from backend.base.words import Report
 from backend.chain.json_objects import object_of
-from backend.sealing.miner_status import miner_status
+from backend.sealing.trusted_clock import DOUBTED
 from backend.service.hang_detection import Watch, overdue_miner, stopped
 from backend.serving.ports import why_not_free
 from backend.storage import tokens
@@ -184,7 +184,7 @@ def _announce_if_ready(
     try:
         shows_pages = not frontend or _ask(f"{pages}/health/live").status == http.HTTPStatus.OK
         detail = _refusal(_ask(f"{url}/health/ready")) if shows_pages else "the pages are not shown"
-        can_be_asked = shows_pages and (not detail or _waits_for_clock(settings))
+        can_be_asked = shows_pages and (not detail or detail.startswith(DOUBTED))
     except NoAnswer as error:
         detail, can_be_asked = str(error), False
     if not can_be_asked:
@@ -207,12 +207,6 @@ def _refusal(answer: Answer) -> str:
         return ""
     problem = object_of(answer.body) or {}  # another program may answer, too
     return str(problem.get("detail", f"it answers with status {answer.status}"))
-
-
-def _waits_for_clock(settings: Settings) -> bool:
-    """Return whether the miner doubts the clock, which it does only when its files are in order."""
-    miner = miner_status(settings.folder)
-    return miner is not None and miner.clock_doubted_until_s is not None
 
 
 def _example(url: str) -> str:

@@ -114,7 +114,7 @@ KINDS = (
     ),
     _derived("cluster.json", "the status of a cluster's node", "cluster node",
              "the node's status is unknown for a moment"),
-    _derived("clock.json", "the last time that was trusted", "miner, import",
+    _derived("clock.json", "the time, noted every hour", "miner, import",
              "the clock is compared with the newest block alone"),
     _derived("scrub.json", "the progress of the scrub, and what it found", "scrub",
              "the scrub begins again, and finds the same problems again"),
