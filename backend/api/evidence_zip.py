@@ -25,7 +25,7 @@ MODE = 0o644 << 16  # of the files, as zip files tell it
 README = """This is the evidence for an answer of a Flightchain, a ledger of flights.
 To check it you need Python 3.11 or later, and no network:
 
-    python verify.py proof.ndjson --key log.vkey
+    python3 verify.py proof.ndjson --key log.vkey
 
 Only what this prints after VERIFIED is proved: the question, the answer, and the blocks that it is
 from. The log has signed blocks 0 to {newest} (checkpoint). The answer is from blocks 0 to {last} of

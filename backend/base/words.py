@@ -10,8 +10,8 @@ Report = Callable[[str], None]  # takes a line for people: for a log, or standar
 # a clone the Python of scripts/run does it, in the clone's folder, without any preparation.
 _is_installed = __file__.startswith("/opt/") and Path("/usr/local/bin/flightchain").exists()
 _python = sys.executable.removeprefix(f"{Path(__file__).resolve().parents[2]}/")
-_called = "python" if _python == sys.executable else _python
-COMMAND = "sudo flightchain" if _is_installed else f"{_called} -m backend"
+PYTHON = "python" if _python == sys.executable else _python
+COMMAND = "sudo flightchain" if _is_installed else f"{PYTHON} -m backend"
 
 
 class Trouble:

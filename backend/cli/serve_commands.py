@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from backend.base.settings import Settings
-from backend.base.words import counted
+from backend.base.words import PYTHON, counted
 from backend.cli.log_commands import say
 
 
@@ -23,7 +23,7 @@ def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
 
     if only_http and frontend:
         raise click.UsageError(
-            "--only-http does not start the pages; start them with `python -m frontend`"
+            f"--only-http does not start the pages; start them with `{PYTHON} -m frontend`"
         )
     require_ledger(settings.folder, may_be_half_restored=True)
     require_all_to_serve(settings, frontend=frontend)
