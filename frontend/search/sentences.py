@@ -301,14 +301,14 @@ _ENDS = (  # the words in front of each place -> the members of a reading for ea
     (r"t[^ta]|[^f]f", ("destination", "origin")),
     (r".[^a]|ba", ("origin", "destination")),
 )
-_COMPARED = ((r".a+| {3,}", 1), (r".t(at)+|( t){2,}", 2))
+_COMPARED = ((r".[ a]*a| {3,}", 1), (r".t(at)+|( t){2,}", 2))
 """The words in front of each place -> of how many places each thing is that is compared."""
 
 
 _LETTERS = {NUMBER: "n", DAYS: "d", CARRIERS: "c", PLACES: "p"}
 _NUMBER_OF_DAY = re.compile(r"d[aAt][nN]|(?<!c)[nN][aAt]d")  # "May 5 and 6", not "May 5 and UA 6"
 _NUMBER_OF_RANKED = re.compile(r"(?<![cF])nR|Rn")  # "5 worst routes", not "flight 5"
-_FLIGHTS_COMPARED = re.compile(r"c[nN]([aA]c[nN])+")
+_FLIGHTS_COMPARED = re.compile(r"c[nN]([aA]?c[nN])+")
 _TWO_QUESTIONS = re.compile(r"pa[^pftA]+p")  # "delays in Chicago, and Delta in Atlanta" is no route
 
 
@@ -477,7 +477,7 @@ def _of_days(days: list[tuple[Days, str]], whole: Days) -> dict[str, Any] | None
     meant = _open_ended(*days[0], whole) if len(days) == 1 else None
     if re.fullmatch(r".t|ba", joins):
         meant = interval(*named)
-    elif re.fullmatch(r".a+", joins):
+    elif re.fullmatch(r".[ a]*a", joins):
         return {"compared": ("days", *named)}
     return {"days": meant} if meant else None if days else {}
 

@@ -265,6 +265,7 @@ _PATTERNS = tuple(
         *_EITHER_ORDER,
         rf"{_DAY}\.{_NUMBER}\.{_ANY_YEAR}?",
         rf"{_WEEKDAY}{_NTH}[ -](?:of )?{_NAME}{_IN_YEAR}",
+        rf"{_DAY}-{_NAME}-(?P<year>\d\d)",
         rf"{_WEEKDAY}{_NAME} {_NTH}{_IN_YEAR}",
         rf"{_BETWEEN}{_SOME} (?:of )?{_NAME}{_IN_YEAR}",
         rf"{_BETWEEN}{_NAME} {_SOME}{_IN_YEAR}",
