@@ -200,6 +200,19 @@ def measured_runs(results: Results) -> list[Measured]:
     ]
 
 
+def alone_and_loads(
+    runs: Sequence[Measured],
+) -> tuple[list[Measured], dict[str, list[Measured]]]:
+    """Return the runs of one customer, and those of each load.
+
+    A load keeps its runs in which no request met another: they are the ones that were quick.
+    """
+    pools = pooled(runs)
+    loads = {name: same for name, same in pools.items() if not all(run.is_alone for run in same)}
+    met = {run.line.run for same in loads.values() for run in same}
+    return [run for run in runs if run.line.run not in met], loads
+
+
 def pooled(runs: Sequence[Measured]) -> Mapping[str, list[Measured]]:
     """Return the runs of each load.
 

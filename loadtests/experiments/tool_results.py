@@ -1,13 +1,13 @@
 """Reports on runs of any load generator: percentiles, and whether one customer forecasts them.
 
 Runs in which no request met another tell the service time: they are one customer's, and calibrate
-the forecast. Runs whose names differ by a last number only are pooled, and so are others, if they
-are open and their rates differ by no more than chance, or closed by as many customers whose think
-times do. The forecast of a run sends its very arrivals (or those of `Measured.arrivals_s`, if the
-file only sums up) through a queue in order of arrival with times drawn from the calibrations, so it
-holds for any arrivals; closed customers are simulated, with the think times of `tool_think_times`,
-and a verdict holds for all laws that these may have. Nothing is forecast of a run of which neither
-its file nor its rows say whether it is open or closed.
+the forecast, unless others of their load met. Runs whose names differ by a last number only are
+pooled, and so are others, if they are open and their rates differ by no more than chance, or closed
+by as many customers whose think times do. The forecast of a run sends its very arrivals (or those
+of `Measured.arrivals_s`, if the file only sums up) through a queue in order of arrival with times
+drawn from the calibrations, so it holds for any arrivals; closed customers are simulated, with the
+think times of `tool_think_times`, and a verdict holds for all laws that these may have. Nothing is
+forecast of a run of which neither its file nor its rows say whether it is open or closed.
 
 A verdict needs five runs and five calibrations. Its interval is that of the differences of runs
 from their forecasts, over runs, and of E[S], over calibrations, times what E[S] moves the forecast.
@@ -32,8 +32,8 @@ from loadtests.experiments.tool_loads import (
     Measured,
     QuantileLine,
     RunLine,
+    alone_and_loads,
     measured_runs,
-    pooled,
 )
 from loadtests.experiments.tool_think_times import Law, ThinkTimes, laws, longest
 from loadtests.generation.rows import RowFile
@@ -314,17 +314,16 @@ SENTENCES = Sentences("tool_results")
 
 def analyse(results: Results) -> Report:
     """Report the percentiles of all runs, and forecasts if there are calibrations."""
-    runs = measured_runs(results)
-    alone = [run for run in runs if run.is_alone]
-    busy = [run for run in runs if not run.is_alone and run.customers != UNKNOWN]
-    unknown = [run.line.run for run in runs if not run.is_alone and run.customers == UNKNOWN]
+    alone, made = alone_and_loads(measured_runs(results))
+    busy = {name: same for name, same in made.items() if same[0].customers != UNKNOWN}
+    unknown = sorted(run.line.run for name in made.keys() - busy for run in made[name])
     of_unknown = SENTENCES("unknown", runs=unknown)
     if not alone or not busy:
         of_all = "no_calibration" if not alone else "only_calibrations"
         findings = [*(SENTENCES(of_all) if busy or not unknown else []), *of_unknown]
         return Report(findings, [], [*_metrics([], Calibrated(alone))] if alone else [])
     calibrated = Calibrated(alone)
-    loads = [Load(name, same, calibrated) for name, same in pooled(busy).items()]
+    loads = [Load(name, same, calibrated) for name, same in busy.items()]
     lead = SENTENCES("lead", calibrated=calibrated)
     findings = SENTENCES(
         "findings", loads=loads, forecasts=FORECASTS, percent=percent, least=LEAST_VALUES
@@ -341,10 +340,9 @@ def analyse(results: Results) -> Report:
 
 def groups(results: Results) -> list[Group]:
     """Return the runs by load, for percentiles."""
-    runs = measured_runs(results)
-    loads = {"one customer": [run for run in runs if run.is_alone]}
-    loads |= pooled([run for run in runs if not run.is_alone])
-    return [Group(name, [run.times for run in same]) for name, same in loads.items() if same]
+    alone, loads = alone_and_loads(measured_runs(results))
+    named = {"one customer": alone, **loads}
+    return [Group(name, [run.times for run in same]) for name, same in named.items() if same]
 
 
 def _table(loads: Sequence[Load]) -> Table:

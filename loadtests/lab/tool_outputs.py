@@ -104,8 +104,8 @@ _BINARY = "is vegeta's binary form; write `vegeta encode --to csv FILE > FILE.cs
 _WIDE = "is UTF-16, as PowerShell writes; save it as UTF-8 and bring that"
 _NEEDED = {0.0: "shortest", 0.5: "median", 1.0: "longest"}
 _UNKNOWN = (
-    "is no output that is known here: of wrk2 -L, vegeta encode or report -type=json, k6, JMeter, "
-    "oha, hey, Locust --csv or --raw"
+    "is no output that is known here: of wrk2 -L, vegeta encode or report -type=json, k6 --out "
+    "json or csv, JMeter -l, oha --output-format json or csv, hey -o csv, Locust --csv or --raw"
 )
 
 

@@ -38,7 +38,7 @@ def _wrk2(path: Path) -> list[ToolRun]:
     if not lines or not mean or not made or not of:
         raise ResultsError(
             "is of wrk or wrk2 without the whole distribution; ask wrk2 with -L (--latency) and "
-            "keep all that it prints"
+            "-d30s, as it leaves out the first 10 s, and keep all that it prints"
         )
     unit = {"ms": MS, "s": S, "m": 60.0, "h": 3600.0}[made[3]]
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", text)

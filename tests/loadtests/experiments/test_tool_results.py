@@ -82,6 +82,24 @@ def test_six_calibrations_and_six_runs_of_a_perfect_queue_agree(tmp_path: Path) 
     assert "runs: 6, of one customer: 6" in finding
 
 
+def test_the_quick_runs_of_a_load_are_no_runs_of_one_customer(tmp_path: Path) -> None:
+    """Each 50 ms a request of 40 ms; in three of six runs two take 90 ms, and the next waits."""
+    random, paths = Random(7), []
+    contents = {f"one-{n}": one_customer(random) for n in range(5)}
+    for n in range(6):
+        slow = {30, 60} if n % 2 else set[int]()
+        contents[f"open-{n}"] = [(0.05 * at, 0.09 if at in slow else 0.04) for at in range(100)]
+    for name, requests in contents.items():
+        paths.append(tmp_path / f"{name}.csv")
+        paths[-1].write_text(vegeta_csv(requests))
+    (finding,) = reported(tmp_path / "one", paths).findings
+    assert "runs: 6, of one customer: 5" in finding
+    groups = {
+        group.name: len(group.runs) for group in tool_results.groups(Results(tmp_path / "one"))
+    }
+    assert groups == {"one customer": 5, "20/s": 6}
+
+
 def test_runs_of_several_tools_are_one_load(tmp_path: Path) -> None:
     paths = files(tmp_path, [vegeta_csv, hey_csv, k6_json])
     paths += files_elsewhere(tmp_path / "fast", rate=20.0)

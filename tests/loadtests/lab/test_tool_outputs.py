@@ -267,6 +267,10 @@ SPARSE = {
     "nothing": ("", "is no output that is known here"),
     "a letter": ("Dear all,\nit was slow.\n", "is no output that is known here"),
     "wrk": (WRK2.split("  Latency Dist", maxsplit=1)[0], "ask wrk2 with -L"),
+    "wrk2 for ten seconds": (
+        re.sub(r"Mean *= *[\d.]+", "Mean    =         -nan", WRK2),
+        "and -d30s, as it leaves out the first 10 s",
+    ),
     "few": (oha_csv(REQUESTS[:3]), "has 3 requests; at least 20 are needed"),
     "torn": (
         oha_csv(REQUESTS).replace("0.02,2", "soon,2"),
