@@ -206,13 +206,8 @@ def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
     looks = list(pairwise(machine))
     minutes = [(later.at_s - machine[0].at_s) / 60 for _, later in looks]
     lines = {
-        "processor busy / %": [
-            _at_most_100(times(100 / (look[1].cores or 1), _busy(look, "cpu_seconds_total")))
-            for look in looks
-        ],
-        "disk busy / %": [
-            _at_most_100(times(100, _busy(look, "disk_busy_seconds_total"))) for look in looks
-        ],
+        "processor busy / %": [_busy(*look, "cpu_seconds_total", look[1].cores) for look in looks],
+        "disk busy / %": [_busy(*look, "disk_busy_seconds_total") for look in looks],
         "temperature / °C": [later.temperature_celsius for _, later in looks],
         "memory in use / %": [_memory_used(later) for _, later in looks],
     }
@@ -235,18 +230,18 @@ def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
     return [figure("The machine meanwhile", caption, Axis("time / min"), Axis(""), series, table)]
 
 
-def _busy(look: tuple[MachineLine, MachineLine], name: str) -> float | None:
-    """Return the increase of a total from one look to the next, for each second."""
-    before, later = look
+def _busy(
+    before: MachineLine, later: MachineLine, name: str, cores: float | None = None
+) -> float | None:
+    """Return how busy (%) it was from one look to the next, by a total of seconds.
+
+    By the clocks of two machines it may be more than all the time, and then it is all.
+    """
     first, last = getattr(before, name), getattr(later, name)
     if first is None or last is None or later.at_s <= before.at_s:
         return None
-    return max(0.0, float(last - first) / (later.at_s - before.at_s))
-
-
-def _at_most_100(percents: float | None) -> float | None:
-    """Return a share of time, which the clocks of two machines may show to be more than all."""
-    return None if percents is None else min(100.0, percents)
+    share = float(last - first) / (later.at_s - before.at_s) / (cores or 1)
+    return min(100.0, max(0.0, 100 * share))
 
 
 def _memory_used(line: MachineLine) -> float | None:

@@ -17,7 +17,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from http.client import HTTPException
@@ -46,23 +46,16 @@ from loadtests.questions import FEW_BLOCKS, KINDS, Question, drawn, sample
 SENTENCES = Sentences("pi")
 WANTED = ("FLIGHTCHAIN_WORKERS=1", "FLIGHTCHAIN_ANSWER_CACHE_BYTES=0")
 UNIT = "flightchain-backend"
-SSH_WITHIN_S = 120
 _ADDED = f"/run/systemd/system/{UNIT}.service.d/zz-lab"  # which is gone when the machine restarts
-_PUT_BACK = f"""
-rm -f {_ADDED}.conf {_ADDED}.env
-systemctl daemon-reload
-systemctl restart {UNIT}
-"""
+_RESTART = f"systemctl daemon-reload; systemctl restart {UNIT}"
+_PUT_BACK = f"rm -f {_ADDED}.conf {_ADDED}.env; {_RESTART}"
 _SET_UP = f"""
-if ! systemctl cat {UNIT} >/dev/null 2>&1; then
-  echo "there is no {UNIT}, which scripts/deploy/install makes" >&2
-  exit 1
-fi
+problem="there is no {UNIT}, which scripts/deploy/install makes"
+systemctl cat {UNIT} >/dev/null 2>&1 || {{ echo "$problem" >&2; exit 1; }}
 mkdir -p {_ADDED.rpartition("/")[0]}
 printf '%s\\n' {" ".join(WANTED)} >{_ADDED}.env
 printf '%s\\n' '[Service]' EnvironmentFile={_ADDED}.env >{_ADDED}.conf
-systemctl daemon-reload
-if ! systemctl restart {UNIT}; then {_PUT_BACK} exit 1; fi
+({_RESTART}) || {{ {_PUT_BACK}; exit 1; }}
 """
 
 
@@ -75,7 +68,7 @@ def advice(site: Site, ssh: str) -> Iterator[str]:
     for kind, count in _different(site).items():
         if count < WARM_UP + LEAST[INDEX]:
             raise too_few(kind, count)
-    if not ssh and not _is_set_up(facts):
+    if not ssh and (facts.workers != 1 or facts.answer_limit_bytes):
         yield (
             f"It is measured as it is. One worker and no kept answers give the clearest result: on "
             f"the Pi, set {' and '.join(WANTED)} and start the service again; if "
@@ -85,18 +78,14 @@ def advice(site: Site, ssh: str) -> Iterator[str]:
 
 @contextmanager
 def _set_up(run: Run, site: Site) -> Iterator[None]:
-    """Let the service have the wanted settings until the `with` block ends, by --ssh if given."""
+    """Let the service have the wanted settings until the `with` block ends, by --ssh."""
     ssh = run.options.ssh
-    if not ssh:
-        yield
-        return
     _run_there(ssh, _SET_UP)
     try:
-        if not _is_set_up(ServiceFacts.ask(site)):
+        facts = ServiceFacts.ask(site)
+        if facts.workers != 1 or facts.answer_limit_bytes:
             raise ProgramFailed(f"{site.url} has other settings; is it the {UNIT} of {ssh}?")
-        run.say(
-            f"{ssh}: {UNIT} restarted with {' '.join(WANTED)}, until the end of this measurement"
-        )
+        run.say(f"{ssh}: {UNIT} restarted with {' '.join(WANTED)} until all is measured")
         yield
     finally:
         try:
@@ -108,20 +97,12 @@ def _set_up(run: Run, site: Site) -> Iterator[None]:
 
 def _run_there(ssh: str, script: str) -> None:
     """Run a script as root on the other machine. Raises ProgramFailed."""
-    command = ["ssh", "-oBatchMode=yes", "-oConnectTimeout=20", "--", ssh, "sudo -n sh -e"]
-    try:
-        done = subprocess.run(  # noqa: S603  the caller's own ssh
-            command, input=script, capture_output=True, text=True, timeout=SSH_WITHIN_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise ProgramFailed(f"ssh {ssh} took more than {SSH_WITHIN_S} s") from None
+    options = ("BatchMode=yes", "ConnectTimeout=20", "ServerAliveInterval=10")
+    command = ["ssh", *(f"-o{option}" for option in options), "--", ssh, "sudo -n sh -e"]
+    done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)  # noqa: S603  the caller's own ssh
     if done.returncode:
         why = done.stderr.strip()[-600:] or f"status {done.returncode}"
         raise ProgramFailed(f"ssh {ssh} could not restart the service: {why}")
-
-
-def _is_set_up(facts: ServiceFacts) -> bool:
-    return facts.workers == 1 and not facts.answer_limit_bytes
 
 
 INDEX, SCAN, RANKING = "index", "scan", "ranking"
@@ -178,7 +159,8 @@ def measure(run: Run) -> None:
     if is_begun and lacks_none_alone and measuring.lacks_nothing(run, list(planned(run))):
         return
     site = Site(run.options.host)
-    with _set_up(run, site), _watched(run.results, site):
+    setting_up = _set_up(run, site) if run.options.ssh else nullcontext()
+    with setting_up, _watched(run.results, site):
         facts = ServiceFacts.ask(site)
         run.say(facts.description)
         with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:

@@ -248,16 +248,6 @@ class Load:
         return min(self.forecasts, key=lambda forecast: abs(forecast.difference.estimate))
 
     @property
-    def forecast_s(self) -> float:
-        """Return the mean of the forecasts of the runs."""
-        return self.forecast.mean_s
-
-    @property
-    def difference(self) -> Interval:
-        """Return measured less forecast; infinitely wide with a single run or calibration."""
-        return self.forecast.difference
-
-    @property
     def is_enough(self) -> bool:
         """Tell whether there are runs and calibrations enough for a verdict."""
         return min(len(self.runs), len(self.calibrated.runs)) >= LEAST_VALUES
@@ -354,8 +344,8 @@ def _table(loads: Sequence[Load]) -> Table:
             ("Tools", lambda load: ", ".join(sorted({run.line.tool for run in load.runs}))),
             ("Runs", lambda load: len(load.runs)),
             ("Measured / ms", lambda load: 1000 * load.mean_s),
-            ("Forecast / ms", lambda load: 1000 * load.forecast_s),
-            ("Difference", lambda load: percent(load.difference, load.forecast_s)),
+            ("Forecast / ms", lambda load: 1000 * load.forecast.mean_s),
+            ("Difference", lambda load: percent(load.forecast.difference, load.forecast.mean_s)),
             ("The forecast", lambda load: FORECASTS[load.verdict]),
         ],
         "Intervals are over runs and calibrations; the tolerance was fixed before.",
@@ -366,7 +356,7 @@ def _metrics(loads: Sequence[Load], calibrated: Calibrated) -> Iterator[Metric]:
     yield Metric("service_time", calibrated.mean_s, "s")
     for load in loads:
         yield Metric(f"response_time[{load.name}]", load.mean_s, "s")
-        share = load.difference.times(1 / load.forecast_s)
+        share = load.forecast.difference.times(1 / load.forecast.mean_s)
         yield Metric(f"difference[{load.name}]", share.estimate, "", *share.ends)
 
 

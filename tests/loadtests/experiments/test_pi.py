@@ -241,7 +241,8 @@ class TestSettings:
             assert Path(path.strip()).read_text() == set_there
             commands = (ssh / "commands").read_text()
             raise KeyboardInterrupt
-        assert commands.startswith("ssh -oBatchMode=yes -oConnectTimeout=20 -- pi@pi.local sudo -n")
+        assert commands.startswith("ssh -oBatchMode=yes ")
+        assert " -- pi@pi.local sudo -n sh -e\n" in commands
         reloaded = "systemctl daemon-reload\nsystemctl restart flightchain-backend\n"
         assert commands.endswith(reloaded)
         assert not [*drop_in.iterdir()]
