@@ -38,7 +38,8 @@ class ServiceFacts(Line):
         try:
             version, (samples, processor) = _version(site), _samples(site)
         except OSError as problem:
-            why = f"{problem}; unless FLIGHTCHAIN_HOST=0.0.0.0 is set, it answers its machine only"
+            hint = "; unless FLIGHTCHAIN_HOST=0.0.0.0 is set there, it answers its own machine only"
+            why = f"{problem}{hint * isinstance(problem, ConnectionRefusedError)}"
             raise ProgramFailed(f"no service answers at {site.url}: {why}") from problem
         cores = samples.get("flightchain_machine_cores")
         return cls(
