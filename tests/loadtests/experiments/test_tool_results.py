@@ -40,6 +40,12 @@ RATE = 12.5  # half of what one worker can do
 Write = Callable[[Sequence[Request]], str]
 
 
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulate each run less often: the runs of these tests are many and long."""
+    monkeypatch.setattr(tool_results, "DRAWS", 6)
+
+
 def one_customer(random: Random, count: int = 300) -> list[Request]:
     requests, now = [], 0.0
     for _ in range(count):
