@@ -19,7 +19,7 @@ from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.posts import BUSY_CLIENT, MINE_INTERVAL_S, Posted, PostsLine, posts
 from loadtests.lab.repeated import lines
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.results import NothingCounts, Results
 from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import Sample
 from loadtests.models.sample_statistics import mean_of_known, quantile
@@ -87,10 +87,10 @@ class Point(Posted[PointLine]):
 
 
 def analyse(results: Results) -> Report:
-    """Report throughput and latency. Raises ResultsError if all threads never posted at once."""
+    """Report throughput and latency. Raises NothingCounts if all threads never posted at once."""
     runs, unfinished = posts(results, POINTS, PointLine)
     if not runs:
-        raise ResultsError(f"{results.folder} has no run that counts in which all threads posted")
+        raise NothingCounts(f"{results.folder} has no run that counts in which all threads posted")
     in_order = sorted(runs, key=lambda run: (MODES.index(run.line.mode), run.line.threads))
     points = Point.of_each(in_order, attrgetter("line.mode", "line.threads"))
     sentences = Sentences("bulk_post")

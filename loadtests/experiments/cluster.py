@@ -38,7 +38,7 @@ from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.posts import BUSY_CLIENT, MINED, Posted, Posts, PostsLine, posts
 from loadtests.lab.repeated import Estimate, Repeated, accepted_by_run, lines
 from loadtests.lab.report.drawing import Axis, Source, figure
-from loadtests.lab.results import Line, Results, ResultsError, TableWriter
+from loadtests.lab.results import Line, NothingCounts, Results, TableWriter
 from loadtests.lab.sentences import Sentences
 from loadtests.machine import moment
 from loadtests.models.sample_statistics import mean_of_known
@@ -287,11 +287,11 @@ def committed(results: Results) -> list[Committed]:
 
 
 def analyse(results: Results) -> Report:
-    """Report posts, transactions and commits. Raises ResultsError if there are no posts."""
+    """Report posts, transactions and commits. Raises NothingCounts if there are no posts."""
     (loads, unfinished), commits = posted(results), committed(results)
     runs, sentences = itinerary_runs(results), Sentences("cluster")
     if not loads:
-        raise ResultsError(f"{results.folder} has no run that counts in which all threads posted")
+        raise NothingCounts(f"{results.folder} has no run that counts in which all threads posted")
     travelled = {NAMES[server]: made for server in NAMES for made in itineraries_of(runs, server)}
     facts = _facts(loads, commits, [*travelled.values()])
     phases, commit_times = phases_table(travelled), _commits_figure(commits)

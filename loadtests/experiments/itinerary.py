@@ -31,7 +31,7 @@ from loadtests.lab.repeated import (
     recorded_runs,
 )
 from loadtests.lab.report.drawing import Axis, Source, figure
-from loadtests.lab.results import Line, Results, ResultsError, TableWriter
+from loadtests.lab.results import Line, NothingCounts, Results, TableWriter
 from loadtests.lab.sentences import Sentences
 from loadtests.models.estimates import mean_over_runs
 from loadtests.processes import ProgramFailed, Service
@@ -315,11 +315,11 @@ _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model", "fourth")
 
 
 def analyse(results: Results) -> Report:
-    """Report phases, their sum, and rates. Raises ResultsError if there is no complete run."""
+    """Report phases, their sum, and rates. Raises NothingCounts if there is no complete run."""
     runs, sentences = itinerary_runs(results), Sentences("itinerary")
     alone, at_rate = itineraries_of(runs, SINGLE), itineraries_of(runs, AT_RATE)
     if not alone:
-        raise ResultsError(f"{results.folder} has no run of one client that counts")
+        raise NothingCounts(f"{results.folder} has no run of one client that counts")
     columns, rows = ("The travel agency's", "Ours", "Why"), sentences.rows("agency")
     sections = [
         Section(

@@ -27,7 +27,7 @@ from loadtests.lab.content import Figure, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.repeated import Estimate, Repeated, accepted_by_run
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.results import Line, Results, ResultsError
+from loadtests.lab.results import Line, NothingCounts, Results
 from loadtests.lab.sentences import Sentences
 from loadtests.machine import moment
 from loadtests.processes import backend, finished, plain_environment, running
@@ -200,12 +200,12 @@ class Timed(Repeated[Process]):
 
 
 def analyse(results: Results) -> Report:
-    """Report each task. Raises ResultsError if no process of ours that counts did a task."""
+    """Report each task. Raises NothingCounts if no process of ours that counts did a task."""
     sentences, programs = Sentences("micro"), timed_programs(results)
     by_task = grouped(programs, lambda timed: timed.program.task)
     ours = {timed.program.task for timed in programs if timed.program.name == OURS}
     if missing := [task for task in TASKS if task not in ours]:
-        raise ResultsError(f"{results.folder} has no process of ours that counts for {missing[0]}")
+        raise NothingCounts(f"{results.folder} has no process of ours that counts for {missing[0]}")
     note = sentences.paragraph("processes", times=programs[0].runs[0].line.times)
     sections = [
         Section(TASKS[task].title, sentences(task.replace(" ", "_")), [_figure(task, timed, note)])

@@ -43,7 +43,7 @@ from loadtests.lab.repeated import (
     samples_by_run,
 )
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.results import NothingCounts, Results
 from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import Sample
 from loadtests.models.sample_statistics import mean_of_known
@@ -186,12 +186,12 @@ _BOUNDS: Mapping[str, Source] = {LOCAL: "bound", HTTP: "model"}
 
 
 def analyse(results: Results) -> Report:
-    """Report curves and bounds. Raises ResultsError if there is no complete run."""
+    """Report curves and bounds. Raises NothingCounts if there is no complete run."""
     manifest = results.manifest()
     cores = int(manifest["machine"]["cores"])
     points = points_of(mixed_runs(results))
     if not points:
-        raise ResultsError(f"{results.folder} has no run that counts in which all clients worked")
+        raise NothingCounts(f"{results.folder} has no run that counts in which all clients worked")
     every, sentences = curves(points, cores), Sentences("mixed_clients")
     ledgers = grouped(points, lambda point: point.line.blocks).values()
     drawn = [_figures(ledger, every, sentences) for ledger in ledgers]

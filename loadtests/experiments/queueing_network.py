@@ -18,7 +18,7 @@ from loadtests.lab.experiment import Experiment, Mode
 from loadtests.lab.published import NETWORK_CUSTOMERS, NETWORK_THINK_S
 from loadtests.lab.repeated import from_interval, measured
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
-from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.results import NothingCounts, Results
 from loadtests.lab.sentences import Sentences, drawing
 from loadtests.models import bounds, mva
 from loadtests.models.estimates import Interval, Verdict
@@ -33,10 +33,10 @@ _OF_SERVER: dict[models.Server, Source] = dict(
 
 
 def analyse(results: Results) -> Report:
-    """Report models and servers. Raises ResultsError if there is no closed run."""
+    """Report models and servers. Raises NothingCounts if there is no closed run."""
     runs, expectations = measuring.closed_runs(results), measuring.expected(results)
     if not runs:
-        raise ResultsError(f"{results.folder} has no closed run that counts")
+        raise NothingCounts(f"{results.folder} has no closed run that counts")
     points, sentences = measuring.points_of(runs, expectations), Sentences("queueing_network")
     compared = measuring.pairs(points, expectations)
     agreeing = [pair for pair in compared if pair.verdict is Verdict.AGREES]

@@ -21,7 +21,7 @@ from loadtests.lab.experiment import Experiment, Mode, Options, Run
 from loadtests.lab.generator_check import generator_section
 from loadtests.lab.repeated import Estimate, most_common_reason
 from loadtests.lab.report.page import plain_page, report_page
-from loadtests.lab.results import MANIFEST, NO, REPORT, Results, ResultsError
+from loadtests.lab.results import MANIFEST, NO, REPORT, NothingCounts, Results, ResultsError
 from loadtests.lab.studies import errata_section
 from loadtests.machine import commit, description
 from loadtests.processes import ProgramFailed, Site, is_of_network
@@ -188,9 +188,9 @@ def _versions() -> Iterator[tuple[str, str]]:
 def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     """Write summary.json and report.html anew from the tables of `results`.
 
-    fail_if: thresholds, in place of those with which it was measured. A report of which every run
-    was rejected is a failure, and so is one of which a threshold is true. Raises ResultsError if
-    it is not a folder of results or lacks a table that it needs.
+    fail_if: thresholds, in place of those with which it was measured. A report is a failure if the
+    runs that it needs were rejected, and if a threshold is true. Raises ResultsError if it is not a
+    folder of results or lacks a table that it needs.
     """
     manifest, experiment = results.manifest(), experiment_of(results)
     runs, groups = _runs(results), _groups(results)
@@ -222,13 +222,14 @@ def _made(experiment: Experiment, results: Results, runs: Sequence[Mapping[str, 
     why = f"{many} were rejected by rule" + (f", mostly because {reason}" if reason else "")
     try:
         report = experiment.analyse(results)
-        if rejected < len(runs):
-            more = f"{capital(why)}. They count nowhere; the table of runs has the reasons."
-            return replace(report, findings=[*report.findings, more])
-    except ResultsError as error:  # it needs a run that counts
-        report = Report([f"{error}."], [])
-    failure = f"{why}, so nothing was measured that counts"
-    return replace(report, failure=report.failure or failure, conclusion=f"{capital(failure)}.")
+    except NothingCounts as lack:
+        lacking = str(lack).replace(str(results.folder), "this result")  # wherever it lies
+        report = Report([f"{capital(lacking)}."], [], failure=f"{why}, so {lacking}")
+    if rejected == len(runs):
+        failure = f"{why}, so nothing was measured that counts"
+        return replace(report, failure=report.failure or failure, conclusion=f"{capital(failure)}.")
+    more = f"{capital(why)}. They count nowhere; the table of runs has the reasons."
+    return replace(report, findings=[*report.findings, more])
 
 
 def _runs_section(runs: Sequence[Mapping[str, str]]) -> Section:

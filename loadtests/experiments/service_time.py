@@ -28,7 +28,7 @@ from loadtests.lab.one_customer import Recorded, one_customer, recorded
 from loadtests.lab.published import SERVICE_TIMES, ServiceTime
 from loadtests.lab.repeated import Repeated, from_interval, measured
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.results import Line, Results, ResultsError
+from loadtests.lab.results import Line, NothingCounts, Results
 from loadtests.lab.sentences import Sentences
 from loadtests.models.estimates import Interval, confidence_interval, mean_over_runs
 from loadtests.models.sample_statistics import mean_of, variance_of
@@ -261,10 +261,10 @@ def times_faster(cells: Cells, way: str, kind: str) -> Interval | None:
 
 
 def analyse(results: Results) -> Report:
-    """Report the study's table with ours added. Raises ResultsError if there is no run."""
+    """Report the study's table with ours added. Raises NothingCounts if there is no run."""
     cells, sentences = cells_of(results), Sentences("service_time")
     if not cells:
-        raise ResultsError(f"{results.folder} has no run with a request that counts")
+        raise NothingCounts(f"{results.folder} has no run with a request that counts")
     lead = sentences("lead", line=next(iter(cells.values())).line, blocks=study.BLOCKS)
     published_s = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
     ways = [way for way in WAYS if any(key[0] == way for key in cells)]

@@ -30,6 +30,10 @@ class ResultsError(Exception):
     """Says that a folder is not one of results, or lacks a table; the message names it."""
 
 
+class NothingCounts(ResultsError):
+    """Says that a folder has no run that counts of those that a report needs."""
+
+
 class Results:
     """Reads and writes a folder of results."""
 

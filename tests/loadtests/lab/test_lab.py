@@ -22,7 +22,7 @@ from loadtests.lab.content import NO_BREAK, Figure, Report, Section, Table, show
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import FOLDED_ROWS, plain_page, report_page
-from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.results import NothingCounts, Results, ResultsError
 from loadtests.processes import PROJECT, ProgramFailed, free_port
 from loadtests.servers.null import null_server
 from loadtests.tables import TableError
@@ -453,14 +453,23 @@ class TestFailing:
         assert not report.failure
 
         def without(results: Results) -> Report:
-            raise ResultsError("it needs the other run")
+            raise NothingCounts(f"{results.folder} has no run of the other kind")
 
         monkeypatch.setattr(
             running, "experiment_of", lambda _: replace(EXPERIMENT, analyse=without)
         )
         report = running.analyse(results)
-        assert report.findings == ["it needs the other run."]
-        assert report.failure.startswith("1 of 2 runs were rejected by rule")
+        assert report.findings[0] == "This result has no run of the other kind."
+        assert report.findings[1].startswith("1 of 2 runs were rejected by rule")
+        assert report.failure.endswith(" by rule, so this result has no run of the other kind")
+
+    def test_a_table_that_is_lost_is_an_error_whatever_was_rejected(self, tmp_path: Path) -> None:
+        results = done(tmp_path / "one")
+        report = report_of(results)
+        (results.folder / "squares.csv").unlink()
+        with pytest.raises(ResultsError, match=r"has no table squares\.csv"):
+            running.analyse(results)
+        assert report_of(results) == report
 
     def test_only_a_threshold_decides_the_status_of_a_report_that_is_made_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
