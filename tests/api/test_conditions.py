@@ -20,6 +20,7 @@ from tests.api.worlds import (
     settings_for,
     world_in,
 )
+from tests.cases import each_of
 
 DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-12-31"}
 QUESTIONS = [
@@ -43,7 +44,7 @@ def asked_again(client: FlaskClient, path: str, condition: str, **headers: str) 
     return client.get(path, headers={"If-None-Match": condition, **headers})
 
 
-@pytest.mark.parametrize("path", SETTLED + AT_THE_TIP)
+@each_of("path", SETTLED + AT_THE_TIP)
 def test_what_the_client_has_is_not_sent_again(client: FlaskClient, path: str) -> None:
     first = client.get(path)
     etag = first.headers["ETag"]

@@ -18,6 +18,7 @@ from backend.chain.identity import (
     match,
     scheduled_departure,
 )
+from tests.cases import each_of
 from tests.flights import EXAMPLE
 from tests.same_flights import CANCELLED, flown, found_among, same_or_similar
 
@@ -74,7 +75,7 @@ def test_frontiers_flight_of_the_night_before_is_another_flight() -> None:
     assert have_same_departure(late, on_time) is False
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("values", "names"),
     [
         *(({name: None}, ()) for name in sorted(MAY_BE_LEFT_OUT)),

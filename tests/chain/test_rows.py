@@ -18,6 +18,7 @@ from backend.chain.columns import (
 from backend.chain.fields import Value
 from backend.chain.flight import Flight
 from backend.chain.single_transactions import transactions_json
+from tests.cases import each_of
 from tests.chain import independent
 from tests.chain.independent import EXAMPLE, row
 from tests.chain.strategies import batches
@@ -80,7 +81,7 @@ def test_a_spoiled_body_is_refused_or_read_and_never_fails_otherwise(
         assert "not a body of 2 transactions" in str(error)
 
 
-@pytest.mark.parametrize("column", range(len(COLUMN_NAMES)))
+@each_of("column", range(len(COLUMN_NAMES)))
 def test_a_code_beyond_the_values_of_any_column_is_a_body_error(column: int) -> None:
     _, codes_at, _ = directory_of(TWO_BODY)[column]
     for wrong in (b"\x02", b"\xff"):

@@ -17,6 +17,7 @@ import pytest
 from frontend.bodies import ANY_FILE, FIELD_BYTES, FORM_BYTES, PART_BYTES
 from frontend.settings import Settings
 from tests.api.processes import ROOT, environment, free_port, until
+from tests.cases import each_of
 from tests.frontend.fake_backend import answering
 from tests.units import Confinement, confined
 
@@ -145,7 +146,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
             process.wait(20)
 
 
-@pytest.mark.parametrize("name", BODIES)
+@each_of("name", BODIES)
 def test_a_body_takes_little_memory_and_gets_an_answer(pages: Pages, name: str) -> None:
     sent = BODIES[name]
     worker = pages.worker

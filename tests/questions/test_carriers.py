@@ -4,6 +4,7 @@ import pytest
 
 from backend.chain.fields import FIELD
 from backend.questions.carriers import CARRIER, CODES, carrier_number, code_of
+from tests.cases import each_of
 
 CARRIERS = [carrier for carrier in CODES if CARRIER[carrier.number] is carrier]
 
@@ -23,7 +24,7 @@ def test_codes_are_two_letters_or_digits_and_each_is_one_carriers_at_a_time() ->
         assert len(used) == len(set(used))
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("code", "year", "number"),
     [
         ("OH", 2008, 20417),

@@ -15,6 +15,7 @@ from backend.serving.host_policy import (
     names_in,
     without_secrets,
 )
+from tests.cases import each_of
 
 MACHINE = "Raspberry"
 
@@ -152,7 +153,7 @@ GIVES_AWAY = [
 HARMLESS = ["mode=sync", "q=token", "tokens=1", "field=access_token", "ORIGIN_CITY_NAME=New%20York"]
 
 
-@pytest.mark.parametrize("query", GIVES_AWAY)
+@each_of("query", GIVES_AWAY)
 def test_a_token_in_an_address_is_refused_without_being_repeated(query: str) -> None:
     refusal = at().refusal(environ("localhost", query))
     assert refusal is not None

@@ -20,6 +20,7 @@ from backend.sources.cells import (
     is_zero,
 )
 from backend.sources.source import Unusable
+from tests.cases import each_of
 
 
 def parsed(field: str, value: object, dialect: str = LOOSE) -> Value:
@@ -55,7 +56,7 @@ WORDS = (
 )
 
 
-@pytest.mark.parametrize("word", WORDS)
+@each_of("word", WORDS)
 def test_words_for_empty_count_where_a_field_may_be_empty(word: str) -> None:
     for field in ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME", "DEST_AIRPORT_ID"):
         assert parsed(field, word) is None
@@ -79,7 +80,7 @@ def test_a_number_that_is_none_is_empty() -> None:
     assert parsed("ARR_DELAY", math.nan) is None
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("field", "value", "meaning"),
     [
         ("DEP_TIME", "517.0", "0517"),
@@ -131,7 +132,7 @@ def test_a_cell_is_read_as_it_is_meant(field: str, value: object, meaning: Value
     assert parsed(field, value) == meaning
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("field", "value"),
     [
         ("DEP_TIME", "2427"),
@@ -212,7 +213,7 @@ def test_a_point_behind_hhmm_is_no_point_behind_hours() -> None:
         parsed("DEP_DELAY", "1.000", COMMAS)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("value", "meaning"),
     [
         *[("True", 1), ("false", 0), (True, 1), (False, 0), ("T", 1), ("n", 0), ("maybe", None)],

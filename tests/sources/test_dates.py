@@ -15,13 +15,14 @@ from backend.sources.dates import (
     swapped,
 )
 from backend.sources.source import Unusable
+from tests.cases import each_of
 
 
 def days(*written: object) -> list[Evidence]:
     return [(day, None, None, None) for day in written]
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("written", "order", "day"),
     [
         ("2019-03-04", None, "2019-03-04"),
@@ -65,7 +66,7 @@ def test_a_day_in_every_form(written: object, order: str | None, day: str) -> No
     assert iso_day(written, order) == day
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("written", "order", "reason"),
     [
         ("03/04/2019", None, "may be 4 March 2019 or 3 April 2019; add --dates month-first or"),

@@ -11,6 +11,7 @@ from backend.sources.deriving import Deriver
 from backend.sources.kinds import reading_of
 from backend.sources.records import RecordBatch
 from backend.sources.source import RawRows, Source, Unusable
+from tests.cases import each_of
 from tests.sources import samples
 from tests.sources.samples import CANCELLED, FLOWN
 
@@ -239,7 +240,7 @@ def test_a_year_of_two_digits_is_that_of_the_columns_beside_it() -> None:
 TIMES = ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("cells", "stored"),
     [
         ("0,0,2211,-14,116", ("0000", 0, "2211", -14, 116)),

@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +8,7 @@ from backend.storage.layout import (
     first_height_of,
     place_from,
 )
+from tests.cases import each_of
 
 U32, U64 = 2**32 - 1, 2**64 - 1
 
@@ -64,7 +64,7 @@ def test_names_of_block_files_sort_like_their_heights(heights: list[int]) -> Non
     assert sorted(map(block_file_name, heights)) == [block_file_name(h) for h in sorted(heights)]
 
 
-@pytest.mark.parametrize(
+@each_of(
     "name",
     [
         "heights.dat",

@@ -23,6 +23,7 @@ from frontend.charts.plots import (
     usual_axis,
 )
 from frontend.charts.time_axis import TimeAxis, time_axis
+from tests.cases import each_of
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 
@@ -77,7 +78,7 @@ def test_one_huge_value_does_not_press_the_others_flat() -> None:
     assert usual_axis([]).low == 0
 
 
-@pytest.mark.parametrize("count", [1, 2, 14, 15, 31, 62, 98, 99, 181, 365, 400, 401, 1500, 40_000])
+@each_of("count", [1, 2, 14, 15, 31, 62, 98, 99, 181, 365, 400, 401, 1500, 40_000])
 def test_ticks_of_time_are_few_and_in_order(count: int) -> None:
     time = days(count)
     ticks = time_ticks(time)

@@ -11,6 +11,7 @@ from frontend.lab import open_queue_form, study
 from frontend.lab.curves import STUDY_CURVE
 from frontend.lab.open_queue_form import MOST_LOAD, Queue, answer, answer_to, read, response_chart
 from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED, OpenWorkload
+from tests.cases import each_of
 
 FORM = {
     "arrivals": "0.85",
@@ -119,9 +120,7 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [(name, text) for name, texts in LIMITS for text in texts]
-)
+@each_of(("name", "text"), [(name, text) for name, texts in LIMITS for text in texts])
 def test_what_does_not_fit_is_refused_beside_its_field(name: str, text: str) -> None:
     problem = refused(**{name: text})
     assert problem.status == 400

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.lab.quantities import change, plain, rate, significant, time
+from tests.cases import each_of
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("value", "text"),
     [
         (40.499375, "40.50"),

@@ -12,6 +12,7 @@ from backend.questions.carriers import CARRIER
 from frontend.filters import short_interval
 from frontend.questions import group_rows
 from tests.api.worlds import Json, World, averages_of
+from tests.cases import each_of
 from tests.frontend.pages.reading import raw, table
 
 Is = Callable[[Json], bool]
@@ -59,7 +60,7 @@ def test_flight_numbers_are_compared_with_what_their_reports_say(
         assert all(row[name] == pytest.approx(expected[name]) for name in expected.keys() & row)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("query", "reason"),
     [
         ("what=carrier&item=AA", "2 to 6 different items"),

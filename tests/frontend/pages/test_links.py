@@ -8,6 +8,7 @@ from typing import TypeVar
 import pytest
 from flask.testing import FlaskClient
 
+from tests.cases import each_of
 from tests.frontend.pages.reading import text_of
 
 COUNTS = ("Flights", "Scheduled")
@@ -71,7 +72,7 @@ def sample(items: Sequence[Link]) -> Sequence[Link]:
     return items if len(items) <= 2 * SAMPLED else [*items[:SAMPLED], *items[-SAMPLED:]]
 
 
-@pytest.mark.parametrize("address", PAGES)
+@each_of("address", PAGES)
 def test_a_link_leads_to_its_number_and_commands_to_the_table(
     pages: FlaskClient, address: str
 ) -> None:

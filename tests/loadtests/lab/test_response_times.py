@@ -21,6 +21,7 @@ from loadtests.lab.response_times import (
     times_of,
 )
 from loadtests.lab.results import Results, ResultsError
+from tests.cases import each_of
 from tests.effort import tries
 
 REPEATED = tries(60, exploring=400)
@@ -92,7 +93,7 @@ def test_a_percentile_that_a_file_does_not_tell_is_not_made_up() -> None:
     assert Times(200, 0, 1.0, 0.5, quantiles=dense).quantile_s(0.987) == pytest.approx(0.987)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("threshold", "is_broken"),
     [
         ("p90 > 80 ms", True),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from loadtests.lab.stacks import OTHER, WORK, activity, shares, stacks
+from tests.cases import each_of
 
 ROOT = Path(__file__).parents[3]
 BASE = "Thread.run (threading.py:982);_worker (concurrent/futures/thread.py:83)"
@@ -54,7 +55,7 @@ WORKS = [
 ]
 
 
-@pytest.mark.parametrize(("line", "name"), WORKS)
+@each_of(("line", "name"), WORKS)
 def test_work_is_told_by_the_innermost_frame_that_is_known(line: str, name: str) -> None:
     (stack,) = stacks(f"{line} 1\n")
     assert activity(stack, WORK) == name

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadtests.models.student_t import MANY, quantile
+from tests.cases import each_of
 
 # Degrees of freedom -> t at 0.90, 0.95, 0.975, 0.99, 0.995, as textbooks print it.
 TABLE = {
@@ -32,7 +33,7 @@ LEVELS = (0.90, 0.95, 0.975, 0.99, 0.995)
 P = st.floats(0.001, 0.999)
 
 
-@pytest.mark.parametrize("freedom", TABLE)
+@each_of("freedom", TABLE)
 def test_the_textbooks_table(freedom: int) -> None:
     assert [round(quantile(p, freedom), 3) for p in LEVELS] == list(TABLE[freedom])
 

@@ -9,6 +9,7 @@ from backend.trust.log import checkpoints, notes
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.notes import NoteError
 from backend.trust.log.secret_keys import SecretKey
+from tests.cases import each_of
 
 # The key and the signed text of the documentation of golang.org/x/mod/sumdb/note.
 GO_VERIFIER = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
@@ -57,7 +58,7 @@ def test_what_is_no_key_is_refused(text: str) -> None:
         notes.parse_key(text)
 
 
-@pytest.mark.parametrize(
+@each_of(
     "data",
     [
         b"",

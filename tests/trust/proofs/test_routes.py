@@ -14,10 +14,11 @@ from flask.testing import FlaskClient
 
 from tests.api.processes import ran
 from tests.api.worlds import World, problem
+from tests.cases import each_of
 from tests.trust.proofs.proofs import DAYS
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("path", "status", "detail"),
     [
         ("/transactions/1400/proof", 404, "transaction 1400 is not in any block that is signed"),
