@@ -355,6 +355,19 @@ def test_a_file_that_this_user_may_not_see_is_not_said_to_be_missing() -> None:
         assert f" may not read the folder {home}; allow it" in message
 
 
+def test_a_folder_in_which_this_user_may_not_write_is_named() -> None:
+    with folder_of_nobody() as root:
+        root.chmod(0o555)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(NOBODY)
+        try:
+            message = refusal(call(root / "chain", "import", "--generate", "1"))
+        finally:
+            os.seteuid(user)
+        assert f" may not write in the folder {root}; allow it, or use another folder" in message
+
+
 def test_a_backup_of_another_user_is_said_to_be_one() -> None:
     """On another machine, the user of the services has another number."""
     with folder_of_nobody() as root:

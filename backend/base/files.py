@@ -51,7 +51,7 @@ def reason_of(error: Exception, path: Path | str, remedy: str = "") -> str:
 
 
 def access_remedy(path: Path) -> str:
-    """Say how this user gets to use a file that belongs to another one; "" without the file.
+    """Say how this user gets to use a file, or to make it in a folder, of another user.
 
     The other one may be that of the service, which must not lose a file of its ledger.
     """
@@ -65,6 +65,9 @@ def access_remedy(path: Path) -> str:
             "its folder",
         )
         return f"user {user} may not read the folder {closed}; allow it, or use another folder"
+    except FileNotFoundError:
+        folder = next(filter(os.path.isdir, path.absolute().parents))
+        return f"user {user} may not write in the folder {folder}; allow it, or use another folder"
     except OSError:
         return ""
     bits, all_in = ("u+rwx", "-R ") if stat.S_ISDIR(status.st_mode) else ("u+rw", "")
