@@ -55,6 +55,7 @@ MOST_BYTES_A_FLIGHT = 30  # that a disk must have room for; real months take 10
 _DELTA = "DELTA_BINARY_PACKED"
 _ENCODINGS = {ID: _DELTA, HEIGHT: _DELTA, "timestamp": _DELTA}
 _DICTIONARIES = [field.name for field in FIELDS]
+_UNFINISHED = "a run was interrupted, or still runs; export again"
 
 
 # --- tables of the flights in blocks ---------------------------------------------------------
@@ -283,14 +284,11 @@ def check(chain: Path, folder: Path, progress: Progress) -> Manifest:
         raise ExportRefused(f"{folder} holds no export: {manifests.NAME} is missing")
     manifests.require_own_folder(folder)
     if not manifest.runs:
-        raise ExportRefused(f"{folder} holds no flights yet: a run was interrupted; export again")
+        raise ExportRefused(f"{folder} holds no flights yet: {_UNFINISHED}")
     with _chain_in(chain) as store:
         _require_same_chain(store, folder, manifest)
         if left := manifests.left_over(folder, manifest):
-            raise ExportRefused(
-                f"{left[0]} is not in {manifests.NAME}: a run was interrupted, or still runs; "
-                "export again"
-            )
+            raise ExportRefused(f"{left[0]} is not in {manifests.NAME}: {_UNFINISHED}")
         for run in manifest.runs:
             expected = tables(store, run.first, run.height, progress)
             for file, table in zip_longest(run.files, expected):
