@@ -352,7 +352,7 @@ def test_a_file_that_this_user_may_not_see_is_not_said_to_be_missing() -> None:
             os.seteuid(user)
         message = " ".join(refusal(done, status=2).split())
         assert f"{home}/flights.csv: Permission denied; user " in message
-        assert f" may not read the folder {home}; allow it" in message
+        assert f" may not use the folder {home}; allow it" in message
 
 
 def test_a_folder_in_which_this_user_may_not_write_is_named() -> None:
@@ -365,7 +365,7 @@ def test_a_folder_in_which_this_user_may_not_write_is_named() -> None:
             message = refusal(call(root / "chain", "import", "--generate", "1"))
         finally:
             os.seteuid(user)
-        assert f" may not write in the folder {root}; allow it, or use another folder" in message
+        assert f" may not use the folder {root}; allow it, or use another folder" in message
 
 
 def test_a_backup_of_another_user_is_said_to_be_one() -> None:

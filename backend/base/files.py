@@ -58,18 +58,9 @@ def access_remedy(path: Path) -> str:
     user = _name_of(os.geteuid())
     try:
         status = path.stat()
-    except PermissionError:
-        seen = filter(os.path.isdir, path.absolute().parents)
-        closed = next(
-            (str(folder) for folder in seen if not os.access(folder, os.X_OK, effective_ids=True)),
-            "its folder",
-        )
-        return f"user {user} may not read the folder {closed}; allow it, or use another folder"
-    except FileNotFoundError:
-        folder = next(filter(os.path.isdir, path.absolute().parents))
-        return f"user {user} may not write in the folder {folder}; allow it, or use another folder"
     except OSError:
-        return ""
+        folder = next(filter(os.path.isdir, path.absolute().parents))  # below a closed one, none is
+        return f"user {user} may not use the folder {folder}; allow it, or use another folder"
     bits, all_in = ("u+rwx", "-R ") if stat.S_ISDIR(status.st_mode) else ("u+rw", "")
     if status.st_uid == os.geteuid():
         return f"user {user} may not use it; run `sudo chmod {bits} {quote(str(path))}`"
