@@ -125,9 +125,7 @@ class Ledger:
             self._notes,
         )
         self._tree = HistoryTree(self._store)
-        self._folder_check = FolderCheck(
-            settings.folder, self._store, self._tree, settings.min_free_bytes
-        )
+        self._folder_check = FolderCheck(settings, self._store, self._tree)
         self.prover = Prover(settings.folder, self.cached_blocks, self._tree)
         self._index = IndexReader(settings.folder, self._store, report)
         self._cluster = view_of(settings, self._store)

@@ -17,6 +17,7 @@ import apsw
 
 from backend.base.errors import Damage, FlightchainError, NotFound, TryLater
 from backend.base.files import require_free
+from backend.base.settings import Settings
 from backend.base.words import COMMAND
 from backend.index.index_file import Position, index_path, open_to_read, position_in
 from backend.index.table_checks import IndexCheck
@@ -177,12 +178,9 @@ def require_chain(folder: Path, *, recovers: bool = False) -> None:
 class FolderCheck:
     """Says again and again what is wrong with the folder of a chain, for `ready`."""
 
-    def __init__(
-        self, folder: Path, store: BlockStore, tree: HistoryTree, min_free_bytes: int = 0
-    ) -> None:
-        """tree: of the blocks in `store`. min_free_bytes: with less, nothing is accepted."""
-        self._folder = folder
-        self._min_free_bytes = min_free_bytes
+    def __init__(self, settings: Settings, store: BlockStore, tree: HistoryTree) -> None:
+        """tree: of the blocks in `store`."""
+        self._folder, self._min_free_bytes = settings.folder, settings.min_free_bytes
         self._store = store
         self._tree = tree
 

@@ -101,7 +101,7 @@ def test_a_rotation_that_is_under_way_is_no_damage(
         patch.setattr(files, "replace_unsynced", Mock(side_effect=KeyboardInterrupt))
         rotate(folder)
     with closing(BlockStore(folder)) as store:
-        check = FolderCheck(folder, store, HistoryTree(store))
+        check = FolderCheck(settings_for(folder), store, HistoryTree(store))
         assert len(check.problems()) == 1  # if nobody goes on
         rotator = SimpleNamespace(sleep=lambda _: finish_rotation(folder))
         monkeypatch.setattr("backend.verify.folder_check.time", rotator)
