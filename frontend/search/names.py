@@ -1,8 +1,9 @@
 """The names of a ledger's carriers, airports and cities, as sequences of words. Pure.
 
 A carrier is named by its code, its name, an earlier name in brackets, and each of these without
-"Airlines" and the like. A city is named with and without its state, and by each part of a name such
-as "Dallas/Fort Worth", even where another city is called "Dallas". An airport is named by its code.
+"Airlines" and the like. A city is named with and without its state, also by the state's name unless
+that names a city, too, as "Washington" does, and by each part of a name such as
+"Dallas/Fort Worth", even where another city is called "Dallas". An airport is named by its code.
 Travellers' names are in `vocabulary.NICKNAMES`.
 """
 
@@ -73,7 +74,9 @@ class Names:
             *((Place(a.city, a.code, a.flights), [(a.code.lower(),)]) for a in known.airports),
         ]
         self._add(whole)
-        self._add(((city, _parts_of_city(city.city)) for city in cities), are_parts=True)
+        states = {a.city: a.state for a in known.airports if not self.named(words_of(a.state))}
+        parts = ((city, _parts_of_city(city.city, states.get(city.city, ""))) for city in cities)
+        self._add(parts, are_parts=True)
         self._add(
             (thing, [words_of(nickname)])
             for nickname, name in NICKNAMES.items()
@@ -140,8 +143,9 @@ def _names_of_carrier(carrier: Carrier) -> Iterator[Words]:
             yield words
 
 
-def _parts_of_city(city: str) -> Iterator[Words]:
+def _parts_of_city(city: str, state_name: str) -> Iterator[Words]:
     name, _, state = city.partition(",")
     for part in name.split("/"):
         yield words_of(part)
         yield words_of(f"{part} {state}")
+        yield words_of(f"{part} {state_name}")

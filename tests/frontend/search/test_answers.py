@@ -198,6 +198,9 @@ ADDRESSES: dict[str, list[str]] = {
     "worst airlines by punctuality": [f"/rankings?by=carrier&{WORST}"],
     "ranking of the worst airlines": [f"/rankings?by=carrier&{WORST}"],
     "airlines with the worst delays": [f"/rankings?by=carrier&{MOST_LATE}"],
+    "Portland Maine to Chicago, Illinois": [
+        "/route?ORIGIN_CITY_NAME=Portland%2C+ME&DEST_CITY_NAME=Chicago%2C+IL"
+    ],
     "top 10 busiest routes": ["/rankings?by=route&sort=flights&order=descending"],
     "top routes with the most flights": ["/rankings?by=route&sort=flights&order=descending"],
     "best hour to leave EWR": ["/airports/EWR"],
