@@ -95,6 +95,7 @@ backend/verify/folder_check.py  verify/test_folder_check.py  or store.place(0).h
 backend/verify/folder_check.py  verify/test_folder_check.py  problem = foreign_log(folder) => problem = "" if accepts_loss else foreign_log(folder)
 backend/verify/folder_check.py  trust/log/test_rotation.py  problem = self._wrong_log() => pass
 backend/verify/scrub.py  verify/test_scrub.py  not problem and index.position => not problem or index.position
+backend/verify/scrub.py  verify/test_scrub.py  self._notes.met(damaged) => pass
 frontend/evidence.py  frontend/pages/test_evidence.py  if not self._is_citation or not answers => if self._is_citation or not answers
 frontend/lab/open_queue_form.py  frontend/lab/test_open_queue_form.py  if arrivals == 0 => if arrivals == 1
 frontend/lab/open_queue_form.py  frontend/lab/test_open_queue_form.py  before = None  # its curve => pass  # its curve

@@ -172,7 +172,7 @@ ASKED: tuple[tuple[str, str, Callable[[Ledger], float]], ...] = (
     (
         "flightchain_scrub_problems",
         "Problems that the scrub has found and that are still there.",
-        lambda ledger: len(ledger.scrub().problems),
+        Ledger.scrub_problems,
     ),
     (
         "flightchain_cluster_votes",

@@ -45,8 +45,8 @@ from backend.trust.log import tiles
 from backend.trust.log.tiles import Tile
 from backend.trust.log.tree import HistoryTree
 from backend.trust.proofs import Prover
-from backend.verify import scrub_state
 from backend.verify.folder_check import FolderCheck, require_own_blocks, why_no_blocks
+from backend.verify.scrub_state import FILE as SCRUB
 from backend.verify.scrub_state import ScrubState
 
 _decode = msgspec.json.Decoder(Json).decode
@@ -306,10 +306,9 @@ class Ledger:
                 reasons.append(f"the index is {counted(lag, 'block')} behind the chain")
         except TryLater as error:
             reasons.append(str(error))
-        scrub = scrub_state.read(self.settings.folder, reasons.append) or ScrubState()
-        reported = {self._store.height(), *scrub_state.damaged_blocks(scrub)}
-        reasons += scrub_state.reasons(scrub.problems)
-        reasons += damage_notes.reasons(self._notes, reported)
+        if (scrub := SCRUB.read(self.settings.folder)) and scrub.problem:
+            reasons.append(f"the scrub found that {scrub.problem}")
+        reasons += damage_notes.reasons(self._notes, {self._store.height()})
         return list(dict.fromkeys(reasons))  # several parts may miss the same blocks
 
     def cluster_status(self) -> ClusterStatus:
@@ -320,8 +319,7 @@ class Ledger:
 
     def damaged_blocks(self) -> list[int]:
         """Return the heights of the blocks that are known to be damaged. No block is read."""
-        scrub = scrub_state.read(self.settings.folder) or ScrubState()
-        return sorted({*scrub_state.damaged_blocks(scrub), *self._notes.known()})
+        return list(self._notes.known())
 
     def height(self) -> int:
         """Return the height of the tip. Raises TryLater without a chain."""
@@ -354,10 +352,14 @@ class Ledger:
 
     def scrub(self) -> ScrubState:
         """Return how far the scrub is. Raises TryLater before one has begun."""
-        state = scrub_state.read(self.settings.folder)
+        state = SCRUB.read(self.settings.folder)
         if state is None:
             raise TryLater("the scrub has not checked anything yet")
         return state
+
+    def scrub_problems(self) -> int:
+        """Return how many damaged blocks and other problems are known. Raises TryLater as above."""
+        return len(self._notes.known()) + bool(self.scrub().problem)
 
     def scrub_completed_s(self) -> float:
         """Return when the last whole pass of the scrub ended, Unix seconds. Raises TryLater."""

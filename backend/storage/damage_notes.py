@@ -1,11 +1,9 @@
-"""Notes which blocks readers found to be damaged, in `damaged.json`, until somebody looks at them.
+"""Notes which blocks were found to be damaged, in `damaged.json`, until they are read well again.
 
 A worker that meets a damaged block answers the one request with an error. So that every process
 knows of it, above all the one that is asked whether the service is ready, the worker notes the
-block's height and what is wrong. The scrub takes the notes, looks at those blocks itself, and keeps
-what is still wrong as its own problem. Without a scrub a note stays until this or that reader of
-the notes reads the block well again. The file is never synced: damage that is forgotten in a power
-cut is met again.
+block's height and what is wrong. So does the scrub, which also reads all noted blocks again and
+again. The file is never synced: damage that is forgotten in a power cut is met again.
 """
 
 import threading
@@ -53,13 +51,6 @@ class DamageNotes:
         with self._lock:
             self._unwritten.pop(height, None)
             self._write({at: what for at, what in self._read().items() if at != height})
-
-    def take(self) -> dict[int, str]:
-        """Return the notes and remove them, for whoever looks at those blocks itself."""
-        with self._lock:
-            if taken := self._read():
-                self._write({})
-            return dict(taken)
 
     def _read(self) -> dict[int, str]:
         self._known = _FILE.read(self._folder) or {}

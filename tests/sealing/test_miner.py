@@ -43,7 +43,7 @@ from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
-from backend.verify.scrub_state import NAME as SCRUB_NAME
+from backend.verify.scrub_state import FILE as SCRUB
 from tests.api.processes import backend, until
 from tests.descriptors import descriptors_of
 from tests.flights import csv_of, flight, flights, import_flights, on_disk, transactions_in
@@ -546,7 +546,7 @@ def test_what_keeps_damaging_the_index_gets_a_tenth_of_the_time(
 
 
 @pytest.mark.parametrize(
-    ("name", "scrub_hours"), [(SCRUB_NAME, 0), (SCRUB_NAME, 24), (STATUS_NAME, 0)]
+    ("name", "scrub_hours"), [(SCRUB.name, 0), (SCRUB.name, 24), (STATUS_NAME, 0)]
 )
 def test_a_small_file_that_cannot_be_read_or_removed_is_said_and_mining_goes_on(
     tmp_path: Path, name: str, scrub_hours: float

@@ -23,16 +23,6 @@ def test_a_note_is_seen_by_all_and_withdrawn_by_any_who_saw_it(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_whoever_takes_the_notes_leaves_none(tmp_path: Path) -> None:
-    notes = DamageNotes(tmp_path)
-    notes.met(DamagedBlock(3, "torn"))
-    assert DamageNotes(tmp_path).take() == {3: "torn"}
-    assert notes.known() == {}
-    assert notes.take() == {}
-    notes.met(DamagedBlock(3, "torn"))  # it still is
-    assert notes.known() == {3: "torn"}
-
-
 def test_where_nothing_can_be_written_the_process_keeps_them_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,11 +5,12 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from backend.base.errors import DamagedBlock, TryLater
+from backend.base.errors import DamagedBlock
 from backend.base.settings import Settings
 from backend.base.words import COMMAND
 from backend.index import damage_mark
@@ -19,22 +20,23 @@ from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
 from backend.storage.damage_notes import DamageNotes
+from backend.storage.layout import ENTRY_BYTES
 from backend.storage.tokens import FILE_NAME as TOKENS_NAME
 from backend.storage.tokens import Tokens
 from backend.verify import scrub as scrub_module
-from backend.verify.scrub import LOOK_AGAIN_S, RETRY_S, SHARE, Scrub, scrubbing
-from backend.verify.scrub_state import NAME, ScrubState, read
+from backend.verify.scrub import LOOK_AGAIN_S, SHARE, Scrub, scrubbing
+from backend.verify.scrub_state import FILE, ScrubState
 from tests.api.processes import serving, until
 from tests.api.test_metrics import scraped, value
 from tests.flights import flight
 from tests.index.tampering import blocks_in, write_blocks
 from tests.index.worlds import execute, follow, following, make_chain, plain_flight
 from tests.mempool.spoiling import store_path
-from tests.storage.chains import block_file, flip, flip_in_block
+from tests.storage.chains import block_file, flip, flip_in_block, table_path
 from tests.submitting import accept_in
 
 TIP = 4
-PIECES = 2 * (TIP + 1) + len(PARTS) + 1
+PIECES = TIP + 1 + len(PARTS) + 1
 HOUR_S = 3600.0
 WALL_MS = 1_700_000_000_000
 
@@ -91,8 +93,12 @@ class Bench:
         before = self.scrub.state.completed_at
         self.until(lambda state: state.completed_at != before)
 
-    def problems(self) -> list[str]:
-        return [problem.what for problem in self.scrub.state.problems]
+    def damaged(self) -> list[int]:
+        return list(DamageNotes(self.folder).known())
+
+    def look_again(self) -> None:
+        self.clock.now_s += LOOK_AGAIN_S
+        self.steps(1)
 
 
 @pytest.fixture(scope="module")
@@ -117,24 +123,26 @@ def bench(good: Path, tmp_path: Path) -> Iterator[Bench]:
 
 def test_a_pass_of_a_good_chain_looks_at_everything_and_says_nothing(bench: Bench) -> None:
     progress = []
-    for _ in range(PIECES):
+    for _ in range(1000):
         bench.steps(1)
         progress.append(bench.scrub.state.progress)
-    assert progress == [(done + 1) / PIECES for done in range(PIECES)]
+        if progress[-1] == 1:
+            break
+    assert sorted(set(progress)) == [(done + 1) / PIECES for done in range(PIECES)]
     state = bench.scrub.state
-    assert (state.height, state.problems, bench.said) == (TIP, (), [])
+    assert (state.height, state.problem, bench.damaged(), bench.said) == (TIP, "", [], [])
     assert state.completed_at is not None
     assert WALL_MS < state.completed_at < bench.clock.wall_ms()
-    assert read(bench.folder) == state
+    assert FILE.read(bench.folder) == state
 
 
 def test_a_pass_is_spread_over_its_hours_and_the_next_follows(bench: Bench) -> None:
-    bench.passes()
-    ended_s = bench.clock.now_s
-    assert ended_s == pytest.approx(HOUR_S, rel=0.01)
-    assert bench.clock.slept == pytest.approx([HOUR_S / PIECES] * PIECES)
-    bench.passes()
-    assert bench.clock.now_s - ended_s == pytest.approx(HOUR_S, rel=0.01)
+    ended_ms = []
+    for _ in range(3):
+        bench.passes()
+        ended_ms.append(bench.scrub.state.completed_at or 0)
+    assert max(bench.clock.slept) <= LOOK_AGAIN_S
+    assert [b - a for a, b in pairwise(ended_ms)] == pytest.approx([1000 * HOUR_S] * 2, rel=0.01)
 
 
 def test_blocks_sealed_meanwhile_belong_to_the_next_pass(bench: Bench) -> None:
@@ -180,19 +188,20 @@ def test_damaged_tokens_and_pending_flights_are_named_until_they_are_well(bench:
     tokens, mempool = bench.folder / "tokens.json", bench.folder / "mempool"
     tokens.write_text("no list")
     bench.passes()
-    (what,) = bench.problems()
+    what = bench.scrub.state.problem
     assert str(tokens) in what
+    assert bench.said == [f"the scrub found that {what}"]
     tokens.unlink()
-    bench.clock.now_s += LOOK_AGAIN_S
-    bench.steps(1)
-    assert bench.problems() == []
+    bench.look_again()
+    assert bench.scrub.state.problem == ""
+    assert bench.said[1:] == [f"a problem that the scrub found is solved: {what}"]
     mempool.mkdir()
     with closing(Mempool(Settings(dir=str(bench.folder)), lambda: 3 * TIP, print)) as pending:
         accept_in(pending, [flight(1)], WALL_MS)
     flip(store_path(bench.folder), 5000)
     bench.passes()
-    (what,) = bench.problems()
-    assert f"{store_path(bench.folder)} is damaged: a page does not agree" in what
+    path = store_path(bench.folder)
+    assert f"{path} is damaged: a page does not agree" in bench.scrub.state.problem
 
 
 def test_damaged_blocks_are_named_once_and_the_others_are_read_on(bench: Bench) -> None:
@@ -200,41 +209,29 @@ def test_damaged_blocks_are_named_once_and_the_others_are_read_on(bench: Bench) 
         flip_in_block(bench.folder, height)
     bench.passes()
     bench.passes()
+    assert bench.damaged() == [1, 3]
     expected = [f"block {height} is damaged: its checksum is wrong" for height in (1, 3)]
-    assert bench.problems() == expected
     assert bench.said == [f"the scrub found that {what}" for what in expected]
-    assert bench.scrub.state.done == PIECES
-
-
-def test_a_block_that_a_reader_met_is_looked_at_when_the_scrub_wakes(bench: Bench) -> None:
-    height = TIP - 1
-    flip_in_block(bench.folder, height)
-    DamageNotes(bench.folder).met(DamagedBlock(height, "a reader said so"))
-    bench.steps(1)
-    (what,) = bench.problems()
-    assert what.startswith(f"block {height} is damaged")
-    assert "a reader said so" not in what
-    assert DamageNotes(bench.folder).known() == {}
-    flip_in_block(bench.folder, height)
-    bench.clock.now_s += LOOK_AGAIN_S
-    bench.steps(1)
-    assert bench.problems() == []
-
-
-def test_a_problem_is_withdrawn_soon_after_it_has_gone(bench: Bench) -> None:
-    flip_in_block(bench.folder, 1)
     flip_in_block(bench.folder, 3)
+    bench.look_again()
+    assert bench.damaged() == [1]
+    assert bench.said[2:] == ["block 3, which was damaged, can be read again"]
+
+
+def test_a_damaged_entry_of_the_table_of_heights_is_named(bench: Bench) -> None:
+    flip(table_path(bench.folder), 2 * ENTRY_BYTES + 5)
     bench.passes()
-    lasting, solved = bench.problems()
+    assert bench.damaged() == [2]
+    assert "the entry of block 2" in bench.said[0]
+
+
+def test_a_block_that_a_reader_met_is_looked_at_within_half_a_minute(bench: Bench) -> None:
+    notes = DamageNotes(bench.folder)
+    for height in (2, 3):
+        notes.met(DamagedBlock(height, "a reader said so"))
     flip_in_block(bench.folder, 3)
-    gone_s = bench.clock.now_s
-    bench.until(lambda state: len(state.problems) == 1)
-    assert bench.clock.now_s - gone_s <= 2 * LOOK_AGAIN_S + 1
-    assert bench.problems() == [lasting]
-    assert bench.said[-1] == f"a problem that the scrub found is solved: {solved}"
-    stored = read(bench.folder)
-    assert stored is not None
-    assert stored.problems == bench.scrub.state.problems
+    bench.look_again()
+    assert DamageNotes(bench.folder).known() == {3: "its checksum is wrong"}
 
 
 # --- the index -----------------------------------------------------------------------------------
@@ -250,23 +247,17 @@ WRONG_INDEXES = {  # tests/index/test_table_checks.py tries every table
 def test_a_wrong_index_is_named_once_and_marked(bench: Bench, wrong: str) -> None:
     execute(bench.folder, WRONG_INDEXES[wrong])
     bench.passes()
-    (what,) = bench.problems()
-    assert what.startswith("the index is wrong: ")
-    assert bench.said == [f"the scrub found that {what}"]
+    bench.passes()
     marked = damage_mark.damage_of(index_path(bench.folder).resolve())
     assert marked is not None
-    assert marked in what
-
-
-def test_an_index_that_was_made_anew_is_well_again(bench: Bench) -> None:
-    execute(bench.folder, WRONG_INDEXES["a flight"])
-    bench.until(lambda state: bool(state.problems))
+    assert bench.said == [
+        f"the scrub found that the index is wrong: {marked}; the miner rebuilds it"
+    ]
     with following(bench.folder) as (follower, _):
         follower.rebuild()
-    bench.until(lambda state: not state.problems)
-    assert bench.said[-1].startswith("a problem that the scrub found is solved: the index is wrong")
     bench.passes()
-    assert bench.problems() == []
+    assert damage_mark.damage_of(index_path(bench.folder).resolve()) is None
+    assert len(bench.said) == 1
 
 
 @pytest.fixture
@@ -303,7 +294,7 @@ def test_what_is_pending_and_tokens_are_taken_from_the_disk_again(
     others = [TOKENS_NAME, ACKNOWLEDGED_NAME]
     for path in (store_path(bench.folder), *(bench.folder / name for name in others)):
         assert forgotten[str(path)] >= set(range(path.stat().st_size))
-    assert bench.problems() == []
+    assert bench.said == []
 
 
 # --- pace ----------------------------------------------------------------------------------------
@@ -330,8 +321,9 @@ def test_a_long_statement_of_the_index_pauses_in_its_middle(
 ) -> None:
     monkeypatch.setattr("backend.index.table_checks.STEPS_BETWEEN_PAUSES", 10)
     monkeypatch.setattr(scrub_module, "LEAST_WORK_S", 0.0)
-    bench.steps(2 * (TIP + 1))
+    bench.until(lambda state: state.done == TIP + 1)
     for _ in PARTS:
+        bench.clock.now_s = bench.scrub._due
         pauses = len(bench.clock.slept)
         bench.steps(1)
         assert len(bench.clock.slept) > pauses + 1
@@ -342,56 +334,34 @@ def test_told_to_end_in_the_middle_of_a_piece_it_notes_nothing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     execute(bench.folder, WRONG_INDEXES["a total"])
-    bench.steps(2 * (TIP + 1))
+    bench.until(lambda state: state.done == TIP + 1)
     monkeypatch.setattr("backend.index.table_checks.STEPS_BETWEEN_PAUSES", 10)
     monkeypatch.setattr(scrub_module, "LEAST_WORK_S", 0.0)
     bench.clock.is_over = lambda: True
     bench.scrub.run()
-    assert (bench.said, bench.scrub.state.done) == ([], 2 * (TIP + 1))
+    assert (bench.said, bench.scrub.state.done) == ([], TIP + 1)
     assert damage_mark.damage_of(index_path(bench.folder).resolve()) is None
 
 
 # --- what nobody expected -------------------------------------------------------------------------
 
 
-def test_a_check_that_fails_strangely_is_a_problem_of_its_piece_and_others_are_read_on(
+def test_a_check_that_fails_strangely_is_said_once_and_others_are_read_on(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Scrub._wrong_block
+    real, met = Scrub._read_block, set()
 
-    def strange(self: Scrub, height: int) -> str:
+    def strange(self: Scrub, height: int) -> None:
+        met.add(height)
         if height == 2:
             raise ValueError("never seen")
-        return real(self, height)
+        real(self, height)
 
-    monkeypatch.setattr(Scrub, "_wrong_block", strange)
-    bench.passes()
-    assert bench.problems() == ["block 2 cannot be checked: ValueError('never seen')"]
-    monkeypatch.undo()
-    bench.until(lambda state: not state.problems)
-
-
-def test_a_scrub_that_cannot_go_on_says_so_tries_again_and_withdraws_it(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failing: list[float] = []
-
-    def fail(self: Scrub) -> bool:
-        failing.append(bench.clock.now_s)
-        raise RuntimeError("never seen")
-
-    monkeypatch.setattr(Scrub, "_begin", fail)
-    bench.clock.is_over = lambda: len(failing) == 20
+    monkeypatch.setattr(Scrub, "_read_block", strange)
+    bench.clock.is_over = lambda: bench.scrub.state.completed_at is not None
     bench.scrub.run()
-    assert failing == [RETRY_S * count for count in range(20)]
-    expected = "it cannot go on: RuntimeError('never seen')"
-    assert bench.problems() == [expected]
-    assert bench.said == [f"the scrub found that {expected}"]
-    monkeypatch.undo()
-    bench.scrub = bench.begun()
-    bench.passes()
-    assert bench.problems() == []
-    assert bench.said[-1] == f"a problem that the scrub found is solved: {expected}"
+    assert met == set(range(TIP + 1))
+    assert bench.said == ["the scrub fails at piece 2: ValueError('never seen')"]
 
 
 # --- between runs --------------------------------------------------------------------------------
@@ -399,16 +369,15 @@ def test_a_scrub_that_cannot_go_on_says_so_tries_again_and_withdraws_it(
 
 def test_it_goes_on_where_it_stopped(bench: Bench) -> None:
     flip_in_block(bench.folder, 1)
-    bench.until(lambda state: state.done == 7)
+    bench.until(lambda state: state.done == 4)
     bench.clock.is_over = lambda: True
     bench.scrub.run()
     stopped = bench.scrub.state
-    assert (stopped.done in {7, 8}, len(stopped.problems)) == (True, 1)
+    assert stopped.done in {4, 5}
     bench.clock.is_over = lambda: False
     bench.scrub = bench.begun()
     assert bench.scrub.state == stopped
-    bench.steps(1)
-    assert bench.scrub.state.done == stopped.done + 1
+    bench.until(lambda state: state.done == stopped.done + 1)
     bench.passes()
     assert len(bench.said) == 1
 
@@ -422,36 +391,25 @@ def test_it_goes_on_where_it_stopped(bench: Bench) -> None:
         b'{"height":"x"}',
         b'{"height":4,"pieces":3,"done":2}',
         b"\xff\0",
-        b'{"problems":[{"kind":"\xff"}]}',
+        b'{"problem":"\xff"}',
         b'{"a":' * 5000,
     ],
 )
 def test_a_state_file_that_is_torn_or_of_another_version_begins_a_pass(
     bench: Bench, data: bytes
 ) -> None:
-    (bench.folder / NAME).write_bytes(data)
+    (bench.folder / FILE.name).write_bytes(data)
     bench.scrub = bench.begun()
     bench.steps(1)
     assert (bench.scrub.state.done, bench.scrub.state.pieces) == (1, PIECES)
 
 
-def test_a_state_that_cannot_be_read_is_said_by_the_scrub_and_by_ready(bench: Bench) -> None:
-    (bench.folder / NAME).mkdir()
-    bench.begun()
-    expected = f"{bench.folder / NAME} cannot be read: Is a directory"
-    assert bench.said == [expected]
-    with closing(Ledger(Settings(dir=str(bench.folder)), print)) as ledger:
-        assert expected in ledger.not_ready()
-        with pytest.raises(TryLater):
-            ledger.scrub()
-
-
 def test_a_state_that_cannot_be_written_is_said_and_the_scrub_goes_on(bench: Bench) -> None:
-    temporary = bench.folder / f"{NAME}.{os.getpid()}.tmp"
+    temporary = bench.folder / f"{FILE.name}.{os.getpid()}.tmp"
     temporary.mkdir()
     bench.passes()
     assert bench.scrub.state.done == PIECES
-    expected = f"cannot write {bench.folder / NAME}: Is a directory; the scrub continues"
+    expected = f"cannot write {bench.folder / FILE.name}: Is a directory; the scrub continues"
     assert set(bench.said) == {expected}
     temporary.rmdir()
 
@@ -459,10 +417,10 @@ def test_a_state_that_cannot_be_written_is_said_and_the_scrub_goes_on(bench: Ben
 def test_off_it_does_nothing_and_forgets_what_was_found(bench: Bench) -> None:
     flip_in_block(bench.folder, 1)
     bench.passes()
-    assert (bench.folder / NAME).exists()
+    assert (bench.folder / FILE.name).exists()
     off = Settings(dir=str(bench.folder), scrub_hours=0)
     with scrubbing(off, bench.said.append):
-        assert not (bench.folder / NAME).exists()
+        assert not (bench.folder / FILE.name).exists()
 
 
 # --- who asks ------------------------------------------------------------------------------------
@@ -478,14 +436,18 @@ def test_what_was_found_keeps_a_ledger_from_being_ready(bench: Bench) -> None:
         reasons = [reason for reason in ledger.not_ready() if reason not in healthy]
         assert reasons == [
             *(
-                f"the scrub found that block {height} is damaged: its checksum is wrong"
+                f"block {height} is damaged: its checksum is wrong; run `{COMMAND} verify`"
                 for height in range(3)
             ),
-            f"the scrub found 1 more problem; run `{COMMAND} verify`",
+            f"1 more block is damaged; run `{COMMAND} verify`",
         ]
         for height in range(TIP):
             flip_in_block(bench.folder, height)
+        (bench.folder / "tokens.json").write_text("no list")
         bench.passes()
+        assert f"the scrub found that {bench.scrub.state.problem}" in ledger.not_ready()
+        (bench.folder / "tokens.json").unlink()
+        bench.look_again()
         assert ledger.not_ready() == healthy
 
 
@@ -507,11 +469,11 @@ def test_a_service_scrubs_finds_damage_and_takes_it_back(tmp_path: Path) -> None
         flip_in_block(folder, 1)
         until(lambda: service.get("/health/ready").status_code == 503)
         problem = service.get("/health/ready").json()
-        assert "the scrub found that block 1 is damaged" in problem["detail"]
+        assert "block 1 is damaged" in problem["detail"]
         assert value(scraped(service), "scrub_problems") == 1
         assert service.get("/blocks/2").status_code == 200
         flip_in_block(folder, 1)
         until(service.answers)
         assert service.said().count("the scrub found that block 1 is damaged") == 1
         assert service.stop() == 0
-    assert read(folder) is not None
+    assert FILE.read(folder) is not None
