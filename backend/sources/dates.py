@@ -117,7 +117,7 @@ def counting(batches: Iterable[Iterable[Evidence]], order: str) -> str:
     """
     fits, sure = set(_COUNTINGS), set[int]()
     for batch in batches:
-        for day, _, _, cell in set(batch):
+        for day, _, _, cell in (rows := set(batch)):
             days, count = readings(day), _number(cell)
             weekdays = {days[o].isoweekday() for o in ({order} & days.keys() or days)}
             if count is not None and weekdays:
@@ -125,7 +125,7 @@ def counting(batches: Iterable[Iterable[Evidence]], order: str) -> str:
                     name for name in fits if count in {_COUNTINGS[name](day) for day in weekdays}
                 }
                 sure |= weekdays if len(weekdays) == 1 else set()
-        if not fits:
+        if not (rows and fits):
             return ""
     return fits.pop() if {1, 7} <= sure else ""
 

@@ -138,10 +138,12 @@ def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]
             if excel := _EXCEL.fullmatch(line):
                 separators, above = excel[1], f"{line}\n"
             elif line.strip(f'" {SEPARATORS}'):
-                separator, cells = _cells(file, line, separators)
-                rest = lines[position + 1 :]
+                for mark in separators if line.count('"') % 2 else "":  # titles with line breaks
+                    _join(lines, mark)
+                titles, *rest = lines[position:]
+                separator, cells = _cells(file, titles, separators)
                 _join(rest, separator)
-                header = _header_above(file, line, separator, cells, rest, above)
+                header = _header_above(file, titles, separator, cells, rest, above)
                 return header, (first + position + 1, rest)
     if next(batches, None) is not None:
         raise file.problem("has only blank lines above the titles of its columns; delete them")
@@ -213,15 +215,14 @@ def _join(lines: list[str], separator: str) -> bool:
     Such a row begins and ends in lines with an odd number of quotes, and no line between is a row.
     Returns whether there are any.
     """
-    has_joined = False
+    before = [*lines]
     for start, end in pairwise([at for at, line in enumerate(lines) if line.count('"') % 2]):
         parts = lines[start : end + 1]
         row = "\n".join(parts if len(parts) <= MOST_LINES else [])
         width = lines[start] and _width(row, separator)  # else it ends the row before
         if width and all(_width(line, separator) != width for line in parts[1:-1]):
             lines[start : end + 1] = [row, *[""] * (end - start)]
-            has_joined = True
-    return has_joined
+    return lines != before
 
 
 def _width(text: str, separator: str) -> int:

@@ -76,6 +76,20 @@ def test_cells_in_quotes_may_have_line_breaks(tmp_path: Path, place: int) -> Non
             assert flights_of(open_source(path)) == [flight_of(FLOWN)] * len(rows)
 
 
+@pytest.mark.parametrize("separator", [",", ";", "|"])
+def test_titles_in_quotes_may_have_line_breaks(tmp_path: Path, separator: str) -> None:
+    """A spreadsheet writes them so if they are broken by hand."""
+    text = written_with(separator).replace("DEP_DELAY", '"Dep\nDelay"').replace("YEAR", '"YEAR\n"')
+    source = open_source(written(tmp_path, text + text))
+    assert flights_of(source) == [flight_of(row) for row in ROWS] * 2
+    assert str(source.understood()).endswith("1 repeated header left out")
+    (raw,) = source.rows()
+    assert raw.header == text.partition("\r\n2008")[0]
+    spoiled = text.replace('\nDelay"', "\nDelay")
+    with pytest.raises(InvalidInput):
+        open_source(written(tmp_path, spoiled))
+
+
 def test_a_row_of_several_lines_is_named_by_its_first_and_kept_whole(tmp_path: Path) -> None:
     rows = [BROKEN, BROKEN | {"DEST": "nowhere"}, FLOWN | {"DEST": "t"}]
     source = open_source(written(tmp_path, csv_text(rows)))
