@@ -138,11 +138,9 @@ def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]
             if excel := _EXCEL.fullmatch(line):
                 separators, above = excel[1], f"{line}\n"
             elif line.strip(f'" {SEPARATORS}'):
-                for mark in separators if line.count('"') % 2 else "":  # titles with line breaks
-                    _join(lines, mark)
-                titles, *rest = lines[position:]
+                titles, *rest = _with_whole_titles(lines[position:], separators)
                 separator, cells = _cells(file, titles, separators)
-                _join(rest, separator)
+                _join(rest, separator, len(_titles(file, cells)))
                 header = _header_above(file, titles, separator, cells, rest, above)
                 return header, (first + position + 1, rest)
     if next(batches, None) is not None:
@@ -209,18 +207,28 @@ def _titles(file: PackedFile, cells: Sequence[str]) -> tuple[str, ...]:
     return tuple(titles)
 
 
-def _join(lines: list[str], separator: str) -> bool:
+def _with_whole_titles(lines: list[str], separators: str) -> list[str]:
+    """Return these lines with the titles in the first one, even if they have line breaks."""
+    for end in [at for at, line in enumerate(lines) if line.count('"') % 2][1:2]:
+        for separator in separators if lines[0].count('"') % 2 else "":
+            titles = lines[: end + 1]
+            if _join(titles, separator, 2):
+                return [*titles, *lines[end + 1 :]]
+    return lines
+
+
+def _join(lines: list[str], separator: str, titles: int) -> bool:
     """Put rows with line breaks into their first lines, and empty lines in place of the others.
 
-    Such a row begins and ends in lines with an odd number of quotes, and no line between is a row.
-    Returns whether there are any.
+    Such a row begins and ends in lines with an odd number of quotes. It has as many cells as there
+    are titles, and no line between has. Returns whether there are any.
     """
     before = [*lines]
     for start, end in pairwise([at for at, line in enumerate(lines) if line.count('"') % 2]):
         parts = lines[start : end + 1]
         row = "\n".join(parts if len(parts) <= MOST_LINES else [])
-        width = lines[start] and _width(row, separator)  # else it ends the row before
-        if width and all(_width(line, separator) != width for line in parts[1:-1]):
+        width = _width(row, separator) if lines[start] else 0  # then it ends the row before
+        if width >= titles and all(_width(line, separator) < titles for line in parts[1:-1]):
             lines[start : end + 1] = [row, *[""] * (end - start)]
     return lines != before
 
@@ -236,7 +244,7 @@ def _batches(header: _Header, batches: Iterator[Lines]) -> Iterator[BatchReader]
     is_empty = not header.file.is_posted
     for (first, lines), (_, following) in pairwise(chain(batches, [(0, list[str]())])):
         around = [*lines[-MOST_LINES:], *following[:MOST_LINES]]
-        if _join(around, header.separator):  # a row goes on in the next lines
+        if _join(around, header.separator, len(header.titles)):  # a row goes on in the next lines
             cut = min(len(lines), MOST_LINES)
             lines[-MOST_LINES:], following[:MOST_LINES] = around[:cut], around[cut:]
         if not any(lines):
@@ -258,7 +266,7 @@ def _batch(header: _Header, first: int, lines: list[str], places: tuple[int, ...
         lines, numbers = list(compress(lines, is_row)), list(compress(numbers, is_row))
     if columns := _usual_columns(header, lines, places):
         return RecordBatch(columns, numbers, [], repeated, text)
-    if _join(all_lines, header.separator):
+    if _join(all_lines, header.separator, len(header.titles)):
         return _batch(header, first, all_lines, places)
     rows, numbers, faults = _parsed(header, lines, numbers)
     if again := header.again(numbers, rows):

@@ -112,6 +112,18 @@ def test_a_forgotten_quote_spoils_its_own_line_alone(tmp_path: Path, rows_betwee
         assert len(is_csv) == 2
 
 
+@pytest.mark.parametrize("rows_between", [1, 18, 999])
+def test_a_quote_that_opens_and_one_that_closes_elsewhere_spoil_their_own_lines(
+    tmp_path: Path, rows_between: int
+) -> None:
+    header, row, *_ = csv_text([FLOWN]).splitlines()
+    plain = row.replace('"', "").replace(", ", " ")
+    opens, closes = plain.replace("IAD", '"IAD'), plain.replace("TPA", 'TPA"')
+    lines = [header, plain, opens, *[plain] * rows_between, closes, plain]
+    good, problems = bad_rows(written(tmp_path, "\n".join(lines)))
+    assert (good, len(problems)) == (rows_between + 2, 2)
+
+
 @pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=;", "sep=;;;;"])
 def test_the_line_that_excel_writes_names_the_separator(tmp_path: Path, first: str) -> None:
     records, (batch,) = read(tmp_path, f"\ufeff{first}\r\n{written_with(';')}")
