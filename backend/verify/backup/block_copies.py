@@ -6,7 +6,7 @@ the copy names is good and on the disk, and a copy that was interrupted goes on 
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from backend.base import files
@@ -26,9 +26,9 @@ Progress = Callable[[int, int], None]  # blocks done, blocks to do
 def blocks_in_copy(store: BlockStore, copy: Path, named: int) -> int:
     """Return how many blocks the copy in folder `copy` has already, from genesis on.
 
-    named: up to which block it must be whole. What an interrupted run has left after that may end
-    with a damaged entry of the table. Raises BackupRefused if the copy names a block that `store`
-    does not have, or lacks one up to `named`.
+    named: up to which block it must be whole. What an interrupted run has left after that counts
+    up to the first damaged entry of the table, or block that a file lacks. Raises BackupRefused if
+    the copy names a block that `store` does not have, or lacks one up to `named`.
     """
     table = copy / layout.BLOCKS_FOLDER / layout.TABLE_NAME
     data = table.read_bytes() if table.exists() else b""
@@ -41,11 +41,20 @@ def blocks_in_copy(store: BlockStore, copy: Path, named: int) -> int:
         raise _not_ours(copy, agreed, len(places) - 1)
     if agreed <= named:
         raise _damaged(copy, f"{table} does not name block {agreed}")
-    for file, end in {place.file: place.end for place in places[: named + 1]}.items():
-        path = table.with_name(layout.block_file_name(file))
-        if not path.exists() or path.stat().st_size < end:
-            raise _damaged(copy, f"{path} is {'cut off' if path.exists() else 'missing'}")
-    return agreed
+    whole = _whole_blocks(table.parent, places[:agreed])
+    if whole <= named:
+        path = table.with_name(layout.block_file_name(places[whole].file))
+        raise _damaged(copy, f"{path} is {'cut off' if path.exists() else 'missing'}")
+    return whole
+
+
+def _whole_blocks(blocks: Path, places: Sequence[Place]) -> int:
+    """Return how many blocks at these places, from genesis on, do not end beyond their files."""
+    sizes = {path.name: path.stat().st_size for path in blocks.glob("*")}
+    for height, place in enumerate(places):
+        if place.end > sizes.get(layout.block_file_name(place.file), 0):
+            return height
+    return len(places)
 
 
 def _not_ours(copy: Path, height: int, tip: int) -> BackupRefused:

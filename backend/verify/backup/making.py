@@ -134,15 +134,9 @@ def _copy(
     height = store.height()
     tip = store.place(height)
     following = max(records[-1].next if records else 0, tip.next_transaction)
-    if following < old.next_transaction:
-        raise BackupRefused(
-            f"the backup in {folder} holds flights up to id {old.next_transaction - 1}, this "
-            f"ledger only up to {following - 1}: acknowledged flights are missing; {REMEDY}"
-        )
+    _require_no_fewer(following, old, folder)
     new_bytes = bytes_of(store, first, height)
-    mempool = settings.folder / MEMPOOL_FOLDER
-    pending = sum(p.stat().st_size for p in mempool.iterdir()) if mempool.is_dir() else 0
-    files.require_room(folder, new_bytes + pending + SPARE_BYTES)
+    files.require_room(folder, new_bytes + _mempool_bytes(settings.folder) + SPARE_BYTES)
     if not old.is_complete:
         manifests.FILE.write(folder, old)
     for done in copy_blocks(store, first, height, folder):
@@ -166,3 +160,19 @@ def _copy(
     complete(folder, accepted.mempool | accepted.aside)
     seconds = time.monotonic() - started
     return Made(manifest, height + 1 - first, new_bytes + accepted.new, seconds)
+
+
+def _require_no_fewer(following: int, old: Manifest, folder: Path) -> None:
+    """Raise BackupRefused if the backup already has an id that the ledger does not have.
+
+    following: the id after the last one of the ledger.
+    """
+    if following < old.next_transaction:
+        raise BackupRefused(
+            f"the backup in {folder} holds flights up to id {old.next_transaction - 1}, this "
+            f"ledger only up to {following - 1}: acknowledged flights are missing; {REMEDY}"
+        )
+
+
+def _mempool_bytes(chain: Path) -> int:
+    return sum(path.stat().st_size for path in (chain / MEMPOOL_FOLDER).glob("*"))

@@ -295,15 +295,27 @@ def test_a_damaged_backup_is_named_and_left_as_it_is(
     assert contents(house.root / "another") == contents(house.folder)
 
 
-def test_what_a_killed_run_left_behind_a_damaged_entry_is_copied_again(house: House) -> None:
+@pytest.mark.parametrize("spoilt", ["table", "newest file", "no newest file"])
+def test_what_a_killed_run_left_is_copied_again_where_it_is_damaged(
+    house: House, spoilt: str
+) -> None:
     manifest = (house.backup / manifests.NAME).read_bytes()
-    for start in (300, 400):
-        house.add(3, start)
-    house.back_up()
+    for start in (300, 400, 500):
+        house.add(100, start)
+    made = house.back_up()
     (house.backup / manifests.NAME).write_bytes(manifest)
-    flip(table_path(house.backup), 6 * 64 + 5)
-    assert house.back_up().new_blocks == 2
+    if spoilt == "table":
+        flip(table_path(house.backup), 6 * 64 + 5)
+    elif spoilt == "newest file":
+        os.truncate(newest_file(house.backup), 1)
+    else:
+        newest_file(house.backup).unlink()
+    assert 0 < house.back_up().new_blocks <= made.new_blocks
     assert contents(house.backup) == contents(house.folder)
+
+
+def newest_file(backup: Path) -> Path:
+    return max(blocks_folder(backup).glob("blocks-*"))
 
 
 def test_a_log_that_must_be_put_right_is_named_with_what_to_do(house: House) -> None:
