@@ -132,17 +132,7 @@ class FlightFile(Source):
             # Flights that are sent as a single one is, with the names of all fields:
             is_strict = file.is_strict and records.titles == FIELD_NAMES
             if file not in self._days:
-                if "DAY_OF_WEEK" in reading.places and not is_strict:
-                    with closing(_evidence_in(file, reading, first)) as evidence:
-                        counted = counting(evidence, self._dates)
-                    reading = reading.without_weekdays(counted) if counted else reading
-                has_days = "FL_DATE" in reading.places
-                given = self._dates or (YEAR_FIRST if is_strict else "")
-                order = given if has_days else None
-                if has_days and not given:
-                    with closing(_evidence_in(file, reading, first)) as evidence:
-                        order = order_of(evidence)
-                self._days[file] = reading, order
+                self._days[file] = self._understood_days(file, reading, first, is_strict)
             reading, order = self._days[file]
         except UnknownKindError as error:
             raise _refusal(file, error) from error
@@ -156,6 +146,24 @@ class FlightFile(Source):
         deriver = Deriver(reading, order, self._ledger, dialect, times.filled())
         known = self._described(file, reading, deriver, first)
         return deriver, chain(reads, batches), known
+
+    def _understood_days(
+        self, file: PackedFile, reading: Reading, first: list[RecordBatch], is_strict: bool
+    ) -> tuple[Reading, str | None]:
+        """Return what the columns mean, without weekdays of another counting, and the days' order.
+
+        Raises UnknownKindError if days may be read in two orders.
+        """
+        if "DAY_OF_WEEK" in reading.places and not is_strict:
+            with closing(_evidence_in(file, reading, first)) as evidence:
+                counted = counting(evidence, self._dates)
+            reading = reading.without_weekdays(counted) if counted else reading
+        if "FL_DATE" not in reading.places:
+            return reading, None
+        if order := self._dates or (YEAR_FIRST if is_strict else ""):
+            return reading, order
+        with closing(_evidence_in(file, reading, first)) as evidence:
+            return reading, order_of(evidence)
 
     def _require_one_order(
         self, file: PackedFile, unit: str, deriver: Deriver, batch: RecordBatch
