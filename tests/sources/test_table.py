@@ -100,6 +100,17 @@ def test_a_row_of_several_lines_is_named_by_its_first_and_kept_whole(tmp_path: P
     assert raw.text(4).startswith('2008,4,2008-01-03,19393,335,12264,IAD,"Washington,\nDC",')
 
 
+def test_quotes_in_two_lines_swallow_no_row_between_them(tmp_path: Path) -> None:
+    row = csv_text([FLOWN]).splitlines()[1].replace('"', "").replace(", ", " ")
+    lines = [HEADER, row, row.replace("IAD", '"IAD'), row, row.replace("IAD", 'IAD"'), row]
+    good, problems = bad_rows(written(tmp_path, "\n".join(lines)))
+    assert good == 3
+    assert [problem.partition(": ")[0] for problem in problems] == [
+        "flights.csv, line 3",
+        "flights.csv, line 5",
+    ]
+
+
 @pytest.mark.parametrize("rows_between", [0, 1, 18, 19, 999, 1000])
 def test_a_forgotten_quote_spoils_its_own_line_alone(tmp_path: Path, rows_between: int) -> None:
     header, row, *_ = csv_text([FLOWN | {"NOTE": "x"}], [*FLOWN, "NOTE"]).splitlines()
