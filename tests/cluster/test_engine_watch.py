@@ -1,6 +1,7 @@
 """What a node makes of what its engine says: its status, and whether the engine stands still."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,15 @@ def test_a_clock_is_not_blamed_for_a_cluster_that_decides_nothing(
     assert watcher.look(node.application, 0, 281).refusal == ""
     now_ms += 5000
     assert "the clock of this node is 4 s ahead" in watcher.look(node.application, 0, 281).refusal
+
+
+def test_the_status_says_whether_its_node_only_reads_even_if_the_engine_does_not_answer(
+    node: Node, engine: FakeEngine, watcher: Watcher
+) -> None:
+    reader = Watcher(engine, node.membership, replace(node.identity, index=None), lambda: 0)
+    for engine.answers in (True, False):
+        assert reader.look(node.application, 0, 0).reads_only
+        assert not watcher.look(node.application, 0, 0).reads_only
 
 
 def test_nothing_is_expected_without_a_quorum_nor_of_one_that_moves_or_only_begins(
