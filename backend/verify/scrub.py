@@ -165,7 +165,7 @@ class Scrub:
         try:
             self._store.block(height)
         except NotFound:  # the chain is shorter now
-            pass
+            self._notes.read_well(height)
         except Damage as error:
             damaged = error if isinstance(error, DamagedBlock) else DamagedBlock(height, str(error))
             self._notes.met(damaged)
