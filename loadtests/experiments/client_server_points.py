@@ -265,7 +265,7 @@ def points(results: Results) -> list[Point]:
 
     If a run alone was rejected, the runs that take their service times from it count nowhere, too.
     """
-    results.lines(POINTS, PointLine)
+    results.rows(POINTS)  # without this table, it is no result of this study
     alone, runs = dict[tuple[str, str, int], Alone](), list[OneRun]()
     for line, rows in recorded_runs(results, POINTS, PointLine):
         schedule, answered = _whole_run(results, line.run, rows)

@@ -16,7 +16,7 @@ from loadtests.models.sample_statistics import quantile
 
 SENTENCES = Sentences("client_server")
 NONE_COUNTS = SENTENCES.paragraph("none_counts")
-NO_LOAD = "No load has been measured yet, so no model is judged."
+NO_LOAD = "No run under load counts, so no model is judged."
 RESPONSE = Axis("response time (ms)", is_logarithmic=True)
 
 
@@ -25,9 +25,10 @@ def report(points: Sequence[Point], findings: Sequence[str], figures: Sequence[S
     alone, loads = ([p for p in points if p.line.role == role] for role in (ALONE, LOAD))
     unstable = SENTENCES("unstable", points=[point for point in loads if point.utilisation >= 1])
     verdicts = [Section("Verdicts", unstable, [verdict_table(loads)])] if loads else []
-    beginning = SENTENCES("beginning", loads=loads)
+    failure = "" if loads else NO_LOAD if alone else NONE_COUNTS
+    beginning = SENTENCES("beginning", loads=loads) if loads else [failure]
     return Report(
-        findings=[*beginning, *findings] or [NO_LOAD if points else NONE_COUNTS],
+        findings=[*beginning, *findings],
         sections=[
             *figures,
             *verdicts,
@@ -35,7 +36,7 @@ def report(points: Sequence[Point], findings: Sequence[str], figures: Sequence[S
             Section("What corresponds to what", SENTENCES("correspondence")),
         ],
         metrics=metrics(points),
-        failure="" if points else NONE_COUNTS,
+        failure=failure,
     )
 
 

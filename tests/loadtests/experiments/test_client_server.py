@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 
 from loadtests.experiments import client_server_report as reports
 from loadtests.experiments.client_server_measurements import (
+    ALONE,
+    LOAD,
+    POINTS,
     Plan,
     PointLine,
     already,
@@ -25,6 +28,7 @@ from loadtests.experiments.client_server_points import (
     OneRun,
     Point,
     line_through,
+    points,
 )
 from loadtests.experiments.client_server_systems import (
     AVERAGE,
@@ -46,15 +50,15 @@ from loadtests.generation import rules
 from loadtests.generation import run as generation_run
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row
-from loadtests.generation.run import Generator, RunRecord, Target
-from loadtests.generation.schedule import Arrival, Request
+from loadtests.generation.run import SCHEDULES, Generator, RunRecord, Target
+from loadtests.generation.schedule import Arrival, Request, save
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.generator_check import CHECK, CheckLine
 from loadtests.lab.results import Results
 from loadtests.models.estimates import Verdict, confidence_interval
 from loadtests.models.open_queue import ONE
 from loadtests.processes import Site
-from tests.loadtests.experiments.made_up import results_of
+from tests.loadtests.experiments.made_up import judge, keep, results_of
 
 FLIGHTS = Flights(
     count=10_000,
@@ -169,6 +173,42 @@ def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> 
         assert drawn[name].ys == pytest.approx([100.0])
     names = [metric.name for metric in reports.metrics([slow])]
     assert names == ["response_time_mean[r]", "paired_difference[r]"]
+
+
+def recorded(folder: Path, rejected: str) -> Results:
+    """Two repetitions, each of a run alone and one under load, of which one was rejected."""
+    results = results_of("request-rate", folder)
+    (folder / SCHEDULES).mkdir()
+    names = [f"{role}-{rep}" for rep in (1, 2) for role in (ALONE, LOAD)]
+    with results.table(POINTS, PointLine) as table:
+        for name in names:
+            role, rep = name.split("-")
+            table.add(PointLine(name, SERVICE, KNOWN, role, 1, role, int(rep), 5.0, 0.1, 40))
+            schedule = [Arrival(n, n / 5, KNOWN, "/", 0.1) for n in range(40)]
+            save(folder / SCHEDULES / f"{name}.csv", schedule)
+    rows = [
+        Row(name, n, KNOWN, n / 5, n / 5, None, n / 5 + 0.1, None, 200, "")
+        for name in names
+        for n in range(40)
+    ]
+    keep(results, rows)
+    judge(results, {name: name != rejected for name in names})
+    return results
+
+
+def test_runs_count_with_their_service_times_alone(tmp_path: Path) -> None:
+    for rejected, loads in (("alone-1", ["load-2"]), ("load-1", ["load-2"])):
+        alone, load = points(recorded(tmp_path / rejected, rejected))
+        assert [run.line.run for run in load.runs] == loads
+        assert len(alone.runs) == 2 - (rejected == "alone-1")
+
+
+def test_a_report_without_a_load_that_counts_is_a_failure() -> None:
+    alone = point([0.1] * 40, 5.0)
+    alone = Point([replace(run, line=replace(run.line, role=ALONE)) for run in alone.runs])
+    report = reports.report([alone], ["A finding."], [])
+    assert report.findings == [report.failure, "A finding."]
+    assert report.failure == "No run under load counts, so no model is judged."
 
 
 def test_a_caption_says_each_time_once() -> None:
