@@ -24,7 +24,7 @@ from loadtests.number_format import finite
 from loadtests.processes import PROJECT, ProgramFailed, Site
 from loadtests.tables import TableError
 
-SELFTEST = "selftest"
+SELFTEST, OPTIONS_OF_SELFTEST = "selftest", {"quick", "seed", "shared"}
 RESULTS = PROJECT / "loadtests" / "results"
 INTERRUPTED = 130
 
@@ -139,13 +139,10 @@ def run(
     good for measurements, and leaves nothing. The exit status is 1 if no run of an experiment
     counts, if a full open-workload decides no forecast, or if this machine is too noisy.
     """
-    failures: list[str] = []
-    for name in NAMES if "all" in names else names:
-        if name == SELFTEST:
-            if host:
-                raise click.UsageError("selftest asks no service; leave out --host")
-            failures += filter(None, [selftest(Options(Mode.REAL, **chosen), _say)])
-            continue
+    failures = []
+    if SELFTEST in names:
+        failures.append(_selftest(mode=mode, host=host, **chosen))
+    for name in NAMES if "all" in names else [name for name in names if name != SELFTEST]:
         chosen_experiment = experiment(name)
         chosen_mode = Mode(mode or (Mode.REAL if host else chosen_experiment.modes[0]))
         folder = _new_folder(name, out)
@@ -160,8 +157,16 @@ def run(
         click.echo(folder)
         if report and report.failure and not ("all" in names and report.failure == running.NO_LOAD):
             failures.append(f"{name}: {report.failure}")
-    if failures:
-        raise click.ClickException("\n".join(failures))
+    if any(failures):
+        raise click.ClickException("\n".join(filter(None, failures)))
+
+
+def _selftest(mode: str | None, host: str, **chosen: Any) -> str:
+    """Return why this machine is too noisy. Raises UsageError for options of experiments."""
+    for name, value in {"mode": mode, "host": host, **chosen}.items():
+        if value and name not in OPTIONS_OF_SELFTEST:
+            raise click.UsageError(f"selftest has no --{name.replace('_', '-')}; leave it out")
+    return selftest(Options(Mode.REAL, **chosen), _say)
 
 
 @main.command()

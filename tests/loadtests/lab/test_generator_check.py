@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from loadtests import __main__ as command
+from loadtests.experiments import running
 from loadtests.generation.rows import Row
 from loadtests.generation.rules import Facts
 from loadtests.generation.run import Generator, RunRecord
@@ -175,5 +176,37 @@ def test_the_command_says_what_the_selftest_finds(monkeypatch: pytest.MonkeyPatc
     outcome = CliRunner().invoke(command.main, ["run", "selftest", "--quick"])
     assert outcome.exit_code == 1
     assert outcome.output.splitlines() == ["checked", "Error: too noisy"]
-    refused = CliRunner().invoke(command.main, ["run", "selftest", "--host", "http://pi:8000"])
-    assert "selftest asks no service; leave out --host" in refused.output
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--host", "http://pi:8000"),
+        ("--mode", "emulated"),
+        ("--scale", "5"),
+        ("--loads", "0.5"),
+        ("--reps", "3"),
+        ("--fail-if", "p99 > 50 ms"),
+    ],
+)
+def test_what_the_selftest_cannot_do_is_refused_before_anything_is_measured(
+    option: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "run", lambda *_: pytest.fail("it measures"))
+    words = ["run", "micro", "selftest", "--out", str(tmp_path), *option]
+    refused = CliRunner().invoke(command.main, words)
+    assert refused.exit_code == 2
+    assert f"selftest has no {option[0]}; leave it out" in refused.output
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_selftest_is_made_before_what_else_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = list[str]()
+    monkeypatch.setattr(command, "selftest", lambda options, say: made.append("selftest"))
+    monkeypatch.setattr(running, "run", lambda experiment, *_: made.append(experiment.name))
+    monkeypatch.setattr(command, "NAMES", ["micro"])
+    words = ["run", "all", "selftest", "--out", str(tmp_path)]
+    assert CliRunner().invoke(command.main, words).exit_code == 0
+    assert made == ["selftest", "micro"]
