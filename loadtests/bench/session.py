@@ -90,13 +90,14 @@ class Bench:
         return self.folder / source.label.replace(" ", "-").replace(",", "").replace("/", "-")
 
     def require_room(self) -> None:
-        """Raise ProgramFailed if the disk has no room for the longest chain."""
-        flights = max(self.plan.factors) * self.plan.flights
-        need_bytes = DISK_BYTES_A_FLIGHT * flights
-        if shutil.disk_usage(self.folder).free < need_bytes:
+        """Raise ProgramFailed if the disk has no room for the long chains that are not kept yet."""
+        counts = [factor * self.plan.flights for factor in self.plan.factors]
+        flights = sum(n for n in counts if not is_imported(self._home(generated(n))))
+        need_bytes, free_bytes = DISK_BYTES_A_FLIGHT * flights, shutil.disk_usage(self.folder).free
+        if free_bytes < need_bytes:
             raise ProgramFailed(
                 f"{flights:,} generated flights need {need_bytes / 1e9:.1f} GB, and {self.folder} "
-                "has less; choose another folder with --keep"
+                f"has {free_bytes / 1e9:.1f} GB; choose another folder with --keep"
             )
 
     def service(

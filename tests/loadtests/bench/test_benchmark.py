@@ -6,9 +6,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -29,8 +31,8 @@ from loadtests.bench.figures import (
 )
 from loadtests.bench.measurements import read
 from loadtests.bench.posting import CLUSTER, obstacle, slowed
-from loadtests.bench.session import QUICK
-from loadtests.chains import generated
+from loadtests.bench.session import QUICK, Bench
+from loadtests.chains import RECORD, generated
 from loadtests.machine import at_most_cores, file_system
 from loadtests.number_format import format_number
 from loadtests.processes import PROJECT, ProgramFailed, environment, family, free_port
@@ -259,6 +261,20 @@ def test_without_a_file_generated_flights_take_the_months_place_and_this_is_said
     assert source.arguments == ("--generate", "605765")
     assert not source.is_known_month
     assert "605,765 generated flights take its place" in capsys.readouterr().err
+
+
+def test_long_chains_need_room_unless_they_are_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plan = replace(QUICK, flights=1_000_000, factors=(4, 100))
+    bench = Bench(plan, generated(1), tmp_path, tmp_path, tmp_path / "log", None)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=9e9))
+    with pytest.raises(ProgramFailed, match=r"104,000,000 .* need 12\.5 GB, and .* has 9\.0 GB"):
+        bench.require_room()
+    kept = tmp_path / "100,000,000 generated flights".replace(" ", "-").replace(",", "")
+    kept.mkdir()
+    (kept / RECORD).touch()
+    bench.require_room()
 
 
 def test_answers_are_known_for_the_file_of_that_name_alone(tmp_path: Path) -> None:
