@@ -222,12 +222,13 @@ def analyse(results: Results) -> Report:
 def timed_programs(results: Results) -> list[Timed]:
     """Return the programs that have a process that counts, in the order of PROGRAMS."""
     judged = accepted_by_run(results)
-    lines = grouped(results.lines(PROCESSES, ProcessLine), lambda line: line.program)
+    counted = (line for line in results.lines(PROCESSES, ProcessLine) if judged.get(line.run))
+    lines = grouped(counted, lambda line: line.program)
     processes = []
     for own in (lines.get(program.key, []) for program in PROGRAMS):
         start_s = median([line.wall_s for line in own if not line.times] or [0.0])
         done = (line for line in own if line.times)
-        processes += [Process(line, start_s) for line in done if judged.get(line.run)]
+        processes += [Process(line, start_s) for line in done]
     return Timed.of_each(processes, lambda process: process.line.program)
 
 

@@ -298,9 +298,9 @@ def comparison_page(before: Results, after: Results) -> str:
                 f"cannot compare: {field} is {first} in the first and {second} in the second"
             )
     first, second = (manifest["scale"] for manifest in manifests)
-    note = "In brackets are 95 % confidence intervals. What only one side has is missing beside it."
+    note = ""
     if first != second:
-        note += f" K is {first} in the first and {second} in the second, so times are left out."
+        note = f" K is {first} in the first and {second} in the second, so times are left out."
     old, new = (
         {
             metric["name"]: Metric(**metric)
@@ -310,9 +310,10 @@ def comparison_page(before: Results, after: Results) -> str:
         for results in (before, after)
     )
     if not old.keys() & new.keys():
-        raise ResultsError(f"cannot compare: no result in common. {note}")
+        raise ResultsError(f"cannot compare: no result in common.{note}")
     rows = [_compared(old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new))]
     columns = ("Result", "Unit", "Before", "After", "After / before")
+    note = f"In brackets are 95 % confidence intervals; a dash is a result that is not there.{note}"
     table, compared = Table("Before and after", columns, rows, note), experiment_of(before)
     title = f"{compared.title}: two runs compared"
     return plain_page(title, [compared.about], [Section("Results", parts=[table])])

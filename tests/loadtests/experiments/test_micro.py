@@ -1,6 +1,7 @@
 """Experiment `micro` from end to end, with real processes that have little to do."""
 
 import json
+import re
 from itertools import product
 from pathlib import Path
 
@@ -115,6 +116,14 @@ def test_a_process_that_was_not_judged_does_not_count(tmp_path: Path) -> None:
     metrics = {metric["name"]: metric for metric in results.summary()["metrics"]}
     last = metrics["wall_per_100000[validations, jsonschema]"]
     assert last["value"] == pytest.approx(30.1015)  # the mean of the first two
+
+
+def test_the_start_of_a_rejected_process_does_not_count(tmp_path: Path) -> None:
+    results = made_up(tmp_path)
+    runs = results.folder / "runs.csv"
+    runs.write_text(re.sub(r"(-0-[12]),yes", r"\1,no", runs.read_text()))
+    starts_s = [run.start_s for timed in micro.timed_programs(results) for run in timed.runs]
+    assert starts_s == pytest.approx([0.103] * 12)
 
 
 def test_without_work_there_is_nothing_to_report(tmp_path: Path) -> None:
