@@ -45,6 +45,11 @@ class Source:
     arguments: tuple[str, ...]
     is_known_month: bool = False
 
+    @property
+    def is_file(self) -> bool:
+        """Return whether they are in a file, and are not made up."""
+        return len(self.arguments) == 1
+
 
 def generated(flights: int) -> Source:
     """Return a source of made-up flights; a short one is the beginning of a longer one."""

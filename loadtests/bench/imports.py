@@ -1,23 +1,23 @@
 """Measures how fast files are imported (row 4): picked fields, another kind, a ready-made month.
 
-An import checks a file to its end before it stores the first flight. How long that takes it says
-itself, so what checking adds is measured in the same run. Made-up flights are not checked.
+An import checks a file to its end before it stores the first flight. What that costs is measured in
+turns against `in_process.straight_import`, which checks each row just before it is stored.
 """
 
 import csv
 import lzma
-import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from loadtests.bench.figures import Figure, Target, and_best, at_least, at_most
+from loadtests.bench.figures import Figure, Target, and_best, at_least, at_most, ratio
 from loadtests.bench.footprint import CORES, spent_on
 from loadtests.bench.session import Bench
 from loadtests.chains import Chain, Source, imported
 from loadtests.machine import at_most_cores
+from loadtests.processes import Spent, environment, finished
 
-CHECKED = re.compile(r"^checking .*: 100%, ([\d,]+) rows?, ([\d,]+) a second", re.MULTILINE)
+STRAIGHT = [sys.executable, "-m", "loadtests.in_process.straight_import"]
 KAGGLE = {
     "FL_DATE": "FL_DATE",
     "DOT_CODE": "OP_CARRIER_AIRLINE_ID",
@@ -60,64 +60,62 @@ OTHERS = ["1.00"] * 36 + [""] * 55  # what stands in the 91 other columns of suc
 DECIMAL = {"DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME"}
 
 
-Imports = list[tuple[Chain, float]]  # of one source, and for how many seconds each was checked
-
-
 def imports(bench: Bench) -> Iterator[Figure]:
     """Measure the flights per second of an import into an empty folder, with all indexed."""
     source = bench.month_source
-    month = _imported(bench, source)
-    what, raw = f"import of {source.label}", _raw(month)
-    per_s = _per_s(month)
-    if any(check_s for _, check_s in month):
-        yield Figure(4, f"{what} with its check, flights per second", and_best(per_s), raw=raw)
-        added = [100 * check_s / (chain.import_wall_s - check_s) for chain, check_s in month]
-        yield Figure.judged(4, f"{what}, what checking adds", added, at_most(33), raw, unit=" %")
-        what += " without its check"
-        per_s = [chain.flights / (chain.import_wall_s - check_s) for chain, check_s in month]
-    title, target, shown = f"{what}, flights per second", at_least(100_000), and_best(per_s)
-    yield Figure.judged(4, title, per_s, target, raw, measured=shown)
+    if source.is_file:
+        month_file = Path(source.arguments[0])
+        yield from _with_and_without_check(bench, source.label, month_file)
+    else:
+        yield _import(bench, source, f"import of {source.label}", at_least(100_000))
     if source.is_known_month:
-        month_file, scratch = Path(source.arguments[0]), bench.scratch
+        scratch = bench.scratch
         write_as(month_file, file := scratch / "flights_sample.csv", KAGGLE)
         yield _another_kind(bench, file, "a file of Kaggle", at_least(50_000))
         write_as(month_file, file := scratch / "On_Time_2008_1.csv", READY_MADE, OTHERS)
         yield _another_kind(bench, file, "a ready-made month of 110 columns", None)
 
 
-def _another_kind(bench: Bench, file: Path, kind: str, target: Target) -> Figure:
-    done = _imported(bench, Source(f"the month as {kind}", (str(file),)))
-    file.unlink()
-    what = f"import of the same flights as {kind}, with its check, flights per second"
-    per_s = _per_s(done)
-    return Figure.judged(4, what, per_s, target, _raw(done), measured=and_best(per_s))
-
-
-def _imported(bench: Bench, source: Source) -> Imports:
-    log, done = bench.scratch / "import.log", Imports()
+def _with_and_without_check(bench: Bench, label: str, file: Path) -> Iterator[Figure]:
+    log, source = bench.scratch / "import.log", Source(label, (str(file),))
+    checked, straight = list[Chain](), list[Spent]()
     with at_most_cores(CORES):
-        for _ in bench.repeats(f"importing {source.label}"):
-            log.unlink(missing_ok=True)
-            chain = imported(source, bench.empty_folder(), log)
-            done.append((chain, seconds_checked(log.read_text(encoding="utf-8"))))
+        for _ in bench.repeats(f"importing {label}, and without its check"):
+            checked.append(imported(source, bench.empty_folder(), log))
+            variables = environment(bench.empty_folder(), {})
+            straight.append(finished([*STRAIGHT, str(file.resolve())], variables, log)[1])
+    what, flights = f"import of {label}", checked[0].flights
+    yield _rate(f"{what}, flights per second", checked, None)
+    walls_s, cpus_s = [run.wall_s for run in straight], [run.cpu_s for run in straight]
+    raw, per_s = spent_on(flights, walls_s, cpus_s), [flights / wall_s for wall_s in walls_s]
+    title, shown = f"{what} without its check, flights per second", and_best(per_s)
+    yield Figure.judged(4, title, per_s, at_least(100_000), raw, measured=shown)
+    title, with_s = f"{what} / without its check, time", [run.import_wall_s for run in checked]
+    with_cpu_s = [run.import_cpu_s for run in checked]
+    more = {"processor_time_ratios": [a / b for a, b in zip(with_cpu_s, cpus_s, strict=True)]}
+    yield ratio(4, title, with_s, walls_s, at_most(1.33), more)
+
+
+def _another_kind(bench: Bench, file: Path, kind: str, target: Target) -> Figure:
+    source = Source(f"the month as {kind}", (str(file),))
+    done = _import(bench, source, f"import of the same flights as {kind}", target)
+    file.unlink()
     return done
 
 
-def _per_s(done: Imports) -> list[float]:
-    return [chain.flights / chain.import_wall_s for chain, _ in done]
+def _import(bench: Bench, source: Source, what: str, target: Target) -> Figure:
+    log = bench.scratch / "import.log"
+    with at_most_cores(CORES):
+        repeats = bench.repeats(f"importing {source.label}")
+        done = [imported(source, bench.empty_folder(), log) for _ in repeats]
+    return _rate(f"{what}, flights per second", done, target)
 
 
-def _raw(done: Imports) -> dict[str, Any]:
-    walls_s = [chain.import_wall_s for chain, _ in done]
-    cpus_s = [chain.import_cpu_s for chain, _ in done]
-    checks_s = [check_s for _, check_s in done]
-    return {**spent_on(done[0][0].flights, walls_s, cpus_s), "check_s": checks_s}
-
-
-def seconds_checked(log: str) -> float:
-    """Return the seconds that an import checked, by what it has written; 0 if it did not check."""
-    match = CHECKED.search(log)
-    return int(match[1].replace(",", "")) / int(match[2].replace(",", "")) if match else 0.0
+def _rate(what: str, done: Sequence[Chain], target: Target) -> Figure:
+    walls_s, flights = [chain.import_wall_s for chain in done], done[0].flights
+    raw = spent_on(flights, walls_s, [chain.import_cpu_s for chain in done])
+    per_s = [flights / wall_s for wall_s in walls_s]
+    return Figure.judged(4, what, per_s, target, raw, measured=and_best(per_s))
 
 
 def write_as(month: Path, file: Path, kind: Mapping[str, str], others: Sequence[str] = ()) -> None:
