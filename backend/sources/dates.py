@@ -37,9 +37,10 @@ _NAMED = re.compile(  # SAS adds a clock to 03JAN2008
     re.ASCII | re.IGNORECASE,
 )
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_MIDNIGHT}", re.ASCII)
+FROM_SUNDAY = "1 = Sunday"
 _COUNTINGS: Mapping[str, Callable[[int], int]] = {
     "0 = Monday": lambda weekday: weekday - 1,  # in pandas
-    "1 = Sunday": lambda weekday: weekday % 7 + 1,  # in SQL and spreadsheets
+    FROM_SUNDAY: lambda weekday: weekday % 7 + 1,  # in SQL, R and spreadsheets
 }
 _SHORT = re.compile(r"(\d{1,2})([-/. ])(\d{1,2}|[a-z]{3,9})\2(\d{1,2})", re.ASCII | re.IGNORECASE)
 

@@ -16,6 +16,7 @@ from backend.sources.airports import Lookup, no_airport
 from backend.sources.cells import STORED, STRICT
 from backend.sources.contradictions import contradiction as contradiction_of_columns
 from backend.sources.dates import (
+    FROM_SUNDAY,
     Evidence,
     contradiction,
     counting,
@@ -34,6 +35,10 @@ from backend.sources.source import RawRows, Source, Understanding, Unusable
 from backend.sources.times_of_file import TimesOfFile
 
 SAMPLE_ROWS = 5
+_FROM_SUNDAY = (
+    "has weekdays that are counted from 1 = Sunday, or days that a program moved back by one, as a "
+    "change of time zone does; if the days are right, remove the column of weekdays"
+)
 _DAY_PARTS = ("FL_DATE", "YEAR", MONTH, DAY, "DAY_OF_WEEK")
 _IN_FOLDERS = (
     "has its columns {} only in the names of folders; write all columns into one file (put the "
@@ -152,11 +157,14 @@ class FlightFile(Source):
     ) -> tuple[Reading, str | None]:
         """Return what the columns mean, without weekdays of another counting, and the days' order.
 
-        Raises UnknownKindError if days may be read in two orders.
+        Raises UnknownKindError if days may be read in two orders, and InvalidInput for weekdays
+        that do not tell whether they or the days are one off.
         """
         if "DAY_OF_WEEK" in reading.places and not is_strict:
             with closing(_evidence_in(file, reading, first)) as evidence:
                 counted = counting(evidence, self._dates)
+            if counted == FROM_SUNDAY:
+                raise file.problem(_FROM_SUNDAY)
             reading = reading.without_weekdays(counted) if counted else reading
         if "FL_DATE" not in reading.places:
             return reading, None

@@ -209,7 +209,6 @@ def test_a_file_that_was_put_together_of_two_orders_is_refused(
 
 COUNTED = {
     "0 = Monday": date.weekday,
-    "1 = Sunday": lambda day: day.isoweekday() % 7 + 1,
     "": lambda day: day.isoweekday() % 7,
 }
 WEEKS = [date(2019, 3, 1) + timedelta(n) for n in range(1, 30)]
@@ -235,6 +234,12 @@ def test_weekdays_may_be_counted_otherwise_if_all_are(
     if counted and form == "%Y-%m-%d":
         with pytest.raises(InvalidInput, match="DAY_OF_WEEK"):
             flights_of(open_source(dated(tmp_path, days[:1], weekdays[:1])))
+
+
+def test_weekdays_from_sunday_on_might_be_days_that_are_one_off(tmp_path: Path) -> None:
+    days, weekdays = map(str, WEEKS), [day.isoweekday() % 7 + 1 for day in WEEKS]
+    with pytest.raises(InvalidInput, match="1 = Sunday, or days that a program moved back by one"):
+        open_source(dated(tmp_path, [*days], weekdays))
 
 
 def test_weekdays_that_are_counted_otherwise_decide_no_order(tmp_path: Path) -> None:
