@@ -23,6 +23,7 @@ from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
 from backend.sources.generated import Generated
 from backend.storage.block_store import BlockStore
+from backend.storage.layout import BLOCKS_FOLDER
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
 from backend.verify.backup.manifest import LOCK_NAME
@@ -342,19 +343,22 @@ def test_a_backup_whose_disk_is_full_is_still_good(
     assert house.restore() == before
 
 
+@pytest.mark.parametrize("part", [BLOCKS_FOLDER, MEMPOOL_FOLDER])
 def test_a_disk_that_keeps_something_else_is_found(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: House, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     house.add(10, 5000)
-    real = files.sync
+    house.accept(flights(2, 6000))
+    real = files.forget_cached
 
-    def spoiling(descriptor: int, path: Path) -> None:
-        real(descriptor, path)
-        if path.parent == blocks_folder(house.backup) and path.name.startswith("blocks"):
+    def spoiling(descriptor: int) -> None:
+        real(descriptor)
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        if path.parent == house.backup / part:
             flip(path, path.stat().st_size - 9)
 
     with monkeypatch.context() as patched:
-        patched.setattr(files, "sync", spoiling)
+        patched.setattr(files, "forget_cached", spoiling)
         with pytest.raises(
             WriteFailed, match=r"other bytes when read back.*; the backup of .* still good"
         ):
