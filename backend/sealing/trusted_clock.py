@@ -102,24 +102,24 @@ class TrustedClock:
         now = self._says()
         if self._believed_ms is None or now - self._believed_ms > LEAP_MS:
             block_ms, noted, passed_s = self._block_ms(), FILE.read(self._folder), self._monotonic()
-            newest = max(block_ms, noted.believed_ms) if noted else block_ms
-            if block_ms and now - newest > LEAP_MS:
+            newest = max(block_ms or 0, noted.believed_ms if noted else 0)
+            if block_ms is not None and newest and now - newest > LEAP_MS:
                 self._doubted_since_s = self._doubted_since_s or passed_s
                 left_s = self._doubted_since_s + self._wait_s - passed_s
                 if left_s > 0:
                     return Doubt(now, newest, left_s)
-            self._least_ms = block_ms
+            self._least_ms = block_ms or 0
         self._doubted_since_s = None
         self._believed_ms = now
         if self._seals and (self._noted_ms is None or abs(now - self._noted_ms) > NOTED_EVERY_MS):
             self._note(now)
         return None
 
-    def _block_ms(self) -> int:
-        """Return the time of the newest block; 0 without flights, or if it cannot be read."""
+    def _block_ms(self) -> int | None:
+        """Return the time of the newest block; None without flights, 0 if it cannot be read."""
         try:
             height = self._store.height()
-            return self._store.block(height).header.timestamp if height > 0 else 0
+            return self._store.block(height).header.timestamp if height > 0 else None
         except (FlightchainError, OSError):  # sealing meets it as well, and says what to do
             return 0
 
