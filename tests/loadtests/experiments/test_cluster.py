@@ -82,7 +82,7 @@ def rows_of(name: str, statuses: list[int]) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """The report of runs of each server, one of them rejected, and of commits."""
+    """The report of runs of each server and of commits, one of each rejected."""
     results = results_of("cluster", tmp_path_factory.mktemp("cluster"))
     sync, mined = [202] * 16, [201, 202] * 8
     loads = [
@@ -95,14 +95,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     keep(results, [row for line, statuses in loads for row in rows_of(line.run, statuses)])
     commits = [
         CommitLine(name, server, 1.0, status, 0.5 + beyond_s, beyond_s)
-        for name, server, first_s in (("a", ONE, 0.1), ("b", CLUSTER, 0.3))
+        for name, server, first_s in (("a", ONE, 0.1), ("b", CLUSTER, 0.3), ("busy", ONE, 9.0))
         for status, beyond_s in ((201, first_s), (201, first_s + 0.2), (202, 60.0))
     ]
     _fill(results, POSTS, LoadLine, [line for line, _ in loads])
     _fill(results, PLAN, RunLine, [])
     _fill(results, COMMITS, CommitLine, commits)
     counting = ["one", "four", "commit", "late", "a", "b"]
-    judge(results, {"noisy": False} | dict.fromkeys(counting, True))
+    judge(results, {"noisy": False, "busy": False} | dict.fromkeys(counting, True))
     analyse(results)
     return results
 

@@ -574,6 +574,18 @@ def test_a_server_that_tells_no_times_is_busy_all_the_time(tmp_path: Path) -> No
     assert known.network_s == pytest.approx(0.0)
 
 
+def test_demands_are_of_the_last_run_that_counts(tmp_path: Path) -> None:
+    results, took_s = results_of("open-workload", tmp_path), {"a": 0.01, "b": 0.02, "busy": 0.03}
+    with results.more(loads.DEMANDS, learning.DemandsLine) as table:
+        for name in took_s:
+            table.add(learning.DemandsLine(name, SERVICE, 0, 1, None))
+    for name, s in took_s.items():
+        keep(results, [Row(name, n, "k", n, n, None, n + s, None, 200, "") for n in range(3)])
+    judge(results, {"a": True, "b": True, "busy": False})
+    (known,) = demands_by_server(results).values()
+    assert known.busy_s == pytest.approx(0.02)
+
+
 def test_a_turnaround_longer_than_all_around_a_request_leaves_nothing_on_the_way() -> None:
     """As on a machine that was busy with something else during a closed run."""
     alone = Demands(0.02, 0.0, 0.001, 0.001, 0.002, server=SERVICE, queue=ONE, requests=9)

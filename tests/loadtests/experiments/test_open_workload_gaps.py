@@ -118,6 +118,14 @@ def test_entries_sum_to_the_gap_in_every_queue(queue: Queue, reports_times: bool
     assert "calibrations: 3, too few for intervals, which need 5." in figure.caption
 
 
+def test_runs_that_share_a_calibration_are_one_replication() -> None:
+    apart = [a_run(0.5, seed=seed, cv=0.3) for seed in range(10)]
+    together = [replace(run, calibration=f"c{n // 2}") for n, run in enumerate(apart)]
+    for runs, calibrations in ((apart, 10), (together, 5)):
+        (point,) = steady_points(runs)
+        assert f"Runs: 10, calibrations: {calibrations}." in gap_figure(point).caption
+
+
 # --- the figure ----------------------------------------------------------------------------------
 
 
