@@ -143,9 +143,8 @@ def run(
     if SELFTEST in names:
         failures.append(_selftest(mode=mode, host=host, **chosen))
     for name in NAMES if "all" in names else [name for name in names if name != SELFTEST]:
-        chosen_experiment = experiment(name)
+        chosen_experiment, folder = experiment(name), _new_folder(name, out)
         chosen_mode = Mode(mode or (Mode.REAL if host else chosen_experiment.modes[0]))
-        folder = _new_folder(name, out)
         _say(f"{name}: {chosen_experiment.title}")
         if host and chosen_experiment.takes_host:
             ServiceFacts.ask(Site.at(host))  # before it takes a minute to find out

@@ -68,13 +68,12 @@ def entries_s(run: OpenRun, predicted_s: float) -> dict[Cause, Array]:
 def gap_figure(point: Steady) -> Figure:
     """Draw the waterfall from the predicted to the measured mean at a load.
 
-    Its caption names the causes that are seen, or the largest if there are no intervals. All of
-    these hold together with CONFIDENCE, however entries depend on each other (C. E. Bonferroni,
-    1936), and that of the gap does alone.
+    The intervals of the causes hold together with CONFIDENCE, however entries depend on each other
+    (C. E. Bonferroni, 1936), and that of the gap does alone.
     """
     predicted_s = [run.predicted_s(point.cv) for run in point.runs]
     by_run = [
-        {cause: 1000 * fmean(each_s[run.warm_up :]) for cause, each_s in entries_s(run, s).items()}
+        {cause: 1000 * fmean(more_s[run.warm_up :]) for cause, more_s in entries_s(run, s).items()}
         for run, s in zip(point.runs, predicted_s, strict=True)
     ]
     causes = [cause for cause in reversed(Cause) if any(cause in entries for entries in by_run)]
@@ -105,24 +104,29 @@ def waterfall(
         else Estimate(0.0)
         for cause, interval in causes.items()
     }
-    seen = [cause for cause, own in entries.items() if own.high is not None and own.is_finding]
-    if gap.half_width == inf:
-        seen = [max(entries, key=lambda cause: abs(entries[cause].value))]
     title, measured = f"Gap at {point.key.label}", predicted + gap.estimate
-    caption = SENTENCES.paragraph(
-        "gap",
-        gap=from_interval(gap),
-        runs=len(point.runs),
-        seen={WORDS[cause]: entries[cause] for cause in seen},
-        least=LEAST_VALUES,
-    )
     rows: list[Sequence[Cell]] = [
         ("predicted", predicted, None, None),
         *((str(cause), entry.value, entry.low, entry.high) for cause, entry in entries.items()),
         ("measured", measured, None, None),
     ]
     table = Table(title, ("Cause", "Adds / ms", "from", "to"), rows, digits=4)
-    return Figure(title, _drawn(predicted, entries, measured), caption, table)
+    drawing = _drawn(predicted, entries, measured)
+    return Figure(title, drawing, _caption(entries, gap, len(point.runs)), table)
+
+
+def _caption(entries: Mapping[Cause, Estimate], gap: Interval, runs: int) -> str:
+    """Name the causes that are seen, or the largest if there are no intervals."""
+    seen = [cause for cause, own in entries.items() if own.high is not None and own.is_finding]
+    if gap.half_width == inf:
+        seen = [max(entries, key=lambda cause: abs(entries[cause].value))]
+    return SENTENCES.paragraph(
+        "gap",
+        gap=from_interval(gap),
+        runs=runs,
+        seen={WORDS[cause]: entries[cause] for cause in seen},
+        least=LEAST_VALUES,
+    )
 
 
 def _drawn(predicted: float, entries: Mapping[Cause, Estimate], measured: float) -> str:
