@@ -1,10 +1,12 @@
 """What a text in the search field may name, what of it names nothing, and how it goes on."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontend.coverage import NOTHING_KNOWN, Carrier
+from frontend.coverage import NOTHING_KNOWN, Airport, Carrier
 from frontend.search.completing import completed, looser, similar, written
 from frontend.search.finding import named_in_chain
 from frontend.search.sentences import MAX_CHARACTERS, readings
@@ -94,6 +96,16 @@ def test_words_that_name_nothing_are_told(text: str, words: list[str]) -> None:
     unknown = [reading.unknown for reading in readings(text, KNOWN)]
     assert all(unknown)  # one without text stands for words that do not fit together
     assert [" ".join(word.text for word in tokens) for tokens in unknown] == words
+
+
+def test_the_name_of_a_state_that_is_that_of_a_city_too_means_the_city() -> None:
+    buffalo = Airport("BUF", "Buffalo, NY", "New York", 1)
+    known = replace(KNOWN, airports=(*KNOWN.airports, buffalo))
+    (reading,) = readings("Buffalo New York", known)
+    assert [place.city for place in (*reading.origin, *reading.destination)] == [
+        "Buffalo, NY",
+        "New York, NY",
+    ]
 
 
 def test_an_empty_ledger_names_nothing() -> None:
