@@ -171,7 +171,7 @@ ASKED: tuple[tuple[str, str, Callable[[Ledger], float]], ...] = (
     ),
     (
         "flightchain_scrub_problems",
-        "Problems that the scrub has found and that are still there.",
+        "Damaged blocks and other problems on the disk that are known and still there.",
         Ledger.scrub_problems,
     ),
     (
