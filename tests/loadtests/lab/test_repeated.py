@@ -1,23 +1,45 @@
 """What experiments do with the repetitions of a measurement."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from loadtests.generation.rows import Row
 from loadtests.lab.repeated import (
     Estimate,
     Repeated,
     estimate,
     lines,
     measured,
+    recorded_runs,
 )
+from loadtests.lab.results import Line
 from loadtests.models.estimates import confidence_interval
+from tests.loadtests.experiments.made_up import judge, keep, results_of
 
 
 @dataclass(frozen=True)
 class Run:
     customers: int = 1
     took_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Line):
+    run: str
+
+
+def test_a_run_counts_that_was_judged_and_accepted(tmp_path: Path) -> None:
+    results, names = results_of("miniature", tmp_path), ("good", "noisy", "interrupted")
+    assert not [*recorded_runs(results, "plan", Listed)]
+    with results.table("plan", Listed) as table:
+        for name in names:
+            table.add(Listed(name))
+    rows = {name: Row(name, 0, "k", 0.0, 0.0, None, 0.1, None, 200, "") for name in names}
+    keep(results, rows.values())
+    judge(results, {"good": True, "noisy": False})
+    assert [*recorded_runs(results, "plan", Listed)] == [(Listed("good"), [rows["good"]])]
 
 
 def test_a_measurement_has_the_runs_of_one_key() -> None:
