@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +19,7 @@ from backend.base.errors import (
     WriteFailed,
     WriterBusy,
 )
-from backend.base.files import FileLock
+from backend.base.files import LOCK_PATIENCE_S, FileLock
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
 from backend.sources.generated import Generated
@@ -241,9 +242,11 @@ def test_pending_flights_that_only_the_backup_has_are_news(house: House) -> None
     refused(house, "acknowledged flights are missing")
 
 
-def test_two_at_once_are_not_made(house: House) -> None:
+def test_two_at_once_are_not_made_nor_waited_for(house: House) -> None:
+    started_s = time.monotonic()
     with FileLock(house.backup / LOCK_NAME), pytest.raises(WriterBusy, match=LOCK_NAME):
         house.back_up()
+    assert time.monotonic() - started_s < LOCK_PATIENCE_S
 
 
 # --- damage ----------------------------------------------------------------------------------
