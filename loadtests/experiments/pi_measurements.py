@@ -80,7 +80,11 @@ def advice(site: Site, ssh: str) -> Iterator[str]:
 def _set_up(run: Run, site: Site) -> Iterator[None]:
     """Let the service have the wanted settings until the `with` block ends, by --ssh."""
     ssh = run.options.ssh
-    _run_there(ssh, _SET_UP)
+    try:
+        _run_there(ssh, _SET_UP)  # which puts back what it cannot do
+    except KeyboardInterrupt:
+        _put_back(run, ssh)
+        raise
     try:
         facts = ServiceFacts.ask(site)
         if facts.workers != 1 or facts.answer_limit_bytes:
@@ -88,11 +92,15 @@ def _set_up(run: Run, site: Site) -> Iterator[None]:
         run.say(f"{ssh}: {UNIT} restarted with {' '.join(WANTED)} until all is measured")
         yield
     finally:
-        try:
-            _run_there(ssh, _PUT_BACK)
-            run.say(f"{ssh}: {UNIT} restarted with its own settings")
-        except ProgramFailed as problem:
-            run.say(f"{problem}; it has its own settings again when that machine restarts")
+        _put_back(run, ssh)
+
+
+def _put_back(run: Run, ssh: str) -> None:
+    try:
+        _run_there(ssh, _PUT_BACK)
+        run.say(f"{ssh}: {UNIT} restarted with its own settings")
+    except ProgramFailed as problem:
+        run.say(f"{problem}; it has its own settings again when that machine restarts")
 
 
 def _run_there(ssh: str, script: str) -> None:

@@ -249,6 +249,22 @@ class TestSettings:
         assert (ssh / "commands").read_text().count(reloaded) == 2
         assert said[-1] == "pi@pi.local: flightchain-backend restarted with its own settings"
 
+    def test_are_put_back_if_setting_up_is_interrupted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ran, said = list[str](), list[str]()
+
+        def interrupted(ssh: str, script: str) -> None:
+            ran.append(script)
+            if script == measuring._SET_UP:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(measuring, "_run_there", interrupted)
+        with pytest.raises(KeyboardInterrupt), self.set_up(tmp_path, said):
+            raise AssertionError
+        assert ran == [measuring._SET_UP, measuring._PUT_BACK]
+        assert said == ["pi@pi.local: flightchain-backend restarted with its own settings"]
+
     @pytest.mark.usefixtures("facts")
     def test_that_cannot_be_put_back_end_with_a_restart(self, ssh: Path) -> None:
         said = list[str]()
