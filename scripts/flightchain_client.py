@@ -522,7 +522,8 @@ class Client:
     ) -> Iterator[Json]:
         """Yield the mined flights between two dates, oldest id first, all as of one block."""
         asked: Json = {"first_day": first_day, "last_day": last_day, "carrier": carrier, **options}
-        left = asked.pop("limit", inf)
+        most = asked.pop("limit", None)
+        left = inf if most is None else most
         while left > 0:
             limit = min(left, FLIGHTS_PER_PAGE)
             *page, end = self._lines("/flights", {**asked, "format": "ndjson", "limit": limit})
