@@ -44,8 +44,8 @@ def reason_of(error: Exception, path: Path | str, remedy: str = "") -> str:
 
     remedy: for any error but that this user may not use the file, which is not lost then.
     """
-    if isinstance(error, PermissionError):
-        remedy = access_remedy(Path(path)) or remedy
+    if isinstance(error, PermissionError) and not (remedy and error.errno == errno.EPERM):
+        remedy = access_remedy(Path(path))
     reason = (error.strerror if isinstance(error, OSError) else "") or error
     return f"{path}: {reason}{remedy and f'; {remedy}'}"
 
