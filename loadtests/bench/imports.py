@@ -85,15 +85,12 @@ def _with_and_without_check(bench: Bench, label: str, file: Path) -> Iterator[Fi
             variables = environment(bench.empty_folder(), {})
             straight.append(finished([*STRAIGHT, str(file.resolve())], variables, log)[1])
     what, flights = f"import of {label}", checked[0].flights
-    yield _rate(f"{what}, flights per second", checked, None)
+    with_s, with_cpu_s = _times_of(checked)
     walls_s, cpus_s = [run.wall_s for run in straight], [run.cpu_s for run in straight]
-    raw, per_s = spent_on(flights, walls_s, cpus_s), [flights / wall_s for wall_s in walls_s]
-    title, shown = f"{what} without its check, flights per second", and_best(per_s)
-    yield Figure.judged(4, title, per_s, at_least(100_000), raw, measured=shown)
-    title, with_s = f"{what} / without its check, time", [run.import_wall_s for run in checked]
-    with_cpu_s = [run.import_cpu_s for run in checked]
+    yield _rate(what, flights, with_s, with_cpu_s, None)
+    yield _rate(f"{what} without its check", flights, walls_s, cpus_s, at_least(100_000))
     more = {"processor_time_ratios": [a / b for a, b in zip(with_cpu_s, cpus_s, strict=True)]}
-    yield ratio(4, title, with_s, walls_s, at_most(1.33), more)
+    yield ratio(4, f"{what} / without its check, time", with_s, walls_s, at_most(1.33), more)
 
 
 def _another_kind(bench: Bench, file: Path, kind: str, target: Target) -> Figure:
@@ -108,14 +105,20 @@ def _import(bench: Bench, source: Source, what: str, target: Target) -> Figure:
     with at_most_cores(CORES):
         repeats = bench.repeats(f"importing {source.label}")
         done = [imported(source, bench.empty_folder(), log) for _ in repeats]
-    return _rate(f"{what}, flights per second", done, target)
+    return _rate(what, done[0].flights, *_times_of(done), target)
 
 
-def _rate(what: str, done: Sequence[Chain], target: Target) -> Figure:
-    walls_s, flights = [chain.import_wall_s for chain in done], done[0].flights
-    raw = spent_on(flights, walls_s, [chain.import_cpu_s for chain in done])
+def _times_of(done: Sequence[Chain]) -> tuple[list[float], list[float]]:
+    """Return the real and the processor times of imports, in s."""
+    return [chain.import_wall_s for chain in done], [chain.import_cpu_s for chain in done]
+
+
+def _rate(
+    what: str, flights: int, walls_s: Sequence[float], cpus_s: Sequence[float], target: Target
+) -> Figure:
+    title, raw = f"{what}, flights per second", spent_on(flights, walls_s, cpus_s)
     per_s = [flights / wall_s for wall_s in walls_s]
-    return Figure.judged(4, what, per_s, target, raw, measured=and_best(per_s))
+    return Figure.judged(4, title, per_s, target, raw, measured=and_best(per_s))
 
 
 def write_as(month: Path, file: Path, kind: Mapping[str, str], others: Sequence[str] = ()) -> None:

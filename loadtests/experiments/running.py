@@ -194,7 +194,8 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     """
     manifest, experiment = results.manifest(), experiment_of(results)
     runs, groups = _runs(results), _groups(results)
-    report = _made(experiment, results, runs)
+    rejected = sum(run.get("accepted") == NO for run in runs)
+    report = _made(experiment, results, len(runs), rejected)
     thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
     failures = report.failure.rstrip("."), broken_thresholds(results, thresholds)
     metrics = [*report.metrics, *response_times.metrics(groups)]
@@ -204,7 +205,7 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     more = [
         generator_section(results),
         response_times.section(groups) if groups else None,
-        _runs_section(runs) if runs else None,
+        _runs_section(runs, rejected) if runs else None,
         errata_section(experiment.study) if experiment.study else None,
     ]
     page = report_page(experiment, manifest, report, [section for section in more if section])
@@ -212,12 +213,11 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     return report
 
 
-def _made(experiment: Experiment, results: Results, runs: Sequence[Mapping[str, str]]) -> Report:
+def _made(experiment: Experiment, results: Results, runs: int, rejected: int) -> Report:
     """Return the experiment's report; it says how many of the runs were rejected, if any."""
-    rejected = sum(run.get("accepted") == NO for run in runs)
     if not rejected:
         return experiment.analyse(results)
-    many = f"all runs ({len(runs)})" if rejected == len(runs) else f"{rejected} of {len(runs)} runs"
+    many = f"all runs ({runs})" if rejected == runs else f"{rejected} of {runs} runs"
     reason = most_common_reason(results)
     why = f"{many} were rejected by rule" + (f", mostly because {reason}" if reason else "")
     try:
@@ -225,16 +225,15 @@ def _made(experiment: Experiment, results: Results, runs: Sequence[Mapping[str, 
     except NothingCounts as lack:
         lacking = str(lack).replace(str(results.folder), "this result")  # wherever it lies
         report = Report([f"{capital(lacking)}."], [], failure=f"{why}, so {lacking}")
-    if rejected == len(runs):
+    if rejected == runs:
         failure = f"{why}, so nothing was measured that counts"
         return replace(report, failure=report.failure or failure, conclusion=f"{capital(failure)}.")
     more = f"{capital(why)}. They count nowhere; the table of runs has the reasons."
     return replace(report, findings=[*report.findings, more])
 
 
-def _runs_section(runs: Sequence[Mapping[str, str]]) -> Section:
+def _runs_section(runs: Sequence[Mapping[str, str]], rejected: int) -> Section:
     """Return the section with all runs of runs.csv, and how many of them were rejected."""
-    rejected = sum(run.get("accepted") == NO for run in runs)
     words = f"Runs: {len(runs)}. Rejected by rule: {rejected}; these are kept, but count nowhere."
     rows = [[_cell(text) for text in run.values()] for run in runs]
     return Section("Runs", [words], [Table("All runs", list(runs[0]), rows, is_folded=True)])

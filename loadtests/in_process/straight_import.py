@@ -21,11 +21,11 @@ class StraightFile(FlightFile):
     is_made_up = True
 
 
-def import_straight(path: Path) -> int:
-    """Import a file into the ledger that the settings name. Returns the number of flights."""
+def import_straight(path: Path) -> None:
+    """Import a file into the ledger that the settings name."""
     source = StraightFile(path)
     source.check()  # of which kind it is
-    return import_all(from_environment(os.environ), [source])[0].imported
+    import_all(from_environment(os.environ), [source])
 
 
 if __name__ == "__main__":
