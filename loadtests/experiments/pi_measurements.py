@@ -68,7 +68,7 @@ def advice(site: Site, ssh: str) -> Iterator[str]:
     for kind, count in _different(site).items():
         if count < WARM_UP + LEAST[INDEX]:
             raise too_few(kind, count)
-    if not ssh and (facts.workers != 1 or facts.answer_limit_bytes):
+    if not (ssh or facts.is_simplest):
         yield (
             f"It is measured as it is. One worker and no kept answers give the clearest result: on "
             f"the Pi, set {' and '.join(WANTED)} and start the service again; if "
@@ -86,8 +86,7 @@ def _set_up(run: Run, site: Site) -> Iterator[None]:
         _put_back(run, ssh)
         raise
     try:
-        facts = ServiceFacts.ask(site)
-        if facts.workers != 1 or facts.answer_limit_bytes:
+        if not ServiceFacts.ask(site).is_simplest:
             raise ProgramFailed(f"{site.url} has other settings; is it the {UNIT} of {ssh}?")
         run.say(f"{ssh}: {UNIT} restarted with {' '.join(WANTED)} until all is measured")
         yield

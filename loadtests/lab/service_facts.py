@@ -51,6 +51,11 @@ class ServiceFacts(Line):
         )
 
     @property
+    def is_simplest(self) -> bool:
+        """Return whether it has one worker and, as far as it says, keeps no answers."""
+        return self.workers == 1 and not self.answer_limit_bytes
+
+    @property
     def description(self) -> str:
         """Return what the service is, in a sentence."""
         workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
