@@ -45,9 +45,8 @@ from backend.questions.values import (
     Options,
 )
 from backend.storage.block_store import BlockStore
+from backend.storage.caches import RECENT_S
 from backend.storage.checked_sqlite import Wrong
-
-RECENT_S = 0.005
 
 _EVERYTHING = 2**62  # above every transaction id
 

@@ -16,11 +16,12 @@ from backend.chain.json_objects import Json
 from backend.chain.merkle import leaf_hash
 from backend.chain.transaction import transaction, transaction_bytes
 from backend.cluster.view import ClusterView
-from backend.index.queries import RECENT_S, IndexReader
+from backend.index.queries import IndexReader
 from backend.ledger.known_flights import MOST_SHOWN, Comparison, RecordsInBlocks
 from backend.mempool import Accepted, Mempool, Offer, Outdated, Refused
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.sealing.trusted_clock import TrustedClock
+from backend.storage.caches import RECENT_S
 
 COMMIT_POLL_S = 0.02
 COMPARE_PATIENCE_S = 5.0  # for blocks that are sealed faster than flights are compared

@@ -45,7 +45,7 @@ FRAME_OVERHEAD_BYTES = 300
 # The same of an unpacked block: hash, header with its twelve values, objects, slot in dictionary.
 BLOCK_OVERHEAD_BYTES = 2000
 PLACES_AT_ONCE = 1024
-RECENT_S = 0.005
+RECENT_S = 0.02  # how old the tip may be that an answer goes by; a look costs as much as an answer
 MOST_READY_BYTES = 256 * 1024  # of a body; one of 1000 usual flights has 40 KB
 
 

@@ -13,10 +13,11 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.api import question_answers
-from backend.index.queries import RECENT_S, IndexReader
+from backend.index.queries import IndexReader
 from backend.ledger.ledger import Ledger
 from backend.questions.values import Options
 from backend.serving.environs import Environ
+from backend.storage.caches import RECENT_S
 from tests.api.worlds import GOOD, World, client_of, good, new_chain, problem, world_in
 from tests.index.worlds import execute
 from tests.submitting import add, sealing
