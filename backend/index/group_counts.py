@@ -75,6 +75,8 @@ _HOURS = {
 _AIRPORTS = {"origin": "route.origin", "destination": "route.dest", "route": "route.route"}
 
 _PERIODS = "span = ? AND period BETWEEN ? AND ?"
+_GROUPED = {False: "GROUP BY 1", True: "HAVING count(*)"}
+"""What ends a statement, by whether all is one group, for which SQLite need not sort."""
 
 
 class _Where(NamedTuple):
@@ -96,7 +98,6 @@ def counted(rows: Rows, question: Question, options: Options, below: int | None)
     Groups that are not shown may be left out if they are many.
     """
     where, days, by, shown = _where(question), _days(question), options.group_by, options.shown
-    ranges = _ranges(days, by, below)
     delays = _delays(rows, where, days, below) if options.distribution else {}
 
     def all_flights() -> dict[Key, list[int]]:
@@ -104,6 +105,7 @@ def counted(rows: Rows, question: Question, options: Options, below: int | None)
 
     if by is None:
         return _counted_as(all_flights(), {}, delays)
+    ranges = _ranges(days, by, below)
     if shown.limit is not None and by in KINDS and _are_ranked(where, ranges):
         ranked, group_count = first_groups(rows, by, where.in_sums, ranges, shown)
         key_of = _keys(rows, by, [item for item, *_ in ranked])
@@ -239,7 +241,7 @@ def _of_totals(rows: Rows, where: _Where, group_by: str | None, periods: Range) 
         conditions = f"{carriers} AND {_PERIODS}"
         values = [*values, *periods]
     select = f"SELECT {raw}, {SUMS} FROM {source}"  # noqa: S608  our own names
-    return rows(f"{select} WHERE {conditions} GROUP BY 1", values)
+    return rows(f"{select} WHERE {conditions} {_GROUPED[group_by is None]}", values)
 
 
 def _of_slots(rows: Rows, where: _Where, group_by: str, periods: Range) -> list[Any]:
@@ -270,7 +272,7 @@ def _of_flights(
     raw = _HOURS[group_by][1] if group_by in _HOURS else _AIRPORTS.get(group_by or "", raw)
     source, values = _flights(where, days, below)
     known = " AND dep_time + dep_delay IS NOT NULL" if group_by in _HOURS else ""
-    return rows(f"SELECT {raw}, {COUNTED} {source}{known} GROUP BY 1", values)
+    return rows(f"SELECT {raw}, {COUNTED} {source}{known} {_GROUPED[group_by is None]}", values)
 
 
 def _flights(where: _Where, days: tuple[int, int], below: int | None) -> tuple[str, list[object]]:
