@@ -331,15 +331,14 @@ def _moments(service: ServiceTime, half_width_s: float | None) -> Sequence[conte
 
 def _figure(cells: Cells, ways: Sequence[str], caption: str) -> Figure:
     """Draw bars on a logarithmic axis, because the ways differ by powers of ten."""
-    names = [kind.replace("_", "\n", 1) for kind in KINDS]
     published_s = [SERVICE_TIMES[kind].mean_s for kind in KINDS]
-    series = [Series(PUBLISHED, "study", names, published_s, shape="bars")]
+    series = [Series(PUBLISHED, "study", KINDS, published_s, shape="rows")]
     for way in ways:
         known_cells = [known(cells, way, kind) for kind in KINDS]
         means = [from_interval(cell.mean_s) if cell else None for cell in known_cells]
-        series.append(measured(WAYS[way], _SOURCES[way], names, means, shape="bars"))
-    x, y = Axis("request"), Axis("E[S] / s", is_logarithmic=True)
-    return figure("Mean service times", caption, x, y, series)
+        series.append(measured(WAYS[way], _SOURCES[way], KINDS, means, shape="rows"))
+    x = Axis("E[S] / s", is_logarithmic=True)
+    return figure("Mean service times", caption, x, Axis(""), series)
 
 
 def _reads_table(cells: Cells) -> Table:

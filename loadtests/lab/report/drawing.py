@@ -27,7 +27,7 @@ SHORT_LOGARITHMS = 60  # an axis from 1 to this has few powers of ten
 ROW_IN, FRAME_IN = 0.2, 1.2  # heights of a horizontal bar and of everything around the bars
 
 Source = Literal["study", "ours", "model", "second", "third", "fourth", "bound"]
-Shape = Literal["line", "points", "steps", "bars", "rows", "curve"]
+Shape = Literal["line", "points", "steps", "rows", "curve"]
 
 
 # Colour, the page's variable for it, stroke and mark; page.css defines what replaces the colours.
@@ -63,10 +63,10 @@ _STYLE |= dict.fromkeys(("xtick.color", "ytick.color"), _INK)
 class Series:
     """Holds values of a source. low, high: an interval around each y; None where there is none.
 
-    xs of bars may be words. A y of None leaves a gap. `rows` are horizontal bars, for long words:
-    the words are the xs, from the top, and the ys are drawn along the x axis, from `begins` on if
-    they do not begin at 0. A `curve` shows what a model says about points of the same source, as
-    dashes in their colour. A series without a name is not in the legend.
+    A y of None leaves a gap. `rows` are horizontal bars: the xs are words, from the top, and the ys
+    are drawn along the x axis, from `begins` on if they do not begin at 0. A `curve` shows what a
+    model says about points of the same source, as dashes in their colour. A series without a name
+    is not in the legend.
     """
 
     name: str
@@ -104,7 +104,6 @@ def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
     words = repr((x, y, series))
     with mpl.rc_context(cast("Any", _STYLE | {"svg.hashsalt": words})):
         rows = [item for item in series if item.shape == "rows"]
-        bars = [item for item in series if item.shape == "bars"]
         drawn_rows = sum(y is not None for item in rows for y in item.ys)
         height_in = FRAME_IN + ROW_IN * (drawn_rows + len(rows[0].xs)) if rows else HEIGHT_IN
         size_in = WIDTH_IN, max(HEIGHT_IN / 2, height_in)
@@ -113,9 +112,7 @@ def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
         if rows:
             _rows(axes, rows)
         for item in series:
-            if item.shape == "bars":
-                _bars(axes, item, bars.index(item), len(bars))
-            elif item.shape != "rows":
+            if item.shape != "rows":
                 _curve(axes, item)
         _frame(axes, x, y, series)
         if sum(bool(item.name) for item in series) > 1:
@@ -152,16 +149,8 @@ def _curve(axes: Axes, series: Series) -> None:
     }
     ys = [float("nan") if value is None else value for value in series.ys]
     axes.plot(cast("Any", series.xs), ys, markersize=4, label=_label(series), **look)
-    _vertical_intervals(axes, series, series.xs)
-
-
-def _bars(axes: Axes, series: Series, place: int, count: int) -> None:
-    width, colour = 0.8 / count, _COLOURS[series.source]
-    centres = [at + (place - (count - 1) / 2) * width for at in range(len(series.xs))]
-    heights = [0.0 if value is None else value for value in series.ys]
-    axes.bar(centres, heights, width * 0.92, color=colour, label=_label(series))
-    axes.set_xticks(range(len(series.xs)), [str(word) for word in series.xs])
-    _vertical_intervals(axes, series, centres)
+    for position, low, high in _intervals(series):
+        axes.vlines(series.xs[position], low, high, color=colour, linewidth=1.2, alpha=0.7)
 
 
 def _rows(axes: Axes, rows: Sequence[Series]) -> None:
@@ -196,12 +185,6 @@ def _intervals(series: Series) -> Iterator[tuple[int, float, float]]:
     for position, (low, high) in enumerate(zip(series.low, series.high, strict=False)):
         if low is not None and high is not None:
             yield position, low, high
-
-
-def _vertical_intervals(axes: Axes, series: Series, xs: Sequence[Any]) -> None:
-    for position, low, high in _intervals(series):
-        colour = _COLOURS[series.source]
-        axes.vlines(xs[position], low, high, color=colour, linewidth=1.2, alpha=0.7)
 
 
 def _frame(axes: Axes, x: Axis, y: Axis, series: Sequence[Series]) -> None:

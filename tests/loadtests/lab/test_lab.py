@@ -327,9 +327,7 @@ class TestDrawing:
         assert all(f">{text}<" in lie for text in [*words, "here", "there"])
 
     def test_two_figures_share_no_id(self) -> None:
-        other = drawn(
-            Axis("x"), Axis("y"), [Series("b", "study", ["p", "q"], [1, 2], shape="bars")]
-        )
+        other = drawn(Axis("x"), Axis("y"), [Series("b", "study", ["p"], [1], shape="rows")])
         ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (drawn(*self.LINE), other)]
         assert all(ids)
         assert not ids[0] & ids[1]
