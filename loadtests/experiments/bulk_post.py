@@ -125,8 +125,7 @@ def _throughput_figure(points: Sequence[Point]) -> Figure:
         [
             ("Mode", lambda point: point.line.mode),
             ("Threads", lambda point: point.line.threads),
-            ("Flights/s", lambda point: point.kept_per_s.value),
-            ("± (95 %)", lambda point: point.kept_per_s.half_width),
+            ("Flights/s", lambda point: point.kept_per_s),
             ("Promised less (%)", lambda point: 100 * point.less_share),
             ("Failed", lambda point: point.failed),
             ("Client (cores)", lambda point: point.client_cores),
@@ -185,7 +184,7 @@ def _latency_figure(points: Sequence[Point]) -> Figure:
 def _metrics(points: Sequence[Point]) -> Iterator[Metric]:
     for point in points:
         name = f"[{point.line.mode}, {point.line.threads} threads]"
-        yield point.kept_per_s.metric(f"throughput{name}", "1/s")
+        yield Metric.of_amount(f"throughput{name}", point.kept_per_s, "1/s")
         if (median_s := point.latency_s(0.5)) is not None:
             yield Metric(f"latency_median{name}", median_s, "s")
 

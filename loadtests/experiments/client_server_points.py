@@ -28,7 +28,7 @@ from loadtests.experiments.client_server_measurements import ALONE, POINTS, Poin
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import Arrival, load
-from loadtests.lab.repeated import Estimate, Repeated, from_interval, recorded_runs
+from loadtests.lab.repeated import Repeated, recorded_runs
 from loadtests.lab.results import Results
 from loadtests.models.estimates import (
     Interval,
@@ -195,16 +195,16 @@ class Point(Repeated[OneRun]):
         return fmean(run.line.rate_per_s for run in self.runs)
 
     @cached_property
-    def service(self) -> Estimate:
+    def service(self) -> Interval:
         """Estimate E[S] in s, over runs or from the run alone of a single one."""
         if len(self.runs) == 1:
-            return from_interval(self.alone.interval)
+            return self.alone.interval
         return self.over(lambda run: run.alone.mean_s)
 
     @property
     def utilisation(self) -> float:
         """Return χ = λ·E[S]/m."""
-        return self.rate_per_s * self.service.value / self.line.servers
+        return self.rate_per_s * self.service.estimate / self.line.servers
 
     @property
     def decides(self) -> bool:
@@ -213,22 +213,22 @@ class Point(Repeated[OneRun]):
         return not is_near or len(self.runs) >= LEAST_NEAR_SATURATION
 
     @cached_property
-    def response(self) -> Estimate:
+    def response(self) -> Interval:
         """Estimate the mean response time in s; a single run near saturation has no interval."""
         if len(self.runs) == 1 and not self.decides:
-            return Estimate(fmean(self.runs[0].responses_s))
-        return from_interval(mean_over_runs([run.responses_s for run in self.runs]))
+            return Interval(fmean(self.runs[0].responses_s))
+        return mean_over_runs([run.responses_s for run in self.runs])
 
     @property
     def mean_s(self) -> float:
         """Return the mean response time over runs, in s."""
-        return self.response.value
+        return self.response.estimate
 
     def steady_s(self, cv: float = 1) -> float | None:
         """Return E[R] of M/M/m, or of M/G/m with this cv, in s; None without a steady state."""
         queue = Queue(self.line.servers)
         try:
-            return queue.steady(self.rate_per_s, self.service.value, cv).response_time_s
+            return queue.steady(self.rate_per_s, self.service.estimate, cv).response_time_s
         except Unstable:
             return None
 

@@ -9,7 +9,7 @@ from loadtests.experiments.client_server_points import (
     Point,
 )
 from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
-from loadtests.lab.repeated import Estimate, lines
+from loadtests.lab.repeated import lines
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.sentences import Sentences
 from loadtests.models.sample_statistics import quantile
@@ -45,15 +45,6 @@ def ms(heading: str, time_s: Callable[[Point], float | None]) -> Column[Point]:
     return heading, lambda point: times(1e3, time_s(point))
 
 
-def interval_ms(heading: str, estimate: Callable[[Point], Estimate]) -> list[Column[Point]]:
-    """Return three columns of milliseconds: a mean, and the ends of its interval."""
-    return [
-        ms(heading, lambda point: estimate(point).value),
-        ms("low", lambda point: estimate(point).low),
-        ms("high", lambda point: estimate(point).high),
-    ]
-
-
 def measured_table(points: Sequence[Point]) -> Table:
     """Make a table with a row for each point: its measurements and the models' predictions."""
     return Table.from_items(
@@ -66,7 +57,7 @@ def measured_table(points: Sequence[Point]) -> Table:
             ms("1/λ (ms)", lambda point: 1 / point.rate_per_s),
             ("χ", lambda point: point.utilisation),
             ("Runs", lambda point: len(point.runs)),
-            *interval_ms("R measured (ms)", lambda point: point.response),
+            ("R measured (ms)", lambda point: point.response.times(1e3)),
             ms("95 % of R", lambda p: quantile([t for r in p.runs for t in r.responses_s], 0.95)),
             ms("M/M/m (ms)", lambda point: point.steady_s()),
             ms("M/G/m (ms)", lambda point: point.steady_s(point.alone.cv)),
@@ -84,9 +75,7 @@ def verdict_table(points: Sequence[Point]) -> Table:
             ("Run", lambda point: point.line.run),
             ("χ", lambda point: point.utilisation),
             ms("Replayed: m servers (ms)", lambda point: point.queued.mean_s),
-            ms("Measured − replayed", lambda point: point.queued.difference.estimate),
-            ms("low", lambda point: point.queued.difference.low),
-            ms("high", lambda point: point.queued.difference.high),
+            ("Measured − replayed", lambda point: point.queued.difference.times(1e3)),
             ("Verdict", lambda point: str(point.queued.verdict)),
         ],
         SENTENCES.paragraph("verdicts_note", near=NEAR_SATURATION, least=LEAST_NEAR_SATURATION),
@@ -105,7 +94,7 @@ def alone_table(alone: Sequence[Point]) -> Table:
         [
             ("System", lambda point: point.title),
             ("Type", lambda point: point.line.kind),
-            *interval_ms("E[S] (ms)", lambda point: point.service),
+            ("E[S] (ms)", lambda point: point.service.times(1e3)),
             ("cv", lambda point: point.alone.cv),
             coefficient("Line at 0 (ms)", 0),
             coefficient("+ ms/1000 rows", 1),
@@ -147,10 +136,10 @@ def metrics(points: Sequence[Point]) -> list[Metric]:
     results = []
     for point in points:
         line = point.line
-        response = point.response.metric(f"response_time_mean[{line.run}]", "s")
+        response = Metric.of_amount(f"response_time_mean[{line.run}]", point.response, "s")
         if line.role == ALONE:
             name = f"service_time_mean[{line.system},{line.kind}]"
-            results += [point.service.metric(name, "s"), response]
+            results += [Metric.of_amount(name, point.service, "s"), response]
         else:
             difference = point.queued.difference
             ends = (difference.low, difference.high) if point.decides else (None, None)

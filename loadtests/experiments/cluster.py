@@ -36,11 +36,12 @@ from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.posts import BUSY_CLIENT, MINED, Posted, Posts, PostsLine, posts
-from loadtests.lab.repeated import Estimate, Repeated, accepted_by_run, lines
+from loadtests.lab.repeated import Repeated, accepted_by_run, lines
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Line, NothingCounts, Results, TableWriter
 from loadtests.lab.sentences import Sentences
 from loadtests.machine import moment
+from loadtests.models.estimates import Interval
 from loadtests.models.sample_statistics import mean_of_known
 from loadtests.processes import ProgramFailed, exchanged
 from loadtests.scenarios import sent_form
@@ -224,7 +225,7 @@ class Load(Posted[LoadLine]):
     """Holds all runs of a server with a load of posts."""
 
     @cached_property
-    def mined_per_s(self) -> Estimate:
+    def mined_per_s(self) -> Interval:
         """Estimate the rate (1/s) from the first request until all nodes had mined all flights."""
         return self.over(lambda run: _flights(run) / run.line.mined_s)
 
@@ -264,12 +265,12 @@ class Committed(Repeated[Sequence[CommitLine]]):
         """Return a line of its first run, which has server and time between blocks."""
         return self.runs[0][0]
 
-    def mean(self, value: Callable[[CommitLine], float]) -> Estimate:
+    def mean(self, value: Callable[[CommitLine], float]) -> Interval:
         """Estimate the mean of a value of commits over runs."""
         return self.over(lambda run: fmean(map(value, run)))
 
     @cached_property
-    def beyond_s(self) -> Estimate:
+    def beyond_s(self) -> Interval:
         """Estimate the time (s) from when a block is due until a commit in it is answered."""
         return self.mean(lambda line: line.beyond_s)
 
@@ -316,11 +317,11 @@ def _facts(
     both = both if len(both) == len(NAMES) else []
     most = max(  # mined by a cluster, so that idling counts least in shares of its time
         (load for load in loads if load.line.server == CLUSTER),
-        key=lambda load: load.mined_per_s.value,
+        key=lambda load: load.mined_per_s.estimate,
         default=None,
     )
     known = [commit for commit in commits if commit.beyond_s.is_finding]
-    at = {(c.line.server, c.line.interval_s): c.beyond_s.value for c in known}
+    at = {(c.line.server, c.line.interval_s): c.beyond_s.estimate for c in known}
     shortest_s = min((interval_s for server, interval_s in at if server == CLUSTER), default=0.0)
     is_known = (ONE, shortest_s) in at
     return {
@@ -329,7 +330,7 @@ def _facts(
         "loads": loads,
         "commits": grouped(known, lambda commit: NAMES[commit.line.server]),
         "both": both,
-        "ratio": both[1].transaction.value / both[0].transaction.value if both else None,
+        "ratio": both[1].transaction.estimate / both[0].transaction.estimate if both else None,
         "later_s": at[CLUSTER, shortest_s] - at[ONE, shortest_s] if is_known else None,
         "most": most,
     }
@@ -343,10 +344,8 @@ def _posts_table(loads: Sequence[Load]) -> Table:
             ("Server", lambda load: NAMES[load.line.server]),
             ("Mode", lambda load: load.line.mode),
             ("Threads", lambda load: load.line.threads),
-            ("Acknowledged / 1/s", lambda load: load.kept_per_s.value),
-            ("95 %", lambda load: load.kept_per_s.give_or_take()),
-            ("Mined / 1/s", lambda load: load.mined_per_s.value),
-            ("95 %", lambda load: load.mined_per_s.give_or_take()),
+            ("Acknowledged / 1/s", lambda load: load.kept_per_s),
+            ("Mined / 1/s", lambda load: load.mined_per_s),
             ("Mean answer / ms", lambda load: times(1000, mean_of_known(load.latencies_s))),
             ("Generator / cores", lambda load: fmean(run.line.client_cpu for run in load.runs)),
             ("Services / ms a flight", lambda load: load.cpu_ms(engine=False)),
@@ -365,9 +364,8 @@ def _commits_figure(commits: Sequence[Committed]) -> Figure:
         [
             ("Server", lambda commit: NAMES[commit.line.server]),
             ("Time between blocks / s", lambda commit: commit.line.interval_s),
-            ("Mean commit / s", lambda commit: commit.mean(lambda line: line.response_s).value),
-            ("After it is due / ms", lambda commit: 1000 * commit.beyond_s.value),
-            ("95 %", lambda commit: commit.beyond_s.give_or_take(1000)),
+            ("Mean commit / s", lambda commit: commit.mean(lambda line: line.response_s)),
+            ("After it is due / ms", lambda commit: commit.beyond_s.times(1000)),
             ("Runs", lambda commit: len(commit.runs)),
         ],
     )
@@ -386,11 +384,11 @@ def _commits_figure(commits: Sequence[Committed]) -> Figure:
 def _metrics(loads: Sequence[Load], commits: Sequence[Committed]) -> Iterator[Metric]:
     for load in loads:
         name = f"[{load.line.server},{load.line.mode},{load.line.threads}]"
-        yield load.kept_per_s.metric(f"acknowledged{name}", "1/s")
-        yield load.mined_per_s.metric(f"mined{name}", "1/s")
+        yield Metric.of_amount(f"acknowledged{name}", load.kept_per_s, "1/s")
+        yield Metric.of_amount(f"mined{name}", load.mined_per_s, "1/s")
     for commit in commits:
         name = f"commit_after_due[{commit.line.server},{commit.line.interval_s:g}]"
-        yield commit.beyond_s.metric(name, "s")
+        yield Metric.of_amount(name, commit.beyond_s, "s")
 
 
 EXPERIMENT = Experiment(

@@ -23,17 +23,11 @@ from loadtests.lab import published
 from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
-from loadtests.lab.repeated import (
-    Estimate,
-    Repeated,
-    from_interval,
-    lines,
-    recorded_runs,
-)
+from loadtests.lab.repeated import Repeated, lines, recorded_runs
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Line, NothingCounts, Results, TableWriter
 from loadtests.lab.sentences import Sentences
-from loadtests.models.estimates import mean_over_runs
+from loadtests.models.estimates import Interval, mean_over_runs
 from loadtests.processes import ProgramFailed, Service
 from loadtests.scenarios import BEGIN, COMMIT, ITINERARY, QUERY, RESERVE, STEPS, itineraries
 
@@ -153,17 +147,15 @@ class Itineraries(Repeated[ItineraryRun]):
         """Return the line of its first run."""
         return self.runs[0].line
 
-    def mean(self, value: Callable[[Transaction], float]) -> Estimate:
+    def mean(self, value: Callable[[Transaction], float]) -> Interval:
         """Estimate the mean of a value of transactions: over runs, or from batches of one."""
-        return from_interval(
-            mean_over_runs([list(map(value, run.transactions)) for run in self.runs], BATCHES)
-        )
+        return mean_over_runs([list(map(value, run.transactions)) for run in self.runs], BATCHES)
 
     @cached_property
-    def phases(self) -> dict[str, Estimate]:
+    def phases(self) -> dict[str, Interval]:
         """Estimate the mean time (s) of a request of each phase."""
 
-        def mean_of(phase: str) -> Estimate:
+        def mean_of(phase: str) -> Interval:
             return self.mean(lambda transaction: fmean(transaction.phases_s[phase]))
 
         return {phase: mean_of(phase) for phase in PHASES}
@@ -171,15 +163,15 @@ class Itineraries(Repeated[ItineraryRun]):
     @property
     def sum_s(self) -> float:
         """Return T_start + 4 T_query + 3 T_reserve + T_commit, in s."""
-        return sum(count * self.phases[phase].value for phase, count in PHASES.items())
+        return sum(count * self.phases[phase].estimate for phase, count in PHASES.items())
 
     @cached_property
-    def transaction(self) -> Estimate:
+    def transaction(self) -> Interval:
         """Estimate the mean T_tx, in s."""
         return self.mean(lambda transaction: transaction.time_s)
 
     @cached_property
-    def unexplained(self) -> Estimate:
+    def unexplained(self) -> Interval:
         """Estimate the mean of T_tx less its nine requests, in s."""
         return self.mean(lambda transaction: transaction.unexplained_s)
 
@@ -213,22 +205,21 @@ def itineraries_of(runs: Iterable[ItineraryRun], part: str) -> list[Itineraries]
 def phases_table(ours: Mapping[str, Itineraries]) -> Table:
     """Make table 1 of the study, with our rows below, which have these names."""
     columns = (
-        *("/ ms", "Start", "Query", "Reserve", "Commit", "Transaction", "95 %"),
+        *("/ ms", "Start", "Query", "Reserve", "Commit", "Transaction"),
         *("Start + 4 query + 3 reserve + commit", "Transaction less that / %"),
     )
     rows: list[Sequence[Cell]] = [
-        (f"Study 004, {name}", *times_ms, "–", times_ms.requests_ms, 100 * times_ms.between)
+        (f"Study 004, {name}", *times_ms, times_ms.requests_ms, 100 * times_ms.between)
         for name, times_ms in published.ITINERARY.items()
     ]
     for name, made in ours.items():
         rows.append(
             (
                 f"Flightchain, {name}",
-                *(1000 * phase.value for phase in made.phases.values()),
-                1000 * made.transaction.value,
-                made.transaction.give_or_take(1000),
+                *(1000 * phase.estimate for phase in made.phases.values()),
+                made.transaction.times(1000),
                 1000 * made.sum_s,
-                100 * made.unexplained.value / made.transaction.value,
+                100 * made.unexplained.estimate / made.transaction.estimate,
             )
         )
     note = "The study's times are from its own machine and service."
@@ -358,8 +349,7 @@ def _rate_figure(points: Sequence[Itineraries], caption: str) -> Figure:
             ("Achieved / 1/s", lambda point: point.achieved_per_s),
             ("Started late / %", lambda point: 100 * point.late_share),
             ("Saturated", lambda point: "yes" if point.is_saturated else "no"),
-            ("T_tx / ms", lambda point: 1000 * point.transaction.value),
-            ("95 %", lambda point: point.transaction.give_or_take(1000)),
+            ("T_tx / ms", lambda point: point.transaction.times(1000)),
         ],
         "Intervals are from batches of one run. A client cannot reach a rate above that of one "
         "alone.",
@@ -378,10 +368,10 @@ def _rate_figure(points: Sequence[Itineraries], caption: str) -> Figure:
 def _metrics(alone: Sequence[Itineraries], points: Sequence[Itineraries]) -> Iterator[Metric]:
     for point in alone:
         for name, time in (*point.phases.items(), ("transaction", point.transaction)):
-            yield time.metric(f"{name}_time", "s")
+            yield Metric.of_amount(f"{name}_time", time, "s")
     for point in points:
         at = f"{point.line.clients},{point.line.fraction:g}"
-        yield point.transaction.metric(f"transaction_time[{at}]", "s")
+        yield Metric.of_amount(f"transaction_time[{at}]", point.transaction, "s")
 
 
 EXPERIMENT = Experiment(

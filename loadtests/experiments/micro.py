@@ -23,13 +23,14 @@ from loadtests.generation.rules import Facts
 from loadtests.generation.run import RunRecord, judge_run
 from loadtests.grouping import grouped
 from loadtests.lab import published
-from loadtests.lab.content import Figure, Report, Section, Table
+from loadtests.lab.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.repeated import Estimate, Repeated, accepted_by_run
+from loadtests.lab.repeated import Repeated, accepted_by_run
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, NothingCounts, Results
 from loadtests.lab.sentences import Sentences
 from loadtests.machine import moment
+from loadtests.models.estimates import Interval
 from loadtests.processes import backend, finished, plain_environment, running
 from loadtests.questions import all_blocks, as_sent
 
@@ -194,7 +195,7 @@ class Timed(Repeated[Process]):
         return median(process.line.user_s + process.line.sys_s for process in self.runs)
 
     @property
-    def mean(self) -> Estimate:
+    def mean(self) -> Interval:
         """Estimate the mean of the wall times, in s."""
         return self.over(lambda process: process.wall_s)
 
@@ -212,8 +213,9 @@ def analyse(results: Results) -> Report:
         for task, timed in by_task.items()
     ]
     metrics = [
-        timed.mean.metric(f"wall_per_100000[{timed.program.task}, {timed.program.name}]", "s")
+        Metric.of_amount(f"wall_per_100000[{program.task}, {program.name}]", timed.mean, "s")
         for timed in programs
+        for program in [timed.program]
     ]
     findings = sentences("findings", measured=by_task, tasks=TASKS)
     return Report(findings, sections, metrics)
@@ -237,22 +239,22 @@ _SOURCES: Mapping[Source, str] = {"ours": "measured here", "study": "printed by 
 
 def _figure(task: str, programs: Sequence[Timed], note: str) -> Figure:
     """Compare what the study printed with what was measured here, the slowest first."""
-    bars: list[tuple[float, float | None, str, str, Source]] = [
+    bars: list[tuple[float, Interval | None, str, str, Source]] = [
         (printed_s, None, name, "one, on the study's machine", "study")
         for name, printed_s in TASKS[task].printed_s.items()
     ]
     for timed in programs:
-        count, half_s = str(len(timed.runs)), timed.mean.half_width
-        bars.append((timed.median_s, half_s, timed.program.title, count, "ours"))
+        count = str(len(timed.runs))
+        bars.append((timed.median_s, timed.mean, timed.program.title, count, "ours"))
     bars.sort(key=itemgetter(0), reverse=True)
     go_s, ours_s = [*TASKS[task].printed_s.values()][-1], programs[0].median_s
     columns = (
-        *("Program", "s per 100,000", "± of the mean", "µs each"),
+        *("Program", "s per 100,000", "mean", "µs each"),
         *("times the study's Go", "times ours", "Processes"),
     )
     rows = [
-        (name, wall_s, half_s, wall_s / TIMES * 1e6, wall_s / go_s, wall_s / ours_s, processes)
-        for wall_s, half_s, name, processes, _ in bars
+        (name, wall_s, mean_s, wall_s / TIMES * 1e6, wall_s / go_s, wall_s / ours_s, processes)
+        for wall_s, mean_s, name, processes, _ in bars
     ]
     names = [name for *_, name, _, _ in bars]
     series = [

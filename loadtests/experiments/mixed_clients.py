@@ -35,17 +35,12 @@ from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.published import MIXED, MIXED_RPC_TIMES_SLOWER
-from loadtests.lab.repeated import (
-    Estimate,
-    Repeated,
-    lines,
-    recorded_runs,
-    samples_by_run,
-)
+from loadtests.lab.repeated import Repeated, lines, recorded_runs, samples_by_run
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import NothingCounts, Results
 from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import Sample
+from loadtests.models.estimates import Interval
 from loadtests.models.sample_statistics import mean_of_known
 from loadtests.scenarios import BATCH_FLIGHTS, READING, SHARES, STEPS
 
@@ -96,12 +91,12 @@ class Point(Repeated[MixedRun]):
         return self.runs[0].line
 
     @cached_property
-    def throughput(self) -> Estimate:
+    def throughput(self) -> Interval:
         """Estimate X over runs, in 1/s."""
         return self.over(lambda run: run.window.throughput_per_s)
 
     @cached_property
-    def response(self) -> Estimate:
+    def response(self) -> Interval:
         """Estimate R over runs, in s."""
         return self.over(lambda run: run.window.mean_response_s)
 
@@ -135,12 +130,12 @@ class Curve:
     @property
     def best(self) -> Point:
         """Return the point with the highest throughput."""
-        return max(self.points, key=lambda point: point.throughput.value)
+        return max(self.points, key=lambda point: point.throughput.estimate)
 
     @property
     def demand_s(self) -> float | None:
         """Return D, the response time (s) of one customer; None if no run of it counts."""
-        return self.points[0].response.value if self.line.customers == 1 else None
+        return self.points[0].response.estimate if self.line.customers == 1 else None
 
     @cached_property
     def bottleneck_s(self) -> float:
@@ -164,7 +159,7 @@ class Curve:
 
     def share(self, point: Point) -> float:
         """Return the throughput of a point in per cent of its upper bound."""
-        return 100 * point.throughput.value / self.most_per_s(point.line.customers)
+        return 100 * point.throughput.estimate / self.most_per_s(point.line.customers)
 
     @property
     def shares(self) -> list[tuple[float, int]]:
@@ -228,7 +223,7 @@ def _ratios(first: Curve, last: Curve) -> list[tuple[int, float]]:
     if first is last:
         return []
     first_s, last_s = (
-        {point.line.customers: point.response.value for point in curve.points}
+        {point.line.customers: point.response.estimate for point in curve.points}
         for curve in (first, last)
     )
     return [(n, last_s[n] / first_s[n]) for n in last_s if n in first_s]
@@ -237,8 +232,8 @@ def _ratios(first: Curve, last: Curve) -> list[tuple[int, float]]:
 def _metrics(every: Sequence[Curve]) -> Iterator[Metric]:
     for point in (point for curve in every for point in curve.points):
         key = f"[{point.line.place},{point.line.blocks},{point.line.customers}]"
-        yield point.throughput.metric(f"throughput{key}", "1/s")
-        yield point.response.metric(f"latency{key}", "s")
+        yield Metric.of_amount(f"throughput{key}", point.throughput, "1/s")
+        yield Metric.of_amount(f"latency{key}", point.response, "s")
 
 
 # --- the study's figures ---------------------------------------------------------------------
@@ -257,11 +252,9 @@ def _figures(
             ("Clients are", lambda p: NAMES[p.line.place]),
             ("N", lambda p: p.line.customers),
             ("Runs", lambda p: len(p.runs)),
-            ("X / 1/s", lambda p: p.throughput.value),
-            ("95 %", lambda p: p.throughput.give_or_take()),
+            ("X / 1/s", lambda p: p.throughput),
             ("Share of its bound / %", lambda p: by_place[p.line.place].share(p)),
-            ("R / ms", lambda p: 1000 * p.response.value),
-            ("95 %", lambda p: p.response.give_or_take(1000)),
+            ("R / ms", lambda p: p.response.times(1000)),
             ("Service's processor time / ms", lambda p: 1000 * p.service_demand_s),
         ],
         "Processor time is that of an interaction, with the miner's; in process the clients are "
@@ -290,7 +283,7 @@ def _figures(
 def _series(
     curves: Sequence[Curve],
     points: Sequence[Point],
-    y: Callable[[Point], Estimate],
+    y: Callable[[Point], Interval],
     bound: Callable[[Curve, float], float],
     factor: float = 1,
 ) -> list[Series]:

@@ -16,7 +16,6 @@ from loadtests.experiments.open_workload_comparison import (
     FORECASTS,
     AsTheStudy,
     Steady,
-    give_or_take,
     percent,
 )
 from loadtests.experiments.open_workload_demands import Closed, Demands
@@ -28,9 +27,15 @@ from loadtests.experiments.open_workload_servers import SCALE
 from loadtests.grouping import grouped
 from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Mode
-from loadtests.lab.repeated import estimate, from_interval, most_common_reason
+from loadtests.lab.repeated import most_common_reason
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS, TOLERANCE, Verdict
+from loadtests.models.estimates import (
+    LEAST_VALUES,
+    REPLICATIONS,
+    TOLERANCE,
+    Verdict,
+    confidence_interval,
+)
 
 DRIFT = "calibration_drift (%)"
 LIMITS = {
@@ -70,9 +75,7 @@ def analyse(results: Results) -> Report:
         Section("Over the time of a run", parts=figures.over_time(brief) if brief else []),
         _of_calibrations(runs),
     ]
-    findings = SENTENCES(
-        "findings", steady=steady, short=short, percent=percent, give_or_take=give_or_take
-    )
+    findings = SENTENCES("findings", steady=steady, short=short, percent=percent)
     failure = describe_failure(results, made, steady, "resume, or --reps")
     return Report(
         [*findings, *load_findings(results, made, steady, closed)],
@@ -192,14 +195,15 @@ def _metrics(
     """Yield E[S] of each server, response times, what is judged, and throughputs."""
     for server, its_runs in grouped(runs, lambda run: run.server).items():
         calibrated = {run.calibration: run.service_time_s for run in its_runs}
-        yield estimate([*calibrated.values()]).metric(f"service_time[{server}]", "s")
+        mean_s = confidence_interval([*calibrated.values()])
+        yield Metric.of_amount(f"service_time[{server}]", mean_s, "s")
     for point in steady:
         name = f"response_time[{point.key.server},{point.key.fraction:g}]"
-        yield from_interval(point.raw).metric(name, "")
+        yield Metric.of_amount(name, point.raw)
     yield from (point.error for point in steady)
     for closed_point in closed:
         name = f"throughput[{closed_point.demands.server},{closed_point.customers}]"
-        yield from_interval(closed_point.throughput_per_s).metric(name, "1/s")
+        yield Metric.of_amount(name, closed_point.throughput_per_s, "1/s")
 
 
 # --- sections ------------------------------------------------------------------------------------
@@ -210,7 +214,7 @@ _OF_STEADY: Sequence[Column[Steady]] = [
     ("Runs", lambda point: len(point.runs)),
     ("Arrivals", lambda point: point.arrivals),
     ("Forecast", lambda point: point.predicted),
-    ("Measured", lambda point: give_or_take(point.raw)),
+    ("Measured", lambda point: point.raw),
     ("Difference", lambda point: percent(point.difference, point.predicted)),
     ("The forecast", lambda point: FORECASTS[point.forecast]),
 ]

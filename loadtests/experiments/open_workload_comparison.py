@@ -19,7 +19,7 @@ L on it needs ten runs besides. How many are made is fixed before.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, sqrt
+from math import sqrt
 from random import Random
 from statistics import fmean
 
@@ -208,7 +208,7 @@ class Steady(AtLoad):
         means, calibrations = self.means(values_s), [run.calibration for run in self.runs]
         if len(set(calibrations)) > 1:
             return estimates.clustered_interval(means, calibrations)
-        return Interval(fmean(means), inf, 1)
+        return Interval(fmean(means))
 
 
 def steady_points(runs: Sequence[OpenRun]) -> list[Steady]:
@@ -280,9 +280,3 @@ def percent(difference: Interval, whole: float) -> str:
     half = 100 * difference.half_width / whole
     size = "" if difference.ends == (None, None) else f" ± {half:.1f}"
     return f"{100 * difference.estimate / whole:+.1f}{size} %"
-
-
-def give_or_take(interval: Interval) -> str:
-    """Format a mean and half the width of its interval, if it has one."""
-    size = "" if interval.ends == (None, None) else f" ± {interval.half_width:.2g}"
-    return f"{interval.estimate:.3g}{size}"

@@ -188,7 +188,7 @@ def throughput_per_s(rows: Sequence[Row]) -> Interval | None:
         return None
     gap_s = batch_means([later - sooner for sooner, later in pairwise(done_s)])
     x = 1 / gap_s.estimate
-    return Interval(x, x * gap_s.relative_half_width, gap_s.values)
+    return Interval(x, x * x * gap_s.half_width, gap_s.values)
 
 
 # --- learning ------------------------------------------------------------------------------------

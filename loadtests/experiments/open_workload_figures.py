@@ -11,14 +11,13 @@ from loadtests.experiments.open_workload_comparison import (
     AsTheStudy,
     AtLoad,
     Steady,
-    give_or_take,
 )
 from loadtests.experiments.open_workload_demands import Closed
 from loadtests.experiments.open_workload_loads import SERVERS, OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.content import Cell, Column, Figure, Table, times
 from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
-from loadtests.lab.repeated import from_interval, measured
+from loadtests.lab.repeated import measured
 from loadtests.lab.report.drawing import NO_TABLE, Axis, Series, Shape, Source, figure
 from loadtests.lab.sentences import Sentences
 from loadtests.models import recorded
@@ -42,7 +41,7 @@ def response(points: Sequence[Steady], short: Sequence[AsTheStudy]) -> Figure:
 
     short: runs as in the study.
     """
-    paired = [from_interval(point.paired) for point in points]
+    paired = [point.paired for point in points]
     beside = [point.key.fraction + ASIDE for point in points]
     xs, expected = [brief.key.fraction for brief in short], [brief.expected for brief in short]
     formula, *measurements = layers(points, "M/G/1, FCFS")
@@ -90,7 +89,7 @@ def layers(points: Sequence[Steady], name: str) -> list[Series]:
     by_server = grouped(points, lambda point: point.key.server)
     for (server, its_points), source in zip(by_server.items(), SOURCES, strict=False):
         xs = [point.key.fraction for point in its_points]
-        raw = [from_interval(point.raw) for point in its_points]
+        raw = [point.raw for point in its_points]
         series.append(measured(SERVERS[server], source, xs, raw, shape="points"))
         if its_points[0].runs[0].queue != ONE:  # whose line is that of M/G/1
             grid = [max(xs) * step / 40 for step in range(1, 41)]
@@ -138,7 +137,7 @@ _CLOSED: Sequence[Column[Closed]] = [
     ("Customers", lambda point: point.customers),
     ("Predicted X / 1/s", lambda point: point.predicted.throughput_per_s),
     ("As served / 1/s", lambda point: point.served_per_s),
-    ("Measured X / 1/s", lambda point: give_or_take(point.throughput_per_s)),
+    ("Measured X / 1/s", lambda point: point.throughput_per_s),
     ("Predicted R / ms", lambda point: 1000 * point.predicted.response_time_s),
     ("Measured R / ms", lambda point: 1000 * point.window.mean_response_s),
     ("The forecast", lambda point: FORECASTS[point.verdict]),
@@ -151,7 +150,7 @@ def throughput(points: Sequence[Closed]) -> Figure:
     by_server = grouped(points, lambda point: point.demands.server)
     for (server, its_points), source in zip(by_server.items(), SOURCES, strict=False):
         xs = [float(point.customers) for point in its_points]
-        x = [from_interval(point.throughput_per_s) for point in its_points]
+        x = [point.throughput_per_s for point in its_points]
         predicted = [point.predicted.throughput_per_s for point in its_points]
         series.append(measured(SERVERS[server], source, xs, x, shape="points"))
         name = "" if series[1:] else "mean value analysis"

@@ -19,7 +19,6 @@ from loadtests.experiments.open_workload_comparison import Steady
 from loadtests.experiments.open_workload_figures import SENTENCES
 from loadtests.experiments.open_workload_loads import Array, OpenRun
 from loadtests.lab.content import Cell, Figure, Table
-from loadtests.lab.repeated import Estimate, from_interval
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
 from loadtests.models.estimates import CONFIDENCE, LEAST_VALUES, Interval, clustered_interval
 
@@ -90,7 +89,7 @@ def _interval(point: Steady, means: Sequence[float], confidence: float = CONFIDE
     """Return the interval over calibrations; infinitely wide if these are too few."""
     calibrations = [run.calibration for run in point.runs]
     if (units := len(set(calibrations))) < LEAST_VALUES:
-        return Interval(fmean(means), inf, units)
+        return Interval(fmean(means), values=units)
     return clustered_interval(means, calibrations, confidence)
 
 
@@ -99,15 +98,13 @@ def waterfall(
 ) -> Figure:
     """Draw a gap. Times are in ms."""
     entries = {
-        cause: from_interval(interval)
-        if abs(interval.estimate) >= _ALIKE * predicted
-        else Estimate(0.0)
+        cause: interval if abs(interval.estimate) >= _ALIKE * predicted else Interval(0.0)
         for cause, interval in causes.items()
     }
     title, measured = f"Gap at {point.key.label}", predicted + gap.estimate
     rows: list[Sequence[Cell]] = [
         ("predicted", predicted, None, None),
-        *((str(cause), entry.value, entry.low, entry.high) for cause, entry in entries.items()),
+        *((str(cause), entry.estimate, *entry.ends) for cause, entry in entries.items()),
         ("measured", measured, None, None),
     ]
     table = Table(title, ("Cause", "Adds / ms", "from", "to"), rows, digits=4)
@@ -115,26 +112,26 @@ def waterfall(
     return Figure(title, drawing, _caption(entries, gap, len(point.runs)), table)
 
 
-def _caption(entries: Mapping[Cause, Estimate], gap: Interval, runs: int) -> str:
+def _caption(entries: Mapping[Cause, Interval], gap: Interval, runs: int) -> str:
     """Name the causes that are seen, or the largest if there are no intervals."""
-    seen = [cause for cause, own in entries.items() if own.high is not None and own.is_finding]
+    seen = [cause for cause, own in entries.items() if own.half_width < inf and own.is_finding]
     if gap.half_width == inf:
-        seen = [max(entries, key=lambda cause: abs(entries[cause].value))]
+        seen = [max(entries, key=lambda cause: abs(entries[cause].estimate))]
     return SENTENCES.paragraph(
         "gap",
-        gap=from_interval(gap),
+        gap=gap,
         runs=runs,
         seen={WORDS[cause]: entries[cause] for cause in seen},
         least=LEAST_VALUES,
     )
 
 
-def _drawn(predicted: float, entries: Mapping[Cause, Estimate], measured: float) -> str:
-    amounts = [entry.value for entry in entries.values()]
+def _drawn(predicted: float, entries: Mapping[Cause, Interval], measured: float) -> str:
+    amounts = [entry.estimate for entry in entries.values()]
     levels = list(accumulate(amounts, initial=predicted))
     low, high = (
         [None if end is None else at + end for end, at in zip(ends, levels, strict=False)]
-        for ends in zip(*((entry.low, entry.high) for entry in entries.values()), strict=True)
+        for ends in zip(*(entry.ends for entry in entries.values()), strict=True)
     )
     floor, top = _limits([value for value in (*levels, *low, *high) if value is not None])
     names = ["predicted", *map(str, entries), "measured"]

@@ -5,6 +5,7 @@ report is one page: a sentence, the study's tables beside its own, figures.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from loadtests.experiments import open_workload
@@ -12,14 +13,14 @@ from loadtests.experiments import open_workload_comparison as comparing
 from loadtests.experiments import open_workload_figures as figures
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import pi_measurements as measuring
-from loadtests.experiments.open_workload_comparison import FORECASTS, Steady, give_or_take, percent
+from loadtests.experiments.open_workload_comparison import FORECASTS, Steady, percent
 from loadtests.experiments.open_workload_demands import closed_points, demands_by_server
 from loadtests.experiments.pi_measurements import INDEX, SCAN, SENTENCES, MachineLine
 from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.published import SERVICE_TIMES
-from loadtests.lab.repeated import Estimate, from_interval, most_common_reason
+from loadtests.lab.repeated import most_common_reason
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
@@ -188,7 +189,7 @@ def _under_load(steady: Sequence[Steady]) -> list[Table | Figure]:
             ("Requests / s", lambda point: mean_of([run.rate_per_s for run in point.runs])),
             ("E[S] / ms", lambda p: 1000 * mean_of([run.service_time_s for run in p.runs])),
             ("The study's / E[S]", lambda point: comparing.PUBLISHED.get(point.key.fraction)),
-            ("Ours / E[S]", lambda point: give_or_take(point.raw)),
+            ("Ours / E[S]", lambda point: point.raw),
             ("Forecast / E[S]", lambda point: point.predicted),
             ("Difference", lambda point: percent(point.difference, point.predicted)),
             ("The forecast", lambda point: FORECASTS[point.forecast]),
@@ -252,11 +253,9 @@ def _memory_used(line: MachineLine) -> float | None:
 
 def _metrics(runs: Alone, steady: Sequence[Steady]) -> Iterator[Metric]:
     for (kind, engine), run in runs.items():
-        mean = Estimate(mean_s := mean_of(run.times_s))
-        if len(run.times_s) > 1:
-            interval = mean_over_runs([run.times_s])  # whose parts leave out a remainder
-            mean = from_interval(interval.plus(mean_s - interval.estimate))
-        yield mean.metric(f"service_time[{kind},{engine}]", "s")
+        mean = mean_over_runs([run.times_s])  # whose parts leave out a remainder
+        mean = replace(mean, estimate=mean_of(run.times_s))
+        yield Metric.of_amount(f"service_time[{kind},{engine}]", mean, "s")
     yield from (point.error for point in steady)
 
 

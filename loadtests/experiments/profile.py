@@ -20,12 +20,12 @@ from loadtests.lab import published, stacks
 from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.posts import MINE_INTERVAL_S
-from loadtests.lab.repeated import Estimate, measured
+from loadtests.lab.repeated import measured
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import cpu_s
-from loadtests.models.estimates import wilson
+from loadtests.models.estimates import Interval, wilson
 from loadtests.processes import ProgramFailed, Service, running
 
 CASES = (Bulk("async", 100), Bulk("async", 1000), Bulk("sync", 100), Bulk("commit", 100))
@@ -121,13 +121,22 @@ class Profile:
         """Return the three known activities with the largest shares."""
         return [(name, share) for name, share in self.work.items() if name != stacks.OTHER][:3]
 
-    def share(self, *activities: str) -> Estimate:
+    def share(self, *activities: str) -> "Share":
         """Estimate the share of these activities together in the time in which Python works.
 
         Its interval is as if samples were independent.
         """
         value = sum(self.work.get(name, 0.0) for name in activities)
-        return Estimate(value, *wilson(self.work_samples * value, self.work_samples))
+        low, high = wilson(self.work_samples * value, self.work_samples)
+        return Share(value, high - value, self.work_samples, low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Interval):
+    """Estimates a share, by an interval that is not symmetric."""
+
+    low: float = 0.0
+    high: float = 1.0
 
 
 def analyse(results: Results) -> Report:
@@ -153,7 +162,7 @@ def analyse(results: Results) -> Report:
         profiles=profiles,
         nearest=_NEAREST,
         published=published.ACTIVITIES,
-        unknown=max(profile.share(stacks.OTHER).value for profile in profiles),
+        unknown=max(profile.share(stacks.OTHER).estimate for profile in profiles),
         few=FEW_SAMPLES,
     )
     return Report(findings, sections, list(_metrics(profiles)))
@@ -227,7 +236,7 @@ def _study_table(profiles: Sequence[Profile]) -> Table:
     rows: list[list[Cell]] = []
     for action, percent in published.ACTIVITIES.items():
         nearest, activities = _NEAREST[action]
-        ours = [100 * p.share(*activities).value if activities else None for p in profiles]
+        ours = [100 * p.share(*activities).estimate if activities else None for p in profiles]
         rows.append([action, percent, nearest, *ours])
     cases = (f"{profile.case} (%)" for profile in profiles)
     columns = ("The study's action", "Study (%)", "Nearest of ours", *cases)
@@ -238,7 +247,7 @@ def _study_table(profiles: Sequence[Profile]) -> Table:
 def _metrics(profiles: Sequence[Profile]) -> Iterator[Metric]:
     for profile in profiles:
         for name in (stacks.VALIDATION, stacks.HASHING, *stacks.MEMPOOL, stacks.OTHER):
-            yield profile.share(name).metric(f"share[{profile.case}, {name}]", "")
+            yield Metric.of_amount(f"share[{profile.case}, {name}]", profile.share(name))
 
 
 EXPERIMENT = Experiment(

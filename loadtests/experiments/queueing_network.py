@@ -16,7 +16,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.content import Cell, Figure, Item, Metric, Report, Section, Table, capital, shown
 from loadtests.lab.experiment import Experiment, Mode
 from loadtests.lab.published import NETWORK_CUSTOMERS, NETWORK_THINK_S
-from loadtests.lab.repeated import from_interval, measured
+from loadtests.lab.repeated import measured
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
 from loadtests.lab.results import NothingCounts, Results
 from loadtests.lab.sentences import Sentences, drawing
@@ -156,10 +156,8 @@ def _points_table(points: Sequence[Point], note: str) -> Table:
             ("N", lambda point: point.customers),
             ("Runs", lambda point: len(point.runs)),
             ("Interactions", lambda point: sum(len(run.responses_s) for run in point.runs)),
-            ("X / 1/s", lambda point: point.throughput_per_s.estimate),
-            ("±", lambda point: point.throughput_per_s.half_width),
-            ("R / s", lambda point: point.response_s.estimate),
-            ("±", lambda point: point.response_s.half_width),
+            ("X / 1/s", lambda point: point.throughput_per_s),
+            ("R / s", lambda point: point.response_s),
             ("X·(R + Z)/N", lambda point: point.little),
             ("At no station", lambda point: point.outside),
         ],
@@ -179,8 +177,8 @@ def _metrics(points: Sequence[Point]) -> Iterator[Metric]:
             ("throughput", point.throughput_per_s, "1/s", alone.throughput_per_s),
             ("response_time", point.response_s, "s", alone.response_s),
         ):
-            yield from_interval(interval).metric(f"{name}{at}", unit)
-            yield from_interval(interval.times(1 / least)).metric(f"{name}_ratio{at}", "")
+            yield Metric.of_amount(f"{name}{at}", interval, unit)
+            yield Metric.of_amount(f"{name}_ratio{at}", interval.times(1 / least))
 
 
 def _over_n(
@@ -313,12 +311,12 @@ def _system_figure(
         (capital(models.MODELS[curve]), _at_ns(at_n, value)) for curve, at_n in curves.items()
     ]
     for server in models.SERVERS:
-        at_n = {p.customers: from_interval(value(p)) for p in points if p.server is server}
+        at_n = {p.customers: value(p) for p in points if p.server is server}
         runs = {n: value(cell) for (other, n), cell in expected.items() if other is server}
         ys = [*at_n.values()]
         series.append(measured(server.label, _OF_SERVER[server], [*at_n], ys, shape="points"))
         columns += [
-            (f"Measured, {server.label}", _at_ns(at_n, lambda estimate: estimate.plus_minus())),
+            (f"Measured, {server.label}", _at_ns(at_n, lambda interval: interval)),
             (
                 "95 % of simulated runs",
                 _at_ns(runs, lambda spread: f"{shown(spread.low)} to {shown(spread.high)}"),

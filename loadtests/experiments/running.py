@@ -16,10 +16,10 @@ from typing import Any
 from loadtests.experiments import OF_FILES, experiment, tool_results
 from loadtests.generation.run import RUNS, Say
 from loadtests.lab import response_times
-from loadtests.lab.content import Cell, Metric, Report, Section, Table, capital, summary
+from loadtests.lab.content import Cell, Metric, Report, Section, Table, capital, shown, summary
 from loadtests.lab.experiment import Experiment, Mode, Options, Run
 from loadtests.lab.generator_check import generator_section
-from loadtests.lab.repeated import Estimate, most_common_reason
+from loadtests.lab.repeated import most_common_reason
 from loadtests.lab.report.page import plain_page, report_page
 from loadtests.lab.results import MANIFEST, NO, REPORT, NothingCounts, Results, ResultsError
 from loadtests.lab.studies import errata_section
@@ -320,6 +320,11 @@ def comparison_page(before: Results, after: Results) -> str:
 
 def _compared(before: Metric | None, after: Metric | None) -> Sequence[Cell]:
     known = [metric for metric in (before, after) if metric]
-    shown = (str(Estimate(m.value, m.low, m.high)) if m else None for m in (before, after))
+    values = (_with_interval(m) if m else None for m in (before, after))
     ratio = after.value / before.value if before and after and before.value else None
-    return known[0].name, known[0].unit, *shown, ratio
+    return known[0].name, known[0].unit, *values, ratio
+
+
+def _with_interval(metric: Metric) -> str:
+    ends = "" if metric.low is None else f" ({shown(metric.low)} to {shown(metric.high)})"
+    return shown(metric.value) + ends

@@ -26,7 +26,7 @@ from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import ONLY_HTTP, two_chains
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
 from loadtests.lab.published import SERVICE_TIMES, ServiceTime
-from loadtests.lab.repeated import Repeated, from_interval, measured
+from loadtests.lab.repeated import Repeated, measured
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, NothingCounts, Results
 from loadtests.lab.sentences import Sentences
@@ -289,7 +289,7 @@ def analyse(results: Results) -> Report:
 def _faster(cells: Cells, way: str) -> list[tuple[str, str]]:
     """Return how many times as fast a way is, by kind of request, as far as it is known."""
     ratios = {kind: times_faster(cells, way, kind) for kind in KINDS}
-    return [(kind, from_interval(ratio).plus_minus()) for kind, ratio in ratios.items() if ratio]
+    return [(kind, content.shown(ratio)) for kind, ratio in ratios.items() if ratio]
 
 
 def _alike(cells: Cells, way: str) -> list[tuple[str, float]]:
@@ -301,10 +301,11 @@ def _alike(cells: Cells, way: str) -> list[tuple[str, float]]:
 def _table(cells: Cells) -> Table:
     rows: list[Sequence[content.Cell]] = []
     for kind in KINDS:
-        rows.append((kind, PUBLISHED, None, *_moments(SERVICE_TIMES[kind], None), None))
+        theirs = SERVICE_TIMES[kind]
+        rows.append((kind, PUBLISHED, None, *_moments(theirs, theirs.mean_s), None))
         rows += [_row(cells, way, kind) for way in WAYS if (way, kind) in cells]
     columns: Sequence[str] = (
-        *("Request", "Answered by", "Requests", "E[S] / s", "95 %, ±"),
+        *("Request", "Answered by", "Requests", "E[S] / s"),
         *("Variance / s²", "cv", "L / 1/s", "Times as fast"),
     )
     note = (
@@ -318,15 +319,13 @@ def _row(cells: Cells, way: str, kind: str) -> Sequence[content.Cell]:
     cell = cells[way, kind]
     first = (kind, WAYS[way], len(cell.times_s))
     if not cell.is_known:
-        return (*first, *[None] * 6)
+        return (*first, *[None] * 5)
     ratio = None if way == STUDY else times_faster(cells, way, kind)
-    faster = from_interval(ratio).plus_minus() if ratio else None
-    return (*first, *_moments(cell.service, cell.mean_s.half_width), faster)
+    return (*first, *_moments(cell.service, cell.mean_s), ratio)
 
 
-def _moments(service: ServiceTime, half_width_s: float | None) -> Sequence[content.Cell]:
-    mean_s = service.mean_s
-    return (mean_s, half_width_s, service.variance_s2, service.variation, 1 / mean_s)
+def _moments(service: ServiceTime, mean_s: content.Cell) -> Sequence[content.Cell]:
+    return (mean_s, service.variance_s2, service.variation, 1 / service.mean_s)
 
 
 def _figure(cells: Cells, ways: Sequence[str], caption: str) -> Figure:
@@ -335,7 +334,7 @@ def _figure(cells: Cells, ways: Sequence[str], caption: str) -> Figure:
     series = [Series(PUBLISHED, "study", KINDS, published_s, shape="rows")]
     for way in ways:
         known_cells = [known(cells, way, kind) for kind in KINDS]
-        means = [from_interval(cell.mean_s) if cell else None for cell in known_cells]
+        means = [cell.mean_s if cell else None for cell in known_cells]
         series.append(measured(WAYS[way], _SOURCES[way], KINDS, means, shape="rows"))
     x = Axis("E[S] / s", is_logarithmic=True)
     return figure("Mean service times", caption, x, Axis(""), series)
@@ -355,7 +354,7 @@ def _reads_table(cells: Cells) -> Table:
 def _metrics(cells: Cells) -> Iterator[Metric]:
     for (way, kind), cell in cells.items():
         if cell.is_known:
-            yield from_interval(cell.mean_s).metric(f"service_time[{way},{kind}]", "s")
+            yield Metric.of_amount(f"service_time[{way},{kind}]", cell.mean_s, "s")
             yield Metric(f"cv[{way},{kind}]", cell.service.variation)
 
 

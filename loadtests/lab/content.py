@@ -1,22 +1,24 @@
 """Defines the parts of a report, and writes numbers as text.
 
 `page` turns them into HTML, `summary` into figures for `compare`. A cell of a table is text, a
-number or None (shown as –). A number is shown with three significant digits unless its column says
-otherwise.
+number, a mean with its interval, or None (shown as –). A number is shown with three significant
+digits unless its table says otherwise, and half the width of an interval with two.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import inf
 from typing import Any, TypeVar
 
+from loadtests.models.estimates import Interval
 from loadtests.number_format import format_number
 
 NONE = "–"
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _SIGNS = re.compile(r" ± | %|± ")
 
-Cell = str | int | float | None
+Cell = str | int | float | Interval | None
 Item = TypeVar("Item")
 Column = tuple[str, Callable[[Item], Cell]]  # the heading, and the cell of an item
 
@@ -76,6 +78,15 @@ class Metric:
     low: float | None = None
     high: float | None = None
 
+    @classmethod
+    def of_amount(cls, name: str, amount: Interval, unit: str = "") -> "Metric":
+        """Return the result of an amount, whose interval begins at 0 or above.
+
+        The interval of a mean is symmetric, and with few runs it may reach below 0.
+        """
+        low, high = amount.ends
+        return cls(name, amount.estimate, unit, None if low is None else max(0.0, low), high)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -118,6 +129,9 @@ def shown(cell: Cell, digits: int = 3) -> str:
     >>> shown(40.499375), shown(1234567.8), shown(0.00012345), shown(None), shown(12)
     ('40.5', '1,234,568', '0.000123', '–', '12')
     """
+    if isinstance(cell, Interval):
+        half = "" if cell.half_width == inf else f" ± {shown(cell.half_width, 2)}"
+        return together(shown(cell.estimate, digits) + half)
     if cell is None:
         return NONE
     if isinstance(cell, str):

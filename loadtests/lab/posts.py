@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from loadtests.generation.rows import Row, Window, busy_window
-from loadtests.lab.repeated import Estimate, Repeated, recorded_runs, samples_by_run
+from loadtests.lab.repeated import Repeated, recorded_runs, samples_by_run
 from loadtests.lab.results import Line, Results
 from loadtests.machine_samples import Sample
+from loadtests.models.estimates import Interval
 
 MINED = 201  # the status of an answer about a flight that is in a block
 MINE_INTERVAL_S = 0.5
@@ -54,7 +55,7 @@ class Posted(Repeated[Posts[RunLine]], Generic[RunLine]):
         return self.runs[0].line
 
     @cached_property
-    def kept_per_s(self) -> Estimate:
+    def kept_per_s(self) -> Interval:
         """Return the rate of answers that promise what their mode says."""
         return self.over(lambda run: len(run.kept) / (run.window.end_s - run.window.start_s))
 

@@ -4,10 +4,8 @@ A run that was rejected by the rules is in no figure and no table but that of al
 
 cells = Repeated.of_each(runs, lambda run: run.customers)
 x = cells[0].over(lambda run: run.throughput)   # mean and interval
-x.give_or_take(1000)                            # "± 3.1", in thousandths
 measured("HTTP", "ours", xs, [x, …])            # a series with intervals
 lines({"HTTP": cells, …}, sources, x, y)        # several of them
-x.metric("throughput[8]", "1/s")                # for `compare`
 """
 
 from collections import Counter, defaultdict
@@ -19,7 +17,7 @@ from typing import Generic, Self, TypeVar
 from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.run import REQUESTS, RUNS, SAMPLES
 from loadtests.grouping import grouped
-from loadtests.lab.content import NONE, Metric, shown, times
+from loadtests.lab.content import times
 from loadtests.lab.report.drawing import Series, Shape, Source
 from loadtests.lab.results import YES, Results
 from loadtests.machine_samples import Sample
@@ -97,100 +95,42 @@ class Repeated(Generic[Run]):
         """Return a measurement for all runs of a key, in the order of the keys' first runs."""
         return [cls(made) for made in grouped(runs, key).values()]
 
-    def over(self, value: Callable[[Run], float]) -> "Estimate":
+    def over(self, value: Callable[[Run], float]) -> Interval:
         """Return the mean of `value` over its runs."""
-        return estimate([value(run) for run in self.runs])
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Holds a mean and, if enough values are known, its 95 % interval. values: how many."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    values: int = 1
-
-    def __str__(self) -> str:
-        if self.low is None or self.high is None:
-            return shown(self.value)
-        return f"{shown(self.value)} ({shown(self.low)} to {shown(self.high)})"
-
-    @property
-    def half_width(self) -> float | None:
-        """Return half the width of the interval."""
-        return None if self.high is None else self.high - self.value
-
-    @property
-    def is_finding(self) -> bool:
-        """Return whether a sentence may state it: its interval must exclude 0 and have 3 values.
-
-        A single value has no interval; a report of single values says that it proves nothing.
-        """
-        if self.low is None or self.high is None:
-            return True
-        return self.values > 2 and not self.low <= 0 <= self.high
-
-    def give_or_take(self, factor: float = 1) -> str:
-        """Return the half-width times `factor` as text."""
-        half = self.half_width
-        return NONE if half is None else f"±\N{NO-BREAK SPACE}{shown(factor * half, 2)}"
-
-    def plus_minus(self, factor: float = 1) -> str:
-        """Return the mean and any half-width, times `factor`, as text: "3.14 ± 0.12"."""
-        mean = shown(factor * self.value)
-        return mean if self.half_width is None else f"{mean} {self.give_or_take(factor)}"
-
-    def metric(self, name: str, unit: str) -> Metric:
-        """Return an amount's estimate for comparisons, with an interval that begins at 0 or above.
-
-        The interval of a mean is symmetric, and with few runs it may reach below 0.
-        """
-        low = None if self.low is None else max(0.0, self.low)
-        return Metric(name, self.value, unit, low, self.high)
-
-
-def estimate(values: Sequence[float]) -> Estimate:
-    """Return the estimate from independent values, at least one."""
-    return from_interval(confidence_interval(values)) if len(values) > 1 else Estimate(values[0])
-
-
-def from_interval(interval: Interval) -> Estimate:
-    """Return an interval as an estimate."""
-    low, high = interval.ends
-    return Estimate(interval.estimate, low, high, interval.values)
+        return confidence_interval([value(run) for run in self.runs])
 
 
 def measured(
     name: str,
     source: Source,
     xs: Sequence[float] | Sequence[str],
-    estimates: Sequence[Estimate | None],
+    means: Sequence[Interval | None],
     *,
     factor: float = 1,
     shape: Shape = "line",
 ) -> Series:
     """Return the series of what was measured, times `factor`, with a gap where nothing counts."""
+    ends = [mean.ends if mean else (None, None) for mean in means]
+    lows = [
+        None if mean is None or low is None else max(low, mean.estimate / LEAST_DRAWN)
+        for mean, (low, _) in zip(means, ends, strict=True)
+    ]
     return Series(
         name,
         source,
         xs,
-        [factor * mean.value if mean else None for mean in estimates],
-        [times(factor, _lowest(mean)) if mean else None for mean in estimates],
-        [times(factor, mean.high) if mean else None for mean in estimates],
+        [factor * mean.estimate if mean else None for mean in means],
+        [times(factor, low) for low in lows],
+        [times(factor, high) for _, high in ends],
         shape=shape,
     )
-
-
-def _lowest(mean: Estimate) -> float | None:
-    return None if mean.low is None else max(mean.low, mean.value / LEAST_DRAWN)
 
 
 def lines(
     made: Mapping[str, Sequence[Run]],
     sources: Mapping[str, Source],
     x: Callable[[Run], float],
-    y: Callable[[Run], Estimate],
+    y: Callable[[Run], Interval],
     factor: float = 1,
 ) -> list[Series]:
     """Return a line with intervals, times `factor`, for the runs of each name."""

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from loadtests.generation.rows import Row, customer_of
 from loadtests.generation.run import RUNS
 from loadtests.lab.content import Cell, Figure, Metric, Section, Table
-from loadtests.lab.repeated import Estimate, estimate, rows_by_run
+from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import YES, Results, ResultsError
 from loadtests.models import student_t
-from loadtests.models.estimates import CONFIDENCE
+from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
 from loadtests.number_format import format_number
 
 SHARES = (0.5, 0.9, 0.95, 0.99)
@@ -86,14 +86,15 @@ class Group:
     runs: Sequence[Times]
     is_load: bool = True
 
-    def percentile_s(self, share: float) -> Estimate | None:
+    def percentile_s(self, share: float) -> Interval | None:
         """Return the percentile, with its interval if there is one; None if a run lacks it."""
         values_s = [run.quantile_s(share) for run in self.runs]
         known_s = [value_s for value_s in values_s if value_s is not None]
         if len(known_s) < len(values_s):
             return None
         if not all(len(run.responses_s) for run in self.runs):
-            return estimate(known_s) if len(known_s) >= LEAST_RUNS else Estimate(fmean(known_s))
+            interval = confidence_interval(known_s)
+            return interval if len(known_s) >= LEAST_RUNS else Interval(interval.estimate)
         together_s = _quantile_s(np.concatenate([run.responses_s for run in self.runs]), share)
         if len(known_s) < LEAST_RUNS:
             parts = (
@@ -101,16 +102,16 @@ class Group:
             )
             known_s = [_quantile_s(part, share) for part in parts if len(part)]
         if (count := len(known_s)) < 2:
-            return Estimate(together_s)
+            return Interval(together_s)
         deviations = sum((value_s - together_s) ** 2 for value_s in known_s)
         t = student_t.quantile((1 + CONFIDENCE) / 2, count - 1)
         half_s = t * sqrt(deviations / (count * (count - 1)))
-        return Estimate(together_s, max(0.0, together_s - half_s), together_s + half_s, count)
+        return Interval(together_s, half_s, count)
 
     @property
-    def mean_s(self) -> Estimate:
+    def mean_s(self) -> Interval:
         """Return the mean over runs, with an interval from two on."""
-        return estimate([run.mean_s for run in self.runs])
+        return confidence_interval([run.mean_s for run in self.runs])
 
     @property
     def failed(self) -> float:
@@ -165,9 +166,9 @@ def _value(group: Group, name: str) -> float | None:
     if name == "rate":
         return group.rate_per_s
     if name == "mean":
-        return group.mean_s.value
+        return group.mean_s.estimate
     percentile_s = group.percentile_s(1.0 if name == "max" else float(name[1:]) / 100)
-    return percentile_s.value if percentile_s else None
+    return percentile_s.estimate if percentile_s else None
 
 
 # --- in a report ---------------------------------------------------------------------------------
@@ -180,8 +181,8 @@ def section(groups: Sequence[Group]) -> Section:
             group.name,
             len(group.runs),
             sum(run.requests for run in group.runs),
-            group.mean_s.plus_minus(1000),
-            *(p.plus_minus(1000) if p else None for p in map(group.percentile_s, SHARES)),
+            group.mean_s.times(1000),
+            *(p.times(1000) if p else None for p in map(group.percentile_s, SHARES)),
             _longest_ms(group),
             100 * group.failed,
         ]
@@ -217,7 +218,7 @@ def metrics(groups: Sequence[Group]) -> Iterator[Metric]:
         for share in SHARES:
             name = f"response_time_p{100 * share:g}[{group.name}]"
             if percentile_s := group.percentile_s(share):
-                yield percentile_s.metric(name, "s")
+                yield Metric.of_amount(name, percentile_s, "s")
 
 
 def _distribution(groups: Sequence[Group]) -> Figure:

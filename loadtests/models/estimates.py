@@ -30,11 +30,14 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Holds a mean estimated from `values` independent values, plus or minus `half_width`."""
+    """Holds a mean estimated from `values` independent values, plus or minus `half_width`.
+
+    That is infinite if it is not known, as of a single value.
+    """
 
     estimate: float
-    half_width: float
-    values: int
+    half_width: float = math.inf
+    values: int = 1
 
     @property
     def low(self) -> float:
@@ -47,16 +50,17 @@ class Interval:
         return self.estimate + self.half_width
 
     @property
-    def relative_half_width(self) -> float:
-        """Return the half-width as a share of the estimate. Raises ValueError if that is 0."""
-        if self.estimate == 0:
-            raise ValueError("an estimate of 0 has no relative half-width")
-        return self.half_width / abs(self.estimate)
-
-    @property
     def ends(self) -> tuple[float, float] | tuple[None, None]:
         """Return the lower and the upper end; None for both if it is infinitely wide."""
         return (self.low, self.high) if math.isfinite(self.half_width) else (None, None)
+
+    @property
+    def is_finding(self) -> bool:
+        """Return whether a sentence may state it: its ends must exclude 0 and have 3 values.
+
+        A single value has no ends; a report of single values says that it proves nothing.
+        """
+        return self.half_width == math.inf or (self.values > 2 and not self.covers(0))
 
     def covers(self, value: float) -> bool:
         """Return whether `value` lies in the interval, ends included."""
@@ -72,8 +76,9 @@ class Interval:
 
 
 def confidence_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Return the interval (Student's t) of the mean of two independent values or more."""
-    count = len(values)
+    """Return the interval (Student's t) of the mean of independent values, at least one."""
+    if (count := len(values)) == 1:
+        return Interval(values[0])
     error = math.sqrt(variance_of(values) / count)
     t = student_t.quantile((1 + confidence) / 2, count - 1)
     return Interval(mean_of(values), t * error, count)
@@ -115,8 +120,7 @@ def mean_over_runs(runs: Sequence[Sequence[float]], batches: int = BATCHES) -> I
     """
     if len(runs) > 1:
         return confidence_interval([mean_of(values) for values in runs])
-    (values,) = runs
-    return batch_means(values, min(batches, len(values)))
+    return batch_means(runs[0], min(batches, len(runs[0])))
 
 
 def warm_up_of(arrivals: int, least: int = WARM_UP_ARRIVALS) -> int:

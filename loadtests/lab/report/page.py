@@ -44,6 +44,7 @@ def report_page(
     lead, warnings, emulated, setting = [experiment.about], [], "", ""
     if experiment.study:
         lead.append(f"Reproduces {experiment.reproduces} of study {experiment.study}.")
+    lead.append("In tables, ± is half of a 95 % confidence interval.")
     if mode == Mode.EMULATED:
         how, seconds = experiment.emulated_so, experiment.report_seconds
         emulated = EMULATED.format(scale=scale, how=how, report_seconds=seconds)

@@ -220,10 +220,10 @@ def test_a_caption_says_each_time_once() -> None:
 def test_near_saturation_one_run_decides_nothing() -> None:
     busy = 0.9 / KNOWN_SERVICE_TIME_S
     assert point([0.3] * 40, busy).queued.verdict is Verdict.NOT_DECIDED
-    assert point([0.3] * 40, busy).response.low is None
+    assert point([0.3] * 40, busy).response.ends == (None, None)
     several = point([0.3] * 40, busy, runs=LEAST_NEAR_SATURATION)
     assert several.queued.verdict is Verdict.DISAGREES
-    assert several.response.low is not None
+    assert several.response.ends != (None, None)
 
 
 def test_an_error_of_the_service_time_widens_the_interval_of_a_single_run() -> None:

@@ -89,13 +89,13 @@ class TestTransactions:
 class TestComparing:
     def test_requests_and_what_lies_between_make_the_transaction(self) -> None:
         (row,) = itineraries_of([a_run(0.0)], SINGLE)
-        assert row.phases["reserve"].value == pytest.approx(0.003)
+        assert row.phases["reserve"].estimate == pytest.approx(0.003)
         assert row.sum_s == pytest.approx(WHOLE_S - 8 * GAP_S)
-        assert row.unexplained.value == pytest.approx(8 * GAP_S)
+        assert row.unexplained.estimate == pytest.approx(8 * GAP_S)
         low, high = row.transaction.low, row.transaction.high
         assert low is not None
         assert high is not None
-        assert low <= row.sum_s + row.unexplained.value <= high
+        assert low <= row.sum_s + row.unexplained.estimate <= high
 
     def test_a_rate_that_can_be_kept_is_not_saturated(self) -> None:
         (point,) = itineraries_of([a_run(2 * WHOLE_S, clients=3)], AT_RATE)

@@ -63,8 +63,8 @@ class TestComparing:
         assert curve.crossing == pytest.approx(4)
         for point in curve.points:
             bound = curve.most_per_s(point.line.customers)
-            assert point.throughput.value == pytest.approx(bound)
-            assert point.response.value == pytest.approx(curve.least_s(point.line.customers))
+            assert point.throughput.estimate == pytest.approx(bound)
+            assert point.response.estimate == pytest.approx(curve.least_s(point.line.customers))
 
     def test_without_one_customer_its_demand_is_unknown(self) -> None:
         (curve,) = curves_of([a_run(4, 0.02)])

@@ -24,7 +24,6 @@ from loadtests.experiments import open_workload_measurements as measuring
 from loadtests.experiments import open_workload_servers as servers
 from loadtests.experiments.open_workload import EXPERIMENT, _metrics
 from loadtests.experiments.open_workload_comparison import (
-    give_or_take,
     percent,
     steady_points,
     study_points,
@@ -55,6 +54,7 @@ from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.run import Generator, RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
 from loadtests.lab import generator_check
+from loadtests.lab.content import shown
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.generator_check import CheckLine
 from loadtests.lab.repeated import rows_by_run
@@ -175,7 +175,7 @@ class TestComparing:
         runs = [replace(a_run(0.5, seed=seed), calibration="c") for seed in range(3)]
         (point,) = steady_points(runs)
         assert point.raw.ends == point.difference.ends == (None, None)
-        assert give_or_take(point.raw) == f"{point.raw.estimate:.3g}"
+        assert shown(point.raw) == shown(point.raw.estimate)
 
     def test_a_load_that_was_gone_on_with_is_still_one(
         self, simulated: Results, monkeypatch: pytest.MonkeyPatch

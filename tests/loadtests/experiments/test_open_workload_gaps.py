@@ -112,7 +112,7 @@ def test_entries_sum_to_the_gap_in_every_queue(queue: Queue, reports_times: bool
     runs = [a_run(0.5, seed=seed, **how) for seed in range(3)]  # type: ignore[arg-type]
     (point,) = steady_points(runs)
     figure = gap_figure(point)
-    first, *entries, last = [float(row[1] or 0) for row in figure.table.rows]
+    first, *entries, last = [float(str(row[1])) for row in figure.table.rows]
     measured_s = [np.mean(run.responses_s[run.warm_up :]) for run in point.runs]
     assert last == pytest.approx(first + sum(entries)) == pytest.approx(1000 * np.mean(measured_s))
     assert "calibrations: 3, too few for intervals, which need 5." in figure.caption

@@ -18,11 +18,22 @@ from loadtests import experiments
 from loadtests.experiments import running
 from loadtests.experiments.running import resume, run
 from loadtests.generation.run import REQUESTS
-from loadtests.lab.content import NO_BREAK, Figure, Report, Section, Table, shown, together
+from loadtests.lab.content import (
+    NO_BREAK,
+    Cell,
+    Figure,
+    Metric,
+    Report,
+    Section,
+    Table,
+    shown,
+    together,
+)
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import FOLDED_ROWS, plain_page, report_page
 from loadtests.lab.results import NothingCounts, Results, ResultsError
+from loadtests.models.estimates import Interval
 from loadtests.processes import PROJECT, ProgramFailed, free_port
 from loadtests.servers.null import null_server
 from loadtests.tables import TableError
@@ -293,10 +304,16 @@ class TestReport:
             (1234567, "1,234,567"),
             ("word", "word"),
             (0.0, "0.00"),
+            (Interval(1000.0, 512.0), f"1,000{NO_BREAK}±{NO_BREAK}512"),
+            (Interval(3.0), "3.00"),
         ],
     )
-    def test_numbers_have_three_digits(self, cell: float | None, text: str) -> None:
+    def test_numbers_have_three_digits(self, cell: Cell, text: str) -> None:
         assert shown(cell) == text
+
+    def test_the_interval_of_an_amount_does_not_begin_below_0(self) -> None:
+        assert Metric.of_amount("a", Interval(1.0, 2.0), "s") == Metric("a", 1.0, "s", 0.0, 3.0)
+        assert Metric.of_amount("a", Interval(1.0)) == Metric("a", 1.0)
 
 
 class TestDrawing:

@@ -9,7 +9,6 @@ import pytest
 
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.lab.content import Figure
-from loadtests.lab.repeated import Estimate
 from loadtests.lab.response_times import (
     Group,
     Times,
@@ -21,6 +20,7 @@ from loadtests.lab.response_times import (
     times_of,
 )
 from loadtests.lab.results import Results, ResultsError
+from loadtests.models.estimates import Interval
 from tests.cases import each_of
 from tests.effort import tries
 
@@ -33,7 +33,7 @@ def times(values: list[float], failed: int = 0) -> Times:
     return Times(total, failed, total / 10, sum(values) / len(values), starts, np.array(values))
 
 
-def percentile(group: Group, share: float) -> Estimate:
+def percentile(group: Group, share: float) -> Interval:
     estimate = group.percentile_s(share)
     assert estimate is not None
     return estimate
@@ -57,14 +57,14 @@ def test_the_interval_of_a_percentile_holds_about_as_often_as_it_says(
     rng, held, true = np.random.default_rng(1), 0, -log(1 - share) / 0.5
     for _ in range(REPEATED):
         estimate = percentile(Group("", [queue(rng, 0.5, 2000) for _ in range(runs)]), share)
-        held += (estimate.low or 0.0) <= true <= (estimate.high or 0.0)
+        held += estimate.covers(true)
     assert held / REPEATED >= least - 3 * sqrt(least * (1 - least) / REPEATED)
 
 
 def test_a_percentile_is_that_of_all_requests_together() -> None:
     group = Group("", [times([1.0] * 90), times([9.0] * 10)])
-    assert percentile(group, 0.9).value == 1.0
-    assert percentile(group, 0.95).value == 9.0
+    assert percentile(group, 0.9).estimate == 1.0
+    assert percentile(group, 0.95).estimate == 9.0
 
 
 def test_runs_that_are_summed_up_have_an_interval_from_four_on() -> None:
@@ -72,15 +72,15 @@ def test_runs_that_are_summed_up_have_an_interval_from_four_on() -> None:
         Times(10, 0, 1.0, 2.0, quantiles=[(0.0, 1.0), (0.5, high), (1.0, 9.0)])
         for high in (3.0, 5.0)
     ]
-    assert percentile(Group("", summed), 0.5).high is None
-    assert percentile(Group("", summed), 0.5).value == pytest.approx(4.0)
+    assert percentile(Group("", summed), 0.5).ends == (None, None)
+    assert percentile(Group("", summed), 0.5).estimate == pytest.approx(4.0)
     assert percentile(Group("", summed * 2), 0.5).high is not None
 
 
 def test_a_percentile_that_a_file_does_not_tell_is_not_made_up() -> None:
     known = [(0.0, 0.001), (0.5, 0.01), (0.9, 0.04), (0.95, 0.06), (1.0, 0.2)]  # k6's own choice
     group = Group("5/s", [Times(200, 0, 10.0, 0.02, quantiles=known)])
-    assert percentile(group, 0.95).value == pytest.approx(0.06)
+    assert percentile(group, 0.95).estimate == pytest.approx(0.06)
     assert group.percentile_s(0.99) is None
     assert {metric.name for metric in metrics([group])} == {
         f"response_time_p{p}[5/s]" for p in (50, 90, 95)
@@ -175,8 +175,8 @@ def test_accepted_open_and_closed_runs_are_grouped_by_their_names(tmp_path: Path
         "steady-0.8": 1,
         "closed-2": 1,
     }
-    assert percentile(groups["steady-0.5"], 0.5).value == pytest.approx(1.0)  # from the arrival
-    assert percentile(groups["closed-2"], 0.5).value == pytest.approx(0.75)  # from sending
+    assert percentile(groups["steady-0.5"], 0.5).estimate == pytest.approx(1.0)  # from the arrival
+    assert percentile(groups["closed-2"], 0.5).estimate == pytest.approx(0.75)  # from sending
     assert groups["closed-2"].failed == pytest.approx(0.1)
 
 

@@ -1,6 +1,6 @@
 """Confidence intervals and verdicts."""
 
-from math import inf, isclose, sqrt
+from math import isclose, sqrt
 from random import Random
 from statistics import fmean
 from typing import Any
@@ -28,12 +28,27 @@ def test_the_interval_of_five_values_by_hand() -> None:
     interval = confidence_interval([1.0, 2.0, 3.0, 4.0, 5.0])
     assert interval.estimate == 3
     assert isclose(interval.half_width, 2.776 * sqrt(2.5 / 5), rel_tol=1e-3)
-    assert isclose(interval.relative_half_width, interval.half_width / 3)
     assert interval.covers(3 + 1.96)
     assert not interval.covers(3 + 1.97)
     assert interval.plus(10).low == 10 + interval.low
     assert interval.ends == (interval.low, interval.high)
-    assert Interval(3.0, inf, 1).ends == (None, None)
+    assert confidence_interval([3.0]) == Interval(3.0)
+    assert Interval(3.0).ends == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("values", "states"),
+    [
+        ([3.0], True),
+        ([2.9, 3.1], False),
+        ([2.9, 3.0, 3.1], True),
+        ([0.1, 3.0, 6.0], False),
+    ],
+)
+def test_a_finding_has_no_interval_that_holds_0_or_is_of_two_values(
+    values: list[float], states: bool
+) -> None:
+    assert confidence_interval(values).is_finding is states
 
 
 def test_intervals_cover_the_mean_as_often_as_they_say() -> None:
@@ -112,9 +127,8 @@ def test_a_verdict_reads_as_words() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: confidence_interval([1.0]), "at least two values"),
+        (lambda: confidence_interval([]), "at least one value"),
         (lambda: verdict(Interval(0, 1, 2), 0.0), "predicted must be a positive number"),
-        (lambda: Interval(0.0, 1.0, 2).relative_half_width, "estimate of 0"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused(call: Any, message: str) -> None:

@@ -398,7 +398,7 @@ def test_a_simulator_has_the_same_throughputs() -> None:
     for means, values in zip(expected_means, zip(*runs, strict=True), strict=True):
         interval = confidence_interval(values, 0.999)
         assert interval.covers(means.throughput_per_s), means.name
-        assert interval.relative_half_width < 0.12
+        assert interval.half_width < 0.12 * interval.estimate
 
 
 @pytest.mark.parametrize(
