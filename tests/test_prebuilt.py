@@ -3,19 +3,24 @@
 msgspec derives how to read a type (its fields, their bounds) at the type's first use, and marks the
 type as done before it is. Two threads that use it for the first time at the same moment therefore
 crash the process. A `Decoder` that is made while a module is imported is safe, because imports
-finish before there are threads and before workers are forked.
+finish before there are threads and before workers are forked. Types that are only written are
+derived for OpenAPI, by one thread.
 """
 
 import ast
 import gc
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from backend.api import schemas
 from tests.api.processes import ROOT, ran
 
 pytestmark = pytest.mark.slow
@@ -31,10 +36,12 @@ import msgspec, sys
 from importlib import import_module
 for name in sys.argv[1:]:
     import_module(name)
+from backend.api.schemas import schemas
 from backend.questions.answer_types import Answer
 from tests.test_prebuilt import is_built, structs_below
+schemas()  # answers are only written, and described under a lock
 for struct in structs_below(msgspec.Struct):
-    if not issubclass(struct, Answer):  # answers are only written
+    if not issubclass(struct, Answer):  # the bases of others are described by none
         print(is_built(struct), struct.__module__, struct.__qualname__)
 """
 
@@ -102,6 +109,24 @@ def test_no_function_hands_a_type_to_msgspec() -> None:
         for given in types_read_in_functions(tree)
     ]
     assert not places, f"make a Decoder of these when the module is imported: {places}"
+
+
+def test_schemas_are_derived_by_one_thread_however_many_ask(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(schemas, "_derived_schemas", cache(schemas._derived_schemas.__wrapped__))
+    derive, derived = msgspec.json.schema_components, list[str]()
+
+    def slowly(*types: Any, **more: Any) -> Any:
+        derived.append("begun")
+        time.sleep(0.05)
+        return derive(*types, **more)
+
+    monkeypatch.setattr(msgspec.json, "schema_components", slowly)
+    with ThreadPoolExecutor(4) as pool:
+        first, *others = [pool.submit(schemas.schemas) for _ in range(4)]
+        assert all(other.result() is first.result() for other in others)
+    assert derived == ["begun"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ test holds real answers against these schemas.
 """
 
 from collections.abc import Mapping
+from functools import cache
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -90,24 +92,32 @@ _TRANSACTION = {"TRANSACTION_ID": COUNT, **_ACCEPTED}
 _NO_ID = {**COUNT, "type": ["integer", "null"], "description": "null until it is mined"}
 _STATUS = {"type": "string", "enum": ["on_time", "late", "cancelled", "no_arrival"]}
 
-# While this is imported, and not when somebody asks for the document: two threads that ask msgspec
-# about a type for the first time, at the same moment, end the process (tests/test_prebuilt.py).
-_, _derived = msgspec.json.schema_components(
-    (AsOf, *ANSWERS), ref_template="#/components/schemas/{name}"
-)
+_deriving = Lock()  # two threads that ask msgspec about the same types end the process
 
-SCHEMAS: dict[str, Schema] = {
-    "Flight": record(
-        {field.name: sent(field) for field in FIELDS},
-        *(field.name for field in FIELDS if field.nullable),
-        description='A flight as a client sends it. Numbers may also be texts (`"-11.00"`), and an '
-        "empty text is null; YEAR and DAY_OF_WEEK agree with FL_DATE.",
-        examples=[FLIGHT_EXAMPLE],
-    ),
-    "StoredFlight": record(_FLIGHT, description="the flight as the ledger would hold it"),
-    "Transaction": record(_TRANSACTION),
-    "AcceptedTransaction": record({"TRANSACTION_ID": _NO_ID, **_ACCEPTED}),
-    "Leg": record({**_TRANSACTION, "BLOCK_HEIGHT": COUNT, "status": _STATUS}),
-    **{f"{kind.__name__}Query": query_of(kind) for kind in PARAMETERS},
-    **{name: plain(schema) for name, schema in _derived.items()},
-}
+
+def schemas() -> dict[str, Schema]:
+    """Return the schemas of all bodies by name. They are derived when somebody asks for them."""
+    with _deriving:
+        return _derived_schemas()
+
+
+@cache
+def _derived_schemas() -> dict[str, Schema]:
+    _, derived = msgspec.json.schema_components(
+        (AsOf, *ANSWERS), ref_template="#/components/schemas/{name}"
+    )
+    return {
+        "Flight": record(
+            {field.name: sent(field) for field in FIELDS},
+            *(field.name for field in FIELDS if field.nullable),
+            description='A flight as a client sends it. Numbers may also be texts (`"-11.00"`), '
+            "and an empty text is null; YEAR and DAY_OF_WEEK agree with FL_DATE.",
+            examples=[FLIGHT_EXAMPLE],
+        ),
+        "StoredFlight": record(_FLIGHT, description="the flight as the ledger would hold it"),
+        "Transaction": record(_TRANSACTION),
+        "AcceptedTransaction": record({"TRANSACTION_ID": _NO_ID, **_ACCEPTED}),
+        "Leg": record({**_TRANSACTION, "BLOCK_HEIGHT": COUNT, "status": _STATUS}),
+        **{f"{kind.__name__}Query": query_of(kind) for kind in PARAMETERS},
+        **{name: plain(schema) for name, schema in derived.items()},
+    }

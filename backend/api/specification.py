@@ -17,7 +17,7 @@ from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
 from backend.api.problems import MIMETYPE as PROBLEM_JSON
 from backend.api.reading import MAX_KEY_CHARACTERS
 from backend.api.routes import Lane, Row
-from backend.api.schemas import SCHEMAS
+from backend.api.schemas import schemas
 from backend.base.version import VERSION
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Given, Parameter, Schema
@@ -75,7 +75,7 @@ def document(rows: Iterable[Row]) -> Schema:
         "tags": [{"name": name, "description": what} for name, what in _TEXTS["tags"].items()],
         "paths": paths,
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": schemas(),
             "responses": {
                 _name(status): _response(answer, _PROBLEM, _OF_ALL, "Server-Timing", *_OF_LAB)
                 for status, answer in PROBLEMS.items()
