@@ -170,11 +170,6 @@ class Point(Repeated[OneRun]):
     """Holds the runs of a system at a rate with m servers."""
 
     @property
-    def line(self) -> PointLine:
-        """Return the line of its first run, which names the point."""
-        return self.runs[0].line
-
-    @property
     def title(self) -> str:
         """Return what reports call its system."""
         return systems.SYSTEMS[self.line.system].title

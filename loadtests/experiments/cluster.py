@@ -261,7 +261,7 @@ class Committed(Repeated[Sequence[CommitLine]]):
     """Holds the mined commits of each run of a server with a time between blocks."""
 
     @property
-    def line(self) -> CommitLine:
+    def first(self) -> CommitLine:
         """Return a line of its first run, which has server and time between blocks."""
         return self.runs[0][0]
 
@@ -321,14 +321,14 @@ def _facts(
         default=None,
     )
     known = [commit for commit in commits if commit.beyond_s.is_finding]
-    at = {(c.line.server, c.line.interval_s): c.beyond_s.estimate for c in known}
+    at = {(c.first.server, c.first.interval_s): c.beyond_s.estimate for c in known}
     shortest_s = min((interval_s for server, interval_s in at if server == CLUSTER), default=0.0)
     is_known = (ONE, shortest_s) in at
     return {
         "cluster": CLUSTER,
         "name": NAMES[CLUSTER],
         "loads": loads,
-        "commits": grouped(known, lambda commit: NAMES[commit.line.server]),
+        "commits": grouped(known, lambda commit: NAMES[commit.first.server]),
         "both": both,
         "ratio": both[1].transaction.estimate / both[0].transaction.estimate if both else None,
         "later_s": at[CLUSTER, shortest_s] - at[ONE, shortest_s] if is_known else None,
@@ -362,15 +362,15 @@ def _commits_figure(commits: Sequence[Committed]) -> Figure:
         "Commits",
         commits,
         [
-            ("Server", lambda commit: NAMES[commit.line.server]),
-            ("Time between blocks / s", lambda commit: commit.line.interval_s),
+            ("Server", lambda commit: NAMES[commit.first.server]),
+            ("Time between blocks / s", lambda commit: commit.first.interval_s),
             ("Mean commit / s", lambda commit: commit.mean(lambda line: line.response_s)),
             ("After it is due / ms", lambda commit: commit.beyond_s.times(1000)),
             ("Runs", lambda commit: len(commit.runs)),
         ],
     )
-    by_server = grouped(commits, lambda commit: NAMES[commit.line.server])
-    series = lines(by_server, _SOURCES, lambda p: p.line.interval_s, lambda p: p.beyond_s, 1000)
+    by_server = grouped(commits, lambda commit: NAMES[commit.first.server])
+    series = lines(by_server, _SOURCES, lambda p: p.first.interval_s, lambda p: p.beyond_s, 1000)
     return figure(
         "The time of a commit",
         "How long after its block is due a commit is answered, at one node and at four.",
@@ -387,7 +387,7 @@ def _metrics(loads: Sequence[Load], commits: Sequence[Committed]) -> Iterator[Me
         yield Metric.of_amount(f"acknowledged{name}", load.kept_per_s, "1/s")
         yield Metric.of_amount(f"mined{name}", load.mined_per_s, "1/s")
     for commit in commits:
-        name = f"commit_after_due[{commit.line.server},{commit.line.interval_s:g}]"
+        name = f"commit_after_due[{commit.first.server},{commit.first.interval_s:g}]"
         yield Metric.of_amount(name, commit.beyond_s, "s")
 
 

@@ -142,11 +142,6 @@ def itinerary_runs(results: Results) -> list[ItineraryRun]:
 class Itineraries(Repeated[ItineraryRun]):
     """Holds all runs of so many clients, at a rate or without a pause. Rates are of all clients."""
 
-    @property
-    def line(self) -> RunLine:
-        """Return the line of its first run."""
-        return self.runs[0].line
-
     def mean(self, value: Callable[[Transaction], float]) -> Interval:
         """Estimate the mean of a value of transactions: over runs, or from batches of one."""
         return mean_over_runs([list(map(value, run.transactions)) for run in self.runs], BATCHES)

@@ -85,11 +85,6 @@ def _generator_s(interactions: Sequence[Row], samples: Sequence[Sample]) -> floa
 class Point(Repeated[MixedRun]):
     """Holds the runs of N customers at a place and ledger."""
 
-    @property
-    def line(self) -> PlanLine:
-        """Return the line of its first run, which has place, ledger and N."""
-        return self.runs[0].line
-
     @cached_property
     def throughput(self) -> Interval:
         """Estimate X over runs, in 1/s."""

@@ -5,19 +5,20 @@ measured with them. Figures 6 to 11 are the study's with our numbers. All times 
 seconds.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from typing import NamedTuple
 
 from loadtests.experiments import queueing_network_models as models
 from loadtests.experiments import queueing_network_runs as measuring
 from loadtests.experiments.queueing_network_runs import AtStation, Pair, Point
 from loadtests.grouping import grouped
-from loadtests.lab.content import Cell, Figure, Item, Metric, Report, Section, Table, capital, shown
+from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table, capital
 from loadtests.lab.experiment import Experiment, Mode
 from loadtests.lab.published import NETWORK_CUSTOMERS, NETWORK_THINK_S
 from loadtests.lab.repeated import measured
-from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
+from loadtests.lab.report.drawing import Axis, Shape, Source, figure
 from loadtests.lab.results import NothingCounts, Results
 from loadtests.lab.sentences import Sentences, drawing
 from loadtests.models import bounds, mva
@@ -30,6 +31,12 @@ _OF_STATION: dict[str, Source] = {"cpu": "second", "disk": "ours", "delay": "thi
 _OF_SERVER: dict[models.Server, Source] = dict(
     zip(models.SERVERS, ("ours", "second", "third"), strict=True)
 )
+_OF_MODEL: dict[str, tuple[str, Source, Shape]] = {
+    models.MVA: (THEIRS, "model", "line"),
+    models.ASYMPTOTES: ("asymptotes", "bound", "line"),
+    **{model: ("", _OF_SERVER[server], "curve") for model, server in models.SIMULATED.items()},
+    models.ONE: ("", _OF_SERVER[models.SINGLE], "curve"),
+}
 
 
 def analyse(results: Results) -> Report:
@@ -157,7 +164,9 @@ def _points_table(points: Sequence[Point], note: str) -> Table:
             ("Runs", lambda point: len(point.runs)),
             ("Interactions", lambda point: sum(len(run.responses_s) for run in point.runs)),
             ("X / 1/s", lambda point: point.throughput_per_s),
+            ("95 % of simulated runs", lambda point: str(point.expected.throughput_per_s)),
             ("R / s", lambda point: point.response_s),
+            ("95 % of simulated runs", lambda point: str(point.expected.response_s)),
             ("X·(R + Z)/N", lambda point: point.little),
             ("At no station", lambda point: point.outside),
         ],
@@ -181,16 +190,26 @@ def _metrics(points: Sequence[Point]) -> Iterator[Metric]:
             yield Metric.of_amount(f"{name}_ratio{at}", interval.times(1 / least))
 
 
-def _over_n(
-    title: str,
-    caption: str,
-    label: str,
-    series: Sequence[Series],
-    columns: Sequence[tuple[str, Sequence[Cell]]],
-) -> Figure:
-    """Draw a figure over N, with a table of the values at each N. columns: heading and values."""
-    headings, values = zip(("N", NS), *columns, strict=True)
-    table = Table(title, headings, list(zip(*values, strict=True)))
+class Curve(NamedTuple):
+    """Describes what is known at some N, for a figure and its table."""
+
+    heading: str  # in the table
+    name: str  # in the legend; "" if it is not there
+    source: Source
+    shape: Shape
+    at_n: Mapping[int, Interval]
+
+
+def _over_n(title: str, caption: str, label: str, curves: Sequence[Curve]) -> Figure:
+    """Draw curves over N, with a table of their values at each N."""
+    headings = "N", *(curve.heading for curve in curves)
+    rows = [(n, *(curve.at_n.get(n) for curve in curves)) for n in NS]
+    series = [
+        measured(curve.name, curve.source, [*at_n], [*at_n.values()], shape=curve.shape)
+        for curve in curves
+        if (at_n := curve.at_n)
+    ]
+    table = Table(title, headings, rows)
     return figure(title, caption, CUSTOMERS, Axis(label), series, table)
 
 
@@ -249,19 +268,18 @@ def _of_stations(server: models.Server, points: Sequence[Point], caption: str) -
         ("Figure 9, left: throughput of the stations", "visits / 1/s", "visits_per_s"),
         ("Figure 9, right: customers at the stations", "customers", "customers"),
     ):
-        series: list[Series] = []
-        columns: list[tuple[str, Sequence[Cell]]] = []
-        value = attrgetter(quantity)
-        for name, colour in _OF_STATION.items():
-            model, measured_ys = (
-                [value(at_n[n][name]) if n in at_n else None for n in NS] for at_n in (by_mva, ours)
+        curves: list[Curve] = []
+        for name, source in _OF_STATION.items():
+            model, measurements = (
+                {n: Interval(getattr(at[name], quantity)) for n, at in at_n.items()}
+                for at_n in (by_mva, ours)
             )
-            series += [
-                Series("" if series else THEIRS, colour, NS, model, shape="curve"),
-                Series(name.upper(), colour, NS, measured_ys, shape="points"),
+            legend, known = "" if curves else THEIRS, name.upper()
+            curves += [
+                Curve(f"{known}, {THEIRS}", legend, source, "curve", model),
+                Curve("measured", known, source, "points", measurements),
             ]
-            columns += [(f"{name.upper()}, {THEIRS}", model), ("measured", measured_ys)]
-        yield _over_n(f"{title}, {server.label}", caption, label, series, columns)
+        yield _over_n(f"{title}, {server.label}", caption, label, curves)
 
 
 # --- figures 10 and 11: the system ---------------------------------------------------------------
@@ -271,63 +289,20 @@ def _of_system(
     points: Sequence[Point], expected: models.Expectations, caption: str
 ) -> Iterator[Figure]:
     """Draw figures 10 and 11: the whole system with its asymptotes, all servers and models."""
-    curves = {
-        model: {n: known for n in NS if (known := models.predicted(model, n, expected))}
-        for model in models.MODELS
-    }
     for title, label, quantity in (
         ("Figure 10: throughput of the system", "throughput X / 1/s", "throughput_per_s"),
         ("Figure 11: response time of the system", "response time R / s", "response_s"),
     ):
-        yield _system_figure(points, expected, curves, title, label, quantity, caption)
-
-
-def _system_figure(
-    points: Sequence[Point],
-    expected: models.Expectations,
-    curves: Mapping[str, Mapping[int, models.Prediction]],
-    title: str,
-    label: str,
-    quantity: str,
-    caption: str,
-) -> Figure:
-    """Draw one of them. quantity: an attribute of points, predictions and simulated runs."""
-    value = attrgetter(quantity)
-
-    def drawn(curve: str, name: str, source: Source, shape: Shape) -> Series:
-        at_n = curves[curve]
-        return Series(name, source, [*at_n], [*map(value, at_n.values())], shape=shape)
-
-    series = [
-        drawn(models.MVA, THEIRS, "model", "line"),
-        drawn(models.ASYMPTOTES, "asymptotes", "bound", "line"),
-        *(
-            drawn(model, "", _OF_SERVER[server], "curve")
-            for model, server in models.SIMULATED.items()
-        ),
-        drawn(models.ONE, "", _OF_SERVER[models.SINGLE], "curve"),
-    ]
-    columns = [
-        (capital(models.MODELS[curve]), _at_ns(at_n, value)) for curve, at_n in curves.items()
-    ]
-    for server in models.SERVERS:
-        at_n = {p.customers: value(p) for p in points if p.server is server}
-        runs = {n: value(cell) for (other, n), cell in expected.items() if other is server}
-        ys = [*at_n.values()]
-        series.append(measured(server.label, _OF_SERVER[server], [*at_n], ys, shape="points"))
-        columns += [
-            (f"Measured, {server.label}", _at_ns(at_n, lambda interval: interval)),
-            (
-                "95 % of simulated runs",
-                _at_ns(runs, lambda spread: f"{shown(spread.low)} to {shown(spread.high)}"),
-            ),
-        ]
-    series = [drawable for drawable in series if len(drawable.xs)]
-    return _over_n(title, caption, f"{label}, report seconds", series, columns)
-
-
-def _at_ns(at_n: Mapping[int, Item], cell: Callable[[Item], Cell]) -> list[Cell]:
-    return [cell(at_n[n]) if n in at_n else None for n in NS]
+        value = attrgetter(quantity)
+        curves = []
+        for model, look in _OF_MODEL.items():
+            at_n = {n: models.predicted(model, n, expected) for n in NS}
+            known = {n: Interval(value(at)) for n, at in at_n.items() if at}
+            curves.append(Curve(capital(models.MODELS[model]), *look, known))
+        for server, source in _OF_SERVER.items():
+            own = {p.customers: value(p) for p in points if p.server is server}
+            curves.append(Curve(f"Measured, {server.label}", server.label, source, "points", own))
+        yield _over_n(title, caption, f"{label}, report seconds", curves)
 
 
 EXPERIMENT = Experiment(

@@ -28,6 +28,7 @@ from loadtests.models import bounds, mva
 from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
 from loadtests.models.laws import Station, service_demand_s, total_demand_s
 from loadtests.models.sample_statistics import mean_of, quantile, variance_of
+from loadtests.number_format import format_number
 from loadtests.servers import network, study
 
 REGULAR_CV = 0.2
@@ -168,6 +169,9 @@ class Spread:
     low: float
     high: float
     runs: int
+
+    def __str__(self) -> str:
+        return f"{format_number(self.low)} to {format_number(self.high)}"
 
     @property
     def half_width(self) -> float:

@@ -188,11 +188,6 @@ _COUNTED_AS = {STUDY: "disk_reads", SCAN: "file"}  # blocks read; our index does
 class Cell(Repeated[Recorded[PlanLine]]):
     """Sums up a kind of request, answered by one way."""
 
-    @property
-    def line(self) -> PlanLine:
-        """Return the line of its first run."""
-        return self.runs[0].line
-
     @cached_property
     def means_s(self) -> dict[int, float]:
         """Return the mean service time (s) of each turn that counts."""

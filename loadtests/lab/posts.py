@@ -49,11 +49,6 @@ class Posts(Generic[RunLine]):
 class Posted(Repeated[Posts[RunLine]], Generic[RunLine]):
     """Holds all runs of a load."""
 
-    @property
-    def line(self) -> RunLine:
-        """Return the line of one of the runs, which has the load."""
-        return self.runs[0].line
-
     @cached_property
     def kept_per_s(self) -> Interval:
         """Return the rate of answers that promise what their mode says."""

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
-from typing import Generic, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.run import REQUESTS, RUNS, SAMPLES
@@ -82,22 +82,37 @@ LEAST_DRAWN = 10  # an interval is drawn down to this part of its mean: axes may
 
 
 Run = TypeVar("Run")
+Run_co = TypeVar("Run_co", covariant=True)
+Line_co = TypeVar("Line_co", covariant=True)
+
+
+class Listed(Protocol[Line_co]):
+    """Has the line of a run in a table of runs."""
+
+    @property
+    def line(self) -> Line_co:
+        """Return the line."""
 
 
 @dataclass(frozen=True)
-class Repeated(Generic[Run]):
+class Repeated(Generic[Run_co]):
     """Holds the runs of a measurement that count."""
 
-    runs: Sequence[Run]
+    runs: Sequence[Run_co]
 
     @classmethod
-    def of_each(cls, runs: Iterable[Run], key: Callable[[Run], Hashable]) -> list[Self]:
+    def of_each(cls, runs: Iterable[Run_co], key: Callable[[Run_co], Hashable]) -> list[Self]:
         """Return a measurement for all runs of a key, in the order of the keys' first runs."""
         return [cls(made) for made in grouped(runs, key).values()]
 
-    def over(self, value: Callable[[Run], float]) -> Interval:
+    def over(self, value: Callable[[Run_co], float]) -> Interval:
         """Return the mean of `value` over its runs."""
         return confidence_interval([value(run) for run in self.runs])
+
+    @property
+    def line(self: "Repeated[Listed[OneLine]]") -> OneLine:
+        """Return the line of its first run, which has what is the same for all."""
+        return self.runs[0].line
 
 
 def measured(

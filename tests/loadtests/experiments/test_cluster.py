@@ -49,7 +49,7 @@ def test_a_cluster_is_measured_beside_a_single_node(
         assert (load.cpu_ms(engine=True) > 0) == (load.line.server == CLUSTER)
         assert load.mined_per_s.estimate > 0
     commits = committed(results)
-    assert [commit.line.server for commit in commits] == [ONE, CLUSTER]
+    assert [commit.first.server for commit in commits] == [ONE, CLUSTER]
     for commit in commits:
         assert 0 < commit.beyond_s.estimate < commit.mean(lambda line: line.response_s).estimate
     page = (results.folder / "report.html").read_text(encoding="utf-8")
