@@ -14,7 +14,7 @@ from loadtests.experiments import (
     client_server_systems,
     cluster,
     itinerary,
-    mixed_clients_measurements,
+    mixed_clients,
     open_workload_gaps,
     open_workload_servers,
     service_time,
@@ -33,7 +33,7 @@ from tests.loadtests.experiments import plain_generator
 
 RECORD = "imported.json"  # tells that the chain beside it is whole
 IMPORTING = (client_server_systems, open_workload_servers, ledgers)
-PREPARING = (cluster, itinerary, mixed_clients_measurements)
+PREPARING = (cluster, itinerary, mixed_clients)
 SCANNED_BLOCKS = 8  # enough for a scan to read some from files
 
 

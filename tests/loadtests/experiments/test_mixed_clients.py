@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.experiments import mixed_clients_measurements as measuring
+from loadtests.experiments import mixed_clients
 from loadtests.experiments.mixed_clients import (
     EXPERIMENT,
+    HTTP,
+    LOCAL,
     Curve,
     MixedRun,
+    Plan,
+    PlanLine,
     curves,
     mixed_runs,
     points_of,
 )
-from loadtests.experiments.mixed_clients_measurements import HTTP, LOCAL, Plan, PlanLine
 from loadtests.experiments.running import analyse, run
 from loadtests.generation import run as generation_run
 from loadtests.generation.interactions import step_index, whole
@@ -140,7 +143,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
         append_verdict(folder, record, verdict)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measuring, "QUICK", tiny)
+        patch.setattr(mixed_clients, "QUICK", tiny)
         patch.setattr(generation_run, "judge", judged)
         patch.setattr(generation_run, "append_verdict", listed)
         run(EXPERIMENT, Options(Mode.REAL, quick=True), measured.folder, lambda text: None)
