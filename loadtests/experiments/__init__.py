@@ -1,8 +1,8 @@
 """Names the experiments of the lab, and imports the module of one on demand.
 
-A module defines `EXPERIMENT`; what is too large for one has others beside it, whose names begin
-with its own: those of `request_rate` and `server_threads` with `client_server`, those of files of
-other load generators with `tool`. `running` runs any of them. The sentences of reports are
+A module defines `EXPERIMENT`, or `EXPERIMENTS` if it has several, as `client_server` has; what is
+too large for one has others beside it, whose names begin with its own, or with `tool` if they are
+about files of other load generators. `running` runs any of them. The sentences of reports are
 templates in `sentences` (`loadtests.lab.sentences`). Code that several experiments need is in
 `loadtests.lab`, load generators are in `loadtests.generation`, measured servers in
 `loadtests.servers`, and predictions in `loadtests.models`.
@@ -26,6 +26,7 @@ NAMES: tuple[str, ...] = (
     "cluster",
 )
 OF_FILES = "tool-results"  # measures nothing: its runs come from files
+_MODULES = dict.fromkeys(("request-rate", "server-threads"), "client_server")
 PI = "pi"  # has a command of its own, because it must know where a service runs
 
 
@@ -33,6 +34,6 @@ def experiment(name: str) -> Experiment:
     """Return the experiment called `name`. Raises KeyError if there is none."""
     if name not in {*NAMES, OF_FILES, PI}:
         raise KeyError(name)
-    module = import_module(f"loadtests.experiments.{name.replace('-', '_')}")
-    loaded: Experiment = module.EXPERIMENT
+    module = import_module(f"loadtests.experiments.{_MODULES.get(name, name.replace('-', '_'))}")
+    loaded: Experiment = module.EXPERIMENTS[name] if name in _MODULES else module.EXPERIMENT
     return loaded

@@ -23,8 +23,14 @@ from statistics import fmean
 
 import numpy as np
 
-from loadtests.experiments import client_server_systems as systems
-from loadtests.experiments.client_server_measurements import ALONE, POINTS, PointLine
+from loadtests.experiments import client_server_measurements as measuring
+from loadtests.experiments.client_server_measurements import (
+    ALONE,
+    KNOWN_SERVICE_TIME_S,
+    POINTS,
+    PointLine,
+    sizes,
+)
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import Arrival, load
@@ -51,9 +57,9 @@ LEAST_DRAWN_S = 1e-6
 class Alone:
     """Holds the service times (s) of a system at so low a rate that customers hardly ever wait.
 
-    line_s: coefficients of the line for the sizes of `client_server_systems.sizes`, and r2 the
+    line_s: coefficients of the line for the sizes of `client_server_measurements.sizes`, and r2 the
     share of the variance that it explains; none if there is no line. overhead_s: mean time that the
-    known server takes beyond the time it is to sleep; None for other systems. left_s: each time
+    known server takes beyond the time it is to sleep; None for other measuring. left_s: each time
     less what is computed for its request, 0 on average.
     """
 
@@ -67,14 +73,14 @@ class Alone:
     def mean_s(self) -> float:
         """Return E[S] in s: measured, or for the known server its mean sleep plus the overhead."""
         if self.overhead_s is not None:
-            return systems.KNOWN_SERVICE_TIME_S + self.overhead_s
+            return KNOWN_SERVICE_TIME_S + self.overhead_s
         return fmean(self.times_s)
 
     @cached_property
     def cv(self) -> float:
         """Return the coefficient of variation."""
         if self.overhead_s is not None:
-            return systems.KNOWN_SERVICE_TIME_S / self.mean_s
+            return KNOWN_SERVICE_TIME_S / self.mean_s
         return cv_of(self.times_s)
 
     @property
@@ -88,7 +94,7 @@ class Alone:
         if arrival.demand_s is not None and self.overhead_s is not None:
             return arrival.demand_s + self.overhead_s
         if self.line_s:
-            return float(np.dot(self.line_s, systems.sizes(arrival.body)))
+            return float(np.dot(self.line_s, sizes(arrival.body)))
         return self.mean_s
 
     def draw_s(self, schedule: Sequence[Arrival], random: Random) -> list[float]:
@@ -103,7 +109,7 @@ def fit_alone(times_s: Sequence[float], schedule: Sequence[Arrival]) -> Alone:
     demands_s = [arrival.demand_s for arrival in schedule if arrival.demand_s is not None]
     if len(demands_s) == len(times_s):
         overhead_s = fmean(times_s) - fmean(demands_s)
-    line_s, r2 = line_through(times_s, [systems.sizes(arrival.body) for arrival in schedule])
+    line_s, r2 = line_through(times_s, [sizes(arrival.body) for arrival in schedule])
     alone = Alone(times_s, line_s, r2, overhead_s)
     left_s = np.array(times_s) - [alone.expected_s(arrival) for arrival in schedule]
     return replace(alone, left_s=(left_s - left_s.mean()).tolist())
@@ -172,12 +178,12 @@ class Point(Repeated[OneRun]):
     @property
     def title(self) -> str:
         """Return what reports call its system."""
-        return systems.SYSTEMS[self.line.system].title
+        return measuring.SYSTEMS[self.line.system].title
 
     @property
     def name(self) -> str:
         """Return what reports call its system and request type."""
-        return systems.named(self.line.system, self.line.kind)
+        return measuring.named(self.line.system, self.line.kind)
 
     @property
     def alone(self) -> Alone:

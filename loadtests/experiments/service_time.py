@@ -198,11 +198,6 @@ class Cell(Repeated[Recorded[PlanLine]]):
         """Return the service times (s) of all requests that count."""
         return [time_s for run in self.runs for time_s in run.times_s]
 
-    @property
-    def is_known(self) -> bool:
-        """Tell whether there are enough requests, two, for a mean and a variance."""
-        return len(self.times_s) > 1
-
     @cached_property
     def mean_s(self) -> Interval:
         """Return E[S] in s, with its interval over runs."""
@@ -224,16 +219,10 @@ Cells = dict[tuple[str, str], Cell]  # (way, kind)
 
 
 def cells_of(results: Results) -> Cells:
-    """Return the cells of requests and ways that have a run that counts."""
+    """Return the cells that have two requests that count, for a mean and a variance."""
     runs = [run for run in recorded(results, PLAN, PlanLine) if run.is_accepted]
     cells = Cell.of_each(runs, lambda run: (run.line.way, run.line.kind))
-    return {(cell.line.way, cell.line.kind): cell for cell in cells}
-
-
-def known(cells: Cells, way: str, kind: str) -> Cell | None:
-    """Return the cell, if it has a mean; else None."""
-    cell = cells.get((way, kind))
-    return cell if cell and cell.is_known else None
+    return {(c.line.way, c.line.kind): c for c in cells if len(c.times_s) > 1}
 
 
 def times_faster(cells: Cells, way: str, kind: str) -> Interval | None:
@@ -241,7 +230,7 @@ def times_faster(cells: Cells, way: str, kind: str) -> Interval | None:
 
     None if fewer than two turns are known.
     """
-    study, ours = known(cells, STUDY, kind), known(cells, way, kind)
+    study, ours = cells.get((STUDY, kind)), cells.get((way, kind))
     if study is None or ours is None:
         return None
     ratios = [
@@ -259,7 +248,7 @@ def analyse(results: Results) -> Report:
     """Report the study's table with ours added. Raises NothingCounts if there is no run."""
     cells, sentences = cells_of(results), Sentences("service_time")
     if not cells:
-        raise NothingCounts(f"{results.folder} has no run with a request that counts")
+        raise NothingCounts(f"{results.folder} has no run with requests that count")
     lead = sentences("lead", line=next(iter(cells.values())).line, blocks=study.BLOCKS)
     published_s = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
     ways = [way for way in WAYS if any(key[0] == way for key in cells)]
@@ -268,7 +257,7 @@ def analyse(results: Results) -> Report:
         blocks=study.BLOCKS,
         ways=WAYS,
         published=SERVICE_TIMES,
-        scans={way: known(cells, way, "flight_counter") for way in ways},
+        scans={way: cells.get((way, "flight_counter")) for way in ways},
         faster={way: ratios for way in (SCAN, INDEX) if (ratios := _faster(cells, way))},
         alike={way: means for way in ways if (means := _alike(cells, way))},
         grows=max(published_s) / min(published_s) - 1,
@@ -289,7 +278,7 @@ def _faster(cells: Cells, way: str) -> list[tuple[str, str]]:
 
 def _alike(cells: Cells, way: str) -> list[tuple[str, float]]:
     """Return the means (s) of the questions about flights, quickest first; none if one lacks."""
-    means = {kind: cell.mean_s.estimate for kind in QUESTIONS if (cell := known(cells, way, kind))}
+    means = {k: cells[way, k].mean_s.estimate for k in QUESTIONS if (way, k) in cells}
     return sorted(means.items(), key=itemgetter(1)) if len(means) == len(QUESTIONS) else []
 
 
@@ -312,11 +301,8 @@ def _table(cells: Cells) -> Table:
 
 def _row(cells: Cells, way: str, kind: str) -> Sequence[content.Cell]:
     cell = cells[way, kind]
-    first = (kind, WAYS[way], len(cell.times_s))
-    if not cell.is_known:
-        return (*first, *[None] * 5)
     ratio = None if way == STUDY else times_faster(cells, way, kind)
-    return (*first, *_moments(cell.service, cell.mean_s), ratio)
+    return (kind, WAYS[way], len(cell.times_s), *_moments(cell.service, cell.mean_s), ratio)
 
 
 def _moments(service: ServiceTime, mean_s: content.Cell) -> Sequence[content.Cell]:
@@ -328,8 +314,7 @@ def _figure(cells: Cells, ways: Sequence[str], caption: str) -> Figure:
     published_s = [SERVICE_TIMES[kind].mean_s for kind in KINDS]
     series = [Series(PUBLISHED, "study", KINDS, published_s, shape="rows")]
     for way in ways:
-        known_cells = [known(cells, way, kind) for kind in KINDS]
-        means = [cell.mean_s if cell else None for cell in known_cells]
+        means = [cells[way, kind].mean_s if (way, kind) in cells else None for kind in KINDS]
         series.append(measured(WAYS[way], _SOURCES[way], KINDS, means, shape="rows"))
     x = Axis("E[S] / s", is_logarithmic=True)
     return figure("Mean service times", caption, x, Axis(""), series)
@@ -339,7 +324,7 @@ def _reads_table(cells: Cells) -> Table:
     rows = [
         (kind, WAYS[way], cell.line.blocks, cell.reads, mean_ms, mean_ms / cell.reads)
         for (way, kind), cell in cells.items()
-        if cell.reads and cell.is_known and (mean_ms := 1000 * cell.mean_s.estimate)
+        if cell.reads and (mean_ms := 1000 * cell.mean_s.estimate)
     ]
     columns = ("Request", "Answered by", "Blocks", "Blocks read", "E[S] / ms", "E[S] per read / ms")
     note = "By the study's profile reading a block took 46 ms and checking 39 ms; 503 of 522 read."
@@ -348,9 +333,8 @@ def _reads_table(cells: Cells) -> Table:
 
 def _metrics(cells: Cells) -> Iterator[Metric]:
     for (way, kind), cell in cells.items():
-        if cell.is_known:
-            yield Metric.of_amount(f"service_time[{way},{kind}]", cell.mean_s, "s")
-            yield Metric(f"cv[{way},{kind}]", cell.service.variation)
+        yield Metric.of_amount(f"service_time[{way},{kind}]", cell.mean_s, "s")
+        yield Metric(f"cv[{way},{kind}]", cell.service.variation)
 
 
 EXPERIMENT = Experiment(
