@@ -56,16 +56,15 @@ def measure_rates(run: Run) -> None:
     loads = partial(rates, run.choose(QUICK_SHARES, FULL_SHARES), run.results)
     kinds = run.choose(QUICK_KINDS, ())
     with measuring.measuring(run, run.choose(QUICK, FULL), [SERVERS], loads) as session:
-        rig = session.rig
-        session.measure(measuring.KNOWN, rig.known)
-        with rig.database(SERVERS) as database:
+        session.measure(measuring.KNOWN, session.known)
+        with session.database(SERVERS) as database:
             session.measure(measuring.POSITION, measuring.already(database))
             database.create_indexes()
             session.measure(measuring.INDEXED, measuring.already(database), kinds)
-        with rig.service(workers=SERVERS) as service:
+        with session.service(workers=SERVERS) as service:
             session.measure(measuring.SERVICE, measuring.already(service), kinds)
         if not run.options.quick:
-            session.measure(measuring.SCAN, partial(rig.service, answer_cache_bytes=0))
+            session.measure(measuring.SCAN, partial(session.service, answer_cache_bytes=0))
 
 
 def rates(
@@ -170,12 +169,11 @@ def measure_threads(run: Run) -> None:
     counts = run.choose(QUICK_SERVERS, FULL_SERVERS)
     plan = run.choose(QUICK_THREADS, FULL_THREADS)
     with measuring.measuring(run, plan, counts, _threads_load) as session:
-        rig = session.rig
-        session.measure(measuring.KNOWN, rig.known)
-        with rig.database(counts[0]) as database:
+        session.measure(measuring.KNOWN, session.known)
+        with session.database(counts[0]) as database:
             resized = partial(_with_workers, database)
             session.measure(measuring.POSITION, resized, [measuring.AVERAGE])
-        session.measure(measuring.SCAN, partial(rig.service, answer_cache_bytes=0))
+        session.measure(measuring.SCAN, partial(session.service, answer_cache_bytes=0))
 
 
 def _with_workers(database: Database, workers: int) -> "nullcontext[Database]":

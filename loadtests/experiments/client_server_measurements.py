@@ -172,57 +172,6 @@ def sizes(statement: str) -> Sequence[float]:
     return 1.0, *(int(rows) / 1e3 for rows in (position.groups() if position else ()))
 
 
-class Rig:
-    """Starts the systems, on flights in the run's scratch folder.
-
-    The flights are made when they are first needed; then ProgramFailed may be raised.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self._run, self._csv = run, run.scratch / "flights.csv"
-
-    @cached_property
-    def _chain(self) -> Chain:
-        flights = self._run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)
-        self._run.say(f"importing {flights:,} generated flights")
-        return imported(generated(flights), self._run.scratch / "made", self._run.log)
-
-    @cached_property
-    def flights(self) -> Flights:
-        """Write the flights into a file for MariaDB. Return what requests are drawn from."""
-        with self.service() as service:
-            coverage: dict[str, Any] = service.get("/coverage")
-            first, last = (date.fromisoformat(coverage[f"{end}_date"]) for end in ("first", "last"))
-            new = as_sent(flights_of_block(service, 1)[0])
-            path = f"/flights?format=csv&INITIAL_DATE={first}&FINAL_DATE={last}"
-            with service.connection() as connection:
-                self._csv.write_bytes(exchanged(connection, path, status=200)[1])
-        carriers = {row["OP_CARRIER_AIRLINE_ID"]: row["flights"] for row in coverage["carriers"]}
-        return Flights(coverage["flights"], carriers, first, last, new)
-
-    def service(self, workers: int = 2, **settings: object) -> AbstractContextManager[Service]:
-        """Start our service on the chain, with default settings except these.
-
-        No request is refused because many wait: the models let every customer wait.
-        """
-        own = {"workers": workers, "threads": SERVICE_THREADS, "lane_queue": ENDLESS_QUEUE}
-        return running(self._chain.folder, self._run.log, settings=own | settings)
-
-    @contextmanager
-    def database(self, workers: int) -> Iterator[Database]:
-        """Start a MariaDB with the flights and no index but the primary key."""
-        count = self.flights.count
-        self._run.say("starting MariaDB and loading the flights")
-        with mariadb(self._run.scratch / "mariadb", self._run.log, workers) as database:
-            if (loaded := database.load(self._csv)) != count:
-                raise ProgramFailed(f"the chain has {count} flights, MariaDB loaded {loaded}")
-            yield database
-
-    def known(self, workers: int) -> AbstractContextManager[Service]:
-        """Start the server of known, exponential service time."""
-        return known_server(Gunicorn(workers=workers), self._run.log)
-
-
 # --- measuring -----------------------------------------------------------------------------------
 
 POINTS = "points"
@@ -272,17 +221,19 @@ class Plan:
     alone_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Measuring:
-    """Measures systems with these numbers of servers at these loads. points: table of the runs."""
+class Session:
+    """Starts systems on flights in the run's scratch folder, and measures them.
 
-    run: Run
-    plan: Plan
-    counts: Sequence[int]
-    loads: Loads
-    rig: Rig
-    generator: Generator
-    points: TableWriter
+    The flights are made when they are first needed; then ProgramFailed may be raised. counts:
+    numbers of servers. points: the table of runs.
+    """
+
+    def __init__(
+        self, run: Run, plan: Plan, counts: Sequence[int], loads: Loads, points: TableWriter
+    ) -> None:
+        self.run, self.plan, self.counts, self.loads, self.points = run, plan, counts, loads, points
+        self.generator = Generator(run.results.folder, run.options.seed, run.say)
+        self._csv = run.scratch / "flights.csv"
 
     def measure(self, system: str, start: Start, kinds: Iterable[str] = ()) -> None:
         """Measure these request types, or all, each in as many groups as --reps says."""
@@ -291,14 +242,54 @@ class Measuring:
             self.run.say(f"{named(system, kind)}, {rep} of {reps}")
             Group(self, system, kind, rep).measure(start)
 
+    @cached_property
+    def _chain(self) -> Chain:
+        flights = self.run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)
+        self.run.say(f"importing {flights:,} generated flights")
+        return imported(generated(flights), self.run.scratch / "made", self.run.log)
+
+    @cached_property
+    def flights(self) -> Flights:
+        """Write the flights into a file for MariaDB. Return what requests are drawn from."""
+        with self.service() as service:
+            coverage: dict[str, Any] = service.get("/coverage")
+            first, last = (date.fromisoformat(coverage[f"{end}_date"]) for end in ("first", "last"))
+            new = as_sent(flights_of_block(service, 1)[0])
+            path = f"/flights?format=csv&INITIAL_DATE={first}&FINAL_DATE={last}"
+            with service.connection() as connection:
+                self._csv.write_bytes(exchanged(connection, path, status=200)[1])
+        carriers = {row["OP_CARRIER_AIRLINE_ID"]: row["flights"] for row in coverage["carriers"]}
+        return Flights(coverage["flights"], carriers, first, last, new)
+
+    def service(self, workers: int = 2, **settings: object) -> AbstractContextManager[Service]:
+        """Start our service on the chain, with default settings except these.
+
+        No request is refused because many wait: the models let every customer wait.
+        """
+        own = {"workers": workers, "threads": SERVICE_THREADS, "lane_queue": ENDLESS_QUEUE}
+        return running(self._chain.folder, self.run.log, settings=own | settings)
+
+    @contextmanager
+    def database(self, workers: int) -> Iterator[Database]:
+        """Start a MariaDB with the flights and no index but the primary key."""
+        count = self.flights.count
+        self.run.say("starting MariaDB and loading the flights")
+        with mariadb(self.run.scratch / "mariadb", self.run.log, workers) as database:
+            if (loaded := database.load(self._csv)) != count:
+                raise ProgramFailed(f"the chain has {count} flights, MariaDB loaded {loaded}")
+            yield database
+
+    def known(self, workers: int) -> AbstractContextManager[Service]:
+        """Start the server of known, exponential service time."""
+        return known_server(Gunicorn(workers=workers), self.run.log)
+
 
 @contextmanager
-def measuring(run: Run, plan: Plan, counts: Sequence[int], loads: Loads) -> Iterator[Measuring]:
+def measuring(run: Run, plan: Plan, counts: Sequence[int], loads: Loads) -> Iterator[Session]:
     """Check the load generator, and keep the table of points open until the `with` block ends."""
     generator_check.check(run)
-    generator = Generator(run.results.folder, run.options.seed, run.say)
     with run.results.table(POINTS, PointLine) as points:
-        yield Measuring(run, plan, counts, loads, Rig(run), generator, points)
+        yield Session(run, plan, counts, loads, points)
 
 
 def already(target: Target) -> Start:
@@ -310,7 +301,7 @@ def already(target: Target) -> Start:
 class Group:
     """Makes the runs of a request type between two calibrations. rep: as in `PointLine`."""
 
-    measuring: Measuring
+    session: Session
     system: str
     kind: str
     rep: int
@@ -322,7 +313,7 @@ class Group:
         an exception ends the group, the runs made until then are still listed. Raises ProgramFailed
         if a request of a calibration fails.
         """
-        run, counts = self.measuring.run, self.measuring.counts
+        run, counts = self.session.run, self.session.counts
         before = after = None
         records: list[tuple[str, RunRecord]] = []
         try:
@@ -343,10 +334,10 @@ class Group:
 
     def _lines(self, before: Calibration, servers: int, *, is_first: bool) -> list[PointLine]:
         """Return the runs to be made. E[S] of the known server is its sleep and its overhead."""
-        service_s, plan = before.mean_s, self.measuring.plan
+        service_s, plan = before.mean_s, self.session.plan
         if self.system == KNOWN and before.overhead_s is not None:
             service_s = KNOWN_SERVICE_TIME_S + before.overhead_s
-        loads = self.measuring.loads(self.system, service_s, servers)
+        loads = self.session.loads(self.system, service_s, servers)
         runs = [(LOAD, name, rate_per_s, plan.load) for name, rate_per_s in loads]
         if is_first:
             per_s = ALONE_UTILISATION * servers / service_s
@@ -362,23 +353,23 @@ class Group:
         return f"{self.system}-{self.kind}-{name}-rep{self.rep:02d}"
 
     def _calibrate(self, target: Target, when: str) -> Calibration:
-        generator, count = self.measuring.generator, self.measuring.plan.calibration
+        generator, count = self.session.generator, self.session.plan.calibration
         choices = {self.kind: list(islice(self._requests(self._id("calibration")), count))}
         return generator.calibrate(target, choices, self._id(when), requests=count)
 
     def _open(self, target: Target, line: PointLine) -> RunRecord:
-        random = self.measuring.run.random(f"{line.run} times")
+        random = self.session.run.random(f"{line.run} times")
         times_s = poisson_times(line.rate_per_s, random, count=line.arrivals)
-        self.measuring.points.add(line)
+        self.session.points.add(line)
         schedule = arrivals(times_s, self._requests(line.run))
-        return self.measuring.generator.open(target, schedule, line.run)
+        return self.session.generator.open(target, schedule, line.run)
 
     def _requests(self, purpose: str) -> Iterator[Request]:
         """Draw requests without end. Each purpose has its own random numbers."""
-        run = self.measuring.run
+        run = self.session.run
         if self.system == KNOWN:
             random = run.random(f"{purpose} demands")
             return demanded(gamma_demands(KNOWN_SERVICE_TIME_S, 1, random))
-        random, flights = run.random(f"{purpose} requests"), self.measuring.rig.flights
+        random, flights = run.random(f"{purpose} requests"), self.session.flights
         template = SYSTEMS[self.system].templates[self.kind]
         return (request(flights, self.kind, template, random) for _ in repeat(None))

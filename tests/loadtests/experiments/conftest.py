@@ -11,7 +11,7 @@ import pytest
 from loadtests import chains
 from loadtests.chains import Chain, Source
 from loadtests.experiments import (
-    client_server_systems,
+    client_server_measurements,
     cluster,
     itinerary,
     mixed_clients,
@@ -32,7 +32,7 @@ from tests.api.worlds import copy_chain
 from tests.loadtests.experiments import plain_generator
 
 RECORD = "imported.json"  # tells that the chain beside it is whole
-IMPORTING = (client_server_systems, open_workload_servers, ledgers)
+IMPORTING = (client_server_measurements, open_workload_servers, ledgers)
 PREPARING = (cluster, itinerary, mixed_clients)
 SCANNED_BLOCKS = 8  # enough for a scan to read some from files
 

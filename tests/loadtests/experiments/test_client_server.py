@@ -1,5 +1,6 @@
 """Tests what the experiments of the client-server study send, predict and report."""
 
+import csv
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,15 +13,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.experiments import client_server_report as reports
+from loadtests.experiments import client_server, client_server_measurements
+from loadtests.experiments.client_server import FULL_SHARES, REQUEST_RATE, rate_figure, rates
 from loadtests.experiments.client_server_measurements import (
     ALONE,
+    AVERAGE,
+    INDEXED,
+    KNOWN,
+    KNOWN_SERVICE_TIME_S,
     LOAD,
     POINTS,
+    POSITION,
+    SELECT,
+    SERVICE,
+    SYSTEMS,
+    WRITE,
+    Flights,
     Plan,
     PointLine,
     already,
+    draw_rows,
     measuring,
+    request,
+    sizes,
 )
 from loadtests.experiments.client_server_points import (
     LEAST_NEAR_SATURATION,
@@ -30,22 +45,7 @@ from loadtests.experiments.client_server_points import (
     line_through,
     points,
 )
-from loadtests.experiments.client_server_systems import (
-    AVERAGE,
-    INDEXED,
-    KNOWN,
-    KNOWN_SERVICE_TIME_S,
-    POSITION,
-    SELECT,
-    SERVICE,
-    SYSTEMS,
-    WRITE,
-    Flights,
-    draw_rows,
-    request,
-    sizes,
-)
-from loadtests.experiments.request_rate import FULL_SHARES, _figure, rates
+from loadtests.experiments.running import analyse, run
 from loadtests.generation import rules
 from loadtests.generation import run as generation_run
 from loadtests.generation.calibration import Calibration
@@ -163,15 +163,17 @@ def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> 
     assert alone.queued.verdict is Verdict.AGREES
     slow = point([0.3] * 40, 5.0)
     assert slow.queued.verdict is Verdict.DISAGREES
-    none, some, slower = (reports.report(points, [], []) for points in ([], [alone], [alone, slow]))
-    assert none.findings == [reports.NONE_COUNTS]
+    none, some, slower = (
+        client_server.report(points, [], []) for points in ([], [alone], [alone, slow])
+    )
+    assert none.findings == [client_server.NONE_COUNTS]
     assert "1 agree, 0 disagree" in some.findings[0]
     assert "1 agree, 1 disagree" in slower.findings[0]
-    assert (none.failure, some.failure) == (reports.NONE_COUNTS, "")
-    drawn = {series.name: series for series in reports.curves([alone], lambda _: 1)}
+    assert (none.failure, some.failure) == (client_server.NONE_COUNTS, "")
+    drawn = {series.name: series for series in client_server.curves([alone], lambda _: 1)}
     for name in ("measured", "replay, m servers"):
         assert drawn[name].ys == pytest.approx([100.0])
-    names = [metric.name for metric in reports.metrics([slow])]
+    names = [metric.name for metric in client_server.metrics([slow])]
     assert names == ["response_time_mean[r]", "paired_difference[r]"]
 
 
@@ -206,15 +208,15 @@ def test_runs_count_with_their_service_times_alone(tmp_path: Path) -> None:
 def test_a_report_without_a_load_that_counts_is_a_failure() -> None:
     alone = point([0.1] * 40, 5.0)
     alone = Point([replace(run, line=replace(run.line, role=ALONE)) for run in alone.runs])
-    report = reports.report([alone], ["A finding."], [])
+    report = client_server.report([alone], ["A finding."], [])
     assert report.findings == [report.failure, "A finding."]
     assert report.failure == "No run under load counts, so no model is judged."
 
 
 def test_a_caption_says_each_time_once() -> None:
     busy, idle = point([0.1] * 40, 5.0), point([0.1] * 40, 2.0)
-    assert ": 100 ms at λ = 5/s" in _figure("Figure 2", [busy]).caption
-    assert ": 100 ms alone, 100 ms at λ = 5/s" in _figure("Figure 2", [busy, idle]).caption
+    assert ": 100 ms at λ = 5/s" in rate_figure("Figure 2", [busy]).caption
+    assert ": 100 ms alone, 100 ms at λ = 5/s" in rate_figure("Figure 2", [busy, idle]).caption
 
 
 def test_near_saturation_one_run_decides_nothing() -> None:
@@ -239,7 +241,7 @@ def test_an_error_of_the_service_time_widens_the_interval_of_a_single_run() -> N
 def test_more_work_than_servers_can_do_has_no_steady_state_and_is_told_in_words() -> None:
     busy, idle = point([0.1] * 40, 30.0), point([0.1] * 40, 5.0)
     assert (busy.steady_s(), busy.steady_s(0.5)) == (None, None)
-    (sentence,) = reports.report([busy, idle], [], []).sections[0].paragraphs
+    (sentence,) = client_server.report([busy, idle], [], []).sections[0].paragraphs
     assert sentence.startswith("No steady state: in r (χ = 1.20) more work arrives")
 
 
@@ -273,10 +275,42 @@ def test_late_sending_rejects_a_load_and_not_a_run_whose_times_count_from_sendin
     monkeypatch.setattr(Generator, "open", late)
     monkeypatch.setattr(generation_run, "judge", rules.judge)
     results = results_of("request-rate", tmp_path)
-    run = Run(Options(Mode.REAL), results, tmp_path, lambda text: None)
+    whole = Run(Options(Mode.REAL), results, tmp_path, lambda text: None)
     plan = Plan(calibration=2, load=20, alone=20, alone_s=60)
-    with measuring(run, plan, [1], lambda *_: [("0.5", 12.5)]) as systems:
+    with measuring(whole, plan, [1], lambda *_: [("0.5", 12.5)]) as systems:
         systems.measure(KNOWN, already(Site("http://nowhere")))
     reasons = {line["run"].split("-")[2]: line["reasons"] for line in results.rows("runs")}
     assert reasons["alone"] == ""
     assert reasons["0.5"].startswith("dispatch_lag_mean ")
+
+
+@pytest.mark.long
+def test_systems_are_measured_and_their_tables_reported_twice(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(client_server, "QUICK", Plan(calibration=2, alone=4, load=24, alone_s=0.5))
+    monkeypatch.setattr(client_server, "QUICK_KINDS", ())
+    monkeypatch.setattr(client_server_measurements, "QUICK_FLIGHTS", 3000)
+    for name, kinds in {POSITION: (SELECT,), INDEXED: (), SERVICE: ()}.items():
+        templates = {kind: SYSTEMS[name].templates[kind] for kind in kinds}
+        monkeypatch.setitem(SYSTEMS, name, replace(SYSTEMS[name], templates=templates))
+    folder = tmp_path / "results"
+    run(REQUEST_RATE, Options(Mode.REAL, quick=True), folder, lambda text: None)
+    results, report = Results(folder), (folder / "report.html").read_text(encoding="utf-8")
+    analyse(results)
+    assert (folder / "report.html").read_text(encoding="utf-8") == report  # of the files alone
+    assert {row["status"] for row in results.rows("requests")} == {"200"}
+    points = results.rows("points")
+    assert len(points) == 4
+    assert ("mariadb-position", "load", "24") in {
+        (row["system"], row["role"], row["arrivals"]) for row in points
+    }
+    with (folder / "schedules" / "mariadb-position-select-0.8-rep01.csv").open() as file:
+        statements = [row["body"] for row in csv.DictReader(file)]
+    assert len(statements) == 24
+    assert all(text.startswith("SELECT * FROM flights LIMIT ") for text in statements)
+    assert "Figure 1: each type of request" in report
+    assert "Figure 3: MariaDB, as in the study, select" in report
+    assert "(1 − χ)² m!" in report  # of what the study prints wrong
+    by_servers = client_server.analyse_threads(results).sections[0]
+    assert len(by_servers.parts) == len({row["system"] for row in points})

@@ -113,6 +113,7 @@ def test_findings_compare_places_and_lengths_of_the_ledger(tmp_path: Path) -> No
         assert text in findings
 
 
+TINY = Plan((3,), (0, 1), 1, {LOCAL: (5, 100), HTTP: (2, 20)}, 200)  # a stall leaves a window
 SECOND = "http-0-3-01"  # the run that is made second
 
 
@@ -130,8 +131,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
 
     Other work on the machine that tests run on is nothing to reject their runs for.
     """
-    counts = {LOCAL: (5, 100), HTTP: (2, 20)}  # so many that a stall leaves a window
-    tiny = Plan((3,), (0, 1), 1, counts, 200)
     measured = Measured(tmp_path_factory.mktemp("mixed") / "one", [])
     foreign = iter([None, 1.0, None, None])
 
@@ -143,7 +142,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
         append_verdict(folder, record, verdict)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mixed_clients, "QUICK", tiny)
+        patch.setattr(mixed_clients, "QUICK", TINY)
         patch.setattr(generation_run, "judge", judged)
         patch.setattr(generation_run, "append_verdict", listed)
         run(EXPERIMENT, Options(Mode.REAL, quick=True), measured.folder, lambda text: None)
@@ -151,7 +150,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
 
 
 @pytest.mark.long
-def test_both_places_are_measured_and_reported(measured: Measured) -> None:
+def test_both_places_are_measured_and_reported(
+    measured: Measured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mixed_clients, "QUICK", TINY)  # which the report shows
     results = Results(measured.folder)
     runs = mixed_runs(results)
     keys = [(mixed.line.place, mixed.line.blocks, mixed.line.customers) for mixed in runs]
