@@ -15,11 +15,10 @@ import click
 from loadtests.experiments import NAMES, OF_FILES, experiment, pi_measurements, running
 from loadtests.lab import network_file, studies
 from loadtests.lab.content import Report
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Options
 from loadtests.lab.generator_check import selftest
 from loadtests.lab.response_times import check_threshold
 from loadtests.lab.results import REPORT, Results, ResultsError
-from loadtests.lab.service_facts import ServiceFacts
 from loadtests.number_format import finite
 from loadtests.processes import PROJECT, ProgramFailed, Site
 from loadtests.tables import TableError
@@ -29,7 +28,7 @@ RESULTS = PROJECT / "loadtests" / "results"
 INTERRUPTED = 130
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
-_NAMES, _MODES = click.Choice([SELFTEST, *NAMES, "all"]), click.Choice([*map(str, Mode)])
+_NAMES = click.Choice([SELFTEST, *NAMES, "all"])
 _COUNT = click.IntRange(min=1)
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -106,16 +105,15 @@ def main() -> None:
 
 @main.command("list")
 def list_experiments() -> None:
-    """List the experiments, what each reproduces, and its modes."""
+    """List the experiments, what each reproduces, and whether storage is emulated."""
     for name in NAMES:
         listed = experiment(name)
         study = f"study {listed.study}, " if listed.study else ""
-        click.echo(f"{name}: {study}{listed.reproduces} ({', '.join(listed.modes)})")
+        click.echo(f"{name}: {study}{listed.reproduces} ({listed.mode})")
 
 
 @main.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", type=_NAMES)
-@click.option("--mode", type=_MODES, help="Default: the experiment's first mode.")
 @click.option("--scale", type=_POSITIVE, help="Times of the study are divided by this.")
 @click.option("--reps", type=_COUNT, help="Number of replications.")
 @click.option(
@@ -125,14 +123,11 @@ def list_experiments() -> None:
     help="Only these shares of L (open-workload) or numbers of customers (queueing-network).",
 )
 @_SHARED
-@click.option("--host", default="", help="URL of a running service to measure, on any machine.")
 @_FAIL_IF
 @_SEED
 @_QUICK
 @_OUT
-def run(
-    names: tuple[str, ...], mode: str | None, host: str, out: Path | None, **chosen: Any
-) -> None:
+def run(names: tuple[str, ...], out: Path | None, **chosen: Any) -> None:
     """Run experiments; each leaves a folder with raw rows and a report.
 
     `list` shows the names; `all` runs every experiment; `selftest` says whether this machine is
@@ -141,16 +136,12 @@ def run(
     """
     failures = []
     if SELFTEST in names:
-        failures.append(_selftest(mode=mode, host=host, **chosen))
+        failures.append(_selftest(**chosen))
     for name in NAMES if "all" in names else [name for name in names if name != SELFTEST]:
         chosen_experiment, folder = experiment(name), _new_folder(name, out)
-        chosen_mode = Mode(mode or (Mode.REAL if host else chosen_experiment.modes[0]))
         _say(f"{name}: {chosen_experiment.title}")
-        if host and chosen_experiment.takes_host:
-            ServiceFacts.ask(Site.at(host))  # before it takes a minute to find out
-            host = Site.at(host).url
-        options = Options(chosen_mode, host=host, **chosen)
-        if "all" in names and not mode and chosen_mode is not Mode.EMULATED:
+        options = Options(**chosen)
+        if "all" in names and not chosen_experiment.scales:
             options = replace(options, scale=None)  # of those that are emulated
         report = running.run(chosen_experiment, options, folder, _say)
         click.echo(folder)
@@ -160,12 +151,12 @@ def run(
         raise click.ClickException("\n".join(filter(None, failures)))
 
 
-def _selftest(mode: str | None, host: str, **chosen: Any) -> str:
+def _selftest(**chosen: Any) -> str:
     """Return why this machine is too noisy. Raises UsageError for options of experiments."""
-    for name, value in {"mode": mode, "host": host, **chosen}.items():
+    for name, value in chosen.items():
         if value and name not in OPTIONS_OF_SELFTEST:
             raise click.UsageError(f"selftest has no --{name.replace('_', '-')}; leave it out")
-    return selftest(Options(Mode.REAL, **chosen), _say)
+    return selftest(Options(**chosen), _say)
 
 
 @main.command()
@@ -190,7 +181,7 @@ def pi(url: str, out: Path | None, **chosen: Any) -> None:
     exit status is 1 if nothing is decided.
     """
     site = Site.at(url)
-    options = Options(Mode.REAL, host=site.url, **chosen)
+    options = Options(host=site.url, **chosen)
     running.require_possible(experiment("pi"), options)  # before a service is set up
     for sentence in pi_measurements.advice(site, options.ssh):
         _say(sentence)

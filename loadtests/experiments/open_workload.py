@@ -1,15 +1,14 @@
 """Reports open workloads: Poisson arrivals at shares of the maximum rate L, as in study 000.
 
-`open_workload_loads` defines how much is measured and reads what was, `…_servers` on which servers.
-`…_demands` finds out what the service can do, `…_measurements` measures, `…_comparison` compares
-with the models, `…_gaps` splits the difference into causes, and `…_figures` draws.
+`open_workload_loads` defines how much is measured and reads what was, `…_servers` on which servers,
+`…_measurements` measures, `…_comparison` compares with the models, `…_gaps` splits the difference
+into causes, and `…_figures` draws. `pi` measures a service on another machine in the same way.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from loadtests.experiments import open_workload_comparison as comparing
-from loadtests.experiments import open_workload_demands as learning
 from loadtests.experiments import open_workload_figures as figures
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments.open_workload_comparison import (
@@ -18,7 +17,6 @@ from loadtests.experiments.open_workload_comparison import (
     Steady,
     percent,
 )
-from loadtests.experiments.open_workload_demands import Closed, Demands
 from loadtests.experiments.open_workload_figures import LOAD, REPORT_S, SENTENCES
 from loadtests.experiments.open_workload_gaps import gap_figure
 from loadtests.experiments.open_workload_loads import SERVERS, LoadKey, OpenRun, fractions
@@ -26,7 +24,7 @@ from loadtests.experiments.open_workload_measurements import measure
 from loadtests.experiments.open_workload_servers import SCALE
 from loadtests.grouping import grouped
 from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
-from loadtests.lab.experiment import Experiment, Mode
+from loadtests.lab.experiment import Experiment
 from loadtests.lab.repeated import most_common_reason
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import (
@@ -59,10 +57,9 @@ def analyse(results: Results) -> Report:
     runs, steady = loads.accepted(made), comparing.steady_points(made)
     brief = [run for run in runs if run.part == loads.AS_THE_STUDY]
     short = comparing.study_points(runs, results.manifest()["seed"])
-    closed, gap_words = learning.closed_points(results), SENTENCES("gaps", **LIMITS)
+    gap_words = SENTENCES("gaps", **LIMITS)
     sections = [
         _section("Response time against load", "units", figures.response(steady, short)),
-        _of_one_customer(results, closed),
         Section("Steady state", SENTENCES("steady"), _steady_tables(steady) if steady else []),
         Section("Where the gaps come from", gap_words, [*map(gap_figure, steady)]),
         _section(
@@ -78,9 +75,9 @@ def analyse(results: Results) -> Report:
     findings = SENTENCES("findings", steady=steady, short=short, percent=percent)
     failure = describe_failure(results, made, steady, "resume, or --reps")
     return Report(
-        [*findings, *load_findings(results, made, steady, closed)],
+        [*findings, *load_findings(results, made, steady)],
         [section for section in sections if section.parts],
-        [*_metrics(runs, steady, closed)],
+        [*_metrics(runs, steady)],
         failure=failure,
         conclusion=_conclusion(steady) if runs else failure,
     )
@@ -90,16 +87,6 @@ def _section(title: str, words: str, *parts: Table | Figure | None) -> Section:
     """Return a section with those parts that there are; a table without rows is none."""
     kept = [part for part in parts if isinstance(part, Figure) or (part and part.rows)]
     return Section(title, SENTENCES(words), kept)
-
-
-def _of_one_customer(results: Results, closed: Sequence[Closed]) -> Section:
-    demands, note = learning.demands_by_server(results).values(), SENTENCES.paragraph("front")
-    return _section(
-        "Predicted from one customer",
-        "demands",
-        Table.from_items("Demands of one request", demands, _OF_DEMANDS, note),
-        figures.throughput(closed) if closed else None,
-    )
 
 
 def _steady_tables(steady: Sequence[Steady]) -> list[Table]:
@@ -119,17 +106,13 @@ def _of_calibrations(runs: Sequence[OpenRun]) -> Section:
 # --- findings ------------------------------------------------------------------------------------
 
 
-def load_findings(
-    results: Results, made: Sequence[OpenRun], steady: Sequence[Steady], closed: Sequence[Closed]
-) -> list[str]:
-    """Describe closed runs, what changed meanwhile, and loads without a result, with the reason."""
-    several = [point for point in closed if point.customers > 1]
+def load_findings(results: Results, made: Sequence[OpenRun], steady: Sequence[Steady]) -> list[str]:
+    """Describe what changed meanwhile, and loads without a result, with the reason."""
     drifts = {
         line["run"]: float(line.get(DRIFT) or 0) / 100 for line in results.rows_if_any("runs")
     }
     return SENTENCES(
         "loads",
-        closed=grouped(several, lambda point: point.demands.server),
         changes=[
             (SERVERS[server], drift)
             for server, runs in grouped(made, lambda run: run.server).items()
@@ -139,9 +122,6 @@ def load_findings(
         unstable=_unstable(loads.accepted(made), steady),
         rejected=_rejected(made, loads.accepted(made)),
         why=most_common_reason(results),
-        servers=SERVERS,
-        forecasts=FORECASTS,
-        percent=percent,
     )
 
 
@@ -189,10 +169,8 @@ def _rejected(made: Sequence[OpenRun], counted: Sequence[OpenRun]) -> list[LoadK
     return sorted(keys, key=lambda key: (key.part, SERVERS[key.server], key.fraction))
 
 
-def _metrics(
-    runs: Sequence[OpenRun], steady: Sequence[Steady], closed: Sequence[Closed]
-) -> Iterator[Metric]:
-    """Yield E[S] of each server, response times, what is judged, and throughputs."""
+def _metrics(runs: Sequence[OpenRun], steady: Sequence[Steady]) -> Iterator[Metric]:
+    """Yield E[S] of each server, response times, and what is judged."""
     for server, its_runs in grouped(runs, lambda run: run.server).items():
         calibrated = {run.calibration: run.service_time_s for run in its_runs}
         mean_s = confidence_interval([*calibrated.values()])
@@ -201,9 +179,6 @@ def _metrics(
         name = f"response_time[{point.key.server},{point.key.fraction:g}]"
         yield Metric.of_amount(name, point.raw)
     yield from (point.error for point in steady)
-    for closed_point in closed:
-        name = f"throughput[{closed_point.demands.server},{closed_point.customers}]"
-        yield Metric.of_amount(name, closed_point.throughput_per_s, "1/s")
 
 
 # --- sections ------------------------------------------------------------------------------------
@@ -237,17 +212,6 @@ _OF_SHORT: Sequence[Column[AsTheStudy]] = [
     ("95 % range of 15 runs", lambda point: figures.range_s(point.of_study)),
     ("The study's", lambda point: times(REPORT_S, point.published)),
 ]
-_OF_DEMANDS: Sequence[Column[Demands]] = [
-    ("Server", lambda demands: SERVERS[demands.server]),
-    ("Requests", lambda demands: demands.requests),
-    ("Index or scan / ms", lambda demands: 1000 * demands.engine_s),
-    ("Files / ms", lambda demands: 1000 * demands.files_s),
-    ("Rest of the handler / ms", lambda demands: 1000 * demands.other_s),
-    ("Beside the handler / ms", lambda demands: 1000 * demands.front_s),
-    ("On the way / ms", lambda demands: 1000 * demands.network_s),
-    ("Worker busy / ms", lambda demands: 1000 * demands.busy_s),
-    ("Most / 1/s", lambda demands: demands.queue.servers / demands.busy_s),
-]
 _OF_CALIBRATIONS: Sequence[Column[OpenRun]] = [
     ("Server", lambda run: SERVERS[run.server]),
     ("Runs", lambda run: run.part.replace("-", " ")),
@@ -272,10 +236,8 @@ EXPERIMENT = Experiment(
         "calibrated with one customer before and after. With emulated storage, the study's way of "
         "scanning and our own scan are measured in the steady state, in replications whose "
         "beginnings are left out; the study's way also as the study did, in short runs that begin "
-        "with an empty server. In the mode real, the service as shipped is measured. There the "
-        "times that it reports to one customer predict open and closed runs."
+        "with an empty server."
     ),
-    modes=(Mode.EMULATED, Mode.REAL),
     measure=measure,
     analyse=analyse,
     scales=(SCALE, SCALE),
@@ -285,7 +247,6 @@ EXPERIMENT = Experiment(
     ),
     can_resume=True,
     loads=fractions,
-    takes_host=True,
     emulated_so=(
         "Blocks were really read, checked and filtered: in the study's way a wait fills up the "
         "time of a block, in ours that of reading it."

@@ -1,4 +1,4 @@
-"""Draws the study's figures 2 to 5 with our numbers, and closed runs."""
+"""Draws the study's figures 2 to 5 with our numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,11 @@ from functools import cached_property
 from statistics import fmean
 
 from loadtests.experiments.open_workload_comparison import (
-    FORECASTS,
     PUBLISHED,
     AsTheStudy,
     AtLoad,
     Steady,
 )
-from loadtests.experiments.open_workload_demands import Closed
 from loadtests.experiments.open_workload_loads import SERVERS, OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.content import Cell, Column, Figure, Table, times
@@ -130,35 +128,6 @@ def range_s(expected: Expectation | None) -> str | None:
     if expected is None:
         return None
     return f"{expected.low_s * REPORT_S:.1f} to {expected.high_s * REPORT_S:.1f}"
-
-
-_CLOSED: Sequence[Column[Closed]] = [
-    ("Server", lambda point: SERVERS[point.demands.server]),
-    ("Customers", lambda point: point.customers),
-    ("Predicted X / 1/s", lambda point: point.predicted.throughput_per_s),
-    ("As served / 1/s", lambda point: point.served_per_s),
-    ("Measured X / 1/s", lambda point: point.throughput_per_s),
-    ("Predicted R / ms", lambda point: 1000 * point.predicted.response_time_s),
-    ("Measured R / ms", lambda point: 1000 * point.window.mean_response_s),
-    ("The forecast", lambda point: FORECASTS[point.verdict]),
-]
-
-
-def throughput(points: Sequence[Closed]) -> Figure:
-    """Draw throughput of closed runs against customers, beside what MVA predicts."""
-    series = []
-    by_server = grouped(points, lambda point: point.demands.server)
-    for (server, its_points), source in zip(by_server.items(), SOURCES, strict=False):
-        xs = [float(point.customers) for point in its_points]
-        x = [point.throughput_per_s for point in its_points]
-        predicted = [point.predicted.throughput_per_s for point in its_points]
-        series.append(measured(SERVERS[server], source, xs, x, shape="points"))
-        name = "" if series[1:] else "mean value analysis"
-        series.append(Series(name, source, xs, predicted, shape="curve"))
-    x_axis, y_axis = Axis("customers N"), Axis("throughput X / 1/s", limits=(0, None))
-    table = Table.from_items("Closed runs", points, _CLOSED, SENTENCES.paragraph("closed"))
-    caption = SENTENCES.paragraph("throughput")
-    return figure("Throughput against customers", caption, x_axis, y_axis, series, table)
 
 
 # --- over the time of a run ----------------------------------------------------------------------

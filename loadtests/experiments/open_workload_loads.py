@@ -20,7 +20,7 @@ from loadtests.generation.calibration import WARM_UP as CALIBRATION_WARM_UP
 from loadtests.generation.calibration import turnaround_s
 from loadtests.generation.rows import Row
 from loadtests.grouping import grouped
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Options
 from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, UNROUNDED
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results
@@ -34,27 +34,17 @@ STUDY_SERVICES = OPEN_RUN_S / UNROUNDED.mean_s
 AS_THE_STUDY, STEADY = "as-the-study", "steady"
 
 STUDY, SCAN = "study", "scan"
-SERVICE, SERVICE_SCANS, SERVICE_WORKERS = "service", "service-scans", "service-workers"
 ELSEWHERE, ELSEWHERE_SCANS = "rankings", "scans"  # of a service on another machine
 ELSEWHERE_QUESTIONS = "questions"
-WORKERS = 2  # of the service as shipped
 SERVERS: Mapping[str, str] = {
     STUDY: "the study's way",
     SCAN: "our scan",
-    SERVICE: "the service, index, one worker",
-    SERVICE_WORKERS: f"the service, index, {WORKERS} workers",
-    SERVICE_SCANS: "the service, scans, one worker",
     ELSEWHERE: "rankings",
     ELSEWHERE_SCANS: "scans",
     ELSEWHERE_QUESTIONS: "the three questions",
 }
 """Name in tables -> what it is."""
 
-_OF_MODE: Mapping[Mode, Sequence[str]] = {
-    Mode.EMULATED: (STUDY, SCAN),
-    Mode.REAL: (SERVICE, SERVICE_WORKERS, SERVICE_SCANS),
-}
-_BRIEFLY = (SCAN, SERVICE_WORKERS, SERVICE_SCANS)
 ARRIVALS: Mapping[float, int] = {0.3: 120, 0.5: 170, 0.8: 500, 0.85: 600}
 QUICK_FRACTIONS: Sequence[float] = (0.3, 0.85)
 QUICK_ARRIVALS: Mapping[float, int] = {0.5: 150, 0.85: 300}
@@ -65,7 +55,6 @@ MOST_UNREPORTED = 0.01  # share of the requests without a service time; those ge
 DRAWS = 8  # of service times, to forecast with
 SMALL = 1e-4  # relative step of a derivative
 PLAN, REFUSED, CALIBRATION = "plan", "refused", "calibration-"
-DEMANDS, CLOSED = "demands", "closed"
 SERVICE_FACTS = "service"
 
 Array = NDArray[Any]
@@ -120,8 +109,7 @@ class Load(_Keyed):
 
 def planned(options: Options) -> Sequence[Load]:
     """Return all loads, or those that were chosen, in the order in which they are measured."""
-    servers = (ELSEWHERE,) if options.host else _OF_MODE[options.mode]
-    loads = [load for server in servers for load in _loads_of(server, options)]
+    loads = [*_loads_of(STUDY, options), *_loads_of(SCAN, options)]
     return [load for load in loads if not options.loads or load.fraction in options.loads]
 
 
@@ -137,7 +125,7 @@ def _loads_of(server: str, options: Options) -> Sequence[Load]:
         arrivals = QUICK_ARRIVALS if server == STUDY else {0.5: QUICK_ARRIVALS[0.5]}
     else:
         fractions, brief_runs, steady_runs = STUDY_FRACTIONS, OPEN_RUNS, REPLICATIONS
-        chosen = (0.5, 0.85) if server in _BRIEFLY else ARRIVALS
+        chosen = (0.5, 0.85) if server == SCAN else ARRIVALS
         arrivals = {fraction: ARRIVALS[fraction] for fraction in chosen}
     brief = [Load(server, AS_THE_STUDY, f, brief_runs, services=STUDY_SERVICES) for f in fractions]
     runs = options.reps or steady_runs

@@ -1,33 +1,30 @@
 """Measures each server in turns of a calibration and some runs at one share of L.
 
-Calibrations and loads ask what comes from one source, so that both are of the same distribution: of
-the service each question is asked once, so that none is answered from memory. Runs between two
-calibrations that differ are rejected together, so there are only a few runs between two; and at
-most a fifth of those of the steady state, because runs that share a calibration are one
-replication. A rejected run is made again with new arrivals, whatever the reason, until as many runs
-count as planned; at most twice as many are made as were lacking at the start or at a resumption.
-Response times play no part in this.
+Calibrations and loads ask what comes from one source, so that both are of the same distribution.
+Runs between two calibrations that differ are rejected together, so there are only a few runs
+between two; and at most a fifth of those of the steady state, because runs that share a calibration
+are one replication. A rejected run is made again with new arrivals, whatever the reason, until as
+many runs count as planned; at most twice as many are made as were lacking at the start or at a
+resumption. Response times play no part in this.
 
-L is 1/E[S] where one request is served at a time. Of the service it is the highest throughput of
-closed runs, made once before its open runs, as a multiple of 1/E[S]; so L follows the calibrations.
-Rates beyond the limit of the load generator (`lab.generator_check`) are not sent, and `refused.csv`
-lists them.
+L is 1/E[S] where one request is served at a time. Of a service on another machine it is the highest
+throughput of closed runs, made once before its open runs, as a multiple of 1/E[S]; so L follows the
+calibrations. Rates beyond the limit of the load generator (`lab.generator_check`) are not sent, and
+`refused.csv` lists them.
 
-Beside the raw rows this writes `plan.csv`, a line for each open run (`loads.RunLine`); and
-`demands.csv` and `closed.csv` for the service.
+Beside the raw rows this writes `plan.csv`, a line for each open run (`loads.RunLine`).
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, hypot, inf
+from math import ceil, hypot
 from statistics import fmean
 from time import monotonic
 
 from loadtests.experiments import open_workload_loads as loads
-from loadtests.experiments.open_workload_demands import explore
 from loadtests.experiments.open_workload_loads import STEADY, Load, RunLine
-from loadtests.experiments.open_workload_servers import STARTS, Measured
+from loadtests.experiments.open_workload_servers import STARTS, Measured, Starts
 from loadtests.generation.calibration import WARM_UP, Calibration
 from loadtests.generation.run import RunRecord, judge_run
 from loadtests.generation.schedule import arrivals
@@ -36,16 +33,13 @@ from loadtests.lab import generator_check
 from loadtests.lab.experiment import Run
 from loadtests.lab.repeated import accepted_by_run, reasons_by_run, unused_name
 from loadtests.lab.results import TableWriter
-from loadtests.lab.service_facts import ServiceFacts
 from loadtests.models.estimates import LEAST_VALUES, TOLERANCE, confidence_interval
 from loadtests.models.open_queue import Queue
 from loadtests.models.random_times import poisson_times
 from loadtests.models.sample_statistics import quantile
-from loadtests.processes import Site
 
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60
 CALIBRATED_EVERY_S = 200.0
-VARIED_TIMES = 4  # times of the service vary by 0.07 of their mean, where waits vary by 0.01
 NONE_DECIDED = "No load can be decided now; wait until the machine is quiet"
 MOST_PERCENT = 200.0  # that a forecast is said to move
 MOST_TIMES = 2  # the most runs to make, as a multiple of those lacking
@@ -62,12 +56,10 @@ class Shortfall:
 
 def measure(run: Run) -> None:
     """Check the load generator, and make the runs that the results lack, at first all."""
-    if run.options.host:
-        ServiceFacts.ask(Site(run.options.host))  # before it takes a minute to find out
     plan = loads.planned(run.options)
     if not lacks_nothing(run, plan):
         generator_check.check(run)
-        measure_loads(run, plan)
+        measure_loads(run, plan, STARTS)
 
 
 def lacks_nothing(run: Run, plan: Sequence[Load]) -> bool:
@@ -81,12 +73,12 @@ def lacks_nothing(run: Run, plan: Sequence[Load]) -> bool:
     return True
 
 
-def measure_loads(run: Run, plan: Sequence[Load]) -> None:
+def measure_loads(run: Run, plan: Sequence[Load], starts: Starts) -> None:
     """Make the runs of these loads that the results lack, in order."""
     left = shortfalls(run, plan)
     with run.results.more(loads.PLAN, RunLine) as table:
         for server, own in grouped(left, lambda shortfall: shortfall.load.server).items():
-            with STARTS[server](run) as subject:
+            with starts[server](run) as subject:
                 shares = sorted({shortfall.load.fraction for shortfall in own})
                 under_test = _UnderTest(run, table, server, subject, shares)
                 for n in range(len(own)):
@@ -121,15 +113,11 @@ class _UnderTest:
         """Calibrate the server and find out its L. shares: of L, that are to be measured."""
         self._run, self._table, self._subject = run, table, subject
         self._calibrations = f"{loads.CALIBRATION}{server}"
-        more = VARIED_TIMES if subject.is_service and run.options.minutes is None else 1
-        self._requests = more * run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS)
+        self._requests = run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS)
         self._before = self._calibrated()
-        self._busy_workers, self._front_s = 1.0, inf
         if warning := describe_changes(self._before, subject.queue, shares):
             run.say(warning)
-        if subject.is_service:
-            explored = explore(run, subject, server, self._before)
-            self._busy_workers, self._front_s = explored
+        self._busy_workers = subject.saturated(self._before) if subject.saturated else 1.0
 
     def _calibrated(self) -> Calibration:
         generator = replace(self._run.generator, say=self._run.say)
@@ -227,7 +215,7 @@ class _UnderTest:
             service_time_s=before.mean_s,
             service_variance_s2=before.variance_s2,
             overhead_s=before.overhead_s,
-            delay_s=max(0.0, (before.overhead_s or 0.0) - self._front_s),
+            delay_s=max(0.0, before.overhead_s or 0.0) if self._subject.saturated else 0.0,
             servers=self._subject.queue.servers,
         )
         if load.arrivals:

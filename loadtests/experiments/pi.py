@@ -14,13 +14,13 @@ from loadtests.experiments import open_workload_figures as figures
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import pi_measurements as measuring
 from loadtests.experiments.open_workload_comparison import FORECASTS, Steady, percent
-from loadtests.experiments.open_workload_demands import closed_points, demands_by_server
+from loadtests.experiments.pi_closed import Closed, closed_points
 from loadtests.experiments.pi_measurements import INDEX, SCAN, SENTENCES, MachineLine
 from loadtests.grouping import grouped
-from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
+from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.published import SERVICE_TIMES
-from loadtests.lab.repeated import most_common_reason
+from loadtests.lab.repeated import measured, most_common_reason
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
@@ -52,7 +52,7 @@ def analyse(results: Results) -> Report:
     load_words = SENTENCES(
         "load", keys=keys, why=measuring.why_rankings(results, every), least=LEAST_VALUES
     )
-    closed_parts = [figures.throughput(closed)] if closed else []
+    closed_parts = [_throughput(closed)] if closed else []
     sections = [
         Section("One customer", SENTENCES("alone"), [_service_times(runs)]),
         Section("Under load", load_words, _under_load(steady) if steady else []),
@@ -64,15 +64,22 @@ def analyse(results: Results) -> Report:
         facts=facts,
         steady=steady,
         left_out=measuring.left_out(keys, manifest.get("loads", ())) if is_over else (),
-        changes=_changes(results, every),
+        changes=_changes(made, every),
         rejected=[f"{kind} by {engine}" for kind, engine in every.keys() - runs.keys()],
         why=most_common_reason(results),
         percent=percent,
     )
+    several = [point for point in closed if point.line.customers > 1]
+    findings += SENTENCES(
+        "closed_findings",
+        closed=grouped(several, lambda point: loads.SERVERS[point.line.server]),
+        forecasts=FORECASTS,
+        percent=percent,
+    )
     return Report(
-        [*findings, *open_workload.load_findings(results, made, steady, closed)],
+        [*findings, *open_workload.load_findings(results, made, steady)],
         [section for section in sections if section.parts],
-        [*_metrics(runs, steady)],
+        [*_metrics(runs, steady, closed)],
         failure=failure,
         conclusion=_conclusion(facts, runs, made, steady, machine, failure),
     )
@@ -127,13 +134,13 @@ def _mean_s(runs: Alone, kind: str, engine: str) -> float | None:
     return mean_of(runs[kind, engine].times_s) if (kind, engine) in runs else None
 
 
-def _changes(results: Results, runs: Alone) -> Iterator[tuple[str, float, float]]:
+def _changes(made: Sequence[loads.OpenRun], runs: Alone) -> Iterator[tuple[str, float, float]]:
     """Yield the servers whose E[S] has changed before they had load, with it (s) at first and then.
 
-    The same client asked alike both times, some minutes apart.
+    One customer asked alike both times, some minutes apart.
     """
-    for server, demands in demands_by_server(results).items():
-        then_s, first_s = demands.busy_s + demands.network_s, measuring.first_s(runs, server)
+    for server, open_runs in grouped(made, lambda run: run.server).items():
+        then_s, first_s = open_runs[0].service_time_s, measuring.first_s(runs, server)
         if abs(then_s / first_s - 1) > MOST_CHANGE:
             yield loads.SERVERS[server], first_s, then_s
 
@@ -200,6 +207,35 @@ def _under_load(steady: Sequence[Steady]) -> list[Table | Figure]:
     return [table, figures.against_load(SENTENCES.paragraph("response"), series)]
 
 
+_CLOSED: Sequence[Column[Closed]] = [
+    ("Server", lambda point: loads.SERVERS[point.line.server]),
+    ("Customers", lambda point: point.line.customers),
+    ("Predicted X / 1/s", lambda point: point.predicted.throughput_per_s),
+    ("As served / 1/s", lambda point: point.served_per_s),
+    ("Measured X / 1/s", lambda point: point.throughput_per_s),
+    ("Predicted R / ms", lambda point: 1000 * point.predicted.response_time_s),
+    ("Measured R / ms", lambda point: 1000 * point.window.mean_response_s),
+    ("The forecast", lambda point: FORECASTS[point.verdict]),
+]
+
+
+def _throughput(points: Sequence[Closed]) -> Figure:
+    """Draw throughput of closed runs against customers, beside what MVA predicts."""
+    series = []
+    by_server = grouped(points, lambda point: point.line.server)
+    for (server, its_points), source in zip(by_server.items(), figures.SOURCES, strict=False):
+        xs = [float(point.line.customers) for point in its_points]
+        x = [point.throughput_per_s for point in its_points]
+        predicted = [point.predicted.throughput_per_s for point in its_points]
+        series.append(measured(loads.SERVERS[server], source, xs, x, shape="points"))
+        name = "" if series[1:] else "mean value analysis"
+        series.append(Series(name, source, xs, predicted, shape="curve"))
+    x_axis, y_axis = Axis("customers N"), Axis("throughput X / 1/s", limits=(0, None))
+    table = Table.from_items("Closed runs", points, _CLOSED, SENTENCES.paragraph("closed"))
+    caption = SENTENCES.paragraph("throughput")
+    return figure("Throughput against customers", caption, x_axis, y_axis, series, table)
+
+
 def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
     """Show how busy processor and disk were between two looks, and how warm it was."""
     if len(machine) < 2:
@@ -251,12 +287,15 @@ def _memory_used(line: MachineLine) -> float | None:
     return 100 * (1 - line.memory_available_bytes / line.memory_bytes)
 
 
-def _metrics(runs: Alone, steady: Sequence[Steady]) -> Iterator[Metric]:
+def _metrics(runs: Alone, steady: Sequence[Steady], closed: Sequence[Closed]) -> Iterator[Metric]:
     for (kind, engine), run in runs.items():
         mean = mean_over_runs([run.times_s])  # whose parts leave out a remainder
         mean = replace(mean, estimate=mean_of(run.times_s))
         yield Metric.of_amount(f"service_time[{kind},{engine}]", mean, "s")
     yield from (point.error for point in steady)
+    for closed_point in closed:
+        name = f"throughput[{closed_point.line.server},{closed_point.line.customers}]"
+        yield Metric.of_amount(name, closed_point.throughput_per_s, "1/s")
 
 
 EXPERIMENT = Experiment(
@@ -274,5 +313,4 @@ EXPERIMENT = Experiment(
     analyse=analyse,
     can_resume=True,
     loads=lambda _: loads.STUDY_FRACTIONS,
-    takes_host=True,
 )

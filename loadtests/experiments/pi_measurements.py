@@ -27,7 +27,8 @@ from random import Random
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as measuring
 from loadtests.experiments.open_workload_loads import ARRIVALS, Load, LoadKey
-from loadtests.experiments.open_workload_servers import Requests, each_once, rankings, too_few
+from loadtests.experiments.open_workload_servers import Requests
+from loadtests.experiments.pi_questions import STARTS, each_once, rankings, too_few
 from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
 from loadtests.lab import generator_check
@@ -120,7 +121,7 @@ DRAWN = 3000  # questions of each kind
 WARM_UP = 1
 LEAST = {INDEX: 50, SCAN: 5}  # requests of one customer, if they fit into the time
 ASKED_SHARE = 1 / 100  # of all the time, for each question by each engine
-CHECK_S, EXPLORING_S = 30, 30  # for the load generator's check; closed runs, and demands
+CHECK_S, EXPLORING_S = 30, 30  # for the load generator's check; closed runs
 LOAD_SHARE = 0.4  # of the time without these, for open runs of each engine and their calibrations
 LATEST = 1.25  # times that; after it, no run is begun
 START_S = 1.0  # of the load generator, for each run and calibration
@@ -184,7 +185,7 @@ def measure(run: Run) -> None:
             later_s -= group_s
             until_s = time.monotonic() + EXPLORING_S + LATEST * max(group_s, _load_s(run))
             in_time = replace(run, until_s=until_s, later_s=later_s)
-            measuring.measure_loads(in_time, [shortfall.load for shortfall in group])
+            measuring.measure_loads(in_time, [shortfall.load for shortfall in group], STARTS)
 
 
 # --- one customer ----------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from loadtests.experiments import queueing_network_runs as measuring
 from loadtests.experiments.queueing_network_runs import AtStation, Pair, Point
 from loadtests.grouping import grouped
 from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table, capital
-from loadtests.lab.experiment import Experiment, Mode
+from loadtests.lab.experiment import Experiment
 from loadtests.lab.published import NETWORK_CUSTOMERS, NETWORK_THINK_S
 from loadtests.lab.repeated import measured
 from loadtests.lab.report.drawing import Axis, Shape, Source, figure
@@ -317,7 +317,6 @@ EXPERIMENT = Experiment(
         "with one request at a time, as the study's server really worked. Each is compared with "
         "each model."
     ),
-    modes=(Mode.EMULATED,),
     measure=measuring.measure,
     analyse=analyse,
     scales=(measuring.SCALE, measuring.QUICK_SCALE),

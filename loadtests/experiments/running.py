@@ -17,7 +17,7 @@ from loadtests.experiments import OF_FILES, experiment, tool_results
 from loadtests.generation.run import RUNS, Say
 from loadtests.lab import response_times
 from loadtests.lab.content import Cell, Metric, Report, Section, Table, capital, shown, summary
-from loadtests.lab.experiment import Experiment, Mode, Options, Run
+from loadtests.lab.experiment import Experiment, Options, Run
 from loadtests.lab.generator_check import generator_section
 from loadtests.lab.repeated import most_common_reason
 from loadtests.lab.report.page import plain_page, report_page
@@ -26,7 +26,7 @@ from loadtests.lab.studies import errata_section
 from loadtests.machine import commit, description
 from loadtests.processes import ProgramFailed, Site, is_of_network
 
-INTERRUPTED = "interrupted"
+FILES, INTERRUPTED = "files", "interrupted"
 REACHED_WITHIN_S = 10
 NO_LOAD = (
     "no threshold was judged, because no open run counts, and no closed run of several customers"
@@ -45,7 +45,7 @@ def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Rep
     """
     require_possible(experiment, options)
     results = _new(folder)
-    if options.mode is Mode.EMULATED and experiment.scales and not options.scale:
+    if experiment.scales and not options.scale:
         options = replace(options, scale=experiment.scales[options.quick])
     results.write_manifest(_manifest(experiment, options, folder))
     return _measured(experiment, options, results, say)
@@ -53,18 +53,12 @@ def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Rep
 
 def require_possible(experiment: Experiment, options: Options) -> None:
     """Raise ResultsError if the experiment cannot do what the options ask for."""
-    name, mode = experiment.name, options.mode
-    if options.host and not (experiment.takes_host and mode is Mode.REAL):
-        where = f" in mode {mode}" if experiment.takes_host else ""
-        raise ResultsError(f"{name} cannot measure a service on another machine{where}")
-    if mode not in experiment.modes:
-        raise ResultsError(f"{name} has no mode {mode}; it has {', '.join(experiment.modes)}")
-    if options.scale and mode is not Mode.EMULATED:
-        raise ResultsError(f"--scale divides emulated times, and mode {mode} has none")
+    if options.scale and not experiment.scales:
+        raise ResultsError(f"--scale divides emulated times, and {experiment.name} has none")
     loads = experiment.loads(options)
     if unknown := [load for load in options.loads if load not in loads]:
         choices = ", ".join(f"{load:g}" for load in loads) or "none to choose"
-        raise ResultsError(f"{name} has no load {unknown[0]:g}; it has {choices}")
+        raise ResultsError(f"{experiment.name} has no load {unknown[0]:g}; it has {choices}")
 
 
 def _new(folder: Path) -> Results:
@@ -81,8 +75,8 @@ def bring(files: Sequence[Path], folder: Path, workers: int, alone: Sequence[Pat
     workers: of the server. alone: further files, of one customer. Raises ResultsError.
     """
     runs, results = tool_results.read(files, workers, alone), _new(folder)
-    manifest = _manifest(tool_results.EXPERIMENT, Options(Mode.REAL), folder)
-    manifest |= {"mode": "files", "machine": {"cpu": "not known, because the files were brought"}}
+    manifest = _manifest(tool_results.EXPERIMENT, Options(), folder)
+    manifest |= {"mode": FILES, "machine": {"cpu": "not known, because the files were brought"}}
     tool_results.write(runs, results)
     results.write_manifest(manifest | {"state": "complete", "ended": _now()})
 
@@ -98,7 +92,7 @@ def resume(folder: Path, say: Say) -> Report | None:
     if not experiment.can_resume:
         raise ResultsError(f"{folder} is a result of {experiment.name}, which cannot be resumed")
     names = {field.name for field in fields(Options)} & manifest.keys()
-    chosen = {name: manifest[name] for name in names} | {"mode": Mode(manifest["mode"])}
+    chosen = {name: manifest[name] for name in names}
     chosen |= {name: tuple(manifest.get(name, ())) for name in ("loads", "fail_if")}
     manifest["state"] = INTERRUPTED
     now = " at ".join(filter(None, (_now(), commit())))  # the commit may not be the first one
@@ -165,6 +159,7 @@ def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[st
     return {
         "experiment": experiment.name,
         "title": experiment.title,
+        "mode": experiment.mode,
         **asdict(options),
         "state": INTERRUPTED,  # until the run is complete
         "started": _now(),
@@ -262,13 +257,16 @@ def experiment_of(results: Results) -> Experiment:
     if lacking := [field for field in _FIELDS if field not in manifest]:
         why = "it was changed, or is of another program"
         raise ResultsError(f"{results.folder / MANIFEST} lacks {lacking[0]}; {why}")
-    name = str(manifest["experiment"])
+    name, mode = str(manifest["experiment"]), manifest["mode"]
     try:
-        return experiment(name)
+        known = experiment(name)
     except KeyError:
         raise ResultsError(
             f"{results.folder} is a result of the experiment {name!r}, which is unknown"
         ) from None
+    if mode not in {known.mode, FILES}:
+        raise ResultsError(f"{results.folder} has the mode {mode}, which {name} has no more")
+    return known
 
 
 def _cell(text: str) -> str | float | None:
@@ -287,16 +285,13 @@ def comparison_page(before: Results, after: Results) -> str:
     """Return a page with the results of both side by side.
 
     Times that were divided by different K are left out. Raises ResultsError if the results are of
-    different experiments or modes, or have nothing in common.
+    different experiments, or have nothing in common.
     """
-    manifests = before.manifest(), after.manifest()
-    for field in ("experiment", "mode"):
-        first, second = (manifest[field] for manifest in manifests)
-        if first != second:
-            raise ResultsError(
-                f"cannot compare: {field} is {first} in the first and {second} in the second"
-            )
-    first, second = (manifest["scale"] for manifest in manifests)
+    compared, other = experiment_of(before), experiment_of(after)
+    if compared.name != other.name:
+        both = f"{compared.name} in the first and {other.name} in the second"
+        raise ResultsError(f"cannot compare: experiment is {both}")
+    first, second = (results.manifest()["scale"] for results in (before, after))
     note = ""
     if first != second:
         note = f" K is {first} in the first and {second} in the second, so times are left out."
@@ -313,7 +308,7 @@ def comparison_page(before: Results, after: Results) -> str:
     rows = [_compared(old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new))]
     columns = ("Result", "Unit", "Before", "After", "After / before")
     note = f"In brackets are 95 % confidence intervals; a dash is a result that is not there.{note}"
-    table, compared = Table("Before and after", columns, rows, note), experiment_of(before)
+    table = Table("Before and after", columns, rows, note)
     title = f"{compared.title}: two runs compared"
     return plain_page(title, [compared.about], [Section("Results", parts=[table])])
 

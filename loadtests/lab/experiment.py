@@ -1,15 +1,13 @@
 """Defines an experiment: its name, what it reproduces, how it measures and how it analyses.
 
 The two halves of an experiment meet in its tables alone: `measure` takes a Run and writes them into
-`run.results`, `analyse` makes a Report of these Results. Two modes are never mixed on one axis
-without a label: `real` measures the service as shipped, `emulated` injects the study's waits
-divided by the scale K.
+`run.results`, `analyse` makes a Report of these Results. An experiment has one of two modes: `real`
+measures what there is, `emulated` injects the study's waits divided by the scale K.
 """
 
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from math import inf
 from pathlib import Path
 from typing import TypeVar
@@ -22,23 +20,15 @@ from loadtests.lab.results import Results
 Choice = TypeVar("Choice")
 
 
-class Mode(StrEnum):
-    """Names what a result is about."""
-
-    REAL = "real"
-    EMULATED = "emulated"
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """Says how an experiment is to be run. None means the experiment's own choice."""
 
-    mode: Mode
     scale: float | None = None  # K, by which the study's times are divided
     seed: int = 1
     reps: int | None = None  # number of replications
     quick: bool = False  # everything is run once, within two minutes
-    host: str = ""  # URL of a service on another machine, in place of one that is started here
+    host: str = ""  # URL of the service that `pi` measures
     ssh: str = ""  # USER@HOST of that machine, where the service gets settings meanwhile
     shared: bool = False  # on a machine that others share: no run is rejected for that
     minutes: float | None = None  # that all of it may take
@@ -88,11 +78,14 @@ class Experiment:
     about: str
     measure: Callable[[Run], None]
     analyse: Callable[[Results], Report]
-    modes: tuple[Mode, ...] = (Mode.REAL,)  # the first is the default
-    scales: tuple[float, float] | None = None  # default K of a full and of a quick emulated run
+    scales: tuple[float, float] | None = None  # K of a full and of a quick run, if it is emulated
     report_seconds: str = "R/E[S] × 40.499"  # how its report gives times in the study's seconds
     emulated_so: str = "Blocks were not read; injected waits took their place."  # what waited
     waited: str = ""  # what its figures add to K, with the waits {read_ms} and {check_ms}
     can_resume: bool = False  # `measure` measures only what its results still lack
-    takes_host: bool = False  # it can measure a service on another machine
     loads: Callable[[Options], Sequence[float]] = lambda _: ()  # if one may choose from them
+
+    @property
+    def mode(self) -> str:
+        """Return what its results are about, as manifests say it."""
+        return "emulated" if self.scales else "real"

@@ -36,8 +36,8 @@ from loadtests.experiments.client_server_points import (
     Point,
 )
 from loadtests.experiments.open_workload_comparison import steady_points
-from loadtests.experiments.open_workload_demands import throughput_per_s
 from loadtests.experiments.open_workload_loads import OpenRun
+from loadtests.experiments.pi_closed import throughput_per_s
 from loadtests.experiments.queueing_network_models import (
     LEAST_REPEATED,
     simulated_results,

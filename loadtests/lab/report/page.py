@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from loadtests.lab.content import NONE, Figure, Report, Section, Table, shown, together
-from loadtests.lab.experiment import Experiment, Mode
+from loadtests.lab.experiment import Experiment
 
 READ_MS, CHECK_MS = 46, 39  # of a block, by study 000
 EMULATED = (
@@ -45,7 +45,7 @@ def report_page(
     if experiment.study:
         lead.append(f"Reproduces {experiment.reproduces} of study {experiment.study}.")
     lead.append("In tables, ± is half of a 95 % confidence interval.")
-    if mode == Mode.EMULATED:
+    if experiment.scales:
         how, seconds = experiment.emulated_so, experiment.report_seconds
         emulated = EMULATED.format(scale=scale, how=how, report_seconds=seconds)
         waits = {"read_ms": f"{READ_MS / scale:.3g}", "check_ms": f"{CHECK_MS / scale:.3g}"}

@@ -23,7 +23,7 @@ from loadtests.generation import run as generation_run
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.generation.run import Generator
 from loadtests.lab import generator_check, ledgers
-from loadtests.lab.experiment import Mode, Options, Run
+from loadtests.lab.experiment import Options, Run
 from loadtests.lab.ledgers import Material, TwoChains
 from loadtests.lab.report import drawing
 from loadtests.lab.report.drawing import Axis, Series
@@ -74,7 +74,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def _run(folder: Path) -> Run:
     folder.mkdir()
-    return Run(Options(Mode.REAL), Results(folder), folder, lambda text: None)
+    return Run(Options(), Results(folder), folder, lambda text: None)
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -13,7 +13,7 @@ from loadtests.generation.bulk import Bulk
 from loadtests.generation.rows import Row, busy_window, closed_index, read_rows
 from loadtests.generation.rules import RULES
 from loadtests.generation.run import Generator
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Options
 from loadtests.lab.results import Results, ResultsError
 from loadtests.machine_samples import Sample, Sampler, append
 from loadtests.processes import HOST, ProgramFailed, Service, free_port, running
@@ -27,7 +27,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
         patch.setattr(bulk_post, "QUICK_THREADS", (2,))
         patch.setattr(bulk_post, "MODES", ("sync", "commit"))
         patch.setattr(bulk_post, "QUICK_RUN_S", 1.0)
-        run(bulk_post.EXPERIMENT, Options(Mode.REAL, quick=True), folder, lambda text: None)
+        run(bulk_post.EXPERIMENT, Options(quick=True), folder, lambda text: None)
     return Results(folder)
 
 

@@ -52,7 +52,7 @@ from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES, Generator, RunRecord, Target
 from loadtests.generation.schedule import Arrival, Request, save
-from loadtests.lab.experiment import Mode, Options, Run
+from loadtests.lab.experiment import Options, Run
 from loadtests.lab.generator_check import CHECK, CheckLine
 from loadtests.lab.results import Results
 from loadtests.models.estimates import Verdict, confidence_interval
@@ -275,7 +275,7 @@ def test_late_sending_rejects_a_load_and_not_a_run_whose_times_count_from_sendin
     monkeypatch.setattr(Generator, "open", late)
     monkeypatch.setattr(generation_run, "judge", rules.judge)
     results = results_of("request-rate", tmp_path)
-    whole = Run(Options(Mode.REAL), results, tmp_path, lambda text: None)
+    whole = Run(Options(), results, tmp_path, lambda text: None)
     plan = Plan(calibration=2, load=20, alone=20, alone_s=60)
     with measuring(whole, plan, [1], lambda *_: [("0.5", 12.5)]) as systems:
         systems.measure(KNOWN, already(Site("http://nowhere")))
@@ -295,7 +295,7 @@ def test_systems_are_measured_and_their_tables_reported_twice(
         templates = {kind: SYSTEMS[name].templates[kind] for kind in kinds}
         monkeypatch.setitem(SYSTEMS, name, replace(SYSTEMS[name], templates=templates))
     folder = tmp_path / "results"
-    run(REQUEST_RATE, Options(Mode.REAL, quick=True), folder, lambda text: None)
+    run(REQUEST_RATE, Options(quick=True), folder, lambda text: None)
     results, report = Results(folder), (folder / "report.html").read_text(encoding="utf-8")
     analyse(results)
     assert (folder / "report.html").read_text(encoding="utf-8") == report  # of the files alone

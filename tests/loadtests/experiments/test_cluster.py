@@ -21,7 +21,7 @@ from loadtests.experiments.cluster import (
 from loadtests.experiments.itinerary import PLAN, RunLine
 from loadtests.experiments.running import analyse, run
 from loadtests.generation.rows import Row, closed_index
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Options
 from loadtests.lab.results import Line, Results
 from loadtests.processes import ProgramFailed
 from tests.cluster.processes import need_engine
@@ -37,7 +37,7 @@ def test_a_cluster_is_measured_beside_a_single_node(
     few = {"BLOCKS": 1, "NODES": 2, "MODES": ("async", "commit")}
     for name, value in few.items():
         monkeypatch.setattr(cluster, name, value)
-    run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "r", lambda text: None)
+    run(EXPERIMENT, Options(quick=True), tmp_path / "r", lambda text: None)
     results = Results(tmp_path / "r")
     posts, unfinished = posted(results)
     assert unfinished == []
@@ -62,7 +62,7 @@ def test_without_an_engine_nothing_is_measured(
 ) -> None:
     monkeypatch.setenv("COMETBFT", str(tmp_path / "nothing"))
     with pytest.raises(ProgramFailed, match="nothing is missing; build it with"):
-        run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "r", lambda text: None)
+        run(EXPERIMENT, Options(quick=True), tmp_path / "r", lambda text: None)
 
 
 # --- what is made of tables ------------------------------------------------------------------

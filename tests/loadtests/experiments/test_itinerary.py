@@ -21,7 +21,7 @@ from loadtests.experiments.itinerary import (
 from loadtests.experiments.running import analyse, run
 from loadtests.generation.interactions import step_index
 from loadtests.generation.rows import Row
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Options
 from loadtests.lab.results import Results
 
 KINDS = ["begin", "query", *["query", "reserve"] * 3, "commit"]
@@ -116,7 +116,7 @@ def test_a_service_is_measured_and_reported(
 ) -> None:
     tiny = Plan(1, 1, 10, (2,), (5.0,))
     monkeypatch.setattr(itinerary, "QUICK", tiny)
-    run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
+    run(EXPERIMENT, Options(quick=True), tmp_path / "one", lambda text: None)
     results = Results(tmp_path / "one")
     runs = itinerary_runs(results)
     assert [len(run.transactions) for run in runs] == [8, 16]

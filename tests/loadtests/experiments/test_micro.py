@@ -10,7 +10,7 @@ import pytest
 from loadtests.experiments import micro
 from loadtests.experiments.micro import PROGRAMS
 from loadtests.experiments.running import analyse, run
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Options
 from loadtests.lab.results import Results, ResultsError
 from tests.loadtests.experiments.made_up import results_of
 
@@ -22,7 +22,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("micro") / "results"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(micro, "QUICK_TIMES", TIMES)
-        options = Options(Mode.REAL, quick=True, reps=1)
+        options = Options(quick=True, reps=1)
         run(micro.EXPERIMENT, options, folder, lambda text: None)
     return Results(folder)
 

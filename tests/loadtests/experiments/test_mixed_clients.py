@@ -26,7 +26,7 @@ from loadtests.generation.interactions import step_index, whole
 from loadtests.generation.rows import Row, closed_window
 from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.generation.run import RunRecord, append_verdict
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Options
 from loadtests.lab.results import Results
 from loadtests.machine_samples import Sample, append
 from loadtests.scenarios import STEPS
@@ -145,7 +145,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
         patch.setattr(mixed_clients, "QUICK", TINY)
         patch.setattr(generation_run, "judge", judged)
         patch.setattr(generation_run, "append_verdict", listed)
-        run(EXPERIMENT, Options(Mode.REAL, quick=True), measured.folder, lambda text: None)
+        run(EXPERIMENT, Options(quick=True), measured.folder, lambda text: None)
     return measured
 
 

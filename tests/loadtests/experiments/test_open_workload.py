@@ -18,7 +18,6 @@ from click.testing import CliRunner
 
 from loadtests.__main__ import main
 from loadtests.experiments import open_workload_comparison as comparing
-from loadtests.experiments import open_workload_demands as learning
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as measuring
 from loadtests.experiments import open_workload_servers as servers
@@ -28,16 +27,9 @@ from loadtests.experiments.open_workload_comparison import (
     steady_points,
     study_points,
 )
-from loadtests.experiments.open_workload_demands import (
-    Demands,
-    closed_points,
-    demands_by_server,
-)
 from loadtests.experiments.open_workload_loads import (
     AS_THE_STUDY,
     SCAN,
-    SERVICE,
-    SERVICE_SCANS,
     STEADY,
     STUDY,
     STUDY_SERVICES,
@@ -55,18 +47,17 @@ from loadtests.generation.run import Generator, RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
 from loadtests.lab import generator_check
 from loadtests.lab.content import shown
-from loadtests.lab.experiment import Mode, Options, Run
+from loadtests.lab.experiment import Options, Run
 from loadtests.lab.generator_check import CheckLine
-from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models import replay
 from loadtests.models.estimates import Verdict
-from loadtests.models.open_queue import ONE, Queue
-from loadtests.processes import ProgramFailed, Site
+from loadtests.models.open_queue import ONE
+from loadtests.processes import Site
 from loadtests.servers import study
-from tests.loadtests.experiments.made_up import SERVICE_S, a_run, judge, keep, results_of
+from tests.loadtests.experiments.made_up import SERVICE_S, a_run
 
-QUICK = Options(Mode.EMULATED, scale=1000, quick=True)
+QUICK = Options(scale=1000, quick=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -81,8 +72,8 @@ def plan(monkeypatch: pytest.MonkeyPatch, *chosen: Load) -> None:
     monkeypatch.setattr(loads, "planned", lambda options: chosen)
 
 
-def measure(folder: Path, mode: Mode, scale: float | None) -> Results:
-    run(EXPERIMENT, Options(mode, scale=scale, quick=True), folder, lambda text: None)
+def measure(folder: Path, scale: float) -> Results:
+    run(EXPERIMENT, Options(scale=scale, quick=True), folder, lambda text: None)
     return Results(folder)
 
 
@@ -145,7 +136,7 @@ class TestComparing:
         assert (point.forecast, point.order) == (Verdict.DISAGREES, Verdict.AGREES)
 
     def test_what_is_around_a_service_keeps_nobody_if_its_starts_show_that(self) -> None:
-        runs = [with_another_thread(a_run(0.8, seed=s, server=SERVICE)) for s in range(10)]
+        runs = [with_another_thread(a_run(0.8, seed=s, server=SCAN)) for s in range(10)]
         (point,) = steady_points(runs)
         assert point.order is Verdict.AGREES
         unreported = [
@@ -224,14 +215,9 @@ def test_who_is_overtaken_waits_longer_than_the_time_around_a_service_varies(
 class TestPlan:
     @pytest.mark.parametrize("quick", [True, False])
     def test_has_both_parts_and_both_servers(self, quick: bool) -> None:
-        chosen = planned(Options(Mode.EMULATED, quick=quick))
+        chosen = planned(Options(quick=quick))
         assert {load.part for load in chosen} == {AS_THE_STUDY, STEADY}
         assert {load.server for load in chosen} == {STUDY, SCAN}
-
-    def test_of_the_service_as_shipped_has_one_worker_and_several(self) -> None:
-        chosen = planned(Options(Mode.REAL))
-        assert {load.server for load in chosen} == {SERVICE, "service-workers", SERVICE_SCANS}
-        assert {load.fraction for load in chosen} == {0.3, 0.5, 0.8, 0.85}
 
 
 @pytest.mark.parametrize(
@@ -370,7 +356,7 @@ class TestRepeating:
         load = Load(STUDY, AS_THE_STUDY, 0.5, 3, services=2000)
         assert measuring.CALIBRATED_EVERY_S // (load.services * 0.04) == 2  # so many at once
         plan(monkeypatch, load)
-        options, lines = Options(Mode.EMULATED, scale=1000), list[str]()
+        options, lines = Options(scale=1000), list[str]()
         measuring.measure(Run(options, emulated(tmp_path), tmp_path, lines.append))
         rows = Results(tmp_path).rows("runs")
         assert [row["run"] for row in rows] == [
@@ -391,7 +377,7 @@ class TestRepeating:
         monkeypatch.setattr(generator_check, "last_check", lambda results: proven)
         plan(monkeypatch, Load(STUDY, STEADY, 0.5, 2, arrivals=100))
         results, lines = emulated(tmp_path), list[str]()
-        measuring.measure(Run(Options(Mode.EMULATED, scale=1000), results, tmp_path, lines.append))
+        measuring.measure(Run(Options(scale=1000), results, tmp_path, lines.append))
         message = "needs 12.5 requests a second, more than the 10 up to which the error of"
         assert message in lines[-1]
         assert results.rows("plan") == []
@@ -404,9 +390,7 @@ class TestRepeating:
         disturbed, quiet = (Load(STUDY, AS_THE_STUDY, f, 3, services=2000) for f in (0.5, 0.8))
         plan(monkeypatch, disturbed, quiet)
         monkeypatch.setattr(measuring, "CALIBRATED_EVERY_S", 300)  # all three of a load at once
-        run = Run(
-            Options(Mode.EMULATED, scale=1000), emulated(tmp_path), tmp_path, lambda text: None
-        )
+        run = Run(Options(scale=1000), emulated(tmp_path), tmp_path, lambda text: None)
         runs_after = []
         for _ in range(2):
             measuring.measure(run)
@@ -422,7 +406,7 @@ class TestRepeating:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calibrated: Sequence[Choices]
     ) -> None:
         plan(monkeypatch, Load(STUDY, STEADY, 0.5, 10, arrivals=100))
-        options = Options(Mode.EMULATED, scale=1000)
+        options = Options(scale=1000)
         results = emulated(tmp_path)
         measuring.measure(Run(options, results, tmp_path, lambda text: None))
         shared = Counter(run.calibration for run in open_runs(results))
@@ -436,7 +420,7 @@ class TestRepeating:
     ) -> None:
         plan(monkeypatch, *(Load(server, STEADY, 0.5, 3, arrivals=600) for server in (STUDY, SCAN)))
         lines = list[str]()
-        options = Options(Mode.EMULATED, scale=1000)
+        options = Options(scale=1000)
         results = emulated(tmp_path)
         measuring.measure(Run(options, results, tmp_path, lines.append, later_s=60))
         times = [line.partition("runs: 3, ")[2] for line in lines if "runs: 3" in line]
@@ -449,10 +433,13 @@ class TestRepeating:
 
     @pytest.mark.parametrize("means_s", [[0.04] * 40])
     @pytest.mark.usefixtures("calibrated")
-    def test_no_more_is_left_than_the_time_that_is_given(self, tmp_path: Path) -> None:
-        lines, options = list[str](), Options(Mode.EMULATED, scale=1000)
+    def test_no_more_is_left_than_the_time_that_is_given(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lines, options = list[str](), Options(scale=1000)
         brief = Run(options, emulated(tmp_path), tmp_path, lines.append, until_s=monotonic() + 9)
-        measuring.measure_loads(brief, [Load(STUDY, STEADY, 0.5, 3, arrivals=600)])
+        plan(monkeypatch, Load(STUDY, STEADY, 0.5, 3, arrivals=600))
+        measuring.measure(brief)
         assert any("about 0.1 min of about 0.1 min left in all" in line for line in lines)
 
     @pytest.mark.parametrize("means_s", [[0.04]])
@@ -498,7 +485,7 @@ def measured(folder: Path) -> Results:
 
 @pytest.mark.usefixtures("pretended")
 def test_a_report_is_made_again_byte_for_byte(tmp_path: Path) -> None:
-    results = measure(tmp_path / "one", Mode.EMULATED, 1000)
+    results = measure(tmp_path / "one", 1000)
     runs, manifest = open_runs(results), results.manifest()
     assert {run.part for run in runs} == {AS_THE_STUDY, STEADY}
     before = (results.folder / "report.html").read_bytes()
@@ -544,7 +531,7 @@ def test_both_ways_of_scanning_really_read_blocks_and_wait_for_each(
         Load(STUDY, STEADY, 0.5, 1, arrivals=75),
         Load(SCAN, AS_THE_STUDY, 0.5, 1, services=STUDY_SERVICES),
     )
-    results = measure(tmp_path / "one", Mode.EMULATED, scale)
+    results = measure(tmp_path / "one", scale)
     of_study, of_scan = open_runs(results)
     assert len(of_study.rows) == 75
     assert {row["status"] for row in results.rows("requests")} == {"200"}
@@ -554,73 +541,6 @@ def test_both_ways_of_scanning_really_read_blocks_and_wait_for_each(
     assert all(0 < time_s < 1 for time_s in of_study.served_s)
     page = page_of(results)
     assert f"K = {scale}" in page
-
-
-@pytest.fixture
-def little_of_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("REQUESTS", 5), ("CUSTOMERS", (4,)), ("CLOSED_S", 0.5)):
-        monkeypatch.setattr(learning, f"QUICK_{name}", value)
-    monkeypatch.setattr(servers, "QUICK_FLIGHTS", 1000)
-
-
-def test_a_server_that_tells_no_times_is_busy_all_the_time(tmp_path: Path) -> None:
-    results = results_of("open-workload", tmp_path)
-    with results.more(loads.DEMANDS, learning.DemandsLine) as table:
-        table.add(learning.DemandsLine("d", SERVICE, 0, 1, None))
-    keep(results, [Row("d", n, "k", n, n, None, n + 0.02, None, 200, "") for n in range(3)])
-    judge(results, {"d": True})
-    (known,) = demands_by_server(results).values()
-    assert known.busy_s == pytest.approx(0.02)
-    assert known.network_s == pytest.approx(0.0)
-
-
-def test_demands_are_of_the_last_run_that_counts(tmp_path: Path) -> None:
-    results, took_s = results_of("open-workload", tmp_path), {"a": 0.01, "b": 0.02, "busy": 0.03}
-    with results.more(loads.DEMANDS, learning.DemandsLine) as table:
-        for name in took_s:
-            table.add(learning.DemandsLine(name, SERVICE, 0, 1, None))
-    for name, s in took_s.items():
-        keep(results, [Row(name, n, "k", n, n, None, n + s, None, 200, "") for n in range(3)])
-    judge(results, {"a": True, "b": True, "busy": False})
-    (known,) = demands_by_server(results).values()
-    assert known.busy_s == pytest.approx(0.02)
-
-
-def test_a_turnaround_longer_than_all_around_a_request_leaves_nothing_on_the_way() -> None:
-    """As on a machine that was busy with something else during a closed run."""
-    alone = Demands(0.02, 0.0, 0.001, 0.001, 0.002, server=SERVICE, queue=ONE, requests=9)
-    rows = [Row("r", n, "k", 0, 0, n * 0.05 + 1, 9, 0.03, 200, "1") for n in range(9)]
-    served = alone.as_served(rows)
-    assert served.network_s == 0
-    assert served.busy_s == pytest.approx(0.03 + 0.02)
-    assert 0 < served.solved(4).throughput_per_s <= 1 / served.busy_s
-
-
-@pytest.mark.usefixtures("everything_counts", "little_of_the_service")
-def test_the_service_is_predicted_from_one_customer_and_measured_open_and_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan(monkeypatch, Load(SERVICE, STEADY, 0.5, 1, arrivals=75))
-    results = measure(tmp_path / "one", Mode.REAL, None)
-    ((name, known),) = demands_by_server(results).items()
-    assert (name, known.queue) == (SERVICE, Queue())
-    assert 0 < known.engine_s < known.busy_s
-    assert known.front_s + known.network_s > 0
-    (closed,) = closed_points(results)
-    assert closed.customers == 4
-    assert closed.throughput_per_s.estimate > 0
-    assert closed.served_per_s > 0  # on a busy machine a single turnaround may take as long as all
-    slower = [replace(row, service_s=1.0) for row in rows_by_run(results)["closed-service-4-1"]]
-    assert known.as_served(slower).handler_s == pytest.approx(1.0)
-    metrics = {metric["name"]: metric["value"] for metric in results.summary()["metrics"]}
-    assert "response_time_p99[closed-service-4]" in metrics  # not of all numbers of customers
-    assert metrics["throughput[service,4]"] == closed.throughput_per_s.estimate
-    (run,) = open_runs(results)
-    assert 0 <= run.delay_s < run.service_time_s
-    assert {row["status"] for row in results.rows("requests")} == {"200"}
-    page = page_of(results)
-    assert "the service as shipped" in page
-    assert "Predicted from one customer" in page
 
 
 def test_published_points_stand_beside_those_that_were_measured() -> None:
@@ -653,27 +573,5 @@ def test_a_run_has_the_rows_of_its_calibration_without_the_warm_up(tmp_path: Pat
 def test_a_difference_of_one_calibration_has_no_interval() -> None:
     points = steady_points([a_run(0.5)])
     assert "±" not in percent(points[0].difference, 1.0)
-    (metric,) = (m for m in _metrics([], points, []) if m.name.startswith("forecast"))
+    (metric,) = (m for m in _metrics([], points) if m.name.startswith("forecast"))
     assert (metric.low, metric.high) == (None, None)
-
-
-def test_a_server_that_dies_during_the_closed_runs_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first customer was refused all its requests before the last had begun."""
-    results = results_of("open-workload", tmp_path)
-    rows = [
-        Row("c", closed_index(who, n), "k", at_s, at_s, None, at_s + 0.01, None, 0, "")
-        for who in range(4)
-        for n in range(20)
-        for at_s in [0.5 * who + 0.01 * n]
-    ]
-    record = RunRecord("c", "closed", tuple(rows), (), None, 0.0)
-    monkeypatch.setattr(Generator, "closed", lambda *_, **__: record)
-    subject = Measured(
-        Site("http://x"), lambda _: iter([Request("k", f"/{n}") for n in range(999)])
-    )
-    before, run = Calibration("c", 9, 0.04, 0.0, 0.0), Run(QUICK, results, tmp_path, print)
-    with pytest.raises(ProgramFailed, match="closed-scans-1-1: its last requests were not answ"):
-        learning.explore(run, subject, loads.ELSEWHERE_SCANS, before)
-    assert learning.throughput_per_s(rows) is None

@@ -18,13 +18,11 @@ from click.testing import CliRunner
 
 from loadtests import chains
 from loadtests.__main__ import main
-from loadtests.experiments import open_workload_demands as learning
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as open_measuring
-from loadtests.experiments import open_workload_servers as servers
-from loadtests.experiments import pi
+from loadtests.experiments import pi, pi_closed
 from loadtests.experiments import pi_measurements as measuring
-from loadtests.experiments.open_workload_demands import Demands
+from loadtests.experiments import pi_questions as questions
 from loadtests.experiments.open_workload_loads import (
     ELSEWHERE,
     ELSEWHERE_QUESTIONS,
@@ -35,19 +33,24 @@ from loadtests.experiments.open_workload_loads import (
     RunLine,
     open_runs,
 )
-from loadtests.experiments.open_workload_servers import each_once, in_turn, questions_of, rankings
+from loadtests.experiments.open_workload_servers import Measured
+from loadtests.experiments.pi_closed import Closed, ClosedLine
 from loadtests.experiments.pi_measurements import LEAST_FACTOR, MachineLine, fitting, left_out
+from loadtests.experiments.pi_questions import each_once, in_turn, questions_of, rankings
 from loadtests.experiments.running import resume
 from loadtests.generation.calibration import Calibration
-from loadtests.generation.rows import Row
+from loadtests.generation.rows import Row, closed_index, closed_window
+from loadtests.generation.run import Generator, RunRecord
 from loadtests.generation.schedule import Request
 from loadtests.lab import generator_check, service_facts
 from loadtests.lab.content import Figure, Report
-from loadtests.lab.experiment import Mode, Options, Run
+from loadtests.lab.experiment import Options, Run
 from loadtests.lab.one_customer import Answered, Recorded
 from loadtests.lab.results import Results
 from loadtests.lab.service_facts import ServiceFacts
-from loadtests.models.open_queue import ONE
+from loadtests.models import mva
+from loadtests.models.estimates import Interval, Verdict
+from loadtests.models.laws import DELAY, Station
 from loadtests.processes import ProgramFailed, Site, free_port, running
 from loadtests.questions import KINDS
 from loadtests.servers.null import null_server
@@ -96,7 +99,7 @@ class TestFitting:
         runs["ranking", "index"] = _run(0.02)
         monkeypatch.setattr(measuring, "alone", lambda results: runs)
         monkeypatch.setattr(measuring, "_variety", lambda site: variety)
-        run = Run(Options(Mode.REAL, host="http://pi"), Results(tmp_path), tmp_path, print)
+        run = Run(Options(host="http://pi"), Results(tmp_path), tmp_path, print)
         with run.results.table("service", ServiceFacts) as table:
             table.add(ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
         planned = measuring.planned(run)
@@ -113,14 +116,6 @@ class TestFitting:
 
     def test_nothing_is_measured_of_what_takes_all_the_time_to_calibrate(self) -> None:
         assert fitting(ELSEWHERE_SCANS, 1.0, 480) == {}
-
-    @pytest.mark.parametrize(("mean_s", "most"), [(0.02, 200), (0.5, 60)])
-    def test_slow_questions_leave_time_for_loads(
-        self, mean_s: float, most: int, tmp_path: Path
-    ) -> None:
-        run = Run(Options(Mode.REAL, minutes=20), Results(tmp_path), tmp_path, print)
-        customers, requests = learning.amounts(run, Calibration("c", 9, mean_s, 0.0, None))
-        assert (len(customers), requests) == (4 if most == 200 else 2, most)
 
     def test_of_chosen_loads_those_are_measured_that_fit(self) -> None:
         planned = fitting(ELSEWHERE_SCANS, 0.04, 76, chosen=(0.85, 0.8))
@@ -148,25 +143,17 @@ def test_kinds_of_questions_take_turns_and_none_is_asked_twice() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "remedy"),
-    [
-        (Options(Mode.REAL, minutes=20), "routes, or measure with fewer --minutes"),
-        (Options(Mode.REAL), "routes, or measure with --quick"),
-        (Options(Mode.REAL, quick=True), "carriers and routes"),
-    ],
-)
-def test_of_a_service_with_few_questions_a_remedy_is_told_that_there_is(
-    options: Options, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_of_a_service_with_few_questions_a_remedy_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ServiceFacts, "ask", lambda site: ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
     flights = [{"FL_DATE": "2013-01-01", "ORIGIN": "JFK", "DEST": "LAX"}]
-    monkeypatch.setattr(servers, "sample", lambda *_: flights)
-    run = Run(options, Results(tmp_path), tmp_path, lambda text: None)
-    with servers.STARTS[ELSEWHERE_SCANS](run) as subject:
-        questions = subject.requests(Random(1))
-        with pytest.raises(ProgramFailed, match=rf"only 4 different .* kind scan, .*{remedy}$"):
-            list(islice(questions, 5))
+    monkeypatch.setattr(questions, "sample", lambda *_: flights)
+    run = Run(Options(), Results(tmp_path), tmp_path, lambda text: None)
+    with questions.STARTS[ELSEWHERE_SCANS](run) as subject:
+        scans, message = subject.requests(Random(1)), "only 4 different .* kind scan, .*--minutes$"
+        with pytest.raises(ProgramFailed, match=message):
+            list(islice(scans, 5))
 
 
 def test_too_few_questions_are_told_before_anything_is_measured(
@@ -225,7 +212,7 @@ class TestSettings:
         return facts
 
     def set_up(self, folder: Path, said: list[str]) -> AbstractContextManager[None]:
-        options = Options(Mode.REAL, host="http://pi.local", ssh="pi@pi.local")
+        options = Options(host="http://pi.local", ssh="pi@pi.local")
         run = Run(options, Results(folder), folder, said.append)
         return measuring._set_up(run, Site(options.host))
 
@@ -309,11 +296,9 @@ class TestSettings:
             *("http://pi..local", f"http://{'a' * 64}", "http://p i"),
         ],
     )
-    @pytest.mark.parametrize("command", [["pi"], ["run", "open-workload", "--host"]])
-    def test_an_address_is_one(self, command: list[str], url: str) -> None:
-        if url or command == ["pi"]:
-            outcome = CliRunner().invoke(main, [*command, url])
-            assert "must be like http://pi" in str(outcome.exception)
+    def test_an_address_is_one(self, url: str) -> None:
+        outcome = CliRunner().invoke(main, ["pi", url])
+        assert "must be like http://pi" in str(outcome.exception)
 
     @pytest.mark.parametrize(
         ("status", "headers", "message"),
@@ -335,9 +320,8 @@ class TestSettings:
                 self.wfile.write(b"busy")
 
         with served_by(Other) as url:
-            for command in (["pi"], ["run", "open-workload", "--host"]):
-                outcome = CliRunner().invoke(main, [*command, url])
-                assert message in str(outcome.exception)
+            outcome = CliRunner().invoke(main, ["pi", url])
+            assert message in str(outcome.exception)
 
     def test_an_address_may_be_one_of_ipv6(self) -> None:
         class Local(ThreadingHTTPServer):
@@ -360,6 +344,51 @@ class TestSettings:
             list(measuring.advice(Site(f"http://127.0.0.1:{free_port()}"), ""))
 
 
+class TestClosed:
+    LINE = ClosedLine("c", ELSEWHERE_SCANS, 4, 2, service_time_s=0.025, network_s=0.005)
+
+    def rows(self, took_s: float, status: int = 200, start_s: float = 0.0) -> list[Row]:
+        """Rows of four customers, each of whom begins so much later than the one before."""
+        return [
+            Row("c", closed_index(who, n), "k", at_s, at_s, None, at_s + took_s, 0.03, status, "")
+            for who in range(4)
+            for n in range(20)
+            for at_s in [start_s * who + took_s * n]
+        ]
+
+    def test_one_customer_predicts_it_and_the_time_in_the_handler_how_it_was_served(self) -> None:
+        rows = self.rows(0.08)
+        x = pi_closed.throughput_per_s(rows)
+        assert x is not None
+        assert x.estimate == pytest.approx(4 / 0.08, rel=0.1)
+        point = Closed(self.LINE, closed_window(rows), x)
+        network = Station("network", 0.005, DELAY)
+        for busy_s, per_s in (
+            (0.02, point.predicted.throughput_per_s),
+            (0.03, point.served_per_s),
+        ):
+            (*_, solved) = mva.solve([network, Station("workers", busy_s, 2)], 4)
+            assert per_s == pytest.approx(solved.throughput_per_s)
+        for factor, verdict in ((1.0, Verdict.AGREES), (1.1, Verdict.DISAGREES)):
+            x = Interval(factor * point.served_per_s, 0.0, 20)
+            assert replace(point, throughput_per_s=x).verdict is verdict
+
+    def test_a_server_that_dies_meanwhile_is_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The first customer was refused all its requests before the last had begun."""
+        results, rows = results_of("pi", tmp_path), self.rows(0.01, 0, 0.5)
+        record = RunRecord("c", "closed", tuple(rows), (), None, 0.0)
+        monkeypatch.setattr(Generator, "closed", lambda *_, **__: record)
+        subject = Measured(
+            Site("http://x"), lambda _: iter([Request("k", f"/{n}") for n in range(999)])
+        )
+        before, run = Calibration("c", 9, 0.04, 0.0, 0.0), Run(Options(), results, tmp_path, print)
+        with pytest.raises(ProgramFailed, match="closed-scans-1-1: its last requests were not ans"):
+            pi_closed.saturated(run, subject, ELSEWHERE_SCANS, before)
+        assert pi_closed.throughput_per_s(rows) is None
+
+
 class TestReport:
     def made_up(
         self,
@@ -377,6 +406,7 @@ class TestReport:
         with results.table("plan", RunLine):
             pass
         alone = {(kind, engine): _run(0.02) for kind in KINDS for engine in ("index", "scan")}
+        alone["ranking", "index"] = _run(0.02)
         monkeypatch.setattr(measuring, "alone", lambda results: {**alone, **other})
         monkeypatch.setattr(loads, "open_runs", lambda results: runs)
         return pi.analyse(results)
@@ -461,12 +491,9 @@ class TestReport:
     def test_a_service_that_became_slower_is_named(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        demands = Demands(0.04, 0, 0, 0, 0, server=ELSEWHERE_SCANS, queue=ONE, requests=9)
-        monkeypatch.setattr(pi, "demands_by_server", lambda _: {ELSEWHERE_SCANS: demands})
-        report = self.made_up(tmp_path, monkeypatch)
+        report = self.made_up(tmp_path, monkeypatch, a_run(0.3, server=ELSEWHERE_SCANS))
         assert any(
-            "E[S] was 20 ms at first and 40 ms just before the load (runs alone-… and demands-…)"
-            in text
+            "E[S] was 20 ms at first and 40 ms just before the load (runs alone-… and calib" in text
             for text in report.findings
         )
 
@@ -500,10 +527,8 @@ def test_what_is_left_in_all_is_only_what_is_missing(
     monkeypatch.setattr(generator_check, "check", lambda run: None)
     monkeypatch.setattr(measuring, "ask_alone", lambda run, site: None)
     monkeypatch.setattr(measuring, "planned", lambda run: plan)
-    monkeypatch.setattr(
-        open_measuring, "measure_loads", lambda run, plan: left_s.append(run.later_s)
-    )
-    options = Options(Mode.REAL, host=f"http://127.0.0.1:{free_port()}", minutes=20)
+    monkeypatch.setattr(open_measuring, "measure_loads", lambda run, *_: left_s.append(run.later_s))
+    options = Options(host=f"http://127.0.0.1:{free_port()}", minutes=20)
     measuring.measure(Run(options, results, tmp_path, lambda text: None))
     assert left_s == pytest.approx([scans_s, 0])
     line = a_run(0.3, server=ELSEWHERE_SCANS)
@@ -521,8 +546,8 @@ def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "LEAST", {"index": 3, "scan": 2})
     monkeypatch.setattr(measuring, "SAMPLE_EVERY_S", 0.5)
     monkeypatch.setattr(measuring, "ASKED_SHARE", 1e-5)
-    for name, value in (("REQUESTS", 5), ("CUSTOMERS", (4,)), ("QUICK_CLOSED_S", 0.5)):
-        monkeypatch.setattr(learning, name, value)
+    for name, value in (("CUSTOMERS", (4,)), ("CLOSED_S", 0.5)):
+        monkeypatch.setattr(pi_closed, name, value)
     plan = {Load(ELSEWHERE, STEADY, 0.5, 1, arrivals=75): 1.0}
     monkeypatch.setattr(measuring, "planned", lambda run: plan)
 
@@ -541,7 +566,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_one_customer_asks_by_the_index_before_scans_fill_caches(
     tmp_path: Path, asked: list[str]
 ) -> None:
-    run = Run(Options(Mode.REAL), Results(tmp_path), tmp_path, lambda text: None)
+    run = Run(Options(), Results(tmp_path), tmp_path, lambda text: None)
     measuring.ask_alone(run, Site("http://nowhere"))
     assert [name.split("-")[1] for name in asked] == ["index"] * 4 + ["scan"] * 3
 
@@ -558,7 +583,7 @@ def test_one_customer_asks_again_what_does_not_count_although_no_load_is_missing
     monkeypatch.setattr(measuring, "planned", lambda run: {})
     monkeypatch.setattr(ServiceFacts, "ask", lambda site: ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
     monkeypatch.setattr(generator_check, "check", lambda run: None)
-    options = Options(Mode.REAL, host=f"http://127.0.0.1:{free_port()}")
+    options = Options(host=f"http://127.0.0.1:{free_port()}")
     measuring.measure(Run(options, results, tmp_path, lambda text: None))
     assert asked == [f"alone-scan-{kind}-1" for kind in KINDS]
 
@@ -588,7 +613,12 @@ def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_p
     (run,) = open_runs(results)
     assert (len(run.rows), run.servers) == (75, facts.workers)
     assert {row["status"] for row in results.rows("requests")} == {"200"}
-    assert results.rows("demands")[0]["server_cpu_s"] == ""
+    (closed,) = pi_closed.closed_points(results)
+    assert (closed.line.customers, closed.line.servers) == (4, facts.workers)
+    assert 0 < closed.line.network_s < closed.line.service_time_s == run.service_time_s
+    metrics = {metric["name"]: metric["value"] for metric in results.summary()["metrics"]}
+    assert "response_time_p99[closed-rankings-4]" in metrics  # not of all numbers of customers
+    assert metrics["throughput[rankings,4]"] == closed.throughput_per_s.estimate
     looks = results.lines("machine", MachineLine)
     assert len(looks) > 2
     assert looks[0].cores == len(os.sched_getaffinity(0))

@@ -12,7 +12,7 @@ from loadtests.experiments import profile
 from loadtests.experiments.running import analyse, run
 from loadtests.generation.bulk import Bulk
 from loadtests.lab import stacks
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Options
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.stacks import record
 from loadtests.processes import ProgramFailed
@@ -46,7 +46,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(profile, "QUICK_CASES", (Bulk("sync", 4),))
         patch.setattr(profile, "QUICK_LOOK_S", 1.0)
-        run(profile.EXPERIMENT, Options(Mode.REAL, quick=True), folder, lambda text: None)
+        run(profile.EXPERIMENT, Options(quick=True), folder, lambda text: None)
     return Results(folder)
 
 

@@ -50,7 +50,7 @@ from loadtests.experiments.queueing_network_runs import (
 from loadtests.experiments.running import analyse, run
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import Facts, judge
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Options
 from loadtests.lab.published import NETWORK, NETWORK_THINK_S
 from loadtests.lab.results import Results
 from loadtests.lab.sentences import Sentences
@@ -227,7 +227,7 @@ def test_real_servers_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     failing, good = judge(Facts(requests=1, failed=1)), judge(Facts(requests=1, failed=0))
     judged = chain([failing], repeat(good))
     monkeypatch.setattr(generation_run, "judge", lambda facts: next(judged))
-    plan, options = Plan((2,), 1000, GROUP, most_attempts=2), Options(Mode.EMULATED, scale=700)
+    plan, options = Plan((2,), 1000, GROUP, most_attempts=2), Options(scale=700)
     monkeypatch.setattr(measuring, "plan_of", lambda options: plan)
     monkeypatch.setattr(measuring, "SIMULATED_RUNS", 20)
     monkeypatch.setattr(measuring, "RUNS_A_REPEAT", 20)
@@ -251,8 +251,8 @@ def test_real_servers_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_only_the_chosen_numbers_of_customers_are_measured() -> None:
-    assert plan_of(Options(Mode.EMULATED, loads=(5, 2))).populations == (2, 5)
-    assert set(EXPERIMENT.loads(Options(Mode.EMULATED, loads=(2,)))) == set(range(1, 11))
+    assert plan_of(Options(loads=(5, 2))).populations == (2, 5)
+    assert set(EXPERIMENT.loads(Options(loads=(2,)))) == set(range(1, 11))
 
 
 @pytest.mark.parametrize(

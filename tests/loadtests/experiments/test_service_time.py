@@ -27,7 +27,7 @@ from loadtests.experiments.service_time import (
 from loadtests.experiments.service_time import analyse as report_of
 from loadtests.generation.rows import Row, closed_index
 from loadtests.lab import one_customer
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Options
 from loadtests.lab.results import Results
 from loadtests.processes import ProgramFailed
 from loadtests.questions import Question
@@ -156,7 +156,7 @@ def test_all_ways_are_measured_and_analysed_again_byte_for_byte(
 ) -> None:
     monkeypatch.setattr(measuring, "QUICK", TINY)
     results = Results(tmp_path / "r")
-    run(EXPERIMENT, Options(Mode.REAL, quick=True), results.folder, lambda text: None)
+    run(EXPERIMENT, Options(quick=True), results.folder, lambda text: None)
     cells = cells_of(results)
     assert set(cells) == {(way, kind) for way in (STUDY, SCAN, INDEX) for kind in KINDS}
     assert len(results.rows("runs")) == len(cells)

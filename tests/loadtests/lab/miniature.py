@@ -1,7 +1,9 @@
 """An experiment as small as one can be: squares, one row each."""
 
+from dataclasses import replace
+
 from loadtests.lab.content import Figure, Metric, Report, Section, Table
-from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.results import Results
 
@@ -37,7 +39,8 @@ EXPERIMENT = Experiment(
     title="Squares",
     reproduces="nothing",
     about="It squares.",
-    modes=(Mode.REAL, Mode.EMULATED),
     measure=measure,
     analyse=analyse,
 )
+EMULATED = replace(EXPERIMENT, name="emulated", scales=(100, 400))
+BOTH = {"miniature": EXPERIMENT, "emulated": EMULATED}

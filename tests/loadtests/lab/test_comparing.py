@@ -10,9 +10,9 @@ import pytest
 from loadtests.experiments import running
 from loadtests.experiments.running import comparison_page, run
 from loadtests.lab.content import Metric
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Experiment, Options
 from loadtests.lab.results import Results, ResultsError
-from tests.loadtests.lab.miniature import EXPERIMENT
+from tests.loadtests.lab.miniature import EMULATED, EXPERIMENT
 
 Make = Callable[..., Results]
 
@@ -20,14 +20,13 @@ Make = Callable[..., Results]
 @pytest.fixture
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Return a function that makes results with these metrics."""
-    monkeypatch.setattr(running, "experiment", {"miniature": EXPERIMENT}.__getitem__)
 
-    def done(*metrics: Metric, mode: Mode = Mode.REAL, **options: Any) -> Results:
+    def done(*metrics: Metric, chosen: Experiment = EXPERIMENT, **options: Any) -> Results:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         own = EXPERIMENT.analyse
-        given = replace(EXPERIMENT, analyse=lambda r: replace(own(r), metrics=metrics))
-        monkeypatch.setattr(running, "experiment", {"miniature": given}.__getitem__)
-        run(given, Options(mode, **options), folder, lambda text: None)
+        given = replace(chosen, analyse=lambda r: replace(own(r), metrics=metrics))
+        monkeypatch.setattr(running, "experiment", {given.name: given}.__getitem__)
+        run(given, Options(**options), folder, lambda text: None)
         return Results(folder)
 
     return done
@@ -48,19 +47,19 @@ def test_results_of_both_are_side_by_side_with_their_intervals(make: Make) -> No
     assert row("old", "s", "1.00 (0.900 to 1.10)", "\N{EN DASH}", "\N{EN DASH}") in page
 
 
-def test_refuses_different_modes(make: Make) -> None:
-    real, emulated = make(), make(mode=Mode.EMULATED, scale=2)
-    with pytest.raises(ResultsError, match="mode is real in the first and emulated in the second"):
-        comparison_page(real, emulated)
+def test_refuses_a_result_of_a_mode_that_there_was_before(make: Make) -> None:
+    real, _ = make(), make(chosen=replace(EMULATED, name="miniature"))
+    with pytest.raises(ResultsError, match="has the mode real, which miniature has no more"):
+        comparison_page(real, real)
 
 
 def test_at_different_scales_only_what_has_no_unit_is_compared(make: Make) -> None:
     metrics = metric("time", 1.0), metric("ratio", 2.0, unit="")
-    first, second = (make(*metrics, mode=Mode.EMULATED, scale=scale) for scale in (100, 400))
+    first, second = (make(*metrics, chosen=EMULATED, scale=scale) for scale in (100, 400))
     page = comparison_page(first, second)
     assert "K is 100 in the first and 400 in the second" in page
     assert "<td>ratio</td>" in page
     assert "<td>time</td>" not in page
-    with_times = [make(metric("time", 1.0), mode=Mode.EMULATED, scale=k) for k in (100, 400)]
+    with_times = [make(metric("time", 1.0), chosen=EMULATED, scale=k) for k in (100, 400)]
     with pytest.raises(ResultsError, match=r"no result in common\. K is 100 in .* are left out\.$"):
         comparison_page(*with_times)

@@ -14,7 +14,7 @@ from loadtests.generation.rules import Facts
 from loadtests.generation.run import Generator, RunRecord
 from loadtests.generation.schedule import Arrival
 from loadtests.lab import generator_check
-from loadtests.lab.experiment import Mode, Options, Run
+from loadtests.lab.experiment import Options, Run
 from loadtests.lab.generator_check import (
     RATES_PER_S,
     SELFTEST_S,
@@ -98,7 +98,7 @@ def test_what_is_said_at_the_start_is_of_the_rates_that_are_sent_as_in_the_repor
     monkeypatch.setattr(Generator, "open", late)
     monkeypatch.setattr(generator_check, "asked_alone", lambda *_: [0.001])
     lines = list[str]()
-    run = Run(Options(Mode.REAL), Results(tmp_path), tmp_path, lines.append)
+    run = Run(Options(), Results(tmp_path), tmp_path, lines.append)
     check(run)
     assert lines[1] == describe_own_error(last_check(run.results))
     assert "at most 0.10 ms to a mean response time" in lines[1]
@@ -127,7 +127,7 @@ def test_each_session_has_a_check_of_its_own(
 ) -> None:
     for name, value in (("QUICK_EACH_S", 0.05), ("QUICK_ALONE", 5), ("WARM_UP_S", 0.05)):
         monkeypatch.setattr(generator_check, name, value)
-    run = Run(Options(Mode.REAL, quick=True), Results(tmp_path), tmp_path, lambda text: None)
+    run = Run(Options(quick=True), Results(tmp_path), tmp_path, lambda text: None)
     assert generator_section(run.results) is None
     facts = check(run)
     assert (facts.requests > 0, facts.failed) == (True, 0)
@@ -164,7 +164,7 @@ def test_the_selftest_fails_for_what_the_rules_would_reject(
     noisy = "This machine is too noisy now for questions that take 40 ms: "
     for is_shared, reason in ((False, why), (True, if_shared)):
         said = list[str]()
-        failure = selftest(Options(Mode.REAL, shared=is_shared), said.append)
+        failure = selftest(Options(shared=is_shared), said.append)
         assert failure.startswith(noisy) == bool(reason)
         assert reason in failure
         praise = "good for measurements is not tested" if is_shared else "no rule rejects questions"
@@ -181,8 +181,6 @@ def test_the_command_says_what_the_selftest_finds(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     "option",
     [
-        ("--host", "http://pi:8000"),
-        ("--mode", "emulated"),
         ("--scale", "5"),
         ("--loads", "0.5"),
         ("--reps", "3"),

@@ -29,7 +29,7 @@ from loadtests.lab.content import (
     shown,
     together,
 )
-from loadtests.lab.experiment import Mode, Options, Run
+from loadtests.lab.experiment import Experiment, Options, Run
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import FOLDED_ROWS, plain_page, report_page
 from loadtests.lab.results import NothingCounts, Results, ResultsError
@@ -38,17 +38,17 @@ from loadtests.processes import PROJECT, ProgramFailed, free_port
 from loadtests.servers.null import null_server
 from loadtests.tables import TableError
 from tests.api.processes import until
-from tests.loadtests.lab.miniature import EXPERIMENT
+from tests.loadtests.lab.miniature import BOTH, EMULATED, EXPERIMENT
 
 
 @pytest.fixture(autouse=True)
 def _known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "experiment", {"miniature": EXPERIMENT}.__getitem__)
-    monkeypatch.setattr(command, "experiment", {"miniature": EXPERIMENT}.__getitem__)
+    monkeypatch.setattr(running, "experiment", BOTH.__getitem__)
+    monkeypatch.setattr(command, "experiment", BOTH.__getitem__)
 
 
-def done(folder: Path, mode: Mode = Mode.REAL, **options: object) -> Results:
-    run(EXPERIMENT, Options(mode, **options), folder, lambda text: None)  # type: ignore[arg-type]
+def done(folder: Path, chosen: Experiment = EXPERIMENT, **options: object) -> Results:
+    run(chosen, Options(**options), folder, lambda text: None)  # type: ignore[arg-type]
     return Results(folder)
 
 
@@ -87,7 +87,7 @@ class TestRunning:
 
         failing = replace(EXPERIMENT, measure=fails)
         with pytest.raises(ProgramFailed):
-            run(failing, Options(Mode.REAL), tmp_path / "one", lambda text: None)
+            run(failing, Options(), tmp_path / "one", lambda text: None)
         page = report_of(Results(tmp_path / "one"))
         assert "This run ended with an error (answered 500). It shows" in page
 
@@ -97,9 +97,13 @@ class TestRunning:
         def fails(_: Run) -> None:
             raise problem
 
-        failing = replace(EXPERIMENT, measure=fails, can_resume=can_resume, takes_host=True)
+        failing = replace(
+            EXPERIMENT,
+            measure=fails,
+            can_resume=can_resume,
+        )
         with pytest.raises((OSError, ProgramFailed)) as raised:
-            run(failing, Options(Mode.REAL, host=host), folder, lambda text: None)
+            run(failing, Options(host=host), folder, lambda text: None)
         assert Results(folder).manifest()["problem"] == str(raised.value)
         return str(raised.value)
 
@@ -127,7 +131,7 @@ class TestRunning:
     ) -> None:
         chosen, messages = replace(EXPERIMENT, can_resume=can_resume), list[str]()
         with pytest.raises(KeyboardInterrupt):
-            run(chosen, Options(Mode.REAL, reps=4), tmp_path / "one", messages.append)
+            run(chosen, Options(reps=4), tmp_path / "one", messages.append)
         again = f"; `scripts/lab resume {tmp_path}/one` goes on" if can_resume else ""
         assert messages[0] == f"interrupted; what was measured is kept{again}"
 
@@ -144,7 +148,7 @@ class TestRunning:
     def test_says_that_too_little_was_measured_for_a_report(self, tmp_path: Path) -> None:
         messages: list[str] = []
         with pytest.raises(KeyboardInterrupt):
-            run(EXPERIMENT, Options(Mode.REAL, reps=0), tmp_path / "one", messages.append)
+            run(EXPERIMENT, Options(reps=0), tmp_path / "one", messages.append)
         assert any("too little was measured" in line for line in messages)
 
     def test_goes_on_only_where_the_experiment_can(self, tmp_path: Path) -> None:
@@ -186,27 +190,9 @@ class TestRunning:
         with pytest.raises(ResultsError, match="never written over"):
             done(tmp_path / "one")
 
-    def test_only_what_can_measure_elsewhere_takes_a_host(self, tmp_path: Path) -> None:
-        with pytest.raises(ResultsError, match="cannot measure a service on another machine"):
-            done(tmp_path / "one", host="http://pi:8000")
-        emulated = replace(EXPERIMENT, modes=(Mode.EMULATED,))
-        with pytest.raises(ResultsError, match="cannot measure a service on another machine"):
-            run(emulated, Options(Mode.REAL, host="http://pi:8000"), tmp_path / "two", print)
-        other = replace(EXPERIMENT, takes_host=True)
-        with pytest.raises(ResultsError, match="cannot measure"):
-            run(other, Options(Mode.EMULATED, host="http://pi:8000"), tmp_path / "two", print)
-        run(other, Options(Mode.REAL, host="http://pi:8000"), tmp_path / "three", lambda text: None)
-        assert Results(tmp_path / "three").manifest()["host"] == "http://pi:8000"
-
     def test_refuses_to_divide_what_is_not_emulated(self, tmp_path: Path) -> None:
         with pytest.raises(ResultsError, match="--scale divides emulated times"):
             done(tmp_path / "one", scale=5)
-
-    def test_refuses_a_mode_that_the_experiment_has_not(self, tmp_path: Path) -> None:
-        real = replace(EXPERIMENT, modes=(Mode.REAL,))
-        with pytest.raises(ResultsError, match="no mode emulated; it has real"):
-            run(real, Options(Mode.EMULATED), tmp_path / "one", print)
-        assert not (tmp_path / "one").exists()
 
 
 def test_no_line_of_a_report_begins_with_a_sign() -> None:
@@ -264,21 +250,21 @@ class TestReport:
         assert not re.findall(r'(?:src|href)="(?!#)[^"]*"', page)
 
     def test_every_figure_of_emulated_storage_says_so_in_its_caption(self, tmp_path: Path) -> None:
-        emulated = report_of(done(tmp_path / "one", Mode.EMULATED, scale=100))
+        emulated = report_of(done(tmp_path / "one", EMULATED))
         captions = re.findall("<figcaption>(.*?)</figcaption>", emulated)
         assert captions == ["They grow. Emulated storage, K = 100."]
         assert "They grow.</figcaption>" in report_of(done(tmp_path / "two"))
 
     def test_a_caption_tells_the_waits_where_the_experiment_has_them(self, tmp_path: Path) -> None:
-        results = done(tmp_path / "one", Mode.EMULATED, scale=10)
-        waiting = replace(EXPERIMENT, waited=": reading waits {read_ms} ms, checking {check_ms} ms")
+        results = done(tmp_path / "one", EMULATED, scale=10)
+        waiting = replace(EMULATED, waited=": reading waits {read_ms} ms, checking {check_ms} ms")
         page = report_page(waiting, results.manifest(), EXPERIMENT.analyse(results), [])
         caption = "They grow. Emulated storage, K = 10: reading waits 4.6 ms, checking 3.9 ms."
         assert f"<figcaption>{caption}</figcaption>" in page
 
     def test_tells_its_mode_and_what_is_emulated(self, tmp_path: Path) -> None:
         real = report_of(done(tmp_path / "real"))
-        emulated = report_of(done(tmp_path / "emulated", Mode.EMULATED, scale=100))
+        emulated = report_of(done(tmp_path / "emulated", EMULATED))
         assert "the service as shipped" in real
         assert "K = 100, with the study&#39;s times of a block: 46/K ms for reading it" in emulated
         assert "injected waits took their place. This tests queueing behaviour" in emulated
@@ -405,26 +391,18 @@ class TestCommand:
     def test_all_divides_what_is_emulated_alone(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        known = {
-            "real": replace(EXPERIMENT, name="real"),
-            "emulated": replace(EXPERIMENT, name="emulated", modes=(Mode.EMULATED,)),
-        }
-        for module in (running, command):
-            monkeypatch.setattr(module, "experiment", known.__getitem__)
-        monkeypatch.setattr(command, "NAMES", [*known])
+        monkeypatch.setattr(command, "NAMES", [*BOTH])
         assert self.ask("run", "all", "--scale", 5, "--out", tmp_path).exit_code == 0
         scales = {
             path.name.split("-")[0]: Results(path).manifest()["scale"]
             for path in tmp_path.iterdir()
         }
-        assert scales == {"real": None, "emulated": 5}
-        outcome = self.ask("run", "all", "--mode", "real", "--scale", 5, "--out", tmp_path / "more")
-        assert "--scale divides emulated times" in str(outcome.exception)
+        assert scales == {"miniature": None, "emulated": 5}
 
 
 def test_every_experiment_with_emulated_storage_says_what_waits_in_it() -> None:
     known = map(experiments.experiment, experiments.NAMES)
-    emulated = [experiment for experiment in known if Mode.EMULATED in experiment.modes]
+    emulated = [experiment for experiment in known if experiment.mode == "emulated"]
     assert {experiment.name for experiment in emulated} == {"open-workload", "queueing-network"}
     assert len({experiment.emulated_so for experiment in emulated}) == 2
     assert len({experiment.waited for experiment in emulated}) == 2
@@ -434,7 +412,6 @@ def test_every_experiment_is_what_its_name_says() -> None:
     for name in experiments.NAMES:
         chosen = experiments.experiment(name)
         assert chosen.name == name
-        assert chosen.modes
 
 
 class TestFailing:
@@ -549,25 +526,19 @@ def test_a_figure_without_a_measurement_has_no_table_of_headings_alone() -> None
     assert "The numbers" in page([1.0])
 
 
-class TestScale:
-    def scale_of(self, tmp_path: Path, options: Options) -> object:
-        folder = tmp_path / "one"
-        run(replace(EXPERIMENT, scales=(100, 400)), options, folder, lambda text: None)
-        return Results(folder).manifest()["scale"]
-
-    @pytest.mark.parametrize(
-        ("options", "expected"),
-        [
-            (Options(Mode.EMULATED), 100),
-            (Options(Mode.EMULATED, quick=True), 400),
-            (Options(Mode.EMULATED, scale=7), 7),
-            (Options(Mode.REAL), None),
-        ],
-    )
-    def test_what_nobody_chose_is_the_experiments_and_is_told(
-        self, tmp_path: Path, options: Options, expected: object
-    ) -> None:
-        assert self.scale_of(tmp_path, options) == expected
+@pytest.mark.parametrize(
+    ("chosen", "options", "expected"),
+    [
+        (EMULATED, {}, 100),
+        (EMULATED, {"quick": True}, 400),
+        (EMULATED, {"scale": 7}, 7),
+        (EXPERIMENT, {}, None),
+    ],
+)
+def test_a_scale_that_nobody_chose_is_the_experiments_and_is_told(
+    tmp_path: Path, chosen: Experiment, options: dict[str, object], expected: object
+) -> None:
+    assert done(tmp_path / "one", chosen, **options).manifest()["scale"] == expected
 
 
 @pytest.mark.long
