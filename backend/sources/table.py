@@ -99,24 +99,21 @@ class _Header:
         if not self.has_title(_column(rows, self.first_title())):
             return set()
         titles = [title.lower() for title in self.titles]
-        names = set(titles) - {""}
         again = set()
         for number, row in zip(numbers, rows, strict=True):
-            cells = [cell.strip().lower() for cell in row]
-            if cells[: len(titles)] == titles:
+            if [cell.strip().lower() for cell in row][: len(titles)] == titles:
                 again.add(number)
-            elif len(names.intersection(cells)) > len(names) / 2:
-                raise self._other(number, row)
+            else:
+                self.require_row(number, row)
         return again
 
     def require_row(self, number: int, row: list[str]) -> None:
-        """Raise BadRow if a row of another width is the header of another table."""
-        if sum(map(has_meaning, row)) > len(row) / 2:
-            raise self._other(number, row)
-
-    def _other(self, number: int, row: list[str]) -> BadRow:
-        reason = "is a header with other columns than the first header; split the file here"
-        return self.file.bad_row(number, "line", self.separator.join(row), reason)
+        """Raise BadRow if a row is a header with other columns."""
+        names = {title.lower() for title in self.titles} - {""}
+        shared = names.intersection(cell.strip().lower() for cell in row)
+        if 2 * len(shared) > len(names) or 2 * sum(map(has_meaning, row)) > len(row):
+            reason = "is a header with other columns than the first header; split the file here"
+            raise self.file.bad_row(number, "line", self.separator.join(row), reason)
 
 
 def read_table(file: PackedFile, blocks: Iterator[bytes]) -> Records:

@@ -231,7 +231,12 @@ def test_rows_of_empty_cells_may_stand_above_the_header(tmp_path: Path) -> None:
 def test_a_second_header_with_other_columns_is_refused(tmp_path: Path) -> None:
     names = HEADER.split(",")
     hflights = "Year Month DayofMonth DepTime UniqueCarrier FlightNum TailNum Origin Dest"
-    for others in (names[::-1], [*names[1:], names[0]], hflights.split()):
+    nycflights = (
+        "year month day dep_time sched_dep_time dep_delay arr_time sched_arr_time arr_delay "
+        "carrier flight tailnum origin dest air_time distance hour minute time_hour"
+    )
+    kinds = (hflights.split(), nycflights.split())
+    for others in (names[::-1], [*names[1:], names[0]], *kinds):
         text = TABLE + "\n" + ",".join(others) + "\n" + FIRST + "\n"
         with pytest.raises(BadRow, match=r"line 6: .*is a header with other columns") as caught:
             bad_rows(written(tmp_path, text))
