@@ -24,6 +24,7 @@ _FLOWN, _CANCELLED, _DIVERTED = 0, 1, 2
 _FATES = [_CANCELLED] * 20 + [_DIVERTED] * 2 + [_FLOWN] * 978
 _CLOCK = [f"{minute // 60:02d}{minute % 60:02d}" for minute in range(DAY_MINUTES)]
 _NO_ARRIVAL = ("ARR_TIME", "ARR_DELAY", "AIR_TIME")
+_FIXED = FIELD_NAMES[3:13]  # carrier, flight number and both airports
 _EMPTIED = {_DIVERTED: _NO_ARRIVAL, _CANCELLED: ("DEP_TIME", "DEP_DELAY", *_NO_ARRIVAL)}
 
 Columns = dict[str, list[object]]
@@ -120,18 +121,11 @@ class Generated(Source):
 
 def _fixed(legs: Sequence[Leg]) -> Columns:
     """Return the columns that stay the same from day to day."""
-    return {
-        "OP_CARRIER_AIRLINE_ID": [leg.carrier.number for leg in legs],
-        "OP_CARRIER_FL_NUM": [leg.flight_number for leg in legs],
-        "ORIGIN_AIRPORT_ID": [leg.origin.number for leg in legs],
-        "ORIGIN": [leg.origin.code for leg in legs],
-        "ORIGIN_CITY_NAME": [leg.origin.city for leg in legs],
-        "ORIGIN_STATE_NM": [leg.origin.state for leg in legs],
-        "DEST_AIRPORT_ID": [leg.destination.number for leg in legs],
-        "DEST": [leg.destination.code for leg in legs],
-        "DEST_CITY_NAME": [leg.destination.city for leg in legs],
-        "DEST_STATE_NM": [leg.destination.state for leg in legs],
-    }
+    rows = [
+        (leg.carrier.number, leg.flight_number, *leg.origin[:4], *leg.destination[:4])
+        for leg in legs
+    ]
+    return dict(zip(_FIXED, map(list, zip(*rows, strict=True)), strict=True))
 
 
 def _flown(legs: Sequence[Leg], day: date, random: Random) -> Columns:

@@ -6,7 +6,7 @@ names; the flights are not real. Each flight number has the same route every day
 
 import csv
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
@@ -25,16 +25,15 @@ _FIRST_DEPARTURE, _LAST_DEPARTURE = 5 * 60, 23 * 60
 _STOPS = (2, 2, 2, 3, 3, 4)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Airport:
-    """An airport. There is one object for each, so that comparing two takes no time.
+class Airport(NamedTuple):
+    """An airport: its number, code, city and state as BTS writes them, and its place in degrees.
 
-    code, number, city, state: as BTS writes them. latitude, longitude: degrees. utc_offset_hours:
-    the offset of standard time. departures: how many a day, which is its share of the traffic.
+    utc_offset_hours: the offset of standard time. departures: how many a day, which is its share of
+    the traffic.
     """
 
-    code: str
     number: int
+    code: str
     city: str
     state: str
     latitude: float
@@ -42,23 +41,12 @@ class Airport:
     utc_offset_hours: int
     departures: int
 
-    def miles_to(self, other: "Airport") -> float:
-        """Return the great-circle distance in statute miles (haversine formula)."""
-        north, north_there = math.radians(self.latitude), math.radians(other.latitude)
-        east = math.radians(other.longitude - self.longitude)
-        half_chord = (
-            math.sin((north_there - north) / 2) ** 2
-            + math.cos(north) * math.cos(north_there) * math.sin(east / 2) ** 2
-        )
-        return 2 * EARTH_RADIUS_MILES * math.asin(math.sqrt(half_chord))
 
+class Carrier(NamedTuple):
+    """A carrier, by its number at the DOT.
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Carrier:
-    """A carrier, of which there is one object, too.
-
-    number: its number at the DOT. share: its weight among all flights. lateness: minutes added to
-    every arrival delay. hubs: every flight of the carrier starts from or goes to one of these.
+    share: its weight among all flights. lateness: minutes added to every arrival delay. hubs: every
+    flight of the carrier starts from or goes to one of these.
     """
 
     number: int
@@ -85,22 +73,30 @@ CARRIERS: tuple[Carrier, ...] = (
 )
 
 
-def _airport(code: str, number: str, *others: str) -> Airport:
-    known = airport_of(code)
-    assert known is not None
-    latitude, longitude, offset, departures = others
-    place = (float(latitude), float(longitude))
-    return Airport(code, int(number), known.city, known.state, *place, int(offset), int(departures))
+def _airports() -> Iterator[Airport]:
+    with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as table:
+        for code, number, latitude, longitude, *counts in islice(csv.reader(table), 1, None):
+            known = airport_of(code)
+            assert known is not None
+            yield Airport(int(number), *known, float(latitude), float(longitude), *map(int, counts))
 
 
-with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as _table:
-    AIRPORTS = {row[0]: _airport(*row) for row in islice(csv.reader(_table), 1, None)}
-"""Code -> airport."""
-
+AIRPORTS = {airport.code: airport for airport in _airports()}
 _PLACES = tuple(AIRPORTS.values())
 _TRAFFIC = [*accumulate(airport.departures for airport in _PLACES)]
 _SHARES = [*accumulate(carrier.share for carrier in CARRIERS)]
-_miles = cache(Airport.miles_to)
+
+
+@cache
+def _miles(origin: Airport, destination: Airport) -> float:
+    """Return the great-circle distance in statute miles (haversine formula)."""
+    north, north_there = math.radians(origin.latitude), math.radians(destination.latitude)
+    east = math.radians(destination.longitude - origin.longitude)
+    half_chord = (
+        math.sin((north_there - north) / 2) ** 2
+        + math.cos(north) * math.cos(north_there) * math.sin(east / 2) ** 2
+    )
+    return 2 * EARTH_RADIUS_MILES * math.asin(math.sqrt(half_chord))
 
 
 class Leg(NamedTuple):
