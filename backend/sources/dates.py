@@ -215,12 +215,18 @@ def swapped(rows: Iterable[Evidence]) -> str:
     that has the month first makes 2019-04-03 of 04/03/2019, and leaves 13/03/2019 as it is.
     """
     changed: object = None
+    left: object = None
     for row in rows:
         days = readings(row[0])
         if len(days) > 1 or (YEAR_FIRST in days and (any(row[1:]) or days[YEAR_FIRST].day > 12)):
             return ""
-        changed = row[0] if YEAR_FIRST in days else changed
-    reason = f"has days such as {shown(changed)}, and days in another form that are all above 12"
+        if YEAR_FIRST in days:
+            changed = row[0]
+        elif days:
+            left = row[0]
+    if left is None:
+        return ""
+    reason = f"has days such as {shown(changed)}; all others, such as {shown(left)}, are above 12"
     what = "a spreadsheet may have swapped days and months; write all days as YYYY-MM-DD"
     return f"{reason}; {what}"
 

@@ -144,6 +144,7 @@ def test_days_that_a_spreadsheet_may_have_swapped_are_refused() -> None:
     a_monday: Evidence = ("2019-03-04", None, None, "1")
     for proof in (days("2019-03-20"), days("04/03/2019"), [a_monday]):
         assert not swapped(changed + left + proof)
+    assert not swapped(changed), "all have the year first, whatever --dates says"
 
 
 def test_days_that_read_the_same_leave_no_doubt() -> None:
