@@ -57,10 +57,15 @@ def analyse(results: Results) -> Report:
     runs, steady = loads.accepted(made), comparing.steady_points(made)
     brief = [run for run in runs if run.part == loads.AS_THE_STUDY]
     short = comparing.study_points(runs, results.manifest()["seed"])
-    gap_words = SENTENCES("gaps", **LIMITS)
+    rules, gap_words = SENTENCES.paragraph("rules", **LIMITS), SENTENCES("gaps", **LIMITS)
     sections = [
         _section("Response time against load", "units", figures.response(steady, short)),
-        Section("Steady state", SENTENCES("steady"), _steady_tables(steady) if steady else []),
+        _section(
+            "Steady state",
+            "steady",
+            Table.from_items("The forecast from one customer", steady, _OF_STEADY, rules),
+            Table.from_items("The order of service", steady, _OF_ORDER),
+        ),
         Section("Where the gaps come from", gap_words, [*map(gap_figure, steady)]),
         _section(
             "As the study did it",
@@ -87,14 +92,6 @@ def _section(title: str, words: str, *parts: Table | Figure | None) -> Section:
     """Return a section with those parts that there are; a table without rows is none."""
     kept = [part for part in parts if isinstance(part, Figure) or (part and part.rows)]
     return Section(title, SENTENCES(words), kept)
-
-
-def _steady_tables(steady: Sequence[Steady]) -> list[Table]:
-    rules = SENTENCES.paragraph("rules", **LIMITS)
-    return [
-        Table.from_items("The forecast from one customer", steady, _OF_STEADY, rules),
-        Table.from_items("The order of service", steady, _OF_ORDER),
-    ]
 
 
 def _of_calibrations(runs: Sequence[OpenRun]) -> Section:

@@ -30,7 +30,7 @@ from loadtests.lab.content import Metric
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import Repeated
 from loadtests.models import estimates
-from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS, Interval, Verdict
+from loadtests.models.estimates import BATCHES, LEAST_VALUES, REPLICATIONS, Interval, Verdict
 from loadtests.models.protocol import Expectation, expectation
 from loadtests.models.random_times import Gamma
 
@@ -106,13 +106,9 @@ class Steady(AtLoad):
         return self._interval(run.responses_s for run in self.runs)
 
     @cached_property
-    def _differences_s(self) -> list[list[float]]:
-        return [run.more_than_forecast_s() for run in self.runs]
-
-    @cached_property
     def difference(self) -> Interval:
         """Return the measured mean less the forecast, paired by the arrivals."""
-        return self._interval(self._differences_s)
+        return self._interval((run.responses_s - run.forecast_s).tolist() for run in self.runs)
 
     @property
     def paired(self) -> Interval:
@@ -216,12 +212,13 @@ def steady_points(runs: Sequence[OpenRun]) -> list[Steady]:
 
     It has none if no run counts or the queue has no steady state.
     """
-    long_enough = [run for run in runs if run.part == loads.STEADY and run.is_long_enough]
-    return [
-        Steady(counted)
-        for made in grouped(long_enough, lambda run: run.key).values()
-        if (counted := accepted(made)) and all(run.is_stable for run in counted)
+    long_enough = [
+        run
+        for run in accepted(runs)
+        if run.part == loads.STEADY and len(run.rows) >= run.warm_up + BATCHES
     ]
+    points = Steady.of_each(long_enough, lambda run: run.key)
+    return [point for point in points if all(run.is_stable for run in point.runs)]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from loadtests.lab.experiment import Options
 from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, UNROUNDED
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results
-from loadtests.models.estimates import BATCHES, REPLICATIONS, WARM_UP_ARRIVALS, warm_up_of
+from loadtests.models.estimates import REPLICATIONS, WARM_UP_ARRIVALS, warm_up_of
 from loadtests.models.open_queue import Queue
 
 STUDY_FRACTIONS: Sequence[float] = (0.3, 0.5, 0.8, 0.85)
@@ -244,11 +244,6 @@ class OpenRun(RunLine):
             len(self.rows), BRIEF_WARM_UP if self.fraction <= BRIEF_UP_TO else WARM_UP
         )
 
-    @property
-    def is_long_enough(self) -> bool:
-        """Tell whether enough requests are left without the warm-up, one for each batch."""
-        return len(self.rows) >= self.warm_up + BATCHES
-
     @cached_property
     def served_s(self) -> list[float] | None:
         """Return how long (s) each request kept the server; None if it did not report that."""
@@ -274,11 +269,6 @@ class OpenRun(RunLine):
         replays_s = [self.replayed_s(times_s) for times_s in islice(self.drawn_s(), DRAWS)]
         forecast_s: Array = np.mean(replays_s, axis=0)
         return forecast_s
-
-    def more_than_forecast_s(self) -> list[float]:
-        """Return by how much (s) each request took longer than in the model's queue."""
-        more_s: list[float] = (self.responses_s - self.forecast_s).tolist()
-        return more_s
 
     def overtaken(self, served_s: Sequence[float]) -> list[bool]:
         """Tell of each request whether a later one overtook it: sent later, and served sooner.

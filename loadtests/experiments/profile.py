@@ -10,7 +10,7 @@ load are as in `loadtests.generation`.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
 
@@ -192,34 +192,27 @@ def _stacks(path: Path) -> Counter[stacks.Frames]:
 
 
 def _work_figure(profiles: Sequence[Profile]) -> Figure:
-    caption = "Shares of the time in which Python works"
-    table = _shares_table(caption, "Activity", profiles, [profile.work for profile in profiles])
-    names = [str(name) for name, *_ in table.rows]
+    """Draw the share of each activity in each case, those of large shares first."""
+    total = {a: sum(p.share(a).estimate for p in profiles) for p in profiles for a in p.work}
+    names = sorted(total, key=lambda name: (name == stacks.OTHER, -total[name], name))
     series = [
         measured(p.case, source, names, list(map(p.share, names)), factor=100, shape="rows")
         for p, source in zip(profiles, _SOURCES, strict=False)
     ]
     rows: list[Sequence[Cell]] = [
-        *table.rows,
-        ["samples", *(f"{profile.work_samples:,}" for profile in profiles)],
-        ["samples with the lock held (%)", *(100 * profile.held for profile in profiles)],
+        (name, *(100 * p.share(name).estimate for p in profiles)) for name in names
     ]
+    rows += [
+        ("samples", *(f"{profile.work_samples:,}" for profile in profiles)),
+        ("samples with the lock held (%)", *(100 * profile.held for profile in profiles)),
+    ]
+    columns = ("Activity", *(f"{profile.case} (%)" for profile in profiles))
+    table = Table("Shares of the time in which Python works", columns, rows)
     caption = (
         f"Shares by mode and threads; the largest is {names[0]}. Lines are 95 % intervals, as if "
         "samples were independent, which they are not quite."
     )
-    x, table = Axis("share / %"), replace(table, rows=rows)
-    return figure("What Python works on", caption, x, Axis(""), series, table)
-
-
-def _shares_table(
-    caption: str, heading: str, profiles: Sequence[Profile], shares: Sequence[Mapping[str, float]]
-) -> Table:
-    """Make a table of the share of each activity in each case, those of large shares first."""
-    total = {name: sum(case.get(name, 0.0) for case in shares) for case in shares for name in case}
-    names = sorted(total, key=lambda name: (name == stacks.OTHER, -total[name], name))
-    rows: list[list[Cell]] = [[n, *(100 * case.get(n, 0.0) for case in shares)] for n in names]
-    return Table(caption, (heading, *(f"{profile.case} (%)" for profile in profiles)), rows)
+    return figure("What Python works on", caption, Axis("share / %"), Axis(""), series, table)
 
 
 _NEAREST: Mapping[str, tuple[str, Sequence[str]]] = {
