@@ -197,8 +197,8 @@ class Deriver:
         code, city = code_and_city
         known = self._airports[code][1]
         name, _, state = map(re.escape, str(known).partition(", "))
-        spelled = re.compile(rf"\s*{name}(?:[\s,]+{state})?\s*", re.IGNORECASE)
-        return known if spelled.fullmatch(str(city)) else city
+        spelled = re.compile(rf"{name}(?:[\s,]+{state})?", re.IGNORECASE)
+        return known if spelled.fullmatch(" ".join(str(city).split())) else city
 
     def _airport(self, key: object) -> tuple[object, object, object]:
         """Return code, city and state of an airport, given its code or DOT number."""

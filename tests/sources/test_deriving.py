@@ -130,6 +130,8 @@ def test_the_state_of_an_airport_that_nobody_knows_is_that_of_its_city() -> None
 @pytest.mark.parametrize("city", ["Tampa", "TAMPA, FL", "Tampa,FL", " tampa  fl ", "Tampa, Fl"])
 def test_a_city_in_another_spelling_is_the_same_city(city: str) -> None:
     assert value("DEST_CITY_NAME", EXPO | {"DestCityName": city}) == "Tampa, FL"
+    places = {"Dest": "SJU", "DestCityName": "San\u00a0Juan"}
+    assert value("DEST_CITY_NAME", EXPO | places) == "San Juan, PR"
     assert value("DEST_CITY_NAME", EXPO | {"Dest": "XQX", "DestCityName": "nowhere"}) == (
         "Nowhere, TX"
     )
