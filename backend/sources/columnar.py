@@ -105,7 +105,9 @@ def _column(file: PackedFile, batch: Any, position: int) -> Sequence[object]:
         if arrow.types.is_dictionary(kind):
             words = column.dictionary.cast(arrow.string())
             column = arrow.DictionaryArray.from_arrays(column.indices, words)
-        elif arrow.types.is_temporal(kind) or arrow.types.is_decimal(kind):
+        elif arrow.types.is_decimal(kind):  # as text, 8.00 might be a time of 8:00
+            column = column.cast(arrow.float64())
+        elif arrow.types.is_temporal(kind):
             column = column.cast(arrow.string())
         values = column.to_pylist()
     if arrow.types.is_floating(kind):  # NaN is what pandas writes where nothing is known

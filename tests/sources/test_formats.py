@@ -10,6 +10,7 @@ import time
 import zipfile
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -374,6 +375,19 @@ def test_durations_are_clocks_and_no_numbers_of_minutes(
     content = columnar_file(arrow, "parquet", arrow.table(columns | {"AIR_TIME": clock}))
     with pytest.raises(BadRow, match="AIR_TIME '0:24:00': must be a whole number"):
         flights_of(open_source(written(tmp_path, content)))
+
+
+def test_decimal_numbers_leave_no_doubt_of_what_their_point_means(
+    tmp_path: Path, arrow: Any
+) -> None:
+    """As databases write numbers, whose text would be 8.00 and 1.000."""
+    columns = {name: arrow.array([value]) for name, value in FLOWN.items()}
+    columns["ARR_TIME"] = arrow.array([Decimal(8)], arrow.decimal128(12, 2))
+    columns["ARR_DELAY"] = arrow.array([Decimal(1)], arrow.decimal128(12, 3))
+    content = columnar_file(arrow, "parquet", arrow.table(columns))
+    assert flights_of(open_source(written(tmp_path, content))) == [
+        flight_of(FLOWN | {"ARR_TIME": "0008", "ARR_DELAY": "1"})
+    ]
 
 
 @pytest.mark.parametrize("size", [-1, 12])
