@@ -13,6 +13,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import cached_property
 from itertools import product
 from operator import itemgetter
 from pathlib import Path
@@ -25,12 +26,12 @@ from loadtests.grouping import grouped
 from loadtests.lab import published
 from loadtests.lab.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.repeated import Repeated, accepted_by_run
+from loadtests.lab.repeated import accepted_by_run
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, NothingCounts, Results
 from loadtests.lab.sentences import Sentences
 from loadtests.machine import moment
-from loadtests.models.estimates import Interval
+from loadtests.models.estimates import Interval, confidence_interval
 from loadtests.processes import backend, finished, plain_environment, running
 from loadtests.questions import all_blocks, as_sent
 
@@ -161,43 +162,39 @@ TASKS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
-    """Holds a process that did its task. start_s: median wall time of starting its program."""
-
-    line: ProcessLine
-    start_s: float
-
-    @property
-    def wall_s(self) -> float:
-        """Return the wall time (s) for as many repetitions as in the study, from any number."""
-        factor = TIMES / self.line.times
-        return self.start_s + factor * max(0.0, self.line.wall_s - self.start_s)
-
-
 @dataclass(frozen=True)
-class Timed(Repeated[Process]):
-    """Holds the processes of a program."""
+class Timed:
+    """Holds the processes in which a program did its task.
 
-    @property
-    def program(self) -> Program:
-        """Return the program that they ran."""
-        return next(program for program in PROGRAMS if program.key == self.runs[0].line.program)
+    start_s: median wall time of those in which it only started.
+    """
+
+    program: Program
+    start_s: float
+    lines: Sequence[ProcessLine]
+
+    @cached_property
+    def walls_s(self) -> list[float]:
+        """Return wall times (s) for as many repetitions as in the study, from any number."""
+        return [
+            self.start_s + TIMES / line.times * max(0.0, line.wall_s - self.start_s)
+            for line in self.lines
+        ]
 
     @property
     def median_s(self) -> float:
         """Return the median of the wall times, in s."""
-        return median(process.wall_s for process in self.runs)
+        return median(self.walls_s)
 
     @property
     def processor_s(self) -> float:
         """Return the median of the processor times, in s."""
-        return median(process.line.user_s + process.line.sys_s for process in self.runs)
+        return median(line.user_s + line.sys_s for line in self.lines)
 
     @property
     def mean(self) -> Interval:
-        """Estimate the mean of the wall times, in s."""
-        return self.over(lambda process: process.wall_s)
+        """Return the mean of the wall times, in s."""
+        return confidence_interval(self.walls_s)
 
 
 def analyse(results: Results) -> Report:
@@ -207,15 +204,15 @@ def analyse(results: Results) -> Report:
     ours = {timed.program.task for timed in programs if timed.program.name == OURS}
     if missing := [task for task in TASKS if task not in ours]:
         raise NothingCounts(f"{results.folder} has no process of ours that counts for {missing[0]}")
-    note = sentences.paragraph("processes", times=programs[0].runs[0].line.times)
+    note = sentences.paragraph("processes", times=programs[0].lines[0].times)
     sections = [
         Section(TASKS[task].title, sentences(task.replace(" ", "_")), [_figure(task, timed, note)])
         for task, timed in by_task.items()
     ]
     metrics = [
-        Metric.of_amount(f"wall_per_100000[{program.task}, {program.name}]", timed.mean, "s")
-        for timed in programs
-        for program in [timed.program]
+        Metric.of_amount(f"wall_per_100000[{task}, {timed.program.name}]", timed.mean, "s")
+        for task, programs_of_task in by_task.items()
+        for timed in programs_of_task
     ]
     findings = sentences("findings", measured=by_task, tasks=TASKS)
     return Report(findings, sections, metrics)
@@ -225,13 +222,13 @@ def timed_programs(results: Results) -> list[Timed]:
     """Return the programs that have a process that counts, in the order of PROGRAMS."""
     judged = accepted_by_run(results)
     counted = (line for line in results.lines(PROCESSES, ProcessLine) if judged.get(line.run))
-    lines = grouped(counted, lambda line: line.program)
-    processes = []
-    for own in (lines.get(program.key, []) for program in PROGRAMS):
+    lines, programs = grouped(counted, lambda line: line.program), []
+    for program in PROGRAMS:
+        own = lines.get(program.key, [])
         start_s = median([line.wall_s for line in own if not line.times] or [0.0])
-        done = (line for line in own if line.times)
-        processes += [Process(line, start_s) for line in done]
-    return Timed.of_each(processes, lambda process: process.line.program)
+        if done := [line for line in own if line.times]:
+            programs.append(Timed(program, start_s, done))
+    return programs
 
 
 _SOURCES: Mapping[Source, str] = {"ours": "measured here", "study": "printed by the study"}
@@ -244,7 +241,7 @@ def _figure(task: str, programs: Sequence[Timed], note: str) -> Figure:
         for name, printed_s in TASKS[task].printed_s.items()
     ]
     for timed in programs:
-        count = str(len(timed.runs))
+        count = str(len(timed.lines))
         bars.append((timed.median_s, timed.mean, timed.program.title, count, "ours"))
     bars.sort(key=itemgetter(0), reverse=True)
     go_s, ours_s = [*TASKS[task].printed_s.values()][-1], programs[0].median_s

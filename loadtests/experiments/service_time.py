@@ -23,7 +23,7 @@ from loadtests.generation.schedule import Request
 from loadtests.lab import content
 from loadtests.lab.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.ledgers import ONLY_HTTP, two_chains
+from loadtests.lab.ledgers import FLIGHTS_PER_BLOCK, ONLY_HTTP, two_chains
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
 from loadtests.lab.published import SERVICE_TIMES, ServiceTime
 from loadtests.lab.repeated import Repeated, measured
@@ -112,12 +112,11 @@ def measure(run: Run) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Holds a running server, and makes requests to it. blocks, flights: in its chain."""
+    """Holds a running server, and makes requests to it. flights: in its chain."""
 
     name: str
     service: Service
     questions: Mapping[str, Question]
-    blocks: int
     flights: int
 
     def path(self, kind: str) -> str:
@@ -132,7 +131,7 @@ class Way:
             if kind in self.questions:
                 path = self.path(kind)
             elif kind == "get_block":
-                path = f"{block}{first + random.randrange(self.blocks)}"
+                path = f"{block}{first + random.randrange(self.flights // FLIGHTS_PER_BLOCK)}"
             else:
                 path = f"{transaction}{random.randrange(self.flights)}"
             yield Request(kind, path)
@@ -149,7 +148,7 @@ def running_ways(run: Run, plan: Plan) -> Iterator[list[Way]]:
     chains = two_chains(run, plan.blocks)
     like_theirs = as_in_the_study(chains.ours.block_bytes, plan.blocks, run_blocks=plan.run_blocks)
     settings = {"workers": 1, "answer_cache_bytes": 0}
-    ours = chains.questions, plan.blocks, chains.flights
+    ours = chains.questions, chains.ours.flights
     with (
         study.running(chains.study, run.log) as stored,
         running(chains.ours.folder, run.log, ONLY_HTTP, settings=like_theirs) as scan,

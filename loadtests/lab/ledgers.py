@@ -69,15 +69,9 @@ ONLY_HTTP = ("serve", "--only-http")
 class TwoChains:
     """Holds two chains of the same flights."""
 
-    blocks: int  # of FLIGHTS_PER_BLOCK flights each
     ours: Chain  # has an empty first block besides
     study: Path
     questions: Mapping[str, Question]  # kind -> a question that has an answer
-
-    @property
-    def flights(self) -> int:
-        """Return the number of flights in each chain."""
-        return self.blocks * FLIGHTS_PER_BLOCK
 
 
 def two_chains(run: Run, blocks: int) -> TwoChains:
@@ -89,4 +83,4 @@ def two_chains(run: Run, blocks: int) -> TwoChains:
         run.say("writing the same blocks in the study's way")
         write_chain(folder, all_blocks(service))
         questions = drawn(sample(service, FEW_BLOCKS), 1, run.options.seed)
-    return TwoChains(blocks, ours, folder, {kind: only for kind, (only,) in questions.items()})
+    return TwoChains(ours, folder, {kind: only for kind, (only,) in questions.items()})

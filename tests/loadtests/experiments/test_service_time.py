@@ -132,7 +132,7 @@ def test_ways_that_answer_differently_are_not_measured() -> None:
     study = {"flight_counter": 3, "average_delays": 2.5 + 1e-12, "filter_transactions": [1, 2, 3]}
 
     def way(name: str, kind_answers: Mapping[str, object]) -> Way:
-        return Way(name, FakeService(kind_answers), questions, 1, 1)  # type: ignore[arg-type]
+        return Way(name, FakeService(kind_answers), questions, 1)  # type: ignore[arg-type]
 
     for kind in questions:
         only = {name: value for name, value in study.items() if name == kind}
