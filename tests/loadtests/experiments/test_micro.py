@@ -12,7 +12,7 @@ from loadtests.experiments.micro import PROGRAMS
 from loadtests.experiments.running import analyse, run
 from loadtests.lab.experiment import Options
 from loadtests.lab.results import Results, ResultsError
-from tests.loadtests.experiments.made_up import results_of
+from tests.loadtests.experiments.made_up import judge, results_of
 
 TIMES = 40
 
@@ -27,18 +27,16 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return Results(folder)
 
 
-def made_up(folder: Path, accepted: str = "yes", repeats: int = 3) -> Results:
+def made_up(folder: Path, repeats: int = 3, *, counts: bool = True) -> Results:
     """Processes of every program, made so often, on a quiet machine or not."""
-    results = results_of("micro", folder)
-    with (
-        results.table("processes", micro.ProcessLine) as processes,
-        results.table("runs", ("run", "accepted", "reasons")) as runs,
-    ):
+    results, judged = results_of("micro", folder), dict[str, bool]()
+    with results.table("processes", micro.ProcessLine) as processes:
         for program, times, repeat in product(PROGRAMS, (0, micro.TIMES), range(1, repeats + 1)):
             run, wall_s = f"{program.key}-{times}-{repeat}", WALLS_S[program.key] * bool(times)
             took_s = 0.1 + wall_s + 0.001 * repeat, 0.1, 0.0
             processes.add(micro.ProcessLine(run, program.key, times, repeat, *took_s))
-            runs.write(run=run, accepted=accepted, reasons="")
+            judged[run] = counts
+    judge(results, judged)
     analyse(results)
     return results
 
@@ -103,7 +101,7 @@ def test_two_processes_decide_nothing(tmp_path: Path) -> None:
 
 
 def test_a_busy_machine_decides_nothing(tmp_path: Path) -> None:
-    results = made_up(tmp_path, "no")
+    results = made_up(tmp_path, counts=False)
     assert results.summary()["failure"].startswith("all runs (24) were rejected by rule")
     assert results.summary()["metrics"] == []
 

@@ -215,6 +215,19 @@ class TestComparing:
         assert (point.stations, point.outside) == ({}, None)
 
 
+def test_what_was_measured_stands_beside_the_models() -> None:
+    points = points_of([a_run(SINGLE, 2, 0.02)], simulated())
+    for figure, quantity in zip(
+        queueing_network._of_system(points, simulated(), ""),
+        ("throughput_per_s", "response_s"),
+        strict=True,
+    ):
+        row = dict(zip(figure.table.columns, figure.table.rows[1], strict=True))
+        assert row["Measured, one request at a time"] == getattr(points[0], quantity)
+        assert row["MVA"] == Interval(getattr(by_formula(MVA, 2), quantity))
+        assert row["Measured, regular stations"] is None
+
+
 def test_the_schema_is_a_drawing_with_its_probabilities() -> None:
     svg = queueing_network.schema("").svg
     minidom.parseString(svg)  # raises for what is no XML
