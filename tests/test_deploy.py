@@ -237,6 +237,7 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
         f"{units}/flightchain-backend.service",
         f"{units}/flightchain-miner.service",
         f"{units}/flightchain-cosign.service",
+        f"{units}/flightchain-frontend.service",
         f"{units}/flightchain-verify.service",
         f"{units}/flightchain-verify.timer",
         "usr/local/bin/flightchain",
@@ -255,7 +256,7 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     pips = (stand_in.parent / "calls").read_text().count(" install ")
     assert run(stand_in, "--root", root).returncode == 0  # remembers the folder
     assert laid_out(root) == first
-    assert (stand_in.parent / "calls").read_text().count(" install ") == pips == 2
+    assert (stand_in.parent / "calls").read_text().count(" install ") == pips == 1
 
 
 def test_a_backup_is_made_every_hour_where_wanted_and_uninstalling_keeps_the_chain(
@@ -444,27 +445,6 @@ def test_a_node_is_not_installed_over_a_ledger(stand_in: Path, engine: Path) -> 
     assert done.returncode == 1
     assert "holds a ledger already" in done.stderr
     assert not (root / "srv/chain/engine").exists()
-
-
-@pytest.mark.parametrize("has_frontend", [False, True])
-def test_the_frontend_is_installed_when_there_is_one(
-    stand_in: Path,
-    has_frontend: bool,
-) -> None:
-    project, root = stand_in.parent / "project", stand_in.parent / "root"
-    shutil.copytree(ROOT / "scripts", project / "scripts")
-    shutil.copy(ROOT / "requirements.txt", project)
-    if has_frontend:
-        (project / "frontend").mkdir()
-        shutil.copytree(ROOT / "loadtests" / "models", project / "loadtests" / "models")
-        shutil.copy(ROOT / "loadtests" / "__init__.py", project / "loadtests")
-        shutil.copy(ROOT / "frontend" / "requirements.txt", project / "frontend")
-    done = run(stand_in, "--root", root, install=project / "scripts" / "deploy" / "install")
-    assert done.returncode == 0, done.stderr
-    unit = "etc/systemd/system/flightchain-frontend.service"
-    assert (unit in laid_out(root)) == has_frontend
-    assert (root / "opt/flightchain/frontend").is_dir() == has_frontend
-    assert ("no frontend yet" in done.stderr) != has_frontend
 
 
 REFUSED = [
