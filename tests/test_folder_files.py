@@ -199,9 +199,9 @@ def test_a_loss_of_imports_alone_is_named_or_it_is_said_that_nobody_knows(
 ) -> None:
     """The mempool has never held what was imported: only acknowledged.dat tells how much it was."""
     folder = tmp_path / "chain"
-    import_flights(settings_of(folder), Generated(100, seed=1))
+    import_flights(settings_of(folder), Generated(100, seed=1, flights_per_day=100))
     shutil.copytree(folder / "blocks", tmp_path / "older")
-    import_flights(settings_of(folder), Generated(50, seed=2))
+    import_flights(settings_of(folder), Generated(50, seed=2, flights_per_day=100))
     shutil.rmtree(folder / "blocks")
     (tmp_path / "older").rename(folder / "blocks")
     if not is_marked:
@@ -216,11 +216,11 @@ def test_flights_that_others_stand_for_are_named_when_a_person_accepts_a_branch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, other = tmp_path / "ours", tmp_path / "other"
-    import_flights(settings_of(ours), Generated(100, seed=1))
+    import_flights(settings_of(ours), Generated(100, seed=1, flights_per_day=100))
     shutil.copytree(ours, other, symlinks=True)
     for seed in (2, 4):
-        import_flights(settings_of(ours), Generated(50, seed=seed))
-    import_flights(settings_of(other), Generated(50, seed=3))
+        import_flights(settings_of(ours), Generated(50, seed=seed, flights_per_day=100))
+    import_flights(settings_of(other), Generated(50, seed=3, flights_per_day=100))
     shutil.rmtree(ours / "blocks")
     shutil.copytree(other / "blocks", ours / "blocks")
     monkeypatch.setenv("FLIGHTCHAIN_DIR", str(ours))

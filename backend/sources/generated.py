@@ -97,10 +97,10 @@ class Generated(Source):
 
     def _days(self) -> Generator[list[list[object]], None, None]:
         """Yield the columns of one day's flights after the other's, without end."""
-        every_day = schedule(self._random("schedule"), self._per_day)
+        every_day = schedule(f"{self._seed} schedule", self._per_day)
 
         @cache
-        def plan(is_saturday: bool) -> tuple[list[Leg], Columns]:
+        def plan(is_saturday: bool) -> tuple[Sequence[Leg], Columns]:
             legs = every_day
             if is_saturday:
                 count = int(self._per_day * SHARE_ON_SATURDAY)

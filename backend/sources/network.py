@@ -6,8 +6,8 @@ names; the flights are not real. Each flight number has the same route every day
 
 import csv
 import math
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from random import Random
@@ -111,18 +111,20 @@ class Leg(NamedTuple):
     air_minutes: int
 
 
-def schedule(random: Random, legs_a_day: int) -> list[Leg]:
+@lru_cache(maxsize=1)  # it takes longer than thousands of flights, and a source may be read again
+def schedule(seed: str, legs_a_day: int) -> Sequence[Leg]:
     """Return the legs of a day, sorted by departure.
 
     No carrier leaves an airport twice a day under one flight number.
     """
+    random = Random(seed)  # noqa: S311 - made-up flights, no secrets
     used = dict.fromkeys(CARRIERS, 0)
     legs: list[Leg] = []
     while len(legs) < legs_a_day:
         carrier = random.choices(CARRIERS, cum_weights=_SHARES)[0]
         used[carrier] += 1
         legs += _journey(random, carrier, used[carrier])
-    return by_departure(legs[:legs_a_day])
+    return tuple(by_departure(legs[:legs_a_day]))
 
 
 def by_departure(legs: list[Leg]) -> list[Leg]:

@@ -26,7 +26,7 @@ from tests.storage.chains import block_file, flip
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    with Engine(tmp_path) as engine:
+    with Engine(tmp_path, 3) as engine:
         yield engine
 
 
@@ -52,7 +52,7 @@ def decide_three(engine: Engine) -> None:
 
 
 def test_flights_of_all_nodes_are_mined_in_the_order_of_their_acceptance(engine: Engine) -> None:
-    a, b, c, _ = engine.nodes
+    a, b, c = engine.nodes
     engine.decide([c.sent(0, 2, T0 + 2), a.sent(0, 1, T0 + 3), b.sent(0, 2, T0 + 1)], T0 + 5)
     (tip,) = engine.tips()
     for node in engine.nodes:
@@ -216,7 +216,7 @@ def test_empty_blocks_are_made_once_an_interval_if_the_cluster_wants_them(tmp_pa
 def test_a_node_that_lost_its_chain_is_given_all_of_it(engine: Engine, tmp_path: Path) -> None:
     """It signs no fewer blocks meanwhile: to a witness that is a log that was forged."""
     for i in range(5):
-        engine.decide([node.sent(i, 1, T0 + i) for node in engine.nodes], T0 + i, proposer=i % 4)
+        engine.decide([node.sent(i, 1, T0 + i) for node in engine.nodes], T0 + i, proposer=i % 3)
     node = engine.nodes[2]
     node.close()
     folder = node.settings.folder
@@ -235,8 +235,8 @@ def test_a_node_that_lost_its_chain_is_given_all_of_it(engine: Engine, tmp_path:
     assert not [line for line in node.reported if "witnesses" in line]
     engine.decide([engine.nodes[0].sent(5, 1)])
     assert b"\n7\n" in (folder / "checkpoint").read_bytes()
-    assert on_disk(folder).sizes == [4] * 5 + [1]
-    assert node.end.receipts.id_of(3, 4) == 19
+    assert on_disk(folder).sizes == [3] * 5 + [1]
+    assert node.end.receipts.id_of(2, 4) == 14
 
 
 CRASHES = {
@@ -252,7 +252,7 @@ def test_a_crash_anywhere_in_a_commit_is_made_good_by_the_replay(
 ) -> None:
     engine.decide([node.sent(0, 2) for node in engine.nodes])
     block = block_of(engine.nodes[1].sent(2, 3), height=2, at_ms=T0 + 1)
-    node = engine.nodes[3]
+    node = engine.nodes[2]
     wanted = finalized(node, block)
     with patch.object(*CRASHES[place], side_effect=WriteFailed("cut")), pytest.raises(WriteFailed):
         node.ask("commit")
@@ -262,8 +262,8 @@ def test_a_crash_anywhere_in_a_commit_is_made_good_by_the_replay(
     engine.replay(node)
     assert node.end.state.tip_hash == wanted.hex()
     assert node.ask("info")["last_block_height"] == 2
-    assert on_disk(node.settings.folder).sizes == [8, 3]
-    assert [node.end.receipts.id_of(1, number) for number in (2, 4, 5)] == [8, 10, None]
+    assert on_disk(node.settings.folder).sizes == [6, 3]
+    assert [node.end.receipts.id_of(1, number) for number in (2, 4, 5)] == [6, 8, None]
 
 
 def test_a_crash_between_the_block_and_the_index_is_made_good_without_a_replay(
