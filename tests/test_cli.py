@@ -88,7 +88,7 @@ def refusal(done: Done | subprocess.CompletedProcess[str], status: int = 1) -> s
 # --- help and wrong calls ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [[], *[[command] for command in main.commands]], ids=str)
+@each_of("arguments", [[], *[[command] for command in main.commands]])
 def test_help_explains_and_does_nothing(tmp_path: Path, arguments: list[str]) -> None:
     done = call(tmp_path / "none", *arguments, "--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -135,7 +135,7 @@ def test_without_a_command_there_is_help_and_an_error(tmp_path: Path) -> None:
 BAD_SETTINGS = [("FLIGHTCHAIN_PROT", "8000"), ("FLIGHTCHAIN_PORT", "x")]
 
 
-@pytest.mark.parametrize(("name", "text"), BAD_SETTINGS)
+@each_of(("name", "text"), BAD_SETTINGS)
 def test_a_setting_that_is_wrong_or_unknown_is_named(tmp_path: Path, name: str, text: str) -> None:
     message = refusal(call(tmp_path / "none", "tip", **{name: text}))
     assert f"{name} {text!r}: " in message
@@ -236,7 +236,7 @@ NEED_A_CHAIN = ["tip", "show tip", "show 0", "verify", "reindex", "accept-loss",
 QUESTION = "query average_delays INITIAL_DATE=2015-01-01 FINAL_DATE=2015-01-31"
 
 
-@pytest.mark.parametrize("command", [*NEED_A_CHAIN, QUESTION])
+@each_of("command", [*NEED_A_CHAIN, QUESTION])
 def test_a_folder_without_a_chain_is_named_and_not_made(tmp_path: Path, command: str) -> None:
     folder = tmp_path / "typo"
     assert f"{folder} holds no chain" in refusal(call(folder, *command.split()))
@@ -667,7 +667,7 @@ def test_a_first_import_into_a_folder_that_is_not_there_reports_no_trouble(tmp_p
 LOG_KEY, OTHER_LOG_KEY = (str(SecretKey("log", bytes([at]) * 32).verifier) for at in range(2))
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("arguments", "reason"),
     [
         (["witness"], "give either the URLs of logs, or --listen"),

@@ -23,6 +23,7 @@ from backend.storage.tokens import are_needed
 from frontend.bodies import FORM_BYTES
 from tests import test_scripts
 from tests.api.processes import ROOT, backend, environment, free_port, ran, serving, until
+from tests.cases import each_of
 from tests.cluster.engine import make as make_cluster_in
 from tests.flights import transactions_in
 from tests.settings_table import table
@@ -44,7 +45,7 @@ CONTAINERS: dict[str, dict[str, Any]] = COMPOSE["services"]
 NGINX = text_of("nginx.conf")
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+@each_of("path", SHIPPED)
 def test_every_setting_that_is_named_exists(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     known = {row[0] for row in table()}
@@ -154,13 +155,13 @@ DIRECTIVES: dict[str, dict[str, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CONFIGURED)
+@each_of("name", CONFIGURED)
 def test_a_container_reaches_what_it_needs_and_counts_in_one_volume(name: str) -> None:
     expected = CONFIGURED[name]
     assert {key: CONTAINERS[name].get(key) for key in expected} == expected
 
 
-@pytest.mark.parametrize("name", DIRECTIVES)
+@each_of("name", DIRECTIVES)
 def test_units_belong_together_and_count_in_one_folder_that_outlives_each(name: str) -> None:
     for directive, words in DIRECTIVES[name].items():
         actual = unit(name).words(directive)
@@ -468,7 +469,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "reason"), REFUSED, ids=str)
+@each_of(("arguments", "reason"), REFUSED)
 def test_a_wrong_call_changes_nothing(
     stand_in: Path,
     arguments: list[str],

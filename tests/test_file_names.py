@@ -101,7 +101,7 @@ def test_a_name_in_an_address_leads_to_no_result_but_those_of_the_lab(name: str)
     assert result_folders.find([Path("/"), Path("/etc")], name) is None
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each_of("name", HOSTILE)
 def test_a_node_of_a_cluster_has_a_name_that_can_be_a_folder(name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
         Host(name, "127.0.0.1", 1, 2)
@@ -111,14 +111,14 @@ def test_a_node_of_a_cluster_has_a_name_that_can_be_a_folder(name: str, tmp_path
         LocalCluster(tmp_path).node(name)
 
 
-@pytest.mark.parametrize("text", ["", "null", "1", "[1]", "{}x", '[{"name": 1}]', '[{"a": "b"}]'])
+@each_of("text", ["", "null", "1", "[1]", "{}x", '[{"name": 1}]', '[{"a": "b"}]'])
 def test_the_nodes_of_a_cluster_are_read_with_care(text: str, tmp_path: Path) -> None:
     (tmp_path / "hosts.json").write_text(text)
     with pytest.raises(FlightchainError, match=r"hosts\.json is damaged .*put back a copy"):
         LocalCluster(tmp_path).node("node0")
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each_of("name", HOSTILE)
 def test_a_table_of_results_names_files_of_its_folder_alone(name: str, tmp_path: Path) -> None:
     if name in {"PENDING-0000000000000000.LOG", "Lost-1-2.bin"}:
         assert Results(tmp_path).file(name) == tmp_path / name  # a file like any other

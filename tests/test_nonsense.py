@@ -37,7 +37,7 @@ CALLS: dict[str, Callable[[Client], object]] = {
     "add": lambda client: client.add(GOOD),
     "add_batch": lambda client: client.add_batch([GOOD]),
 }
-kinds = pytest.mark.parametrize("data", KINDS.values(), ids=KINDS)
+kinds = each_of("data", KINDS.values())
 
 
 def require_sentence(text: str) -> None:

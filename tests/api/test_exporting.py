@@ -89,7 +89,7 @@ def expected(world: World, selection: Json) -> list[Json]:
     ]
 
 
-@pytest.mark.parametrize("selection", SELECTIONS)
+@each_of("selection", SELECTIONS)
 def test_an_export_has_what_a_plain_loop_finds(
     client: FlaskClient, world: World, selection: Json
 ) -> None:
@@ -116,8 +116,8 @@ def test_the_selections_select_something(world: World) -> None:
     assert counts[6:8] == [0, 0]
 
 
-@pytest.mark.parametrize("limit", [1, 7, 100, 1000])
-@pytest.mark.parametrize("form", ["csv", "ndjson"])
+@each_of("limit", [1, 7, 100, 1000])
+@each_of("form", ["csv", "ndjson"])
 def test_pages_of_an_export_are_the_whole(
     client: FlaskClient, world: World, limit: int, form: str
 ) -> None:
@@ -172,7 +172,7 @@ def test_the_format_is_what_the_client_accepts(
     assert other.get_data() == response.get_data()
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("given", "field"),
     [
         ({"format": "xml"}, "format"),
@@ -198,8 +198,8 @@ def test_a_large_export_is_sent_in_pieces_and_a_small_one_whole(client: FlaskCli
     assert int(small.headers["Content-Length"]) == len(small.get_data()) > 0
 
 
-@pytest.mark.parametrize("more", [{}, {"as_of": 1}])
-@pytest.mark.parametrize("form", ["csv", "ndjson"])
+@each_of("more", [{}, {"as_of": 1}])
+@each_of("form", ["csv", "ndjson"])
 def test_a_compressed_export_says_the_same(client: FlaskClient, form: str, more: Json) -> None:
     plain = export(client, format=form, **more)
     packed = export(client, {"Accept-Encoding": "gzip"}, format=form, **more)
@@ -406,7 +406,7 @@ def test_groups_as_lines(client: FlaskClient, path: str, by: str, engine: str) -
     assert answer.headers["X-Flightchain-As-Of"] == f"{stands['height']} {stands['tip_hash']}"
 
 
-@pytest.mark.parametrize("path", ["/average_delays", "/flight_counter"])
+@each_of("path", ["/average_delays", "/flight_counter"])
 def test_an_answer_without_groups_is_one_line(client: FlaskClient, path: str) -> None:
     asked = f"{path}?{urlencode(ALL)}"
     answer = client.get(asked).get_json()
@@ -415,7 +415,7 @@ def test_an_answer_without_groups_is_one_line(client: FlaskClient, path: str) ->
     assert names[-1] == ("count" if path == "/flight_counter" else "average_departure_delay")
 
 
-@pytest.mark.parametrize("path", ["/average_delays", "/flight_counter"])
+@each_of("path", ["/average_delays", "/flight_counter"])
 def test_a_question_is_answered_in_json_or_not_at_all(client: FlaskClient, path: str) -> None:
     asked = f"{path}?{urlencode(ALL)}"
     for accepted in ("*/*", "application/json", "application/*;q=0.1", "text/html, */*;q=0.8"):

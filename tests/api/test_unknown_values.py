@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import pytest
 from flask.testing import FlaskClient
 
 from backend.questions.carriers import code_of
 from tests.api.worlds import World, client_of, good, seal, settings_for
+from tests.cases import each_of
 
 CARRIER = "OP_CARRIER_AIRLINE_ID"
 DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-09"}
@@ -36,8 +36,8 @@ CASES: list[tuple[str, dict[str, Any], str, list[str] | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "asked", "field", "meant"), CASES)
-@pytest.mark.parametrize("engine", ["index", "scan"])
+@each_of(("name", "asked", "field", "meant"), CASES)
+@each_of("engine", ["index", "scan"])
 def test_a_warning_says_what_is_unknown(
     client: FlaskClient,
     name: str,
@@ -90,7 +90,7 @@ def test_an_empty_ledger_knows_nothing(tmp_path: Path) -> None:
         assert [warning["did_you_mean"] for warning in answer["warnings"]] == [[], []]
 
 
-@pytest.mark.parametrize("options", [{}, {"engine": "scan"}, {"as_of": 20}, {"group_by": "day"}])
+@each_of("options", [{}, {"engine": "scan"}, {"as_of": 20}, {"group_by": "day"}])
 def test_names_and_codes_are_taken_in_any_case(
     client: FlaskClient, world: World, options: dict[str, Any]
 ) -> None:
@@ -113,7 +113,7 @@ def test_a_proof_takes_names_in_any_case(client: FlaskClient, world: World) -> N
     assert proof.text == same.text
 
 
-@pytest.mark.parametrize("form", ["{}{}", "{} {}", "{}-{}"])
+@each_of("form", ["{}{}", "{} {}", "{}-{}"])
 def test_a_flight_number_may_have_the_code_of_its_carrier(
     client: FlaskClient, world: World, form: str
 ) -> None:

@@ -54,7 +54,7 @@ def status(policy: HostPolicy, host: str | None, **more: str) -> int:
 # --- names ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("listens_at", ["127.0.0.1", "localhost", "::1", "127.0.0.5"])
+@each_of("listens_at", ["127.0.0.1", "localhost", "::1", "127.0.0.5"])
 def test_on_loopback_only_names_of_loopback_are_ours(listens_at: str) -> None:
     policy = at(listens_at)
     for _ in range(2):  # a second time from memory
@@ -80,7 +80,7 @@ def test_a_name_to_listen_at_is_a_name_to_ask_by() -> None:
     assert status(at("pi.example"), "10.0.0.5") == 421
 
 
-@pytest.mark.parametrize("listens_at", ["0.0.0.0", "::"])
+@each_of("listens_at", ["0.0.0.0", "::"])
 def test_at_all_addresses_every_address_is_ours_and_no_other_name(listens_at: str) -> None:
     policy = at(listens_at)
     ours = [*LOOPBACK, "10.0.0.5:8000", "8.8.8.8", "[fe80::1]:8000", "raspberry", "raspberry.local"]
@@ -106,7 +106,7 @@ def test_the_setting_adds_names_and_addresses() -> None:
     assert {status(everything, host) for host in MALFORMED} == {400}
 
 
-@pytest.mark.parametrize("text", ["", "a,", "a b", "http://a", "a:80", "*.a", "a/b", "ä", "a,,b"])
+@each_of("text", ["", "a,", "a b", "http://a", "a:80", "*.a", "a/b", "ä", "a,,b"])
 def test_a_list_with_what_is_no_name_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a name or address"):
         names_in(text)
@@ -162,7 +162,7 @@ def test_a_token_in_an_address_is_refused_without_being_repeated(query: str) -> 
     assert SECRET not in repr(refusal)
 
 
-@pytest.mark.parametrize("query", HARMLESS)
+@each_of("query", HARMLESS)
 def test_other_parameters_pass(query: str) -> None:
     assert at().refusal(environ("localhost", query)) is None
 

@@ -40,7 +40,7 @@ def test_what_is_signed_is_read_back() -> None:
     assert notes.parse_key(str(KEY.verifier)) == KEY.verifier
 
 
-@pytest.mark.parametrize(
+@each_of(
     "text",
     [
         "",
@@ -90,7 +90,7 @@ def test_a_checkpoint_is_read_back_and_may_have_more_lines() -> None:
     assert checkpoints.parse(TEXT) == checkpoints.parse(f"{TEXT}more\n") == checkpoint
 
 
-@pytest.mark.parametrize(
+@each_of(
     "text",
     [
         "",
@@ -110,9 +110,7 @@ def test_what_is_no_checkpoint_is_refused(text: str) -> None:
         checkpoints.parse(text)
 
 
-@pytest.mark.parametrize(
-    ("more", "is_ours"), [("", True), ("/node0", True), ("0", False), ("0/node0", False)]
-)
+@each_of(("more", "is_ours"), [("", True), ("/node0", True), ("0", False), ("0/node0", False)])
 def test_a_log_is_named_after_the_chain_and_perhaps_a_node(more: str, is_ours: bool) -> None:
     genesis_hash = "ab" * 32
     name = checkpoints.origin_of(genesis_hash) + more
