@@ -29,7 +29,7 @@ from urllib.parse import urlencode
 
 from loadtests.baseline import StudyLedger, write_chain
 from loadtests.bench.figures import Figure, Target, at_least, at_most, ratio, spread
-from loadtests.bench.session import FLIGHTS, SEED, Bench, got, load_now, say, timed
+from loadtests.bench.session import FLIGHTS, SEED, Bench, got, say, timed
 from loadtests.chains import Source, imported
 from loadtests.number_format import format_number
 from loadtests.processes import (
@@ -99,7 +99,7 @@ def _scanned(
             ours, took_s = timed(partial(service.get, question.scan_path))
             times_s.append(took_s)
             _require_same(question, ours, studys)
-    raw = {"study_s": study_s, "ours_s": cold_s, **facts, **load_now()}
+    raw = {"study_s": study_s, "ours_s": cold_s, **facts}
     what = f"{kind} by scan, times faster than the study's way"
     figure = ratio(3, what, study_s, cold_s, at_least(15), raw)
     if facts["bytes_read_per_scan"] < 0.9 * facts["block_bytes"]:
@@ -138,7 +138,7 @@ def pages(bench: Bench) -> Iterator[Figure]:
             medians_ms = _made_ms(connection, addresses)
     slowest = max(medians_ms, key=lambda name: medians_ms[name])
     what = f"a page, beyond the backend's answers, slowest kind ({slowest}), ms"
-    raw = {"median_ms": medians_ms, "load": load_now()}
+    raw = {"median_ms": medians_ms}
     yield Figure.judged(11, what, medians_ms[slowest], at_most(30), raw)
 
 
@@ -216,7 +216,7 @@ def _year(bench: Bench) -> Iterator[Figure]:
 
 
 def _proof(what: str, value: float, target: Target, **raw: Any) -> Figure:
-    return Figure.judged(14, what, value, target, {**load_now(), **raw})
+    return Figure.judged(14, what, value, target, raw)
 
 
 def _verified_s(folder: Path, name: str) -> float:
@@ -247,15 +247,12 @@ def breakdowns(bench: Bench) -> Iterator[Figure]:
             for what, path in _by_groups(service).items()
         }
     before_ms = times_ms[BEFORE]
-    raw: dict[str, Any] = {"index_ms": times_ms, "load": load_now()}
-    yield Figure.judged(15, f"index: {BEFORE}, ms", before_ms, None, raw)
+    yield Figure.judged(15, f"index: {BEFORE}, ms", before_ms, None, {"index_ms": times_ms})
     for what, took_ms in times_ms.items():
         if what != BEFORE:
             times, title = took_ms / before_ms, f"index: {what}, times as long"
-            shown, raw = (
-                f"{format_number(times)} ({format_number(took_ms)} ms)",
-                {"index_ms": took_ms},
-            )
+            shown = f"{format_number(times)} ({format_number(took_ms)} ms)"
+            raw = {"index_ms": took_ms}
             yield Figure.judged(15, title, times, at_most(2), raw, measured=shown)
 
 

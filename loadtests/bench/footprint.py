@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from loadtests.bench.figures import Bound, Figure, at_least, at_most, ratio
-from loadtests.bench.session import PAGE, SEED, Bench, load_now, say
+from loadtests.bench.session import PAGE, SEED, Bench, say
 from loadtests.chains import Chain, copy_served
 from loadtests.machine import at_most_cores
 from loadtests.number_format import format_number
@@ -64,7 +64,7 @@ def exports(bench: Bench) -> Iterator[Figure]:
 def spent_on(flights: int, walls_s: Sequence[float], cpus_s: Sequence[float]) -> dict[str, Any]:
     """Return what repeated work on so many flights took, as the raw numbers of a figure."""
     cores = min(CORES, len(os.sched_getaffinity(0)))
-    return {"flights": flights, "wall_s": walls_s, "cpu_s": cpus_s, "cores": cores, **load_now()}
+    return {"flights": flights, "wall_s": walls_s, "cpu_s": cpus_s, "cores": cores}
 
 
 def bytes_on_disk(bench: Bench) -> Iterator[Figure]:
@@ -89,7 +89,7 @@ def starts(bench: Bench) -> Iterator[Figure]:
         for _ in bench.repeats(f"starting on {len(chains)} chains in turns")
     ]
     for chain, times_s in zip(chains, zip(*rounds, strict=True), strict=True):
-        raw = {"first_answer_s": times_s, **load_now()}
+        raw = {"first_answer_s": times_s}
         what = f"start to first answer, {chain.label}"
         yield Figure.judged(6, what, times_s, Bound("under", 1), raw, unit=" s")
 
@@ -126,7 +126,7 @@ def memory(bench: Bench) -> Iterator[Figure]:
 
 
 def _used(when: str, memories: Sequence[Memory], **more: Any) -> Iterator[Figure]:
-    raw = {"pss_mb": _megabytes(memories), **more, **load_now()}
+    raw = {"pss_mb": _megabytes(memories), **more}
     for what, pss_bytes, most_mb in (
         ("largest worker", _largest_worker(memories), at_most(80)),
         ("all processes", sum(process.pss_bytes for process in memories), at_most(256)),

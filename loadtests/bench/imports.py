@@ -6,56 +6,24 @@ turns against `in_process.straight_import`, which checks each row just before it
 
 import csv
 import lzma
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from loadtests.baseline import FLIGHT_FIELDS
 from loadtests.bench.figures import Figure, Target, and_best, at_least, at_most, ratio
 from loadtests.bench.footprint import CORES, spent_on
 from loadtests.bench.session import Bench
 from loadtests.chains import Chain, Source, imported
 from loadtests.machine import at_most_cores
-from loadtests.processes import Spent, environment, finished
+from loadtests.processes import PROJECT, Spent, environment, finished
 
 STRAIGHT = [sys.executable, "-m", "loadtests.in_process.straight_import"]
-KAGGLE = {
-    "FL_DATE": "FL_DATE",
-    "DOT_CODE": "OP_CARRIER_AIRLINE_ID",
-    "FL_NUMBER": "OP_CARRIER_FL_NUM",
-    "ORIGIN": "ORIGIN",
-    "ORIGIN_CITY": "ORIGIN_CITY_NAME",
-    "DEST": "DEST",
-    "DEST_CITY": "DEST_CITY_NAME",
-    "DEP_TIME": "DEP_TIME",
-    "DEP_DELAY": "DEP_DELAY",
-    "ARR_TIME": "ARR_TIME",
-    "ARR_DELAY": "ARR_DELAY",
-    "CANCELLED": "CANCELLED",
-    "AIR_TIME": "AIR_TIME",
-}
-"""Titles of Kaggle's flights_sample_3m, and the fields of BTS that they are made from."""
-READY_MADE = {
-    "Year": "YEAR",
-    "DayOfWeek": "DAY_OF_WEEK",
-    "FlightDate": "FL_DATE",
-    "DOT_ID_Reporting_Airline": "OP_CARRIER_AIRLINE_ID",
-    "Flight_Number_Reporting_Airline": "OP_CARRIER_FL_NUM",
-    "OriginAirportID": "ORIGIN_AIRPORT_ID",
-    "Origin": "ORIGIN",
-    "OriginCityName": "ORIGIN_CITY_NAME",
-    "OriginStateName": "ORIGIN_STATE_NM",
-    "DestAirportID": "DEST_AIRPORT_ID",
-    "Dest": "DEST",
-    "DestCityName": "DEST_CITY_NAME",
-    "DestStateName": "DEST_STATE_NM",
-    "DepTime": "DEP_TIME",
-    "DepDelay": "DEP_DELAY",
-    "ArrTime": "ARR_TIME",
-    "ArrDelay": "ARR_DELAY",
-    "Cancelled": "CANCELLED",
-    "AirTime": "AIR_TIME",
-}
-"""Titles of the months that BTS has ready-made, and the fields that they stand for."""
+KAGGLE = "flights_sample_3m (2019 to 2023)"
+READY_MADE = "ready-made month since 2018"
+KINDS = PROJECT / "backend" / "sources" / "kinds.toml"
 OTHERS = ["1.00"] * 36 + [""] * 55  # what stands in the 91 other columns of such a month
 DECIMAL = {"DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME"}
 
@@ -121,19 +89,30 @@ def _rate(
     return Figure.judged(4, title, per_s, target, raw, measured=and_best(per_s))
 
 
-def write_as(month: Path, file: Path, kind: Mapping[str, str], others: Sequence[str] = ()) -> None:
+def titles_of(kind: str) -> dict[str, str]:
+    """Return the titles of a kind of files, as imports know them, and the fields below them."""
+    table = tomllib.loads(KINDS.read_text("utf-8"))
+    (columns,) = (row["columns"] for row in table["kind"] if row["name"] == kind)
+    while group := re.search(r"@(\w+)", columns):
+        columns = columns.replace(group[0], table["groups"][group[1]])
+    pairs = (column.split("=") for column in columns.split())
+    return {names[-1]: names[0] for names in pairs if names[0] in FLIGHT_FIELDS}
+
+
+def write_as(month: Path, file: Path, kind: str, others: Sequence[str] = ()) -> None:
     """Write the flights of a month of BTS as another kind has them.
 
-    kind: its titles, and the fields below them. others: what stands in each row besides.
+    others: what stands in each row besides.
     """
+    titles = titles_of(kind)
     with (
         lzma.open(month, "rt", encoding="utf-8", newline="") as source,
         file.open("w", encoding="utf-8", newline="") as target,
     ):
         writer = csv.writer(target, lineterminator="\n")
-        writer.writerow([*kind, *(f"Other{n}" for n in range(len(others)))])
+        writer.writerow([*titles, *(f"Other{n}" for n in range(len(others)))])
         for row in csv.DictReader(source):
-            writer.writerow([*(_decimal(name, row[name]) for name in kind.values()), *others])
+            writer.writerow([*(_decimal(name, row[name]) for name in titles.values()), *others])
 
 
 def _decimal(name: str, value: str) -> str:

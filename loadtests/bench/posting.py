@@ -24,7 +24,7 @@ from resource import getpagesize
 from time import perf_counter, sleep
 
 from loadtests.bench.figures import Figure, Target, and_best, at_least, at_most, rate_ratio, rates
-from loadtests.bench.session import Bench, load_now, say, timed
+from loadtests.bench.session import Bench, say, timed
 from loadtests.processes import (
     ANSWER_WITHIN_S,
     ProgramFailed,
@@ -76,8 +76,8 @@ def _batches(bench: Bench, blocks: Sequence[Sequence[bytes]]) -> Figure:
             _, took_s = timed(partial(_send, service, batches))
         per_s.append(sum(map(len, blocks)) / took_s)
     what = f"flights per second, in batches of {BATCH_BLOCKS * len(blocks[0]):,}, one client"
-    raw, shown = {"flights_per_s": per_s, **load_now()}, and_best(per_s)
-    return Figure.judged(9, what, per_s, at_least(20_000), raw, measured=shown)
+    raw = {"flights_per_s": per_s}
+    return Figure.judged(9, what, per_s, at_least(20_000), raw, measured=and_best(per_s))
 
 
 def _send(site: Site, batches: Iterable[bytes], within_s: float = 0) -> None:
@@ -123,7 +123,6 @@ def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
             "eight_per_s": rates(together),
             "one_p50_ms": [load.p50_ms for load in alone],
             "eight_p50_ms": [load.p50_ms for load in together],
-            **load_now(),
         }
         what = f"posts per second of {CLIENTS} clients / of one, {name}"
         yield rate_ratio(9, what, together, alone, least, raw)
@@ -180,7 +179,7 @@ def clusters(bench: Bench) -> Iterator[Figure]:
         sleep(INTERVAL_S)
         sizes = [Path(f"/proc/{pid}/statm").read_text("utf-8") for pid in cluster.engines()]
         engines_mb = [int(text.split()[1]) * getpagesize() / 1e6 for text in sizes]
-        largest_mb, raw = max(engines_mb), {"engines_mb": engines_mb, **load_now()}
+        largest_mb, raw = max(engines_mb), {"engines_mb": engines_mb}
         what = (
             "memory of an idle node besides the service: its consensus engine (resident set size)"
         )
@@ -243,8 +242,7 @@ def _rates(
         ("durable", durable, least),
         ("until all are mined by all", mined, None),
     ):
-        raw = {"per_s": per_s, **load_now()}
-        yield Figure.judged(CLUSTER, f"{what}, {how}", per_s, target, raw)
+        yield Figure.judged(CLUSTER, f"{what}, {how}", per_s, target, {"per_s": per_s})
 
 
 def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
@@ -261,7 +259,7 @@ def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
     )
     took_s = perf_counter() - start_s
     what = f"a new node starts and fetches {wanted['transactions']:,} flights"
-    raw, shown = {"took_s": took_s, "blocks": wanted["height"], **load_now()}, f"{took_s:.0f} s"
+    raw, shown = {"took_s": took_s, "blocks": wanted["height"]}, f"{took_s:.0f} s"
     return Figure.judged(CLUSTER, what, took_s, at_most(300), raw, unit=" s", measured=shown)
 
 

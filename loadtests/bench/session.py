@@ -5,7 +5,6 @@ warm in the page cache unless they do not fit into it.
 """
 
 import gzip
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import mkdtemp
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from loadtests import wrk
 from loadtests.chains import Chain, Source, generated, imported, is_imported
@@ -197,8 +196,3 @@ def newest_blocks(service: Service) -> tuple[range, range]:
     heights = range(max(1, tip["height"] + 1 - RECENT_BLOCKS), tip["height"] + 1)
     block = service.get(f"/blocks/{heights.start}?limit=1")["block"]
     return heights, range(block["first_transaction"], tip["transactions"])
-
-
-def load_now() -> dict[str, Any]:
-    """Return the load average, to show what else may have run; it includes our own load."""
-    return {"load_average_1min": os.getloadavg()[0]}

@@ -30,7 +30,7 @@ from loadtests.bench.figures import (
     ratio,
 )
 from loadtests.bench.posting import CLIENTS, bodies_of_block
-from loadtests.bench.session import PAGE, SEED, Bench, Sent, load_now, newest_blocks, say
+from loadtests.bench.session import PAGE, SEED, Bench, Sent, newest_blocks, say
 from loadtests.number_format import format_number
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import KINDS, in_turns, paths
@@ -73,7 +73,7 @@ def short_against_long(bench: Bench) -> Iterator[Figure]:
                     (few, bench.script(few_paths[kind])),
                     (many, bench.script(many_paths[kind])),
                 )
-                raw = {**_summary("short", on_few), **_summary("long", on_many), **load_now()}
+                raw = {**_summary("short", on_few), **_summary("long", on_many)}
                 what = f"{kind}, times slower with {factor} times the blocks"
                 yield rate_ratio(2, what, on_few, on_many, at_most(1.2), raw)
 
@@ -163,7 +163,6 @@ def figures_of(what: str, by_load: Mapping[str, Sequence[Load]]) -> Iterator[Fig
         "requests": sum(load.requests for load in rounds),
         "failed": failed,
         "connections": CLIENTS if what == POSTS else CONNECTIONS,
-        **load_now(),
     }
     target, unit = LEAST_PER_S.get(what), " requests/s"
     yield Figure.judged(13, what, per_s, target, raw, unit=unit, measured=shown, failed=failed)
