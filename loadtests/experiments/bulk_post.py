@@ -51,10 +51,8 @@ def measure(run: Run) -> None:
             with running(folder, run.log, settings=settings) as service:
                 for count in threads:
                     name = f"{mode}-{count}-{repeat}"
-                    _, until_s = bulk_run(
-                        generator, service, Bulk(mode, count), name, duration_s=duration_s
-                    )
-                    points.add(PointLine(name, mode, count, until_s, repeat))
+                    bulk_run(generator, service, Bulk(mode, count), name, duration_s=duration_s)
+                    points.add(PointLine(name, mode, count, repeat))
 
 
 @dataclass(frozen=True)

@@ -165,10 +165,10 @@ class _Measuring:
             mined_unix_s.append(time())
 
         generator = Generator(self.run.results.folder, self.run.options.seed, self.run.say)
-        record, until_s = bulk_run(
+        record = bulk_run(
             generator, cluster.service, bulk, name, duration_s=self.sizes.posts_s, then=wait
         )
-        load = name, bulk.mode, bulk.threads, until_s, server
+        load = name, bulk.mode, bulk.threads, server
         mined_s = mined_unix_s[0] - record.begun_unix_s
         engine_s, rest_s = map(sub, cluster.cpu_s(), before)
         client_cpu = fmean(sample.client_cpu for sample in record.samples)

@@ -151,7 +151,7 @@ def _inside(run: Run, chain: Chain | None, own: Sequences, name: str) -> tuple[R
         if program.returncode != 0:
             raise ProgramFailed(failure(command, program.returncode, run.log))
         mining_s = used_s(cpu_s(family(miner.pid)), before)
-        record, _ = keep(run.results.folder, name, LOCAL, read_rows(rows), samples)
+        record = keep(run.results.folder, name, LOCAL, read_rows(rows), samples)
         own_s: float = json.loads(facts.read_bytes())["cpu_s"]
         return record, own_s + mining_s
 

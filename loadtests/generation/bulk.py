@@ -3,7 +3,7 @@
 This is a closed system: each thread waits for its answer before it posts again. The program runs as
 a process of its own; its rows become raw rows like those of Locust. It is ended after a time and
 not after a number of requests, because some threads would finish first and then fewer would post
-than stated; `rows.busy_window` is the part of a run in which all post.
+than stated.
 """
 
 import csv
@@ -49,21 +49,16 @@ class Bulk:
 
 @dataclass(slots=True)
 class Load:
-    """Watches a program that posts. rows: the file that it writes when it ends.
-
-    ended_s: when it was made to end, on CLOCK_MONOTONIC.
-    """
+    """Watches a program that posts. rows: the file that it writes when it ends."""
 
     process: "subprocess.Popen[bytes]"
     command: list[str]
     log: Path
     rows: Path
-    ended_s: float = 0.0
     samples: list[Sample] = field(default_factory=list)
 
     def end(self) -> None:
         """Stop the program after the requests that are under way."""
-        self.ended_s = self.ended_s or monotonic()
         if self.process.poll() is None:
             stop(self.process, SIGINT)
 
@@ -108,12 +103,11 @@ def bulk_run(
     *,
     duration_s: float,
     then: Callable[[], None] = lambda: None,
-) -> tuple[RunRecord, float]:
+) -> RunRecord:
     """Post for a time, keep the rows and samples under the id `run`, and judge the run.
 
-    then: is called when the last post is answered, before the rows are read. Also returns when the
-    program was made to end, in seconds since the run's start. Raises ProgramFailed if nothing was
-    posted, and KeyboardInterrupt after the run was kept and listed as interrupted.
+    then: is called when the last post is answered, before the rows are read. Raises ProgramFailed
+    if nothing was posted, and KeyboardInterrupt after the run was kept and listed as interrupted.
     """
     by.say(f"{run}: threads: {bulk.threads}, {duration_s:g} s")
     interrupted: KeyboardInterrupt | None = None
@@ -128,20 +122,20 @@ def bulk_run(
         load.end()
         if interrupted is None:
             then()
-        record, until_s = kept(load, bulk, run, by.folder)
+        record = kept(load, bulk, run, by.folder)
     record = replace(record, is_interrupted=interrupted is not None)
     # The study used such a program, so its own limit is reported and not a reason to reject.
     judge_run(by.folder, record, replace(record.facts(), client_cpu=None))
     if interrupted is not None:
         raise interrupted
-    return record, until_s
+    return record
 
 
-def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, float]:
+def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> RunRecord:
     """Write the rows and samples of a program that has ended to the files of `folder`.
 
-    Returns them in the order of the answers, and when the program was made to end. Times become
-    seconds since its first request. Raises ProgramFailed if there was no request.
+    Returns them in the order of the answers. Times become seconds since its first request. Raises
+    ProgramFailed if there was no request.
     """
     rows = []
     for line in csv.DictReader(whole_lines(load.rows) if load.rows.exists() else ()):
@@ -152,5 +146,4 @@ def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, flo
     if not rows:
         raise ProgramFailed(failure(load.command, load.process.returncode, load.log))
     rows.sort(key=lambda row: row.done_s)
-    record, start_s = keep(folder, run, "bulk", rows, load.samples)
-    return record, load.ended_s - start_s
+    return keep(folder, run, "bulk", rows, load.samples)

@@ -166,15 +166,6 @@ def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
     return _window(by_customer, start_s, end_s)
 
 
-def busy_window(rows: Iterable[Row], until_s: float) -> Window:
-    """Return the part of a run in which all threads post: from the last start to `until_s`."""
-    by_thread = _by_customer(rows)
-    start_s = max(min(row.sent_s for row in own) for own in by_thread.values())
-    if start_s >= until_s:
-        raise ValueError(f"it ended at {until_s:.3f} s, but all threads began at {start_s:.3f} s")
-    return _window(by_thread, start_s, until_s)
-
-
 def _by_customer(rows: Iterable[Row]) -> dict[int, list[Row]]:
     if by_customer := grouped(rows, customer_of):
         return by_customer

@@ -311,11 +311,11 @@ class _Job:
 
 def keep(
     folder: Path, run: str, workload: str, rows: Sequence[Row], samples: Iterable[Sample]
-) -> tuple[RunRecord, float]:
+) -> RunRecord:
     """Write the rows and samples of a run that another program than Locust has made.
 
     Their times are on CLOCK_MONOTONIC; in the files and in the record they are since the first
-    request, and samples from before it are left out. Also returns when that was sent.
+    request, and samples from before it are left out.
     """
     start_s = min(row.sent_s for row in rows)
     moved = tuple(row.since(start_s) for row in rows)
@@ -324,7 +324,7 @@ def keep(
         file.write(moved)
     sampling.append(folder / SAMPLES, run, during)
     begun_unix_s = time() - (monotonic() - start_s)
-    return RunRecord(run, workload, moved, during, None, begun_unix_s), start_s
+    return RunRecord(run, workload, moved, during, None, begun_unix_s)
 
 
 def _since(start_s: float, samples: Iterable[Sample]) -> tuple[Sample, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from loadtests.generation.rows import Row, Window, busy_window
+from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.lab.repeated import Repeated, recorded_runs, samples_by_run
 from loadtests.lab.results import Line, Results
 from loadtests.machine_samples import Sample
@@ -23,7 +23,6 @@ class PostsLine(Line):
     run: str
     mode: str
     threads: int
-    until_s: float  # when it was made to end, since its first request
 
 
 RunLine = TypeVar("RunLine", bound=PostsLine)
@@ -67,7 +66,7 @@ def posts(
     samples, runs, unfinished = samples_by_run(results), list[Posts[RunLine]](), []
     for line, rows in recorded_runs(results, table, kind):
         try:
-            window = busy_window(rows, line.until_s)
+            window = closed_window(rows)
         except ValueError as problem:
             unfinished.append(f"Run {line.run} has no figures: {problem}.")
         else:

@@ -1,6 +1,7 @@
 """Experiment `cluster`: from end to end with two real nodes, and what its tables come to."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,13 +87,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     results = results_of("cluster", tmp_path_factory.mktemp("cluster"))
     sync, mined = [202] * 16, [201, 202] * 8
     loads = [
-        (LoadLine("one", "sync", 1, 2.0, ONE, 4.0, 0.0, 0.16, 0.5), sync),
-        (LoadLine("four", "sync", 1, 2.0, CLUSTER, 8.0, 1.0, 3.0, 0.5), sync),
-        (LoadLine("noisy", "sync", 1, 2.0, CLUSTER, 1.0, 9.0, 9.0, 0.5), sync),
-        (LoadLine("commit", "commit", 1, 2.0, CLUSTER, 2.0, 1.0, 1.0, 0.5), mined),
-        (LoadLine("late", "async", 1, 0.0, CLUSTER, 2.0, 1.0, 1.0, 0.5), sync),
+        (LoadLine("one", "sync", 1, ONE, 4.0, 0.0, 0.16, 0.5), sync),
+        (LoadLine("four", "sync", 1, CLUSTER, 8.0, 1.0, 3.0, 0.5), sync),
+        (LoadLine("noisy", "sync", 1, CLUSTER, 1.0, 9.0, 9.0, 0.5), sync),
+        (LoadLine("commit", "commit", 1, CLUSTER, 2.0, 1.0, 1.0, 0.5), mined),
+        (LoadLine("late", "async", 1, CLUSTER, 2.0, 1.0, 1.0, 0.5), sync),
     ]
     keep(results, [row for line, statuses in loads for row in rows_of(line.run, statuses)])
+    (first,) = rows_of("late", [202])
+    keep(results, [replace(first, index=closed_index(1, 0), sent_s=9.0, done_s=9.1)])
     commits = [
         CommitLine(name, server, 1.0, status, 0.5 + beyond_s, beyond_s)
         for name, server, first_s in (("a", ONE, 0.1), ("b", CLUSTER, 0.3), ("busy", ONE, 9.0))
