@@ -88,9 +88,9 @@ def analyse(results: Results) -> Report:
     )
 
 
-def _section(title: str, words: str, *parts: Table | Figure | None) -> Section:
-    """Return a section with those parts that there are; a table without rows is none."""
-    kept = [part for part in parts if isinstance(part, Figure) or (part and part.rows)]
+def _section(title: str, words: str, *parts: Table | Figure) -> Section:
+    """Return a section with these parts, without tables that have no rows."""
+    kept = [part for part in parts if isinstance(part, Figure) or part.rows]
     return Section(title, SENTENCES(words), kept)
 
 
@@ -216,7 +216,6 @@ _OF_CALIBRATIONS: Sequence[Column[OpenRun]] = [
     ("E[S] / ms", lambda run: 1000 * run.service_time_s),
     ("cv", lambda run: run.cv),
     ("E[S] outside the handler / ms", lambda run: times(1000, run.overhead_s)),
-    ("E[S] on the way / ms", lambda run: 1000 * run.delay_s),
     ("Rate / 1/s", lambda run: run.rate_per_s),
     ("ρ by the model", lambda run: run.utilisation),
 ]
