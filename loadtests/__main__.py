@@ -222,8 +222,8 @@ def analyse(
 ) -> None:
     """Make reports of results again, or a report of files of load generators.
 
-    Files of wrk2, vegeta, k6, JMeter, oha, hey, Locust and `--raw` make one result together. With
-    five runs of one customer and five of each load, it says whether the forecast holds.
+    Files of wrk2, vegeta, k6, JMeter, oha, Locust and `--raw` make one result together. With rows
+    of five runs of one customer and five of each load, it says whether the forecast holds.
     """
     files = [path for path in paths if path.is_file()]
     folders = [path for path in paths if not path.is_file()]

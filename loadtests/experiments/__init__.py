@@ -1,11 +1,10 @@
 """Names the experiments of the lab, and imports the module of one on demand.
 
 A module defines `EXPERIMENT`, or `EXPERIMENTS` if it has several, as `client_server` has; what is
-too large for one has others beside it, whose names begin with its own, or with `tool` if they are
-about files of other load generators. `running` runs any of them. The sentences of reports are
-templates in `sentences` (`loadtests.lab.sentences`). Code that several experiments need is in
-`loadtests.lab`, load generators are in `loadtests.generation`, measured servers in
-`loadtests.servers`, and predictions in `loadtests.models`.
+too large for one has others beside it, whose names begin with its own. `running` runs any of them.
+The sentences of reports are templates in `sentences` (`loadtests.lab.sentences`). Code that several
+experiments need is in `loadtests.lab`, load generators are in `loadtests.generation`, measured
+servers in `loadtests.servers`, and predictions in `loadtests.models`.
 """
 
 from importlib import import_module

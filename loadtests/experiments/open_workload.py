@@ -183,12 +183,7 @@ def _metrics(runs: Sequence[OpenRun], steady: Sequence[Steady]) -> Iterator[Metr
 _OF_STEADY: Sequence[Column[Steady]] = [
     *LOAD,
     ("Model", lambda point: point.runs[0].queue.name),
-    ("Runs", lambda point: len(point.runs)),
-    ("Arrivals", lambda point: point.arrivals),
-    ("Forecast", lambda point: point.predicted),
-    ("Measured", lambda point: point.raw),
-    ("Difference", lambda point: percent(point.difference, point.predicted)),
-    ("The forecast", lambda point: FORECASTS[point.forecast]),
+    *comparing.JUDGED,
 ]
 _OF_ORDER: Sequence[Column[Steady]] = [
     *LOAD,

@@ -26,7 +26,7 @@ from statistics import fmean
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments.open_workload_loads import LoadKey, OpenRun, accepted
 from loadtests.grouping import grouped
-from loadtests.lab.content import Metric
+from loadtests.lab.content import Column, Metric
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import Repeated
 from loadtests.models import estimates
@@ -277,3 +277,13 @@ def percent(difference: Interval, whole: float) -> str:
     half = 100 * difference.half_width / whole
     size = "" if difference.ends == (None, None) else f" ± {half:.1f}"
     return f"{100 * difference.estimate / whole:+.1f}{size} %"
+
+
+JUDGED: Sequence[Column[Steady]] = [
+    ("Runs", lambda point: len(point.runs)),
+    ("Arrivals", lambda point: point.arrivals),
+    ("Forecast", lambda point: point.predicted),
+    ("Measured", lambda point: point.raw),
+    ("Difference", lambda point: percent(point.difference, point.predicted)),
+    ("The forecast", lambda point: FORECASTS[point.forecast]),
+]

@@ -23,6 +23,7 @@ from loadtests.lab.repeated import most_common_reason
 from loadtests.lab.report.page import plain_page, report_page
 from loadtests.lab.results import MANIFEST, NO, REPORT, NothingCounts, Results, ResultsError
 from loadtests.lab.studies import errata_section
+from loadtests.lab.tool_outputs import read_all
 from loadtests.machine import commit, description
 from loadtests.processes import ProgramFailed, Site, is_of_network
 
@@ -74,11 +75,12 @@ def bring(files: Sequence[Path], folder: Path, workers: int, alone: Sequence[Pat
 
     workers: of the server. alone: further files, of one customer. Raises ResultsError.
     """
-    runs, results = tool_results.read(files, workers, alone), _new(folder)
+    runs, results = read_all(files, alone), _new(folder)
     manifest = _manifest(tool_results.EXPERIMENT, Options(), folder)
     manifest |= {"mode": FILES, "machine": {"cpu": "not known, because the files were brought"}}
+    manifest |= {"workers": workers, "state": "complete", "ended": _now()}
     tool_results.write(runs, results)
-    results.write_manifest(manifest | {"state": "complete", "ended": _now()})
+    results.write_manifest(manifest)
 
 
 def resume(folder: Path, say: Say) -> Report | None:

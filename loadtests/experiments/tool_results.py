@@ -1,300 +1,291 @@
 """Reports on runs of any load generator: percentiles, and whether one customer forecasts them.
 
 Runs in which no request met another tell the service time: they are one customer's, and calibrate
-the forecast, unless others of their load met. Runs whose names differ by a last number only are
-pooled, and so are others, if they are open and their rates differ by no more than chance, or closed
-by as many customers whose think times do. The forecast of a run sends its very arrivals (or those
-of `Measured.arrivals_s`, if the file only sums up) through a queue in order of arrival with times
-drawn from the calibrations, so it holds for any arrivals; closed customers are simulated, with the
-think times of `tool_think_times`, and a verdict holds for all laws that these may have. Nothing is
-forecast of a run of which neither its file nor its rows say whether it is open or closed.
+the forecast, unless others of their load met. Runs of a load are pooled: they have as many
+customers, and nearly one rate. Runs with a row for each request are judged as the lab's own: each
+belongs to one calibration, and is compared with the same arrivals at a simulated server that is
+empty at first, with service times drawn from its calibration. So the forecast holds for any
+arrivals. In place of arrivals, closed customers keep their think times, if rows tell them.
 
-A verdict needs five runs and five calibrations. Its interval is that of the differences of runs
-from their forecasts, over runs, and of E[S], over calibrations, times what E[S] moves the forecast.
+Nothing is forecast of a run that is only summed up, of which nobody knows whether it is open or
+closed, or how long its customers thought; a wrong guess would be a wrong verdict.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from heapq import heapreplace
-from math import hypot, inf
-from pathlib import Path
+from itertools import cycle, pairwise
+from math import sqrt
 from statistics import fmean
-from zlib import crc32
 
 import numpy as np
 
-from loadtests.experiments.open_workload_comparison import FORECASTS, percent
-from loadtests.experiments.tool_loads import (
-    QUANTILES,
-    RUNS,
-    Measured,
-    QuantileLine,
-    RunLine,
-    alone_and_loads,
-    measured_runs,
+from loadtests.experiments.open_workload_comparison import (
+    FORECASTS,
+    JUDGED,
+    REPLICATIONS_FROM,
+    Steady,
+    percent,
 )
-from loadtests.experiments.tool_think_times import Law, ThinkTimes, laws, longest
-from loadtests.generation.rows import RowFile
+from loadtests.experiments.open_workload_loads import OpenRun
+from loadtests.generation.calibration import WARM_UP, Calibration, calibration_of
+from loadtests.generation.rows import Row, RowFile
+from loadtests.generation.rules import Facts, judge
 from loadtests.generation.run import REQUESTS
-from loadtests.lab.content import Metric, Report, Section, Table
+from loadtests.grouping import grouped
+from loadtests.lab.content import Column, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.response_times import Group, Values
-from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.repeated import rows_by_run
+from loadtests.lab.response_times import Group, Times, times_of
+from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
-from loadtests.lab.tool_outputs import read_all
-from loadtests.lab.tool_runs import UNKNOWN, ToolRun
-from loadtests.models import estimates, replay
-from loadtests.models.estimates import LEAST_VALUES, Interval, Verdict, confidence_interval
+from loadtests.lab.tool_runs import OPEN, UNKNOWN, ToolRun
+from loadtests.models import replay
+from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS, Verdict, confidence_interval
+from loadtests.number_format import format_number
 
-DRAWS = 16  # simulations of each run
-THREADS_S = 0.002  # by which threads of wrk2 begin after each other at most
-STEP = 0.01  # by which E[S] is moved to see what the forecast does
-
-
-def read(
-    files: Sequence[Path], workers: int, alone: Sequence[Path] = ()
-) -> list[tuple[RunLine, ToolRun]]:
-    """Read the runs in files. workers: of the server. alone: of one customer. As `read_all`."""
-    return [(_line(run, workers), run) for run in read_all(files, alone)]
+RUNS, QUANTILES = "tool_runs", "quantiles"
+NEARLY = 0.05  # rates that differ by less are one load's ...
+CHANCE = 3.0  # ... and so are those that differ by fewer standard errors of Poisson arrivals
+AT_ONCE = 0.05  # think times beside times of answers that hardly matter, whatever their law
+DEPENDENT = 0.2  # correlation with the answers before from which think times depend on these
+_DECIMAL = re.compile(r"\d+\.\d+")
 
 
-def _line(run: ToolRun, workers: int) -> RunLine:
-    sums = run.requests, run.failed, run.duration_s, run.mean_s
-    if run.rows:
-        times_s = [row.open_response_s for row in run.rows if row.succeeded]
-        start_s = min(row.intended_s for row in run.rows)
-        duration_s = max(row.done_s for row in run.rows) - start_s
-        sums = len(run.rows), len(run.rows) - len(times_s), duration_s, fmean(times_s)
-    connections = run.threads, run.connections
-    return RunLine(run.name, run.tool, workers, *sums, run.customers, *connections)
+@dataclass(frozen=True, slots=True)
+class RunLine(Line):
+    """Lists a run. customers: as of `ToolRun`. Its sums are those of `Times`."""
+
+    run: str
+    tool: str
+    customers: int
+    requests: int
+    failed: int
+    duration_s: float
+    mean_s: float
 
 
-def write(runs: Sequence[tuple[RunLine, ToolRun]], results: Results) -> None:
-    """Write runs that were read into the tables of `results`."""
+@dataclass(frozen=True, slots=True)
+class QuantileLine(Line):
+    """Lists a quantile of a run whose file only sums up."""
+
+    run: str
+    share: float
+    value_s: float
+
+
+def write(runs: Sequence[ToolRun], results: Results) -> None:
+    """Write runs into the tables of `results`."""
     with (
         results.table(RUNS, RunLine) as table,
         results.table(QUANTILES, QuantileLine) as quantiles,
         closing(RowFile(results.folder / REQUESTS)) as file,
     ):
-        for line, run in runs:
-            table.add(line)
-            file.write(run.rows)
-            for share, value_s in run.quantiles:
+        for run in runs:
+            sums = run.times.requests, run.times.failed, run.times.duration_s, run.times.mean_s
+            table.add(RunLine(run.name, run.tool, run.customers, *sums))
+            file.write(replace(row, run=run.name) for row in run.rows)
+            for share, value_s in run.times.quantiles:
                 quantiles.add(QuantileLine(run.name, share, value_s))
+
+
+def written_runs(results: Results) -> list[ToolRun]:
+    """Return the runs that were written."""
+    rows, runs = rows_by_run(results), list[ToolRun]()
+    quantiles = grouped(results.lines(QUANTILES, QuantileLine), lambda line: line.run)
+    for line in results.lines(RUNS, RunLine):
+        in_order = sorted(rows[line.run], key=lambda row: row.intended_s)
+        known = [(quantile.share, quantile.value_s) for quantile in quantiles.get(line.run, [])]
+        sums = line.requests, line.failed, line.duration_s, line.mean_s
+        times = times_of(in_order, is_open=line.customers <= OPEN) or Times(*sums, quantiles=known)
+        runs.append(ToolRun(line.run, line.tool, times, in_order, line.customers))
+    return runs
+
+
+# --- loads ---------------------------------------------------------------------------------------
+
+
+def alone_and_loads(runs: Sequence[ToolRun]) -> tuple[list[ToolRun], dict[str, list[ToolRun]]]:
+    """Return the runs of one customer, and those of each load.
+
+    A load keeps its runs in which no request met another: they are the ones that were quick.
+    """
+    pools = pooled(runs)
+    loads = {name: same for name, same in pools.items() if not all(run.is_alone for run in same)}
+    met = {run.name for same in loads.values() for run in same}
+    return [run for run in runs if run.name not in met], loads
+
+
+def pooled(runs: Sequence[ToolRun]) -> dict[str, list[ToolRun]]:
+    """Return the runs of each load: as many customers, and nearly one rate.
+
+    A decimal number in their names, as of a nominal rate, tells loads apart that chance may hide.
+    """
+    nominal = grouped(runs, lambda run: (run.customers, (_DECIMAL.findall(run.name) or [""])[-1]))
+    load_of = dict[str, str]()
+    for same in nominal.values():
+        in_order = sorted(same, key=lambda run: run.rate_per_s)
+        ends = [at for at in range(1, len(same)) if _are_apart(*in_order[at - 1 : at + 1])]
+        for first, end in pairwise([0, *ends, len(same)]):
+            part = in_order[first:end]
+            load_of |= {run.name: _name(part) for run in part}
+    pools = grouped(runs, lambda run: load_of[run.name])
+    return dict(sorted(pools.items(), key=lambda item: item[1][0].rate_per_s))
+
+
+def _are_apart(slower: ToolRun, faster: ToolRun) -> bool:
+    chance = CHANCE / sqrt(min(slower.times.requests, faster.times.requests))
+    return faster.rate_per_s > slower.rate_per_s * (1 + max(NEARLY, chance))
+
+
+def _name(runs: Sequence[ToolRun]) -> str:
+    customers = runs[0].customers
+    rate = f"{format_number(fmean(run.rate_per_s for run in runs), '.3g')}/s"
+    if customers == UNKNOWN:
+        return f"{rate} (open or closed)"
+    return rate if customers == OPEN else f"N = {customers}, {rate}"
+
+
+def lacks(run: ToolRun) -> str:
+    """Return what keeps a run from a forecast, a word of the template; "" if nothing does."""
+    if not run.rows:
+        return "rows"
+    if not judge(Facts(run.times.requests, run.times.failed)).accepted:
+        return "answers"
+    if run.customers == UNKNOWN:
+        return "customers"
+    return "" if run.customers <= 1 or _tells_think_times(run) else "think times"
+
+
+def _tells_think_times(run: ToolRun) -> bool:
+    """Tell whether think times are known, and do not depend on the answer before, as at a pace."""
+    if len(run.of_customers) != run.customers:
+        return False
+    pairs = [
+        (a.closed_response_s, b.sent_s - a.done_s)
+        for own in run.of_customers
+        for a, b in pairwise(own)
+    ]
+    took_s, thought_s = np.array(pairs or [(1.0, 0.0)]).T
+    if thought_s.mean() <= AT_ONCE * took_s.mean():
+        return True
+    with np.errstate(invalid="ignore", divide="ignore"):  # of constant think times
+        return not abs(np.corrcoef(took_s, thought_s)[0, 1]) > DEPENDENT
 
 
 # --- forecasts -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Calibrated:
-    """Forecasts runs from those of one customer."""
+class ReplayedRun(OpenRun):
+    """Compares a run with the same arrivals, or the same customers, at a server empty at first.
 
-    runs: Sequence[Measured]
-
-    @property
-    def means_s(self) -> list[float]:
-        """Return E[S] of each calibration."""
-        return [run.line.mean_s for run in self.runs]
-
-    @property
-    def mean_s(self) -> float:
-        """Return E[S]."""
-        return fmean(self.means_s)
-
-    @property
-    def busy_share(self) -> float:
-        """Return the share of E[S] that keeps a worker busy."""
-        return fmean(run.busy_share for run in self.runs)
-
-    @property
-    def cv(self) -> float:
-        """Return the coefficient of variation of service times."""
-        drawn_s = self.drawn_s(np.random.default_rng(1), 4000)
-        return float(drawn_s.std() / drawn_s.mean())
-
-    def drawn_s(self, rng: np.random.Generator, count: int) -> Values:
-        """Draw service times from calibrations chosen at random."""
-        counts = np.bincount(rng.integers(0, len(self.runs), count), minlength=len(self.runs))
-        pairs = zip(self.runs, counts.tolist(), strict=True)
-        return rng.permutation(np.concatenate([run.drawn_s(rng, part) for run, part in pairs]))
-
-    def forecast_s(
-        self, run: Measured, slower: float = 1.0, law: Law | None = None, threads_s: float = 0.0
-    ) -> float:
-        """Simulate the mean response time of a run if E[S] is `slower` times as long.
-
-        law: of the think times of closed customers; None of open runs. threads_s: as of
-        `Measured.arrivals_s`.
-        """
-        rng = np.random.default_rng(crc32(repr(run.line).encode()))
-        thinks = law(run) if law else None
-        busy, means_s = self.busy_share, []
-        for _ in range(DRAWS):
-            times_s = slower * self.drawn_s(rng, len(run.rows) or run.line.requests)
-            queued_s = (
-                _closed_s(busy * times_s, thinks, run.line.workers, rng)
-                if thinks
-                else _open_s(run, busy * times_s, threads_s)
-            )
-            means_s.append(queued_s + (1 - busy) * float(times_s.mean()))
-        return fmean(means_s)
-
-
-def _open_s(run: Measured, services_s: Values, threads_s: float) -> float:
-    """Return the mean response time of a run with these service times, from an empty server."""
-    workers = run.line.workers
-    starts_s = run.arrivals_s(threads_s)
-    if workers > 1:
-        return fmean(replay.multi_server(starts_s.tolist(), services_s.tolist(), workers))
-    done_s = np.cumsum(services_s)
-    idle_s = np.maximum.accumulate(starts_s - done_s + services_s)
-    return float(np.mean(idle_s + done_s - starts_s))
-
-
-def _closed_s(
-    services_s: Values, thinks: ThinkTimes, workers: int, rng: np.random.Generator
-) -> float:
-    """Return the mean response time of customers who ask again after their think times."""
-    of_customers = thinks.of_customers(rng, len(services_s))
-    ready_s = sorted((begun_s, who) for who, begun_s in enumerate(thinks.begun_s))
-    free_s, total_s, is_paced = [0.0] * workers, 0.0, thinks.is_paced
-    for service_s in services_s.tolist():
-        start_s, who = ready_s[0]
-        done_s = max(start_s, free_s[0]) + service_s
-        think_s = next(of_customers[who])
-        again_s = max(done_s, start_s + think_s) if is_paced else done_s + think_s
-        heapreplace(free_s, done_s)
-        heapreplace(ready_s, (again_s, who))
-        total_s += done_s - start_s
-    return total_s / len(services_s)
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """Compares runs of the same load with what the calibrations forecast.
-
-    law: of think times; None of open runs. threads_s: as of `Measured.arrivals_s`.
+    of_customers: the rows of each closed customer; empty of an open run.
     """
 
-    runs: Sequence[Measured]
-    calibrated: Calibrated
-    law: Law | None = None
-    threads_s: float = 0.0
-
-    def _of_runs_s(self, slower: float = 1.0) -> list[float]:
-        how = slower, self.law, self.threads_s
-        return [self.calibrated.forecast_s(run, *how) for run in self.runs]
-
-    @cached_property
-    def values_s(self) -> list[float]:
-        """Return the forecast of each run."""
-        return self._of_runs_s()
+    of_customers: Sequence[Sequence[Row]] = ()
 
     @property
-    def mean_s(self) -> float:
-        """Return the mean of the forecasts."""
-        return fmean(self.values_s)
-
-    @cached_property
-    def difference(self) -> Interval:
-        """Return measured less forecast; infinitely wide with a single run or calibration."""
-        pairs = zip(self.runs, self.values_s, strict=True)
-        values = [run.line.mean_s - forecast_s for run, forecast_s in pairs]
-        means_s = self.calibrated.means_s
-        if min(len(values), len(means_s)) < 2:
-            return Interval(fmean(values), inf, 1)
-        over_runs = confidence_interval(values)
-        quicker_s, slower_s = (fmean(self._of_runs_s(1 + step)) for step in (-STEP, STEP))
-        slope = (slower_s - quicker_s) / (2 * STEP)
-        of_calibrations = slope * confidence_interval(means_s).half_width / self.calibrated.mean_s
-        half = hypot(over_runs.half_width, of_calibrations)
-        return Interval(over_runs.estimate, half, min(over_runs.values, len(means_s)))
+    def warm_up(self) -> int:
+        """Return 0: the simulated server begins in the same way."""
+        return 0
 
     @property
-    def verdict(self) -> Verdict:
-        """Tell whether the forecast holds within the tolerance."""
-        return estimates.verdict(self.difference, self.mean_s)
+    def responses_s(self) -> list[float]:
+        """Return response times (s), of closed customers from sending."""
+        if not self.of_customers:
+            return super().responses_s
+        return [row.closed_response_s for row in self.rows]
+
+    def replayed_s(self, services_s: Sequence[float]) -> list[float]:
+        """Return the response times (s) of the same arrivals or customers at the model's server."""
+        if not self.of_customers:
+            return super().replayed_s(services_s)
+        thinks_s = [
+            [max(0.0, b.sent_s - a.done_s) + self.delay_s for a, b in pairwise(own)]
+            for own in self.of_customers
+        ]
+        begun_s = [own[0].sent_s for own in self.of_customers]
+        times_s = replay.closed(begun_s, thinks_s, services_s, self.servers)
+        return [time_s + self.delay_s for time_s in times_s]
 
 
 @dataclass(frozen=True)
-class Load:
-    """Compares runs of the same load with their forecasts."""
+class Load(Steady):
+    """Compares the runs of a load with their forecasts."""
 
-    name: str
-    runs: Sequence[Measured]
-    calibrated: Calibrated
+    runs: Sequence[ReplayedRun]
 
     @property
-    def mean_s(self) -> float:
-        """Return the mean response time as measured."""
-        return fmean(run.line.mean_s for run in self.runs)
+    def name(self) -> str:
+        """Return its name."""
+        return self.key.part
 
     @cached_property
-    def forecasts(self) -> list[Forecast]:
-        """Return forecasts, several if think times or beginnings of threads are not known."""
-        known = self.runs, self.calibrated
-        if self.runs[0].customers:
-            return [Forecast(*known, law) for law in laws(self.runs)]
-        has_threads = any(run.line.threads > 1 and not run.rows for run in self.runs)
-        later_s = [0.0, THREADS_S] if has_threads else [0.0]
-        return [Forecast(*known, threads_s=threads_s) for threads_s in later_s]
+    def predicted(self) -> float:
+        """Return the forecast, for whatever arrivals there were."""
+        return fmean(self.means(run.forecast_s.tolist() for run in self.runs))
 
-    @cached_property
-    def forecast(self) -> Forecast:
-        """Return the forecast that is nearest to what was measured."""
-        return min(self.forecasts, key=lambda forecast: abs(forecast.difference.estimate))
+    @property
+    def service_time_s(self) -> float:
+        """Return the mean E[S] of the calibrations of its runs."""
+        return fmean(run.service_time_s for run in self.runs)
 
     @property
     def is_enough(self) -> bool:
         """Tell whether there are runs and calibrations enough for a verdict."""
-        return min(len(self.runs), len(self.calibrated.runs)) >= LEAST_VALUES
+        return not self._lacking(self.difference)
 
     @property
     def overload(self) -> float:
-        """Return λE[S] of one worker if the workers have no steady state at this rate; else 0."""
-        first, busy_s = self.runs[0], self.calibrated.mean_s * self.calibrated.busy_share
-        brought = 0.0 if first.customers else fmean(r.rate_per_s for r in self.runs) * busy_s
-        return brought if brought >= first.line.workers else 0.0
-
-    @cached_property
-    def verdict(self) -> Verdict:
-        """Tell whether the forecast holds within the tolerance, by all forecasts alike."""
-        if not self.is_enough or self.overload:
-            return Verdict.NOT_DECIDED
-        verdicts = {forecast.verdict for forecast in self.forecasts}
-        if verdicts != {Verdict.DISAGREES}:
-            return verdicts.pop() if len(verdicts) == 1 else Verdict.NOT_DECIDED
-        every = [*self.forecasts, *self._bounds()]
-        sides = {(forecast.verdict, forecast.difference.estimate > 0) for forecast in every}
-        return Verdict.DISAGREES if len(sides) == 1 else Verdict.NOT_DECIDED
-
-    def _bounds(self) -> list[Forecast]:
-        """Return a forecast that is unlikely but possible: it keeps from saying "does not hold".
-
-        Customers may all ask at once, and threads of wrk2 begin at even intervals, if each loads a
-        long script.
-        """
-        known, first = (self.runs, self.calibrated), self.runs[0]
-        if first.customers:
-            return [Forecast(*known, law) for law in longest(self.runs)]
-        if len(self.forecasts) == 1:
-            return []
-        turn_s = first.line.connections / first.rate_per_s
-        return [Forecast(*known, threads_s=turn_s / first.line.threads)]
+        """Return λE[S] if the workers have no steady state at this rate; else 0."""
+        run = self.runs[0]
+        return 0.0 if run.of_customers or run.is_stable else run.rate_per_s * run.busy_s
 
     @property
-    def apart_s(self) -> list[float]:
-        """Return the forecasts, from the least, if their differences keep it from a verdict."""
-        if (
-            not self.is_enough
-            or self.verdict is not Verdict.NOT_DECIDED
-            or len(self.forecasts) == 1
-        ):
-            return []
-        return sorted(forecast.mean_s for forecast in self.forecasts)
+    def forecast(self) -> Verdict:
+        """Tell whether the forecast holds within the tolerance."""
+        return Verdict.NOT_DECIDED if self.overload else super().forecast
+
+
+def _load(name: str, runs: Sequence[ToolRun], alone: Sequence[ToolRun], workers: int) -> Load:
+    """Return a load, each of whose runs belongs to a calibration, in turn."""
+    rate_per_s, replayed = fmean(run.rate_per_s for run in runs), list[ReplayedRun]()
+    for run, before in zip(runs, cycle(alone), strict=False):
+        calibration, is_closed = _calibration(before), run.customers != OPEN
+        delay_s = calibration.overhead_s or 0.0
+        share = rate_per_s * (calibration.mean_s - delay_s) / workers
+        replayed.append(
+            ReplayedRun(
+                run=run.name,
+                server=run.tool,
+                part=name,
+                fraction=0.0 if is_closed else share,
+                rate_per_s=rate_per_s,
+                duration_s=run.times.duration_s,
+                calibration=before.name,
+                service_time_s=calibration.mean_s,
+                service_variance_s2=calibration.variance_s2,
+                overhead_s=calibration.overhead_s,
+                delay_s=delay_s,
+                servers=workers,
+                is_accepted=True,
+                rows=run.rows,
+                before=_counted(before),
+                of_customers=run.of_customers if is_closed else (),
+            )
+        )
+    return Load(replayed)
+
+
+def _counted(run: ToolRun) -> list[Row]:
+    return [row for row in run.rows if row.succeeded][WARM_UP:]
+
+
+def _calibration(run: ToolRun) -> Calibration:
+    return calibration_of(run.name, _counted(run))
 
 
 # --- the report ----------------------------------------------------------------------------------
@@ -304,59 +295,59 @@ SENTENCES = Sentences("tool_results")
 
 def analyse(results: Results) -> Report:
     """Report the percentiles of all runs, and forecasts if there are calibrations."""
-    alone, made = alone_and_loads(measured_runs(results))
-    busy = {name: same for name, same in made.items() if same[0].customers != UNKNOWN}
-    unknown = sorted(run.line.run for name in made.keys() - busy for run in made[name])
-    of_unknown = SENTENCES("unknown", runs=unknown)
-    if not alone or not busy:
-        of_all = "no_calibration" if not alone else "only_calibrations"
-        findings = [*(SENTENCES(of_all) if busy or not unknown else []), *of_unknown]
-        return Report(findings, [], [*_metrics([], Calibrated(alone))] if alone else [])
-    calibrated = Calibrated(alone)
-    loads = [Load(name, same, calibrated) for name, same in busy.items()]
-    lead = SENTENCES("lead", calibrated=calibrated)
+    runs, workers = written_runs(results), results.manifest()["workers"]
+    lacking, (of_one, pools) = grouped(runs, lacks), alone_and_loads(runs)
+    fit = {run.name for run in lacking.pop("", [])}
+    alone = [run for run in of_one if run.name in fit]
+    counted = {name: [run for run in same if run.name in fit] for name, same in pools.items()}
+    loads = [_load(name, same, alone, workers) for name, same in counted.items() if same and alone]
     findings = SENTENCES(
-        "findings", loads=loads, forecasts=FORECASTS, percent=percent, least=LEAST_VALUES
+        "findings",
+        loads=loads,
+        has_loads=any(counted.values()),
+        alone=alone,
+        lacking={lack: sorted(run.name for run in its_runs) for lack, its_runs in lacking.items()},
+        forecasts=FORECASTS,
+        percent=percent,
+        least=LEAST_VALUES,
+        replications=REPLICATIONS,
+        replications_from=REPLICATIONS_FROM,
     )
+    means_s = [_calibration(run).mean_s for run in alone]
+    metrics, title = [*_metrics(loads, means_s)], "The forecast from one customer"
+    if not loads:
+        return Report(findings, [], metrics)
+    verdicts = [FORECASTS[load.forecast] for load in loads]
+    table = Table.from_items(title, loads, _COLUMNS, SENTENCES.paragraph("note"))
     return Report(
-        [*findings, *of_unknown],
-        [Section("The forecast of one customer", lead, [_table(loads)])],
-        [*_metrics(loads, calibrated)],
-        conclusion=SENTENCES.paragraph(
-            "conclusion", verdicts=[FORECASTS[load.verdict] for load in loads]
-        ),
+        findings,
+        [Section(title, SENTENCES("lead", means_s=means_s), [table])],
+        metrics,
+        conclusion=SENTENCES.paragraph("conclusion", verdicts=verdicts),
     )
+
+
+_COLUMNS: Sequence[Column[Load]] = [
+    ("Load", lambda load: load.name),
+    ("Tools", lambda load: ", ".join(sorted({run.server for run in load.runs}))),
+    *JUDGED,
+]
 
 
 def groups(results: Results) -> list[Group]:
     """Return the runs by load, for percentiles."""
-    alone, loads = alone_and_loads(measured_runs(results))
+    alone, loads = alone_and_loads(written_runs(results))
     named = {"one customer": alone, **loads}
     return [Group(name, [run.times for run in same]) for name, same in named.items() if same]
 
 
-def _table(loads: Sequence[Load]) -> Table:
-    return Table.from_items(
-        "Measured and forecast",
-        loads,
-        [
-            ("Load", lambda load: load.name),
-            ("Tools", lambda load: ", ".join(sorted({run.line.tool for run in load.runs}))),
-            ("Runs", lambda load: len(load.runs)),
-            ("Measured / ms", lambda load: 1000 * load.mean_s),
-            ("Forecast / ms", lambda load: 1000 * load.forecast.mean_s),
-            ("Difference", lambda load: percent(load.forecast.difference, load.forecast.mean_s)),
-            ("The forecast", lambda load: FORECASTS[load.verdict]),
-        ],
-        "Intervals are over runs and calibrations; the tolerance was fixed before.",
-    )
-
-
-def _metrics(loads: Sequence[Load], calibrated: Calibrated) -> Iterator[Metric]:
-    yield Metric("service_time", calibrated.mean_s, "s")
+def _metrics(loads: Sequence[Load], means_s: Sequence[float]) -> Iterator[Metric]:
+    if means_s:
+        yield Metric.of_amount("service_time", confidence_interval(means_s), "s")
     for load in loads:
-        yield Metric(f"response_time[{load.name}]", load.mean_s, "s")
-        share = load.forecast.difference.times(1 / load.forecast.mean_s)
+        response_s = load.raw.times(load.service_time_s)
+        yield Metric.of_amount(f"response_time[{load.name}]", response_s, "s")
+        share = load.difference.times(1 / load.predicted)
         yield Metric(f"difference[{load.name}]", share.estimate, "", *share.ends)
 
 

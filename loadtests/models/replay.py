@@ -3,7 +3,8 @@
 Chance is the same for a real server and a modelled queue with the same arrivals and service times,
 so their results differ by the server alone. Every function takes arrival times (s, in order; equal
 ones are served in the order given) and service times (s), one for each arrival, and returns the
-response times (s) in the same order.
+response times (s) in the same order. The arrivals of closed customers follow from their think
+times.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,6 +37,28 @@ def multi_server(
     for arrival_s, service_s in zip(arrivals_s, services_s, strict=True):
         departure_s = max(arrival_s, free_s[0]) + service_s
         heapreplace(free_s, departure_s)
+        responses_s.append(departure_s - arrival_s)
+    return responses_s
+
+
+def closed(
+    begun_s: Sequence[float],
+    thinks_s: Sequence[Sequence[float]],
+    services_s: Sequence[float],
+    servers: int,
+) -> list[float]:
+    """Serve customers who ask again after think times, by several servers in order of arrival.
+
+    begun_s, thinks_s: of each customer, the time of the first arrival, and the think time after
+    each answer but the last. services_s: in the order of arrival, as the response times.
+    """
+    ready_s = sorted((time_s, customer) for customer, time_s in enumerate(begun_s))
+    of_customers, responses_s, free_s = [*map(iter, thinks_s)], [], [-inf] * servers
+    for service_s in services_s:
+        arrival_s, customer = ready_s[0]
+        departure_s = max(arrival_s, free_s[0]) + service_s
+        heapreplace(free_s, departure_s)
+        heapreplace(ready_s, (departure_s + next(of_customers[customer], inf), customer))
         responses_s.append(departure_s - arrival_s)
     return responses_s
 

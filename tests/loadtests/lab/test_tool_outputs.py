@@ -7,15 +7,17 @@ Locust were compared with what they wrote on this machine.
 import json
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from loadtests.generation.rows import COLUMNS
+from loadtests.generation.rows import COLUMNS, customer_of
+from loadtests.grouping import grouped
 from loadtests.lab.results import ResultsError
 from loadtests.lab.tool_outputs import read, read_all
 from loadtests.lab.tool_rows import TRANSACTION
-from loadtests.lab.tool_runs import UNKNOWN, ToolRun
+from loadtests.lab.tool_runs import OPEN, UNKNOWN, ToolRun
 
 UNIX_S = 1_795_694_549
 Request = tuple[float, float]  # begun after so many seconds, and took so many
@@ -25,14 +27,6 @@ REQUESTS: Sequence[Request] = [(0.1 * at, 0.02 + 0.001 * at) for at in range(30)
 def own(requests: Sequence[Request]) -> str:
     lines = [f"open,{n},a,{at},{at},,{at + took},,200," for n, (at, took) in enumerate(requests)]
     return "\n".join([",".join(COLUMNS), *lines, ""])
-
-
-def vegeta_csv(requests: Sequence[Request]) -> str:
-    lines = [
-        f"{UNIX_S * 10**9 + round(at * 1e9)},200,{round(took * 1e9)},0,2,,b2s=,,{n},GET,http://x/,"
-        for n, (at, took) in enumerate(requests)
-    ]
-    return "\n".join([*lines, ""])
 
 
 def moment(at_s: float) -> str:
@@ -62,20 +56,6 @@ def k6_json(requests: Sequence[Request]) -> str:
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 
 
-def k6_csv(requests: Sequence[Request], unit: float = 1e9) -> str:
-    header = "metric_name,timestamp,metric_value,check,error,error_code,group,method,name,status"
-    lines = [header]
-    for at, took in requests:
-        end = (
-            int((UNIX_S + at + took) * unit)
-            if unit == 1
-            else UNIX_S * 10**9 + round((at + took) * 1e9)
-        )
-        lines.append(f"http_reqs,{end},1.0,,,,,GET,http://x/,200")
-        lines.append(f"http_req_duration,{end},{1000 * took},,,,,GET,http://x/,200")
-    return "\n".join([*lines, ""])
-
-
 def jmeter_csv(requests: Sequence[Request]) -> str:
     lines = ["timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,allThreads"]
     for n, (at, took) in enumerate(requests):
@@ -84,50 +64,32 @@ def jmeter_csv(requests: Sequence[Request]) -> str:
     return "\n".join([*lines, ""])
 
 
-def jmeter_xml(requests: Sequence[Request]) -> str:
-    lines = [
-        f'<httpSample t="{round(1000 * took)}" lt="1" ts="{round(1000 * (UNIX_S + at))}" s="true" '
-        f'lb="a &amp; b" rc="200" rm="OK" tn="Group 1-1"/>'
-        for at, took in requests
-    ]
-    return "\n".join(
-        ['<?xml version="1.0"?>', '<testResults version="1.2">', *lines, "</testResults>"]
-    )
-
-
 def oha_csv(requests: Sequence[Request]) -> str:
     lines = ["request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status"]
     lines += [f"{at},0.0001,0.0002,{took / 2},{took},2,200" for at, took in requests]
     return "\n".join([*lines, ""])
 
 
-def hey_csv(requests: Sequence[Request]) -> str:
-    lines = [
-        "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset"
-    ]
-    lines += [f"{took},0,0,0,0,0,200,{at}" for at, took in requests]
-    return "\n".join([*lines, ""])
-
-
 WHOLE: dict[str, Callable[[Sequence[Request]], str]] = {
     "Locust --raw": own,
-    "vegeta csv": vegeta_csv,
-    "vegeta json": vegeta_json,
-    "k6 json": k6_json,
-    "k6 csv": k6_csv,
-    "JMeter csv": jmeter_csv,
-    "JMeter xml": jmeter_xml,
-    "oha csv": oha_csv,
-    "hey csv": hey_csv,
+    "vegeta": vegeta_json,
+    "k6": k6_json,
+    "JMeter": jmeter_csv,
+    "oha": oha_csv,
 }
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_a_file_with_a_row_for_each_request_is_read_whole(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "output"
-    path.write_text(WHOLE[name](REQUESTS))
+def read_text(folder: Path, text: str) -> ToolRun:
+    path = folder / "output"
+    path.write_text(text)
     (run,) = read(path)
-    assert run.tool.split()[0] == name.split(maxsplit=1)[0]
+    return run
+
+
+@pytest.mark.parametrize("tool", WHOLE)
+def test_a_file_with_a_row_for_each_request_is_read_whole(tool: str, tmp_path: Path) -> None:
+    run = read_text(tmp_path, WHOLE[tool](REQUESTS))
+    assert (run.tool, run.times.requests, run.customers) == (tool, len(REQUESTS), OPEN)
     begun_s = run.rows[0].intended_s
     assert [row.intended_s - begun_s for row in run.rows] == pytest.approx(
         [at for at, _ in REQUESTS], abs=2e-6
@@ -164,69 +126,29 @@ Running 30s test @ http://127.0.0.1:80/index.html
   Non-2xx or 3xx responses: 18
 Requests/sec:   2000.28
 """
-VEGETA = {
-    "latencies": {
-        "total": 330,
-        "mean": 33e6,
-        "50th": 30e6,
-        "90th": 50e6,
-        "95th": 51e6,
-        "99th": 54e6,
-    }
-    | {"max": 55e6, "min": 4e6},
-    "duration": 1.98e9,
-    "requests": 100,
-    "rate": 50.5,
-    "status_codes": {"200": 98, "503": 2},
-}
-K6 = {
-    "metrics": {
-        "http_reqs": {"type": "counter", "values": {"count": 600, "rate": 10.0}},
-        "http_req_duration": {
-            "type": "trend",
-            "values": {"avg": 100, "min": 20, "med": 95, "max": 400, "p(90)": 180, "p(95)": 210},
-        },
-        "http_req_failed": {"type": "rate", "values": {"rate": 0.01, "passes": 6, "fails": 594}},
-        "vus_max": {"type": "gauge", "values": {"value": 1, "min": 1, "max": 1}},
-    }
-}
-K6_EXPORT = {"metrics": {name: metric["values"] for name, metric in K6["metrics"].items()}}
-OHA = {
-    "summary": {"successRate": 1.0, "total": 10.0, "slowest": 0.09, "fastest": 0.01}
-    | {"average": 0.02, "requestsPerSec": 50.0},
-    "latencyPercentiles": {"p10": 0.011, "p50": 0.018, "p99": 0.07, "p99.99": None},
-    "statusCodeDistribution": {"200": 395, "500": 5},
-    "errorDistribution": {"connection refused": 100, "aborted due to deadline": 4},
-}
-SUMMED: dict[str, tuple[str, ToolRun]] = {
-    "wrk2": (WRK2, ToolRun("output", "wrk2", (), 60058, 58, 30.0, 0.006602)),
-    "vegeta": (json.dumps(VEGETA), ToolRun("output", "vegeta", (), 100, 2, 1.98, 0.033)),
-    "k6": (json.dumps(K6, indent=4), ToolRun("output", "k6", (), 600, 6, 60.0, 0.1)),
-    "k6, exported": (json.dumps(K6_EXPORT), ToolRun("output", "k6", (), 600, 6, 60.0, 0.1)),
-    "oha": (json.dumps(OHA, indent=2), ToolRun("output", "oha", (), 500, 105, 10.0, 0.02)),
-}
-MEDIANS = {"wrk2": 0.006671, "vegeta": 0.030, "k6": 0.095, "k6, exported": 0.095, "oha": 0.018}
 
 
-@pytest.mark.parametrize("name", SUMMED)
-def test_a_file_that_sums_up_has_its_numbers(name: str, tmp_path: Path) -> None:
-    text, expected = SUMMED[name]
-    path = tmp_path / "output"
-    path.write_text(text)
-    (run,) = read(path)
-    for what in ("tool", "requests", "failed", "duration_s", "mean_s"):
-        assert getattr(run, what) == pytest.approx(getattr(expected, what)), what
-    assert dict(run.quantiles)[0.5] == pytest.approx(MEDIANS[name])
-    assert run.quantiles[0][0] == 0
-    assert run.quantiles[-1][0] == 1
+def test_the_histogram_of_wrk2_has_its_numbers(tmp_path: Path) -> None:
+    run = read_text(tmp_path, WRK2)
+    assert (run.tool, run.customers, run.rows) == ("wrk2", OPEN, ())
+    times = run.times
+    assert (times.requests, times.failed, times.duration_s) == (60058, 58, 30.0)
+    assert times.mean_s == pytest.approx(0.006602)
+    assert dict(times.quantiles) == pytest.approx(
+        {0: 921e-6, 0.5: 6671e-6, 0.99: 0.011183, 1: 0.012503}
+    )
 
 
-def test_times_in_whole_seconds_are_summed_up(tmp_path: Path) -> None:
-    path = tmp_path / "output"
-    path.write_text(k6_csv(REQUESTS, unit=1))
-    (run,) = read(path)
-    assert not run.rows
-    assert run.requests == len(REQUESTS)
+def test_the_corrected_times_of_wrk2_are_taken(tmp_path: Path) -> None:
+    """With -U it prints the others, too, which leave out how late requests were sent."""
+    start = WRK2.index("  Latency Distribution")
+    distribution = WRK2[start : WRK2.index("-----", start)]
+    less = distribution.replace("6.671", "1.671").replace("11.183", "2.183").replace("6.602", "1.6")
+    uncorrected = less.replace("Recorded Latency", "Uncorrected Latency (measured without ...)")
+    at = WRK2.index("-----", start)
+    times = read_text(tmp_path, WRK2[:at] + "---\n\n" + uncorrected + WRK2[at:]).times
+    known = read_text(tmp_path, WRK2).times
+    assert (times.mean_s, times.quantiles) == (known.mean_s, known.quantiles)
 
 
 LOCUST = {
@@ -249,18 +171,30 @@ def test_locusts_two_files_are_one_run(tmp_path: Path) -> None:
     for name, text in LOCUST.items():
         (tmp_path / name).write_text(text)
     (run,) = read_all([tmp_path / name for name in LOCUST])
-    assert (run.name, run.requests, run.failed, run.customers) == ("run", 100, 1, 4)
-    assert run.mean_s == pytest.approx(0.0215)
-    assert run.duration_s == pytest.approx(10)
-    assert run.quantiles == ((0.0, 0.010), (0.5, 0.020), (0.99, 0.045), (1.0, 0.050))
+    times = run.times
+    assert (run.name, times.requests, times.failed, run.customers) == ("run", 100, 1, 4)
+    assert times.mean_s == pytest.approx(0.0215)
+    assert times.duration_s == pytest.approx(10)
+    assert times.quantiles == [(0.0, 0.010), (0.5, 0.020), (0.99, 0.045), (1.0, 0.050)]
 
 
-def test_files_of_one_name_have_their_folders_in_theirs(tmp_path: Path) -> None:
-    paths = [tmp_path / folder / "run.csv" for folder in ("a", "b")]
-    for path in paths:
-        path.parent.mkdir()
-        path.write_text(oha_csv(REQUESTS))
-    assert [run.name for run in read_all(paths)] == ["a/run.csv", "b/run.csv"]
+@pytest.mark.parametrize(
+    ("pattern", "text", "message"),
+    [
+        (r",10\.0,", ",0.0,", "has 100 requests in 0 s, which cannot be"),
+        ("Aggregated,100,1,", "Aggregated,100,100,", "has no request that succeeded"),
+        ("Aggregated", "Total", "has no row Aggregated"),
+        ("(5[0-4]),4,", r"\1,5,", "a number of users that changed most of the time"),
+        (",4,,", ",0,,", "a number of users that changed most of the time"),
+    ],
+)
+def test_what_locusts_files_lack_is_said(
+    pattern: str, text: str, message: str, tmp_path: Path
+) -> None:
+    for name, whole in LOCUST.items():
+        (tmp_path / name).write_text(re.sub(pattern, text, whole))
+    with pytest.raises(ResultsError, match=message):
+        read(tmp_path / "run_stats.csv")
 
 
 SPARSE = {
@@ -274,64 +208,31 @@ SPARSE = {
     "few": (oha_csv(REQUESTS[:3]), "has 3 requests; at least 20 are needed"),
     "torn": (
         oha_csv(REQUESTS).replace("0.02,2", "soon,2"),
-        "line 2 a value that its format does not allow, 'soon'; correct the line, or take it out",
+        "a value that its format does not allow, 'soon', in line 2; correct it, or take it out",
     ),
-    "cut off": (
-        hey_csv(REQUESTS).rpartition(",")[0] + ",",
-        "line 31 a value that its format does not allow, ''",
-    ),
-    "a long cell": (oha_csv(REQUESTS) + '"' + 200_000 * "x", "line 32 a value that .*, 'x{59};"),
-    "no number": (oha_csv([(0, float("nan"))] * 30), "has 30 requests in nan s, which cannot be"),
-    "negative": (
-        vegeta_json([(at, -1) for at, _ in REQUESTS]),
-        "has a time of -1 s, which cannot be",
-    ),
-    "no time": (
-        vegeta_json(REQUESTS).replace('"2026', 'null,"x":"2026', 1),
-        "format does not allow",
-    ),
-    "no length": (
-        '{"latencies":{"mean":1},"status_codes":{"200":99},"requests":99,"duration":0}',
-        "has 99 requests in 0 s, which cannot be",
-    ),
-    "no rate": (
-        '{"metrics":{"http_req_duration":{"avg":0},"http_reqs":{"count":0,"rate":0}}}',
-        "has 0 requests",
-    ),
-    "only a mean": (
-        json.dumps(K6_EXPORT).replace('"min": 20, "med": 95, "max": 400, ', ""),
-        "lacks the shortest and the median and the longest time; bring .*--summary-trend-stats",
-    ),
-    "no mean": (json.dumps(K6).replace('"avg": 100, ', ""), "lacks the mean time; run k6 with"),
-    "k6's new summary": ('{"results":{"metrics":[]}}', "a summary of k6 that is not known here"),
+    "cut off": (oha_csv(REQUESTS).rpartition(",")[0], "does not allow, '', in line 31"),
+    "no number": (oha_csv([(0, float("nan"))] * 30), "nan is not a finite number, in line 2"),
+    "negative": (vegeta_json([(at, -1) for at, _ in REQUESTS]), "a time of -1 s, which cannot be"),
+    "no time": (vegeta_json(REQUESTS).replace('"2026', 'null,"x":"2026', 1), "does not allow"),
+    "no time at all": (jmeter_csv([(at, 0.0) for at, _ in REQUESTS]), "has only times of 0 s; the"),
     "JMeter's words for a time": (
         jmeter_csv(REQUESTS).replace(f"{UNIX_S}000", "Thu 26 Nov"),
-        "line 2 the time 'Thu 26 Nov', which cannot be read; ask JMeter for timestamp_format=ms",
-    ),
-    "no names": (
-        jmeter_csv(REQUESTS).partition("\n")[2],
-        "JMeter's CSV without the names of its columns; put them into a first line",
-    ),
-    "only transactions": (
-        jmeter_csv(REQUESTS).replace(",OK,", f",{TRANSACTION} : 2,"),
-        "only rows of Transaction Controllers, not of their requests; switch off",
+        "has the time 'Thu 26 Nov'; ask JMeter for timestamp_format=ms, in line 2",
     ),
     "a torn line in the middle": (
         vegeta_json(REQUESTS).replace("}\n", "\n", 1),
-        "has in line 1 no JSON; correct the line, or take it out if the file was cut off there",
+        "does not allow, .*, in line 1; correct it, or take it out if the file was cut off there",
     ),
+    "no code": (vegeta_json(REQUESTS).replace('"code"', '"of"', 1), "lacks 'code', which its"),
     "no rows": (own([]), "has 0 requests; at least 20 are needed"),
-    "no time at all": (jmeter_csv([(at, 0.0) for at, _ in REQUESTS]), "has only times of 0 s; the"),
-    "no sums": ('{"metrics":{"http_reqs":{}}}', "lacks 'count', which its format has"),
-    "all refused": (
-        json.dumps(
-            {"summary": dict.fromkeys(["average", "fastest", "slowest", "total"])}
-            | {"latencyPercentiles": {}, "errorDistribution": {"refused": 500}}
-        ),
-        "has no request that succeeded",
-    ),
-    "failed": (k6_csv([(0, 0)] * 30, 1).replace(",200\n", ",500\n"), "no request that succeeded"),
+    "failed": (oha_csv(REQUESTS).replace(",200\n", ",500\n"), "has no request that succeeded"),
     "one of two": (LOCUST["run_stats.csv"], "beside it output_stats_history.csv is missing"),
+    "vegeta's binary form": ("\x7f\x06Result\x01\x06Attack\x01", "what `vegeta encode` writes"),
+    "vegeta's report": ('{"latencies":{},"status_codes":{}}', "only sums up .* `vegeta encode`"),
+    "k6's CSV": ("metric_name,timestamp,metric_value\n", "is k6's CSV; bring --out json=FILE"),
+    "k6's summary": ('{"metrics":{"http_reqs":{}}}', "only sums up .* --out json=FILE"),
+    "JMeter's XML": ('<?xml version="1.0"?>\n<testResults version="1.2">', "JMeter's XML; bring"),
+    "oha's JSON": ('{"latencyPercentiles":{}}', "only sums up .* --output-format csv"),
 }
 
 
@@ -345,78 +246,11 @@ def test_what_holds_too_little_is_refused_in_a_sentence(name: str, tmp_path: Pat
     assert str(caught.value).startswith(str(path))
 
 
-def test_a_file_that_a_spreadsheet_or_a_shell_of_windows_wrote_is_read_or_named(
-    tmp_path: Path,
-) -> None:
+def test_a_file_that_a_spreadsheet_wrote_is_read(tmp_path: Path) -> None:
     path = tmp_path / "output.csv"
     text = oha_csv(REQUESTS).replace("request-start", '"request-start"').replace("\n", "\r\n")
     path.write_text(text, encoding="utf-8-sig", newline="")
     (run,) = read(path)
-    assert len(run.rows) == len(REQUESTS)
-    path.write_text(text, encoding="utf-16")
-    with pytest.raises(ResultsError, match="is UTF-16, as PowerShell writes"):
-        read(path)
-
-
-@pytest.mark.parametrize("form", [jmeter_csv, jmeter_xml])
-def test_an_answer_that_jmeter_found_wrong_is_a_failure(
-    form: Callable[[Sequence[Request]], str], tmp_path: Path
-) -> None:
-    path = tmp_path / "output"
-    text = form(REQUESTS).replace("-0,true,", "-0,false,").replace('s="true"', 's="false"', 1)
-    path.write_text(text)
-    (run,) = read(path)
-    assert [row.succeeded for row in run.rows] == [False] + [True] * 29
-
-
-def test_vegetas_binary_form_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "results.bin"
-    path.write_bytes(
-        b"\xff\x96\x7f\x03\x01\x01\x06Result\x01\xff\x80\x00\x01\x0c\x01\x06Attack\x01"
-    )
-    with pytest.raises(ResultsError, match="vegeta encode --to csv"):
-        read(path)
-
-
-def read_text(folder: Path, text: str) -> ToolRun:
-    path = folder / "output"
-    path.write_text(text)
-    (run,) = read(path)
-    return run
-
-
-@pytest.mark.parametrize("delimiter", [";", "\t"])
-def test_jmeters_columns_may_be_parted_by_others_than_commas(
-    delimiter: str, tmp_path: Path
-) -> None:
-    run = read_text(tmp_path, jmeter_csv(REQUESTS).replace(",", delimiter))
-    assert len(run.rows) == len(REQUESTS)
-
-
-@pytest.mark.parametrize(
-    "words", ["2026/11/26 12:{:02}:{:06.3f}", "2026-11-26T12:{:02}:{:012.9f}Z"]
-)
-def test_times_in_words_are_those_of_numbers(words: str, tmp_path: Path) -> None:
-    lines = jmeter_csv(REQUESTS).splitlines()
-    at = [words.format(int(at_s // 60), at_s % 60) for at_s, _ in REQUESTS]
-    text = [at_ + line[line.index(",") :] for at_, line in zip(at, lines[1:], strict=True)]
-    rows = read_text(tmp_path, "\n".join([lines[0], *text])).rows
-    assert [row.intended_s for row in rows] == pytest.approx([at_s for at_s, _ in REQUESTS])
-
-
-def test_k6_may_write_times_in_words(tmp_path: Path) -> None:
-    lines = k6_csv(REQUESTS).splitlines()
-    ends = [moment(at + took) for at, took in REQUESTS for _ in range(2)]
-    text = [
-        re.sub(r",\d{19},", f",{end},", line) for end, line in zip(ends, lines[1:], strict=True)
-    ]
-    rows = read_text(tmp_path, "\n".join([lines[0], *text])).rows
-    begun_s = [row.intended_s for row in rows]
-    assert begun_s == pytest.approx([at for at, _ in REQUESTS], abs=2e-6)
-
-
-def test_answers_in_vegetas_csv_may_be_long(tmp_path: Path) -> None:
-    run = read_text(tmp_path, vegeta_csv(REQUESTS).replace("b2s=", 200_000 * "A"))
     assert len(run.rows) == len(REQUESTS)
 
 
@@ -424,143 +258,123 @@ def test_vegetas_last_line_may_be_cut_off(tmp_path: Path) -> None:
     assert len(read_text(tmp_path, vegeta_json(REQUESTS)[:-20]).rows) == len(REQUESTS) - 1
 
 
-@pytest.mark.parametrize("code", ["404", ""])
-@pytest.mark.parametrize("form", [jmeter_csv, jmeter_xml])
-def test_a_success_of_jmeter_is_one_whatever_the_code(
-    code: str, form: Callable[[Sequence[Request]], str], tmp_path: Path
-) -> None:
-    text = form(REQUESTS).replace(",200,", f",{code},").replace('rc="200"', f'rc="{code}"')
-    assert all(row.succeeded for row in read_text(tmp_path, text).rows)
-
-
-def test_jmeter_may_leave_out_the_code(tmp_path: Path) -> None:
-    text = jmeter_csv(REQUESTS).replace("responseCode", "other")
-    assert all(row.succeeded for row in read_text(tmp_path, text).rows)
+@pytest.mark.parametrize(("code", "success"), [("200", "false"), ("404", "true"), ("", "true")])
+def test_jmeter_says_whether_a_request_succeeded(code: str, success: str, tmp_path: Path) -> None:
+    text = jmeter_csv(REQUESTS).replace(",200,OK,Group 1-0,true", f",{code},OK,Group 1-0,{success}")
+    first, *others = (row.succeeded for row in read_text(tmp_path, text).rows)
+    assert first == (success == "true")
+    assert all(others)
 
 
 def test_an_answer_that_k6_expected_is_a_success(tmp_path: Path) -> None:
     text = k6_json(REQUESTS).replace('"200"', '"404","expected_response":"true"')
     assert all(row.succeeded for row in read_text(tmp_path, text).rows)
-
-
-def with_transactions(requests: Sequence[Request]) -> str:
-    """JMeter's CSV of requests, each in a Transaction Controller, which has a row of its own."""
-    header, *lines = jmeter_csv(requests).splitlines()
-    message = f'"{TRANSACTION} : 1, number of failing samples : 0"'
-    controllers = [line.replace(",home,200,OK,", f",Page,200,{message},") for line in lines]
-    return "\n".join(
-        [header, *(row for two in zip(lines, controllers, strict=True) for row in two)]
-    )
+    text = k6_json(REQUESTS).replace('"200"', '"404"', 2)
+    assert read_text(tmp_path, text).times.failed == 1
 
 
 def test_transactions_of_jmeter_are_no_requests(tmp_path: Path) -> None:
-    run = read_text(tmp_path, with_transactions(REQUESTS))
+    """Each request is in a Transaction Controller, which has a row of its own."""
+    header, *lines = jmeter_csv(REQUESTS).splitlines()
+    message = f'"{TRANSACTION} : 1, number of failing samples : 0"'
+    controllers = [line.replace(",home,200,OK,", f",Page,200,{message},") for line in lines]
+    run = read_text(tmp_path, "\n".join([header, *lines, *controllers]))
     assert [row.kind for row in run.rows] == ["home"] * len(REQUESTS)
 
 
-@pytest.mark.parametrize("parent", ["sample", "httpSample"])
-def test_samples_with_others_in_them_are_no_requests(parent: str, tmp_path: Path) -> None:
-    whole = [
-        f'<{parent} t="100" ts="{UNIX_S}{n:03}" s="true" lb="Page" rc="200" na="1">\n'
-        f'<httpSample t="30" ts="{UNIX_S}{n:03}" s="true" lb="a" rc="302" na="1"><x>y</x>\n'
-        f'</httpSample><httpSample t="70" ts="{UNIX_S}{n + 30:03}" s="true" lb="b" rc="200"/>\n'
-        f"</{parent}>"
-        for n in range(50)
-    ]
-    run = read_text(tmp_path, "\n".join(['<testResults version="1.2">', *whole]))
-    assert len(run.rows) == 100
-    assert sum(row.open_response_s for row in run.rows) == pytest.approx(50 * 0.1)
-
-
-def test_the_corrected_times_of_wrk2_are_taken(tmp_path: Path) -> None:
-    """With -U it prints the others, too, which leave out how late requests were sent."""
-    start = WRK2.index("  Latency Distribution")
-    distribution = WRK2[start : WRK2.index("-----", start)]
-    less = distribution.replace("6.671", "1.671").replace("11.183", "2.183").replace("6.602", "1.6")
-    uncorrected = less.replace("Recorded Latency", "Uncorrected Latency (measured without ...)")
-    at = WRK2.index("-----", start)
-    run = read_text(tmp_path, WRK2[:at] + "---\n\n" + uncorrected + WRK2[at:])
-    assert run == read_text(tmp_path, WRK2)
-
-
-def test_locusts_rate_of_nought_is_refused(tmp_path: Path) -> None:
-    for name, text in LOCUST.items():
-        (tmp_path / name).write_text(text.replace(",10.0,", ",0.0,"))
-    with pytest.raises(ResultsError, match="has 100 requests in 0 s, which cannot be"):
-        read_all([tmp_path / "run_stats.csv"])
-
-
-def test_files_of_one_stem_are_different_runs(tmp_path: Path) -> None:
-    forms = {"run.csv": oha_csv, "run.json": vegeta_json, "run.txt": hey_csv}
-    for name, form in forms.items():
-        (tmp_path / name).write_text(form(REQUESTS))
+def test_runs_are_named_by_their_files(tmp_path: Path) -> None:
+    forms = {"a/run.csv": oha_csv, "a/run.json": vegeta_json, "b/run.csv": k6_json}
     paths = [tmp_path / name for name in forms]
-    runs = read_all([*paths, tmp_path / "." / "run.csv"], alone=paths[:1])
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(forms[str(path.relative_to(tmp_path))](REQUESTS))
+    runs = read_all([*paths, tmp_path / "b" / ".." / "a" / "run.csv"], alone=paths[:1])
     assert [(run.name, run.tool, run.customers) for run in runs] == [
-        ("run.csv", "oha", 1),
-        ("run.json", "vegeta", None),
-        ("run.txt", "hey", None),
+        ("a/run.csv", "oha", 1),
+        ("a/run.json", "vegeta", OPEN),
+        ("b/run.csv", "k6", OPEN),
     ]
-    assert [{row.run for row in run.rows} for run in runs] == [{name} for name in forms]
 
 
-def of_k6(form: str, users: Sequence[int], initialized: int, sleep_s: float | None) -> str:
-    """Runs of virtual users who sleep between requests; None: k6 tells of no iterations."""
+# --- customers -----------------------------------------------------------------------------------
+
+
+def k6_of_users(users: Sequence[int], initialized: int, sleep_s: float | None) -> str:
+    """A run of virtual users who sleep between requests; None: k6 tells of no iterations."""
     points = [("vus", 1.0 + at, float(many)) for at, many in enumerate(users)]
     points += [("vus_max", 1.0 + at, float(initialized)) for at in range(len(users))]
     if sleep_s is not None:
         points += [("iteration_duration", at, 1000 * (t + sleep_s)) for at, t in REQUESTS]
-    if form == "csv":
-        rows = "".join(
-            f"{name},{round((UNIX_S + at) * 1e9)},{value},,,,,,,\n" for name, at, value in points
-        )
-        return k6_csv(REQUESTS) + rows
-    if form == "json":
-        lines = [
-            {"type": "Point", "metric": name, "data": {"time": moment(at), "value": value}}
-            for name, at, value in points
-        ]
-        return k6_json(REQUESTS) + "".join(json.dumps(line) + "\n" for line in lines)
-    content = json.loads(json.dumps(K6_EXPORT))["metrics"]
-    length_s = max(at + took for at, took in REQUESTS)
-    content["http_reqs"] = {"count": len(REQUESTS), "rate": len(REQUESTS) / length_s}
-    content["vus"] = {"value": users[-1], "min": min(users), "max": max(users)}
-    content["vus_max"] = dict.fromkeys(("value", "min", "max"), initialized)
-    if sleep_s is not None:
-        mean_ms = sum(value for name, _, value in points if name == "iteration_duration") / 30
-        content |= {"iterations": {"count": 30}, "iteration_duration": {"avg": mean_ms}}
-    return json.dumps({"metrics": content})
+    lines = [
+        {"type": "Point", "metric": name, "data": {"time": moment(at), "value": value}}
+        for name, at, value in points
+    ]
+    return k6_json(REQUESTS) + "".join(json.dumps(line) + "\n" for line in lines)
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "summary"])
 @pytest.mark.parametrize(
     ("users", "initialized", "sleep_s", "customers"),
     [
         pytest.param([5] * 3, 5, None, 5, id="virtual users who do not change are customers"),
         pytest.param([5] * 3, 5, 0.46, 5, id="they sleep, and are always at an iteration"),
         pytest.param([4, 5, 5], 5, 0.46, 5, id="the last are ending"),
-        pytest.param([5] * 3, 5, 0.0, 0, id="most of them wait for an arrival: open"),
-        pytest.param([0, 2, 1], 5, 0.0, 0, id="most of them are not at work: open"),
-        pytest.param([0, 2, 1], 5, None, 0, id="the same without iterations"),
-        pytest.param([2] * 3, 50, 0.16, 0, id="always two of fifty are at work: open"),
+        pytest.param([5] * 3, 5, 0.0, OPEN, id="most of them wait for an arrival: open"),
+        pytest.param([0, 2, 1], 5, 0.0, OPEN, id="most of them are not at work: open"),
+        pytest.param([0, 2, 1], 5, None, OPEN, id="the same without iterations"),
+        pytest.param([2] * 3, 50, 0.16, OPEN, id="always two of fifty are at work: open"),
         pytest.param([0, 1, 0], 1, 0.0, 1, id="the only one never meets another"),
         pytest.param([1, 3, 5], 5, 0.2, UNKNOWN, id="they become more"),
     ],
 )
-def test_k6_tells_how_many_customers_it_had_in_all_its_forms(
-    form: str,
-    users: Sequence[int],
-    initialized: int,
-    sleep_s: float | None,
-    customers: int,
-    tmp_path: Path,
+def test_k6_tells_how_many_customers_it_had(
+    users: Sequence[int], initialized: int, sleep_s: float | None, customers: int, tmp_path: Path
 ) -> None:
     """As k6 counts: `vus` are those at an iteration, also if arrivals begin iterations."""
-    assert read_text(tmp_path, of_k6(form, users, initialized, sleep_s)).customers == customers
+    run = read_text(tmp_path, k6_of_users(users, initialized, sleep_s))
+    assert run.customers == customers
 
 
 def test_requests_that_one_user_sends_together_are_not_of_one_customer(tmp_path: Path) -> None:
-    vus = f"vus,{UNIX_S}000000000,1.0,,,,,,,\n"
-    assert read_text(tmp_path, k6_csv(REQUESTS) + vus).customers == 1
-    together = [(at - at % 0.2, took) for at, took in REQUESTS]
-    assert read_text(tmp_path, k6_csv(together) + vus).customers == UNKNOWN
+    point = {"type": "Point", "metric": "vus", "data": {"time": moment(1), "value": 1}}
+    batches = k6_json([(0.05 * (n // 2), 0.05) for n in range(30)])
+    assert read_text(tmp_path, batches + json.dumps(point)).customers == UNKNOWN
+
+
+def jmeter_of(threads: Sequence[str], customers: Sequence[int]) -> str:
+    header, *lines = jmeter_csv(REQUESTS).splitlines()
+    about = zip(lines, threads, customers, strict=True)
+    named = [re.sub(r"Group 1-\d+,true,\d", f"{who},true,{n}", line) for line, who, n in about]
+    return "\n".join([header, *named])
+
+
+@pytest.mark.parametrize(
+    ("threads", "all_threads", "customers"),
+    [
+        pytest.param([f"T {n % 3}" for n in range(30)], [3] * 30, 3, id="three threads"),
+        pytest.param(["T"] * 30, [1] * 30, 1, id="a single one"),
+        pytest.param([f"T {n}" for n in range(30)], [1] * 30, OPEN, id="one for each arrival"),
+        pytest.param([f"T {n // 2}" for n in range(30)], [1, 2] * 15, UNKNOWN, id="some ask again"),
+    ],
+)
+def test_jmeter_tells_how_many_customers_it_had(
+    threads: Sequence[str], all_threads: Sequence[int], customers: int, tmp_path: Path
+) -> None:
+    run = read_text(tmp_path, jmeter_of(threads, all_threads))
+    assert run.customers == customers
+    if customers == 3:
+        assert [customer_of(row) for row in run.rows] == [0, 1, 2] * 10
+
+
+def test_rows_show_customers_who_ask_again_at_once(tmp_path: Path) -> None:
+    """Two, one of whom is always quicker; at even intervals, they are a generator's arrivals."""
+    asked = sorted([(0.02 * n, 0.02) for n in range(50)] + [(0.07 * n, 0.07) for n in range(14)])
+    run = read_text(tmp_path, oha_csv(asked))
+    assert run.customers == 2
+    waits_s = [
+        b.sent_s - a.done_s
+        for own_rows in grouped(run.rows, customer_of).values()
+        for a, b in pairwise(own_rows)
+    ]
+    assert len(waits_s) == len(asked) - 2
+    assert all(abs(wait_s) < 1e-5 for wait_s in waits_s)
+    assert read_text(tmp_path, oha_csv([(0.1 * n, 0.199) for n in range(50)])).customers == OPEN

@@ -105,6 +105,37 @@ def test_one_more_server_makes_nobody_later(run: Recording, m: int) -> None:
     assert all(a >= b for a, b in zip(fewer, more, strict=True))
 
 
+@given(recordings(), servers)
+def test_customers_who_ask_once_are_arrivals(run: Recording, m: int) -> None:
+    arrivals, services = run
+    once = replay.closed(arrivals, [[] for _ in arrivals], services, m)
+    assert once == replay.multi_server(*run, m)
+
+
+@given(recordings(), servers)
+def test_a_customer_alone_waits_for_nobody(run: Recording, m: int) -> None:
+    thinks, services = run
+    assert replay.closed([1.0], [thinks[1:]], services, m) == services
+
+
+@given(st.lists(st.integers(1, 12).map(float), min_size=6, max_size=24), st.integers(1, 4))
+def test_customers_who_ask_again_at_once_wait_for_all_others(
+    services: list[float], customers: int
+) -> None:
+    thinks = [[0.0] * len(services)] * customers
+    taken = replay.closed([0.0] * customers, thinks, services, 1)
+    assert taken == [sum(services[max(0, n - customers + 1) : n + 1]) for n in range(len(services))]
+
+
+@given(recordings(), st.floats(0.5, 3))
+def test_a_customer_who_thinks_is_not_there(run: Recording, think: float) -> None:
+    """Two customers, of whom one asks once after an hour, do not meet."""
+    _, services = run
+    count = max(0, len(services) - 1)
+    taken = replay.closed([0.0, 3600.0], [[think] * count, []], services, 1)
+    assert taken == pytest.approx(services)
+
+
 def test_no_customers_have_no_response_times() -> None:
     assert replay.fcfs([], []) == replay.processor_sharing([], []) == []
 
