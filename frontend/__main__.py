@@ -7,7 +7,6 @@ from argparse import ArgumentParser
 from backend.base.errors import InvalidSetting
 from backend.serving.ports import why_not_free
 from frontend.settings import from_environment
-from frontend.site import run
 
 HELP = (
     "Serve the pages until SIGTERM or Ctrl-C. Environment variables set everything; "
@@ -23,4 +22,6 @@ if __name__ == "__main__":
     if problem := why_not_free(settings.host, settings.port):
         remedy = "choose another FLIGHTCHAIN_FRONTEND_PORT or FLIGHTCHAIN_FRONTEND_HOST"
         sys.exit(f"error: {problem}; {remedy}")
+    from frontend.site import run  # takes most of the start, and what is wrong is said before
+
     run(settings)
