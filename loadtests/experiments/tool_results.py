@@ -43,7 +43,13 @@ from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
 from loadtests.lab.tool_runs import OPEN, UNKNOWN, ToolRun
 from loadtests.models import replay
-from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS, Verdict, confidence_interval
+from loadtests.models.estimates import (
+    LEAST_VALUES,
+    REPLICATIONS,
+    Interval,
+    Verdict,
+    confidence_interval,
+)
 from loadtests.number_format import format_number
 
 RUNS, QUANTILES = "tool_runs", "quantiles"
@@ -229,9 +235,14 @@ class Load(Steady):
         return fmean(self.means(run.forecast_s.tolist() for run in self.runs))
 
     @property
-    def service_time_s(self) -> float:
-        """Return the mean E[S] of the calibrations of its runs."""
-        return fmean(run.service_time_s for run in self.runs)
+    def measured_s(self) -> Interval:
+        """Return the mean response time as measured."""
+        return confidence_interval([fmean(run.responses_s) for run in self.runs])
+
+    @property
+    def forecast_s(self) -> float:
+        """Return the mean response time of the replays."""
+        return fmean(fmean(run.forecast_s) for run in self.runs)
 
     @property
     def is_enough(self) -> bool:
@@ -345,8 +356,7 @@ def _metrics(loads: Sequence[Load], means_s: Sequence[float]) -> Iterator[Metric
     if means_s:
         yield Metric.of_amount("service_time", confidence_interval(means_s), "s")
     for load in loads:
-        response_s = load.raw.times(load.service_time_s)
-        yield Metric.of_amount(f"response_time[{load.name}]", response_s, "s")
+        yield Metric.of_amount(f"response_time[{load.name}]", load.measured_s, "s")
         share = load.difference.times(1 / load.predicted)
         yield Metric(f"difference[{load.name}]", share.estimate, "", *share.ends)
 
