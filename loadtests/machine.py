@@ -1,28 +1,18 @@
-"""Describes the machine of a measurement, and says who used its processor meanwhile. Linux only.
+"""Describes the machine of a measurement: processor, memory, kernel and file system. Linux only.
 
-A machine is its processor, memory, kernel and file system. Who used the processor between two
-moments (a service, we with our children, or others) is known of loads that are short and run in
-children that have ended, such as a round of wrk; a run of Locust is sampled once a second by
-`loadtests.machine_samples`. Foreign time is the same in both: the busy time of all cores, with
-what the host of a virtual machine took, less the known use. Linux counts in ticks, mostly of 10 ms;
-over a second, a difference is good to 2 or 3 % of a core. Source: proc(5), /proc/stat and
-/proc/pid/stat.
+`loadtests.machine_samples` says who used the processor.
 """
 
 import os
 import platform
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
-from time import monotonic
 from typing import Any
 
 from backend.base.machine import processor
-from loadtests.machine_samples import busy_s, cpu_s, used_s
-from loadtests.processes import PROJECT, family
+from loadtests.processes import PROJECT
 
 
 def description(folder: Path) -> dict[str, Any]:
@@ -74,46 +64,3 @@ def at_most_cores(count: int) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, allowed)
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Holds the processor time of the server, of us and our ended children, and of others."""
-
-    wall_s: float
-    server_s: float
-    own_s: float
-    foreign_s: float
-
-    @property
-    def foreign_cores(self) -> float:
-        """Return how many cores other programs kept busy on average."""
-        return self.foreign_s / self.wall_s
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """Holds the processor time used until a moment. server_s: by each process of the server."""
-
-    at_s: float
-    server_s: Mapping[int, float]
-    own_s: float
-    busy_s: float
-
-    def until(self, later: "Moment") -> Usage:
-        """Return what the processes that are there at `later` have used since this moment."""
-        server_s = used_s(later.server_s, self.server_s)
-        own_s = later.own_s - self.own_s
-        foreign_s = later.busy_s - self.busy_s - server_s - own_s
-        return Usage(later.at_s - self.at_s, server_s, own_s, max(0.0, foreign_s))
-
-
-def moment(server_pid: int | None) -> Moment:
-    """Return the present moment for the service with this process id; None: it is elsewhere."""
-    used = [getrusage(whose) for whose in (RUSAGE_SELF, RUSAGE_CHILDREN)]
-    return Moment(
-        monotonic(),
-        {} if server_pid is None else cpu_s(family(server_pid)),
-        sum(usage.ru_utime + usage.ru_stime for usage in used),
-        busy_s(),
-    )

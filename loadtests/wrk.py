@@ -18,8 +18,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
+from time import monotonic
 
-from loadtests.machine import Usage, moment
+from loadtests.machine_samples import Sampler
 
 CONNECTIONS = 8
 TIMEOUT_S = 60
@@ -59,7 +60,8 @@ class WrkFailed(Exception):
 class Load:
     """Holds the results of a run of wrk. failed: answers other than 2xx and 3xx, socket errors.
 
-    p50_ms, p99_ms: as wrk prints them. usage: of the processor.
+    p50_ms, p99_ms: as wrk prints them. server_s: processor time of the server. foreign_cpu: cores
+    that other programs kept busy.
     """
 
     requests: int
@@ -67,7 +69,8 @@ class Load:
     p50_ms: float
     p99_ms: float
     failed: int
-    usage: Usage | None = None
+    server_s: float = 0.0
+    foreign_cpu: float = 0.0
 
 
 def write_script(path: Path, request_paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
@@ -108,12 +111,13 @@ def load(
         *(program(), "--latency", "--threads=1", f"--connections={connections}"),
         *(f"--duration={duration_s}s", f"--timeout={TIMEOUT_S}s", f"--script={script}", base_url),
     ]
-    before = moment(server_pid)
+    sampler, start_s = Sampler(None, server_pid), monotonic()
     finished = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    usage = before.until(moment(server_pid))
+    used = sampler.sample()
     if finished.returncode != 0:
         raise WrkFailed(f"wrk ended with status {finished.returncode}: {finished.stderr.strip()}")
-    return replace(parsed(finished.stdout), usage=usage)
+    server_s = (used.at_s - start_s) * (used.server_cpu or 0.0)
+    return replace(parsed(finished.stdout), server_s=server_s, foreign_cpu=used.foreign_cpu)
 
 
 def parsed(output: str) -> Load:

@@ -159,7 +159,7 @@ def figures_of(what: str, by_load: Mapping[str, Sequence[Load]]) -> Iterator[Fig
         "requests_per_s": per_s,
         "p99_ms": p99s_ms,
         "processor_us_per_request": cost_us,
-        "foreign_cores": [load.usage.foreign_cores for load in rounds if load.usage],
+        "foreign_cores": [load.foreign_cpu for load in rounds],
         "requests": sum(load.requests for load in rounds),
         "failed": failed,
         "connections": CLIENTS if what == POSTS else CONNECTIONS,
@@ -192,7 +192,7 @@ def _p99s_ms(rounds: Sequence[Load]) -> list[float]:
 
 def _cost_s(rounds: Sequence[Load]) -> float:
     """Return the server's processor time in s per request of all rounds. Raises ProgramFailed."""
-    used_s = sum(load.usage.server_s for load in rounds if load.usage)
+    used_s = sum(load.server_s for load in rounds)
     requests = sum(load.requests for load in rounds)
     if not requests or used_s <= 0:
         raise ProgramFailed(f"{requests} requests took {used_s} s of processor time")

@@ -40,7 +40,7 @@ from loadtests.lab.repeated import Repeated, accepted_by_run, lines
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Line, NothingCounts, Results, TableWriter
 from loadtests.lab.sentences import Sentences
-from loadtests.machine import moment
+from loadtests.machine_samples import Sampler
 from loadtests.models.estimates import Interval
 from loadtests.models.sample_statistics import mean_of_known
 from loadtests.processes import ProgramFailed, exchanged
@@ -179,7 +179,7 @@ class _Measuring:
         name = f"{COMMITS}-{interval_s:g}-{server}-{repeat}"
         self.run.say(f"{name}: {self.sizes.commits} commits")
         chance, rows = self.run.random(name), list[Row]()
-        begun_unix_s, before = time(), moment(cluster.service.pid)
+        begun_unix_s, sampler = time(), Sampler(None, cluster.service.pid)
         for number, new in enumerate(self.material.new[-self.sizes.commits :]):  # others are legs
             due_s, sent_s = _wait_for_a_moment(cluster, interval_s, chance), time()
             status, done_s = _commit(cluster, sent_form(new)), time()
@@ -188,9 +188,8 @@ class _Measuring:
             rows.append(Row(name, closed_index(0, number), "commit", *times_s, status, ""))
             line = CommitLine(name, server, interval_s, status, done_s - sent_s, done_s - due_s)
             self.tables[COMMITS].add(line)
-        used = before.until(moment(cluster.service.pid))
         failed = sum(row.status != MINED for row in rows)
-        facts = Facts(len(rows), failed, foreign_cpu=used.foreign_cores)
+        facts = Facts(len(rows), failed, foreign_cpu=sampler.sample().foreign_cpu)
         record = RunRecord(name, "commit", tuple(rows), (), None, begun_unix_s)
         judge_run(self.run.results.folder, record, facts)
 

@@ -30,7 +30,7 @@ from loadtests.lab.repeated import accepted_by_run
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, NothingCounts, Results
 from loadtests.lab.sentences import Sentences
-from loadtests.machine import moment
+from loadtests.machine_samples import Sampler
 from loadtests.models.estimates import Interval, confidence_interval
 from loadtests.processes import backend, finished, plain_environment, running
 from loadtests.questions import all_blocks, as_sent
@@ -101,9 +101,9 @@ def measure(run: Run) -> None:
         for repeat, program in product(range(1, repeats + 1), PROGRAMS):
             run.say(f"{program.task}, {program.title}: {repeat} of {repeats}")
             for count in (0, run.choose(QUICK_TIMES, TIMES)):
-                before = moment(None)
+                sampler = Sampler(None, None)
                 _, spent = finished(program.command(folder, count), plain_environment(), log)
-                foreign_cpu = before.until(moment(None)).foreign_cores
+                foreign_cpu = sampler.sample().foreign_cpu
                 name = f"{program.task.replace(' ', '-')}-{program.name}-{count}-{repeat}"
                 processes.add(ProcessLine(name, program.key, count, repeat, *astuple(spent)))
                 record = RunRecord(name, "process", (), (), None, 0.0)

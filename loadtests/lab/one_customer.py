@@ -26,7 +26,7 @@ from loadtests.generation.run import REQUESTS, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results, TableWriter
-from loadtests.machine import moment
+from loadtests.machine_samples import Sampler
 from loadtests.processes import ProgramFailed, Site, exchanged
 from loadtests.servers.timing import SERVER_TIMING, entries, reported
 
@@ -80,7 +80,7 @@ class Customer:
         begun_unix_s, start_s = time.time(), time.monotonic()
         answers = self._answers(server, run, requests, start_s)
         rows = list(islice(answers, warm_up))
-        before = moment(server.pid)
+        sampler = Sampler(None, server.pid)
         took_s = 0.0
         for row in answers:
             rows.append(row)
@@ -88,10 +88,10 @@ class Customer:
             is_enough = len(rows) >= warm_up + least and took_s >= least_s
             if is_enough or took_s >= most_s:
                 break
-        used = before.until(moment(server.pid))
+        used = sampler.sample()
         record = RunRecord(run, "closed", tuple(rows), (), None, begun_unix_s)
-        client_cpu = used.own_s / used.wall_s
-        facts = replace(record.facts(), foreign_cpu=used.foreign_cores, client_cpu=client_cpu)
+        facts = record.facts()
+        facts = replace(facts, foreign_cpu=used.foreign_cpu, client_cpu=used.client_cpu)
         judge_run(self._results.folder, record, facts)
         if not any(row.succeeded for row in rows):
             last = f"the last with status {rows[-1].status}" if rows else "there was none to ask"

@@ -2,9 +2,13 @@
 
 import multiprocessing
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic, process_time, sleep
+
+import pytest
 
 from loadtests.machine_samples import TICKS_PER_S, Sample, Sampler, append, busy_s, read
 
@@ -39,6 +43,38 @@ def test_work_of_the_client_is_the_clients_and_not_foreign() -> None:
     assert sample.client_cpu > 0.05
     assert 0 <= sample.foreign_cpu <= len(os.sched_getaffinity(0)) - sample.client_cpu + 0.1
     assert 0 <= monotonic() - sample.at_s < 1.5
+
+
+@pytest.mark.parametrize(
+    ("server", "server_cpu", "foreign_cpu"),
+    [
+        pytest.param({7: 2.0, 8: 3.0}, 0.5, 0.75, id="the rest is foreign"),
+        pytest.param({7: 9.0, 8: 3.0}, 4.0, 0.0, id="never negative"),
+        pytest.param({8: 3.0, 9: 0.5}, 0.25, 1.0, id="one that ended takes nothing from others"),
+    ],
+)
+def test_what_nobody_of_ours_used_is_foreign(
+    server: dict[int, float],
+    server_cpu: float,
+    foreign_cpu: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = iter([(10.0, 100.0, [{1: 5.0}, {7: 1.0, 8: 3.0}]), (12.0, 103.0, [{1: 5.5}, server])])
+    monkeypatch.setattr(Sampler, "_looked", lambda _: next(looks))
+    sample = Sampler(None, 7).sample()
+    assert (sample.client_cpu, sample.server_cpu) == (0.25, server_cpu)
+    assert sample.foreign_cpu == foreign_cpu
+
+
+def test_without_a_client_our_own_work_and_that_of_ended_children_is_the_clients() -> None:
+    sampler, start_s = Sampler(None, None), monotonic()
+    burn = "import time\nwhile time.process_time() < 0.1: pass"
+    subprocess.run([sys.executable, "-c", burn], check=True)
+    until_s = process_time() + 0.1
+    while process_time() < until_s:
+        pass
+    sample = sampler.sample()
+    assert sample.client_cpu * (sample.at_s - start_s) >= 0.19
 
 
 def test_a_server_elsewhere_has_no_processor_here() -> None:

@@ -4,13 +4,12 @@ import pytest
 
 from loadtests.bench.figures import Figure
 from loadtests.bench.throughput import FLASK, KEPT, LIMIT, POSTS, UNCHANGED, figures_of
-from loadtests.machine import Usage
 from loadtests.wrk import Load
 
 
 def a_load(per_s: float, p99_ms: float = 1.0, failed: int = 0, cost_us: float = 100.0) -> Load:
-    usage = Usage(1.0, round(per_s) * cost_us / 1e6, own_s=0.0, foreign_s=0.5)
-    return Load(round(per_s), per_s, p99_ms / 2, p99_ms, failed, usage)
+    server_s = round(per_s) * cost_us / 1e6
+    return Load(round(per_s), per_s, p99_ms / 2, p99_ms, failed, server_s, 0.5)
 
 
 def figures(
