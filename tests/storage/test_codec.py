@@ -22,7 +22,8 @@ from backend.storage.codec import (
     verified_block,
 )
 from backend.storage.layout import MAGIC, MAX_BODY_BYTES, MAX_HEADER_BYTES, PREFIX_BYTES
-from tests.storage.chains import damage_named, flights
+from tests.cases import each_of
+from tests.storage.chains import flights
 from tests.submitting import run_together
 
 BLOCK = replace(empty_state(0), height=5, transactions=40).build(2_000, flights(4, 1_500))
@@ -99,29 +100,28 @@ def test_the_largest_possible_sizes_are_accepted() -> None:
     assert frame_length(prefix) == PREFIX_BYTES + MAX_HEADER_BYTES + MAX_BODY_BYTES
 
 
-@pytest.mark.parametrize("body_bytes", [0, 3, 5, 400])
-def test_a_body_of_another_size_than_declared_is_refused(body_bytes: int) -> None:
+COMPRESSED, BODY_BYTES = compress(BLOCK.body), len(BLOCK.body)
+UNSIZED = zstandard.ZstdCompressor(write_content_size=False).compress(bytes(10_000_000))
+NO_BODIES = (  # compressed, and how many bytes it is said to be
+    *((compress(b"four"), size) for size in (0, 3, 5, 400)),
+    *((COMPRESSED[:length], BODY_BYTES) for length in range(len(COMPRESSED))),
+    *((COMPRESSED + more, BODY_BYTES) for more in (b"x", compress(b""), COMPRESSED)),
+    (UNSIZED, 100),  # the size that is declared is a bound
+)
+
+
+@each_of(("compressed", "body_bytes"), NO_BODIES)
+def test_a_body_that_is_not_what_its_frame_says_is_refused(
+    compressed: bytes, body_bytes: int
+) -> None:
     with pytest.raises(DamagedBlock, match="body"):
-        body_of(Frame(b"", compress(b"four"), body_bytes, 0), 6)
+        body_of(Frame(b"", compressed, body_bytes, 0), 6)
 
 
 @given(st.binary(max_size=200))
 def test_bytes_that_are_not_compressed_are_refused(data: bytes) -> None:
     with pytest.raises(DamagedBlock, match="body"):
         body_of(Frame(b"", data, 10_000, 0), 6)
-
-
-def test_a_body_cut_short_in_compressed_form_is_refused() -> None:
-    compressed = compress(BLOCK.body)
-    for length in range(len(compressed)):
-        with pytest.raises(DamagedBlock):
-            body_of(Frame(b"", compressed[:length], len(BLOCK.body), 0), 6)
-
-
-def test_a_body_compressed_without_its_size_is_bounded_by_the_declared_size() -> None:
-    compressor = zstandard.ZstdCompressor(write_content_size=False)
-    with pytest.raises(DamagedBlock):
-        body_of(Frame(b"", compressor.compress(bytes(10_000_000)), 100, 0), 6)
 
 
 @pytest.mark.parametrize("declared", [0, 100, MAX_BODY_BYTES])
@@ -138,55 +138,30 @@ def test_what_a_body_takes_in_memory_is_bounded_by_the_declared_size(declared: i
     assert peak < declared + 1_000_000
 
 
-@pytest.mark.parametrize("more", [b"x", bytes(20), FRAME])
-def test_a_block_whose_entry_says_too_much_is_damaged(more: bytes) -> None:
-    with pytest.raises(DamagedBlock, match="the table of heights says"):
-        verified_block(FRAME + more, 6, HASH)
+def with_byte(data: bytes, at: int) -> bytes:
+    return data[:at] + b"\xff" + data[at + 1 :]
 
 
-@pytest.mark.parametrize("more", [b"x", compress(b""), compress(BLOCK.body)])
-def test_a_body_with_something_behind_it_is_refused(more: bytes) -> None:
-    with pytest.raises(DamagedBlock, match="body"):
-        body_of(Frame(b"", compress(BLOCK.body) + more, len(BLOCK.body), 0), 6)
+LAZY = block_of(replace(BLOCK.header, difficulty_bits=64), BLOCK.body)
+SWAPPED = flights(5, 1_500).body
+HEAD = BLOCK.header_bytes
+NO_HEADERS = (b"", b"{}", b"null", HEAD[:-1], *(with_byte(HEAD, n) for n in range(0, len(HEAD), 7)))
+DAMAGED = (  # what is stored, the height and the hash on record, and what is said
+    *((FRAME + more, 6, HASH, "the table of heights says") for more in (b"x", bytes(20), FRAME)),
+    *((framed(head, COMPRESSED, BODY_BYTES), 6, HASH, "not a header") for head in NO_HEADERS),
+    (FRAME, 7, HASH, r"^block 7 is damaged: it says that it is block 6$"),
+    (FRAME, 6, bytes(32), "block 6 is damaged: .*on record"),
+    (stored(LAZY), 6, bytes.fromhex(LAZY.hash), "too few zero bits"),
+    (frame_of(HEAD, SWAPPED, compress(SWAPPED)), 6, HASH, "body_hash"),
+)
 
 
-def test_a_block_with_a_header_of_broken_text_is_damaged() -> None:
-    for at in range(0, len(BLOCK.header_bytes), 7):
-        header = bytearray(BLOCK.header_bytes)
-        header[at] = 0xFF
-        data = framed(bytes(header), compress(BLOCK.body), len(BLOCK.body))
-        with pytest.raises(DamagedBlock, match="not a header"):
-            verified_block(data, 6, HASH)
-
-
-def test_a_block_under_another_height_is_damaged() -> None:
-    with pytest.raises(DamagedBlock, match=r"^block 7 is damaged: it says that it is block 6$"):
-        verified_block(FRAME, 7, HASH)
-
-
-def test_a_block_with_another_hash_than_on_record_is_damaged() -> None:
-    with damage_named(6, "on record"):
-        verified_block(FRAME, 6, bytes(32))
-
-
-def test_a_block_without_its_proof_of_work_is_damaged() -> None:
-    lazy = block_of(replace(BLOCK.header, difficulty_bits=64), BLOCK.body)
-    with pytest.raises(DamagedBlock, match="too few zero bits"):
-        verified_block(stored(lazy), 6, bytes.fromhex(lazy.hash))
-
-
-def test_a_block_with_the_body_of_another_is_damaged() -> None:
-    swapped = flights(5, 1_500).body
-    data = frame_of(BLOCK.header_bytes, swapped, compress(swapped))
-    with pytest.raises(DamagedBlock, match="body_hash"):
-        verified_block(data, 6, HASH)
-
-
-@pytest.mark.parametrize("header", [b"", b"{}", b"null", BLOCK.header_bytes[:-1]])
-def test_a_block_without_a_header_is_damaged(header: bytes) -> None:
-    data = framed(header, compress(BLOCK.body), len(BLOCK.body))
-    with pytest.raises(DamagedBlock, match="not a header"):
-        verified_block(data, 6, HASH)
+@each_of(("data", "height", "on_record", "words"), DAMAGED)
+def test_a_block_that_is_not_the_one_on_record_is_damaged(
+    data: bytes, height: int, on_record: bytes, words: str
+) -> None:
+    with pytest.raises(DamagedBlock, match=words):
+        verified_block(data, height, on_record)
 
 
 def test_threads_decompress_without_disturbing_each_other() -> None:
