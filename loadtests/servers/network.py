@@ -1,7 +1,7 @@
 """Serves as the queueing network of report 000 with known service times, to compare with MVA.
 
-    GET /interaction   lets a customer go through the network, without think time
-    GET /told          lists the times of interactions that ended since the last request
+    GET /interaction   lets a customer go through the network, without think time: its times
+    GET /told          the times of interactions that ended since the last request
 
 The route is the report's deterministic one. The CPU is visited first; then 26 times the cache is
 filled with 19 blocks (each DISK, then DELAY) and the CPU looks at 19 blocks; the 27th time it is
@@ -19,10 +19,10 @@ network unless times are exponential. The seed and the number of an interaction 
 
 With one thread the server is like the study's: one request at a time.
 
-Server-Timing has for each station the time in service (`cpu`, `disk`, `delay`) and the time in its
-queue (`cpu_queue`, …); `late` is the delay that the machine added at the end. `/told` lists the
-same values in seconds of at most `MOST_TOLD` interactions, in the order in which they ended, so
-that a load generator need not spend time on reading headers.
+Times are in seconds: for each station that in service (`cpu`, `disk`, `delay`) and that in its
+queue (`cpu_queue`, …); `late` is the delay that the machine added at the end. `/told` lists them of
+at most `MOST_TOLD` interactions, in the order in which they ended, so that a load generator need
+not spend time on reading answers.
 
 A station is one server, first come, first served. A customer is a thread, and its service times are
 injected, so it is known on arrival when its service will end: a service begins when the customer's
@@ -78,11 +78,11 @@ class Step:
     mean_s: float
 
 
-def walk(route: Sequence[Step], cv: float, random: Random) -> Answer:
+def walk(route: Sequence[Step], cv: float, random: Random) -> dict[str, float]:
     """Go along `route` as a customer, in this thread, until the last service has ended.
 
-    cv: coefficient of variation of the service times, which are gamma distributed. The answer has
-    what is in Server-Timing; a machine is too busy if `late` is more than a moment.
+    cv: coefficient of variation of the service times, which are gamma distributed. Returns the
+    times that are told; a machine is too busy if `late` is more than a moment.
     """
     at_s = monotonic()
     service_s, queue_s = defaultdict[str, float](float), defaultdict[str, float](float)
@@ -93,8 +93,7 @@ def walk(route: Sequence[Step], cv: float, random: Random) -> Answer:
         queue_s[f"{name}_queue"] += max(0.0, end_s - at_s - needs_s)  # not an empty one's rounding
         at_s = end_s
     sleep(max(0.0, at_s - monotonic()))
-    late_s = monotonic() - at_s
-    return Answer({"service_s": service_s}, {**service_s, **queue_s, "late": late_s})
+    return {**service_s, **queue_s, "late": monotonic() - at_s}
 
 
 CPU_S, DISK_S, DELAY_S = 0.0008, 0.046, 0.039
@@ -127,18 +126,18 @@ def application(
 ) -> Application:
     """Return the WSGI application. emulated_disk: K. cv: of services. group: 1, or 19 to join."""
     steps = route(Station("cpu"), Station("disk"), Station("delay"), 1 / emulated_disk, group)
-    ended: deque[Answer] = deque(maxlen=MOST_TOLD)
+    ended: deque[dict[str, float]] = deque(maxlen=MOST_TOLD)
     numbers = count()
 
     def interact(_: Mapping[str, str]) -> Answer:
         random = Random(f"{seed}/{next(numbers)}")  # noqa: S311  a load, no secrets
-        ended.append(answer := walk(steps, cv, random))
-        return answer
+        ended.append(times := walk(steps, cv, random))
+        return Answer(times)
 
     def tell(_: Mapping[str, str]) -> Answer:
-        return Answer([ended.popleft().parts_s for _ in range(len(ended))])
+        return Answer([ended.popleft() for _ in range(len(ended))])
 
-    return timed_apps.application({INTERACTION: interact, TOLD: tell}, emulated_disk)
+    return timed_apps.application({INTERACTION: interact, TOLD: tell})
 
 
 def route(cpu: Station, disk: Station, delay: Station, scale: float, group: int) -> list[Step]:

@@ -76,7 +76,7 @@ def application(folder: str, emulated_disk: float = 0) -> Application:
         "get_transaction": lambda given: ledger.transaction(int(given["id"])),
     }
     routes = {f"/{name}": partial(_answer, ledger, name, ask) for name, ask in asks.items()}
-    return timed_apps.application(routes, emulated_disk)
+    return timed_apps.application(routes)
 
 
 def _answer(ledger: StudyLedger, name: str, ask: Ask, given: Mapping[str, str]) -> Answer:

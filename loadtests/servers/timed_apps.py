@@ -1,9 +1,8 @@
 """Makes WSGI applications that answer GET with JSON and report where the time went.
 
-Every answer has the headers of `loadtests.servers.timing`. Its `Server-Timing` has
-parts of the time in milliseconds, and counts as the description of an entry without a duration:
-`disk_reads;desc="503"`. An answer has `X-Emulated-Disk: K` if the server's times are injected and
-divided by K. GET /live answers {} if the server is up.
+Every answer has the headers of `loadtests.servers.timing`. Its `Server-Timing` has counts as the
+description of an entry without a duration: `disk_reads;desc="503"`. GET /live answers {} if the
+server is up.
 """
 
 import json
@@ -16,15 +15,13 @@ from urllib.parse import parse_qsl
 from loadtests.servers.timing import SERVER_TIMING, headers
 
 LIVE = "/live"
-EMULATED = "X-Emulated-Disk"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Holds an answer. body: sent as JSON. parts_s (seconds), counts: entries of Server-Timing."""
+    """Holds an answer. body: sent as JSON. counts: entries of Server-Timing."""
 
     body: object
-    parts_s: Mapping[str, float] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     status: str = "200 OK"
 
@@ -34,9 +31,8 @@ Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 Answering = Callable[[Mapping[str, str]], Answer]  # the parameters of a request -> its answer
 
 
-def application(routes: Mapping[str, Answering], speedup: float = 0) -> Application:
-    """Return the application that answers on the paths of `routes` and `LIVE`. speedup: K, or 0."""
-    emulated = [(EMULATED, f"{speedup:g}")] if speedup else []
+def application(routes: Mapping[str, Answering]) -> Application:
+    """Return the application that answers on the paths of `routes` and `LIVE`."""
     known = {LIVE: lambda _parameters: Answer({}), **routes}
 
     def answered(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -45,12 +41,10 @@ def application(routes: Mapping[str, Answering], speedup: float = 0) -> Applicat
         answer = answering(dict(parse_qsl(environ["QUERY_STRING"])))
         body = json.dumps(answer.body).encode()
         times = dict(headers(start_s))
-        for name, part_s in answer.parts_s.items():
-            times[SERVER_TIMING] += f", {name};dur={1000 * part_s:.3f}"
         for name, number in answer.counts.items():
             times[SERVER_TIMING] += f', {name};desc="{number}"'
         about = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-        start_response(answer.status, [*about, *times.items(), *emulated])
+        start_response(answer.status, [*about, *times.items()])
         return [body]
 
     return answered

@@ -44,9 +44,9 @@ def test_short_services_add_up() -> None:
     station, start_s = Station("cpu"), monotonic()
     answer = walk([Step(station, 0.00001)] * 3000, 0, Random(1))
     assert monotonic() - start_s >= 0.03
-    assert answer.parts_s["cpu"] == pytest.approx(0.03)
-    assert answer.parts_s["cpu_queue"] == pytest.approx(0, abs=1e-6)
-    assert answer.parts_s["late"] >= 0
+    assert answer["cpu"] == pytest.approx(0.03)
+    assert answer["cpu_queue"] == pytest.approx(0, abs=1e-6)
+    assert answer["late"] >= 0
 
 
 def test_customers_share_a_station_one_after_the_other() -> None:
@@ -56,7 +56,7 @@ def test_customers_share_a_station_one_after_the_other() -> None:
 
     def go() -> None:
         all_there.wait()
-        services_s.append(walk([Step(station, 0.001)] * 20, 0, Random(1)).parts_s["disk"])
+        services_s.append(walk([Step(station, 0.001)] * 20, 0, Random(1))["disk"])
 
     threads = [threading.Thread(target=go) for _ in range(4)]
     start_s = monotonic()
