@@ -21,7 +21,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,7 +60,6 @@ ROWS: Mapping[int, Callable[[Bench], Iterator[Figure]]] = {
     2: throughput.short_against_long,
     6: footprint.starts,
 }
-ON_THE_MONTHS_SERVICE = {7, 9}
 ASK_THE_MONTH = {3, 7, 11, 13}  # which must know the known answers
 
 
@@ -195,24 +193,23 @@ def _measured(
     wrong_answers: list[str] | None = None
     figures: list[Figure] = []
     plan = plan_from(options)
-    with closing(Bench(plan, source, folder, scratch, log, import_log)) as bench:
-        for number, measure in ROWS.items():
-            if number not in plan.rows:
-                continue
-            say(f"row {number}")
-            if number in ASK_THE_MONTH and source.is_known_month and wrong_answers is None:
-                say("asking the known answers of both engines")
-                wrong_answers = disagreements(bench.month_service())
-            if number not in ON_THE_MONTHS_SERVICE:
-                bench.close()  # it must not run while others are measured
-            try:
-                for figure in measure(bench):
-                    raw = {**figure.raw, "load_average_1min": os.getloadavg()[0]}  # with our own
-                    figures.append(replace(figure, raw=raw))
-            except (ProgramFailed, WrkFailed) as problem:  # what was measured is not lost for that
-                say(f"failed: {problem}")
-                why = {"why": str(problem)}
-                figures.append(Figure(number, "NOT measured to its end", FAILED, raw=why))
+    bench = Bench(plan, source, folder, scratch, log, import_log)
+    for number, measure in ROWS.items():
+        if number not in plan.rows:
+            continue
+        say(f"row {number}")
+        if number in ASK_THE_MONTH and source.is_known_month and wrong_answers is None:
+            say("asking the known answers of both engines")
+            with bench.service(bench.month()) as service:
+                wrong_answers = disagreements(service)
+        try:
+            for figure in measure(bench):
+                raw = {**figure.raw, "load_average_1min": os.getloadavg()[0]}  # with our own
+                figures.append(replace(figure, raw=raw))
+        except (ProgramFailed, WrkFailed) as problem:  # what was measured is not lost for that
+            say(f"failed: {problem}")
+            why = {"why": str(problem)}
+            figures.append(Figure(number, "NOT measured to its end", FAILED, raw=why))
     return header, sorted(figures, key=lambda figure: figure.row), wrong_answers
 
 

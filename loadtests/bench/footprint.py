@@ -112,16 +112,16 @@ POSTED = {"Content-Type": "application/json"}
 
 def memory(bench: Bench) -> Iterator[Figure]:
     """Measure the memory after every question and some scans, and after an hour's requests."""
-    service = bench.month_service()
-    questions = bench.questions(bench.month(), service)
-    say("memory: every question, and scans at the same time")
-    for own_paths in paths(questions).values():
-        bench.load(service, bench.script(own_paths))
-    scans = [questions[kind][0].scan_path for kind in KINDS] * SCANS_AT_ONCE
-    with ThreadPoolExecutor(SCANS_AT_ONCE) as pool:
-        list(pool.map(service.get, scans))
-    yield from _used("", service.memory())
-    bench.close()
+    month = bench.month()
+    with bench.service(month) as service:
+        questions = bench.questions(month, service)
+        say("memory: every question, and scans at the same time")
+        for own_paths in paths(questions).values():
+            bench.load(service, bench.script(own_paths))
+        scans = [questions[kind][0].scan_path for kind in KINDS] * SCANS_AT_ONCE
+        with ThreadPoolExecutor(SCANS_AT_ONCE) as pool:
+            list(pool.map(service.get, scans))
+        yield from _used("", service.memory())
     yield from _after_an_hour(bench)
 
 

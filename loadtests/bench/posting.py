@@ -48,10 +48,9 @@ SYNC_MS = 10
 
 def posts(bench: Bench) -> Iterator[Figure]:
     """Measure posts of batches, then of single flights by one and by eight clients."""
-    service = bench.month_service()
-    height: int = service.get("/tip")["height"]
-    blocks = [bodies_of_block(service, 1 + i % height) for i in range(BATCHES * BATCH_BLOCKS)]
-    bench.close()
+    with bench.service(bench.month()) as service:
+        height: int = service.get("/tip")["height"]
+        blocks = [bodies_of_block(service, 1 + i % height) for i in range(BATCHES * BATCH_BLOCKS)]
     yield _batches(bench, blocks)
     yield from _one_by_one(bench, blocks[0])
 
@@ -168,11 +167,10 @@ def clusters(bench: Bench) -> Iterator[Figure]:
     if (reason := missing()) is not None:
         say(f"no cluster is measured: {reason}")
         return
-    service = bench.month_service()
     say("writing the month as batches")
-    singles = bodies_of_block(service, 1)
-    batches = list(_written(bench, service))
-    bench.close()
+    with bench.service(bench.month()) as service:
+        singles = bodies_of_block(service, 1)
+        batches = list(_written(bench, service))
     base, folder = bench.empty_folder(), bench.empty_folder() / "cluster"
     backend(base, "import", "--generate", "1", log=bench.log)
     with running_cluster(folder, bench.log, base, nodes=NODES, interval_s=INTERVAL_S) as cluster:

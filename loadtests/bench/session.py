@@ -8,7 +8,7 @@ import gzip
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.client import HTTPConnection
@@ -69,8 +69,6 @@ class Bench:
     log: Path
     import_log: Path | None
     _drawn: dict[Path, Questions] = field(default_factory=dict)
-    _month: Service | None = None
-    _open: ExitStack = field(default_factory=ExitStack)
 
     def month(self) -> Chain:
         """Return the chain of the month."""
@@ -104,17 +102,6 @@ class Bench:
     ) -> AbstractContextManager[Service]:
         """Run a service on `chain`, with these settings and defaults for the others."""
         return running(chain.folder, self.log, arguments, settings=settings)
-
-    def month_service(self) -> Service:
-        """Return the service on the month, with default settings. It runs until `close`."""
-        if self._month is None:
-            self._month = self._open.enter_context(self.service(self.month()))
-        return self._month
-
-    def close(self) -> None:
-        """Stop the service on the month."""
-        self._month = None
-        self._open.close()
 
     def questions(self, chain: Chain, service: Service) -> Questions:
         """Return questions about `chain`, which `service` holds; drawn and tried out once."""
