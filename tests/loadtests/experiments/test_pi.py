@@ -616,6 +616,8 @@ def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_p
     (closed,) = pi_closed.closed_points(results)
     assert (closed.line.customers, closed.line.servers) == (4, facts.workers)
     assert 0 < closed.line.network_s < closed.line.service_time_s == run.service_time_s
+    assert run.delay_s == closed.line.network_s
+    assert run.rate_per_s == pytest.approx(0.5 * closed.throughput_per_s.estimate)  # half of L
     metrics = {metric["name"]: metric["value"] for metric in results.summary()["metrics"]}
     assert "response_time_p99[closed-rankings-4]" in metrics  # not of all numbers of customers
     assert metrics["throughput[rankings,4]"] == closed.throughput_per_s.estimate
