@@ -3,8 +3,8 @@
 To follow a request, start at its row in the table of routes (`_table`, below; `routes.py` says what
 a row is). `service/web_server.py` finds the row of each request and calls its handler.
 
-    POST /transactions: `api/transaction_routes.py` reads the flight, `api/writing.py` answers as
-    the mode promises, and `ledger/submission.py` hands it to the mempool and waits for its block.
+    POST /transactions: `api/writing.py` reads the flight, and answers as the mode promises.
+    `ledger/submission.py` hands it to the mempool and waits for its block.
 
     GET of a question: `api/question_answers.py` reads the parameters and looks for a cached answer,
     `ledger/answers.py` asks the index or scans the blocks.

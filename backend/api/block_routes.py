@@ -10,7 +10,7 @@ from flask import Response
 
 from backend.api.conditions import REVALIDATE, SETTLED, known_encoding, tag_of, unchanged
 from backend.api.encodings import compressed, encoding_for
-from backend.api.json_answers import BodyCache, encode, encoded, versioned
+from backend.api.json_answers import BodyCache, encode, versioned, whole
 from backend.api.operation import BLOCKS, Operation, in_json
 from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
@@ -92,7 +92,7 @@ def rows(ledger: Ledger) -> list[Row]:
             return known
         encoding = encoding_for(environ)
         if not query and encoding and (body := bodies.find((block_hash, encoding))):
-            return encoded(body, encoding, tag, SETTLED)
+            return whole(body, encoding, tag, SETTLED)
         body = bodies.find((block_hash, query)) if limit <= SHORT else None
         if body is None:
             encoded_block = ledger.encoded_block(number, offset, limit)

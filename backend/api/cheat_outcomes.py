@@ -1,10 +1,8 @@
 """`GET /cheats`: what comes of attempts to cheat, on a throw-away chain that is made for them."""
 
-from threading import Lock
-
 from flask import Response
 
-from backend.api.json_answers import encode, versioned
+from backend.api.json_answers import encode, made_once
 from backend.api.operation import PROOFS, Operation, in_json
 from backend.api.routes import Lane, Row
 from backend.questions.parameters import Given
@@ -21,18 +19,15 @@ CHEATS = Operation(
 
 def rows() -> list[Row]:
     """Return the route for the attempts, which are made when it is first asked."""
-    lock = Lock()
-    bodies: list[bytes] = []
 
-    def outcomes() -> bytes:
-        with lock:  # so that those who ask first, at once, do not each let all be tried
-            if not bodies:
-                from backend.trust.cheating import try_all  # which loads all that writes blocks
+    def tried() -> bytes:
+        from backend.trust.cheating import try_all  # which loads all that writes blocks
 
-                bodies.append(encode({"cheats": [outcome._asdict() for outcome in try_all()]}))
-            return bodies[0]
+        return encode({"cheats": [outcome._asdict() for outcome in try_all()]})
+
+    outcomes = made_once(tried)
 
     def cheats(environ: Environ, _: Given) -> Response:
-        return versioned(environ, outcomes())
+        return outcomes(environ)
 
     return [Row("GET", "/cheats", CHEATS, cheats, Lane.BATCH)]

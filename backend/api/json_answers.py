@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from functools import cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,7 +27,7 @@ ENTRY_BYTES = 900  # about what an answer takes besides the texts of question an
 BODY_ENTRY_BYTES = 300  # the same of a body alone
 
 # The state of the index, the kind of question, and the query string (behind an encoding, if any).
-Question = tuple[Hashable, type[object], str]
+Question = tuple[Any, type[object], str]
 
 
 def answer(body: Any, status: int = 200, *more: Pair) -> Response:
@@ -55,39 +56,32 @@ def versioned(
     if known := unchanged(environ, tag, cache_control, is_there=True):
         return known
     encoding = encoding_for(environ) if len(body) >= LEAST_BYTES else ""
-    if encoding:
-        return encoded(compress(encoding, body), encoding, tag, cache_control, mimetype)
-    return plain(body, tag, cache_control, mimetype)
+    sent = compress(encoding, body) if encoding else body
+    return whole(sent, encoding, tag, cache_control, mimetype)
 
 
 def made_once(make: Callable[[], bytes], mimetype: str = MIMETYPE) -> Callable[[Environ], Response]:
     """Return what answers with a body that is made, and compressed, when it is first asked for."""
     body, tag, compress = cache(make), cache(tag_of_content), cache(compressed)
+    lock = Lock()  # so that those who ask first, at once, do not each have it made
 
     def answered(environ: Environ) -> Response:
-        made = body()
+        with lock:
+            made = body()
         return versioned(environ, made, tag=tag(made), compress=compress, mimetype=mimetype)
 
     return answered
 
 
-def plain(body: bytes, tag: str, cache_control: str, mimetype: str = MIMETYPE) -> Response:
-    """Return a response with `body` as it is."""
-    more = () if len(body) < LEAST_BYTES else (VARY,)
-    return _whole(body, quoted(tag), cache_control, mimetype, *more)
-
-
-def encoded(
+def whole(
     body: bytes, encoding: str, tag: str, cache_control: str, mimetype: str = MIMETYPE
 ) -> Response:
-    """Return a response with `body`, which is in an encoding already."""
-    more = (("Content-Encoding", encoding), VARY)
-    return _whole(body, quoted(tag, encoding), cache_control, mimetype, *more)
-
-
-def _whole(body: bytes, etag: str, cache_control: str, mimetype: str, *more: Pair) -> Response:
+    """Return a response with `body`, which is in an encoding already; "" for none."""
     kind, control = ("Content-Type", mimetype), ("Cache-Control", cache_control)
-    return Whole(body, kind, ("ETag", etag), control, *more)
+    more: tuple[Pair, ...] = (VARY,) if encoding or len(body) >= LEAST_BYTES else ()
+    if encoding:
+        more = (("Content-Encoding", encoding), *more)
+    return Whole(body, kind, ("ETag", quoted(tag, encoding)), control, *more)
 
 
 class BodyCache(LruCache[Hashable, bytes]):

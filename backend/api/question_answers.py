@@ -26,7 +26,7 @@ from backend.api.flight_lines import (
     counted_up_to,
     table,
 )
-from backend.api.json_answers import AnswerCache, CachedAnswer, encode, encoded, plain, versioned
+from backend.api.json_answers import AnswerCache, CachedAnswer, Question, encode, versioned, whole
 from backend.api.observing import PARTS
 from backend.api.operation import JSON, QUESTIONS, READING, Answer, Media, Operation
 from backend.api.reading import query_string
@@ -103,33 +103,27 @@ class Answering:
                 return known
         encoding = encoding_for(environ)
         if encoding and len(answer.body) >= LEAST_BYTES:
-            answer = self._encoded(answer, encoding, kind, query, state)
+            key = (state, kind, f"{encoding} {query}")
+            answer = self._cache.find(key) or self._keep(
+                key, query, compressed(encoding, answer.body), answer.tip_hash, encoding
+            )
         return answer.response
 
     def _ask(self, environ: Environ, given: Given, kind: type[Any], state: State) -> CachedAnswer:
-        """Ask, and keep the answer if it is of this state."""
         query = query_string(environ)
         answer = self._answer(environ, *asked(kind, given))
-        body, tip_hash = encode(answer), answer.as_of.tip_hash
-        tag = tag_of(tip_hash, kind.__name__, query)
-        cached = CachedAnswer(query, body, tip_hash, plain(body, tag, REVALIDATE))
-        if tip_hash == state.tip_hash:
-            self._cache.keep((state, kind, query), cached)
-        return cached
+        return self._keep((state, kind, query), query, encode(answer), answer.as_of.tip_hash)
 
-    def _encoded(
-        self, answer: CachedAnswer, encoding: str, kind: type[Selecting], query: str, state: State
+    def _keep(
+        self, key: Question, query: str, body: bytes, tip_hash: str, encoding: str = ""
     ) -> CachedAnswer:
-        """Return `answer` with its body compressed by `encoding`; it may have been kept."""
-        name, tip_hash = (state, kind, f"{encoding} {query}"), answer.tip_hash
-        compressed_answer = self._cache.find(name) if tip_hash == state.tip_hash else None
-        if compressed_answer is None:
-            body, tag = compressed(encoding, answer.body), tag_of(tip_hash, kind.__name__, query)
-            response = encoded(body, encoding, tag, REVALIDATE)
-            compressed_answer = CachedAnswer(query, body, tip_hash, response)
-            if tip_hash == state.tip_hash:
-                self._cache.keep(name, compressed_answer)
-        return compressed_answer
+        """Return an answer as it goes out, and keep it if it is of the state in its key."""
+        state, kind, _ = key
+        response = whole(body, encoding, tag_of(tip_hash, kind.__name__, query), REVALIDATE)
+        answer = CachedAnswer(query, body, tip_hash, response)
+        if tip_hash == state.tip_hash:
+            self._cache.keep(key, answer)
+        return answer
 
     def _answer_uncached(self, environ: Environ, given: Given, kind: type[Any]) -> Response:
         """Answer a question with options, for which no answer is kept."""

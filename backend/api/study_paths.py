@@ -13,9 +13,8 @@ from flask import Flask, Response
 from backend.api.json_answers import answer
 from backend.api.operation import STUDY, Operation, in_json
 from backend.api.question_answers import Answering, question, row
-from backend.api.reading import idempotency_key
 from backend.api.routes import Lane, Post, Row
-from backend.api.writing import ONE_FLIGHT, Writing, sent_flight
+from backend.api.writing import ONE_FLIGHT, Writing
 from backend.base.errors import NotFound
 from backend.base.words import counted
 from backend.chain.block import MAX_TRANSACTIONS
@@ -61,10 +60,8 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
     """Return the routes of the study's paths to `ledger`."""
 
     def prepare(environ: Environ) -> Post:
-        writing.require_token(environ)
-        flight, data = sent_flight(environ)
-        post = writing.post("sync", flight, idempotency_key(environ, data))
-        return Post(post.offer, lambda accepted: _created(post.answer(accepted)))
+        post = writing.prepare(environ, "sync")
+        return post._replace(answer=lambda accepted: _created(post.answer(accepted)))
 
     def new_transaction(environ: Environ, _: Given) -> Response:
         return writing.accept(prepare(environ))

@@ -1,6 +1,6 @@
 """`POST /transactions`, `GET /transactions/ID`, and `GET /receipts/RECEIPT` in a cluster.
 
-`writing` tells what each mode of a POST promises.
+`writing` reads the flight of a POST, and tells what each mode promises.
 """
 
 from flask import Response
@@ -9,8 +9,7 @@ from backend.api.body_types import Tried
 from backend.api.conditions import SETTLED, tag_of, unchanged
 from backend.api.json_answers import answer, versioned
 from backend.api.operation import ADDING, BLOCKS, Operation, in_json
-from backend.api.reading import given_in, idempotency_key
-from backend.api.routes import Lane, Post, Row
+from backend.api.routes import Lane, Row
 from backend.api.writing import DRY_RUN, MODE, ONE_FLIGHT, Writing, accepted, sent_flight
 from backend.chain.flight import as_mapping
 from backend.ledger.ledger import Ledger
@@ -77,16 +76,10 @@ GET_RECEIPT = Operation(
 def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     """Return the routes for the transactions of `ledger`."""
 
-    def prepare(environ: Environ) -> Post:
-        writing.require_token(environ)
-        mode = MODE.of(given_in(environ))
-        flight, data = sent_flight(environ)
-        return writing.post(mode, flight, idempotency_key(environ, data))
-
     def add(environ: Environ, given: Given) -> Response:
         if DRY_RUN.of(given) == "true":
             return tried(environ)
-        return writing.accept(prepare(environ))
+        return writing.accept(writing.prepare(environ))
 
     def tried(environ: Environ) -> Response:
         writing.require_token(environ, is_dry=True)
@@ -118,7 +111,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
             ADD_TRANSACTION,
             add,
             writing.lane_of(Lane.GROUPED),
-            Group(prepare, writing.accept_all),
+            Group(writing.prepare, writing.accept_all),
         ),
         Row(
             "GET",

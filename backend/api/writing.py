@@ -1,4 +1,4 @@
-"""Holds what all routes that accept flights share: who may write, the wait, the answer.
+"""Reads a posted flight, and holds what all routes that accept flights share.
 
 Writing has three modes, which differ in what the answer promises:
 
@@ -18,7 +18,7 @@ from werkzeug.exceptions import ClientDisconnected
 from backend.api.json_answers import answer
 from backend.api.operation import JSON, Answer, Media
 from backend.api.problems import InvalidFlights
-from backend.api.reading import json_object
+from backend.api.reading import given_in, idempotency_key, json_object
 from backend.api.routes import Lane, Post
 from backend.api.schemas import FLIGHT_EXAMPLE
 from backend.base.settings import most_commit_waiters
@@ -26,7 +26,6 @@ from backend.chain.flight import Flight, examine
 from backend.chain.json_objects import Json
 from backend.ledger.ledger import Ledger
 from backend.mempool import Accepted, Offer, Refused
-from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice, Given
 from backend.serving.environs import ABANDONED, Environ
@@ -123,8 +122,15 @@ class Writing:
 
         return lane
 
-    def post(self, mode: str, flight: Flight, key: IdempotencyKey | None = None) -> Post:
-        offer = Offer([flight], key, durable=mode != "async")
+    def prepare(self, environ: Environ, mode: str = "") -> Post:
+        """Return the post of one flight. mode: by default that which the request names.
+
+        Raises NotAllowed, InvalidQuery, and what `sent_flight` and `idempotency_key` raise.
+        """
+        self.require_token(environ)
+        mode = mode or MODE.of(given_in(environ))
+        flight, data = sent_flight(environ)
+        offer = Offer([flight], idempotency_key(environ, data), durable=mode != "async")
         return Post(
             offer,
             lambda accepted: self.answer(mode, partial(self._submitter.receipt, offer, accepted)),

@@ -202,14 +202,11 @@ class Ledger:
 
     def transaction(self, transaction_id: int) -> Json:
         """Return a transaction, pending or mined. Raises NotFound."""
-        where = self.cached_blocks.where_transaction(transaction_id)
+        pending = self._mempool.find(transaction_id) if self._cluster is None else None
+        where = self.cached_blocks.where_transaction(transaction_id)  # it may just have been mined
         if where is not None:
             return _decode(self.encoded_transaction(transaction_id, where))
-        pending = self._mempool.find(transaction_id) if self._cluster is None else None
         if pending is None:
-            where = self.cached_blocks.where_transaction(transaction_id)
-            if where is not None:  # it has just been sealed
-                return _decode(self.encoded_transaction(transaction_id, where))
             raise NotFound(f"transaction {transaction_id} does not exist")
         flight, timestamp = pending
         return _pending(flight, transaction_id, timestamp)

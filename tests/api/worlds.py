@@ -18,7 +18,7 @@ from werkzeug.test import TestResponse
 
 from backend import api
 from backend.api.conditions import REVALIDATE
-from backend.api.json_answers import CachedAnswer, plain
+from backend.api.json_answers import CachedAnswer, whole
 from backend.base.clock import now_ms
 from backend.base.settings import Settings
 from backend.base.words import Report
@@ -141,7 +141,7 @@ def _made(folder: Path) -> World:
 
 def kept(query: str, body: bytes) -> CachedAnswer:
     """An answer as the cache of answers keeps it."""
-    return CachedAnswer(query, body, "", plain(body, "tag", REVALIDATE))
+    return CachedAnswer(query, body, "", whole(body, "", "tag", REVALIDATE))
 
 
 @contextmanager
