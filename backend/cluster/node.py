@@ -7,6 +7,7 @@ again, and the engine replays what is missing.
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from backend.base.errors import DamagedMempool, FlightchainError, TryLater, Writ
 from backend.base.processes.shared_numbers import MinerNumbers
 from backend.base.processes.systemd import Notifier
 from backend.base.settings import Settings
-from backend.base.words import Report, counted
+from backend.base.words import Report, Trouble, counted
 from backend.cluster import node_status, put_back
 from backend.cluster.application import OK, OLD, Application
 from backend.cluster.block_appender import BlockAppender, Built
@@ -68,7 +69,7 @@ class Node:
         self._is_stopping = False
         self._status: node_status.ClusterStatus | None = None  # the newest that was written
         self._pause = threading.Event()  # never set
-        self._reported: dict[str, str] = {}  # what fails, and the error that was reported last
+        self._troubles: defaultdict[str, Trouble] = defaultdict(partial(Trouble, report))
         self._mined_below_tip = 0  # own flights in blocks below the newest one
 
     def stop(self) -> None:
@@ -189,13 +190,11 @@ class Node:
         """Do what may fail for a while; report once why it does. what: names it in a report."""
         try:
             act()
-            self._reported.pop(what, None)
+            self._troubles[what].is_over()
         except WriteFailed:
             raise
         except (TryLater, DamagedMempool) as error:
-            if self._reported.get(what) != str(error):
-                self._reported[what] = str(error)
-                self._report(f"cannot {what} now: {error}")
+            self._troubles[what].is_there(f"cannot {what} now: {error}")
             self._pause.wait(RETRY_S)
 
     def _believable(self, part: Accepted, earliest_ms: int) -> Accepted:

@@ -38,6 +38,7 @@ from backend.base import files
 from backend.base.errors import FlightchainError, TryLater, WriteFailed, WriterBusy
 from backend.base.settings import AUTO, Settings
 from backend.base.state_file import StateFile
+from backend.base.words import Trouble
 
 Key = tuple[str, ...]  # name of the metric, values of its labels
 Totals = dict[Key, list[float]]
@@ -92,7 +93,7 @@ class Numbers:
         self._gauges: dict[Key, float] = {}
         self._followed: dict[Key, float] = {}
         self.file_lock: files.FileLock | None = None
-        self._problem = ""  # the last one that was logged
+        self._trouble = Trouble(_log.warning)
 
     def share(self, folder: Path, role: str) -> bool:
         """Count in a file in `folder` from now on. Call this before anything is counted.
@@ -120,11 +121,9 @@ class Numbers:
             written = _Written(list(self._counts.items()), list(self._gauges.items()))
             try:
                 _FILE.named(path.stem).write_unsynced(path.parent, written)
-                self._problem = ""
+                self._trouble.is_over()
             except WriteFailed as error:
-                if self._problem != str(error):
-                    self._problem = str(error)
-                    _log.warning("the metrics of this process are old: %s", error)
+                self._trouble.is_there(f"the metrics of this process are old: {error}")
 
     def _count(self, key: Key, width: int = 1) -> list[float]:
         if (count := self._counts.get(key)) is None:
