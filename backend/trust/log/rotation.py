@@ -25,12 +25,7 @@ from backend.trust.log.secret_keys import (
     public_text,
     write_checkpoint,
 )
-from backend.trust.log.successions import (
-    TITLE,
-    checked_successions,
-    successions_in,
-    write_successions,
-)
+from backend.trust.log.successions import FILE, TITLE, checked_successions, successions_in
 
 _NEW = f"{LOG.secret}.new"
 
@@ -48,9 +43,8 @@ def rotate(folder: Path, new: SecretKey | None = None) -> SecretKey:
     new.follows = (*old.follows, str(old.verifier))
     files.write_new(folder / _NEW, str(new).encode(), files.LOCK_MODE)
     note = old.note(f"{TITLE}\n{old.verifier}\n{new.verifier}\n")
-    write_successions(
-        folder, [*(succession.note for succession in checked_successions(folder, old)), str(note)]
-    )
+    earlier = [succession.note for succession in checked_successions(folder, old)]
+    FILE.write(folder, [*earlier, str(note)])
     finish_rotation(folder)
     return new
 

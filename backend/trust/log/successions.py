@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from backend.base import files
 from backend.base.errors import Damage, InvalidInput
+from backend.base.state_file import StateFile
 from backend.base.words import COMMAND
 from backend.trust.log import notes
 from backend.trust.log.notes import NoteError, VerifierKey, parse_key, signed_at
@@ -22,6 +23,8 @@ from backend.trust.log.secret_keys import SecretKey
 SUCCESSIONS_NAME = "log.successions"
 TITLE = "flightchain key succession"
 MOST_BYTES = 2**24  # of the first line of a proof
+
+FILE = StateFile(SUCCESSIONS_NAME, list[str])
 
 COPY = "put back a copy (backups have one, and log.successions.old is one if it is there)"
 REMEDY = (
@@ -45,17 +48,13 @@ def successions_in(folder: Path) -> list[str]:
     """Return the notes with which old keys have signed new ones, oldest first. Raises Damage."""
     path = folder / SUCCESSIONS_NAME
     try:
-        texts = json.loads(path.read_text("utf-8", errors="replace"))
-        is_right = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+        return FILE.load(folder)
     except FileNotFoundError:
         return []
     except OSError as error:
         raise Damage(f"cannot read {files.reason_of(error, path, COPY)}") from error
-    except (ValueError, RecursionError):
-        is_right = False
-    if not is_right:
-        raise Damage(f"{path} is damaged: it is not a list of notes; {COPY}")
-    return list(texts)
+    except ValueError:
+        raise Damage(f"{path} is damaged: it is not a list of notes; {COPY}") from None
 
 
 def parsed_succession(text: str) -> Succession:
@@ -164,10 +163,5 @@ def rebuild_successions(folder: Path, key: SecretKey, texts: Iterable[str]) -> i
             "proofs that were made after the log got that key"
         )
         raise InvalidInput("PROOF", None, reason)
-    write_successions(folder, [succession.note for succession in chain])
+    FILE.write(folder, [succession.note for succession in chain])
     return len(chain)
-
-
-def write_successions(folder: Path, texts: list[str]) -> None:
-    """Replace the file of successions, durably. Raises WriteFailed."""
-    files.write_new(folder / SUCCESSIONS_NAME, json.dumps(texts, indent=1).encode())
