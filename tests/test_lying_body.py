@@ -73,7 +73,7 @@ def recovered(ledger: Ledger, store: BlockStore) -> None:
 
 
 READERS: dict[str, Callable[[Ledger, BlockStore], object]] = {
-    "the rows of a block": lambda ledger, store: ledger.block(BAD, 0, 10),
+    "the rows of a block": lambda ledger, store: ledger.encoded_block(BAD, 0, 10),
     "a flight": lambda ledger, store: ledger.transaction(2),
     "an export": exported,
     "the index": indexed,

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from flask import Response
 
-from backend.api.conditions import NO_STORE
 from backend.api.evidence_zip import evidence
 from backend.api.flight_lines import NDJSON
 from backend.api.json_answers import encode, versioned
@@ -100,13 +99,14 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
 
     def transaction(environ: Environ, given: Given, transaction_id: str) -> Response:
         tip = TIP.find(given)
-        return _whole(environ, prover.transaction(TRANSACTION_ID.parse(transaction_id), tip))
+        proof = prover.transaction(TRANSACTION_ID.parse(transaction_id), tip)
+        return versioned(environ, encode(proof))
 
     def consistency(environ: Environ, given: Given) -> Response:
         old_size, size = OLD_SIZE.of(given), SIZE.find(given)
         if size is not None and old_size > size:
             raise InvalidQuery(OLD_SIZE.name, str(old_size), f"must be at most `to`, {size}")
-        return _whole(environ, prover.consistency(old_size, size))
+        return versioned(environ, encode(prover.consistency(old_size, size)))
 
     def chain(environ: Environ, given: Given) -> Response:
         anchor = prover.anchor(AS_OF.find(given))
@@ -156,22 +156,14 @@ def _row_of_answer(ledger: Ledger, streams: Streams, kind: type[Any]) -> Row:
         if form == NDJSON.name:
             return _streamed(streams, environ, lines, operation.name)
         pieces = evidence(ledger, question, answer, anchor, _written(lines))
-        response = streams.response(environ, pieces, ZIP, f"{operation.name}.zip", is_packed=True)
-        response.headers["Cache-Control"] = NO_STORE
-        return response
+        return streams.response(environ, pieces, ZIP, f"{operation.name}.zip", is_packed=True)
 
     return Row("GET", f"/{name}/proof", operation, proof, Lane.EXPORT)
 
 
 def _streamed(streams: Streams, environ: Environ, lines: Iterator[Any], name: str) -> Response:
-    response = streams.response(environ, _written(lines), NDJSON.mimetype, f"{name}.ndjson")
-    response.headers["Cache-Control"] = NO_STORE
-    return response
+    return streams.response(environ, _written(lines), NDJSON.mimetype, f"{name}.ndjson")
 
 
 def _written(lines: Iterator[Any]) -> Iterator[bytes]:
     return (encode(line) + b"\n" for line in lines)
-
-
-def _whole(environ: Environ, proof: Any) -> Response:
-    return versioned(environ, encode(proof))

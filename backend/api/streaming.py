@@ -20,6 +20,7 @@ from itertools import chain
 
 from flask import Response
 
+from backend.api.conditions import NO_STORE
 from backend.api.encodings import compressed_pieces, encoding_for
 from backend.api.observing import REQUEST_ID
 from backend.base.errors import FlightchainError, TryLater
@@ -109,6 +110,7 @@ def _response(
     response = Response(body, content_type=content_type)
     if encoding:
         response.headers["Content-Encoding"] = encoding
+    response.headers["Cache-Control"] = NO_STORE  # unless the caller knows better
     response.headers["Content-Disposition"] = f'attachment; filename="{filename}"'
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from backend.base.errors import Damage, DamagedBlock, FlightchainError
 from backend.base.files import reason_of
@@ -250,7 +251,8 @@ def show(settings: Settings, height: str) -> None:
     """Print block HEIGHT, or the newest block (`tip`), as JSON."""
     wanted = None if height == "tip" else _height(height)
     with _ledger(settings) as ledger:
-        print_json(ledger.block(ledger.tip().height if wanted is None else wanted, 0, 1000))
+        at = ledger.tip().height if wanted is None else wanted
+        print_json(msgspec.Raw(ledger.encoded_block(at, 0, 1000).json))
 
 
 @main.command()

@@ -49,10 +49,6 @@ class Unsealed:
     foreseen: ForeseenRoot | None = None
 
 
-def nobody_counts(transactions: int, seconds: float) -> None:
-    """Do nothing with the numbers of a sealed block."""
-
-
 def pauses() -> bool:
     """Sleep for a moment while the clock is doubted, then go on waiting."""
     time.sleep(POLL_S)
@@ -75,7 +71,7 @@ class Sealer:
         self,
         settings: Settings,
         report: Report,
-        on_sealed: OnSealed = nobody_counts,
+        on_sealed: OnSealed = lambda transactions, seconds: None,
         *,
         accepts_loss: bool = False,
     ) -> None:

@@ -165,10 +165,6 @@ class Witness:
             self.key: SecretKey = secret_key(folder, WITNESS, name)
         self.memory = Memory(folder, self.key.verifier)
 
-    def kept(self, origin: str) -> Note | None:
-        """Return the newest cosigned checkpoint of a log; None if none was. Raises Damage."""
-        return self.memory.note(origin)
-
     def cosign(self, data: bytes, log: VerifierKey, prove: Prove, old: int | None = None) -> Note:
         """Cosign a checkpoint of a log, and keep it. Returns it with the new signature alone.
 
@@ -184,13 +180,13 @@ class Witness:
         if old is not None and old > new.size:
             raise NoteError(f"the old size {old} is above that of the checkpoint, {new.size}")
         for _ in range(MOST_ATTEMPTS):
-            newest = self.kept(new.origin)
+            newest = self.memory.note(new.origin)
             before = _checkpoint(newest, new.origin)
             if old not in {None, before.size}:
                 raise OtherSize(before.size)
             self._require_extension(before, new, note, prove)
             with self._lock():
-                if self.kept(new.origin) == newest:
+                if self.memory.note(new.origin) == newest:
                     return self._cosigned(note, is_kept=before == new and newest is not None)
         raise WriterBusy(f"others have cosigned {new.origin} at the same time; try again")
 
@@ -252,11 +248,11 @@ class Witness:
 
     def size_of(self, origin: str) -> int:
         """Return how many blocks the checkpoint of a log has that is kept; 0 without one."""
-        return _checkpoint(self.kept(origin), origin).size
+        return _checkpoint(self.memory.note(origin), origin).size
 
     def grew_at(self, origin: str) -> int:
         """Return when the checkpoint of a log was first seen that is kept now, in Unix seconds."""
-        newest = self.kept(origin)
+        newest = self.memory.note(origin)
         return 0 if newest is None else signed_at(newest, self.key.verifier) or 0
 
 

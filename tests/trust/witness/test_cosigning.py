@@ -70,7 +70,7 @@ def test_a_slow_proof_keeps_no_other_checkpoint_waiting(
         may_go_on.set()
         thread.join()
     assert olds == [3, 5]  # what was kept meanwhile has to be extended, too
-    kept = witness.kept(origin)
+    kept = witness.memory.note(origin)
     assert kept is not None
     assert "\n7\n" in kept.text
 

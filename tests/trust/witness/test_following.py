@@ -75,7 +75,7 @@ def test_a_ledger_that_was_replaced_is_wrong(
         assert (
             f"was the log {key.verifier.name}, and is {OTHER.verifier.name} now" in findings.message
         )
-    assert witness.kept(OTHER.verifier.name) is None
+    assert witness.memory.note(OTHER.verifier.name) is None
     log.show(key, 5, tree.root(5))
     assert follower.look(log.url).verdict is Verdict.FINE
 
@@ -359,7 +359,7 @@ def test_a_checkpoint_whose_proof_is_kept_back_is_wrong_and_is_evidence(
     assert "nothing shows that they are still there" in findings.message
     (kept,) = witness.folder.glob("*.unproved")
     assert log.files["/checkpoint"].decode() in kept.read_text()
-    note = witness.kept(key.verifier.name)
+    note = witness.memory.note(key.verifier.name)
     assert note is not None
     assert "\n3\n" in note.text
 
