@@ -6,7 +6,7 @@ file or a clock, so the local miner, an import and any other engine use the same
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from backend.base.words import counted
 from backend.chain import merkle
@@ -107,14 +107,15 @@ class ChainState:
 
     def applied(self, block: Block) -> "ChainState":
         """Return the state after `block`, which must have been built or checked here."""
-        return replace(
-            self,
-            height=block.header.height,
-            tip_hash=block.hash,
-            timestamp=block.header.timestamp,
-            transactions=self.transactions + block.header.transaction_count,
-            history=self.history.extended(bytes.fromhex(block.hash)),
-        )
+        history = self.history.extended(bytes.fromhex(block.hash))
+        return state_at(block.header, block.hash, history)
+
+
+def state_at(header: Header, tip_hash: str, history: Frontier) -> ChainState:
+    """Return the state of a chain whose tip has this header and hash."""
+    transactions = header.first_transaction + header.transaction_count
+    time, bits = header.timestamp, header.difficulty_bits
+    return ChainState(header.height, tip_hash, time, transactions, bits, history)
 
 
 def _ascend(codes: Sequence[int]) -> bool:

@@ -22,7 +22,7 @@ from backend.base.words import Report
 from backend.chain.block import Block, header_from
 from backend.chain.block_rules import check_header
 from backend.chain.merkle import frontier_of
-from backend.chain.state import ChainState, empty_state, genesis
+from backend.chain.state import ChainState, empty_state, genesis, state_at
 from backend.storage import layout
 from backend.storage.codec import compress, frame_from, frame_of
 from backend.storage.layout import ENTRY_BYTES, Place, unfinished_restore
@@ -222,14 +222,8 @@ class BlockWriter:
         self._file = _OpenFile(path, tip.file, files.open_for_writing(path), tip.end)
         frame = files.read_at(self._file.descriptor, tip.length, tip.offset, path)
         header = header_from(frame_from(frame).header_bytes)
-        self._state = ChainState(
-            height=header.height,
-            tip_hash=tip.hash.hex(),
-            timestamp=header.timestamp,
-            transactions=tip.next_transaction,
-            difficulty_bits=header.difficulty_bits,
-            history=frontier_of(place.hash for place in places),
-        )
+        history = frontier_of(place.hash for place in places)
+        self._state = state_at(header, tip.hash.hex(), history)
 
     def _forget(self) -> None:
         """Close the files; the next `acquire` starts from what is on the disk."""

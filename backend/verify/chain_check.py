@@ -24,7 +24,7 @@ from backend.chain.block_rules import check
 from backend.chain.canonical import sha256_hex
 from backend.chain.columns import Columns
 from backend.chain.merkle import Frontier, frontier_of
-from backend.chain.state import ChainState, empty_state
+from backend.chain.state import ChainState, empty_state, state_at
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import body_of, opened
 from backend.storage.layout import Place
@@ -112,14 +112,7 @@ def _upon(store: BlockStore, history: Frontier, last: Place, count: int) -> Stre
     height = history.size - 1
     _, frame = store.frame(height)
     header = opened(frame, height, header_from)[1]
-    below = ChainState(
-        height,
-        last.hash.hex(),
-        header.timestamp,
-        last.next_transaction,
-        header.difficulty_bits,
-        history,
-    )
+    below = state_at(header, last.hash.hex(), history)
     return Stretch(height + 1, count, below, (last.file, last.end))
 
 
