@@ -16,7 +16,7 @@ import requests
 from backend.base.errors import WriteFailed
 from backend.base.words import COMMAND
 from backend.ledger.bts_months import Month
-from backend.ledger.month_fetch import DONE, ENDED, FAILED, RUNNING, MonthFetch
+from backend.ledger.month_fetch import ENDED, MonthFetcher
 from backend.storage.tokens import Tokens
 from tests import bts_server as server
 from tests.api.processes import Service, free_port, serving, until
@@ -129,8 +129,8 @@ def test_a_page_has_a_month_fetched_which_is_stopped_with_the_service(
     until(lambda: not service.role("import", "bts:2008-03"))
     goes_on.set()
     assert content.startswith(part.read_bytes())
-    until(lambda: MonthFetch(service.folder).look().state == FAILED)
-    assert "fetch the month again" in MonthFetch(service.folder).look().message
+    until(lambda: MonthFetcher(service.folder).look().state == "failed")
+    assert "fetch the month again" in MonthFetcher(service.folder).look().message
 
 
 def test_a_fetch_that_cannot_begin_is_not_under_way(
@@ -142,7 +142,7 @@ def test_a_fetch_that_cannot_begin_is_not_under_way(
     def exhausted(thread: Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    fetch = MonthFetch(tmp_path)
+    fetch = MonthFetcher(tmp_path)
     monkeypatch.setattr(sys, "executable", "/bin/true")
     for place, name, fault, error in (
         (os, "truncate", refuse, WriteFailed),
@@ -152,17 +152,17 @@ def test_a_fetch_that_cannot_begin_is_not_under_way(
         with monkeypatch.context() as broken, pytest.raises(error):
             broken.setattr(place, name, fault)
             fetch.start(JANUARY)
-        assert fetch.look().state != RUNNING
+        assert fetch.look().state != "running"
     fetch.start(JANUARY)
-    until(lambda: fetch.look().state == DONE)
+    until(lambda: fetch.look().state == "done")
 
 
 @pytest.mark.parametrize("lines", ["", "checking: 3%\n"])
 def test_a_fetch_that_was_killed_says_so(tmp_path: Path, lines: str) -> None:
     (tmp_path / "months.log").write_text(f"2008-01\n{lines}{ENDED}-9\n")
-    status = MonthFetch(tmp_path).look()
+    status = MonthFetcher(tmp_path).look()
     assert (status.state, "it was interrupted; fetch the month again" in status.message) == (
-        FAILED,
+        "failed",
         True,
     )
 
@@ -170,10 +170,10 @@ def test_a_fetch_that_was_killed_says_so(tmp_path: Path, lines: str) -> None:
 def test_a_command_that_is_missing_ends_the_fetch_on_a_full_disk_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch, write = MonthFetch(tmp_path), os.write
+    fetch, write = MonthFetcher(tmp_path), os.write
     monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
     fetch.start(JANUARY)
-    until(lambda: fetch.look().state == FAILED)
+    until(lambda: fetch.look().state == "failed")
     assert "cannot be started" in fetch.look().message
 
     def full(descriptor: int, data: bytes) -> int:
@@ -183,4 +183,4 @@ def test_a_command_that_is_missing_ends_the_fetch_on_a_full_disk_too(
 
     monkeypatch.setattr(os, "write", full)
     fetch.start(JANUARY)
-    until(lambda: fetch.look().state == FAILED)
+    until(lambda: fetch.look().state == "failed")

@@ -13,6 +13,7 @@ from backend.chain.block import Header as ChainHeader
 from backend.chain.fields import Value
 from backend.ledger.file_imports import FileImport
 from backend.ledger.ledger import DamagedBlock, Tip
+from backend.ledger.month_fetch import MonthFetch
 from backend.questions.answer_types import (
     Answer,
     AverageDelays,
@@ -325,14 +326,6 @@ class Live(Answer):
     status: str
     version: str
     commit: Annotated[str, Meta(description="first digits of the commit, or `unknown`")]
-
-
-class MonthFetch(Answer):
-    """How far a month is that is downloaded from BTS and imported."""
-
-    state: Literal["idle", "running", "done", "failed"]
-    month: Annotated[str | None, Meta(description="null if none was ever fetched")]
-    message: Annotated[str, Meta(description="last message of its import")]
 
 
 class Status(Answer):

@@ -14,7 +14,7 @@ from backend.api.routes import Lane, Row
 from backend.base.errors import FlightchainError, InvalidQuery, InvalidSetting
 from backend.ledger.bts_months import PATTERN, Month, month_in
 from backend.ledger.ledger import Ledger
-from backend.ledger.month_fetch import MonthFetch
+from backend.ledger.month_fetch import MonthFetcher
 from backend.questions.parameters import Given, Parameter, Schema
 from backend.serving.environs import Environ
 from backend.storage.receipt_store import require_no_cluster
@@ -55,7 +55,7 @@ SHOW_MONTH = Operation(
 def rows(ledger: Ledger) -> list[Row]:
     """Return the routes that fetch months into `ledger`."""
     folder = ledger.settings.folder
-    fetch, tokens = MonthFetch(folder), Tokens(folder)
+    fetch, tokens = MonthFetcher(folder), Tokens(folder)
 
     def begin(environ: Environ, given: Given) -> Response:
         month = MONTH.of(given)
@@ -64,10 +64,10 @@ def rows(ledger: Ledger) -> list[Row]:
             require_no_cluster(folder)
         except FlightchainError as error:
             raise InvalidQuery(MONTH.name, str(month), str(error)) from None
-        return answer(fetch.start(month)._asdict(), 202)
+        return answer(fetch.start(month), 202)
 
     def show(*_: object) -> Response:
-        return answer(fetch.look()._asdict())
+        return answer(fetch.look())
 
     return [
         Row("POST", "/months", FETCH_MONTH, begin, Lane.THREAD),

@@ -8,33 +8,35 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
-from typing import NamedTuple
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from backend.base.errors import WriterBusy
 from backend.base.files import LOCK_MODE, MOMENT_S, is_locked, lock_within, refusals
 from backend.base.processes.own_command import started
 from backend.ledger.bts_months import PREFIX, Month
+from backend.questions.answer_types import Answer
 
 LOG_NAME = "months.log"
 ENDED = "ended with status "
-IDLE, RUNNING, DONE, FAILED = "idle", "running", "done", "failed"
 
 
-class Fetch(NamedTuple):
-    """Says how far a fetch is. month: None if there was none. message: the process's last one."""
+class MonthFetch(Answer):
+    """How far a month is that is downloaded from BTS and imported."""
 
-    state: str
-    month: str | None
-    message: str
+    state: Literal["idle", "running", "done", "failed"]
+    month: Annotated[str | None, Meta(description="null if none was ever fetched")]
+    message: Annotated[str, Meta(description="last message of its import")]
 
 
-class MonthFetch:
+class MonthFetcher:
     """Fetches months into the ledger in `folder`, one at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / LOG_NAME
 
-    def start(self, month: Month) -> Fetch:
+    def start(self, month: Month) -> MonthFetch:
         """Begin to fetch a month. Raises WriterBusy while one is fetched already; WriteFailed."""
         with refusals("open", self._path):
             log = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, LOCK_MODE)
@@ -51,23 +53,25 @@ class MonthFetch:
                     "a month is being fetched already; wait until it is done"
                 ) from error
             raise
-        return Fetch(RUNNING, str(month), "")
+        return MonthFetch("running", str(month), "")
 
-    def look(self) -> Fetch:
+    def look(self) -> MonthFetch:
         """Return how far the last fetch is."""
         is_running = is_locked(self._path)
         try:
             month, *lines = self._path.read_text("utf-8", "replace").splitlines()
         except (FileNotFoundError, ValueError):
-            return Fetch(IDLE, None, "")
+            return MonthFetch("idle", None, "")
         if is_running:
-            return Fetch(RUNNING, month, lines[-1] if lines else "")
+            return MonthFetch("running", month, lines[-1] if lines else "")
         *said, end = lines or [""]
         if end == f"{ENDED}0":
-            return Fetch(DONE, month, said[-1] if said else "")
+            return MonthFetch("done", month, said[-1] if said else "")
         if not said or not end.startswith(ENDED) or end.startswith(f"{ENDED}-"):  # by a signal
-            return Fetch(FAILED, month, "it was interrupted; fetch the month again to continue")
-        return Fetch(FAILED, month, said[-1])
+            return MonthFetch(
+                "failed", month, "it was interrupted; fetch the month again to continue"
+            )
+        return MonthFetch("failed", month, said[-1])
 
 
 def _fetch(month: Month, log: int) -> None:
