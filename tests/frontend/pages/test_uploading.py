@@ -11,6 +11,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from flask.testing import FlaskClient
 
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
@@ -259,11 +260,9 @@ def test_a_page_of_a_file_that_nobody_sent_is_not_found(visitor: Visitor) -> Non
     assert "files are kept for a day" in page.text
 
 
-@pytest.mark.slow
-def test_a_backend_that_died_is_said_to_have(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with visiting(tmp_path_factory.mktemp("dying"), "--only-http") as visitor:
-        visitor.service.stop()
-        answer = visitor.part(NAME="a.csv", SIZE=5)
+def test_parts_are_to_be_sent_again_while_the_backend_is_away(lonely_pages: FlaskClient) -> None:
+    headers = {"Origin": "http://localhost"}
+    answer = lonely_pages.post("/upload.json?NAME=a.csv&SIZE=5", headers=headers)
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "5"
     assert "does not answer" in answer.get_json()["detail"]
