@@ -254,6 +254,8 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     assert recorded == commit()
     assert imports_the_pages(root / "opt/flightchain")
     assert not (root / "opt/flightchain/loadtests/lab").exists()
+    installed = "installing the packages of requirements.txt frontend/requirements.txt\n"
+    assert installed in done.stderr
     pips = (stand_in.parent / "calls").read_text().count(" install ")
     assert run(stand_in, "--root", root).returncode == 0  # remembers the folder
     assert laid_out(root) == first

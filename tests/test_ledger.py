@@ -191,6 +191,7 @@ def test_a_transaction_that_is_mined_between_two_looks_is_found(
     with mock.patch.object(Mempool, "find", find_late):
         answer = ledger.transaction(transaction_id)
     assert answer["transaction"]["TRANSACTION_ID"] == transaction_id
+    assert answer["state"] == "mined"  # the newest record stays in the mempool
 
 
 # --- averages --------------------------------------------------------------------------------
