@@ -164,7 +164,7 @@ def _make_chain(folder: Path) -> None:
 def _flights(count: int) -> list[Flight]:
     """Return made-up flights, all of which arrived."""
     flights: list[Flight] = []
-    for batch in validated(Generated(10 * count, seed=1)):
+    for batch in validated(Generated(10 * count, flights_per_day=10 * count)):
         flights += [flight for flight in zip(*batch, strict=True) if None not in flight]
     return flights[:count]
 
