@@ -7,7 +7,7 @@ from typing import Any
 
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, summary
 from loadtests.lab.report.page import report_page
-from tests.loadtests.lab.miniature import EXPERIMENT
+from tests.loadtests.lab.miniature import EMULATED
 
 MANIFEST: dict[str, Any] = {
     "experiment": "open-workload",
@@ -41,7 +41,7 @@ def make_result(folder: Path, **changes: Any) -> Path:
     folder.mkdir(parents=True)
     _write(folder / "manifest.json", MANIFEST | changes)
     _write(folder / "summary.json", summary(REPORT))
-    page = report_page(replace(EXPERIMENT, title="Open workload"), MANIFEST, REPORT, [])
+    page = report_page(replace(EMULATED, title="Open workload"), MANIFEST, REPORT, [])
     (folder / "report.html").write_text(page, encoding="utf-8")
     (folder / "requests.csv").write_text("run,index\r\none,0\r\n", encoding="utf-8")
     return folder
