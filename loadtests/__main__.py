@@ -82,6 +82,12 @@ def _numbers(_: click.Context, option: click.Parameter, text: str) -> tuple[floa
         raise click.BadParameter(message, param=option) from None
 
 
+def _refuse_host(_: click.Context, __: click.Parameter, url: str | None) -> None:
+    if url is not None:
+        why = "run starts what it measures; to measure a running service, use scripts/lab pi URL"
+        raise click.UsageError(f"run has no --host: {why}")
+
+
 def _new_folder(name: str, out: Path | None) -> Path:
     began = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     return (out or RESULTS) / f"{name}-{began}"
@@ -126,6 +132,7 @@ def list_experiments() -> None:
 @_FAIL_IF
 @_SEED
 @_QUICK
+@click.option("--host", hidden=True, expose_value=False, callback=_refuse_host)
 @_OUT
 def run(names: tuple[str, ...], out: Path | None, **chosen: Any) -> None:
     """Run experiments; each leaves a folder with raw rows and a report.

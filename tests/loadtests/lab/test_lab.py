@@ -541,6 +541,13 @@ def test_a_scale_that_nobody_chose_is_the_experiments_and_is_told(
     assert done(tmp_path / "one", chosen, **options).manifest()["scale"] == expected
 
 
+def test_run_says_which_command_measures_a_running_service() -> None:
+    words = ["run", "open-workload", "--host", "http://127.0.0.1:1"]
+    refused = CliRunner().invoke(command.main, words)
+    assert refused.exit_code == 2
+    assert "to measure a running service, use scripts/lab pi URL" in refused.output
+
+
 @pytest.mark.long
 def test_a_lab_that_is_told_to_end_keeps_what_was_measured(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "loadtests", "run", "open-workload", "--quick", "--out"]
