@@ -8,6 +8,7 @@ of the service and the names of a flight's fields.
 `README.md` says where things are. Modules beside the packages: `open_workload`, `closed_workload`
 and `interaction_workload` are run by Locust, and `wrk` by the benchmark; `questions` and
 `scenarios` make what is asked; `baseline` is the study's way; `chains` imports what is measured;
-`machine`, `machine_samples` and `processes` look at the machine; `tables`, `number_format` and
-`grouping` are shared. `models` is pure, and the only part that the frontend may import.
+`machine`, `machine_samples`, `processes` and `process_table` look at the machine; `tables`,
+`number_format` and `grouping` are shared. `models` is pure, and the only part that the frontend may
+import.
 """

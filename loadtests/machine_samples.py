@@ -17,7 +17,8 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import monotonic
 
 from loadtests.grouping import grouped
-from loadtests.processes import LOOK_EVERY_S, family, stat_fields
+from loadtests.process_table import family, stat_fields
+from loadtests.processes import LOOK_EVERY_S
 from loadtests.tables import Line, cell, lines_of, to_append, whole_lines
 
 SAMPLE_EVERY_S = 1.0

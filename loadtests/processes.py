@@ -27,10 +27,11 @@ from time import monotonic, perf_counter, sleep
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from loadtests.grouping import grouped
+from loadtests.process_table import family, file_of, listening, parent_of
 
 PROJECT = Path(__file__).resolve().parent.parent
 HOST = "127.0.0.1"
+_HERE = {HOST, "localhost", "::1"}
 READY_WITHIN_S = 120
 STOP_WITHIN_S = 45
 ANSWER_WITHIN_S = 900  # a scan of a long chain on a small machine
@@ -150,14 +151,17 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Asks a service that runs somewhere, known by its URL. pid: not known."""
+    """Asks a service that runs somewhere, known by its URL. pid: if it is known to run here."""
 
     url: str
     pid: int | None = None
 
     @classmethod
     def at(cls, url: str) -> "Site":
-        """Return the service at a URL, by http if it has no scheme. Raises ProgramFailed."""
+        """Return the service at a URL, by http if it has no scheme. Raises ProgramFailed.
+
+        Its process is looked for if it is at a loopback address.
+        """
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
             name = (parts.hostname or "").encode("idna")
@@ -166,7 +170,8 @@ class Site:
             is_address = False
         if not is_address or " " in url:
             raise ProgramFailed(f"{url!r} is not an address; it must be like http://pi.local:8000")
-        return cls(parts._replace(query="", fragment="").geturl().rstrip("/"))
+        pid = listening(parts.port or 0) if parts.hostname in _HERE else None
+        return cls(parts._replace(query="", fragment="").geturl().rstrip("/"), pid)
 
     def get(self, path: str, within_s: float = ANSWER_WITHIN_S) -> Any:
         """Return the JSON answer to GET `path`. Raises ProgramFailed, OSError."""
@@ -216,7 +221,7 @@ class Service(Site):
         """Return the memory of each of its processes. Raises ProgramFailed if it is hidden."""
         memories = []
         for pid in family(self.pid):
-            pss = _PSS.search(_proc(pid, "smaps_rollup"))
+            pss = _PSS.search(file_of(pid, "smaps_rollup"))
             if pss is None:
                 raise ProgramFailed(f"/proc/{pid}/smaps_rollup names no Pss; this kernel lacks it")
             memories.append(Memory(self._role(pid), pid, int(pss[1]) * 1024))
@@ -224,13 +229,13 @@ class Service(Site):
 
     def bytes_read(self) -> int:
         """Return how many bytes its processes have read from files and sockets so far."""
-        reads = (_READ.search(_proc(pid, "io")) for pid in family(self.pid))
+        reads = (_READ.search(file_of(pid, "io")) for pid in family(self.pid))
         return sum(int(read[1]) for read in reads if read)
 
     def _role(self, pid: int) -> str:
         if pid == self.pid:
             return "supervisor"
-        if "mine" in _proc(pid, "cmdline").split("\0"):
+        if "mine" in file_of(pid, "cmdline").split("\0"):
             return "miner"
         return "web server" if parent_of(pid) == self.pid else "worker"
 
@@ -380,32 +385,3 @@ def free_port() -> int:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def family(pid: int) -> list[int]:
-    """Return the ids of `pid` and of all its descendants, parents first."""
-    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
-    children = grouped(pids, parent_of)
-    members = [pid]
-    for member in members:  # it grows while it is walked through
-        members += sorted(children.get(member, []))
-    return members
-
-
-def stat_fields(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat after the name, state first; none if it has ended."""
-    try:
-        # The name in parentheses may hold anything, so fields are counted from its end.
-        return _proc(pid, "stat").rpartition(")")[2].split()
-    except OSError:
-        return []
-
-
-def parent_of(pid: int) -> int | None:
-    """Return the parent's process id; None if the process has ended."""
-    fields = stat_fields(pid)
-    return int(fields[1]) if fields else None
-
-
-def _proc(pid: int, name: str) -> str:
-    return Path(f"/proc/{pid}/{name}").read_text(encoding="utf-8", errors="replace")

@@ -27,6 +27,7 @@ from loadtests.bench.made_months import MadeMonth, months
 from loadtests.bench.session import SEED, say, timed
 from loadtests.chains import size_bytes
 from loadtests.machine import commit, description
+from loadtests.process_table import family
 from loadtests.processes import (
     ProgramFailed,
     Service,
@@ -35,7 +36,6 @@ from loadtests.processes import (
     backend_command,
     environment,
     failure,
-    family,
     running,
     started,
     wait_for,

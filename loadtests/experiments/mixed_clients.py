@@ -42,7 +42,8 @@ from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import Sample, Sampler, cpu_s, used_s
 from loadtests.models.estimates import Interval
 from loadtests.models.sample_statistics import mean_of_known
-from loadtests.processes import ProgramFailed, environment, failure, family, started, stop
+from loadtests.process_table import family
+from loadtests.processes import ProgramFailed, environment, failure, started, stop
 from loadtests.scenarios import BATCH_FLIGHTS, READING, SHARES, STEPS, mixed_interactions
 
 LOCAL, HTTP = "in-process", "http"

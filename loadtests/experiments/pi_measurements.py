@@ -166,7 +166,7 @@ def measure(run: Run) -> None:
     lacks_none_alone = not _lacking_alone(run.results)
     if is_begun and lacks_none_alone and measuring.lacks_nothing(run, list(planned(run))):
         return
-    site = Site(run.options.host)
+    site = Site.at(run.options.host)
     setting_up = _set_up(run, site) if run.options.ssh else nullcontext()
     with setting_up, _watched(run.results, site):
         facts = ServiceFacts.ask(site)

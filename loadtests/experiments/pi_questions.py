@@ -108,7 +108,7 @@ def _kind(request: Request) -> str:
 @contextmanager
 def _elsewhere(run: Run, server: str, kinds: Sequence[Kind]) -> Iterator[Measured]:
     """Take the service as it is, to be asked for these kinds. Raises ProgramFailed."""
-    site = Site(run.options.host)
+    site = Site.at(run.options.host)
     facts = ServiceFacts.ask(site)
     with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
         table.add(facts)

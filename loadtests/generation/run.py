@@ -63,7 +63,7 @@ class Target(Protocol):
 
     @property
     def pid(self) -> int | None:
-        """Return the id of the server's process; None if it is on another machine."""
+        """Return the id of the server's process; None if it is not known to run here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadtests.machine_samples import cpu_s
+from loadtests.process_table import family
 from loadtests.processes import (
     PROJECT,
     Service,
     Site,
     environment,
-    family,
     started,
     stop,
     wait_for,

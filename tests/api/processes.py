@@ -12,10 +12,10 @@ from typing import Any, AnyStr, Self
 
 import requests
 
-from loadtests import processes
+from loadtests import process_table, processes
 from tests.api.worlds import GOOD, Json
 
-free_port, parent_of = processes.free_port, processes.parent_of
+free_port, parent_of = processes.free_port, process_table.parent_of
 ROOT = Path(__file__).parents[2]
 WITHIN_S = 60.0  # a machine may do much else
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.1  # between two looks at what is waited for

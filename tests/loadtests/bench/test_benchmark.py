@@ -35,7 +35,8 @@ from loadtests.bench.session import QUICK, Bench
 from loadtests.chains import RECORD, generated
 from loadtests.machine import at_most_cores, file_system
 from loadtests.number_format import format_number
-from loadtests.processes import PROJECT, ProgramFailed, environment, family, free_port
+from loadtests.process_table import family
+from loadtests.processes import PROJECT, ProgramFailed, environment, free_port
 from loadtests.questions import KINDS, KNOWN_MONTH, Flight, Question, drawn
 from loadtests.servers.cluster_server import missing
 from loadtests.wrk import Load, WrkFailed, parsed, write_script

@@ -48,6 +48,7 @@ from loadtests.lab.experiment import Options, Run
 from loadtests.lab.one_customer import Answered, Recorded
 from loadtests.lab.results import Results
 from loadtests.lab.service_facts import ServiceFacts
+from loadtests.machine_samples import Sample
 from loadtests.models import mva
 from loadtests.models.estimates import Interval, Verdict
 from loadtests.models.laws import DELAY, Station
@@ -149,7 +150,7 @@ def test_of_a_service_with_few_questions_a_remedy_is_told(
     monkeypatch.setattr(ServiceFacts, "ask", lambda site: ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
     flights = [{"FL_DATE": "2013-01-01", "ORIGIN": "JFK", "DEST": "LAX"}]
     monkeypatch.setattr(questions, "sample", lambda *_: flights)
-    run = Run(Options(), Results(tmp_path), tmp_path, lambda text: None)
+    run = Run(Options(host="http://pi"), Results(tmp_path), tmp_path, lambda text: None)
     with questions.STARTS[ELSEWHERE_SCANS](run) as subject:
         scans, message = subject.requests(Random(1)), "only 4 different .* kind scan, .*--minutes$"
         with pytest.raises(ProgramFailed, match=message):
@@ -621,6 +622,7 @@ def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_p
     metrics = {metric["name"]: metric["value"] for metric in results.summary()["metrics"]}
     assert "response_time_p99[closed-rankings-4]" in metrics  # not of all numbers of customers
     assert metrics["throughput[rankings,4]"] == closed.throughput_per_s.estimate
+    assert all(sample.server_cpu is not None for sample in results.lines("samples", Sample))
     looks = results.lines("machine", MachineLine)
     assert len(looks) > 2
     assert looks[0].cores == len(os.sched_getaffinity(0))

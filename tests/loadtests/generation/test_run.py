@@ -26,7 +26,8 @@ from loadtests.generation.schedule import (
     mixed,
 )
 from loadtests.models.random_times import deterministic_times, poisson_times
-from loadtests.processes import PROJECT, ProgramFailed, Service, Site, family, free_port
+from loadtests.process_table import family
+from loadtests.processes import PROJECT, ProgramFailed, Service, Site, free_port
 from loadtests.tables import TableError
 from tests.loadtests.generation.conftest import QUICK, QUICK_S, WITHIN_S, until
 
@@ -162,6 +163,7 @@ from pathlib import Path
 from loadtests.generation.run import Generator
 from loadtests.generation.schedule import Request, arrivals
 from loadtests.models.random_times import deterministic_times
+from loadtests.process_table import family
 from loadtests.processes import Site
 
 schedule = arrivals(deterministic_times(20, count=9999), [Request("k", "/?service_s=0.01")] * 9999)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.processes import Service, family
+from loadtests.process_table import family
+from loadtests.processes import Service
 from loadtests.servers.gunicorn import WORKERS, empty_asgi, flask_view
 from tests.loadtests.servers.asking import ask
 

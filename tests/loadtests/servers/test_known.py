@@ -8,7 +8,8 @@ from time import monotonic
 import pytest
 import requests
 
-from loadtests.processes import ProgramFailed, Service, family
+from loadtests.process_table import family
+from loadtests.processes import ProgramFailed, Service
 from loadtests.servers import known
 from loadtests.servers.gunicorn import FCFS, Gunicorn, gunicorn_server
 from loadtests.servers.known import Sleeper, known_server
