@@ -267,7 +267,7 @@ def experiment_of(results: Results) -> Experiment:
             f"{results.folder} is a result of the experiment {name!r}, which is unknown"
         ) from None
     if mode not in {known.mode, FILES}:
-        raise ResultsError(f"{results.folder} has the mode {mode}, which {name} has no more")
+        raise ResultsError(f"{results.folder} has the mode {mode}, which {name} no longer has")
     return known
 
 

@@ -29,10 +29,13 @@ _FORMS: Mapping[Sequence[str], Callable[[Path], list[ToolRun]] | str] = {
     ("Running ", " test @ "): tool_sums.read_wrk2,
     ("Result", "Attack"): "is vegeta's binary form; bring what `vegeta encode` writes of it",
     ('"latencies"', '"status_codes"'): f"is a report of vegeta; {_SUMS} `vegeta encode`",
+    ("[total, rate, throughput]",): f"is a report of vegeta; {_SUMS} `vegeta encode`",
     ("metric_name", "metric_value"): "is k6's CSV; bring --out json=FILE",
     ('"metrics"',): f"is a summary of k6; {_SUMS} --out json=FILE",
+    ("http_req_duration.", "avg="): f"is a summary of k6; {_SUMS} --out json=FILE",
     ("<testResults",): "is JMeter's XML; bring CSV (jmeter.save.saveservice.output_format=csv)",
     ('"latencyPercentiles"',): f"is oha's JSON; {_SUMS} --output-format csv",
+    ("response-time,DNS+dialup",): "is hey's CSV, which is not read; bring oha --output-format csv",
 }
 """Words at the beginning of a file -> its reader, or what is wrong with the form."""
 

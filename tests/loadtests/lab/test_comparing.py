@@ -49,7 +49,7 @@ def test_results_of_both_are_side_by_side_with_their_intervals(make: Make) -> No
 
 def test_refuses_a_result_of_a_mode_that_there_was_before(make: Make) -> None:
     real, _ = make(), make(chosen=replace(EMULATED, name="miniature"))
-    with pytest.raises(ResultsError, match="has the mode real, which miniature has no more"):
+    with pytest.raises(ResultsError, match="has the mode real, which miniature no longer has"):
         comparison_page(real, real)
 
 
