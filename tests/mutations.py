@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", ".mypy_cache", "chain_data", "results")
@@ -28,7 +29,8 @@ backend/api/__init__.py  trust/test_cheating.py  table.add(cheat_outcomes.rows()
 backend/api/conditions.py  api/test_compression.py  f'"{tag}-{encoding}"' if encoding => f'"{tag}"' if encoding
 backend/api/conditions.py  api/test_compression.py  in ("", encoding_for(environ)) => in ("", "gzip", "zstd")
 backend/api/conditions.py  api/test_conditions.py  zlib.crc32(route.encode()) => 0
-backend/api/json_answers.py  api/test_compression.py  () if len(body) < LEAST_BYTES else (VARY,) => ()
+backend/api/json_answers.py  api/test_compression.py  (VARY,) if encoding or len(body) >= LEAST_BYTES else () => (VARY,) if encoding else ()
+backend/api/json_answers.py  trust/test_cheating.py  with lock: => if lock:
 backend/api/json_answers.py  api/test_metrics.py  if key[0] != self._state: => if False:
 backend/api/json_answers.py  api/test_metrics.py  len(answer.query) + => 0 +
 backend/api/problems.py  api/test_answers.py  (FlightchainError, 500) => (FlightchainError, 501)
@@ -52,7 +54,8 @@ backend/index/group_counts.py  index/test_answers.py  "hour": MONTH => "hour": Y
 backend/index/writer.py  index/test_follower.py  self._connection.execute("COMMIT") => pass
 backend/index/writer.py  index/test_trust.py  if used_at is not None and => if used_at is None and
 backend/ledger/submission.py  test_ledger.py  number if self._cluster is None else => number if self._cluster else
-backend/mempool/idempotency_keys.py  mempool/test_keys.py  abs(now_ms - self.timestamp) => (now_ms - self.timestamp)
+backend/ledger/submission.py  api/test_kept_answers.py  time.sleep(RECENT_S) => pass
+backend/mempool/mempool.py  mempool/test_keys.py  return max(now_ms, self._store.last_timestamp) => return now_ms
 backend/mempool/rebuild.py  mempool/test_damage.py  if end < known.next else => if False else
 backend/mempool/rebuild.py  mempool/test_damage.py  if use.next <= end => if True
 backend/mempool/store.py  mempool/test_damage.py  and self.next < mark.end: => and self.next < mark.next:
@@ -105,21 +108,37 @@ frontend/request_guard.py  frontend/test_request_guard.py  {"", "identity"} => {
 """  # noqa: E501
 
 
-def outcome(line: str, copy: Path) -> str:
-    """Return the test that fails in `copy` with this break, or `NOT_NOTICED` or `NOT_THERE`."""
+class Break(NamedTuple):
+    """A module as it is and as it is when broken, and the tests that promise what breaks."""
+
+    module: Path
+    tests: Path
+    whole: str
+    broken: str
+
+
+def break_of(line: str, project: Path) -> Break | None:
+    """Return the break of a line of `BREAKS`; None if it does not fit the project any more."""
     module, tests, change = line.split(maxsplit=2)
     before, after = change.split(" => ")
-    target, promised = copy / module, copy / "tests" / tests
-    kept = target.read_text("utf-8") if target.exists() and promised.exists() else ""
-    if kept.count(before) != 1:
+    target, promised = project / module, project / "tests" / tests
+    whole = target.read_text("utf-8") if target.exists() and promised.exists() else ""
+    if whole.count(before) != 1:
+        return None
+    return Break(target, promised, whole, whole.replace(before, after))
+
+
+def outcome(line: str, copy: Path) -> str:
+    """Return the test that fails in `copy` with this break, or `NOT_NOTICED` or `NOT_THERE`."""
+    if (change := break_of(line, copy)) is None:
         return NOT_THERE
-    target.write_text(kept.replace(before, after), "utf-8")
+    change.module.write_text(change.broken, "utf-8")
     try:
         done = subprocess.run(
-            [*PYTEST, promised], cwd=copy, capture_output=True, text=True, check=False
+            [*PYTEST, change.tests], cwd=copy, capture_output=True, text=True, check=False
         )
     finally:
-        target.write_text(kept, "utf-8")
+        change.module.write_text(change.whole, "utf-8")
     failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+)", done.stdout, re.MULTILINE)
     return failed[1] if failed else f"status {done.returncode}" if done.returncode else NOT_NOTICED
 
