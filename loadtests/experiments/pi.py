@@ -69,19 +69,24 @@ def analyse(results: Results) -> Report:
         why=most_common_reason(results),
         percent=percent,
     )
-    several = [point for point in closed if point.line.customers > 1]
-    findings += SENTENCES(
-        "closed_findings",
-        closed=grouped(several, lambda point: loads.SERVERS[point.line.server]),
-        forecasts=FORECASTS,
-        percent=percent,
-    )
+    others = open_workload.load_findings(results, made, steady)
     return Report(
-        [*findings, *open_workload.load_findings(results, made, steady)],
+        [*findings, *_closed_findings(closed), *others],
         [section for section in sections if section.parts],
         [*_metrics(runs, steady, closed)],
         failure=failure,
         conclusion=_conclusion(facts, runs, made, steady, machine, failure),
+    )
+
+
+def _closed_findings(points: Sequence[Closed]) -> list[str]:
+    """Say of closed runs of several customers how far they are from mean value analysis."""
+    several = [point for point in points if point.line.customers > 1]
+    return SENTENCES(
+        "closed_findings",
+        closed=grouped(several, lambda point: loads.SERVERS[point.line.server]),
+        forecasts=FORECASTS,
+        percent=percent,
     )
 
 

@@ -56,6 +56,8 @@ def read_oha(path: Path) -> list[ToolRun]:
 def _table(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     with path.open(encoding=ENCODING, newline="") as file:
         reader = csv.DictReader(file, restval="")
+        if len(reader.fieldnames or ()) < 2:
+            raise ResultsError("parts its columns not by commas; write it with commas")
         for row in reader:
             yield reader.line_num, row
 

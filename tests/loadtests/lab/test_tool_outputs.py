@@ -234,6 +234,7 @@ SPARSE = {
     "JMeter's XML": ('<?xml version="1.0"?>\n<testResults version="1.2">', "JMeter's XML; bring"),
     "vegeta's report as text": ("Requests      [total, rate, throughput]  9", "`vegeta encode`"),
     "k6's summary as text": ("http_req_duration...: avg=3.14ms min=1ms", "--out json=FILE"),
+    "semicolons": (jmeter_csv(REQUESTS).replace(",", ";"), "not by commas; write it with commas"),
     "hey's CSV": ("response-time,DNS+dialup,DNS,Request-write\n", "bring oha --output-format csv"),
     "oha's JSON": ('{"latencyPercentiles":{}}', "only sums up .* --output-format csv"),
 }
