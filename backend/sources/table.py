@@ -87,9 +87,11 @@ class _Header:
         return next((place for place, title in enumerate(self.titles) if title), 0)
 
     def has_title(self, cells: Iterable[str]) -> bool:
-        """Return whether one of these cells says the same as a title."""
+        """Return whether one of these cells says the same as a title, here or of another kind."""
         titles = {title.lower() for title in self.titles if title}
-        return not titles.isdisjoint(map(str.lower, set(cells)))
+        words = set(cells)
+        is_ours = not titles.isdisjoint(map(str.lower, words))
+        return is_ours or any(word[-1:].isalpha() and has_meaning(word) for word in words)
 
     def again(self, numbers: Sequence[int], rows: Sequence[list[str]]) -> set[int]:
         """Return the numbers of rows that are this header, in other quotes or another case.

@@ -235,7 +235,8 @@ def test_a_second_header_with_other_columns_is_refused(tmp_path: Path) -> None:
         "year month day dep_time sched_dep_time dep_delay arr_time sched_arr_time arr_delay "
         "carrier flight tailnum origin dest air_time distance hour minute time_hour"
     )
-    kinds = (hflights.split(), nycflights.split())
+    kinds = [kind.split() for kind in (hflights, nycflights)]
+    kinds.append(kinds[1][9:] + kinds[1][:9])  # begins with the carrier
     for others in (names[::-1], [*names[1:], names[0]], *kinds):
         text = TABLE + "\n" + ",".join(others) + "\n" + FIRST + "\n"
         with pytest.raises(BadRow, match=r"line 6: .*is a header with other columns") as caught:
