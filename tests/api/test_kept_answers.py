@@ -18,7 +18,7 @@ from backend.ledger.ledger import Ledger
 from backend.questions.values import Options
 from backend.serving.environs import Environ
 from backend.storage.caches import RECENT_S
-from tests.api.worlds import GOOD, World, client_of, good, new_chain, problem, world_in
+from tests.api.worlds import GOOD, World, client_of, good, new_chain, problem, seal, world_in
 from tests.index.worlds import execute
 from tests.submitting import add, sealing
 
@@ -92,6 +92,19 @@ def test_options_are_asked_every_time_and_leave_what_is_kept(
         assert other["as_of"] == world.as_of(3 if "of" in option else None)
         assert good(client.get(question)) == plain
     assert len(asked) == 4
+
+
+def test_an_answer_of_a_newer_block_is_not_kept_for_an_older_one(
+    world: World, client: FlaskClient, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.index.queries.RECENT_S", 60.0)
+    question = question_of(world)
+    older = good(client.get(question))["as_of"]
+    seal(world.settings, [[]])
+    assert good(client.get(question))["as_of"] == older
+    for _ in range(2):
+        assert good(client.get(f"{question}&distribution=true"))["as_of"] != older
+    assert len(asked) == 3
 
 
 def test_whoever_was_told_of_a_block_sees_it_in_every_process(
