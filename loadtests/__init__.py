@@ -3,7 +3,8 @@
 This package imports nothing of the backend or the frontend, but for `in_process`, which measures
 code, and `machine`. It talks to them over HTTP, like any other client, so that it can measure a
 service on another machine and cannot be part of what it measures. It knows only the REST interface
-of the service and the names of a flight's fields.
+of the service and the names of a flight's fields; `bench` also reads the titles of files, which the
+service has as data.
 
 `README.md` says where things are. Modules beside the packages: `open_workload`, `closed_workload`
 and `interaction_workload` are run by Locust, and `wrk` by the benchmark; `questions` and

@@ -170,8 +170,13 @@ class Site:
             is_address = False
         if not is_address or " " in url:
             raise ProgramFailed(f"{url!r} is not an address; it must be like http://pi.local:8000")
-        pid = listening(parts.port or 0) if parts.hostname in _HERE else None
-        return cls(parts._replace(query="", fragment="").geturl().rstrip("/"), pid)
+        site = cls(parts._replace(query="", fragment="").geturl().rstrip("/"))
+        return replace(site, pid=listening(parts.port or 0)) if site.is_here else site
+
+    @property
+    def is_here(self) -> bool:
+        """Tell whether it is at a loopback address."""
+        return urlsplit(self.url).hostname in _HERE
 
     def get(self, path: str, within_s: float = ANSWER_WITHIN_S) -> Any:
         """Return the JSON answer to GET `path`. Raises ProgramFailed, OSError."""

@@ -39,6 +39,8 @@ class ServiceFacts(Line):
             version, (samples, processor) = _version(site), _samples(site)
         except OSError as problem:
             hint = "; unless FLIGHTCHAIN_HOST=0.0.0.0 is set there, it answers its own machine only"
+            if site.is_here:
+                hint = "; start it first"
             why = f"{problem}{hint * isinstance(problem, ConnectionRefusedError)}"
             raise ProgramFailed(f"no service answers at {site.url}: {why}") from problem
         cores = samples.get("flightchain_machine_cores")

@@ -341,8 +341,9 @@ class TestSettings:
         refused = pytest.raises(ProgramFailed, match="is a server, but not a Flightchain")
         with null_server(tmp_path / "log") as server, refused:
             list(measuring.advice(server, ""))
-        with pytest.raises(ProgramFailed, match=r"no service answers at http.*FLIGHTCHAIN_HOST"):
-            list(measuring.advice(Site(f"http://127.0.0.1:{free_port()}"), ""))
+        for host, remedy in (("127.0.0.2", "FLIGHTCHAIN_HOST"), ("127.0.0.1", "start it first$")):
+            with pytest.raises(ProgramFailed, match=f"no service answers at http.*{remedy}"):
+                list(measuring.advice(Site(f"http://{host}:{free_port()}"), ""))
 
 
 class TestClosed:
