@@ -60,7 +60,7 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
     """Return the routes of the study's paths to `ledger`."""
 
     def prepare(environ: Environ) -> Post:
-        post = writing.prepare(environ, "sync")
+        post = writing.prepare(environ)
         return post._replace(answer=lambda accepted: _created(post.answer(accepted)))
 
     def new_transaction(environ: Environ, _: Given) -> Response:

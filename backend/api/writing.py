@@ -122,13 +122,13 @@ class Writing:
 
         return lane
 
-    def prepare(self, environ: Environ, mode: str = "") -> Post:
-        """Return the post of one flight. mode: by default that which the request names.
+    def prepare(self, environ: Environ) -> Post:
+        """Return the post of one flight.
 
         Raises NotAllowed, InvalidQuery, and what `sent_flight` and `idempotency_key` raise.
         """
         self.require_token(environ)
-        mode = mode or MODE.of(given_in(environ))
+        mode = MODE.of(given_in(environ))
         flight, data = sent_flight(environ)
         offer = Offer([flight], idempotency_key(environ, data), durable=mode != "async")
         return Post(
