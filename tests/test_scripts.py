@@ -128,7 +128,13 @@ def test_help_of_the_lab_names_its_commands_and_their_options(tmp_path: Path) ->
     message = asked_for_help("lab", tmp_path, "--help")
     parts = re.split(r"^  (?=\w)", message, flags=re.MULTILINE)[1:]
     assert {part.split()[0]: set(OPTION.findall(part)) for part in parts} == {
-        name: {option for param in command.params for option in param.opts if option[0] == "-"}
+        name: {
+            option
+            for param in command.params
+            if not getattr(param, "hidden", False)
+            for option in param.opts
+            if option[0] == "-"
+        }
         for name, command in lab.commands.items()
     }
 
