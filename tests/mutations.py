@@ -30,7 +30,6 @@ backend/api/conditions.py  api/test_compression.py  f'"{tag}-{encoding}"' if enc
 backend/api/conditions.py  api/test_compression.py  in ("", encoding_for(environ)) => in ("", "gzip", "zstd")
 backend/api/conditions.py  api/test_conditions.py  zlib.crc32(route.encode()) => 0
 backend/api/json_answers.py  api/test_compression.py  (VARY,) if encoding or len(body) >= LEAST_BYTES else () => (VARY,) if encoding else ()
-backend/api/json_answers.py  trust/test_cheating.py  with lock: => if lock:
 backend/api/json_answers.py  api/test_metrics.py  if key[0] != self._state: => if False:
 backend/api/json_answers.py  api/test_metrics.py  len(answer.query) + => 0 +
 backend/api/problems.py  api/test_answers.py  (FlightchainError, 500) => (FlightchainError, 501)
@@ -38,6 +37,7 @@ backend/api/question_answers.py  api/test_kept_answers.py  name != EMULATED or s
 backend/api/writing.py  api/test_lanes_of_requests.py  if mode == "commit" and dry_run == "false" => if mode == "commit"
 backend/api/writing.py  api/test_lanes_of_requests.py  dry_run == "true" and self.is_stranger(environ) => dry_run == "true"
 backend/api/writing.py  api/test_posting.py  self._places.release() => pass
+backend/base/once.py  trust/test_cheating.py  with lock: => if lock:
 backend/base/processes/interruption.py  test_cli.py  is signal.default_int_handler => is not signal.default_int_handler
 backend/base/progress.py  test_progress.py  at_once or now_s - self => at_once and now_s - self
 backend/chain/fields.py  chain/test_fields.py  negative if early", -14, True => negative if early", -14, False

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import msgspec
 import pytest
 
 from backend.api import schemas
+from backend.base.once import once
 from tests.api.processes import ROOT, ran
 
 pytestmark = pytest.mark.slow
@@ -114,7 +115,7 @@ def test_no_function_hands_a_type_to_msgspec() -> None:
 def test_schemas_are_derived_by_one_thread_however_many_ask(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(schemas, "_derived_schemas", cache(schemas._derived_schemas.__wrapped__))
+    monkeypatch.setattr(schemas, "schemas", once(unwrap(schemas.schemas)))
     derive, derived = msgspec.json.schema_components, list[str]()
 
     def slowly(*types: Any, **more: Any) -> Any:

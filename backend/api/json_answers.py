@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable
 from functools import cache
-from threading import Lock
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,6 +18,7 @@ from backend.api.conditions import (
 from backend.api.encodings import LEAST_BYTES, compressed, encoding_for
 from backend.api.responses import Pair, Whole
 from backend.base.lru import LruCache
+from backend.base.once import once
 from backend.serving.environs import Environ
 
 encode = msgspec.json.Encoder().encode
@@ -62,12 +62,10 @@ def versioned(
 
 def made_once(make: Callable[[], bytes], mimetype: str = MIMETYPE) -> Callable[[Environ], Response]:
     """Return what answers with a body that is made, and compressed, when it is first asked for."""
-    body, tag, compress = cache(make), cache(tag_of_content), cache(compressed)
-    lock = Lock()  # so that those who ask first, at once, do not each have it made
+    body, tag, compress = once(make), cache(tag_of_content), cache(compressed)
 
     def answered(environ: Environ) -> Response:
-        with lock:
-            made = body()
+        made = body()
         return versioned(environ, made, tag=tag(made), compress=compress, mimetype=mimetype)
 
     return answered

@@ -6,13 +6,12 @@ test holds real answers against these schemas.
 """
 
 from collections.abc import Mapping
-from functools import cache
-from threading import Lock
 from typing import Any
 
 import msgspec
 
 from backend.api.body_types import ANSWERS
+from backend.base.once import once
 from backend.chain.fields import FIELDS, Field
 from backend.questions.answer_types import AsOf, value_of
 from backend.questions.parameters import Schema, stored
@@ -92,17 +91,10 @@ _TRANSACTION = {"TRANSACTION_ID": COUNT, **_ACCEPTED}
 _NO_ID = {**COUNT, "type": ["integer", "null"], "description": "null until it is mined"}
 _STATUS = {"type": "string", "enum": ["on_time", "late", "cancelled", "no_arrival"]}
 
-_deriving = Lock()  # two threads that ask msgspec about the same types end the process
 
-
+@once  # also because two threads that ask msgspec about the same types end the process
 def schemas() -> dict[str, Schema]:
     """Return the schemas of all bodies by name. They are derived when somebody asks for them."""
-    with _deriving:
-        return _derived_schemas()
-
-
-@cache
-def _derived_schemas() -> dict[str, Schema]:
     _, derived = msgspec.json.schema_components(
         (AsOf, *ANSWERS), ref_template="#/components/schemas/{name}"
     )

@@ -9,5 +9,5 @@ http_requests  requests to other services, with a deadline
 download       large files from a server, in pieces
 machine        what the system says of processor, memory, temperature and disk
 day_orders     the orders in which a day may be written
-clock, lru, progress, state_file, version, words
+clock, lru, once, progress, state_file, version, words
 """
