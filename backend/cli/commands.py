@@ -112,8 +112,8 @@ def token() -> None:
 @click.pass_obj
 def add_token(settings: Settings, name: str) -> None:
     """Create a token for NAME and print it once."""
+    from backend.storage.layout import require_ledger
     from backend.storage.tokens import Tokens
-    from backend.verify.folder_check import require_ledger
 
     require_ledger(settings.folder)
     tokens = Tokens(settings.folder)
@@ -144,8 +144,8 @@ def list_tokens(settings: Settings) -> None:
 @click.pass_obj
 def remove_token(settings: Settings, name: str) -> None:
     """Revoke NAME's token immediately."""
+    from backend.storage.layout import require_ledger
     from backend.storage.tokens import Tokens
-    from backend.verify.folder_check import require_ledger
 
     require_ledger(settings.folder)
     Tokens(settings.folder).remove(name)
@@ -212,9 +212,8 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
 
 def _remedy(folder: Path, error: Damage) -> str:
     """Return what to do about damage that `verify` has found; "" if the error says it."""
-    from backend.storage.layout import BLOCKS_FOLDER
+    from backend.storage.layout import BLOCKS_FOLDER, is_backup
     from backend.storage.recovery import WHAT_TO_DO
-    from backend.verify.folder_check import is_backup
 
     if is_backup(folder):
         return "this is a backup; if its ledger still exists, make a new one in another folder"

@@ -145,7 +145,7 @@ def import_command(
 
     After Ctrl-C or a crash, run the same command again: it leaves out flights that are stored.
     """
-    from backend.verify.folder_check import require_ledger
+    from backend.storage.layout import require_ledger
 
     settings: Settings = context.obj
     if sum([bool(files), nycflights, generate is not None, if_empty]) != 1:

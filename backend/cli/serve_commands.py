@@ -19,7 +19,7 @@ from backend.cli.log_commands import say
 def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
     """Serve HTTP requests and mine until SIGTERM or Ctrl-C."""
     from backend.service import supervisor
-    from backend.verify.folder_check import require_ledger
+    from backend.storage.layout import require_ledger
 
     if only_http and frontend:
         raise click.UsageError(
@@ -57,7 +57,7 @@ def mine(settings: Settings, once: bool) -> None:
     from backend.base.processes.systemd import Notifier
     from backend.sealing.miner import Miner
     from backend.sealing.sealer import Sealer
-    from backend.verify.folder_check import require_ledger
+    from backend.storage.layout import require_ledger
 
     require_ledger(settings.folder)
     if once:

@@ -16,9 +16,9 @@ from backend.mempool.mempool import FOLDER
 from backend.mempool.rebuild import WHAT_NEXT
 from backend.mempool.records import Record, missing_ids
 from backend.mempool.store import Store
-from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage.genesis import Genesis
+from backend.storage.layout import MARK_NAME
 
 MARK_MISSING = "is missing or damaged, so it is unknown whether the end of the mempool was lost"
 MARK_WHAT_NEXT = "the next process that accepts or mines flights rebuilds it from the mempool"

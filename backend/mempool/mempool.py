@@ -49,10 +49,9 @@ from backend.mempool.rebuild import WHAT_NEXT, contents_of, finish_replacing, re
 from backend.mempool.records import Accepted, Record, records_of
 from backend.mempool.store import Store
 from backend.mempool.syncs import GroupCommit
-from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage.genesis import Genesis
-from backend.storage.layout import unfinished_restore
+from backend.storage.layout import MARK_NAME, unfinished_restore
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"

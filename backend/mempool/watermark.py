@@ -28,11 +28,11 @@ from typing import NamedTuple
 from backend.base import files
 from backend.base.errors import DamagedMempool, WriteFailed, WriterBusy
 from backend.base.words import Report
+from backend.storage.layout import MARK_NAME
 
-NAME = "acknowledged.dat"
 WRITTEN_ANEW = (
-    f"{NAME} was missing or damaged and was rebuilt from the mempool; it is unknown whether the "
-    "end of the mempool was lost before"
+    f"{MARK_NAME} was missing or damaged and was rebuilt from the mempool; it is unknown whether "
+    "the end of the mempool was lost before"
 )
 
 _MAGIC = b"FCA3"
@@ -71,7 +71,7 @@ class Watermark:
         report: takes a message if a damaged or missing file is written anew.
         """
         self._report = report
-        self._path = folder / NAME
+        self._path = folder / MARK_NAME
         self._genesis = genesis
         self._lock = threading.Lock()
         self._descriptor: int | None = None

@@ -28,9 +28,10 @@ from backend.sealing.trusted_clock import TrustedClock
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
+from backend.storage.layout import require_ledger
 from backend.storage.receipt_store import require_no_cluster
 from backend.trust.log.signing import CheckpointSigner
-from backend.verify.folder_check import require_ledger, require_may_begin, require_one_ledger
+from backend.verify.folder_check import require_may_begin, require_one_ledger
 
 POLL_S = 0.2
 

@@ -9,7 +9,6 @@ module knows only the name of the module and the port. Under systemd or in conta
 run without a supervisor (`serve --only-http`, `mine`, `cosign`, `python -m frontend`).
 """
 
-import http
 import os
 import select
 import signal
@@ -19,20 +18,15 @@ import time
 from collections.abc import Sequence
 
 from backend.base.errors import FlightchainError, InvalidSetting
-from backend.base.http_requests import Answer, NoAnswer, ask
 from backend.base.processes.parent_death import dying_with_parent
 from backend.base.processes.shared_numbers import run_folder
 from backend.base.settings import NO_WITNESS, PROJECT, Settings, absolute_folders, variable
 from backend.base.words import Report
-from backend.chain.json_objects import object_of
-from backend.sealing.trusted_clock import DOUBTED
 from backend.service.hang_detection import Watch, overdue_miner, stopped
 from backend.serving.ports import why_not_free
 from backend.storage import tokens
 
 GRACE_S = 30
-READY_WITHIN_S = 60
-ANSWER_WITHIN_S = 5.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 
 
@@ -142,14 +136,16 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
         children.append(Child("the frontend", "frontend", [], report))
     for child in children:
         child.start()
-    deadline = time.monotonic() + READY_WITHIN_S
-    is_announced, pause_s = False, 0.0
+    from backend.service.announcement import Announcement  # while the children start
+
+    announcement = Announcement(settings, report, frontend=frontend)
+    pause_s = 0.0
     while not select.select([signalled], [], [], pause_s)[0]:
-        if not is_announced:
-            is_announced = _announce_if_ready(settings, report, deadline, frontend=frontend)
+        if not announcement.is_made:
+            announcement.look()
         for child in children:
             child.look()
-        pause_s = 0.5 if is_announced else 0.05
+        pause_s = 0.5 if announcement.is_made else 0.05
     report("stopping")
     until = time.monotonic() + GRACE_S
     for child in reversed(children):
@@ -164,66 +160,6 @@ def require_witnesses(settings: Settings) -> None:
         from backend.trust.witness.cosign_requests import witnesses_in
 
         witnesses_in(settings.witnesses)
-
-
-def base_url(host: str, port: int) -> str:
-    """Return the URL at which a server on `host` and `port` can be reached from this machine."""
-    host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _announce_if_ready(
-    settings: Settings, report: Report, deadline: float, *, frontend: bool
-) -> bool:
-    """Report the addresses once all is ready, or at the deadline why it is not; whether it did.
-
-    While the clock is doubted questions are answered, so that does not delay the report.
-    """
-    url = base_url(settings.host, settings.port)
-    pages = base_url(settings.frontend_host, settings.frontend_port)
-    try:
-        shows_pages = not frontend or _ask(f"{pages}/health/live").status == http.HTTPStatus.OK
-        detail = _refusal(_ask(f"{url}/health/ready")) if shows_pages else "the pages are not shown"
-        can_be_asked = shows_pages and (not detail or detail.startswith(DOUBTED))
-    except NoAnswer as error:
-        detail, can_be_asked = str(error), False
-    if not can_be_asked:
-        if time.monotonic() > deadline:
-            report(f"not ready after {READY_WITHIN_S} s: {detail}")
-            return True
-        return False
-    if frontend:
-        report(f"open {pages}")
-    report(f"Flightchain answers at {url}")
-    report(f"for example: curl '{url}{_example(url)}'")
-    if detail:
-        report(f"it does not accept flights yet: {detail}")
-    return True
-
-
-def _refusal(answer: Answer) -> str:
-    """Return why the service is not ready, in its own words; "" if it is."""
-    if answer.status == http.HTTPStatus.OK:
-        return ""
-    problem = object_of(answer.body) or {}  # another program may answer, too
-    return str(problem.get("detail", f"it answers with status {answer.status}"))
-
-
-def _example(url: str) -> str:
-    """Return the path of a question with an answer: about the first flight of the newest block."""
-    try:
-        tip = object_of(_ask(f"{url}/tip").body) or {}
-        newest = object_of(_ask(f"{url}/blocks/{tip['height']}?limit=1").body) or {}
-        flight = newest["block"]["transactions"][0]
-        number, day = flight["OP_CARRIER_FL_NUM"], flight["FL_DATE"]
-    except (NoAnswer, LookupError, TypeError):
-        return "/tip"
-    return f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
-
-
-def _ask(url: str) -> Answer:
-    """Return what a process of this service answers. Raises NoAnswer."""
-    return ask(url, within_s=ANSWER_WITHIN_S)
 
 
 def require_lab(settings: Settings) -> None:

@@ -22,10 +22,13 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from backend.base.errors import Damage
+from backend.base.words import COMMAND
 from backend.chain.block import Block
 
 BLOCKS_FOLDER = "blocks"
 TABLE_NAME = "heights.dat"
+MARK_NAME = "acknowledged.dat"  # the watermark of what was acknowledged
 BACKUP_NAME = "backup.json"  # in the folder of a backup, and in no ledger's
 RESTORING_FOLDER = "restoring"  # in the chain's folder, while a backup is put in its place
 
@@ -109,3 +112,21 @@ def unfinished_restore(folder: Path) -> str:
     if not stage.exists() or (folder / BLOCKS_FOLDER).exists():
         return ""
     return f"a backup was restored to {folder}, but not completely; restore it again"
+
+
+def is_backup(folder: Path) -> bool:
+    """Return whether a folder is a backup, in which nobody has gone on with the ledger."""
+    return (folder / BACKUP_NAME).exists() and not (folder / MARK_NAME).exists()
+
+
+def require_ledger(folder: Path, *, may_be_half_restored: bool = False) -> None:
+    """Raise Damage if nothing may be written to a folder: a backup, or one half restored."""
+    problem = "" if may_be_half_restored else unfinished_restore(folder)
+    if is_backup(folder):
+        problem = (
+            f"{folder} is a backup, and is not changed: set FLIGHTCHAIN_DIR to an empty folder and "
+            f"run `{COMMAND} restore {folder}`; or, if this copy is to become the ledger, "
+            f"remove {BACKUP_NAME}"
+        )
+    if problem:
+        raise Damage(problem)

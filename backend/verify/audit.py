@@ -16,14 +16,14 @@ from backend.base.words import counted
 from backend.index.index_file import OUTDATED, difference_from
 from backend.index.table_checks import PARTS, Examined, IndexCheck
 from backend.mempool import check_mempool
-from backend.mempool.watermark import NAME as MARK_NAME
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import decoded
+from backend.storage.layout import MARK_NAME, is_backup
 from backend.storage.receipt_store import Receipts
 from backend.storage.tokens import Tokens
 from backend.trust.log.log_checks import check_log
 from backend.verify.chain_check import Progress, checked_in, joined, mapping, nothing, stretches_of
-from backend.verify.folder_check import is_backup, require_chain, require_one_ledger
+from backend.verify.folder_check import require_chain, require_one_ledger
 from backend.verify.folder_files import unusable
 
 

@@ -18,16 +18,14 @@ import apsw
 from backend.base.errors import Damage, FlightchainError, NotFound, TryLater
 from backend.base.files import require_free
 from backend.base.settings import Settings
-from backend.base.words import COMMAND
 from backend.index.index_file import Position, index_path, open_to_read, position_in
 from backend.index.table_checks import IndexCheck
 from backend.mempool.store import no_blocks
-from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Watermark
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import decoded
 from backend.storage.genesis import genesis_in
-from backend.storage.layout import BACKUP_NAME, unfinished_restore
+from backend.storage.layout import unfinished_restore
 from backend.storage.receipt_store import belongs_to_cluster
 from backend.storage.tokens import Tokens
 from backend.trust.log.log_checks import (
@@ -113,24 +111,6 @@ def require_one_ledger(folder: Path, store: BlockStore, *, accepts_loss: bool) -
     problem = foreign_log(folder)
     if not (problem or accepts_loss):
         problem = lost_part(folder, HistoryTree(store), store)
-    if problem:
-        raise Damage(problem)
-
-
-def is_backup(folder: Path) -> bool:
-    """Return whether a folder is a backup, in which nobody has gone on with the ledger."""
-    return (folder / BACKUP_NAME).exists() and not (folder / MARK_NAME).exists()
-
-
-def require_ledger(folder: Path, *, may_be_half_restored: bool = False) -> None:
-    """Raise Damage if nothing may be written to a folder: a backup, or one half restored."""
-    problem = "" if may_be_half_restored else unfinished_restore(folder)
-    if is_backup(folder):
-        problem = (
-            f"{folder} is a backup, and is not changed: set FLIGHTCHAIN_DIR to an empty folder and "
-            f"run `{COMMAND} restore {folder}`; or, if this copy is to become the ledger, "
-            f"remove {BACKUP_NAME}"
-        )
     if problem:
         raise Damage(problem)
 

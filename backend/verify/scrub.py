@@ -32,10 +32,10 @@ from backend.index.index_file import index_path
 from backend.index.table_checks import FILE, PARTS, IndexCheck
 from backend.mempool import FOLDER
 from backend.mempool.database import FILE_NAME as MEMPOOL_NAME
-from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
 from backend.storage import damage_notes
 from backend.storage.block_store import BlockStore
 from backend.storage.damage_notes import DamageNotes
+from backend.storage.layout import MARK_NAME
 from backend.storage.tokens import FILE_NAME as TOKENS_NAME
 from backend.verify.audit import accepted_words, wrong_part
 from backend.verify.scrub_state import FILE as STATE_FILE
@@ -50,7 +50,7 @@ READ_BYTES = 2**18
 
 ACCEPTED_FILES = (
     *(f"{FOLDER}/{MEMPOOL_NAME}", f"{FOLDER}/{MEMPOOL_NAME}-wal"),
-    *(ACKNOWLEDGED_NAME, TOKENS_NAME),
+    *(MARK_NAME, TOKENS_NAME),
 )
 
 Pause = Callable[[float], bool]  # waits for so many seconds; True ends the scrub

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from backend.base.settings import Settings
 from backend.chain.flight import Flight
-from backend.mempool import FOLDER, Accepted, Mempool, watermark
+from backend.mempool import FOLDER, Accepted, Mempool
 from backend.mempool.database import FILE_NAME
 from backend.mempool.lost_files import lost_in
 from backend.mempool.watermark import Mark, Watermark
+from backend.storage.layout import MARK_NAME
 from tests.descriptors import descriptors_of
 
 WAIT_S = 30
@@ -75,7 +76,7 @@ class House:
 
     def forget_acknowledged(self) -> None:
         """Note that no flight was acknowledged."""
-        (self.folder / watermark.NAME).unlink()
+        (self.folder / MARK_NAME).unlink()
         with closing(Watermark(self.folder, lambda: "")) as mark:
             mark.note(Mark())
 

@@ -14,8 +14,8 @@ from backend.mempool import FOLDER, check_mempool, database
 from backend.mempool.database import FILE_NAME, NEW_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.mempool.records import FLIGHTS_A_RECORD, Record, Unsound
-from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
+from backend.storage.layout import MARK_NAME
 from tests.dying import killed_at
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered

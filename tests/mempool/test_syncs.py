@@ -18,8 +18,8 @@ from backend.base import files
 from backend.base.errors import DamagedMempool, TryLater, WriteFailed
 from backend.mempool import FOLDER, Offer, database, store, syncs
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
+from backend.storage.layout import MARK_NAME
 from tests.api.processes import until
 from tests.flights import flight, flights
 from tests.mempool.house import (

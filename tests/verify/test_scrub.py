@@ -18,9 +18,8 @@ from backend.index.index_file import index_path
 from backend.index.table_checks import PARTS
 from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
-from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
 from backend.storage.damage_notes import DamageNotes
-from backend.storage.layout import ENTRY_BYTES
+from backend.storage.layout import ENTRY_BYTES, MARK_NAME
 from backend.storage.tokens import FILE_NAME as TOKENS_NAME
 from backend.storage.tokens import Tokens
 from backend.verify import scrub as scrub_module
@@ -291,7 +290,7 @@ def test_what_is_pending_and_tokens_are_taken_from_the_disk_again(
     with closing(Mempool(settings, lambda: 3 * TIP, print)) as pending:
         accept_in(pending, [flight(1)], WALL_MS)
     bench.passes()
-    others = [TOKENS_NAME, ACKNOWLEDGED_NAME]
+    others = [TOKENS_NAME, MARK_NAME]
     for path in (store_path(bench.folder), *(bench.folder / name for name in others)):
         assert forgotten[str(path)] >= set(range(path.stat().st_size))
     assert bench.said == []

@@ -21,10 +21,9 @@ from backend.base.errors import (
 )
 from backend.base.files import LOCK_PATIENCE_S, FileLock
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
-from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
 from backend.sources.generated import Generated
 from backend.storage.block_store import BlockStore
-from backend.storage.layout import BLOCKS_FOLDER
+from backend.storage.layout import BLOCKS_FOLDER, MARK_NAME
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
 from backend.verify.backup.manifest import LOCK_NAME
@@ -204,7 +203,7 @@ def test_without_a_chain_there_is_nothing_to_back_up(tmp_path: Path) -> None:
 def lose_mempool(house: House) -> None:
     """Remove the mempool, and whatever tells that there was one."""
     shutil.rmtree(house.folder / MEMPOOL_FOLDER)
-    (house.folder / ACKNOWLEDGED_NAME).unlink()
+    (house.folder / MARK_NAME).unlink()
 
 
 def rolled_back(house: House) -> None:

@@ -1,0 +1,96 @@
+"""Reports where a service answers, once it does: for a person who has just started it.
+
+`supervisor` looks again and again, until that is reported. This is a module of its own, because
+what it imports is not needed before the other processes start.
+"""
+
+import time
+from http import HTTPStatus
+
+from backend.base.http_requests import Answer, NoAnswer, ask
+from backend.base.settings import Settings
+from backend.base.words import Report
+from backend.chain.json_objects import object_of
+from backend.sealing.trusted_clock import DOUBTED
+
+READY_WITHIN_S = 60
+ANSWER_WITHIN_S = 5.0
+
+
+class Announcement:
+    """Reports once that the service answers, or that it does not in time.
+
+    is_made: whether it has.
+    """
+
+    def __init__(self, settings: Settings, report: Report, *, frontend: bool) -> None:
+        """frontend: whether the pages must be shown, too."""
+        self.is_made = False
+        self._url = base_url(settings.host, settings.port)
+        self._pages = base_url(settings.frontend_host, settings.frontend_port)
+        self._frontend = frontend
+        self._report = report
+        self._deadline = time.monotonic() + READY_WITHIN_S
+
+    def look(self) -> None:
+        """Report the addresses if all is ready, or after the deadline why it is not.
+
+        While the clock is doubted questions are answered, so that does not delay the report.
+        """
+        try:
+            detail = self._not_ready()
+            can_be_asked = not detail or detail.startswith(DOUBTED)
+        except NoAnswer as error:
+            detail, can_be_asked = str(error), False
+        if can_be_asked:
+            self._report_addresses(detail)
+        elif time.monotonic() > self._deadline:
+            self._report(f"not ready after {READY_WITHIN_S} s: {detail}")
+            self.is_made = True
+
+    def _not_ready(self) -> str:
+        """Return why the service is not ready; "" if it is. Raises NoAnswer."""
+        if self._frontend and _ask(f"{self._pages}/health/live").status != HTTPStatus.OK:
+            return "the pages are not shown"
+        return _refusal(_ask(f"{self._url}/health/ready"))
+
+    def _report_addresses(self, refusal: str) -> None:
+        """refusal: why no flights are accepted yet, "" if they are."""
+        if self._frontend:
+            self._report(f"open {self._pages}")
+        self._report(f"Flightchain answers at {self._url}")
+        self._report(f"for example: curl '{self._url}{_example(self._url)}'")
+        if refusal:
+            self._report(f"it does not accept flights yet: {refusal}")
+        self.is_made = True
+
+
+def base_url(host: str, port: int) -> str:
+    """Return the URL at which a server on `host` and `port` can be reached from this machine."""
+    host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _refusal(answer: Answer) -> str:
+    """Return why the service is not ready, in its own words; "" if it is."""
+    if answer.status == HTTPStatus.OK:
+        return ""
+    problem = object_of(answer.body) or {}  # another program may answer, too
+    return str(problem.get("detail", f"it answers with status {answer.status}"))
+
+
+def _example(url: str) -> str:
+    """Return the path of a question with an answer: about the first flight of the newest block."""
+    try:
+        tip = object_of(_ask(f"{url}/tip").body) or {}
+        newest = object_of(_ask(f"{url}/blocks/{tip['height']}?limit=1").body) or {}
+        flight = newest["block"]["transactions"][0]
+        number, day = flight["OP_CARRIER_FL_NUM"], flight["FL_DATE"]
+    except (NoAnswer, LookupError, TypeError):
+        return "/tip"
+    return f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
+
+
+def _ask(url: str) -> Answer:
+    """Return what a process of this service answers. Raises NoAnswer."""
+    return ask(url, within_s=ANSWER_WITHIN_S)
