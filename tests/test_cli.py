@@ -188,6 +188,7 @@ QUERIES = [
 QUERIES += [
     ("average_delays", [*QUERIES[1][1], "group_by=day", "distribution=true"]),
     ("flight_counter", [*QUERIES[2][1], "group_by=carrier"]),
+    ("flight_counter", ["ORIGIN_CITY_NAME=chicago, il", "DEST_CITY_NAME=Gotham", *DAYS]),
 ]
 
 

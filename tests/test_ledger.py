@@ -6,9 +6,10 @@ That the three questions are answered rightly is shown in tests/index/test_answe
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -34,17 +35,9 @@ TIP = len(SIZES)
 TRANSACTIONS = sum(SIZES)
 FLIGHTS = [plain_flight(OP_CARRIER_FL_NUM=n + 1) for n in range(TRANSACTIONS)]
 JANUARY = ("2008-01-01", "2008-01-31")
-QUESTIONS: dict[str, Callable[[Ledger, Options], Any]] = {
-    "filter_transactions": lambda ledger, options: ledger.answers.filter_transactions(
-        FilterTransactions(1, "2008-01-03"), options
-    ),
-    "average_delays": lambda ledger, options: ledger.answers.average_delays(
-        AverageDelays(19393, *JANUARY), options
-    ),
-    "flight_counter": lambda ledger, options: ledger.answers.flight_counter(
-        FlightCounter("Washington, DC", "Tampa, FL", *JANUARY), options
-    ),
-}
+AVERAGE = AverageDelays(19393, *JANUARY)
+COUNTER = FlightCounter("Washington, DC", "Tampa, FL", *JANUARY)
+QUESTIONS = (FilterTransactions(1, "2008-01-03"), AVERAGE, COUNTER)
 SEALED_WITHIN_S = 20
 
 
@@ -146,15 +139,16 @@ def test_an_index_behind_the_tip_answers_for_the_block_at_which_it_stands(
     chain: Path, ledger: Ledger
 ) -> None:
     make_chain(chain, [[plain_flight(OP_CARRIER_FL_NUM=1)]])
-    for ask in QUESTIONS.values():
-        assert ask(ledger, Options("index")).as_of.height == TIP
-        assert ask(ledger, Options("scan")).as_of.height == TIP + 1
-        assert ask(ledger, Options("index", TIP)).as_of.height == TIP
+    for question in QUESTIONS:
+        ask = partial(ledger.answers.answer, question)
+        assert ask(Options("index")).as_of.height == TIP
+        assert ask(Options("scan")).as_of.height == TIP + 1
+        assert ask(Options("index", TIP)).as_of.height == TIP
         with pytest.raises(TryLater, match=f"the index has reached only block {TIP}") as caught:
-            ask(ledger, Options("index", TIP + 1))
+            ask(Options("index", TIP + 1))
         assert caught.value.retry_after_s >= 1
         with pytest.raises(NotFound):
-            ask(ledger, Options("index", TIP + 2))
+            ask(Options("index", TIP + 2))
 
 
 # --- accepting -------------------------------------------------------------------------------
@@ -245,7 +239,7 @@ def test_averages_are_as_worked_out_by_hand(tmp_path: Path, case: str, engine: s
     make_chain(tmp_path, [[plain_flight(**changed)] for changed in changes])
     follow(tmp_path)
     with opened(tmp_path) as ledger:
-        answer = ledger.answers.average_delays(AverageDelays(19393, *JANUARY), Options(engine))
+        answer = ledger.answers.answer(AVERAGE, Options(engine))
     assert {name: getattr(answer, name) for name in NOTHING} == {**NOTHING, **expected}
 
 
@@ -256,7 +250,7 @@ def test_answers_go_on_while_the_index_is_made_anew(chain: Path, ledger: Ledger)
     counts = []
     with following(chain) as (follower, _):
         follower.rebuild(
-            lambda done, to_do: counts.append(QUESTIONS["flight_counter"](ledger, Options()).count)
+            lambda done, to_do: counts.append(ledger.answers.answer(COUNTER, Options()).count)
         )
     assert counts == [TRANSACTIONS] * 2  # before any block is taken in, and after all
-    assert QUESTIONS["flight_counter"](ledger, Options()).count == TRANSACTIONS
+    assert ledger.answers.answer(COUNTER, Options()).count == TRANSACTIONS

@@ -3,7 +3,7 @@
 `backend.trust.proofs` tells their form. Proofs of answers and of the chain are streams.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,6 @@ from backend.api.evidence_zip import evidence
 from backend.api.flight_lines import NDJSON
 from backend.api.json_answers import encode, versioned
 from backend.api.operation import PROOFS, Answer, Media, Operation, in_json
-from backend.api.question_answers import respelled
 from backend.api.routes import Lane, Row
 from backend.api.streaming import Streams
 from backend.api.transaction_routes import TRANSACTION_ID
@@ -28,6 +27,7 @@ from backend.questions.values import (
     FilterTransactions,
     FlightCounter,
     Options,
+    asked_for,
     provable,
 )
 from backend.serving.environs import Environ
@@ -128,7 +128,6 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
 
 def _row_of_answer(ledger: Ledger, streams: Streams, kind: type[Any]) -> Row:
     name = NAMES[kind]
-    ask: Callable[..., Any] = getattr(ledger.answers, name)
     operation = Operation(
         f"prove_{name}",
         PROOFS,
@@ -144,11 +143,8 @@ def _row_of_answer(ledger: Ledger, streams: Streams, kind: type[Any]) -> Row:
         question, options = provable(kind, asked)
         anchor = ledger.prover.anchor(options.as_of)
         options = Options(as_of=anchor.size - 1)
-        answer = ask(question, options)
-        if not getattr(answer, "count", 1):
-            spelled = respelled(question, ledger.answers.unknown_values(question))
-            if spelled != question:
-                question, answer = spelled, ask(spelled, options)
+        answer = ledger.answers.answer(question, options)
+        question = kind(**{name: answer.query[name] for name in asked_for(question)})
         # The proof has the question, and up to which block it counts, in its own form.
         claim = msgspec.to_builtins(answer)
         del claim["as_of"], claim["query"]

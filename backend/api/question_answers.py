@@ -6,13 +6,11 @@ its purpose.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 from flask import Response
-from msgspec import UNSET
 from msgspec.structs import asdict
 from werkzeug.exceptions import NotAcceptable
 
@@ -33,21 +31,18 @@ from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
 from backend.chain.fields import Value
 from backend.index.queries import State
-from backend.index.suggestions import folded
 from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import (
     COUNTS_OF,
     DELAYS_OF,
     Averages,
     Flights,
-    UnknownValue,
     ref,
 )
 from backend.questions.parameters import AS_OF, FORMAT, Given
 from backend.questions.values import (
     BREAKDOWNS,
     ENGINE,
-    NAMES,
     OFFSET,
     PARAMETERS,
     PROVABLE,
@@ -73,9 +68,6 @@ _DEFAULTS: dict[str, str | None] = {
 ANY = "*/*"  # what most clients accept
 
 Rows = Sequence[Mapping[str, Value]]
-Ask = Callable[[Any, Options, Costs | None], Any]
-
-_METHODS: Mapping[type[Any], str] = {**NAMES, Departures: "departures"}
 
 
 class Answering:
@@ -111,7 +103,7 @@ class Answering:
 
     def _ask(self, environ: Environ, given: Given, kind: type[Any], state: State) -> CachedAnswer:
         query = query_string(environ)
-        answer = self._answer(environ, *asked(kind, given))
+        answer = self._timed(environ, *asked(kind, given))
         return self._keep((state, kind, query), query, encode(answer), answer.as_of.tip_hash)
 
     def _keep(
@@ -137,7 +129,7 @@ class Answering:
             tag = tag_of(self._hash_at(height), route, query)
             if known := unchanged(environ, tag, cache_control):
                 return known
-        answer = self._answer(environ, question, options)
+        answer = self._timed(environ, question, options)
         tag = tag_of(answer.as_of.tip_hash, route, query)
         if form is None:
             return versioned(environ, encode(answer), cache_control, tag)
@@ -151,42 +143,20 @@ class Answering:
             response.headers["Link"] = f'<{environ["PATH_INFO"]}?{following}>; rel="next"'
         return response
 
-    def _answer(self, environ: Environ, question: Selecting, options: Options) -> Any:
-        """Ask, and say what is unknown in a question about no flights.
-
-        The name of a city that differs only in case or accents is that city. An answer as of a
-        block never changes, but what is unknown does: it has no warnings.
-        """
-        ask: Ask = getattr(self._answers, _METHODS[type(question)])
-        answer = _timed(environ, ask, question, options)
-        flights = answer.flights if isinstance(question, AverageDelays) else answer.count
-        if flights:
-            return answer
-        unknown = self._answers.unknown_values(question)
-        if (spelled := respelled(question, unknown)) != question:
-            return self._answer(environ, spelled, options)
-        if options.as_of is None:
-            answer.warnings = unknown or UNSET
+    def _timed(self, environ: Environ, question: Selecting, options: Options) -> Any:
+        """Ask, and note the time for Server-Timing; for a scan also the time of each stage."""
+        costs = Costs() if options.engine == "scan" else None
+        started = time.perf_counter()
+        answer = self._answers.answer(question, options, costs)
+        took_ms = 1000 * (time.perf_counter() - started)
+        parts = "" if costs is None else _parts_of(costs)
+        environ[PARTS] = f", {options.engine};dur={took_ms:.3f}{parts}"
         return answer
 
     def _hash_at(self, height: int | None) -> str:
         if height is None:
             return self._answers.recent_state().tip_hash
         return self._blocks.where(height).hash
-
-
-def respelled(question: Selecting, unknown: Iterable[UnknownValue]) -> Selecting:
-    """Return a question with the ledger's spelling of values that differ only in case or accents.
-
-    unknown: the values of the question that no flight has.
-    """
-    spelled: dict[str, Any] = {
-        warning.field: value
-        for warning in unknown
-        for value in warning.did_you_mean
-        if folded(value) == folded(warning.value)
-    }
-    return replace(question, **spelled)
 
 
 def lane_of(kind: type[Selecting]) -> Callable[[Environ, Given], Lane]:
@@ -240,18 +210,6 @@ def _table_of(
     row = (DELAYS_OF if is_of_delays else COUNTS_OF)[by]
     groups = list(map(asdict, getattr(answer, f"by_{by}")))
     return row.__struct_fields__, groups, answer.groups
-
-
-def _timed(environ: Environ, ask: Ask, question: Selecting, options: Options) -> Any:
-    """Ask, and note the time for Server-Timing; for a scan also the time of each stage."""
-    costs = Costs() if options.engine == "scan" else None
-    started = time.perf_counter()
-    answer = ask(question, options, costs)
-    took_ms = 1000 * (time.perf_counter() - started)
-    environ[PARTS] = f", {options.engine};dur={took_ms:.3f}"
-    if costs is not None:
-        environ[PARTS] += _parts_of(costs)
-    return answer
 
 
 def _parts_of(costs: Costs) -> str:

@@ -285,7 +285,7 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
     if question not in kinds:
         raise click.BadParameter(f"unknown question {question!r}; allowed: {', '.join(kinds)}")
     with _ledger(settings) as ledger:
-        print_json(getattr(ledger.answers, question)(*asked(kinds[question], given)))
+        print_json(ledger.answers.answer(*asked(kinds[question], given)))
 
 
 @main.command("accept-loss")

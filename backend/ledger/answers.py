@@ -4,7 +4,7 @@ The index has totals at its tip alone; below that it counts flights, or takes aw
 blocks since then hold. A scan verifies every block that it reads, and needs no index.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -26,7 +26,6 @@ from backend.questions.counts import DelayTotals, FlightCounts, arranged, distri
 from backend.questions.groups import EVERYTHING, GROUPS
 from backend.questions.selection import Selection
 from backend.questions.values import (
-    MOST_DEPARTURES,
     AverageDelays,
     Departures,
     FilterTransactions,
@@ -63,67 +62,58 @@ class Answers:
 
     # --- the three questions -----------------------------------------------------------------
 
-    def filter_transactions(
-        self, question: FilterTransactions, options: Options, costs: Costs | None = None
-    ) -> types.Legs:
-        """Return what happened to a flight number on a day: its legs, in the order of ids.
+    def answer(self, question: Selecting, options: Options, costs: Costs | None = None) -> Any:
+        """Answer a question, and say what is unknown in one about no flights.
 
-        All three questions raise NotFound for an `as_of` above the tip, TryLater while the index is
-        missing or behind, and DamagedBlock when a scan meets a bad block. costs: takes the times of
-        a scan's stages.
+        The name of a city that differs only in case or accents is that city: `query` of the answer
+        has the ledger's spelling. An answer as of a block never changes, but what is unknown does:
+        it has no warnings. costs, and what is raised: as in `exact`.
         """
-        if options.engine == "scan":
-            as_of = self.as_of(options.as_of)
-            legs = scan.legs(self._blocks, question, as_of.height, costs)
-        else:
-            legs, as_of = self._indexed(
-                lambda below: self._index.legs(question, below), options.as_of
-            )
-        flights = options.shown.page(legs)
-        return types.Legs(len(legs), flights, as_of, understood(question, options))
-
-    def departures(
-        self, question: Departures, options: Options, costs: Costs | None = None
-    ) -> types.Departures:
-        """Return the flights that leave on a day, by their scheduled times."""
-        if options.engine == "scan":
-            as_of = self.as_of(options.as_of)
-            legs = scan.departures(self._blocks, question, as_of.height, costs)
-            count, flights = len(legs), options.shown.page(legs)[:MOST_DEPARTURES]
-        else:
-            (count, flights), as_of = self._indexed(
-                lambda below: self._index.departures(question, options.shown, below), options.as_of
-            )
-        return types.Departures(count, flights, as_of, understood(question, options))
-
-    def average_delays(
-        self, question: AverageDelays, options: Options, costs: Costs | None = None
-    ) -> types.Delays:
-        """Return how late flights were: means, counts and shares. No flights have the mean None."""
-        counts, as_of = self._counts(question, options, costs)
-        answer: types.Delays = types.AverageDelays(
-            **asdict(_averages(counts.totals)),
-            distribution=distribution_of(counts.delays) if options.distribution else UNSET,
-            as_of=as_of,
-            query=understood(question, options),
-            **_grouped(counts, options, types.DELAYS_OF, _averages),
-        )
+        answer = self.exact(question, options, costs)
+        if answer.flights if isinstance(answer, types.Delays) else answer.count:
+            return answer
+        unknown = self._unknown_values(question)
+        if spelled := _other_spellings(unknown):
+            return self.answer(replace(question, **spelled), options, costs)
+        if options.as_of is None:
+            answer.warnings = unknown or UNSET
         return answer
 
-    def flight_counter(
-        self, question: FlightCounter, options: Options, costs: Costs | None = None
-    ) -> types.Counts:
-        """Return how many flights went from one place to another."""
-        counts, as_of = self._counts(question, options, costs)
-        answer: types.Counts = types.FlightCount(
-            counts.totals.flights,
-            as_of=as_of,
-            query=understood(question, options),
-            **_grouped(counts, options, types.COUNTS_OF, _flights),
-        )
-        return answer
+    def exact(self, question: Selecting, options: Options, costs: Costs | None = None) -> Any:
+        """Answer a question about names that are spelled as in the ledger.
 
-    def unknown_values(self, question: Selecting) -> list[types.UnknownValue]:
+        Raises NotFound for an `as_of` above the tip, TryLater while the index is missing or behind,
+        and DamagedBlock when a scan meets a bad block. costs: takes the times of a scan's stages.
+        """
+        query = understood(question, options)
+        if isinstance(question, FilterTransactions):
+            legs, as_of = self._found(
+                lambda height: scan.legs(self._blocks, question, height, costs),
+                lambda below: self._index.legs(question, below),
+                options,
+            )
+            return types.Legs(len(legs), options.shown.page(legs), as_of, query)
+        if isinstance(question, Departures):
+            (count, flights), as_of = self._found(
+                lambda height: scan.departures(
+                    self._blocks, question, options.shown, height, costs
+                ),
+                lambda below: self._index.departures(question, options.shown, below),
+                options,
+            )
+            return types.Departures(count, flights, as_of, query)
+        counts, as_of = self._counts(question, options, costs)
+        more = {"as_of": as_of, "query": query}
+        if isinstance(question, FlightCounter):
+            more |= _grouped(counts, options, types.COUNTS_OF, _flights)
+            return types.FlightCount(counts.totals.flights, **more)
+        distribution = distribution_of(counts.delays) if options.distribution else UNSET
+        more |= _grouped(counts, options, types.DELAYS_OF, _averages)
+        return types.AverageDelays(
+            **asdict(_averages(counts.totals)), distribution=distribution, **more
+        )
+
+    def _unknown_values(self, question: Selecting) -> list[types.UnknownValue]:
         """Return which values of a question no flight has. [] without an index that can tell."""
         with suppress(TryLater, Damage):
             return self._index.snapshot(lambda rows: unknown_values(rows, asked_for(question)))[0]
@@ -169,46 +159,68 @@ class Answers:
     def _counts(
         self, question: AverageDelays | FlightCounter, options: Options, costs: Costs | None
     ) -> tuple[FlightCounts, AsOf]:
-        """Return what is counted for a question, and the block up to which it counts.
+        """Return what is counted for a question, and the block up to which it counts."""
+        height = options.as_of
+        if options.engine == "index" and height is not None:
+            with suppress(Damage):  # of blocks, which the index alone does not need
+                if near := self._counts_near_tip(question, options, height):
+                    return near
+        return self._found(
+            lambda height: scan.counts(self._blocks, question, options, height, costs),
+            lambda below: self._index.counts(question, options, below),
+            options,
+        )
 
-        The index has totals at its tip alone. So what the few blocks since an earlier height hold
-        is taken away from these.
+    def _counts_near_tip(
+        self, question: AverageDelays | FlightCounter, options: Options, height: int
+    ) -> tuple[FlightCounts, AsOf] | None:
+        """Return the totals of the index without what the few blocks above `height` hold.
+
+        The index has totals at its tip alone. None if that is too far above.
+        """
+        if not 0 <= self._index.position().height - height <= NEAR_BLOCKS:
+            return None
+        all_groups = replace(options, shown=EVERYTHING)  # as all may change
+        counts, tip = self._index.counts(question, all_groups)
+        if not 0 <= tip.height - height <= NEAR_BLOCKS:
+            return None
+        later = scan.counts(self._blocks, question, options, tip.height, first=height + 1)
+        return counts - later, AsOf(height, self._blocks.where(height).hash)
+
+    def _found(
+        self,
+        by_scan: Callable[[int], Found],
+        by_index: Callable[[int | None], tuple[Found, AsOf]],
+        options: Options,
+    ) -> tuple[Found, AsOf]:
+        """Return what a scan or the index finds, and the block up to which that counts.
+
+        by_scan: takes the height of that block. by_index: takes the first transaction id that does
+        not count, None if all count.
         """
         height = options.as_of
         if options.engine == "scan":
             as_of = self.as_of(height)
-            return scan.counts(self._blocks, question, options, as_of.height, costs), as_of
-        if height is not None and 0 < self._index.position().height - height <= NEAR_BLOCKS:
-            all_groups = replace(options, shown=EVERYTHING)  # as all may change
-            counts, tip = self._index.counts(question, all_groups)
-            if 0 < tip.height - height <= NEAR_BLOCKS:
-                with suppress(Damage):  # of blocks, which the index alone does not need
-                    later = scan.counts(
-                        self._blocks, question, options, tip.height, first=height + 1
-                    )
-                    return counts - later, AsOf(height, self._blocks.where(height).hash)
-        return self._indexed(lambda below: self._index.counts(question, options, below), height)
-
-    def _indexed(
-        self, ask: Callable[[int | None], tuple[Found, AsOf]], height: int | None
-    ) -> tuple[Found, AsOf]:
-        """Return the answer of the index at its tip or as of an earlier height.
-
-        ask: takes the first transaction id that does not count, None if all count.
-        """
+            return by_scan(as_of.height), as_of
         if height is None:
-            return ask(None)
+            return by_index(None)
         tip_height(self._store)  # raises TryLater without a chain
         place = self._store.place(height)
         indexed = self._index.position().height
         if height > indexed:
             raise TryLater(f"the index has reached only block {indexed}; try again in a moment")
-        if height == indexed:
-            answer, as_of = ask(None)
-            if as_of.height == indexed:
-                return answer, as_of
-        answer, _ = ask(place.next_transaction)
-        return answer, AsOf(height, place.hash.hex())
+        found, _ = by_index(place.next_transaction)
+        return found, AsOf(height, place.hash.hex())
+
+
+def _other_spellings(unknown: Iterable[types.UnknownValue]) -> dict[str, Any]:
+    """Return the ledger's spelling of unknown values that differ only in case or accents."""
+    return {
+        warning.field: value
+        for warning in unknown
+        for value in warning.did_you_mean
+        if suggestions.folded(value) == suggestions.folded(warning.value)
+    }
 
 
 def _grouped(

@@ -19,9 +19,10 @@ from backend.chain.flight import Flight
 from backend.chain.identity import LEG_FIELDS, Leg, Stored, leg_of
 from backend.chain.summary import add_flight
 from backend.questions.counts import DelayTotals, FlightCounts, status_of
-from backend.questions.groups import GROUPS, Group, Key, scheduled_minute
+from backend.questions.groups import GROUPS, Group, Key, Shown, scheduled_minute
 from backend.questions.selection import Selection
 from backend.questions.values import (
+    MOST_DEPARTURES,
     AverageDelays,
     Departures,
     FilterTransactions,
@@ -80,21 +81,25 @@ def records_of(
 
 
 def departures(
-    blocks: CachedBlocks, question: Departures, height: int, costs: Costs | None = None
-) -> list[dict[str, Value]]:
-    """Return the flights of a day as `leg` shows them, by their scheduled times."""
-    timed = [
-        (scheduled_minute(flight["DEP_TIME"], flight["DEP_DELAY"]), flight)
-        for flight in legs(blocks, question, height, costs)
-    ]
+    blocks: CachedBlocks,
+    question: Departures,
+    shown: Shown,
+    height: int,
+    costs: Costs | None = None,
+) -> tuple[int, list[dict[str, Value]]]:
+    """Return how many flights leave on a day, and those that are shown, by their scheduled times.
+
+    Each is as `leg` shows it.
+    """
     hour = question.hour
     timed = [
         (minute, flight)
-        for minute, flight in timed
+        for flight in legs(blocks, question, height, costs)
+        for minute in [scheduled_minute(flight["DEP_TIME"], flight["DEP_DELAY"])]
         if hour is None or minute is None or minute // 60 == hour
     ]
     timed.sort(key=lambda pair: (pair[0] is None, pair[0] or 0))  # equals stay in order of ids
-    return [flight for _, flight in timed]
+    return len(timed), [flight for _, flight in shown.page(timed)[:MOST_DEPARTURES]]
 
 
 def leg(transaction: Mapping[str, Value], block: Block, row: int) -> dict[str, Value]:

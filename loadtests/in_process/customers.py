@@ -23,9 +23,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from threading import Barrier, Event
+from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -35,7 +37,7 @@ from backend.base.settings import from_environment
 from backend.chain.flight import flight_of
 from backend.ledger.ledger import Ledger
 from backend.mempool import Offer
-from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, asked
+from backend.questions.values import NAMES, asked
 from backend.serving.worker import SWITCH_INTERVAL_S
 from backend.sources.posted_batch import batch_of
 from loadtests.generation.interactions import Interaction, Sequences, Step, load, step_index
@@ -71,17 +73,13 @@ def _require_sync(parameters: Parameters) -> None:
         raise ValueError(f"flights are added with mode=sync here, not {dict(parameters)}")
 
 
+def _ask(ledger: Ledger, parameters: Parameters, _: bytes, *, kind: type[Any]) -> object:
+    return ledger.answers.answer(*asked(kind, parameters))
+
+
 CALLS: Mapping[tuple[str, str], Call] = {
     ("GET", "/tip"): lambda ledger, _, __: ledger.tip(),
-    ("GET", "/filter_transactions"): lambda ledger, given, _: ledger.answers.filter_transactions(
-        *asked(FilterTransactions, given)
-    ),
-    ("GET", "/average_delays"): lambda ledger, given, _: ledger.answers.average_delays(
-        *asked(AverageDelays, given)
-    ),
-    ("GET", "/flight_counter"): lambda ledger, given, _: ledger.answers.flight_counter(
-        *asked(FlightCounter, given)
-    ),
+    **{("GET", f"/{name}"): partial(_ask, kind=kind) for kind, name in NAMES.items()},
     ("POST", "/transactions"): _add,
     ("POST", "/transactions/batch"): _add_batch,
 }

@@ -12,11 +12,10 @@ from urllib.parse import urlencode
 import pytest
 from flask.testing import FlaskClient
 
-from backend.api import question_answers
 from backend.index.queries import IndexReader
+from backend.ledger.answers import Answers
 from backend.ledger.ledger import Ledger
 from backend.questions.values import Options
-from backend.serving.environs import Environ
 from backend.storage.caches import RECENT_S
 from tests.api.worlds import GOOD, World, client_of, good, new_chain, problem, seal, world_in
 from tests.index.worlds import execute
@@ -40,13 +39,13 @@ def client(world: World) -> Iterator[FlaskClient]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Grows by the options of each question that was really asked."""
     asked: list[str] = []
-    really = question_answers._timed
+    really = Answers.answer
 
-    def timed(environ: Environ, ask: Any, question: Any, options: Options) -> Any:
+    def answer(answers: Answers, question: Any, options: Options, costs: Any = None) -> Any:
         asked.append(str(options))
-        return really(environ, ask, question, options)
+        return really(answers, question, options, costs)
 
-    monkeypatch.setattr(question_answers, "_timed", timed)
+    monkeypatch.setattr(Answers, "answer", answer)
     return asked
 
 

@@ -4,7 +4,7 @@ Everything is asked through the facade, so the caches are under test as well.
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
 from datetime import date
@@ -27,8 +27,6 @@ from backend.ledger.ledger import Ledger
 from backend.questions.groups import Shown
 from backend.questions.values import (
     AverageDelays,
-    Departures,
-    FilterTransactions,
     FlightCounter,
     Options,
 )
@@ -58,13 +56,7 @@ READ_RUNS = (1, 2, 19)
 
 def ask(ledger: Ledger, question: Any, options: Options) -> dict[str, Any]:
     """The facade's answer to any question."""
-    asks: dict[type, Callable[..., Any]] = {
-        FilterTransactions: ledger.answers.filter_transactions,
-        AverageDelays: ledger.answers.average_delays,
-        FlightCounter: ledger.answers.flight_counter,
-        Departures: ledger.answers.departures,
-    }
-    answer: dict[str, Any] = msgspec.to_builtins(asks[type(question)](question, options))
+    answer: dict[str, Any] = msgspec.to_builtins(ledger.answers.exact(question, options))
     return answer
 
 

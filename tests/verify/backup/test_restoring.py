@@ -57,9 +57,9 @@ def answers(settings: Settings, height: int) -> list[object]:
     of_carrier = {"OP_CARRIER_AIRLINE_ID": str(carrier), **days, "group_by": "day"}
     with closing(Ledger(settings, print)) as ledger:
         return [
-            ledger.answers.filter_transactions(*asked(FilterTransactions, of_day)),
-            ledger.answers.average_delays(*asked(AverageDelays, of_carrier)),
-            ledger.answers.flight_counter(*asked(FlightCounter, {**cities, **days})),
+            ledger.answers.answer(*asked(FilterTransactions, of_day)),
+            ledger.answers.answer(*asked(AverageDelays, of_carrier)),
+            ledger.answers.answer(*asked(FlightCounter, {**cities, **days})),
         ]
 
 
