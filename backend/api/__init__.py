@@ -47,6 +47,7 @@ from backend.api.reception import Reception
 from backend.api.routes import Table
 from backend.api.streaming import Streams
 from backend.api.writing import Writing
+from backend.base.once import once
 from backend.base.settings import Settings
 from backend.ledger.ledger import Ledger
 from backend.serving.host_policy import HostPolicy
@@ -100,6 +101,7 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     answering, writing = Answering(ledger, answers), Writing(ledger)
     streams = Streams(max(1, ledger.settings.threads // 4))
     table = Table()
+    described = once(lambda: specification.document(table))
     table.add(question_answers.rows(answering))
     table.add(exporting.rows(ledger, streams))
     table.add(suggest.rows(ledger))
@@ -113,8 +115,8 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     table.add(cheat_outcomes.rows())
     table.add(study_paths.rows(ledger, answering, writing))
     table.add(health.rows(ledger))
-    table.add(specification.rows(table))
-    table.add(docs.rows(lambda: specification.document(table)))
+    table.add(specification.rows(described))
+    table.add(docs.rows(described))
     table.add(metrics.rows(metrics_))
     return table
 

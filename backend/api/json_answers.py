@@ -19,6 +19,8 @@ from backend.api.encodings import LEAST_BYTES, compressed, encoding_for
 from backend.api.responses import Pair, Whole
 from backend.base.lru import LruCache
 from backend.base.once import once
+from backend.index.queries import State
+from backend.questions.values import Selecting
 from backend.serving.environs import Environ
 
 encode = msgspec.json.Encoder().encode
@@ -27,7 +29,7 @@ ENTRY_BYTES = 900  # about what an answer takes besides the texts of question an
 BODY_ENTRY_BYTES = 300  # the same of a body alone
 
 # The state of the index, the kind of question, and the query string (behind an encoding, if any).
-Question = tuple[Any, type[object], str]
+AnswerKey = tuple[State, type[Selecting], str]
 
 
 def answer(body: Any, status: int = 200, *more: Pair) -> Response:
@@ -101,7 +103,7 @@ class CachedAnswer(NamedTuple):
     response: Response
 
 
-class AnswerCache(LruCache[Question, CachedAnswer]):
+class AnswerCache(LruCache[AnswerKey, CachedAnswer]):
     """Keeps answers of one state of the index within `capacity_bytes`. Safe for threads.
 
     An answer at a tip never changes, and people and load tests ask the same again and again.
@@ -110,9 +112,9 @@ class AnswerCache(LruCache[Question, CachedAnswer]):
 
     def __init__(self, capacity_bytes: int) -> None:
         super().__init__(capacity_bytes, _kept_bytes)
-        self._state: Hashable = None
+        self._state: State | None = None
 
-    def keep(self, key: Question, value: CachedAnswer) -> None:
+    def keep(self, key: AnswerKey, value: CachedAnswer) -> None:
         """Keep an answer; those of other states and the least recently used make room."""
         if key[0] != self._state:
             self.clear()

@@ -24,7 +24,7 @@ from backend.api.flight_lines import (
     counted_up_to,
     table,
 )
-from backend.api.json_answers import AnswerCache, CachedAnswer, Question, encode, versioned, whole
+from backend.api.json_answers import AnswerCache, AnswerKey, CachedAnswer, encode, versioned, whole
 from backend.api.observing import PARTS
 from backend.api.operation import JSON, QUESTIONS, READING, Answer, Media, Operation
 from backend.api.reading import query_string
@@ -71,7 +71,7 @@ Rows = Sequence[Mapping[str, Value]]
 
 
 class Answering:
-    """Answers questions to `ledger` over HTTP, and keeps some of the answers in `kept`."""
+    """Answers questions to `ledger` over HTTP, and keeps some of the answers in `cache`."""
 
     def __init__(self, ledger: Ledger, cache: AnswerCache) -> None:
         self._answers, self._blocks = ledger.answers, ledger.cached_blocks
@@ -107,7 +107,7 @@ class Answering:
         return self._keep((state, kind, query), query, encode(answer), answer.as_of.tip_hash)
 
     def _keep(
-        self, key: Question, query: str, body: bytes, tip_hash: str, encoding: str = ""
+        self, key: AnswerKey, query: str, body: bytes, tip_hash: str, encoding: str = ""
     ) -> CachedAnswer:
         """Return an answer as it goes out, and keep it if it is of the state in its key."""
         state, kind, _ = key

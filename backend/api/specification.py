@@ -5,7 +5,7 @@ Every row has an operation, so nothing can be left out. What it says besides is 
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +53,12 @@ DESCRIBE = Operation(
 )
 
 
-def rows(table: Iterable[Row]) -> list[Row]:
-    """Return the route of the document, which describes all rows of `table` when needed."""
-    described = made_once(lambda: encode(document(table)))
+def rows(described: Callable[[], Schema]) -> list[Row]:
+    """Return the route of the document that `described` returns, which is called when needed."""
+    encoded = made_once(lambda: encode(described()))
 
     def specification(environ: Environ, _: Given) -> Response:
-        return described(environ)
+        return encoded(environ)
 
     return [Row("GET", "/openapi.json", DESCRIBE, specification, Lane.READ)]
 

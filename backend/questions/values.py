@@ -153,38 +153,39 @@ def _day(name: str, meaning: str, example: str) -> OfField:
     return OfField(name, meaning, example, required=True, field="FL_DATE")
 
 
-def _of_flights(name: str, meaning: str, example: str, *, required: bool = True) -> OfField:
-    return OfField(name, meaning, example, required=required, field=name)
+def _of_flights(name: str, meaning: str, example: str) -> OfField:
+    return OfField(name, meaning, example, required=True, field=name)
+
+
+def _or_any(parameter: OfField, example: str = "") -> OfField:
+    """Return a parameter that may be left out."""
+    meaning = f"{parameter.meaning} If left out, any."
+    return replace(parameter, meaning=meaning, example=example or parameter.example, required=False)
 
 
 PERIOD = (
     _day("INITIAL_DATE", "First day, inclusive.", "2013-07-01"),
     _day("FINAL_DATE", "Last day, inclusive; not before INITIAL_DATE.", "2013-07-31"),
 )
-_CARRIER = "DOT number of the carrier; GET /suggest?field=carrier lists them."
-_ANY = "If left out, any."
-NARROWING_PLACES = (
-    _of_flights(
-        "ORIGIN_CITY_NAME",
-        f"City of departure, with its state. {_ANY}",
-        "New York, NY",
-        required=False,
-    ),
-    _of_flights(
-        "DEST_CITY_NAME", f"City of arrival, with its state. {_ANY}", "Chicago, IL", required=False
-    ),
-    _of_flights("ORIGIN", f"Code of the airport of departure. {_ANY}", "LGA", required=False),
-    _of_flights("DEST", f"Code of the airport of arrival. {_ANY}", "ORD", required=False),
+_CARRIER = _of_flights(
+    "OP_CARRIER_AIRLINE_ID",
+    "DOT number of the carrier; GET /suggest?field=carrier lists them.",
+    "20366",
 )
-CARRIER_OR_ANY = _of_flights("OP_CARRIER_AIRLINE_ID", f"{_CARRIER} {_ANY}", "19977", required=False)
-
-
+_CITIES = (
+    _of_flights("ORIGIN_CITY_NAME", "City of departure, with its state.", "New York, NY"),
+    _of_flights("DEST_CITY_NAME", "City of arrival, with its state.", "Chicago, IL"),
+)
+_AIRPORTS = (
+    _of_flights("ORIGIN", "Code of the airport of departure.", "LGA"),
+    _of_flights("DEST", "Code of the airport of arrival.", "ORD"),
+)
+NARROWING_PLACES = tuple(map(_or_any, _CITIES + _AIRPORTS))
+CARRIER_OR_ANY = _or_any(_CARRIER, "19977")
 _NUMBER = _of_flights(
     "OP_CARRIER_FL_NUM", "Flight number, with or without the carrier's code.", "1545"
 )
-
 _FLIGHT_DAY = _day("FL_DATE", "Day of the flight.", "2013-01-01")
-
 _HOUR = Number(
     "hour",
     "Only flights that were scheduled in this hour, and those whose hour is not known.",
@@ -194,12 +195,8 @@ _HOUR = Number(
 
 PROVABLE: dict[type[Selecting], dict[str, OfField]] = {
     FilterTransactions: by_name(_NUMBER, _FLIGHT_DAY, CARRIER_OR_ANY),
-    AverageDelays: by_name(_of_flights("OP_CARRIER_AIRLINE_ID", _CARRIER, "20366"), *PERIOD),
-    FlightCounter: by_name(
-        _of_flights("ORIGIN_CITY_NAME", "City of departure, with its state.", "New York, NY"),
-        _of_flights("DEST_CITY_NAME", "City of arrival, with its state.", "Chicago, IL"),
-        *PERIOD,
-    ),
+    AverageDelays: by_name(_CARRIER, *PERIOD),
+    FlightCounter: by_name(*_CITIES, *PERIOD),
 }
 """For each question the parameters of its form that can be proved, which is the study's."""
 
@@ -209,7 +206,7 @@ PARAMETERS: dict[type[Selecting], Mapping[str, OfField | Number]] = {
     AverageDelays: by_name(CARRIER_OR_ANY, *PERIOD, *NARROWING_PLACES),
     FlightCounter: by_name(*NARROWING_PLACES[:2], *PERIOD, *NARROWING_PLACES[2:]),
     Departures: by_name(
-        _day("FL_DATE", "Day of the flights.", "2013-01-01"), *NARROWING_PLACES, CARRIER_OR_ANY
+        replace(_FLIGHT_DAY, meaning="Day of the flights."), *NARROWING_PLACES, CARRIER_OR_ANY
     )
     | by_name(_HOUR),
 }

@@ -21,6 +21,8 @@ from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.api.metrics import UNMATCHED, UNREAD
 from backend.base.lru import Counts
 from backend.base.version import VERSION, commit
+from backend.index.queries import State
+from backend.questions.values import AverageDelays
 from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import GOOD, World, client_of, generated, kept, seal, settings_for, world_in
 
@@ -189,11 +191,13 @@ def test_the_caches_report_what_they_do(world: World) -> None:
 def test_the_answer_cache_counts_what_has_to_go() -> None:
     size = ENTRY_BYTES + 100
     cache = AnswerCache(3 * size + size // 2)
-    for question in [("tip", object, str(number)) for number in range(10)]:
-        assert cache.find(question) is None
-        cache.keep(question, kept(question[2], b"x" * 99))
+    state, newer = (State(("index", number), "tip") for number in range(2))
+    for number in range(10):
+        key = state, AverageDelays, str(number)
+        assert cache.find(key) is None
+        cache.keep(key, kept(key[2], b"x" * 99))
     assert cache.counts() == Counts(0, 10, 7, 3, 3 * size)
-    cache.keep(("next tip", object, "0"), kept("0", b""))
+    cache.keep((newer, AverageDelays, "0"), kept("0", b""))
     assert cache.counts().entries == 1
 
 
