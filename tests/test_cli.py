@@ -356,6 +356,26 @@ def test_a_file_that_this_user_may_not_see_is_not_said_to_be_missing() -> None:
         assert f" may not use the folder {home}; allow it" in message
 
 
+def test_standard_input_is_read_in_a_folder_that_this_user_may_not_see(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As `sudo flightchain import - <flights.zip` in a home, where `-` is no file to look for."""
+    with folder_of_nobody() as root:
+        home = root / "home"
+        home.mkdir()
+        monkeypatch.chdir(home)
+        home.chmod(0)
+        user = os.geteuid()
+        if user == 0:
+            os.chown(root, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
+        try:
+            done = call(root / "chain", "import", "-")
+        finally:
+            os.seteuid(user)
+        assert refusal(done).startswith("error: file 'standard input': is empty")
+
+
 def test_a_folder_in_which_this_user_may_not_write_is_named() -> None:
     with folder_of_nobody() as root:
         root.chmod(0o555)

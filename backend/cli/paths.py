@@ -25,7 +25,7 @@ class LocalPath(click.Path):
         path = Path(value)
         try:
             require_whole_path(str(value))
-            if self.exists:
+            if self.exists and str(value) != "-":  # standard input, where it is allowed
                 path.stat()
                 if self.readable and not os.access(path, os.R_OK, effective_ids=True):
                     raise PermissionError(EACCES, os.strerror(EACCES))
