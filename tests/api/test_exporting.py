@@ -25,7 +25,6 @@ from tests.api.worlds import (
     problem,
     seal,
     settings_for,
-    with_status,
     world_in,
 )
 from tests.cases import each_of
@@ -328,40 +327,43 @@ def test_no_name_in_csv_looks_like_a_formula(tmp_path: Path) -> None:
     assert [flight["DEST_CITY_NAME"] for flight in flights] == STRANGE
 
 
-# --- one flight number ---------------------------------------------------------------------------
+# --- answers of questions ------------------------------------------------------------------------
+
+LEGS = "/filter_transactions?OP_CARRIER_FL_NUM={OP_CARRIER_FL_NUM}&FL_DATE={FL_DATE}"
+DEPARTURES = "/departures?FL_DATE={FL_DATE}"
+JANUARY = urlencode({**ALL, "FINAL_DATE": "2015-01-31"})  # as many days as departures may have
+TOTALS = [f"/{question}?{JANUARY}" for question in ("average_delays", "flight_counter")]
+GROUPED = [(f"{path}&group_by={by}", f"by_{by}") for path in TOTALS for by in GROUPS]
 
 
-def test_legs_as_lines(client: FlaskClient, world: World) -> None:
-    flight = world.transactions[5]
-    asked = {name: flight[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
-    legs = [
-        with_status(t) for t in world.transactions if all(t[name] == asked[name] for name in asked)
-    ]
-    path = f"/filter_transactions?{urlencode(asked)}"
-    for engine in ("index", "scan"):
-        answer = client.get(f"{path}&format=ndjson&engine={engine}")
-        flights, end = lines_of(answer)
-        assert flights == legs
-        assert answer.headers["X-Flightchain-As-Of"] == f"{world.tip} {world.hashes[-1]}"
-        assert end == {"complete": True, "count": len(legs), "as_of": world.as_of()}
-        table = client.get(f"{path}&format=csv&engine={engine}")
-        names, rows = table_of(table)
-        assert names == [*NAMES, "status"]
-        assert rows == list(map(as_text, legs))
-        assert table.headers["X-Flightchain-As-Of"] == f"{world.tip} {world.hashes[-1]}"
-    csv_of = client.get(f"{path}&format=csv")
-    again = client.get(f"{path}&format=csv", headers={"If-None-Match": csv_of.headers["ETag"]})
-    assert again.status_code == 304
-    early = client.get(f"{path}&format=csv&as_of=0").headers["X-Flightchain-As-Of"]
-    assert early == f"0 {world.hashes[0]}"
-    problem(client.get(f"{path}&format=xml"), 400, field="format", value="xml")
+@each_of(
+    ("path", "member"),
+    [(LEGS, "flights"), (DEPARTURES, "flights"), *GROUPED, *((path, None) for path in TOTALS)],
+)
+@each_of("options", ["", "&engine=scan", "&as_of=25"])
+def test_an_answer_in_lines_says_what_it_says_in_json(
+    client: FlaskClient, world: World, path: str, member: str | None, options: str
+) -> None:
+    asked = path.format(**world.transactions[5]) + options
+    wanted = client.get(asked).get_json()
+    stands = wanted.pop("as_of")
+    del wanted["query"]
+    answers = {form: client.get(f"{asked}&format={form}") for form in ("ndjson", "csv")}
+    rows, end = lines_of(answers["ndjson"])
+    assert rows == (wanted[member] if member else [wanted]) != []
+    assert end == {"complete": True, "count": len(rows), "as_of": stands}
+    assert table_of(answers["csv"]) == (list(rows[0]), list(map(as_text, rows)))
+    for form, answer in answers.items():
+        assert answer.headers["X-Flightchain-As-Of"] == f"{stands['height']} {stands['tip_hash']}"
+        known = {"If-None-Match": answer.headers["ETag"]}
+        assert client.get(f"{asked}&format={form}", headers=known).status_code == 304
 
 
 @each_of(
     ("path", "limit"),
     [
-        ("/departures?FL_DATE={FL_DATE}", 7),
-        (f"/flight_counter?{urlencode(ALL)}&group_by=route", 5),
+        (DEPARTURES, 7),
+        (f"{TOTALS[1]}&group_by=route", 5),
     ],
 )
 def test_lines_of_which_more_follow_say_so(
@@ -380,39 +382,6 @@ def test_lines_of_which_more_follow_say_so(
         assert end.get("total", len(whole)) == len(whole)
         assert len(rows) <= len(whole)
     assert "Link" in client.get(f"{asked}&format=csv&limit={limit}").headers
-
-
-GROUPED = [
-    (f"/{question}", by, engine)
-    for question in ("average_delays", "flight_counter")
-    for by in GROUPS
-    for engine in ("index", "scan")
-]
-
-
-@each_of(("path", "by", "engine"), GROUPED)
-def test_groups_as_lines(client: FlaskClient, path: str, by: str, engine: str) -> None:
-    days = {**ALL, "FINAL_DATE": "2015-01-31"}  # as many as departures may have without a place
-    asked = f"{path}?{urlencode(days)}&group_by={by}&engine={engine}"
-    wanted = client.get(asked).get_json()
-    rows, end = lines_of(client.get(f"{asked}&format=ndjson"))
-    assert rows == wanted[f"by_{by}"] != []
-    assert end == {"complete": True, "count": len(rows), "as_of": wanted["as_of"]}
-    answer = client.get(f"{asked}&format=csv")
-    names, table = table_of(answer)
-    assert names == list(rows[0])
-    assert table == list(map(as_text, rows))
-    stands = wanted["as_of"]
-    assert answer.headers["X-Flightchain-As-Of"] == f"{stands['height']} {stands['tip_hash']}"
-
-
-@each_of("path", ["/average_delays", "/flight_counter"])
-def test_an_answer_without_groups_is_one_line(client: FlaskClient, path: str) -> None:
-    asked = f"{path}?{urlencode(ALL)}"
-    answer = client.get(asked).get_json()
-    names, (row,) = table_of(client.get(f"{asked}&format=csv"))
-    assert row == as_text({name: answer[name] for name in names})
-    assert names[-1] == ("count" if path == "/flight_counter" else "average_departure_delay")
 
 
 @each_of("path", ["/average_delays", "/flight_counter"])
