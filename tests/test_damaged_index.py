@@ -15,9 +15,10 @@ from tests.api.processes import Service, backend, living, serving, stopped, unti
 from tests.api.worlds import (
     Json,
     World,
+    answer_of,
+    questions_about,
     seal,
     settings_for,
-    with_status,
     world_in,
 )
 from tests.faults.disks import read_only
@@ -30,17 +31,14 @@ LONG_S = 3600  # no block comes meanwhile
 
 
 def question(leg: Json, **more: object) -> str:
-    given = {name: leg[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
-    return f"/filter_transactions?{urlencode({**given, **more})}"
+    asked = questions_about(leg)["filter_transactions"]
+    return f"/filter_transactions?{urlencode({**asked, **more})}"
 
 
 def right(world: World, leg: Json) -> list[Json]:
-    same = ("OP_CARRIER_FL_NUM", "FL_DATE")
-    return [
-        with_status(flight)
-        for flight in world.transactions
-        if all(flight[name] == leg[name] for name in same)
-    ]
+    route, asked = next(iter(questions_about(leg).items()))
+    flights: list[Json] = answer_of(route, world.transactions, asked)["flights"]
+    return flights
 
 
 def flip_a_bit_of_every_page(folder: Path) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from threading import Lock
@@ -20,17 +20,17 @@ from backend.base.version import VERSION
 from backend.sealing.miner import Miner
 from backend.storage.block_store import BlockStore
 from tests.api.worlds import (
+    CITY_NAMES,
     GOOD,
     Json,
     World,
-    averages_of,
+    answer_of,
     client_of,
     good,
     new_chain,
     problem,
     settings_for,
     transaction_of,
-    with_status,
     world_in,
 )
 from tests.cases import each_of
@@ -38,7 +38,6 @@ from tests.storage.chains import block_file, flip
 from tests.submitting import at_work, run_together
 
 ENGINES = ("index", "scan")
-CITY_NAMES = ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")
 FIRST_DAY, LAST_DAY = "2015-01-01", "2015-12-31"
 
 
@@ -47,16 +46,6 @@ def ask(client: FlaskClient, route: str, **parameters: Any) -> Json:
 
 
 # --- the three questions -------------------------------------------------------------------------
-
-
-JUDGES: dict[str, Callable[[list[Json]], Json]] = {  # of the flights that were asked for
-    "filter_transactions": lambda some: {
-        "count": len(some),
-        "flights": [with_status(flight) for flight in some],
-    },
-    "average_delays": averages_of,
-    "flight_counter": lambda some: {"count": len(some)},
-}
 
 
 def questions(world: World) -> Iterator[tuple[str, Json]]:
@@ -78,15 +67,6 @@ def questions(world: World) -> Iterator[tuple[str, Json]]:
         yield "flight_counter", {**dict(zip(CITY_NAMES, route, strict=True)), **week}
 
 
-def asked_for(transactions: Iterable[Json], asked: Json) -> list[Json]:
-    """The flights that a question is about."""
-    values = dict(asked)
-    first, last = values.pop("INITIAL_DATE", FIRST_DAY), values.pop("FINAL_DATE", LAST_DAY)
-    return [
-        t for t in transactions if first <= t["FL_DATE"] <= last and values.items() <= t.items()
-    ]
-
-
 @each_of("engine", ENGINES)
 @each_of("height", [None, 5, 3, 1, 0])
 def test_the_three_questions_are_answered_as_a_plain_loop_does(
@@ -98,7 +78,7 @@ def test_the_three_questions_are_answered_as_a_plain_loop_does(
         assert ("warnings" in answer) == is_unknown
         answer.pop("warnings", None)
         assert answer == {
-            **JUDGES[route](asked_for(world.below(height), asked)),
+            **answer_of(route, world.below(height), asked),
             "as_of": world.as_of(height),
             "query": {**asked, "engine": engine},
         }

@@ -21,6 +21,7 @@ from tests.api.worlds import (
     GOOD,
     Json,
     World,
+    asked_for,
     client_of,
     problem,
     seal,
@@ -79,13 +80,7 @@ SELECTIONS: list[Json] = [
 
 def expected(world: World, selection: Json) -> list[Json]:
     asked = {**ALL, **selection}
-    equal = [name for name in asked if name in GOOD]
-    return [
-        flight
-        for flight in world.below(asked.get("as_of"))
-        if asked["INITIAL_DATE"] <= flight["FL_DATE"] <= asked["FINAL_DATE"]
-        and all(flight[name] == asked[name] for name in equal)
-    ]
+    return asked_for(world.below(asked.pop("as_of", None)), asked)
 
 
 @each_of("selection", SELECTIONS)

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.api.processes import Service, living
-from tests.api.worlds import GOOD, Json, World
+from tests.api.worlds import GOOD, Json, World, asked_for
 from tests.go_programs import go, installed, ran
 
 pytestmark = pytest.mark.slow
@@ -158,11 +158,7 @@ def test_a_client_in_go_adds_and_asks(
     flight = {**GOOD, "OP_CARRIER_FL_NUM": world.transactions[7]["OP_CARRIER_FL_NUM"]}
     flight |= {name: world.transactions[7][name] for name in ("YEAR", "DAY_OF_WEEK", "FL_DATE")}
     done = ran([str(tmp_path / "program"), service.url], cwd=tmp_path, text=json.dumps(flight))
-    same = [
-        flown
-        for flown in world.transactions
-        if all(flown[name] == flight[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE"))
-    ]
+    same = asked_for(world.transactions, taken(flight, "OP_CARRIER_FL_NUM", "FL_DATE"))
     assert (done.stdout, done.stderr) == (f"{number} {len(same)}\n", "")
 
 

@@ -38,6 +38,7 @@ Json = dict[str, Any]
 GOOD: Json = {field.name: field.example for field in FIELDS}
 SIZES = [40, 1, 0, 59, *[50] * 26]  # transactions of each block after genesis
 SEED = 7
+CITY_NAMES = ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,34 @@ def averages_of(transactions: Iterable[Json]) -> Json:
         "on_time_share_of_scheduled": on_time / len(some) if some else None,
         "average_departure_delay": sum(left) / len(left) if left else None,
     }
+
+
+ROUTES = ("filter_transactions", "average_delays", "flight_counter")
+
+
+def questions_about(flight: Json, days: Json | None = None) -> dict[str, Json]:
+    """The parameters of the three questions about a flight. days: by default its own alone."""
+    days = days or dict.fromkeys(("INITIAL_DATE", "FINAL_DATE"), flight["FL_DATE"])
+    names = (("OP_CARRIER_FL_NUM", "FL_DATE"), ("OP_CARRIER_AIRLINE_ID",), CITY_NAMES)
+    questions = [{name: flight[name] for name in of_question} for of_question in names]
+    return dict(zip(ROUTES, (questions[0], questions[1] | days, questions[2] | days), strict=True))
+
+
+def asked_for(flights: Iterable[Json], asked: Json) -> list[Json]:
+    """The flights that a question is about, by its parameters."""
+    values = dict(asked)
+    first, last = values.pop("INITIAL_DATE", ""), values.pop("FINAL_DATE", "9999")
+    some = (flight for flight in flights if first <= flight["FL_DATE"] <= last)
+    return [flight for flight in some if values.items() <= flight.items()]
+
+
+def answer_of(route: str, flights: Iterable[Json], asked: Json) -> Json:
+    """What a plain loop over flights answers to a question, without `as_of` and `query`."""
+    some = asked_for(flights, asked)
+    if route == "average_delays":
+        return averages_of(some)
+    legs = {"flights": list(map(with_status, some))} if route == "filter_transactions" else {}
+    return {"count": len(some), **legs}
 
 
 def good(response: TestResponse, status: int = 200) -> Json:

@@ -2,9 +2,10 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
+from urllib.parse import urlencode
 
 from backend.base.errors import FlightchainError
 from backend.chain.canonical import canonical
@@ -12,7 +13,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.verify.audit import verify
-from tests.api.worlds import Json, averages_of, client_of, settings_for
+from tests.api.worlds import Json, answer_of, client_of, questions_about, settings_for
 from tests.faults.clients import Memory, Receipt
 from tests.faults.house import House
 from tests.faults.report import Outcome
@@ -139,37 +140,24 @@ def as_row(place: int, row: Flight) -> Json:
     return {"TRANSACTION_ID": place, **dict(zip(FIELD_NAMES, row, strict=True))}
 
 
-def asked_about(row: Json, rows: Iterable[Json]) -> list[tuple[str, Json]]:
+def asked_about(row: Json, rows: Sequence[Json]) -> list[tuple[str, Json]]:
     """The three questions about `row`, and what a plain loop over `rows` finds."""
-    rows = list(rows)
-    day, carrier = row["FL_DATE"], row["OP_CARRIER_AIRLINE_ID"]
-    number = row["OP_CARRIER_FL_NUM"]
-    route = (row["ORIGIN_CITY_NAME"], row["DEST_CITY_NAME"])
-    days = f"INITIAL_DATE={day}&FINAL_DATE={day}"
-    legs = [r for r in rows if (r["OP_CARRIER_FL_NUM"], r["FL_DATE"]) == (number, day)]
-    flown = [r for r in rows if (r["OP_CARRIER_AIRLINE_ID"], r["FL_DATE"]) == (carrier, day)]
-    routed = [
-        r
-        for r in rows
-        if (r["ORIGIN_CITY_NAME"], r["DEST_CITY_NAME"], r["FL_DATE"]) == (*route, day)
-    ]
     return [
-        (
-            f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}",
-            {"count": len(legs), "ids": [leg["TRANSACTION_ID"] for leg in legs]},
-        ),
-        (f"/average_delays?OP_CARRIER_AIRLINE_ID={carrier}&{days}", averages_of(flown)),
-        (
-            f"/flight_counter?ORIGIN_CITY_NAME={route[0]}&DEST_CITY_NAME={route[1]}&{days}",
-            {"count": len(routed)},
-        ),
+        (f"/{route}?{urlencode(asked)}", answer_of(route, rows, asked))
+        for route, asked in questions_about(row).items()
     ]
+
+
+def with_ids(answer: Json) -> Json:
+    """An answer whose flights, if it has any, are told by their ids."""
+    flights = answer.get("flights")
+    if isinstance(flights, list):
+        return {**answer, "flights": [leg["TRANSACTION_ID"] for leg in flights]}
+    return answer
 
 
 def differing(got: Json, wanted: Json) -> str:
     """Returns what an answer says otherwise than it must; empty if it is right."""
-    answer = dict(got)
-    if "ids" in wanted:
-        answer["ids"] = [leg["TRANSACTION_ID"] for leg in got["flights"]]
+    answer, wanted = with_ids(got), with_ids(wanted)
     wrong = [name for name in wanted if answer.get(name) != wanted[name]]
     return "; ".join(f"{name} {answer.get(name)} instead of {wanted[name]}" for name in wrong)

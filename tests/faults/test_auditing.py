@@ -13,7 +13,7 @@ from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from tests import harming
 from tests.api.worlds import settings_for
-from tests.faults.auditing import as_row, asked_about, audit, differing
+from tests.faults.auditing import as_row, asked_about, audit, differing, with_ids
 from tests.faults.clients import Memory, Receipt
 from tests.faults.damage import kind_of
 from tests.faults.report import Outcome
@@ -106,7 +106,7 @@ def test_a_chain_that_does_not_verify_is_found(folder: Path) -> None:
 def test_answers_are_held_against_a_plain_loop() -> None:
     rows = [as_row(number, row) for number, row in enumerate(POSTS)]
     (_, legs), (_, delays), (_, counted) = asked_about(rows[3], rows)
-    assert legs == {"count": 1, "ids": [3]}
+    assert with_ids(legs) == {"count": 1, "flights": [3]}
     assert counted == {"count": POSTED}
     assert delays["flights"] == POSTED
     assert differing({"count": 1, "flights": [{"TRANSACTION_ID": 3}]}, legs) == ""
