@@ -178,11 +178,11 @@ class Answers:
 
         The index has totals at its tip alone. None if that is too far above.
         """
-        if not 0 <= self._index.position().height - height <= NEAR_BLOCKS:
+        if not 0 < self._index.position().height - height <= NEAR_BLOCKS:
             return None
         all_groups = replace(options, shown=EVERYTHING)  # as all may change
         counts, tip = self._index.counts(question, all_groups)
-        if not 0 <= tip.height - height <= NEAR_BLOCKS:
+        if not 0 < tip.height - height <= NEAR_BLOCKS:
             return None
         later = scan.counts(self._blocks, question, options, tip.height, first=height + 1)
         return counts - later, AsOf(height, self._blocks.where(height).hash)
@@ -209,6 +209,10 @@ class Answers:
         indexed = self._index.position().height
         if height > indexed:
             raise TryLater(f"the index has reached only block {indexed}; try again in a moment")
+        if height == indexed:  # as most pages ask: the index is quickest at its own tip
+            found, as_of = by_index(None)
+            if as_of.height == indexed:
+                return found, as_of
         found, _ = by_index(place.next_transaction)
         return found, AsOf(height, place.hash.hex())
 
