@@ -61,7 +61,7 @@ class IndexFollower:
         self._unfinished: Callable[[], None] | None = None  # ends when the last blocks are in
 
     def close(self) -> None:
-        self._finish()
+        self.wait()
         if self._writer is not None:
             writer, self._writer = self._writer, None
             try:
@@ -94,7 +94,7 @@ class IndexFollower:
 
     def apply(self, blocks: Sequence[SealedBlock]) -> None:
         """Take in blocks that were just appended, without reading them from the disk again."""
-        has_all = self._finish()
+        has_all = self.wait()
         if self._writer is None or self.is_marked():
             self.follow()
         elif not has_all:
@@ -103,7 +103,7 @@ class IndexFollower:
                 self._unfinished = self._helper.submit(take_in).result
             else:
                 self._unfinished = take_in
-                self._finish()
+                self.wait()
 
     @contextmanager
     def behind(self) -> Iterator[None]:
@@ -120,10 +120,13 @@ class IndexFollower:
                 yield
             finally:
                 self._helper = None
-                self._finish()
+                self.wait()
 
-    def _finish(self) -> bool:
-        """Wait for the last blocks. Returns whether the index was rebuilt, with all blocks."""
+    def wait(self) -> bool:
+        """Wait until the blocks of the last `apply` are in.
+
+        Returns whether the index was rebuilt for that, with all blocks of the chain.
+        """
         unfinished, self._unfinished = self._unfinished, None
         if unfinished is None:
             return False
@@ -239,8 +242,8 @@ def _follow(writer: IndexWriter, store: BlockStore, progress: Progress) -> None:
 def _sealed_blocks(store: BlockStore, start: int, end: int) -> list[SealedBlock]:
     """Return the next blocks from a height on, as many as are taken in together.
 
-    The last two batches are one, because an import that is killed leaves no more: then no log is
-    brought into the file before the service is ready.
+    The last two batches are one. An import that is killed leaves a batch, and blocks of what was
+    posted: then no log is brought into the file before the service is ready.
     """
     count = end - start if end - start <= 2 * BLOCKS_AT_ONCE else BLOCKS_AT_ONCE
     return [

@@ -206,7 +206,12 @@ class Sealer:
 
     @contextmanager
     def indexing_later(self) -> Iterator[None]:
-        """Take what is sealed inside into the index at the end, when a lock has been released."""
+        """Take what is sealed inside into the index at the end, when a lock has been released.
+
+        First the index takes in what was sealed before. So it lacks the blocks of one such time at
+        most when this process is killed, and the next start has not much to take in.
+        """
+        self.index.wait()
         new: list[SealedBlock] = []
         self._for_later = new
         try:

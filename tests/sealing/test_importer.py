@@ -20,6 +20,7 @@ from backend.base.errors import BadRow, FlightchainError, WriteFailed
 from backend.base.settings import PROJECT, Settings
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import Flight
+from backend.index.writer import IndexWriter, SealedBlock
 from backend.sealing import importer, source_check
 from backend.sealing.block_builder import Job, build
 from backend.sealing.child import Send
@@ -28,6 +29,7 @@ from backend.sealing.sealer import Sealer
 from backend.sealing.source_check import Checked
 from backend.sources import RawRows, Source, open_source
 from backend.sources.flight_file import FlightFile
+from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
 from tests.api.processes import ending, environment, until
@@ -102,6 +104,25 @@ def test_the_chain_holds_the_rows_of_the_file_in_order(tmp_path: Path, chosen: S
     assert contents.sizes == [1000, 1000, 345]
     assert all(before_ms - 50 <= time <= before_ms + 60_000 for time in contents.timestamps)
     assert_holds(chosen, flights(2345))
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+def test_the_index_lacks_one_batch_at_most_whenever_the_import_is_killed(
+    chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks are sealed by then that the index does not have: few, or the next start takes long."""
+    take_in, behind = IndexWriter.apply, list[int]()
+
+    def slowly(writer: IndexWriter, blocks: Sequence[SealedBlock]) -> None:
+        time.sleep(0.2)  # the next batch is built meanwhile
+        position = writer.position()
+        with closing(BlockStore(chosen.folder)) as store:
+            behind.append(store.height() - (position.height if position else -1))
+        take_in(writer, blocks)
+
+    monkeypatch.setattr(IndexWriter, "apply", slowly)
+    import_flights(chosen, Scripted(flights(4000), lambda batch: None))
+    assert behind == [1] * 5, "of genesis and four blocks"
 
 
 def test_an_empty_source_makes_a_chain_without_flights(chosen: Settings) -> None:
