@@ -60,7 +60,7 @@ def rows(spec: Callable[[], Part]) -> list[Row]:
 def page(spec: Part) -> str:
     """Return an OpenAPI document of the service as HTML."""
     operations = [
-        {"method": method.upper(), "path": path, **part, **_followed(spec, part, path)}
+        {"method": method.upper(), "path": path, **part, **_followed(spec, part, method, path)}
         for path, item in spec["paths"].items()
         for method, part in item.items()
     ]
@@ -81,7 +81,7 @@ def content_security_policy() -> str:
     )
 
 
-def _followed(spec: Part, part: Part, path: str) -> dict[str, Any]:
+def _followed(spec: Part, part: Part, method: str, path: str) -> dict[str, Any]:
     """Return an operation's parameters and responses without references, and how to ask for it."""
     components = spec["components"]
     parameters = [
@@ -97,7 +97,7 @@ def _followed(spec: Part, part: Part, path: str) -> dict[str, Any]:
             for status, answer in sorted(part["responses"].items())
         },
         "address": url,
-        "commands": list(_commands(url, bodies)),
+        "commands": list(_commands(method.upper(), url, bodies)),
     }
 
 
@@ -124,9 +124,10 @@ def example_address(path: str, parameters: Iterable[Part]) -> str:
     return f"{path}?{'&'.join(query)}" if query else path
 
 
-def _commands(url: str, bodies: Mapping[str, Part]) -> Iterator[str]:
-    """Yield lines for a shell: one to get `url`, or one to send the example of each body to it."""
-    request = f"curl {shell_quoted(SERVER + url)}"
+def _commands(method: str, url: str, bodies: Mapping[str, Part]) -> Iterator[str]:
+    """Yield lines for a shell: one that asks `url`, or one for the example of each body."""
+    chosen = "" if bodies or method == "GET" else f"--request {method} "
+    request = f"curl {chosen}{shell_quoted(SERVER + url)}"
     for media_type, content in bodies.items():
         example = content["example"]
         sent = example if isinstance(example, str) else json.dumps(example, ensure_ascii=False)

@@ -111,6 +111,15 @@ def test_a_shell_sends_the_examples(page: Page) -> None:
     assert words == [f"http://127.0.0.1:8000/flight_counter/proof?{cities}&{days}"]
 
 
+def test_the_commands_of_an_operation_use_its_method(page: Page) -> None:
+    methods = {"--data-binary": "POST", "--request POST": "POST", "--request DELETE": "DELETE"}
+    for item in DOCUMENT["paths"].values():
+        for method, part in item.items():
+            for command in page.by_id(part["operationId"]).all("pre"):
+                used = {methods[option] for option in methods if option in command.text} or {"GET"}
+                assert used == {method.upper()}, command.text
+
+
 def test_whatever_the_document_says_is_text(page: Page) -> None:
     def spoiled(part: Any, key: str = "") -> Any:
         if isinstance(part, dict):
