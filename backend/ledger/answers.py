@@ -113,7 +113,7 @@ class Answers:
             **asdict(_averages(counts.totals)), distribution=distribution, **more
         )
 
-    def _unknown_values(self, question: Selecting) -> list[types.UnknownValue]:
+    def _unknown_values(self, question: Selecting | Selection) -> list[types.UnknownValue]:
         """Return which values of a question no flight has. [] without an index that can tell."""
         with suppress(TryLater, Damage):
             return self._index.snapshot(lambda rows: unknown_values(rows, asked_for(question)))[0]
@@ -154,7 +154,8 @@ class Answers:
 
         Every block is verified on the way. Raises DamagedBlock, perhaps after some good blocks.
         """
-        return scan.flights(self._blocks, selection, height)
+        spelled = _other_spellings(self._unknown_values(selection))
+        return scan.flights(self._blocks, replace(selection, **spelled), height)
 
     def _counts(
         self, question: AverageDelays | FlightCounter, options: Options, costs: Costs | None

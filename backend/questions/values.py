@@ -10,9 +10,9 @@ command line, and both engines (index and scan) answer it. Both dates are inclus
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from backend.base.errors import InvalidQuery
 from backend.chain.fields import Value
@@ -29,6 +29,9 @@ from backend.questions.parameters import (
     require_known,
     require_order,
 )
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 class Between:
@@ -359,9 +362,9 @@ def options_from(kind: type[Selecting], parameters: Given) -> Options:
     )
 
 
-def asked_for(question: Selecting) -> dict[str, Value]:
+def asked_for(question: "DataclassInstance") -> dict[str, Value]:
     """Return the question as parameters, without those that were not given."""
-    values = ((name, getattr(question, name)) for name in PARAMETERS[type(question)])
+    values = ((part.name, getattr(question, part.name)) for part in fields(question))
     return {name: value for name, value in values if value is not None}
 
 

@@ -104,6 +104,15 @@ def test_names_and_codes_are_taken_in_any_case(
         assert answer["flights"] > 0
 
 
+def test_an_export_takes_names_in_any_case(client: FlaskClient, world: World) -> None:
+    places = {name: world.transactions[0][name] for name in ("ORIGIN", "DEST_CITY_NAME")}
+    typed = {name: value.lower() for name, value in places.items()}
+    exports = [client.get("/flights", query_string=DAYS | asked) for asked in (places, typed)]
+    strict, same = (export.text for export in exports)
+    assert strict.count("\n") > 1
+    assert strict == same
+
+
 def test_a_proof_takes_names_in_any_case(client: FlaskClient, world: World) -> None:
     flight = world.transactions[0]
     asked = DAYS | {f"{end}_CITY_NAME": flight[f"{end}_CITY_NAME"] for end in ("ORIGIN", "DEST")}
