@@ -17,20 +17,25 @@ QUESTIONS: dict[str, dict[str, str]] = {
 }
 COMMON = {"engine": "index", "as_of": "1"}
 
-NARROWING = {"OP_CARRIER_AIRLINE_ID", "ORIGIN_CITY_NAME", "DEST_CITY_NAME"}
-
 
 def query(route: str, **changed: str) -> str:
     return f"{route}?{urlencode(QUESTIONS[route] | changed)}"
 
 
-@each_of("route", QUESTIONS)
-def test_without_any_parameter_the_first_one_is_missing(client: FlaskClient, route: str) -> None:
-    names = iter(QUESTIONS[route])
-    first = next(name for name in names if name not in NARROWING)
-    for empty in ("", "?", "?&", "?&&=&"):
-        body = problem(client.get(route + empty), 400, field=first, value=None)
-        assert f"{first}=" in body["detail"]  # with an example
+@each_of(
+    ("path", "field"),
+    [
+        *((f"/filter_transactions{empty}", "OP_CARRIER_FL_NUM") for empty in ("", "?", "?&&=&")),
+        *((f"/{name}?ORIGIN=JFK", "INITIAL_DATE") for name in ("average_delays", "flight_counter")),
+        *((path, "INITIAL_DATE") for path in ("/flights", "/flights?FINAL_DATE=2015-01-31")),
+        *((f"/suggest?{given}", "field") for given in ("", "q=a", "limit=5")),
+    ],
+)
+def test_what_is_missing_is_named_with_an_example(
+    client: FlaskClient, path: str, field: str
+) -> None:
+    body = problem(client.get(path), 400, field=field, value=None)
+    assert f"{field}=" in body["detail"]
 
 
 @each_of("route", QUESTIONS)
@@ -98,6 +103,17 @@ def test_a_path_that_is_not_utf_8(client: FlaskClient, text: str) -> None:
     assert "/docs" in problem(client.get(f"/{text}"), 404)["detail"]
 
 
+NO_DIGITS = ("x", "1x", "-1", "1.0", "\u0663", "\u00b2", "1 2", "+1", "1" * 101)
+NO_FIRST_DAYS = ("2015-02-30", "2016-01-01", "")
+NOT_OF_EXPORTS = {
+    "format": "xml",
+    "engine": "scan",
+    "as_of": "-1",
+    "OP_CARRIER_AIRLINE_ID": "x",
+    "ORIGIN_CITY_NAME": " ",
+}
+
+
 @each_of(
     ("path", "name", "text"),
     [
@@ -111,6 +127,11 @@ def test_a_path_that_is_not_utf_8(client: FlaskClient, text: str) -> None:
         *(("/suggest?q=a", "field", text) for text in ("", "City", "cities", "\x00", "x" * 3000)),
         *(("/suggest?field=city", "q", text) for text in ("Tam\npa", "x" * 101)),
         *(("/suggest?field=city", "limit", text) for text in ("0", "51", "x")),
+        *(("/suggest?field=flight_number", "q", text) for text in NO_DIGITS),
+        *(("/blocks", "hash", text) for text in ("", "0" * 7, "0" * 65, "g" * 64, "0x" + "0" * 62)),
+        *(("/transactions_pages", "per_page", text) for text in ("0", "1001")),
+        *(("/flights?FINAL_DATE=2015-12-31", "INITIAL_DATE", text) for text in NO_FIRST_DAYS),
+        *((f"/flights?{urlencode(DAYS)}", name, text) for name, text in NOT_OF_EXPORTS.items()),
     ],
 )
 def test_a_value_that_cannot_be_is_shown(
@@ -128,18 +149,6 @@ def test_what_is_not_there_is_not_found_and_named(
     assert f"block {height}" in problem(client.get(f"/blocks/{height}"), 404)["detail"]
     body = problem(client.get(f"/transactions/{number}"), 404)
     assert f"transaction {number}" in body["detail"]
-
-
-@each_of("text", ["x", "1x", "-1", "1.0", "\u0663", "\u00b2", "1 2", "+1", "1" * 101])
-def test_a_flight_number_is_completed_from_its_digits_only(client: FlaskClient, text: str) -> None:
-    response = client.get(f"/suggest?{urlencode({'field': 'flight_number', 'q': text})}")
-    problem(response, 400, field="q", value=text)
-
-
-def test_without_a_field_nothing_can_be_completed(client: FlaskClient) -> None:
-    for given in ("", "q=a", "limit=5"):
-        body = problem(client.get(f"/suggest?{given}"), 400, field="field", value=None)
-        assert "field=" in body["detail"]
 
 
 NO_PATHS = [

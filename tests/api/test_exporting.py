@@ -166,26 +166,6 @@ def test_the_format_is_what_the_client_accepts(
     assert other.get_data() == response.get_data()
 
 
-@each_of(
-    ("given", "field"),
-    [
-        ({"format": "xml"}, "format"),
-        ({"format": ""}, "format"),
-        ({"engine": "scan"}, "engine"),
-        ({"INITIAL_DATE": "2015-02-30"}, "INITIAL_DATE"),
-        ({"FINAL_DATE": ""}, "FINAL_DATE"),
-        ({"INITIAL_DATE": "2016-01-01"}, "INITIAL_DATE"),
-        ({"OP_CARRIER_AIRLINE_ID": "x"}, "OP_CARRIER_AIRLINE_ID"),
-        ({"ORIGIN_CITY_NAME": " "}, "ORIGIN_CITY_NAME"),
-        ({"as_of": "-1"}, "as_of"),
-    ],
-)
-def test_a_wrong_parameter_is_named(client: FlaskClient, given: Json, field: str) -> None:
-    assert problem(export(client, **given), 400)["field"] == field
-    assert "INITIAL_DATE" in problem(client.get("/flights"), 400)["detail"]
-    problem(export(client, as_of=9999), 404)
-
-
 def test_a_large_export_is_sent_in_pieces_and_a_small_one_whole(client: FlaskClient) -> None:
     assert "Content-Length" not in export(client).headers
     small = export(client, as_of=1)

@@ -38,13 +38,6 @@ def test_pages_hold_every_mined_transaction_once(client: FlaskClient, world: Wor
     assert len(good(client.get("/transactions_pages"))["transactions"]) == 100
 
 
-def test_pages_must_be_numbers(client: FlaskClient) -> None:
-    problem(client.get("/transactions_pages?page=-1"), 400, field="page")
-    problem(client.get("/transactions_pages?per_page=0"), 400, field="per_page")
-    problem(client.get("/transactions_pages?per_page=1001"), 400, field="per_page")
-    problem(client.get("/transactions_pages?pages=1"), 400, field="pages")
-
-
 def test_a_new_transaction_is_durable_and_answered_as_the_study_did(tmp_path: Path) -> None:
     as_text = {name: str(value) for name, value in GOOD.items()}
     with client_of(new_chain(tmp_path)) as client:
@@ -61,11 +54,6 @@ def test_a_new_transaction_that_is_sent_again_with_its_key_is_the_same(tmp_path:
         assert first["TRANSACTION_ID"] == again["TRANSACTION_ID"]
         problem(post(json={**GOOD, "DEP_DELAY": 9}), 422, field="Idempotency-Key")
         assert good(client.get("/tip"))["pending"] == 1
-
-
-def test_a_new_transaction_takes_no_parameters(client: FlaskClient) -> None:
-    problem(client.post("/new_transaction?x=1", json=GOOD), 400, field="x")
-    assert good(client.get("/tip"))["pending"] == 0
 
 
 def test_mining_cannot_be_asked_for(client: FlaskClient) -> None:
