@@ -27,7 +27,6 @@ from backend.questions.groups import EVERYTHING, GROUPS
 from backend.questions.selection import Selection
 from backend.questions.values import (
     AverageDelays,
-    Departures,
     FilterTransactions,
     FlightCounter,
     Options,
@@ -85,6 +84,8 @@ class Answers:
         Raises NotFound for an `as_of` above the tip, TryLater while the index is missing or behind,
         and DamagedBlock when a scan meets a bad block. costs: takes the times of a scan's stages.
         """
+        if isinstance(question, AverageDelays | FlightCounter):
+            return self._figures(question, options, costs)
         query = understood(question, options)
         if isinstance(question, FilterTransactions):
             legs, as_of = self._found(
@@ -93,17 +94,19 @@ class Answers:
                 options,
             )
             return types.Legs(len(legs), options.shown.page(legs), as_of, query)
-        if isinstance(question, Departures):
-            (count, flights), as_of = self._found(
-                lambda height: scan.departures(
-                    self._blocks, question, options.shown, height, costs
-                ),
-                lambda below: self._index.departures(question, options.shown, below),
-                options,
-            )
-            return types.Departures(count, flights, as_of, query)
+        (count, flights), as_of = self._found(
+            lambda height: scan.departures(self._blocks, question, options.shown, height, costs),
+            lambda below: self._index.departures(question, options.shown, below),
+            options,
+        )
+        return types.Departures(count, flights, as_of, query)
+
+    def _figures(
+        self, question: AverageDelays | FlightCounter, options: Options, costs: Costs | None
+    ) -> Any:
+        """Answer a question about how many flights there were, or how late they were."""
         counts, as_of = self._counts(question, options, costs)
-        more = {"as_of": as_of, "query": query}
+        more = {"as_of": as_of, "query": understood(question, options)}
         if isinstance(question, FlightCounter):
             more |= _grouped(counts, options, types.COUNTS_OF, _flights)
             return types.FlightCount(counts.totals.flights, **more)

@@ -331,18 +331,6 @@ def test_a_key_gets_the_same_ids_again(client: FlaskClient, settings: Settings) 
     assert other["first_transaction"] == 6
 
 
-def test_a_single_flight_with_a_key_is_told_of_an_equal_one_but_not_of_itself(
-    client: FlaskClient, settings: Settings
-) -> None:
-    def duplicate_of(key: str) -> object:
-        response = client.post("/transactions", json=GOOD, headers={"Idempotency-Key": key})
-        return good(response, response.status_code)["duplicate_of"]
-
-    for _ in range(2):
-        assert [duplicate_of("a"), duplicate_of("b"), duplicate_of("b")] == [None, 0, 0]
-        seal(settings, [[]])
-
-
 def test_a_request_that_is_sent_again_may_wait_for_something_else(
     client: FlaskClient, settings: Settings
 ) -> None:
