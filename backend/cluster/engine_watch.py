@@ -148,8 +148,9 @@ class Watcher:
         ahead_ms = then_ms - self._membership.latest_ms(header_ms)
         if header_ms and ahead_ms > 0:
             return (
-                f"the clock of this node is {ahead_ms // 1000} s ahead of the cluster's "
-                "time; nothing is accepted until it is set"
+                f"the clock of this node is {ahead_ms // 1000} s ahead of the cluster's time, and "
+                "nothing is accepted: if the whole cluster had stopped, wait an interval; if not, "
+                "set the clock"
             )
         return ""
 

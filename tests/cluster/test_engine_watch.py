@@ -150,7 +150,9 @@ def test_a_clock_is_not_blamed_for_a_cluster_that_decides_nothing(
     node.application.decided_s = 280.0
     assert watcher.look(node.application, 0, 281).refusal == ""
     now_ms += 5000
-    assert "the clock of this node is 4 s ahead" in watcher.look(node.application, 0, 281).refusal
+    refusal = watcher.look(node.application, 0, 281).refusal
+    assert "the clock of this node is 4 s ahead" in refusal
+    assert "if the whole cluster had stopped, wait an interval" in refusal
 
 
 def test_the_status_says_whether_its_node_only_reads_even_if_the_engine_does_not_answer(
