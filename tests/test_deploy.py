@@ -427,7 +427,8 @@ def test_a_node_of_a_cluster_is_installed_with_its_keys_and_chain(
         assert copy.read_bytes() == path.read_bytes()
         assert not copy.stat().st_mode & 0o077
     assert transactions_in(chain) == transactions_in(node / "chain")
-    again = run(stand_in, "--root", root, COMETBFT=engine)  # remembers that it is a node
+    # It remembers that it is a node, and its engine.
+    again = run(stand_in, "--root", root, HOME=stand_in.parent, PATH="/usr/bin:/bin")
     assert again.returncode == 0, again.stderr
     assert laid_out(root) == first
     done = run(stand_in, "--root", root, "--cluster", other, COMETBFT=engine)
