@@ -13,7 +13,7 @@ first transaction id that does not count; None, at the tip, reads totals.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from itertools import chain
 from operator import add
@@ -100,22 +100,28 @@ def counted(rows: Rows, question: Question, options: Options, below: int | None)
     where, days, by, shown = _where(question), _days(question), options.group_by, options.shown
     delays = _delays(rows, where, days, below) if options.distribution else {}
 
-    def all_flights() -> dict[Key, list[int]]:
-        return _counts_by(rows, where, None, _ranges(days, None, below), below)
+    def all_flights() -> DelayTotals:
+        counts = _counts_by(rows, where, None, _ranges(days, None, below), below)
+        return DelayTotals(*counts.get((), ()))
 
     if by is None:
-        return _counted_as(all_flights(), {}, delays)
+        return FlightCounts(all_flights(), {}, delays)
     ranges = _ranges(days, by, below)
     if shown.limit is not None and by in KINDS and _are_ranked(where, ranges):
         ranked, group_count = first_groups(rows, by, where.in_sums, ranges, shown)
         key_of = _keys(rows, by, [item for item, *_ in ranked])
-        groups = {key_of(item, MONTH): counts for item, *counts in ranked}
-        return _counted_as(all_flights(), groups, delays, group_count)
+        groups = {key_of(item, MONTH): DelayTotals(*counts) for item, *counts in ranked}
+        return FlightCounts(all_flights(), groups, delays, group_count)
     if by == "departure":
-        return _counted_as(all_flights(), _departures(rows, where, days, below), delays)
-    groups = _counts_by(rows, where, by, ranges, below)
-    # Every flight is in one group, but for those whose hour is not known.
-    return _counted_as(all_flights() if by in _HOURS else groups, groups, delays)
+        counts_by_key = _departures(rows, where, days, below)
+    else:
+        counts_by_key = _counts_by(rows, where, by, ranges, below)
+    groups = {key: DelayTotals(*counts) for key, counts in counts_by_key.items()}
+    if by == "departure" or by in _HOURS:
+        return FlightCounts(all_flights(), groups, delays)
+    # Every flight is in one group.
+    total = DelayTotals(*map(sum, zip(*counts_by_key.values(), strict=True)))
+    return FlightCounts(total, groups, delays)
 
 
 def _departures(
@@ -148,18 +154,6 @@ def flights_on(question: Departures, below: int | None) -> tuple[str, list[objec
 def _are_ranked(where: _Where, ranges: Sequence[Range]) -> bool:
     """Return whether table ranking has all airports and routes of a question."""
     return not where.places and bool(ranges) and all(span != DAY for span, _, _ in ranges)
-
-
-def _counted_as(
-    parts: Mapping[Key, list[int]],
-    groups: Mapping[Key, list[int]],
-    delays: Mapping[int, int],
-    group_count: int | None = None,
-) -> FlightCounts:
-    """Return the totals of groups, and of all flights, added up from `parts`."""
-    total = DelayTotals(*map(sum, zip(*parts.values(), strict=True)))
-    totals = {key: DelayTotals(*counts) for key, counts in groups.items()}
-    return FlightCounts(total, totals, delays, group_count)
 
 
 def _ranges(days: tuple[date, date], group_by: str | None, below: int | None) -> list[Range]:
@@ -287,8 +281,7 @@ def _flights(where: _Where, days: tuple[int, int], below: int | None) -> tuple[s
 
 
 def _where(question: Question | Departures) -> _Where:
-    given = {name: getattr(question, name) for name in _ENDS}
-    given = {name: value for name, value in given.items() if value is not None}
+    given = {name: value for name in _ENDS if (value := getattr(question, name)) is not None}
     places = " AND ".join(_ENDS[name] for name in given)
     carrier = getattr(question, "OP_CARRIER_AIRLINE_ID", None)
     return _Where(places, list(given.values()), carrier)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct
-from msgspec.structs import asdict, astuple
+from msgspec.structs import astuple
 
 from backend.base.errors import Damage, TryLater
 from backend.chain.block import Header
@@ -112,9 +112,7 @@ class Answers:
             return types.FlightCount(counts.totals.flights, **more)
         distribution = distribution_of(counts.delays) if options.distribution else UNSET
         more |= _grouped(counts, options, types.DELAYS_OF, _averages)
-        return types.AverageDelays(
-            **asdict(_averages(counts.totals)), distribution=distribution, **more
-        )
+        return _averages(counts.totals, types.AverageDelays, distribution=distribution, **more)
 
     def _unknown_values(self, question: Selecting | Selection) -> list[types.UnknownValue]:
         """Return which values of a question no flight has. [] without an index that can tell."""
@@ -254,9 +252,10 @@ def _grouped(
     }
 
 
-def _averages(totals: DelayTotals) -> types.Averages:
+def _averages(totals: DelayTotals, kind: Any = types.Averages, **more: Any) -> Any:
+    """Return the averages, as `kind` of answer. more: its other members."""
     figure = totals.figure
-    return types.Averages(
+    return kind(
         average_delay=figure("average_delay"),
         flights=totals.flights,
         arrived=totals.arrived,
@@ -265,6 +264,7 @@ def _averages(totals: DelayTotals) -> types.Averages:
         on_time_share_of_arrived=figure("on_time_share_of_arrived"),
         on_time_share_of_scheduled=figure("on_time_share_of_scheduled"),
         average_departure_delay=figure("average_departure_delay"),
+        **more,
     )
 
 

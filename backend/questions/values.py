@@ -10,7 +10,7 @@ command line, and both engines (index and scan) answer it. Both dates are inclus
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -364,8 +364,8 @@ def options_from(kind: type[Selecting], parameters: Given) -> Options:
 
 def asked_for(question: "DataclassInstance") -> dict[str, Value]:
     """Return the question as parameters, without those that were not given."""
-    values = ((part.name, getattr(question, part.name)) for part in fields(question))
-    return {name: value for name, value in values if value is not None}
+    names = question.__dataclass_fields__
+    return {name: value for name in names if (value := getattr(question, name)) is not None}
 
 
 def understood(question: Selecting, options: Options) -> dict[str, Value]:
