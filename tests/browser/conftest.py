@@ -1,4 +1,4 @@
-"""One browser and three ledgers for all tests of this folder, closed before those of others."""
+"""One browser and its ledgers for all tests of this folder, closed before those of others."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,10 +7,13 @@ from contextlib import ExitStack
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.api.processes import serving
+from tests.api.worlds import seal, settings_for
 from tests.browser.chromium import launched
-from tests.browser.sites import LEDGERS, Site, make_ledger, site_over
+from tests.browser.sites import LEDGERS, Site, make_ledger, shown, site_over
 from tests.browser.table import Row
 from tests.browser.visits import Visitor
+from tests.frontend.writing import FLIGHTS
 
 Visit = Callable[..., Visitor]
 
@@ -71,6 +74,15 @@ def tab(tabs: dict[str, Tab], request: pytest.FixtureRequest) -> Iterator[Tab]:
     faults = tab.visitor.faults[:]
     tab.visitor.faults.clear()
     assert faults == []
+
+
+@pytest.fixture(scope="package")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Pages over a ledger that tests write to; within a second, a flight is in a block."""
+    folder = tmp_path_factory.mktemp("written")
+    seal(settings_for(folder), [FLIGHTS])
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=1) as service, shown(service) as url:
+        yield Site(url, service, {})
 
 
 @pytest.fixture

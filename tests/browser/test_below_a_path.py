@@ -1,22 +1,23 @@
 """The pages below a path of another server: all addresses on them lead to below that path, too."""
 
-import http.client
 import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
 
 import pytest
 import requests
 from playwright.sync_api import expect
+from werkzeug.exceptions import NotFound
 
+from frontend.app import create_app
+from frontend.settings import Settings
 from tests.browser.conftest import Visit
-from tests.browser.sites import Site
+from tests.browser.sites import Site, lab_dir
 from tests.browser.table import PAGES
-from tests.browser.test_proofs import PROVED, verdict
+from tests.browser.test_proofs import PROVED, served_in_a_thread, verdict
 from tests.browser.test_upload import check_as_day_first, written_day_first
-from tests.http_servers import Handler, served_by
 
 PREFIX = "/flights"
 ADDRESS = re.compile(r'[\s:]([a-z][a-z-]*)="(/[^"]*)"')
@@ -32,43 +33,21 @@ class Below(Site):
         return self.url + super().address(template)
 
 
-def proxy_to(target: str) -> type[Handler]:
-    """Do as nginx with `location /flights/ { proxy_pass TARGET/; }`; all else is another's."""
-    port = urlsplit(target).port
-
-    class Proxy(Handler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def handle_request(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            if not self.path.startswith(f"{PREFIX}/"):
-                self.send_error(404, "Of another service")
-                return
-            connection = http.client.HTTPConnection("127.0.0.1", port)
-            headers = {name: value for name, value in self.headers.items() if name != "Connection"}
-            headers["X-Forwarded-Prefix"] = PREFIX
-            connection.request(self.command, self.path.removeprefix(PREFIX), body, headers)
-            answer = connection.getresponse()
-            data = answer.read()
-            self.send_response(answer.status)
-            for name, value in answer.getheaders():
-                if name.lower() not in {"connection", "content-length", "transfer-encoding"}:
-                    self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(b"" if self.command == "HEAD" else data)
-            connection.close()
-
-        do_GET = do_POST = do_HEAD = handle_request
-
-    return Proxy
-
-
 @pytest.fixture(scope="module")
 def below(sites: dict[str, Site]) -> Iterator[Below]:
+    """As nginx with `location /flights/ { proxy_pass ...; }` shows it; all else is another's."""
     site = sites["many"]
-    with served_by(proxy_to(site.url)) as url:
+    lab = lab_dir(site.service.folder)
+    pages = create_app(Settings(backend_url=site.service.url, lab_dirs=(lab,)))
+
+    def proxied(environ: Any, start_response: Any) -> Any:
+        path = environ["PATH_INFO"]
+        if not path.startswith(f"{PREFIX}/"):
+            return NotFound()(environ, start_response)
+        given = {"PATH_INFO": path.removeprefix(PREFIX), "HTTP_X_FORWARDED_PREFIX": PREFIX}
+        return pages(environ | given, start_response)
+
+    with served_in_a_thread(proxied) as url:
         yield Below(f"{url}{PREFIX}", site.service, site.values)
 
 

@@ -6,18 +6,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import unescape
 from io import BytesIO
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.datastructures import FileStorage
 from werkzeug.test import TestResponse, encode_multipart
 
+from frontend.app import create_app
 from frontend.bodies import ANY_FILE
-from tests.api.processes import Service, living, serving
+from frontend.settings import Settings
+from tests.api.processes import Service, serving
 from tests.api.worlds import generated, seal, settings_for
-from tests.frontend.pages.reading import pages_over
 
 FLIGHTS = generated(60)
 
@@ -131,15 +134,27 @@ def chosen(page: TestResponse, name: str) -> str:
     return match[1] if match else ""
 
 
-@contextmanager
-def visiting(folder: Path, *arguments: str, **settings: Any) -> Iterator[Visitor]:
-    """A visitor of a ledger of its own, with `FLIGHTS` in it. settings: of the backend.
+class TakingTurns(FlaskClient):
+    """A browser that keeps no cookies, at two frontends of which each gets every second request.
 
-    arguments: of `serve`; with --only-http nothing is mined.
+    So nothing but what is sent with a form decides about it: no session, and nothing that a server
+    knows until it is restarted.
     """
+
+    apps: Iterator[Flask]
+
+    def open(self, *arguments: Any, **how: Any) -> TestResponse:
+        self.application = next(self.apps)
+        return super().open(*arguments, **how)
+
+
+@contextmanager
+def visiting(folder: Path, **settings: Any) -> Iterator[Visitor]:
+    """A visitor of a ledger of its own, with `FLIGHTS` in it. settings: of the backend."""
     seal(settings_for(folder), [FLIGHTS])
-    started = living if arguments else serving
-    with started(folder, *arguments, **settings) as service:
-        client = pages_over(service.url)
+    with serving(folder, **settings) as service:
+        apps = [create_app(Settings(backend_url=service.url)) for _ in range(2)]
+        client = TakingTurns(apps[0], apps[0].response_class, use_cookies=False)
+        client.apps = cycle(apps)
         client.environ_base["HTTP_ORIGIN"] = "http://localhost"
         yield Visitor(service, client)
