@@ -5,24 +5,14 @@ import json
 import pytest
 
 from frontend.app import create_app
-from frontend.lab import closed_network_form, open_queue_form, study
+from frontend.lab import open_queue_form, study
 from frontend.lab.presets import NETWORKS, QUEUES, Preset, chosen
 from frontend.settings import Settings
 from loadtests.processes import PROJECT
 
-EVERY = [*QUEUES, *NETWORKS]
-
 
 def response_s(preset: Preset) -> float:
     return open_queue_form.answer_to(preset.values).states[0][1].response_time_s
-
-
-@pytest.mark.parametrize("preset", EVERY, ids=lambda preset: f"{preset.path} {preset.name}")
-def test_each_is_a_form_with_an_answer(preset: Preset) -> None:
-    answer_to = open_queue_form.answer_to if preset in QUEUES else closed_network_form.answer_to
-    answer = answer_to(preset.values)
-    assert (answer.before is None) is (preset.name == "The study's Pi")
-    assert preset.address.startswith(f"{preset.path}?")
 
 
 def test_an_ssd_takes_17_ms_a_block_and_no_more() -> None:

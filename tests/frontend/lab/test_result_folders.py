@@ -10,11 +10,11 @@ import pytest
 
 from frontend.app import create_app
 from frontend.lab.report_figures import figures_in
-from frontend.lab.result_folders import MOST_JSON_BYTES, Result, find, listing
+from frontend.lab.result_folders import MOST_JSON_BYTES, find, listing
 from frontend.settings import Settings
 from tests.api.processes import ROOT
 from tests.cases import each_of
-from tests.frontend.lab.folders import FINDING, MANIFEST, make_result
+from tests.frontend.lab.folders import MANIFEST, make_result
 
 
 @pytest.fixture
@@ -23,28 +23,11 @@ def results(tmp_path: Path) -> Path:
     return make_result(tmp_path / "results" / "one").parent
 
 
-def result_in(folder: Path, **changes: object) -> Result:
-    result = find((make_result(folder / "one", **changes).parent,), "one")
-    assert result
-    return result
-
-
 def test_the_newest_result_comes_first(tmp_path: Path) -> None:
     for name, started in (("old", "2026-01-01"), ("new", "2026-03-01"), ("mid", "2026-02-01")):
         make_result(tmp_path / name, started=f"{started}T10:00:00+00:00")
     make_result(tmp_path / "never", started=None)
     assert [each.name for each in listing((tmp_path,)).results] == ["new", "mid", "old", "never"]
-
-
-def test_a_result_says_what_it_is(tmp_path: Path) -> None:
-    result = result_in(tmp_path)
-    assert (result.title, result.mode) == ("Open workload", "Emulated, K = 100")
-    assert (result.is_complete, result.run.quick, result.took_s) == (True, False, 1152)
-    assert result.machine == "ARM Cortex-A72, 4 cores"
-    assert result.summary.findings[0] == FINDING
-    assert ("machine: cores", "4") in list(result.facts())
-    assert [name for name, _ in result.files()] == ["manifest.json", "requests.csv", "summary.json"]
-    assert result_in(tmp_path / "more", title="A title").title == "A title"
 
 
 def test_examples_come_after_the_results_of_this_machine(tmp_path: Path) -> None:
@@ -59,16 +42,11 @@ def test_examples_come_after_the_results_of_this_machine(tmp_path: Path) -> None
     assert both.manifest["seed"] == 1
 
 
-def test_folders_that_are_not_there_are_empty(tmp_path: Path) -> None:
-    assert listing((tmp_path / "none", tmp_path / "nor this")).results == ()
+def test_what_holds_no_manifest_is_no_result(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert listing((tmp_path / "file",)).results == ()
-
-
-def test_a_folder_without_a_manifest_is_no_result(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "report.html").write_text("x")
-    listed = listing((tmp_path,))
+    listed = listing((tmp_path, tmp_path / "file", tmp_path / "none"))
     assert (listed.results, listed.left_out) == ((), ())
     assert find((tmp_path,), "other") is None
 
@@ -100,18 +78,13 @@ def test_a_damaged_manifest_is_left_out_with_the_reason(results: Path, text: str
     assert find((results,), "bad") is None
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"findings": 1, "metrics": []}'])
-def test_a_damaged_summary_leaves_the_rest(tmp_path: Path, text: str) -> None:
-    folder = make_result(tmp_path / "one")
-    (folder / "summary.json").write_text(text)
-    result = find((tmp_path,), "one")
+@each_of("text", ["", "{", "[]", "{}", '{"findings": 1, "metrics": []}'])
+def test_a_damaged_summary_leaves_the_rest(results: Path, text: str) -> None:
+    (results / "one" / "summary.json").write_text(text)
+    result = find((results,), "one")
     assert result
     assert result.summary.findings == ()
     assert result.problem.startswith("summary.json")
-    (folder / "summary.json").unlink()
-    result = find((tmp_path,), "one")
-    assert result
-    assert result.problem == "summary.json does not exist yet"
 
 
 def test_a_number_that_is_none_is_left_out(tmp_path: Path) -> None:
@@ -149,23 +122,11 @@ def test_any_manifest_is_shown_or_left_out_with_the_reason(
     assert all(reason.startswith("manifest.json: ") for reason in reasons)
 
 
-@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59"])
-def test_a_time_that_cannot_be_is_none(tmp_path: Path, time: str) -> None:
-    assert result_in(tmp_path, started=time).started_ms is None
-
-
-ASTRAY = ["..", ".", "", "a/b", "../results/one", "one/", ".hidden", "one\x00", "é", "x" * 121, "~"]
-
-
-@each_of("name", ASTRAY)
-def test_a_name_leads_nowhere_else(tmp_path: Path, results: Path, name: str) -> None:
-    (tmp_path / "secret").mkdir(exist_ok=True)
-    (tmp_path / "secret" / "manifest.json").write_text(json.dumps(MANIFEST))
-    assert find((results,), name) is None
-    result = find((results,), "one")
-    assert result
-    assert result.file(name) is None
-    assert result.file("../../secret/manifest.json") is None
+@each_of("time", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59"])
+def test_a_time_that_cannot_be_is_none(results: Path, time: str) -> None:
+    (results / "one" / "manifest.json").write_text(json.dumps(MANIFEST | {"started": time}))
+    (result,) = listing((results,)).results
+    assert result.started_ms is None
 
 
 def test_a_name_that_does_not_fit_into_an_address_is_left_out(tmp_path: Path) -> None:
@@ -177,27 +138,14 @@ def test_a_name_that_does_not_fit_into_an_address_is_left_out(tmp_path: Path) ->
     assert all(name.encode() and "address" in reason for name, reason in listed.left_out)
 
 
-def test_only_files_of_known_kinds_are_offered(tmp_path: Path) -> None:
-    result = result_in(tmp_path)
-    for name in ("run.sh", ".secret.csv", "data.csv.bak", "no_suffix"):
-        (result.folder / name).write_text("")
-        assert result.file(name) is None
-    (result.folder / "folder.csv").mkdir()
-    (result.folder / "flames.svg").write_text("")
-    assert result.file("folder.csv") is None
-    assert result.file("flames.svg") == result.folder / "flames.svg"
-    assert "flames.svg" in dict(result.files())
-
-
 NAME = "open-workload-20261003-101500"
 EXAMPLES = ROOT / "loadtests" / "examples"
 
 
 def test_an_example_says_where_its_words_are_explained(tmp_path: Path) -> None:
     make_result(tmp_path / NAME)
-    for folder, is_example in ((EXAMPLES, True), (tmp_path, False)):
-        pages = create_app(Settings(lab_dirs=(tmp_path, EXAMPLES))).test_client()
-        name = "open-workload" if folder == EXAMPLES else NAME
+    pages = create_app(Settings(lab_dirs=(tmp_path, EXAMPLES))).test_client()
+    for name, is_example in (("open-workload", True), (NAME, False)):
         page = pages.get(f"/lab/results/{name}").text
         assert (
             "<code>loadtests/examples/README.md</code> says what they mean" in page
