@@ -139,7 +139,8 @@ class Answering:
         response = versioned(environ, body, cache_control, tag, mimetype=form.mimetype)
         response.headers[AS_OF_HEADER] = counted_up_to(answer.as_of)
         if end < total:
-            following = urlencode({**given, OFFSET.name: end})
+            shown = {AS_OF.name: answer.as_of.height, OFFSET.name: end}  # of one state
+            following = urlencode({**given, **shown})
             response.headers["Link"] = f'<{environ["PATH_INFO"]}?{following}>; rel="next"'
         return response
 
