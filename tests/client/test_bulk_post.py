@@ -1,6 +1,7 @@
 """scripts/bulk_post against a running service."""
 
 import csv
+import gzip
 import os
 import shutil
 import signal
@@ -111,6 +112,19 @@ def test_nothing_of_a_file_with_a_bad_flight_is_posted(service: Service, tmp_pat
         status, report, errors = bulk_post(service, path)
         assert (status, report, errors.startswith("error: 422")) == (1, {}, True), errors
         assert ("row 11" in errors) == (path.suffix == ".csv")
+    assert mined(service) == []
+
+
+@pytest.mark.parametrize("name", ["f.csv", "f.csv.gz"])
+def test_a_file_whose_lines_it_cannot_cut_is_not_posted(
+    service: Service, tmp_path: Path, name: str
+) -> None:
+    text = csv_of(flights(9))
+    for other in (text.encode("utf-16"), text.replace("\n", "\r").encode(), f"\n{text}".encode()):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(other) if path.suffix == ".gz" else other)
+        status, _, errors = bulk_post(service, path, "--batch", 4)
+        assert (status, "use python -m backend import" in errors) == (1, True), errors
     assert mined(service) == []
 
 
