@@ -62,11 +62,11 @@ def versioned(
     return whole(sent, encoding, tag, cache_control, mimetype)
 
 
-def made_once(make: Callable[[], bytes], mimetype: str = MIMETYPE) -> Callable[[Environ], Response]:
-    """Return what answers with a body that is made, and compressed, when it is first asked for."""
+def made_once(make: Callable[[], bytes], mimetype: str = MIMETYPE) -> Callable[..., Response]:
+    """Return a handler whose body is made, and compressed, when it is first asked for."""
     body, tag, compress = once(make), cache(tag_of_content), cache(compressed)
 
-    def answered(environ: Environ) -> Response:
+    def answered(environ: Environ, *_: object) -> Response:
         made = body()
         return versioned(environ, made, tag=tag(made), compress=compress, mimetype=mimetype)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from flask import Response
 from werkzeug.http import HTTP_STATUS_CODES
 
 from backend.api.json_answers import encode, made_once
@@ -20,8 +19,7 @@ from backend.api.routes import Lane, Row
 from backend.api.schemas import schemas
 from backend.base.version import VERSION
 from backend.questions.answer_types import ref
-from backend.questions.parameters import Given, Parameter, Schema
-from backend.serving.environs import Environ
+from backend.questions.parameters import Parameter, Schema
 
 _TEXTS: Schema = tomllib.loads(Path(__file__).with_name("openapi.toml").read_text("utf-8"))
 _TEXTS["parameters"]["IdempotencyKey"]["schema"]["maxLength"] = MAX_KEY_CHARACTERS
@@ -55,12 +53,8 @@ DESCRIBE = Operation(
 
 def rows(described: Callable[[], Schema]) -> list[Row]:
     """Return the route of the document that `described` returns, which is called when needed."""
-    encoded = made_once(lambda: encode(described()))
-
-    def specification(environ: Environ, _: Given) -> Response:
-        return encoded(environ)
-
-    return [Row("GET", "/openapi.json", DESCRIBE, specification, Lane.READ)]
+    handler = made_once(lambda: encode(described()))
+    return [Row("GET", "/openapi.json", DESCRIBE, handler, Lane.READ)]
 
 
 def document(rows: Iterable[Row]) -> Schema:
