@@ -1,4 +1,4 @@
-"""The facade: blocks, transactions, the tip, accepting, and averages that were worked out by hand.
+"""The facade: blocks, transactions, the tip, and accepting.
 
 That the three questions are answered rightly is shown in tests/index/test_answers.py.
 """
@@ -19,7 +19,6 @@ import pytest
 from backend.base import files
 from backend.base.errors import NotFound, TryLater
 from backend.base.settings import Settings
-from backend.chain.fields import Value
 from backend.chain.flight import Flight
 from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
@@ -186,61 +185,6 @@ def test_a_transaction_that_is_mined_between_two_looks_is_found(
         answer = ledger.transaction(transaction_id)
     assert answer["transaction"]["TRANSACTION_ID"] == transaction_id
     assert answer["state"] == "mined"  # the newest record stays in the mempool
-
-
-# --- averages --------------------------------------------------------------------------------
-
-DIVERTED: dict[str, Value] = {"ARR_TIME": None, "ARR_DELAY": None, "AIR_TIME": None}
-CANCELLED: dict[str, Value] = {**DIVERTED, "CANCELLED": 1, "DEP_TIME": None, "DEP_DELAY": None}
-NOTHING: dict[str, float | int | None] = {
-    "average_delay": None,
-    "flights": 0,
-    "arrived": 0,
-    "cancelled": 0,
-    "no_arrival": 0,
-    "on_time_share_of_arrived": None,
-    "on_time_share_of_scheduled": None,
-    "average_departure_delay": None,
-}
-
-BY_HAND: dict[str, tuple[list[dict[str, Value]], dict[str, float | int | None]]] = {
-    "nobody": ([{"OP_CARRIER_AIRLINE_ID": 1}], {}),
-    "a bit of everything": (
-        [
-            {"ARR_DELAY": 14, "DEP_DELAY": 0},
-            {"ARR_DELAY": 15, "DEP_DELAY": 10},
-            {"ARR_DELAY": -5, "DEP_DELAY": None},
-            {"ARR_DELAY": 100, "DEP_DELAY": 90, "FL_DATE": "2008-01-31"},
-            {**DIVERTED, "DEP_DELAY": 50},
-            CANCELLED,
-            CANCELLED,
-            {"ARR_DELAY": 9999, "FL_DATE": "2008-02-01"},
-            {"ARR_DELAY": 9999, "FL_DATE": "2007-12-31"},
-            {"ARR_DELAY": 9999, "OP_CARRIER_AIRLINE_ID": 1},
-        ],
-        {
-            "flights": 7,
-            "arrived": 4,
-            "cancelled": 2,
-            "no_arrival": 1,
-            "average_delay": 31.0,  # (14 + 15 - 5 + 100) / 4
-            "average_departure_delay": 37.5,  # (0 + 10 + 90 + 50) / 4
-            "on_time_share_of_arrived": 0.5,
-            "on_time_share_of_scheduled": 2 / 7,
-        },
-    ),
-}
-
-
-@pytest.mark.parametrize("engine", ["index", "scan"])
-@pytest.mark.parametrize("case", BY_HAND)
-def test_averages_are_as_worked_out_by_hand(tmp_path: Path, case: str, engine: str) -> None:
-    changes, expected = BY_HAND[case]
-    make_chain(tmp_path, [[plain_flight(**changed)] for changed in changes])
-    follow(tmp_path)
-    with opened(tmp_path) as ledger:
-        answer = ledger.answers.answer(AVERAGE, Options(engine))
-    assert {name: getattr(answer, name) for name in NOTHING} == {**NOTHING, **expected}
 
 
 # --- many at once ----------------------------------------------------------------------------

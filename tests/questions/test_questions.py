@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from backend.base.errors import InvalidFlight, InvalidQuery
 from backend.chain.fields import FIELD, Field
-from backend.questions.counts import status_of
 from backend.questions.values import (
     PARAMETERS,
     PROVABLE,
@@ -284,19 +283,3 @@ def test_whatever_is_asked_is_understood_or_refused_with_the_parameter_at_fault(
     assert options.group_by in {None, *GROUPS}
     first, last = map(date.fromisoformat, question.interval)
     assert first <= last
-
-
-@each_of(
-    ("cancelled", "arr_delay", "status"),
-    [
-        (1, None, "cancelled"),
-        (0, None, "no_arrival"),
-        (0, -10000, "on_time"),
-        (0, 0, "on_time"),
-        (0, 14, "on_time"),
-        (0, 15, "late"),
-        (0, 10000, "late"),
-    ],
-)
-def test_the_status_of_a_flight(cancelled: int, arr_delay: int | None, status: str) -> None:
-    assert status_of(cancelled, arr_delay) == status
