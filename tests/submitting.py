@@ -35,10 +35,7 @@ def accept_in(
 def add(submitter: Submitter, flight: Flight, wait_s: float = 0) -> dict[str, Any]:
     """The receipt of a flight; an outcome that is an error is raised."""
     offer = Offer([flight])
-    (outcome,) = submitter.accept_all([offer])
-    if isinstance(outcome, Exception):
-        raise outcome
-    return submitter.receipt(offer, outcome, wait_s=wait_s)
+    return submitter.receipt(offer, submitter.accept(offer), wait_s=wait_s)
 
 
 @contextmanager

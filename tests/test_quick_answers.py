@@ -120,15 +120,6 @@ def test_a_whole_block_is_left_to_a_thread(lanes: Lanes) -> None:
     assert [lanes.ask(BLOCK)[::2] for _ in range(3)] == [(200, "thread")] * 3
 
 
-@pytest.mark.parametrize("number", [10**14, 10**15 - 1, 10**15, 10**300])
-def test_a_huge_number_is_an_error_and_nothing_else(lanes: Lanes, number: int) -> None:
-    lanes.ask(PAGE)
-    expected = 404 if number < 10**15 else 400
-    for path in (f"/transactions/{number}", f"/blocks/{number}?limit=20", f"/blocks/{number}"):
-        status, problem, who = lanes.ask(path)
-        assert (status, problem["status"], who) == (expected, expected, "thread")
-
-
 def test_a_new_block_is_looked_at_by_a_thread_first(lanes: Lanes) -> None:
     lanes.ask(PAGE)
     seal(lanes.world.settings, [[]])

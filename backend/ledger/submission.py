@@ -94,7 +94,7 @@ class Submitter:
         doubted, KeyReused, WriteFailed, DamagedMempool.
         """
         offer = Offer(flights, key, durable)
-        accepted = self._accept_new(offer) if skips else self._accept(offer)
+        accepted = self._accept_new(offer) if skips else self.accept(offer)
         records = accepted.records if skips else self._others(accepted)
         comparison = self._compared(flights, records)
         there = len(flights) - accepted.count - len(comparison.conflicts) if skips else 0
@@ -144,7 +144,7 @@ class Submitter:
             known = self._records_in_blocks.up_to_tip(offer.flights, known)
             in_blocks = known.of_each(offer.flights)
             try:
-                accepted = self._accept(offer._replace(in_blocks=in_blocks, seen=seen))
+                accepted = self.accept(offer._replace(in_blocks=in_blocks, seen=seen))
             except Outdated:
                 if time.monotonic() >= deadline:
                     raise
@@ -160,7 +160,8 @@ class Submitter:
         ]
         return replace(accepted, flights=own or accepted.flights)
 
-    def _accept(self, offer: Offer) -> Accepted:
+    def accept(self, offer: Offer) -> Accepted:
+        """Accept one offer, as `accept_all` does; an outcome that is an error is raised."""
         (outcome,) = self.accept_all([offer])
         if isinstance(outcome, Exception):
             raise outcome

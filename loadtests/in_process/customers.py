@@ -54,10 +54,7 @@ Call = Callable[[Ledger, Parameters, bytes], object]
 def _add(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
     _require_sync(parameters)
     offer = Offer([flight_of(msgspec.json.decode(body))])
-    (outcome,) = ledger.submitter.accept_all([offer])
-    if isinstance(outcome, Exception):
-        raise outcome
-    return ledger.submitter.receipt(offer, outcome)
+    return ledger.submitter.receipt(offer, ledger.submitter.accept(offer))
 
 
 def _add_batch(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
