@@ -194,3 +194,15 @@ def test_the_command_makes_lists_and_removes(
     assert run("list") == "lab\n"
     run("remove", "lab")
     assert run("list") == ""
+
+
+def test_who_removes_the_last_token_learns_that_the_service_needs_one_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLIGHTCHAIN_DIR", str(tmp_path))
+    for needed, is_said in (("0", [False, False]), ("1", [False, True])):
+        monkeypatch.setenv("FLIGHTCHAIN_REQUIRE_TOKEN", needed)
+        for name in ("lab", "pi"):
+            assert CliRunner().invoke(main, ["token", "add", name]).exit_code == 0
+        done = [CliRunner().invoke(main, ["token", "remove", name]) for name in ("lab", "pi")]
+        assert ["does not start again" in result.stderr for result in done] == is_said

@@ -145,11 +145,14 @@ def list_tokens(settings: Settings) -> None:
 def remove_token(settings: Settings, name: str) -> None:
     """Revoke NAME's token immediately."""
     from backend.storage.layout import require_ledger
-    from backend.storage.tokens import Tokens
+    from backend.storage.tokens import MAKE_ONE, Tokens, are_needed
 
     require_ledger(settings.folder)
-    Tokens(settings.folder).remove(name)
+    tokens = Tokens(settings.folder)
+    tokens.remove(name)
     say(f"the token of {name} is revoked")
+    if are_needed(settings) and not tokens.all():
+        say(f"the service does not start again without a token; {MAKE_ONE}")
 
 
 # --- looking ---------------------------------------------------------------------------------
