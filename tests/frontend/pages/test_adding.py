@@ -13,7 +13,6 @@ from backend.chain.canonical import canonical
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.merkle import leaf_hash
 from backend.questions.carriers import CARRIER
-from backend.storage.tokens import Tokens
 from frontend.filters import sentence
 from frontend.search.fields import NO_NUMBER
 from tests.api.processes import until
@@ -29,8 +28,6 @@ from tests.frontend.writing import (
     value_of,
     visiting,
 )
-
-TOKEN_FIELD = 'name="TOKEN"'
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +123,7 @@ def test_a_flight_is_shown_before_it_is_added(visitor: Visitor) -> None:
         assert part in shown
     assert f"{known['ORIGIN']}: {known['ORIGIN_CITY_NAME']}" in shown
     assert "already" not in shown
+    assert 'name="TOKEN"' not in page.text
     assert visitor.service.sealed() == before
     back = visitor.client.post("/add", data={**hidden(page.text), "step": "change"})
     assert back.status_code == 200
@@ -286,32 +284,6 @@ def test_a_link_cannot_claim_that_flights_are_equal(visitor: Visitor, other: str
 
 
 # --- a backend that does not take it
-
-
-def test_a_token_is_asked_for_where_the_ledger_wants_one(
-    visitor: Visitor, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    checked = visitor.client.post("/add", data={**GOOD_FORM, **visitor.hidden()})
-    assert TOKEN_FIELD not in checked.text
-    folder = tmp_path_factory.mktemp("token")
-    secret = Tokens(folder).add("me")
-    with visiting(folder, FLIGHTCHAIN_REQUIRE_TOKEN=1) as other:
-        checked = other.client.post("/add", data={**GOOD_FORM, **other.hidden()})
-        assert 'name="TOKEN" type="password"' in checked.text
-        page = other.send()
-        assert page.status_code == 401
-        assert "Only people with a token" in errors_beside(page)["TOKEN"]
-        for wrong in (f"{secret}x", "ä\n\0"):
-            page = other.send({"TOKEN": wrong})
-            assert page.status_code == 401
-            assert "This token is unknown or was revoked" in errors_beside(page)["TOKEN"]
-            assert hidden(page.text)["DEP_TIME"] == GOOD_FORM["DEP_TIME"]
-        form = {**GOOD_FORM, **other.hidden(), "step": "add"}
-        page = other.client.post("/add", data={**form, "TOKEN": secret, "DEP_TIME": ""})
-        assert errors_beside(page).keys() == {"DEP_TIME"}
-        assert secret not in page.text
-        assert other.send({"TOKEN": secret}).status_code == 303
-        assert other.service.sealed() == len(FLIGHTS) + 1
 
 
 def test_a_full_mempool_is_said_in_words(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -16,7 +16,6 @@ from flask.testing import FlaskClient
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.sources.kinds import BTS_TABLE, KINDS, MAY_BE_EMPTY, UnknownKindError, reading_of
-from backend.storage.tokens import Tokens
 from frontend.context import texts
 from tests.api.processes import ROOT
 from tests.api.worlds import generated
@@ -212,30 +211,6 @@ def test_what_is_typed_into_a_file_is_no_markup(visitor: Visitor) -> None:
     page = visitor.upload(CSV.replace(b"2015", b"<script>", 1), "<b>.csv")
     assert "<script>" not in page.text.partition("</head>")[2]
     assert "&lt;b&gt;.csv" in page.text
-
-
-def test_a_file_needs_a_token(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("token")
-    secret = Tokens(folder).add("me")
-    with visiting(folder, FLIGHTCHAIN_REQUIRE_TOKEN=1) as visitor:
-        assert 'name="TOKEN"' in visitor.client.get("/upload").text
-        page = visitor.upload(new_csv())
-        assert page.status_code == 401
-        assert "Only people with a token" in errors_beside(page)["TOKEN"]
-        checked = visitor.upload(new_csv(), TOKEN=secret)
-        assert checked.status_code == 200
-        assert checked.text.count('name="TOKEN"') == 1
-        refused = visitor.go_on(checked)
-        assert refused.status_code == 401
-        assert "Only people with a token" in refused.text
-        added = visitor.go_on(refused, TOKEN=secret)
-        assert "30 flights were added" in added.text
-        assert secret not in added.text
-        answer = visitor.part(NAME="a.csv", SIZE=5, token="x")
-        assert answer.status_code == 401
-        assert "This token is unknown or was revoked" in answer.get_json()["detail"]
-        assert visitor.part(NAME="a.csv", SIZE=5, token=secret).status_code == 200
-        assert visitor.service.sealed() == len(FLIGHTS) + 30
 
 
 def test_parts_make_the_file_in_any_order_that_leaves_no_gap(visitor: Visitor) -> None:
