@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from threading import Thread
+from typing import Any
+
+from werkzeug.serving import make_server
 
 Serve = Callable[[socket.socket], None]
 
@@ -23,6 +26,11 @@ class Handler(BaseHTTPRequestHandler):
 def served_by(handler: type[Handler]) -> AbstractContextManager[str]:
     """Yield the address of a server whose requests are handled so."""
     return running(ThreadingHTTPServer(("127.0.0.1", 0), handler))
+
+
+def served_in_a_thread(application: Any) -> AbstractContextManager[str]:
+    """Yield the address of a WSGI application."""
+    return running(make_server("127.0.0.1", 0, application, threaded=True))
 
 
 @contextmanager

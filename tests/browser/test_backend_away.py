@@ -10,8 +10,8 @@ from tests.browser.conftest import Visit
 from tests.browser.sites import Site, make_ledger, served
 from tests.browser.table import WITHOUT_BACKEND
 from tests.browser.test_home import after_a_while
-from tests.browser.test_proofs import served_in_a_thread
 from tests.browser.visits import Visitor
+from tests.http_servers import served_in_a_thread
 
 EXPECTED = "status of 503"  # what a browser writes on the console then
 STEP_MS = 10_000

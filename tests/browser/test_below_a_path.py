@@ -16,8 +16,9 @@ from frontend.settings import Settings
 from tests.browser.conftest import Visit
 from tests.browser.sites import Site, lab_dir
 from tests.browser.table import PAGES
-from tests.browser.test_proofs import PROVED, served_in_a_thread, verdict
+from tests.browser.test_proofs import PROVED, verdict
 from tests.browser.test_upload import check_as_day_first, written_day_first
+from tests.http_servers import served_in_a_thread
 
 PREFIX = "/flights"
 ADDRESS = re.compile(r'[\s:]([a-z][a-z-]*)="(/[^"]*)"')

@@ -14,8 +14,9 @@ from frontend.settings import Settings
 from tests.api.processes import Service, until
 from tests.browser.conftest import Visit
 from tests.browser.sites import Site
-from tests.browser.test_proofs import PROVED, served_in_a_thread, verdict
+from tests.browser.test_proofs import PROVED, verdict
 from tests.cluster.engine import T0, Engine
+from tests.http_servers import served_in_a_thread
 
 VISITS = 6  # each page is asked of the next node
 

@@ -9,8 +9,8 @@ from frontend.app import create_app
 from frontend.settings import Settings
 from tests.browser.conftest import Visit
 from tests.browser.sites import RESULT, Site
-from tests.browser.test_proofs import served_in_a_thread
 from tests.frontend.lab.folders import make_result
+from tests.http_servers import served_in_a_thread
 
 
 def test_a_report_shows_its_styles_and_drawings(visit: Visit, site: Site) -> None:

@@ -11,7 +11,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -20,19 +20,17 @@ from typing import Any
 import pytest
 import requests
 from playwright.sync_api import Page, Route, expect
-from werkzeug.serving import make_server
 
 from backend.trust.log.notes import VerifierKey
 from backend.trust.log.rotation import rotate
 from frontend.app import create_app
 from frontend.settings import Settings
-from tests.api.processes import free_port
 from tests.api.worlds import client_of, generated, seal, settings_for
 from tests.browser.conftest import Visit
 from tests.browser.sites import LEDGERS, Site, make_ledger
 from tests.browser.test_every_page import CONTRAST, WCAG, require_fit, violations
 from tests.browser.visits import Visitor
-from tests.http_servers import running
+from tests.http_servers import served_in_a_thread
 from tests.trust.proofs.forging import lies
 from tests.trust.proofs.malformed import malformed
 from tests.trust.proofs.proofs import Json, Judge, lines, written
@@ -419,10 +417,6 @@ class Ledgers:
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
         return self.pages[self.chosen](environ, start_response)
-
-
-def served_in_a_thread(application: Any) -> AbstractContextManager[str]:
-    return running(make_server("127.0.0.1", free_port(), application, threaded=True))
 
 
 def make_chains(root: Path) -> list[str]:

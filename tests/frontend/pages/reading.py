@@ -5,7 +5,9 @@ import gzip
 import html
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from flask.testing import FlaskClient
@@ -13,6 +15,8 @@ from werkzeug.test import TestResponse
 
 from frontend.app import create_app
 from frontend.settings import Settings
+from tests.api.worlds import client_of, settings_for
+from tests.http_servers import served_in_a_thread
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_BYTES = 50_000  # of a page, compressed
@@ -21,6 +25,16 @@ MOST_BYTES = 50_000  # of a page, compressed
 def pages_over(url: str) -> FlaskClient:
     """A client of pages over the service at `url`."""
     return create_app(Settings(backend_url=url)).test_client()
+
+
+@contextmanager
+def pages_of(folder: Path) -> Iterator[FlaskClient]:
+    """A client of pages over the chain in `folder`, whose service is in this process."""
+    with (
+        client_of(settings_for(folder)) as service,
+        served_in_a_thread(service.application) as url,
+    ):
+        yield pages_over(url)
 
 
 def text(pages: FlaskClient, address: str, status: int = 200) -> str:

@@ -7,9 +7,9 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.storage.block_store import BlockStore
-from tests.api.processes import Service, serving
-from tests.api.worlds import World, world_in
+from tests.api.worlds import World, client_of, world_in
 from tests.frontend.pages.reading import pages_over, table, text
+from tests.http_servers import served_in_a_thread
 from tests.storage.chains import block_file, flip
 
 DAMAGED = 4
@@ -26,16 +26,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="module")
-def service(world: World) -> Iterator[Service]:
-    """Start a service without a scrub, so that only damage that visitors meet is known."""
-    more = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600, "FLIGHTCHAIN_SCRUB_HOURS": 0}
-    with serving(world.settings.folder, **more) as service:
+def service(world: World) -> Iterator[FlaskClient]:
+    """A service without a scrub, so that only damage that visitors meet is known."""
+    with client_of(world.settings) as service:
         yield service
 
 
 @pytest.fixture(scope="module")
-def pages(service: Service) -> FlaskClient:
-    return pages_over(service.url)
+def pages(service: FlaskClient) -> Iterator[FlaskClient]:
+    with served_in_a_thread(service.application) as url:
+        yield pages_over(url)
 
 
 def test_a_damaged_block_shows_what_is_known(pages: FlaskClient, world: World) -> None:
@@ -70,7 +70,7 @@ def test_the_list_of_blocks_goes_on(pages: FlaskClient, world: World) -> None:
     assert rows[1]["nonce"] == ""
 
 
-def test_home_and_ready_say_so_once_it_was_met(pages: FlaskClient, service: Service) -> None:
+def test_home_and_ready_say_so_once_it_was_met(pages: FlaskClient, service: FlaskClient) -> None:
     pages.get(f"/blocks/{DAMAGED}")
     for address in ("/", "/standing"):
         page = text(pages, address)

@@ -8,11 +8,10 @@ from flask.testing import FlaskClient
 
 from backend.chain.fields import Value
 from backend.chain.flight import Flight
-from tests.api.processes import serving
-from tests.api.worlds import Json, seal, settings_for
+from tests.api.worlds import Json, new_chain, seal, settings_for
 from tests.cases import each_of
 from tests.flights import EXAMPLE, changed
-from tests.frontend.pages.reading import pages_over, raw, require_words, table, text
+from tests.frontend.pages.reading import pages_of, raw, require_words, table, text
 
 CITIES = {
     "BTV": "Burlington, VT",
@@ -69,8 +68,8 @@ FLIGHTS = [
 def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     folder = tmp_path_factory.mktemp("odd")
     seal(settings_for(folder), [FLIGHTS])
-    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
-        yield pages_over(service.url)
+    with pages_of(folder) as pages:
+        yield pages
 
 
 @each_of(
@@ -237,8 +236,8 @@ EMPTY = ("/days/2008-01-03", "/search?q=united", *(f"/{page}" for page in ("days
 
 
 def test_a_ledger_without_flights_says_so(tmp_path: Path) -> None:
-    with serving(tmp_path, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
-        pages = pages_over(service.url)
+    new_chain(tmp_path)
+    with pages_of(tmp_path) as pages:
         for address in EMPTY:
             shown = text(pages, address)
             assert "There are no flights in this ledger yet." in shown, address
@@ -247,8 +246,7 @@ def test_a_ledger_without_flights_says_so(tmp_path: Path) -> None:
 
 def test_a_ledger_of_one_day_names_that_day_once(tmp_path: Path) -> None:
     seal(settings_for(tmp_path), [[odd(1, "2010-03-01")]])
-    with serving(tmp_path, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
-        pages = pages_over(service.url)
+    with pages_of(tmp_path) as pages:
         for question in ("", "?OP_CARRIER_FL_NUM=2&FL_DATE=2010-03-01"):
             shown = text(pages, f"/filter_transactions{question}")
             assert "The ledger has flights of 1 March 2010" in shown

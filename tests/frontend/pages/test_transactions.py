@@ -6,9 +6,11 @@ from pathlib import Path
 from flask.testing import FlaskClient
 
 from frontend.questions import flights_of_day
-from tests.api.processes import Service, backend, living
-from tests.api.worlds import GOOD, Json, World, transaction_of
+from tests.api.processes import Service
+from tests.api.worlds import GOOD, Json, World, client_of, new_chain, transaction_of
 from tests.frontend.pages.reading import link, pages_over, source, table, text
+from tests.http_servers import served_in_a_thread
+from tests.submitting import sealing
 
 
 def test_a_page_shows_every_field_with_its_meaning(pages: FlaskClient, world: World) -> None:
@@ -75,12 +77,11 @@ def test_a_mined_transaction_no_longer_renews_itself(pages: FlaskClient) -> None
 
 
 def test_a_pending_transaction_turns_to_mined_by_itself(tmp_path: Path) -> None:
-    folder = tmp_path / "chain"
-    assert backend(folder, "mine", "--once").returncode == 0
-    with living(folder, "--only-http") as service:  # nobody mines
-        pages = pages_over(service.url)
+    settings = new_chain(tmp_path)
+    with client_of(settings) as service, served_in_a_thread(service.application) as url:
+        pages = pages_over(url)
         for expected in range(2):
-            receipt: Json = service.post().json()
+            receipt: Json = service.post("/transactions", json=GOOD).get_json()
             assert receipt["TRANSACTION_ID"] == expected
         page = source(pages, "/transactions/0")
         assert '<span class="state pending">Pending</span>' in page
@@ -94,7 +95,8 @@ def test_a_pending_transaction_turns_to_mined_by_itself(tmp_path: Path) -> None:
         before = pages.get("/transactions/0/state").text
         assert "data-refresh" in before
 
-        assert backend(service.folder, "mine", "--once").returncode == 0
+        with sealing(settings) as sealer:
+            sealer.seal_pending()
         after = pages.get("/transactions/0/state").text
         assert '<a href="/blocks/1">block 1</a>' in after
         assert "data-refresh" not in after

@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from werkzeug.serving import make_server
 
 from backend.storage.block_store import BlockStore
 from backend.trust.log import checkpoints, notes
@@ -27,7 +26,7 @@ from backend.trust.witness.following import Finding, Follower, Verdict
 from backend.trust.witness.witness import Witness
 from tests.api.processes import ROOT, ending, free_port, serving, until
 from tests.api.worlds import client_of, settings_for
-from tests.http_servers import running
+from tests.http_servers import served_in_a_thread
 from tests.trust.witness.logs import grow, key_of, note_of
 
 pytestmark = pytest.mark.slow
@@ -43,7 +42,7 @@ def served(folder: Path) -> Iterator[str]:
     """The address of an API over a chain, in this process."""
     with (
         client_of(settings_for(folder)) as client,
-        running(make_server("127.0.0.1", 0, client.application)) as url,
+        served_in_a_thread(client.application) as url,
     ):
         yield url
 
