@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from tests.browser.sites import Site
 from tests.browser.test_every_page import require_fit
@@ -87,15 +87,19 @@ def narrow(browser: Browser, sites: dict[str, Site]) -> Iterator[Open]:
     assert visitor.faults == []
 
 
+def end_of(part: Locator) -> float:
+    """Where a part of a page ends, px from the left."""
+    box = part.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"]
+
+
 @pytest.mark.parametrize(("address", "heading"), MATTERS, ids=[row[0] for row in MATTERS])
 def test_the_column_that_matters_is_on_the_screen(narrow: Open, address: str, heading: str) -> None:
     page = narrow(address)
-    box = page.get_by_role("columnheader", name=heading, exact=True).first.bounding_box()
-    assert box is not None
-    assert box["x"] + box["width"] <= WIDTH
+    assert end_of(page.get_by_role("columnheader", name=heading, exact=True).first) <= WIDTH
     for caption in page.locator(".scroll caption:not(.hidden)").all():
-        if (box := caption.bounding_box()) is not None:
-            assert box["x"] + box["width"] <= WIDTH
+        assert not caption.is_visible() or end_of(caption) <= WIDTH
 
 
 @pytest.mark.parametrize(("address", "headline"), HEADLINES, ids=[row[0] for row in HEADLINES])
@@ -112,16 +116,12 @@ def test_the_answer_begins_on_the_first_screen(narrow: Open, address: str, headl
 def test_a_ranking_shows_the_column_by_which_it_is_sorted(narrow: Open) -> None:
     for sort in ("flights", "average_delay", "on_time_share_of_arrived", "cancelled"):
         page = narrow(f"/rankings?by=carrier&sort={sort}")
-        box = page.locator('th[aria-sort="descending"]').bounding_box()
-        assert box is not None
-        assert box["x"] + box["width"] <= WIDTH
+        assert end_of(page.locator('th[aria-sort="descending"]')) <= WIDTH
 
 
 def test_a_whole_week_of_a_calendar_is_on_the_screen(narrow: Open) -> None:
     page = narrow("/report?OP_CARRIER_FL_NUM={shared_number}")
-    box = page.locator(".month tbody tr").first.locator("td").nth(6).bounding_box()
-    assert box is not None
-    assert box["x"] + box["width"] <= WIDTH
+    assert end_of(page.locator(".month tbody tr").first.locator("td").nth(6)) <= WIDTH
 
 
 @pytest.mark.parametrize("address", STACKED)
@@ -129,9 +129,7 @@ def test_a_table_of_words_stands_cell_below_cell(narrow: Open, address: str) -> 
     page = narrow(address)
     cells = page.locator("table.stacked td, table.named td")
     assert cells.count() > 3
-    for box in [cells.nth(number).bounding_box() for number in range(4)]:
-        assert box is not None
-        assert box["x"] + box["width"] <= WIDTH
+    assert all(end_of(cells.nth(number)) <= WIDTH for number in range(4))
 
 
 def test_long_words_do_not_make_a_page_wider_than_its_window(narrow: Open) -> None:

@@ -3,7 +3,10 @@
 import random
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import Any
+
+from frontend.question import CARRIER
 
 CARRIERS = [19393, 19690, 19790, 19805, 19930, 19977, 20304]
 
@@ -14,6 +17,13 @@ def days_from(first: date, count: int) -> list[str]:
 
 
 DAYS = days_from(date(2013, 1, 1), 365)
+HOURS = [{"hour": hour} for hour in range(5, 24)]
+GROUPS: dict[str, list[dict[str, Any]]] = {
+    "weekday": [{"DAY_OF_WEEK": day} for day in range(1, 8)],
+    "hour": HOURS,
+    "weekday_hour": [{"DAY_OF_WEEK": 1, **hour} for hour in HOURS],
+    "month": [{"month": f"2013-{month:02}"} for month in range(1, 13)],
+}
 
 
 class Year:
@@ -33,34 +43,20 @@ class Year:
         height = int(parameters.get("as_of", self.height))
         answer = self._delays(parameters) if path == "/average_delays" else self._counts(parameters)
         query: dict[str, Any] = dict(parameters)
-        if "OP_CARRIER_AIRLINE_ID" in query:
-            query["OP_CARRIER_AIRLINE_ID"] = int(query["OP_CARRIER_AIRLINE_ID"])
+        if CARRIER in query:
+            query[CARRIER] = int(query[CARRIER])
         return {**answer, "as_of": {"height": height, "tip_hash": f"{height:064}"}, "query": query}
 
     def _delays(self, parameters: Mapping[str, str]) -> Any:
-        match parameters["group_by"]:
-            case "weekday":
-                rows = [{"DAY_OF_WEEK": day, **self._day()} for day in range(1, 8)]
-                return {**self._day(), "by_weekday": rows, "groups": len(rows)}
-            case "hour":
-                rows = [{"hour": hour, **self._day()} for hour in range(5, 24)]
-                return {**self._day(), "by_hour": rows, "groups": len(rows), "without_hour": 12}
-            case "month":
-                rows = [{"month": f"2013-{month:02}", **self._day()} for month in range(1, 13)]
-                return {**self._day(), "by_month": rows, "groups": len(rows)}
-            case "weekday_hour":
-                rows = [{"DAY_OF_WEEK": 1, "hour": hour, **self._day()} for hour in range(5, 24)]
-                return {**self._day(), "by_weekday_hour": rows, "groups": len(rows)}
+        by = parameters["group_by"]
+        if by in GROUPS:
+            rows = [{**group, **self._day()} for group in GROUPS[by]]
+            return {**self._day(), f"by_{by}": rows, "groups": len(rows), "without_hour": 12}
         days = [{"FL_DATE": day, **self._day()} for day in self.days]
         steps = range(-75, 195, 15)
-        histogram = [
-            {
-                "from": None if low == steps[0] else low,
-                "to": None if low == steps[-1] else low + 15,
-                "flights": 20,
-            }
-            for low in steps
-        ]
+        ends = [None, *steps[1:], None]
+        pairs = pairwise(ends)
+        histogram = [{"from": low, "to": high, "flights": 20} for low, high in pairs]
         return {
             **self._day(),
             "arrived": 20 * len(steps),
@@ -84,18 +80,14 @@ class Year:
         }
 
     def _counts(self, parameters: Mapping[str, str]) -> Any:
-        match parameters.get("group_by"):
-            case "day":
-                counts = [self._random.randrange(90) for _ in self.days]
-                by_day = [
-                    {"FL_DATE": day, "count": count}
-                    for day, count in zip(self.days, counts, strict=True)
-                    if count
-                ]
-                return {"count": sum(counts), "by_day": by_day}
-            case "carrier":
-                rows = [{"OP_CARRIER_AIRLINE_ID": carrier, "count": 9} for carrier in CARRIERS]
-                return {"count": 9 * len(CARRIERS), "by_carrier": rows}
+        by = parameters.get("group_by")
+        if by == "day":
+            counts = {day: self._random.randrange(90) for day in self.days}
+            rows = [{"FL_DATE": day, "count": count} for day, count in counts.items() if count]
+            return {"count": sum(counts.values()), "by_day": rows}
+        if by == "carrier":
+            rows = [{CARRIER: carrier, "count": 9} for carrier in CARRIERS]
+            return {"count": 9 * len(CARRIERS), "by_carrier": rows}
         return {"count": 17}
 
 
@@ -109,13 +101,8 @@ def coverage(days: Sequence[str] = DAYS) -> Any:
         "first_date": days[0],
         "last_date": days[-1],
         "carriers": [
-            {
-                "OP_CARRIER_AIRLINE_ID": carrier,
-                "code": f"C{number}",
-                "name": f"Carrier of name {number}",
-                "flights": 9,
-            }
-            for number, carrier in enumerate(CARRIERS)
+            {CARRIER: carrier, "code": f"C{n}", "name": f"Carrier of name {n}", "flights": 9}
+            for n, carrier in enumerate(CARRIERS)
         ],
         "airports": [
             {"code": code, "city": city, "state": "", "flights": 100 - number}

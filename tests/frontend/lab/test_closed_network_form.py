@@ -35,6 +35,18 @@ ONE = {
     "customers": "3",
     "think_time_s": "0",
 }
+
+
+def stations(count: int, **of_each: str) -> dict[str, str]:
+    """ONE with so many stations. of_each: other fields, in which {} is the number of a station."""
+    fields = {"name": "s{}", "visits": "1", "service_time_s": "1", **of_each}
+    return ONE | {
+        f"{name}_{row}": text.format(row)
+        for row in range(1, count + 1)
+        for name, text in fields.items()
+    }
+
+
 VISITED = st.builds(
     Visited, st.just(""), st.floats(1e-6, 1e3), st.floats(1e-6, 1e3), st.sampled_from([1, 1, DELAY])
 )
@@ -111,11 +123,7 @@ def test_a_comparison_has_the_same_customers_on_both_sides() -> None:
 
 
 def test_a_chart_shows_the_six_busiest_stations() -> None:
-    form = dict(ONE)
-    for row in range(1, 11):
-        more = {f"name_{row}": f"s{row}", f"visits_{row}": "1", f"service_time_s_{row}": str(row)}
-        form |= more
-    drawn = network_charts.utilisation(answer_to(form))
+    drawn = network_charts.utilisation(answer_to(stations(10, service_time_s="{}")))
     assert [curve.name for curve in drawn.curves] == ["s10", "s9", "s8", "s7", "s6", "s5"]
 
 
@@ -154,10 +162,7 @@ def test_what_does_not_fit_is_refused_beside_its_field(change: dict[str, str], f
 
 
 def test_few_stations_may_have_several_servers() -> None:
-    form = dict(ONE)
-    for row in range(1, 5):
-        form |= {f"name_{row}": f"s{row}", f"visits_{row}": "1", f"service_time_s_{row}": "1"}
-        form |= {f"servers_{row}": "2"}
+    form = stations(4, servers="2")
     problem = refused(form)
     assert [error["field"] for error in problem.errors] == ["servers_3", "servers_4"]
     assert len(read(form | {"servers_3": "1", "servers_4": "1"}).visited) == 4

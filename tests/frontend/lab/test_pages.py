@@ -13,7 +13,7 @@ from frontend.app import CONTENT_SECURITY_POLICY
 from frontend.lab.presets import NETWORKS, QUEUES
 from frontend.settings import Settings, from_environment
 from tests.frontend.lab.folders import FINDING, make_result
-from tests.frontend.lab.test_closed_network_form import ONE
+from tests.frontend.lab.test_closed_network_form import ONE, stations
 from tests.frontend.pages.reading import MOST_BYTES, raw, source, table, text
 
 EVERY = [*QUEUES, *NETWORKS]
@@ -248,20 +248,15 @@ def test_an_address_is_kept_without_empty_fields(lab_pages: FlaskClient) -> None
 
 
 def test_after_an_answer_there_are_rows_for_more_stations(lab_pages: FlaskClient) -> None:
-    form = dict(ONE)
     for count, rows in ((1, 4), (3, 5), (9, 10), (10, 10)):
-        for row in range(1, count + 1):
-            form |= {f"name_{row}": f"s{row}", f"visits_{row}": "1", f"service_time_s_{row}": "1"}
-        page = source(lab_pages, "/lab/calculator/closed?" + urlencode(form))
+        page = source(lab_pages, "/lab/calculator/closed?" + urlencode(stations(count)))
         assert len(re.findall(r'<input id="name_\d+"', page)) == rows
 
 
 def test_the_largest_answer_is_within_the_budget(lab_pages: FlaskClient) -> None:
     form = {"customers": "200", "think_time_s": "5", "against": "study"}
-    for row in range(1, 11):
-        form |= {f"name_{row}": f"{'Station':x<22}{row}", f"visits_{row}": "513.123"}
-        form |= {f"service_time_s_{row}": f"0.0{row}"}
-    address = "/lab/calculator/closed?" + urlencode(form)
+    each = {"name": f"{'Station':x<22}{{}}", "visits": "513.123", "service_time_s": "0.0{}"}
+    address = "/lab/calculator/closed?" + urlencode(stations(10, **each) | form)
     answer = lab_pages.get(address, headers={"Accept-Encoding": "gzip"})
     assert len(answer.get_data()) <= MOST_BYTES
     assert gzip.decompress(answer.get_data()).count(b"<tr>") > 200
