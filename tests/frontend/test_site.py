@@ -1,4 +1,4 @@
-"""The pages behind the web server: slow clients, slow backends and files keep nobody waiting."""
+"""The pages behind the web server: slow backends and files keep nobody waiting."""
 
 import threading
 from collections.abc import Iterator
@@ -8,7 +8,6 @@ from http import HTTPStatus
 import pytest
 from flask import Flask
 
-from backend.serving.connection import HEAD_WITHIN_S
 from backend.serving.front import Front
 from frontend import site
 from frontend.app import HEADERS
@@ -120,14 +119,3 @@ def test_what_http_refuses_is_a_page_too(sent: bytes, status: int) -> None:
         assert b"Content-Type: text/html; charset=utf-8" in head
         assert all(f"{name}: {value}".encode() in head for name, value in HEADERS.items())
         assert body.startswith(b"<!doctype html>")
-
-
-def test_silent_clients_are_given_up_and_dribbling_ones_are_told() -> None:
-    with slow_pages() as (loop, _):
-        silent, dribbling = loop.client(), loop.client(b"GET / HTTP")
-        loop.settle()
-        loop.wait(HEAD_WITHIN_S + 1)
-        loop.until(silent.ended)
-        loop.until(dribbling.ended)
-        assert silent.got == b""
-        assert answers(dribbling.got)[0][0] == 408
