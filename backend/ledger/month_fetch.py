@@ -5,7 +5,6 @@ can tell how far it is, and none starts another. It ends with the service; a lat
 """
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Annotated, Literal
@@ -77,16 +76,7 @@ class MonthFetcher:
 def _fetch(month: Month, log: int) -> None:
     """Run the command until it ends. log: a descriptor that has the lock, which is closed then."""
     try:
-        with suppress(OSError):  # the disk is full
-            os.write(log, f"{ENDED}{_status(month, log)}\n".encode())
+        status = started("import", f"{PREFIX}{month}", stdout=log, stderr=log).wait()
+        os.write(log, f"{ENDED}{status}\n".encode())
     finally:
         os.close(log)
-
-
-def _status(month: Month, log: int) -> int:
-    """Run the command, and return the status with which it ended."""
-    try:
-        return started("import", f"{PREFIX}{month}", stdout=log, stderr=log).wait()
-    except OSError as error:
-        os.write(log, f"it cannot be started: {error}\n".encode())
-        return 1
