@@ -18,8 +18,7 @@ import click
 from jinja2 import Environment, FileSystemLoader
 from werkzeug.http import HTTP_STATUS_CODES
 
-from backend.api import SERVICE, create_app
-from backend.api.routes import Row
+from backend.api import Service
 from backend.api.specification import PROBLEMS, path_of
 from backend.base.settings import Settings
 from backend.base.words import COMMAND
@@ -41,8 +40,7 @@ PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 def routes() -> Iterator[str]:
     """Yields lines of the table of routes."""
     yield from ("| Call | Answer |", "|---|---|")
-    rows: list[Row] = create_app(Settings()).extensions[SERVICE].table
-    for row in rows:
+    for row in Service(Settings()).table:
         operation = row.operation
         names = [(parameter.name, parameter.required) for parameter in operation.parameters]
         required = "&".join(f"{name}=" for name, is_required in names if is_required)

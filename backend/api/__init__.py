@@ -62,7 +62,7 @@ class Service:
     a reception. reception, problems, metrics: used by the ASGI front as well.
     """
 
-    def __init__(self, settings: Settings, restart: Callable[[], None]) -> None:
+    def __init__(self, settings: Settings, restart: Callable[[], None] = lambda: None) -> None:
         """restart: replaces this process by a new one; it is called after a write has failed."""
         self.settings = settings
         self.application = app = _Application(__name__, static_folder=None)
@@ -90,11 +90,6 @@ class Service:
         self.flask = app.wsgi_app
         inner: Any = self.reception.around(app.wsgi_app)
         app.wsgi_app = inner  # type: ignore[method-assign]
-
-
-def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -> Flask:
-    """Make the WSGI application of a `Service` with these settings."""
-    return Service(settings, restart).application
 
 
 def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import TestResponse
 
-from backend.api import SERVICE, create_app
+from backend.api import Service
 from backend.api.specification import document, path_of
 from backend.base.settings import Settings
 
@@ -67,7 +67,7 @@ def hold(response: TestResponse, path: str | None) -> None:
 @cache
 def described() -> Json:
     """The document; of an application that nothing is asked of, since all of them have the same."""
-    return document(create_app(Settings()).extensions[SERVICE].table)
+    return document(Service(Settings()).table)
 
 
 @cache

@@ -142,7 +142,7 @@ def test_a_handler_is_called_once_whatever_it_raises(world: World, method: str) 
         begun.append(environ["PATH_INFO"])
         raise NotFound("half way")
 
-    service = Service(world.settings, lambda: None)
+    service = Service(world.settings)
     operation = Operation("things", OPERATION, "", {})
     for lane in (Lane.INLINE, Lane.THREAD):
         service.table.add([Row(method, f"/things/{lane}", operation, fails, lane)])
@@ -157,7 +157,7 @@ def test_a_handler_is_called_once_whatever_it_raises(world: World, method: str) 
 
 
 def test_there_are_no_two_rows_for_one_address(world: World) -> None:
-    service = Service(world.settings, lambda: None)
+    service = Service(world.settings)
     (tip,) = [row for row in service.table if row.rule == "/tip"]
     with pytest.raises(ValueError, match="there are two rows"):
         service.table.add([tip])

@@ -30,7 +30,7 @@ def lane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaneOf]:
     """Tells the lane of a target, as a site does. Block 1 with transaction 0 is in memory."""
     settings = settings_for(tmp_path_factory.mktemp("lanes"))
     seal(settings, [[tuple(GOOD.values())]])
-    service = Service(settings, lambda: None)
+    service = Service(settings)
     site = ServiceSite(service)
 
     def lane(target: str, method: str = "GET", version: str = "1.1") -> str:
@@ -136,7 +136,7 @@ def test_every_plain_question_is_quick(
 
 
 def test_batches_that_strangers_only_try_hold_up_no_batch_that_is_accepted(tmp_path: Path) -> None:
-    service = Service(settings_for(tmp_path, require_token=1), lambda: None)
+    service = Service(settings_for(tmp_path, require_token=1))
     site, tried = ServiceSite(service), "/transactions/batch?dry_run=true"
     known = {"Authorization": "Bearer x"}
     try:

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from backend.api import SERVICE, create_app
+from backend.api import SERVICE
 from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.api.metrics import UNMATCHED, UNREAD
 from backend.base.lru import Counts
@@ -147,15 +146,16 @@ def test_a_request_in_hand_is_in_progress_until_it_has_an_answer(fresh: FlaskCli
     assert value(scraped(fresh), "requests_in_progress") == 1  # the scrape itself
 
 
-def test_an_error_that_gets_through_leaves_nothing_in_progress(world: World) -> None:
-    app: Flask = create_app(world.settings)
-    counted = app.extensions[SERVICE].metrics.requests
+def test_an_error_that_gets_through_leaves_nothing_in_progress(fresh: FlaskClient) -> None:
+    app = fresh.application
+    service = app.extensions[SERVICE]
+    counted = service.metrics.requests
 
     def fails(environ: object, start_response: object) -> list[bytes]:
         assert counted.in_progress() == 1
         raise KeyboardInterrupt
 
-    app.wsgi_app = app.extensions[SERVICE].reception.around(fails)  # type: ignore[method-assign]
+    app.wsgi_app = service.reception.around(fails)  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         app.test_client().get("/tip")
     assert counted.in_progress() == 0

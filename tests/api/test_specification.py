@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from backend.api import create_app
+from backend.api import Service
 from backend.api.specification import path_of
 from backend.base.settings import Settings
 from backend.base.version import VERSION
@@ -117,7 +117,7 @@ def test_names_suit_generators_and_every_tag_is_described() -> None:
 
 
 def routes() -> set[str]:
-    rules = create_app(Settings()).url_map.iter_rules()
+    rules = Service(Settings()).application.url_map.iter_rules()
     methods = [(rule, method) for rule in rules for method in rule.methods or ()]
     others = {"HEAD", "OPTIONS"}
     return {f"{method} {path_of(rule.rule)}" for rule, method in methods if method not in others}

@@ -11,22 +11,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import pytest
 from flask.testing import FlaskClient
 from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.test import TestResponse
 
-from backend import api
+from backend.api import Service
 from backend.api.conditions import REVALIDATE
 from backend.api.json_answers import CachedAnswer, whole
 from backend.base.clock import now_ms
 from backend.base.settings import Settings
-from backend.base.words import Report
 from backend.chain.fields import FIELD_NAMES, FIELDS, Value
 from backend.chain.flight import Flight
 from backend.index.checkpoint_note import note_of, note_settled
 from backend.index.index_file import index_path
-from backend.ledger.ledger import Ledger
 from backend.sources.generated import Generated
 from backend.sources.source import validated
 from backend.storage.block_store import BlockStore
@@ -147,24 +144,13 @@ def kept(query: str, body: bytes) -> CachedAnswer:
 
 @contextmanager
 def client_of(
-    settings: Settings, restart: Callable[[], None] | None = None
+    settings: Settings, restart: Callable[[], None] = lambda: None
 ) -> Iterator[FlaskClient]:
     """A client of the service over `settings.folder`, whose files are closed afterwards."""
-    ledgers: list[Ledger] = []
-
-    def ledger_of(settings: Settings, report: Report) -> Ledger:
-        ledgers.append(Ledger(settings, report))
-        return ledgers[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(api, "Ledger", ledger_of)
-        app = api.create_app(settings, restart or (lambda: None))
-    app.test_client_class = HeldClient
-    try:
-        yield app.test_client()
-    finally:
-        for ledger in ledgers:
-            ledger.close()
+    service = Service(settings, restart)
+    service.application.test_client_class = HeldClient
+    with closing(service.ledger):
+        yield service.application.test_client()
 
 
 def status_of(transaction: Mapping[str, Value]) -> str:

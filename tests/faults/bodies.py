@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from backend.api import create_app as create_service
+from backend.api import Service
 from frontend.app import create_app as create_pages
 from frontend.settings import Settings as PagesSettings
 from tests.api.processes import processes_of
@@ -43,7 +43,7 @@ class Target(NamedTuple):
 
 def targets(folder: Path) -> list[Target]:
     """Every route that takes a body, with every media type."""
-    service = create_service(settings_for(folder))
+    service = Service(settings_for(folder)).application
     pages = create_pages(PagesSettings())
     return [
         Target(rule.rule + query, media_type, app is service)
