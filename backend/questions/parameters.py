@@ -180,8 +180,15 @@ _TEXTS: dict[str, Schema] = {
 
 @lru_cache(maxsize=8192)  # people ask for the same days and cities
 def _parsed(field: str, text: str) -> Value:
-    is_code = FIELD[field].kind == "code" and text.isascii()  # others have capitals that are ASCII
-    return FIELD[field].parse(text.upper() if is_code else text)
+    kind = FIELD[field].kind
+    is_code = kind == "code" and text.isascii()  # others have capitals that are ASCII
+    value = FIELD[field].parse(text.upper() if is_code else text)
+    if kind == "date" and "/" in text:  # and no weekday tells which is the day
+        year, month, day = str(value).split("-")
+        if month != day <= "12":
+            other = f"{year}-{day}-{month}"
+            raise InvalidFlight(field, text, f"may be {value} or {other}; write the one you mean")
+    return value
 
 
 Kind = TypeVar("Kind", bound=Parameter[Any])

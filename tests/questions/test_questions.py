@@ -1,5 +1,6 @@
 """What may be asked: every parameter with every kind of wrong value, as one table."""
 
+import re
 from datetime import date
 from typing import Any
 
@@ -234,11 +235,19 @@ def test_the_initial_date_may_not_lie_after_the_final_one(kind: Kind) -> None:
     assert "2008-01-31" in error.reason
 
 
+@each_of("text", ["1/3/2008", "3/1/2008 12:00:00 AM"])
+def test_a_day_that_may_be_another_is_not_guessed(text: str) -> None:
+    error = refused(Departures, {"FL_DATE": text})
+    assert (error.field, error.value) == ("FL_DATE", text)
+    assert {"2008-01-03", "2008-03-01"} <= {*re.findall("[0-9-]{10}", error.reason)}
+    assert asked(Departures, {"FL_DATE": "3/3/2008"})[0] == Departures("2008-03-03")
+
+
 ASKED: list[tuple[Kind, dict[str, str], Any]] = [
     (
         FilterTransactions,
-        {"OP_CARRIER_FL_NUM": " 00335.0 ", "FL_DATE": "1/3/2008", "OP_CARRIER_AIRLINE_ID": "1"},
-        FilterTransactions(335, "2008-01-03", 1),
+        {"OP_CARRIER_FL_NUM": " 00335.0 ", "FL_DATE": "1/13/2008", "OP_CARRIER_AIRLINE_ID": "1"},
+        FilterTransactions(335, "2008-01-13", 1),
     ),
     (
         FilterTransactions,
