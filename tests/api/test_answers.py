@@ -378,7 +378,9 @@ def test_counts_never_go_back_while_flights_are_posted_and_sealed(tmp_path: Path
                     most[path] = max(most[path], count)
 
         run_together(6, work)
-        assert one.post("/transactions?mode=commit", json=GOOD).status_code == 201
+        receipt = good(one.post("/transactions?mode=commit", json=GOOD), 201)
+        shown = good(other.get(f"/transactions/{receipt['TRANSACTION_ID']}"))
+        assert shown["state"] == "mined"
         assert {good(other.get(path))["count"] for path in paths[1:]} == {61}
 
 

@@ -126,20 +126,6 @@ def test_commit_answers_when_the_flight_is_mined_and_found(
         assert [leg["TRANSACTION_ID"] for leg in legs] == [0]
 
 
-def test_another_worker_finds_a_committed_flight_at_once(
-    client: FlaskClient, settings: Settings
-) -> None:
-    path = f"/filter_transactions?{LEG}"
-    with client_of(settings) as other, at_work(Miner(settings, print)):
-        assert good(other.get(path))["count"] == good(other.get("/tip"))["transactions"] == 0
-        for number in range(1, 4):
-            good(post(client, mode="commit"), 201)
-            assert good(other.get(f"/transactions/{number - 1}"))["state"] == "mined"
-            assert good(other.get("/tip"))["transactions"] == number
-            for engine in ("index", "scan"):
-                assert good(other.get(f"{path}&engine={engine}"))["count"] == number
-
-
 def test_with_a_miner_the_service_is_ready_and_knows_when_the_next_block_comes(
     client: FlaskClient, settings: Settings
 ) -> None:
