@@ -54,13 +54,6 @@ def remembered(page: Page) -> str:
     return line.inner_text()
 
 
-def test_no_month_is_offered_where_a_cluster_keeps_the_ledger(visit: Visit, site: Site) -> None:
-    page = visit(site).open("/months")
-    expect(page.get_by_role("button", name="Add the month")).to_have_count(0)
-    page.get_by_role("main").get_by_role("link", name="a file of flights", exact=True).click()
-    page.wait_for_url("**/upload")
-
-
 @pytest.mark.long
 def test_pages_over_two_nodes_raise_no_alarm_even_if_one_is_behind(
     visit: Visit, site: Site, engine: Engine

@@ -26,6 +26,8 @@ HEIGHT = 900
 
 MOST_HTML_BYTES, MOST_SCRIPT_BYTES, MOST_STYLE_BYTES = 50_000, 26_500, 15_000  # compressed
 
+NOT_FOR_ALL = ("no-cache", "no-store", "private")
+
 AXE = Axe().axe_script
 # Axe is silent about what stands on a gradient, such as those at the sides of a wide table.
 WITHOUT_SHADES = """
@@ -173,7 +175,17 @@ def test_it_is_there_without_scripts(tab: Tab, ledger: str, row: Row) -> None:
         assert evidence.is_visible()
 
 
-def test_every_page_is_small_and_has_a_title_of_its_own(site: Site) -> None:
+def test_every_page_is_small_for_its_visitor_alone_and_has_a_title_of_its_own(
+    visit: Visit, site: Site
+) -> None:
+    first, second = visit(site), visit(site)
+    mine = first.open("/search?q=Timbuktu+for+me+alone")
+    assert "for me alone" in mine.inner_text("main")
+    mine.goto("/")
+    mine.get_by_role("button", name="Pause updates").click()
+    theirs = second.open("/")
+    assert theirs.locator("#search").input_value() == ""
+    assert theirs.locator("[data-pause]").get_attribute("aria-pressed") == "false"
     by_title: dict[str, str] = {}
     for row in PAGES:
         answer = requests.get(site.url + site.address(row.address), timeout=10)
@@ -181,6 +193,9 @@ def test_every_page_is_small_and_has_a_title_of_its_own(site: Site) -> None:
         (title,) = re.findall(r"<title>(.+) · Flightchain</title>", answer.text)
         assert title not in by_title, (row.address, by_title[title])
         by_title[title] = row.address
+        assert "for me alone" not in answer.text
+        assert {*NOT_FOR_ALL} & {*answer.headers["Cache-Control"].split(", ")}, row.address
+        assert "Set-Cookie" not in answer.headers, row.address
 
 
 def test_scripts_and_styles_are_small() -> None:

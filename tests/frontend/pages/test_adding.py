@@ -277,10 +277,10 @@ def test_an_equal_flight_is_said_on_the_receipt(visitor: Visitor) -> None:
     assert f'<a href="/transactions/{first_id}">' in visitor.client.get(second).text
 
 
-@pytest.mark.parametrize("other", ["0", "x", "-1", "9" * 20, "999999", "²"])
-def test_a_link_cannot_claim_that_flights_are_equal(visitor: Visitor, other: str) -> None:
+def test_a_link_cannot_claim_that_flights_are_equal(visitor: Visitor) -> None:
     location = visitor.send({"OP_CARRIER_FL_NUM": "900"}).headers["Location"].partition("?")[0]
-    assert receipt_of(visitor, f"{location}?duplicate_of={other}")["duplicate_of"] is None
+    for other in ("0", "x", "-1", "9" * 20, "999999", "²"):
+        assert receipt_of(visitor, f"{location}?duplicate_of={other}")["duplicate_of"] is None
 
 
 # --- a backend that does not take it

@@ -7,7 +7,7 @@ from typing import Any
 from frontend.app import create_app
 from frontend.settings import Settings
 from tests.frontend.fake_backend import answering
-from tests.frontend.pages.reading import text
+from tests.frontend.pages.reading import pages_over, raw, text
 
 CLUSTER = {"members": ["pi1", "pi2"], "peers": ["pi2"], "votes": 20, "votes_total": 20}
 TIP = {"height": 7, "hash": "ab" * 32, "timestamp": 0, "transactions": 9, "pending": 0}
@@ -46,3 +46,10 @@ def test_whether_flights_can_be_added_is_said_of_the_node_that_adds_them() -> No
         pages = create_app(Settings(backend_url=first, more_backends=(reader,))).test_client()
         for _ in range(2):  # which ask another node first each time
             assert "Flights can be added. pi1 is connected" in text(pages, "/cluster")
+
+
+def test_no_month_is_offered_where_a_cluster_keeps_the_ledger() -> None:
+    with answering(node("pi1")) as url:
+        page = raw(pages_over(url), "/months")
+    assert '<a href="/upload">a file of flights</a>' in page
+    assert "Add the month" not in page
