@@ -6,11 +6,11 @@ from functools import partial
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.api.processes import backend
-from tests.api.worlds import GOOD
+from tests.api.worlds import GOOD, settings_for
 from tests.browser.conftest import Visit
 from tests.browser.sites import Site, make_ledger, site_over
 from tests.browser.visits import Visitor
+from tests.submitting import sealing
 
 STEP_MS = 5_000
 STEPS = 40
@@ -39,8 +39,8 @@ def height(own: Site) -> int:
 
 
 def mine(site: Site) -> None:
-    done = backend(site.service.folder, "mine", "--once")
-    assert done.returncode == 0, done.stderr
+    with sealing(settings_for(site.service.folder)) as sealer:
+        sealer.seal_pending()
 
 
 def fact(page: Page, name: str) -> str:

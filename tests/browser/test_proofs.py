@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ from tests.trust.proofs.proofs import Json, Judge, lines, written
 from tests.trust.proofs.test_verify import with_a_change
 
 CHANGED_TRANSACTIONS, CHANGED_ANSWERS = 50, 20
-SEED = 15
+SEED, AT_ONCE = 15, 50
 MOST_BYTES_SENT = 2**20  # to the browser at once
 
 HASHES = """async (messages) => {
@@ -112,17 +111,11 @@ def key(sites: dict[str, Site]) -> str:
 
 def verdicts(page: Page, key: str, proofs: Iterable[bytes]) -> list[Json]:
     """Return the verdicts of a page's scripts on proofs."""
+    files = [base64.b64encode(proof).decode() for proof in proofs]
     verdicts: list[Json] = []
-    for some in batched(proofs, 50):
-        files = [base64.b64encode(proof).decode() for proof in some]
-        verdicts += page.evaluate(VERDICTS, [key, files])
+    for start in range(0, len(files), AT_ONCE):
+        verdicts += page.evaluate(VERDICTS, [key, files[start : start + AT_ONCE]])
     return verdicts
-
-
-def batched(proofs: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
-    left = iter(proofs)
-    while some := list(islice(left, size)):
-        yield some
 
 
 def some_changed(

@@ -20,13 +20,6 @@ def test_it_offers_the_questions_and_shows_the_ledger(pages: FlaskClient, world:
     assert f"{len(world.transactions):,}" in page
 
 
-def test_the_part_that_renews_itself_is_the_same_part(pages: FlaskClient) -> None:
-    fragment = pages.get("/standing").text
-    assert fragment.lstrip().startswith("<section")
-    assert "data-refresh" in fragment
-    assert pages.get("/index.json").get_json().keys() == {"tip", "blocks", "damaged"}
-
-
 def standing_at(height: int, more: Json, pending: int = 0, newest: int = 0) -> Answer:
     """A backend whose next block is due in 35 s. newest: flights in the newest block."""
     block = {"height": height, "hash": "0" * 64, "timestamp": 0, "transaction_count": newest}

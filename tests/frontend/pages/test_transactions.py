@@ -65,14 +65,6 @@ def test_the_twins_hold_the_same(pages: FlaskClient, world: World, service: Serv
     assert row == {n: "" if value is None else str(value) for n, value in flight.items()}
 
 
-def test_a_mined_transaction_no_longer_renews_itself(pages: FlaskClient) -> None:
-    fragment = pages.get("/transactions/45/state").text
-    assert fragment.lstrip().startswith("<section")
-    assert "Mined" in fragment
-    assert "data-refresh" not in fragment
-    assert fragment.strip() in source(pages, "/transactions/45")
-
-
 # --- pending
 
 
