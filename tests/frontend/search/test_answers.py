@@ -27,30 +27,15 @@ MOST_LATE = "sort=average_delay&order=descending"
 ADDRESSES: dict[str, list[str]] = {
     # how late is a carrier
     "How late is United?": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
-    "united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "how late is united in july": [f"/average_delays?{UNITED}&{JULY}"],
-    "UA on 4 July 2013": [
-        f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-04&FINAL_DATE=2013-07-04"
-    ],
-    "united in 2013": [f"/average_delays?{UNITED}&{YEAR}"],
     "which is better, united or delta": ["/compare?what=carrier&item=19977&item=19790"],
     "united or delta from EWR to ORD in july": [
         f"/compare?what=carrier&item=19977&item=19790&ORIGIN=EWR&DEST=ORD&{JULY}"
     ],
-    "which airline is best, united or delta": ["/compare?what=carrier&item=19977&item=19790"],
-    "which airport is best, JFK or EWR": ["/compare?what=origin&item=JFK&item=EWR"],
     "UA DL AA WN US B6 9E": [],
-    "which month is worst for united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
-    "OH": [
-        f"/average_delays?OP_CARRIER_AIRLINE_ID=20417&{ALL_DAYS}",
-        f"/average_delays?OP_CARRIER_AIRLINE_ID=20397&{ALL_DAYS}",
-    ],
     "jet blue": [f"/average_delays?OP_CARRIER_AIRLINE_ID=20409&{ALL_DAYS}"],
-    "UA july 4-6": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-04&FINAL_DATE=2013-07-06"],
     "UA until 6 july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-01-01&FINAL_DATE=2013-07-06"],
-    "UA to 6 july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-01-01&FINAL_DATE=2013-07-06"],
     "UA since july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-12-20"],
-    "UA from 4 july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-04&FINAL_DATE=2013-12-20"],
     "departures from JFK leaving 4 July": ["/departures?ORIGIN=JFK&FL_DATE=2013-07-04"],
     "departure delay of UA": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "united in jan": [f"/average_delays?{UNITED}&{JANUARY}"],
@@ -59,35 +44,15 @@ ADDRESSES: dict[str, list[str]] = {
         f"/average_delays?{UNITED}&{JANUARY}",
     ],
     # flights
-    "how late is UA 1545": [f"/report?{UA_1545}"],
     "UA1545": [f"/report?{UA_1545}"],
     "UA 1545 in march": [f"/report?{UA_1545}&{MARCH}"],
     "1545": ["/report?OP_CARRIER_FL_NUM=1545"],
-    "UA 1545 on 4 July 2013": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
-    "flight 1545 july 4": ["/filter_transactions?OP_CARRIER_FL_NUM=1545&FL_DATE=2013-07-04"],
-    "what happened to UA 1545 on July 4": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
-    "what happened to flight 1545 on the 4th of July": [
-        "/filter_transactions?OP_CARRIER_FL_NUM=1545&FL_DATE=2013-07-04"
-    ],
-    "what happened on 4 July": ["/days/2013-07-04"],
     "what happened to United in July": [f"/average_delays?{UNITED}&{JULY}"],
     "what happened at EWR in February": [f"/airports/EWR?{FEBRUARY}"],
-    "OH 12": [
-        "/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20417",
-        "/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20397",
-    ],
-    "flight number 2013": ["/report?OP_CARRIER_FL_NUM=2013"],
     "UA 15, 5 July": [f"/filter_transactions?OP_CARRIER_FL_NUM=15&{UNITED}&FL_DATE=2013-07-05"],
     "flight 15, 5 July": ["/filter_transactions?OP_CARRIER_FL_NUM=15&FL_DATE=2013-07-05"],
-    "5 July 2013, UA 15": [
-        f"/filter_transactions?OP_CARRIER_FL_NUM=15&{UNITED}&FL_DATE=2013-07-05"
-    ],
     "5 July 2013, 1545": ["/filter_transactions?OP_CARRIER_FL_NUM=1545&FL_DATE=2013-07-05"],
-    "united in mar '13": [f"/average_delays?{UNITED}&{MARCH}"],
-    "united's '13": [f"/average_delays?{UNITED}&{YEAR}"],
     "United's 1545": [f"/report?{UA_1545}"],
-    "9e3301": ["/report?OP_CARRIER_FL_NUM=3301&OP_CARRIER_AIRLINE_ID=20363"],
-    "flight #1545": ["/report?OP_CARRIER_FL_NUM=1545"],
     "UA #1545": [f"/report?{UA_1545}"],
     "B6-12": ["/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20409"],
     "UA 15 flights": [f"/report?OP_CARRIER_FL_NUM=15&{UNITED}"],
@@ -102,8 +67,6 @@ ADDRESSES: dict[str, list[str]] = {
         "/route?ORIGIN=JFK&DEST=LAX&INITIAL_DATE=2013-03-05&FINAL_DATE=2013-03-05"
     ],
     "which airline is best from JFK to LAX": ["/route?ORIGIN=JFK&DEST=LAX"],
-    "is the evening flight EWR-ORD worse": ["/route?ORIGIN=EWR&DEST=ORD"],
-    "how late is united on Sat": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "how late is united on fridays": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "JFK on a Monday night": ["/airports/JFK"],
     "Friday": [],
@@ -113,23 +76,10 @@ ADDRESSES: dict[str, list[str]] = {
     "on which day in July is JFK-LAX most delayed": [
         f"/days?ORIGIN=JFK&DEST=LAX&{JULY}&sort=average_delay"
     ],
-    "worst month from JFK to LAX": ["/route?ORIGIN=JFK&DEST=LAX"],
-    "Portland to EWR": [
-        "/route?ORIGIN_CITY_NAME=Portland%2C+OR&DEST=EWR",
-        "/route?ORIGIN_CITY_NAME=Portland%2C+ME&DEST=EWR",
-    ],
     # airports
-    "EWR": ["/airports/EWR"],
     "Newark": ["/airports/EWR"],
     "Newark international airport": ["/airports/EWR"],
-    "from ORD": ["/airports/ORD"],
-    "Fort Worth": ["/airports/DFW"],
-    "montrose": ["/airports/MTJ"],
-    "Jackson": ["/airports/JAC", "/airports/JAN"],
     "Jackson, MS": ["/airports/JAN"],
-    "Jackson WY": ["/airports/JAC"],
-    "Dallas": ["/airports/DAL", "/airports/DFW"],
-    "Dallas, TX": ["/airports/DAL"],
     "Jackson to EWR": [
         "/route?ORIGIN_CITY_NAME=Jackson%2C+WY&DEST=EWR",
         "/route?ORIGIN_CITY_NAME=Jackson%2FVicksburg%2C+MS&DEST=EWR",
@@ -155,29 +105,17 @@ ADDRESSES: dict[str, list[str]] = {
         f"/compare?what=flight&item=Carrier+30000+7&item={name}+8"
         for name in ("Comair", "PSA+Airlines")
     ],
-    "Chicago - New York": [CHICAGO_NEW_YORK],
     "Chicago → New York": [CHICAGO_NEW_YORK],
     "Chicago->New York": [CHICAGO_NEW_YORK],
-    "to New York from Chicago": [CHICAGO_NEW_YORK],
     "New York from Chicago": [CHICAGO_NEW_YORK],
-    "Winston-Salem – Raleigh/Durham": [
-        "/route?ORIGIN_CITY_NAME=Winston-Salem%2C+NC&DEST_CITY_NAME=Raleigh%2FDurham%2C+NC"
-    ],
-    "New York (JFK) to Los Angeles (LAX)": ["/route?ORIGIN=JFK&DEST=LAX"],
     "JFK > LAX": ["/route?ORIGIN=JFK&DEST=LAX"],
     "JFK New York to O\u2019Hare": ["/route?ORIGIN=JFK&DEST=ORD"],
     "nyc to la": ["/route?ORIGIN_CITY_NAME=New+York%2C+NY&DEST_CITY_NAME=Los+Angeles%2C+CA"],
-    "ORD-LGA, Jan 5 2013": [
-        "/route?ORIGIN=ORD&DEST=LGA&INITIAL_DATE=2013-01-05&FINAL_DATE=2013-01-05"
-    ],
     "is the evening flight EWR-ORD worse than the morning one": ["/route?ORIGIN=EWR&DEST=ORD"],
-    "JFK LGA EWR": ["/compare?what=origin&item=JFK&item=LGA&item=EWR"],
     "JFK-LAX EWR-LAX": ["/compare?what=route&item=JFK+to+LAX&item=EWR+to+LAX"],
     # departures
     "JFK at noon": ["/departures?ORIGIN=JFK&hour=12"],
-    "JFK at 12:30 pm": ["/departures?ORIGIN=JFK&hour=12"],
     "JFK 23:59": ["/departures?ORIGIN=JFK&hour=23"],
-    "JFK around 6 o'clock": ["/departures?ORIGIN=JFK&hour=6"],
     "JFK to LAX at 13:30 pm": ["/departures?ORIGIN=JFK&DEST=LAX&hour=13"],
     "12 noon united JFK": [f"/departures?{UNITED}&ORIGIN=JFK&hour=12"],
     "united around midnight from JFK": [f"/departures?{UNITED}&ORIGIN=JFK&hour=0"],
@@ -194,23 +132,16 @@ ADDRESSES: dict[str, list[str]] = {
     # rankings
     "worst route in february": [f"/rankings?by=route&{FEBRUARY}&{WORST}"],
     "best airline": [f"/rankings?by=carrier&{BEST}"],
-    "most punctual airline": [f"/rankings?by=carrier&{BEST}"],
     "worst airlines by punctuality": [f"/rankings?by=carrier&{WORST}"],
     "ranking of the worst airlines": [f"/rankings?by=carrier&{WORST}"],
     "airlines with the worst delays": [f"/rankings?by=carrier&{MOST_LATE}"],
-    "Portland Maine to Chicago, Illinois": [
-        "/route?ORIGIN_CITY_NAME=Portland%2C+ME&DEST_CITY_NAME=Chicago%2C+IL"
-    ],
     "top 10 busiest routes": ["/rankings?by=route&sort=flights&order=descending"],
-    "top routes with the most flights": ["/rankings?by=route&sort=flights&order=descending"],
     "best hour to leave EWR": ["/airports/EWR"],
     "when to depart from EWR": ["/airports/EWR"],
-    "EWR, JFK or LGA": ["/compare?what=origin&item=EWR&item=JFK&item=LGA"],
     "may, june and july 2013": ["/compare?what=days&item=May+2013&item=June+2013&item=July+2013"],
     "DL1, DL 5": ["/compare?what=flight&item=Delta+Air+Lines+1&item=Delta+Air+Lines+5"],
     "UA 1545 on 4-Jul-13": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
     "busiest route": ["/rankings?by=route&sort=flights&order=descending"],
-    "routes with the most flights": ["/rankings?by=route&sort=flights&order=descending"],
     "routes with the fewest flights": ["/rankings?by=route&sort=flights&order=ascending"],
     "most delayed airline": [f"/rankings?by=carrier&{MOST_LATE}"],
     "airline with the fewest delays": ["/rankings?by=carrier&sort=average_delay&order=ascending"],
@@ -228,12 +159,10 @@ ADDRESSES: dict[str, list[str]] = {
     "best airline to Newark in july": [
         f"/rankings?by=carrier&DEST_CITY_NAME=Newark%2C+NJ&{JULY}&{BEST}"
     ],
-    "best airline from ORD": ["/airports/ORD"],
     "worst route from JFK": [f"/rankings?by=route&ORIGIN=JFK&{WORST}"],
     "worst airport for departures": [f"/rankings?by=origin&{WORST}"],
     "worst": [f"/rankings?by=carrier&{WORST}"],
     "rankings": ["/rankings?by=carrier"],
-    "which day is worst": [f"/days?{ALL_DAYS}&{WORST_DAY}"],
     "worst month": [f"/days?{ALL_DAYS}&{WORST_DAY}"],
     "busiest day": [f"/days?{ALL_DAYS}&sort=flights"],
     "day with the most delays": [f"/days?{ALL_DAYS}&sort=average_delay"],
@@ -249,7 +178,6 @@ ADDRESSES: dict[str, list[str]] = {
     ],
     "most punctual, united or delta": ["/compare?what=carrier&item=19977&item=19790"],
     "united at JFK or EWR": [f"/compare?what=origin&item=JFK&item=EWR&{UNITED}"],
-    "on-time airline": [f"/rankings?by=carrier&{BEST}"],
     "on time": [f"/days?{ALL_DAYS}&{WORST_DAY}"],
     "best airline in the US": [f"/rankings?by=carrier&{BEST}"],
     "worst route in the United States": [f"/rankings?by=route&{WORST}"],
@@ -261,8 +189,6 @@ ADDRESSES: dict[str, list[str]] = {
     "on time percentage of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "cancellation rate of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "average delay": [f"/days?{ALL_DAYS}"],
-    "delays on 4 July": ["/days/2013-07-04"],
-    "how often are flights on time in july": [f"/days?{JULY}&{WORST_DAY}"],
     "cancelled flights in july": [f"/days?{JULY}&sort=cancelled"],
     "more cancellations, united or delta": [
         "/compare?what=carrier&item=19977&item=19790&sort=cancelled"
@@ -270,50 +196,32 @@ ADDRESSES: dict[str, list[str]] = {
     "which has fewer delays, united or delta": [
         "/compare?what=carrier&item=19977&item=19790&sort=average_delay"
     ],
-    "how many flights in 2013": [f"/days?{YEAR}&sort=flights"],
     "how many flights": [f"/days?{ALL_DAYS}&sort=flights"],
     "how many flights were cancelled in 2013": [f"/days?{YEAR}&sort=cancelled"],
     "number of cancelled flights from EWR in july": [f"/days?ORIGIN=EWR&{JULY}&sort=cancelled"],
-    "how many flights on 4 July": ["/days/2013-07-04"],
-    "how many flights were cancelled on 4 July": ["/days/2013-07-04"],
-    "how many flights per month": [f"/days?{ALL_DAYS}&sort=flights"],
     "how many flights did united cancel in july": [f"/average_delays?{UNITED}&{JULY}"],
-    "how many flights JFK to LAX": ["/route?ORIGIN=JFK&DEST=LAX"],
-    "how many flights at JFK": ["/airports/JFK"],
     "how many flights has each airline": ["/rankings?by=carrier&sort=flights&order=descending"],
     "who has the highest number of flights": ["/rankings?by=carrier&sort=flights&order=descending"],
     "how many flights, united or delta": [
         "/compare?what=carrier&item=19977&item=19790&sort=flights"
     ],
-    "how many flights is UA 1545": [f"/report?{UA_1545}"],
     "how long are the delays of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     # times
     "July 2013": [f"/rankings?by=carrier&{JULY}"],
     "july": [f"/rankings?by=carrier&{JULY}"],
-    "2013-07": [f"/rankings?by=carrier&{JULY}"],
     "2013": [f"/rankings?by=carrier&{YEAR}", "/report?OP_CARRIER_FL_NUM=2013"],
     "2013-07-04": ["/days/2013-07-04"],
     "on 4 July": ["/days/2013-07-04"],
     "Thanksgiving": ["/days/2013-11-28"],
     "Christmas": [],  # of 2013 it is too late, and of 2012 too early
-    "independence day 2013": ["/days/2013-07-04"],
-    "JFK to LAX on Thanksgiving": [
-        "/route?ORIGIN=JFK&DEST=LAX&INITIAL_DATE=2013-11-28&FINAL_DATE=2013-11-28"
-    ],
     "between march and may 2013": [
         "/rankings?by=carrier&INITIAL_DATE=2013-03-01&FINAL_DATE=2013-05-31"
     ],
-    "July 1-7": [f"/rankings?by=carrier&{FIRST_WEEK}"],
     "first week of july": [],
-    "united in the first week of july": [],
     "July 2019": [],
-    "feb 30": [],
-    "UA 335 on June 31": [],
     "united in 2019": [],
-    "December 24, 2013": [],
     # what names nothing
     "Timbuktu": [],
-    "unted in july": [],
     "flights from JFK to Timbuktu": [],
     "": [],
 }
