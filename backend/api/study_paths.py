@@ -10,7 +10,7 @@ Pages count from 0. The study answered 404 after the last page, and so does this
 
 from flask import Flask, Response
 
-from backend.api.json_answers import answer
+from backend.api.json_answers import encode, versioned
 from backend.api.operation import STUDY, Operation, in_json
 from backend.api.question_answers import Answering, question, row
 from backend.api.routes import Lane, Post, Row
@@ -53,6 +53,7 @@ TRANSACTIONS_PAGES = Operation(
     {200: in_json("A page; 404 after the last.", "Transactions")},
     parameters=(PAGE, PER_PAGE),
     errors=(404,),
+    has_etag=True,
 )
 
 
@@ -66,13 +67,13 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
     def new_transaction(environ: Environ, _: Given) -> Response:
         return writing.accept(prepare(environ))
 
-    def transactions_pages(_: Environ, given: Given) -> Response:
+    def transactions_pages(environ: Environ, given: Given) -> Response:
         page, count = PAGE.of(given), PER_PAGE.of(given)
         transactions = ledger.transactions(page * count, count)
         if not transactions:
             size = counted(count, "transaction")
             raise NotFound(f"page {page} is beyond the last one, with {size} a page")
-        return answer({"transactions": transactions})
+        return versioned(environ, encode({"transactions": transactions}))
 
     together = Group(prepare, writing.accept_all)
     return [

@@ -3,7 +3,7 @@
 from flask import Response
 
 from backend.api.conditions import REVALIDATE, tag_of, unchanged
-from backend.api.json_answers import answer, encode, versioned
+from backend.api.json_answers import encode, versioned
 from backend.api.operation import READING, Operation, in_json
 from backend.api.routes import Row
 from backend.index.suggestions import FIELDS
@@ -21,6 +21,7 @@ SUGGEST = Operation(
     "Complete what a user types, from the ledger",
     {200: in_json("Completions, best first.", "Suggestions")},
     parameters=(FIELD, TYPED, LIMIT),
+    has_etag=True,
 )
 COVERAGE = Operation(
     "coverage",
@@ -34,8 +35,9 @@ COVERAGE = Operation(
 def rows(ledger: Ledger) -> list[Row]:
     """Return the routes for completions from `ledger` and for its coverage."""
 
-    def suggest(_: Environ, given: Given) -> Response:
-        return answer(ledger.answers.suggest(FIELD.of(given), TYPED.of(given), LIMIT.of(given)))
+    def suggest(environ: Environ, given: Given) -> Response:
+        found = ledger.answers.suggest(FIELD.of(given), TYPED.of(given), LIMIT.of(given))
+        return versioned(environ, encode(found))
 
     def coverage(environ: Environ, _: Given) -> Response:
         tag = tag_of(ledger.answers.recent_state().tip_hash, "coverage", "")

@@ -18,7 +18,7 @@ UNPACK: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.decompress,
     "zstd": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data),
 }
-LARGE = ["/blocks/1", "/blocks/1?limit=30", "/blocks?limit=20"]
+LARGE = ["/blocks/1", "/blocks/1?limit=30", "/blocks?limit=20", "/transactions_pages"]
 DAYS = "INITIAL_DATE=2015-01-01&FINAL_DATE=2015-12-31"
 
 ACCEPTED = [

@@ -35,6 +35,8 @@ AT_THE_TIP = [
     "/tip",
     "/blocks",
     "/coverage",
+    "/suggest?field=city",
+    "/transactions_pages",
     *QUESTIONS,
     *(f"{path}&engine=scan" for path in QUESTIONS),
 ]
