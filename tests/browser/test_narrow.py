@@ -82,7 +82,12 @@ def narrow(browser: Browser, sites: dict[str, Site]) -> Iterator[Open]:
     """Opens an address in the one tab of a visitor with a telephone."""
     visitor = Visitor(browser, sites["many"], viewport={"width": WIDTH, "height": 800})
     tab = visitor.context.new_page()
-    yield lambda address: visitor.open(address, page=tab)
+
+    def opened(address: str) -> Page:
+        tab.set_viewport_size({"width": WIDTH, "height": 800})
+        return visitor.open(address, page=tab)
+
+    yield opened
     visitor.context.close()
     assert visitor.faults == []
 
@@ -139,7 +144,6 @@ def test_long_words_do_not_make_a_page_wider_than_its_window(narrow: Open) -> No
         page = narrow(address)
         assert page.evaluate(RENAME, WORD), address
         require_fit(page)
-    page.set_viewport_size({"width": WIDTH, "height": 800})
 
 
 def test_a_month_that_is_not_whole_makes_no_page_wider(narrow: Open) -> None:
@@ -152,7 +156,6 @@ def test_a_month_that_is_not_whole_makes_no_page_wider(narrow: Open) -> None:
             <td class="n">12.3 min early</td></tr></tbody></table>`)"""
     )
     require_fit(page)
-    page.set_viewport_size({"width": WIDTH, "height": 800})
 
 
 def test_words_have_room(narrow: Open) -> None:
@@ -172,4 +175,3 @@ def test_words_have_room(narrow: Open) -> None:
     days = page.get_by_label("Days", exact=True)
     days.fill("28 September 2012 to 30 November 2013")
     assert days.evaluate("field => field.scrollWidth <= field.clientWidth")
-    page.set_viewport_size({"width": WIDTH, "height": 800})

@@ -467,6 +467,12 @@ def witness(visit: Visit, site: Site, ledgers: Ledgers) -> Visitor:
     return visitor
 
 
+def look(witness: Visitor, ledgers: Ledgers, name: str, address: str = "/transactions/3") -> Page:
+    """Have the visitor look at the chain of this name."""
+    ledgers.chosen = name
+    return witness.open(address, page=witness.context.pages[0])
+
+
 ALARMS = {
     "before": "had 5 blocks then, and has 3 blocks now: blocks are gone",
     "as long": "The 5 blocks that it shows now do not begin with those",
@@ -477,10 +483,8 @@ ALARMS = {
 
 
 def test_a_log_that_has_grown_is_unchanged(witness: Visitor, ledgers: Ledgers) -> None:
-    ledgers.chosen = "later"
-    page = witness.context.pages[0]
-    page.clock.fast_forward(3 * 86400 * 1000)
-    witness.open("/transactions/3", page=page)
+    witness.context.pages[0].clock.fast_forward(3 * 86400 * 1000)
+    page = look(witness, ledgers, "later")
     remembered = page.locator("[data-remembered]")
     expect(remembered).to_contain_text("Unchanged since block 4, which this browser saw 3 day")
     page.clock.fast_forward(3600 * 1000)
@@ -496,14 +500,12 @@ def test_a_new_key_that_the_old_one_has_signed_is_followed(
     page = witness.context.pages[0]
     keys = [json.loads(page.evaluate("localStorage.flightchain"))["kept"]["key"]]
     for block in (4, 5):
-        ledgers.chosen = "rotated"
-        witness.open("/transactions/3", page=page)
+        look(witness, ledgers, "rotated")
         expect(page.locator("[data-remembered]")).to_contain_text(f"Unchanged since block {block}")
         keys.append(json.loads(page.evaluate("localStorage.flightchain"))["kept"]["key"])
     assert keys[0] != keys[1] == keys[2]
     assert page.locator("#alarm").count() == 0
-    ledgers.chosen = "later"  # nobody has signed that the old key may come back
-    witness.open("/transactions/3", page=page)
+    look(witness, ledgers, "later")  # nobody has signed that the old key may come back
     expect(page.locator("#alarm")).to_contain_text("the old key has not signed the new one")
 
 
@@ -523,16 +525,14 @@ def test_a_browser_that_cannot_check_signatures_follows_no_new_key(
 
     before = kept()
     for size in (5, 6):
-        ledgers.chosen = "rotated"
-        witness.open("/transactions/3", page=page)
+        look(witness, ledgers, "rotated")
         expect(remembered).to_contain_text(f"Unchanged since block {size - 1}")
         expect(remembered).to_contain_text("The key of the log has changed since")
         expect(remembered).to_contain_text("it still uses the old key")
         expect(remembered).to_have_class("notice warn")
         assert (kept()["key"], kept()["size"]) == (before["key"], 6)
     assert page.locator("#alarm").count() == 0
-    ledgers.chosen = "before"
-    witness.open("/transactions/3", page=page)
+    look(witness, ledgers, "before")
     expect(page.locator("#alarm")).to_contain_text(ALARMS["before"].replace("5 b", "6 b"))
 
 
@@ -543,24 +543,19 @@ def test_a_browser_that_cannot_check_signatures_follows_no_new_key(
 def test_another_log_raises_an_alarm_that_stays(
     witness: Visitor, ledgers: Ledgers, other: str
 ) -> None:
-    ledgers.chosen = other
-    page = witness.context.pages[0]
+    page = look(witness, ledgers, other)
     alarm = page.locator("#alarm")
-    witness.open("/transactions/3", page=page)
     expect(alarm).to_contain_text(ALARMS[other])
     expect(page.locator("[data-remembered]")).to_contain_text("see the alarm above")
-    ledgers.chosen = "now"  # it does not go away because all is as it was
     for address in ("/transactions/3", "/about"):
-        witness.open(address, page=page)
+        look(witness, ledgers, "now", address)  # it does not go away because all is as it was
         expect(alarm).to_contain_text(ALARMS[other])
 
 
 def test_an_alarm_can_be_ended_by_somebody_who_knows_why(
     witness: Visitor, ledgers: Ledgers
 ) -> None:
-    ledgers.chosen = "before"
-    page = witness.context.pages[0]
-    witness.open("/transactions/3", page=page)
+    page = look(witness, ledgers, "before")
     alarm = page.locator("#alarm")
     ask = page.get_by_role("button", name="Forget what this browser remembers")
     expect(ask).to_be_visible()
@@ -596,5 +591,5 @@ def test_a_service_that_does_not_prove_consistency_is_told_about(
     assert page.evaluate("localStorage.flightchain") == before
     assert page.locator("#alarm").count() == 0
     page.unroute("**/consistency*")
-    witness.open("/transactions/3", page=page)
+    look(witness, ledgers, "later")
     expect(page.locator("[data-remembered]")).to_contain_text("Unchanged since block 4")

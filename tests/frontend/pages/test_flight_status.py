@@ -1,7 +1,7 @@
 """Flight status: the order of legs, their words, and the days around."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise, permutations
 from typing import Any
 
@@ -13,9 +13,8 @@ from frontend.backend_client import Backend
 from frontend.filters import plus
 from frontend.pages.flight_status import MOST_LEGS_SHOWN
 from frontend.questions import flights_of_day
-from tests.api.processes import Service
 from tests.api.worlds import Json, World
-from tests.frontend.pages.reading import ids_on, pages_over, source, table
+from tests.frontend.pages.reading import ids_on, source, table
 
 PAGE = "/filter_transactions"
 
@@ -178,22 +177,27 @@ def test_a_number_may_begin_with_a_carrier(pages: FlaskClient, world: World, tex
         assert page.request.args["OP_CARRIER_FL_NUM"] == str(number)
 
 
-class Echo(Backend):
-    """A backend in which every flight was added sixty times."""
+def change_answers(patch: pytest.MonkeyPatch, change: Callable[[Json], None]) -> None:
+    """Have the service's answers to the question changed on their way."""
+    ask = Backend.get
 
-    def get(self, path: str, parameters: Any = None) -> Json:
-        answer = super().get(path, parameters)
+    def changed(self: Backend, path: str, parameters: Any = None) -> Json:
+        answer = ask(self, path, parameters)
         if path == PAGE:
-            answer["flights"] = [leg for leg in answer["flights"] for _ in range(60)]
-            answer["count"] *= 60
+            change(answer)
         return answer
+
+    patch.setattr(Backend, "get", changed)
 
 
 def test_of_many_legs_the_first_are_shown(
-    service: Service, monkeypatch: pytest.MonkeyPatch, world: World
+    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch, world: World
 ) -> None:
-    monkeypatch.setattr("frontend.context.Backend", Echo)
-    pages = pages_over(service.url)
+    def repeat(answer: Json) -> None:
+        answer["flights"] = [leg for leg in answer["flights"] for _ in range(60)]
+        answer["count"] *= 60
+
+    change_answers(monkeypatch, repeat)
     number, day = max(keys(world), key=lambda key: len(legs_of(world, *key)))
     query = f"?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
     count = 60 * len(legs_of(world, number, day))
@@ -203,21 +207,11 @@ def test_of_many_legs_the_first_are_shown(
     assert len(table(pages, f"{PAGE}.csv{query}")) == count
 
 
-class LastMonthFirst(Backend):
-    """A backend to which the newest flights were added first."""
-
-    def get(self, path: str, parameters: Any = None) -> Json:
-        answer = super().get(path, parameters)
-        if path == PAGE:
-            answer["flights"].reverse()
-        return answer
-
-
 def test_legs_of_several_days_are_in_the_order_of_time(
-    service: Service, monkeypatch: pytest.MonkeyPatch, world: World
+    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontend.context.Backend", LastMonthFirst)
-    pages = pages_over(service.url)
+    """Also if the newest flights were added first."""
+    change_answers(monkeypatch, lambda answer: answer["flights"].reverse())
     query = "?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&FINAL_DATE=2015-01-10"
     rows = table(pages, f"{PAGE}.csv{query}")
     times = [(row["carrier"], row["FL_DATE"], int(row["leg"])) for row in rows]
