@@ -111,7 +111,7 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     table.add(study_paths.rows(ledger, answering, writing))
     table.add(health.rows(ledger))
     table.add(specification.rows(described))
-    table.add(docs.rows(described))
+    table.add(docs.rows(described, ledger.settings.port))
     table.add(metrics.rows(metrics_))
     return table
 

@@ -26,7 +26,6 @@ from backend.questions.parameters import Given
 from backend.serving.environs import Environ
 
 MIMETYPE = "text/html; charset=utf-8"
-SERVER = "http://127.0.0.1:8000"
 
 READ = Operation(
     "read_description",
@@ -43,9 +42,12 @@ _CODE = re.compile("`([^`]+)`")
 _LIMITS = ("format", "minimum", "maximum", "minLength", "maxLength", "pattern", "enum", "default")
 
 
-def rows(spec: Callable[[], Part]) -> list[Row]:
-    """Return the route of the page about `spec`, which is called once, when needed."""
-    rendered = made_once(lambda: page(spec()).encode(), MIMETYPE)
+def rows(spec: Callable[[], Part], port: int) -> list[Row]:
+    """Return the route of the page about `spec`, which is called once, when needed.
+
+    port: of the service that the page's commands ask.
+    """
+    rendered = made_once(lambda: page(spec(), port).encode(), MIMETYPE)
 
     def docs(environ: Environ, _: Given) -> Response:
         response = rendered(environ)
@@ -57,13 +59,15 @@ def rows(spec: Callable[[], Part]) -> list[Row]:
     return [Row("GET", "/docs", READ, docs, Lane.READ)]
 
 
-def page(spec: Part) -> str:
+def page(spec: Part, port: int) -> str:
     """Return an OpenAPI document of the service as HTML."""
     operations = [
-        {"method": method.upper(), "path": path, **part, **_followed(spec, part, method, path)}
+        {"method": method.upper(), "path": path, **part, **_followed(spec, part, path)}
         for path, item in spec["paths"].items()
         for method, part in item.items()
     ]
+    for operation in operations:
+        operation["commands"] = list(_commands(f"http://127.0.0.1:{port}", operation))
     tags = [
         (tag, [operation for operation in operations if tag["name"] in operation["tags"]])
         for tag in spec["tags"]
@@ -81,23 +85,20 @@ def content_security_policy() -> str:
     )
 
 
-def _followed(spec: Part, part: Part, method: str, path: str) -> dict[str, Any]:
-    """Return an operation's parameters and responses without references, and how to ask for it."""
+def _followed(spec: Part, part: Part, path: str) -> dict[str, Any]:
+    """Return an operation's parameters and responses without references, and an address."""
     components = spec["components"]
     parameters = [
         _resolved(components["parameters"], reference) for reference in part["parameters"]
     ]
-    bodies = part.get("requestBody", {}).get("content", {})
-    url = example_address(path, parameters)
     return {
         "parameters": parameters,
-        "bodies": bodies,
+        "bodies": part.get("requestBody", {}).get("content", {}),
         "responses": {
             status: _resolved(components["responses"], answer)
             for status, answer in sorted(part["responses"].items())
         },
-        "address": url,
-        "commands": list(_commands(method.upper(), url, bodies)),
+        "address": example_address(path, parameters),
     }
 
 
@@ -124,10 +125,11 @@ def example_address(path: str, parameters: Iterable[Part]) -> str:
     return f"{path}?{'&'.join(query)}" if query else path
 
 
-def _commands(method: str, url: str, bodies: Mapping[str, Part]) -> Iterator[str]:
-    """Yield lines for a shell: one that asks `url`, or one for the example of each body."""
+def _commands(server: str, operation: Part) -> Iterator[str]:
+    """Yield lines for a shell: one that asks for an operation, or one for each body's example."""
+    method, bodies = operation["method"], operation["bodies"]
     chosen = "" if bodies or method == "GET" else f"--request {method} "
-    request = f"curl {chosen}{shell_quoted(SERVER + url)}"
+    request = f"curl {chosen}{shell_quoted(server + operation['address'])}"
     for media_type, content in bodies.items():
         example = content["example"]
         sent = example if isinstance(example, str) else json.dumps(example, ensure_ascii=False)
