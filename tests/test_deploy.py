@@ -286,6 +286,21 @@ def test_a_backup_is_made_every_hour_where_wanted_and_uninstalling_keeps_the_cha
     assert (root / "srv/chain/blocks").is_dir()
 
 
+def test_a_folder_that_is_gone_is_not_made_again_unless_it_is_named(stand_in: Path) -> None:
+    """Its disk may not be mounted; then the chain, or the backups, would go on without it."""
+    root = stand_in.parent / "root"
+    named = ("--backup", "/mnt/usb/backup", "/mnt/disk/chain")
+    assert run(stand_in, "--root", root, *named).returncode == 0
+    for folder in ("mnt/disk", "mnt/usb"):
+        shutil.rmtree(root / folder)
+        done = run(stand_in, "--root", root)
+        assert done.returncode == 1
+        assert f"/{folder}/" in done.stderr
+        assert " is missing; mount its disk, or name it" in done.stderr
+        assert not (root / folder).exists()
+        assert run(stand_in, "--root", root, *named).returncode == 0
+
+
 def imports_the_pages(folder: Path) -> bool:
     """Returns whether the frontend in `folder` has everything of the project that it imports."""
     command = [sys.executable, "-c", "import frontend.site as pages; print(pages.__file__)"]
@@ -376,9 +391,9 @@ def test_quotes_in_the_settings_are_not_a_part_of_them(stand_in: Path) -> None:
     settings.write_text(
         "FLIGHTCHAIN_DIR=\"/mnt/a\"\r\nFLIGHTCHAIN_DATA='none'\n", "utf-8", newline=""
     )
+    (root / "mnt/a").mkdir(parents=True)
     done = run(stand_in, "--root", root)
     assert done.returncode == 0, done.stderr
-    assert (root / "mnt/a").is_dir()
     hardening = "etc/systemd/system/flightchain-.service.d/hardening.conf"
     assert "\nReadWritePaths=/mnt/a\n" in laid_out(root)[hardening]
 
