@@ -36,9 +36,10 @@ def test_the_command_line_is_called_as_it_runs_in_a_clone(tmp_path: Path) -> Non
     (tmp_path / "backend" / "base").mkdir(parents=True)
     shutil.copy(words.__file__, tmp_path / "backend" / "base")
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    program = "from backend.base.words import COMMAND, PYTHON; print(COMMAND, PYTHON, sep='; ')"
+    names = "COMMAND, PIP_INSTALL"
+    program = f"from backend.base.words import {names}; print({names}, sep='; ')"
     done = ran(tmp_path / ".venv" / "bin" / "python", "-c", program, cwd=tmp_path)
-    assert done.stdout == ".venv/bin/python -m backend; .venv/bin/python\n"
+    assert done.stdout == ".venv/bin/python -m backend; .venv/bin/python -m pip install\n"
 
 
 def test_pages_call_the_command_line_as_messages_do() -> None:

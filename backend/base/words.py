@@ -12,6 +12,7 @@ _is_installed = __file__.startswith("/opt/") and Path("/usr/local/bin/flightchai
 _python = sys.executable.removeprefix(f"{Path(__file__).resolve().parents[2]}/")
 PYTHON = "python" if _python == sys.executable else _python
 COMMAND = "sudo flightchain" if _is_installed else f"{PYTHON} -m backend"
+PIP_INSTALL = f"{f'sudo {sys.executable}' if _is_installed else PYTHON} -m pip install"
 
 
 class Trouble:

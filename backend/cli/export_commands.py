@@ -8,7 +8,7 @@ import click
 from backend.base.errors import FlightchainError
 from backend.base.progress import counting
 from backend.base.settings import Settings
-from backend.base.words import counted
+from backend.base.words import PIP_INSTALL, counted
 from backend.cli.log_commands import print_json, say
 from backend.cli.paths import LocalPath
 
@@ -19,7 +19,7 @@ def export() -> None:
     if find_spec("pyarrow") is None:
         raise FlightchainError(
             "exports need pyarrow; install it with "
-            "`pip install -r backend/sources/parquet/requirements.txt`"
+            f"`{PIP_INSTALL} -r backend/sources/parquet/requirements.txt`"
         )
 
 

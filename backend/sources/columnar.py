@@ -14,6 +14,7 @@ from math import isnan
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from backend.base.words import PIP_INSTALL
 from backend.sources.packed import PackedFile
 from backend.sources.records import BatchReader, RecordBatch, Records, usable
 from backend.sources.source import BATCH_ROWS, Unusable
@@ -21,7 +22,7 @@ from backend.sources.source import BATCH_ROWS, Unusable
 PARQUET, _ARROW, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 COLUMNAR = (PARQUET, _ARROW, _ARROW_STREAM)
 _WITHOUT_PYARROW = (
-    "file, which needs pyarrow; run pip install -r backend/sources/parquet/requirements.txt, "
+    f"file, which needs pyarrow; run {PIP_INSTALL} -r backend/sources/parquet/requirements.txt, "
     "or convert the file to CSV"
 )
 WITH_DUCKDB = ": duckdb -c \"COPY (FROM 'FILE') TO 'flights.csv'\""
