@@ -17,6 +17,7 @@ from frontend.settings import Settings
 from tests.api.processes import ROOT, environment, free_port, is_answered, until
 from tests.cases import each_of
 from tests.frontend.fake_backend import answering
+from tests.frontend.test_bodies import FIELD, FILE_HEAD, MULTIPART, URLENCODED
 from tests.raw_http import megabytes
 from tests.units import Confinement, confined
 
@@ -26,9 +27,6 @@ PRIVATE = Path("/var/tmp")
 MB = 2**20
 MOST_MEMORY = 96 * MB  # of the worker; the unit may have 128 MB, with the process that starts it
 FILE_BYTES = Settings().max_body_bytes
-URLENCODED, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"
-FILE = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n'
-FIELD = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
 END = b"\r\n--x--\r\n"
 
 
@@ -47,16 +45,16 @@ BODIES: dict[str, Sent] = {
     "as many fields as fit": ("/add", URLENCODED, lambda: filled(b"a=&", FORM_BYTES), 422),
     "a long field": ("/add", URLENCODED, lambda: filled(b"a", FORM_BYTES), 422),
     "fields in parts": ("/add", MULTIPART, lambda: filled(FIELD, FORM_BYTES - 99) + END, 413),
-    "a file": ("/upload", MULTIPART, lambda: FILE + b"\r\n" + filled(LINE) + END, 303),
+    "a file": ("/upload", MULTIPART, lambda: FILE_HEAD + filled(LINE) + END, 303),
     "thousands of parts": ("/upload", MULTIPART, lambda: filled(FIELD) + END, 413),
     "thousands of headers": (
         "/upload",
         MULTIPART,
-        lambda: filled(FILE + filled(b"a:b\r\n", FIELD_BYTES // 2) + b"\r\n1\r\n") + END,
+        lambda: filled(FILE_HEAD[:-2] + filled(b"a:b\r\n", FIELD_BYTES // 2) + b"\r\n1\r\n") + END,
         413,
     ),
-    "thousands of files": ("/upload", MULTIPART, lambda: filled(FILE + b"\r\n1\r\n") + END, 413),
-    "a header without end": ("/upload", MULTIPART, lambda: FILE + filled(b"a"), 413),
+    "thousands of files": ("/upload", MULTIPART, lambda: filled(FILE_HEAD + b"1\r\n") + END, 413),
+    "a header without end": ("/upload", MULTIPART, lambda: FILE_HEAD[:-2] + filled(b"a"), 413),
     "a field without end": ("/upload", MULTIPART, lambda: FIELD[:-3] + filled(b"a"), 413),
     "no part at all": ("/upload", MULTIPART, lambda: filled(b"a"), 413),
     "a part that is too long": (PART, ANY_FILE, lambda: filled(LINE), 413),

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from frontend.backend_client import Json
 from frontend.charts.months import MOST_DAYS
-from frontend.coverage import NOTHING_KNOWN, Airport, Coverage, all_days
+from frontend.coverage import NOTHING_KNOWN, Coverage, all_days
 from frontend.filters import short_interval
 from frontend.question import Question
 from frontend.questions.delays import LEAST_DAYS_FOR_WEEKS, week_means
 from frontend.questions.flight_counts import CountsReport
 from frontend.questions.intervals import offered
 from frontend.questions.punctuality_report import punctuality_reports
+from tests.cases import each_of
 
 CELLS = st.dictionaries(
     st.integers(0, 40),
@@ -41,41 +42,22 @@ def test_a_mean_is_of_three_days_before_to_three_after(cells: dict[int, Json], c
             assert day not in means
 
 
-KNOWN = Coverage(
-    9,
-    "2013-01-01",
-    "2013-01-04",
-    (),
-    (Airport("ORD", "Chicago, IL", "Illinois", 5), Airport("ATL", "Atlanta, GA", "Georgia", 4)),
-)
-
-
-def answer(**by_day: int) -> Json:
-    """Counts by the day of January 2013."""
-    return {
-        "query": {"INITIAL_DATE": "2013-01-01", "FINAL_DATE": "2013-01-04"},
-        "count": sum(by_day.values()),
-        "by_day": [
-            {"FL_DATE": f"2013-01-0{day.removeprefix('on_')}", "count": count}
-            for day, count in by_day.items()
-        ],
-        "by_carrier": [],
-    }
-
-
-@pytest.mark.parametrize(
-    ("counts", "busiest"),
-    [
-        (answer(on_1=1, on_3=4, on_4=2), ("Thu 3 Jan 2013", 4)),
-        (answer(on_2=3, on_4=3), ("Wed 2 Jan 2013", 3)),
-    ],
-)
-def test_the_busiest_day_is_the_first_of_several(counts: Json, busiest: tuple[str, int]) -> None:
-    assert CountsReport(KNOWN, Question("flight_counter", {}), counts).busiest == busiest
-
-
 def covering(first: str | None, last: str | None) -> Coverage:
     return Coverage(1, first, last, (), ())
+
+
+@each_of(
+    ("counts", "busiest"),
+    [({1: 1, 3: 4, 4: 2}, ("Thu 3 Jan 2013", 4)), ({2: 3, 4: 3}, ("Wed 2 Jan 2013", 3))],
+)
+def test_the_busiest_day_is_the_first_of_several(
+    counts: dict[int, int], busiest: tuple[str, int]
+) -> None:
+    ends = {"INITIAL_DATE": "2013-01-01", "FINAL_DATE": "2013-01-04"}
+    by_day = [{"FL_DATE": f"2013-01-0{day}", "count": count} for day, count in counts.items()]
+    answer = {"query": ends, "count": sum(counts.values()), "by_day": by_day, "by_carrier": []}
+    known = covering(*ends.values())
+    assert CountsReport(known, Question("flight_counter", {}), answer).busiest == busiest
 
 
 def test_links_for_all_days_the_last_ones_and_each_month() -> None:
