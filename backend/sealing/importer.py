@@ -194,14 +194,15 @@ class _Importing:
             )
             for built in batch
         ]
-        sealer.wait_for_clock()
-        _require_times_of_now(blocks, sealer.clock.now_ms())
-        with sealer.indexing_later(), sealer.mempool.exclusive():  # posts wait for the lock
-            self._posted.add(sealer.seal_pending())
-            blocks = [self._without_posted(block, meanwhile) for block in blocks]
-            blocks = [block for block in blocks if block.content.columns.count]
-            if blocks:
-                sealer.seal(blocks)
+        with sealer.indexing_later():  # the index may take long, so the clock is asked afterwards
+            sealer.wait_for_clock()
+            _require_times_of_now(blocks, sealer.clock.now_ms())
+            with sealer.mempool.exclusive():  # posts wait for the lock
+                self._posted.add(sealer.seal_pending())
+                blocks = [self._without_posted(block, meanwhile) for block in blocks]
+                blocks = [block for block in blocks if block.content.columns.count]
+                if blocks:
+                    sealer.seal(blocks)
         return blocks
 
     def _without_posted(self, block: Unsealed, meanwhile: SourceComparison) -> Unsealed:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.base import clock
 from backend.base.errors import BadRow, FlightchainError, WriteFailed
 from backend.base.settings import PROJECT, Settings
 from backend.chain.fields import FIELD_NAMES, POSITION
@@ -27,6 +28,7 @@ from backend.sealing.child import Send
 from backend.sealing.importer import Tally, Watcher, import_all
 from backend.sealing.sealer import Sealer
 from backend.sealing.source_check import Checked
+from backend.sealing.trusted_clock import DOUBTED, LEAP_MS
 from backend.sources import RawRows, Source, open_source
 from backend.sources.flight_file import FlightFile
 from backend.storage.block_store import BlockStore
@@ -123,6 +125,29 @@ def test_the_index_lacks_one_batch_at_most_whenever_the_import_is_killed(
     monkeypatch.setattr(IndexWriter, "apply", slowly)
     import_flights(chosen, Scripted(flights(4000), lambda batch: None))
     assert behind == [1] * 5, "of genesis and four blocks"
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+def test_a_clock_that_leaps_while_the_index_takes_blocks_in_is_waited_for(
+    chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_in, ahead_ms, lines = IndexWriter.apply, [0], list[str]()
+
+    def leaping(writer: IndexWriter, blocks: Sequence[SealedBlock]) -> None:
+        time.sleep(0.3)  # the next batch waits for this one
+        if blocks[0].header.height == 1:
+            ahead_ms[0] = 2 * LEAP_MS
+        take_in(writer, blocks)
+
+    def report(line: str) -> None:
+        lines.append(line)
+        ahead_ms[0] = 0
+
+    monkeypatch.setattr(IndexWriter, "apply", leaping)
+    monkeypatch.setattr(clock, "now_ms", lambda: time.time_ns() // 1_000_000 + ahead_ms[0])
+    import_all(chosen, [Scripted(flights(3000), lambda batch: None)], Watcher(report=report))
+    assert [line for line in lines if line.startswith(DOUBTED)]
+    assert_holds(chosen, flights(3000))
 
 
 def test_an_empty_source_makes_a_chain_without_flights(chosen: Settings) -> None:
