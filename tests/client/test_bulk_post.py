@@ -120,11 +120,16 @@ def test_a_file_whose_lines_it_cannot_cut_is_not_posted(
     service: Service, tmp_path: Path, name: str
 ) -> None:
     text = csv_of(flights(9))
-    for other in (text.encode("utf-16"), text.replace("\n", "\r").encode(), f"\n{text}".encode()):
+    for other, reason in (
+        (text.encode("utf-16"), "it is UTF-16"),
+        (text.replace("\n", "\r").encode(), "its lines end in CR alone"),
+        (f"\n{text}".encode(), "it begins with a blank line"),
+    ):
         path = tmp_path / name
         path.write_bytes(gzip.compress(other) if path.suffix == ".gz" else other)
         status, _, errors = bulk_post(service, path, "--batch", 4)
-        assert (status, "use python -m backend import" in errors) == (1, True), errors
+        assert status == 1
+        assert f"{name} cannot be cut into batches: {reason}; use python -m backend" in errors
     assert mined(service) == []
 
 
