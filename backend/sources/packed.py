@@ -117,6 +117,7 @@ class PackedFile:
     """
 
     is_posted = False
+    lacks_line_breaks = False  # of text
     is_strict = False
     pause: Callable[[], None] = staticmethod(lambda: None)
 
@@ -279,6 +280,7 @@ class SentFile(PackedFile):
         self.is_strict = is_strict
         self.pause = pause
         self._content = content
+        self.lacks_line_breaks = content.isascii() and not {*b"\r\n"}.intersection(content)
 
     def problem(self, reason: str) -> InvalidInput:
         """Return the error to raise when the body as a whole is not acceptable."""

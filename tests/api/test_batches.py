@@ -90,6 +90,13 @@ def test_days_in_doubt_are_read_as_the_client_says(client: FlaskClient) -> None:
         assert stored["FL_DATE"] == day
 
 
+@pytest.mark.parametrize("count", [1, 90])
+def test_a_table_that_lost_its_line_breaks_is_refused(client: FlaskClient, count: int) -> None:
+    lost = as_csv(FLIGHTS[:count]).replace(b"\r", b"").replace(b"\n", b"")
+    for kind in ("text/csv", "application/octet-stream"):
+        assert "line breaks" in problem(post(client, lost, kind=kind), 422, field="body")["detail"]
+
+
 def test_answers_say_what_the_body_was_taken_for(client: FlaskClient) -> None:
     body = EXPO.replace("QQQ", "IAD").replace("116\n", "116\n" + EXPO.splitlines()[0] + "\n")
     body += "2008,1,4,WN,336,IAD,TPA,0,0,0,0,1,\n"
