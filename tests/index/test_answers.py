@@ -232,6 +232,17 @@ def test_a_damaged_block_since_then_is_not_needed(larger: Chain, tmp_path: Path)
             ask(ledger, question, Options("scan"))
 
 
+def test_a_scan_as_of_a_recent_height_reads_every_block(larger: Chain, tmp_path: Path) -> None:
+    copy_chain(larger.folder, tmp_path)
+    blocks = min((tmp_path / "blocks").glob("blocks-*.dat"))
+    flip(blocks, blocks.stat().st_size // 2)
+    chain = copy(larger)
+    chain.folder = tmp_path
+    question = AverageDelays(None, "2007-01-01", "2010-12-31")
+    with chain.ledger(0) as ledger, pytest.raises(Damage):
+        ask(ledger, question, Options("scan", larger.tip - 5))
+
+
 @pytest.mark.parametrize("engine", ["index", "scan"])
 @pytest.mark.parametrize("above", [1, 1000, 10**15 - 1])
 def test_a_height_above_the_tip_is_not_found(larger: Chain, engine: str, above: int) -> None:
