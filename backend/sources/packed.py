@@ -280,7 +280,8 @@ class SentFile(PackedFile):
         self.is_strict = is_strict
         self.pause = pause
         self._content = content
-        self.lacks_line_breaks = content.isascii() and not {*b"\r\n"}.intersection(content)
+        has_line_breaks = b"\n" in content or b"\r" in content
+        self.lacks_line_breaks = content.isascii() and not has_line_breaks
 
     def problem(self, reason: str) -> InvalidInput:
         """Return the error to raise when the body as a whole is not acceptable."""
