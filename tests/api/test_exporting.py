@@ -166,6 +166,12 @@ def test_the_format_is_what_the_client_accepts(
     assert other.get_data() == response.get_data()
 
 
+def test_who_has_an_export_in_one_format_is_sent_the_other(client: FlaskClient) -> None:
+    kept = {"If-None-Match": export(client, {"Accept": "text/csv"}).headers["ETag"]}
+    assert export(client, {"Accept": "text/csv", **kept}).status_code == 304
+    assert export(client, {"Accept": "application/x-ndjson", **kept}).status_code == 200
+
+
 def test_a_large_export_is_sent_in_pieces_and_a_small_one_whole(client: FlaskClient) -> None:
     assert "Content-Length" not in export(client).headers
     small = export(client, as_of=1)
