@@ -9,10 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from backend.base.errors import FlightchainError
-from backend.base.http_requests import Answer
 from backend.base.settings import Settings, variable
 from backend.cli.commands import main
-from backend.service import announcement, supervisor
+from backend.service import supervisor
 from backend.service.supervisor import require_ports
 from backend.trust.log.secret_keys import LOG, new_key
 from tests.api.processes import environment, free_port, processes_of, ran
@@ -95,14 +94,3 @@ def test_children_in_another_folder_find_the_folders_of_their_parent(
     os.environ.clear()
     supervisor.supervise(Settings(dir="led", metrics_dir="m"), print, frontend=False)
     assert variable("cluster") not in os.environ
-
-
-def test_what_another_program_answers_at_the_port_is_a_refusal_and_no_crash(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for body in (b"", b"<html>", b"[]", b"null", b'"no"', b"[" * 100_000, b"\xff"):
-        answer = Answer(404, body)
-        assert announcement._refusal(answer) == "it answers with status 404"
-        monkeypatch.setattr(announcement, "ask", lambda url, within_s, answer=answer: answer)
-        assert announcement._example("http://127.0.0.1:1") == "/tip"
-    assert announcement._refusal(Answer(503, b'{"detail": "no chain"}')) == "no chain"

@@ -1,0 +1,58 @@
+"""What the terminal says once a service answers, or if it does not."""
+
+import pytest
+
+from backend.base.http_requests import Answer, NoAnswer
+from backend.base.settings import Settings
+from backend.service import announcement
+from backend.service.announcement import Announcement
+from tests.cases import each_of
+
+GOOD = Answer(200, b"{}")
+
+
+def lines_of(
+    patch: pytest.MonkeyPatch, pages: Answer | None, ready: Answer | None, within_s: float = 60
+) -> list[str]:
+    """What is reported at the first look. pages, ready: what is answered; None: nothing is."""
+
+    def ask(url: str, within_s: float) -> Answer:
+        answer = pages if url.endswith("/live") else ready
+        if answer is None:
+            raise NoAnswer("connection refused")
+        return answer
+
+    patch.setattr(announcement, "ask", ask)
+    patch.setattr(announcement, "READY_WITHIN_S", within_s)
+    lines: list[str] = []
+    made = Announcement(Settings(), lines.append, frontend=True)
+    made.look()
+    assert made.is_made == bool(lines)
+    return lines
+
+
+@each_of(
+    ("pages", "ready", "reason"),
+    [
+        (None, GOOD, "connection refused"),
+        (GOOD, None, "connection refused"),
+        (Answer(502, b""), GOOD, "the pages are not shown"),
+        (GOOD, Answer(503, b'{"detail": "no chain"}'), "no chain"),
+    ],
+)
+def test_a_service_that_is_not_ready_in_time_is_reported_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, pages: Answer | None, ready: Answer | None, reason: str
+) -> None:
+    assert lines_of(monkeypatch, pages, ready) == []
+    assert lines_of(monkeypatch, pages, ready, -1) == [f"not ready after -1 s: {reason}"]
+
+
+def test_what_another_program_answers_at_the_port_is_a_refusal_and_no_crash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = b'{"height": 1, "block": []}'
+    for body in (b"", b"<html>", b"[]", b"null", b'"no"', b"[" * 100_000, b"\xff", other):
+        (line,) = lines_of(monkeypatch, GOOD, Answer(404, body), -1)
+        assert line.endswith("it answers with status 404")
+        *_, example = lines_of(monkeypatch, GOOD, Answer(200, body))
+        assert example.endswith("/tip'")
