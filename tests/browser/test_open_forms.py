@@ -79,8 +79,15 @@ def held_at_the_second_part(page: Page, path: Path) -> Route:
 
 
 def checking(service: Service) -> int:
-    """The process that checks a file; 0 while there is none."""
-    return next((pid for pid, given in service.processes().items() if "sent-file" in given), 0)
+    """Wait for the process that checks a file, and return its id."""
+    pids: list[int] = []
+
+    def is_there() -> bool:
+        pids.extend(pid for pid, given in service.processes().items() if "sent-file" in given)
+        return bool(pids)
+
+    until(is_there)
+    return pids[0]
 
 
 def test_what_is_open_goes_on_after_restarts_of_service_and_pages(
@@ -102,7 +109,6 @@ def test_what_is_open_goes_on_after_restarts_of_service_and_pages(
         assert "All 120 rows are flights." in result(page)
         page.unroute_all()
         start(page, file_of(tmp_path))
-        until(lambda: checking(service) > 0)
         with stopped(checking(service)):
             page.locator("#result progress").wait_for()
             assert violations(page, WCAG) == ""
