@@ -118,6 +118,7 @@ NOT_OF_EXPORTS = {
     ("path", "name", "text"),
     [
         *((query(route), "as_of", "9" * 5000) for route in QUESTIONS),
+        *((query(route), "format", text) for route in QUESTIONS for text in ("xml", "json", "")),
         *(
             ("/blocks", name, text)
             for name in ("limit", "before")

@@ -17,7 +17,6 @@ from tests.flights import changed, csv_of, csv_of_days
 
 ROWS = 120
 PART_BYTES = 4_000  # `ROWS` flights are some parts of that
-SENDING = "**/upload.json*"
 SECOND = f"OFFSET={PART_BYTES}"
 WITHIN_MS = 60_000
 RECORD_MESSAGES = """() => {

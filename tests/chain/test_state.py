@@ -15,14 +15,13 @@ from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.chain.flight import Flight, flight_of
 from backend.chain.merkle import frontier_of
 from backend.chain.state import ChainState, Content, content_of, empty_state, genesis
-from tests.chain.files import chain_bytes, load
+from tests.chain.files import chain_bytes
 from tests.chain.strategies import LAST_TIME, batches
 from tests.effort import tries
 
 Batch = tuple[list[Flight], list[int]]
 EXAMPLE: Flight = tuple(field.example for field in FIELDS)
 CHAIN = chain_bytes()
-DIFFICULTY_BITS: int = load("chain")["difficulty_bits"]
 
 
 def started(bits: int = 0) -> ChainState:

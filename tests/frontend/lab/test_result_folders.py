@@ -129,6 +129,15 @@ def test_a_time_that_cannot_be_is_none(results: Path, time: str) -> None:
     assert result.started_ms is None
 
 
+def test_a_name_with_the_name_of_a_folder_leads_nowhere(results: Path) -> None:
+    """No address of a page has such names; `test_pages` tries those that can be asked for."""
+    assert find((results,), "../results/one") is None
+    result = find((results,), "one")
+    assert result
+    assert result.file("summary.json") == results / "one" / "summary.json"
+    assert result.file("../one/summary.json") is None
+
+
 def test_a_name_that_does_not_fit_into_an_address_is_left_out(tmp_path: Path) -> None:
     for name in ("a b", "twin.json", os.fsdecode(b"\xff")):
         make_result(tmp_path / name)

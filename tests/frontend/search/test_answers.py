@@ -11,7 +11,6 @@ JANUARY = "INITIAL_DATE=2013-01-01&FINAL_DATE=2013-01-31"
 FEBRUARY = "INITIAL_DATE=2013-02-01&FINAL_DATE=2013-02-28"
 MARCH = "INITIAL_DATE=2013-03-01&FINAL_DATE=2013-03-31"
 JULY = "INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31"
-FIRST_WEEK = "INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-07"
 YEAR = ALL_DAYS  # as far as the ledger goes
 UNITED = "OP_CARRIER_AIRLINE_ID=19977"
 DELTA = "OP_CARRIER_AIRLINE_ID=19790"
@@ -115,6 +114,7 @@ ADDRESSES: dict[str, list[str]] = {
     "JFK-LAX EWR-LAX": ["/compare?what=route&item=JFK+to+LAX&item=EWR+to+LAX"],
     # departures
     "JFK at noon": ["/departures?ORIGIN=JFK&hour=12"],
+    "JFK around 6 o'clock": ["/departures?ORIGIN=JFK&hour=6"],
     "JFK 23:59": ["/departures?ORIGIN=JFK&hour=23"],
     "JFK to LAX at 13:30 pm": ["/departures?ORIGIN=JFK&DEST=LAX&hour=13"],
     "12 noon united JFK": [f"/departures?{UNITED}&ORIGIN=JFK&hour=12"],
