@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 from tests.api.worlds import GOOD, settings_for
 from tests.browser.conftest import Visit
@@ -14,6 +14,7 @@ from tests.submitting import sealing
 
 STEP_MS = 5_000
 STEPS = 40
+MOST_LOOKS = 100
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +55,30 @@ def shows_block(page: Page, height: int) -> bool:
 
 
 def after_a_while(page: Page, condition: Callable[[], bool]) -> None:
-    """Let the clock of `page` run fast until `condition` holds; it must have been installed."""
+    """Let the clock of `page` run fast until `condition` holds; it must have been installed.
+
+    It stands while a request is under way, so that a busy machine is not taken for a slow service.
+    """
+    under_way: set[Request] = set()
+
+    def begun(request: Request) -> None:
+        under_way.add(request)
+
+    def ended(request: Request) -> None:
+        under_way.discard(request)
+
+    page.on("request", begun)
+    page.on("requestfinished", ended)
+    page.on("requestfailed", ended)
     for _ in range(STEPS):
         if condition():
             return
         page.clock.fast_forward(STEP_MS)
         page.wait_for_timeout(100)
+        for _ in range(MOST_LOOKS):
+            if not under_way:
+                break
+            page.wait_for_timeout(50)
     assert condition()
 
 
