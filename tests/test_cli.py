@@ -683,7 +683,7 @@ def test_a_first_import_into_a_folder_that_is_not_there_reports_no_trouble(tmp_p
     assert "cannot" not in done.stderr
 
 
-# --- the log and witnesses: what they do is tested in tests/transparency and tests/witness --------
+# --- the log and witnesses: what they do is tested in tests/trust ---------------------------------
 
 LOG_KEY, OTHER_LOG_KEY = (str(SecretKey("log", bytes([at]) * 32).verifier) for at in range(2))
 

@@ -49,6 +49,12 @@ def test_an_empty_field_contradicts_nothing_but_a_missing_arrival_does(
     assert differences(flown(**values), EXAMPLE) == names
 
 
+def test_cincinnatis_airport_is_in_ohio_and_in_kentucky() -> None:
+    ohio, kentucky = (flown(ORIGIN_STATE_NM=state) for state in ("Ohio", "Kentucky"))
+    assert differences(ohio, kentucky) == ()
+    assert differences(flown(ORIGIN_STATE_NM="Virginia"), kentucky) == ("ORIGIN_STATE_NM",)
+
+
 def test_midnight_has_two_spellings() -> None:
     midnight = flown(ARR_TIME="2400", DEP_TIME="0000")
     other = flown(ARR_TIME="0000", DEP_TIME="2400")
