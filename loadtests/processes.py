@@ -17,11 +17,12 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
+from random import SystemRandom
 from resource import RUSAGE_CHILDREN, getrusage
 from time import monotonic, perf_counter, sleep
 from typing import Any, NamedTuple
@@ -385,8 +386,12 @@ def exchanged(
 
 
 def free_port() -> int:
-    """Return a free port of the loopback address."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a free port of the loopback address, below those that Linux gives to connections.
+
+    Of these, any connection of another process may take it before a server listens there.
+    """
+    while True:
+        port = SystemRandom().randrange(20_000, 32_768)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            return port

@@ -285,7 +285,7 @@ def test_a_witness_is_set_up_by_the_commands_of_its_page(service: Service, clone
             f"curl {service.url}/log/key > log.vkey",
             asks.partition("#")[0],
             f"{listens.partition('#')[0]} & trap 'kill $!' EXIT",
-            f"until curl http://{witness}/key 2> /dev/null; do sleep 0.1; done",
+            f"until curl http://{witness}/key 2> /dev/null; do kill -0 $!; sleep 0.1; done",
             names,
             cosigns,
             f"curl {service.url}/transactions/700/proof > proof.json",
