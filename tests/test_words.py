@@ -36,10 +36,18 @@ def test_the_command_line_is_called_as_it_runs_in_a_clone(tmp_path: Path) -> Non
     (tmp_path / "backend" / "base").mkdir(parents=True)
     shutil.copy(words.__file__, tmp_path / "backend" / "base")
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    names = "COMMAND, PIP_INSTALL"
-    program = f"from backend.base.words import {names}; print({names}, sep='; ')"
+    program = "from backend.base.words import *; print(COMMAND, pip_install('a.txt'), sep='; ')"
     done = ran(tmp_path / ".venv" / "bin" / "python", "-c", program, cwd=tmp_path)
-    assert done.stdout == ".venv/bin/python -m backend; .venv/bin/python -m pip install\n"
+    assert done.stdout == ".venv/bin/python -m backend; .venv/bin/python -m pip install -r a.txt\n"
+
+
+def test_an_installed_command_line_names_requirements_from_any_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(words, "_is_installed", True)
+    command = words.pip_install("backend/sources/parquet/requirements.txt")
+    assert command.startswith(f"sudo {sys.executable} -m pip install -r /")
+    assert Path(command.rpartition(" ")[2]).is_file()
 
 
 def test_pages_call_the_command_line_as_messages_do() -> None:

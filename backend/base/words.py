@@ -9,10 +9,17 @@ Report = Callable[[str], None]  # takes a line for people: for a log, or standar
 # How this machine's users call the command line: scripts/deploy/install makes it a program, and in
 # a clone the Python of scripts/run does it, in the clone's folder, without any preparation.
 _is_installed = __file__.startswith("/opt/") and Path("/usr/local/bin/flightchain").exists()
-_python = sys.executable.removeprefix(f"{Path(__file__).resolve().parents[2]}/")
+_folder = Path(__file__).resolve().parents[2]
+_python = sys.executable.removeprefix(f"{_folder}/")
 PYTHON = "python" if _python == sys.executable else _python
 COMMAND = "sudo flightchain" if _is_installed else f"{PYTHON} -m backend"
-PIP_INSTALL = f"{f'sudo {sys.executable}' if _is_installed else PYTHON} -m pip install"
+
+
+def pip_install(requirements: str) -> str:
+    """Return the command that installs what a file of ours names. requirements: its place."""
+    if _is_installed:  # where users are in any folder
+        return f"sudo {sys.executable} -m pip install -r {_folder / requirements}"
+    return f"{PYTHON} -m pip install -r {requirements}"
 
 
 class Trouble:

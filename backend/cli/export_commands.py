@@ -8,7 +8,7 @@ import click
 from backend.base.errors import FlightchainError
 from backend.base.progress import counting
 from backend.base.settings import Settings
-from backend.base.words import PIP_INSTALL, counted
+from backend.base.words import counted
 from backend.cli.log_commands import print_json, say
 from backend.cli.paths import LocalPath
 
@@ -17,10 +17,9 @@ from backend.cli.paths import LocalPath
 def export() -> None:
     """Copy flights to Parquet, and compare that with the chain."""
     if find_spec("pyarrow") is None:
-        raise FlightchainError(
-            "exports need pyarrow; install it with "
-            f"`{PIP_INSTALL} -r backend/sources/parquet/requirements.txt`"
-        )
+        from backend.sources.columnar import INSTALL_PYARROW
+
+        raise FlightchainError(f"exports need pyarrow; install it with `{INSTALL_PYARROW}`")
 
 
 @export.command("parquet")

