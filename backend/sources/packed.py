@@ -117,7 +117,6 @@ class PackedFile:
     """
 
     is_posted = False
-    lacks_line_breaks = False  # of text
     is_strict = False
     pause: Callable[[], None] = staticmethod(lambda: None)
 
@@ -153,6 +152,10 @@ class PackedFile:
         """Return the error to raise when an unpacker or a package refuses the file with `error`."""
         what = " ".join(str(error).split())[:80]
         return self.problem(f"is damaged or incomplete ({what}); download it again")
+
+    def lacks_line_breaks(self) -> bool:
+        """Return whether the lines of a text were joined on its way here."""
+        return False
 
     def progress(self) -> float:
         """Return the share of the file read by the latest `opened`, 0 to 1."""
@@ -280,8 +283,6 @@ class SentFile(PackedFile):
         self.is_strict = is_strict
         self.pause = pause
         self._content = content
-        has_line_breaks = b"\n" in content or b"\r" in content
-        self.lacks_line_breaks = content.isascii() and not has_line_breaks
 
     def problem(self, reason: str) -> InvalidInput:
         """Return the error to raise when the body as a whole is not acceptable."""
@@ -289,6 +290,10 @@ class SentFile(PackedFile):
 
     def without_rows(self, what: str) -> InvalidInput:
         return self.problem(f"{what}; download it again")
+
+    def lacks_line_breaks(self) -> bool:
+        content = self._content
+        return not (b"\n" in content or b"\r" in content) and content.isascii()
 
     def _raw(self) -> BufferedReader:
         return BufferedReader(cast("RawIOBase", BytesIO(self._content)))

@@ -197,7 +197,7 @@ def _have_row_names(rows: list[list[str]], count: int) -> bool:
 
 def _titles(file: PackedFile, cells: Sequence[str]) -> tuple[str, ...]:
     """Return the titles in the cells of a header, without empty ones at the end."""
-    if file.lacks_line_breaks:
+    if file.lacks_line_breaks():
         raise file.problem("has no line breaks; curl drops them with -d, so use --data-binary")
     titles = [cell.strip() for cell in cells]
     while len(titles) > 1 and not titles[-1]:

@@ -1,6 +1,7 @@
 """A ledger that wants a token: its forms ask for one, and repeat none."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,14 +15,18 @@ NONE, WRONG = "Only people with a token", "This token is unknown or was revoked"
 
 
 @pytest.fixture(scope="module")
-def secret() -> dict[str, str]:
-    return {}
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("token")
 
 
 @pytest.fixture(scope="module")
-def visitor(tmp_path_factory: pytest.TempPathFactory, secret: dict[str, str]) -> Iterator[Visitor]:
-    folder = tmp_path_factory.mktemp("token")
-    secret["TOKEN"] = Tokens(folder).add("me")
+def secret(folder: Path) -> dict[str, str]:
+    return {"TOKEN": Tokens(folder).add("me")}
+
+
+@pytest.fixture(scope="module")
+def visitor(folder: Path, secret: dict[str, str]) -> Iterator[Visitor]:
+    assert secret  # a ledger whose folder has a token when it is served
     with visiting(folder, FLIGHTCHAIN_REQUIRE_TOKEN=1) as visitor:
         yield visitor
 
