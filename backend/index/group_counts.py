@@ -320,16 +320,7 @@ def _keys(
     if group_by in KINDS:
         places = _named(rows, items)
         return lambda place, span: places[place]
-    return {
-        None: lambda raw, span: (),
-        "carrier": lambda carrier, span: (carrier,),
-        "hour": lambda hour, span: (hour,),
-        "weekday_hour": lambda raw, span: (1 + raw // 24, raw % 24),
-        "weekday": _weekday,
-        "day": lambda day, span: (date_of(day).isoformat(),),
-        "month": _month,
-        "year": _year,
-    }[group_by]
+    return _KEY_OF[group_by]
 
 
 def _named(rows: Rows, places: Sequence[int] | None) -> dict[int, tuple[str, str]]:
@@ -361,3 +352,15 @@ def _year(period: int, span: int) -> Key:
     if span == YEAR:
         return (period,)
     return (period // 12 if span == MONTH else date_of(period).year,)
+
+
+_KEY_OF: dict[str | None, Callable[[Any, int], Key]] = {
+    None: lambda raw, span: (),
+    "carrier": lambda carrier, span: (carrier,),
+    "hour": lambda hour, span: (hour,),
+    "weekday_hour": lambda raw, span: (1 + raw // 24, raw % 24),
+    "weekday": _weekday,
+    "day": lambda day, span: (date_of(day).isoformat(),),
+    "month": _month,
+    "year": _year,
+}

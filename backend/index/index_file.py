@@ -13,8 +13,7 @@ complete index, and never the write-ahead log of another.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,17 +145,6 @@ def open_apart(path: Path) -> apsw.Connection:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # not what others have read of it
     return connection
-
-
-@contextmanager
-def snapshot(connection: apsw.Connection) -> Iterator[None]:
-    """Let all statements inside see the index at one moment."""
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        if connection.in_transaction:  # some errors end it
-            connection.execute("COMMIT")
 
 
 def position_in(connection: apsw.Connection) -> Position | None:

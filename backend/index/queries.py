@@ -29,7 +29,7 @@ from backend.index.connections import (
     Opened,
     Place,
 )
-from backend.index.index_file import Position, Rows, snapshot
+from backend.index.index_file import Position, Rows
 from backend.index.periods import DAY, date_of, day_number
 from backend.index.totals import MINUTE
 from backend.index.views import BLOCK_OF
@@ -171,7 +171,7 @@ class IndexReader:
 
         def ask(opened: Opened) -> tuple[list[dict[str, Value]], AsOf]:
             rows = opened.connection.execute(statement, (*days, number, bound)).fetchall()
-            as_of = _as_of([row for row in rows if row[2] is None])
+            as_of = _as_of(next((row for row in rows if row[2] is None), None))
             legs = [row for row in rows if row[2] is not None and carrier in {None, row[4]}]
             legs.sort(key=itemgetter(2))
             return [_leg(opened, row, number) for row in legs], as_of
@@ -186,15 +186,13 @@ class IndexReader:
         page = (shown.limit or MOST_DEPARTURES, shown.offset)
         select = f"SELECT number, NULL, {_LEG} FROM (SELECT flight.* {source} {_BY_SCHEDULE})"  # noqa: S608
 
-        def ask(opened: Opened) -> tuple[tuple[int, list[dict[str, Value]]], AsOf]:
+        def ask(opened: Opened) -> tuple[int, list[dict[str, Value]]]:
             run = opened.connection.execute
-            with snapshot(opened.connection):
-                as_of = _as_of(run(_POSITION).fetchall())
-                count: Any = run(f"SELECT count(*) {source}", values).get
-                rows: list[Any] = run(select, (*values, *page)).fetchall()
-                return (count, [_leg(opened, row, row[0]) for row in rows]), as_of
+            count: Any = run(f"SELECT count(*) {source}", values).get
+            rows: list[Any] = run(select, (*values, *page)).fetchall()
+            return count, [_leg(opened, row, row[0]) for row in rows]
 
-        return self._agreeing(self._connections.ask(ask))
+        return self._at_one_block(ask)
 
     def records_of(
         self, flights: Sequence[Flight], below: int | None = None
@@ -226,13 +224,27 @@ class IndexReader:
     def snapshot(self, ask: Callable[[Rows], Answer]) -> tuple[Answer, AsOf]:
         """Return what `ask` finds with statements that all see the index at the same block."""
 
-        def run(opened: Opened) -> tuple[Answer, AsOf]:
+        def run(opened: Opened) -> Answer:
             def rows(sql: str, values: Sequence[object]) -> list[Any]:
                 return opened.connection.execute(sql, values).fetchall()
 
-            with snapshot(opened.connection):
-                as_of = _as_of(rows(_POSITION, ()))
-                return ask(rows), as_of
+            return ask(rows)
+
+        return self._at_one_block(run)
+
+    def _at_one_block(self, ask: Callable[[Opened], Answer]) -> tuple[Answer, AsOf]:
+        """Return what `ask` finds while a statement that reads the position is not finished.
+
+        Until then SQLite shows one moment to all statements, as in a transaction.
+        """
+
+        def run(opened: Opened) -> tuple[Answer, AsOf]:
+            position = opened.connection.execute(_POSITION)
+            try:
+                as_of = _as_of(position.fetchone())
+                return ask(opened), as_of
+            finally:
+                position.close()
 
         return self._agreeing(self._connections.ask(run))
 
@@ -317,10 +329,11 @@ def _place(opened: Opened, place: int) -> Place:
     return airport
 
 
-def _as_of(rows: list[Any]) -> AsOf:
-    if not rows or rows[0][0] is None:
+def _as_of(position: Any) -> AsOf:
+    """Return the block in a row that begins with the position, if there is one."""
+    if position is None or position[0] is None:
         raise TryLater(NOT_YET, RETRY_AFTER_S)
-    return AsOf(rows[0][0], rows[0][1])
+    return AsOf(position[0], position[1])
 
 
 _date: Callable[[Any], date] = lru_cache(maxsize=4096)(date.fromisoformat)
