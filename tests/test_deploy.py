@@ -132,7 +132,7 @@ COUNTING = {
     "environment": {"FLIGHTCHAIN_METRICS_DIR": "/run/flightchain", **HOSTS},
     "volumes": ["chain:/var/lib/flightchain", "metrics:/run/flightchain"],
 }
-OWN, OF_SERVICE, OUTSIDE = "none", "service:backend", None  # networks; the first has nobody else
+OWN, SHARED, OUTSIDE = "none", "service:network", None  # networks; the first has nobody else
 CONFIGURED: dict[str, dict[str, object]] = {
     "fill": {"network_mode": OUTSIDE},  # it downloads months
     "cosign": {
@@ -140,8 +140,9 @@ CONFIGURED: dict[str, dict[str, object]] = {
         "environment": {"FLIGHTCHAIN_WITNESSES": "${FLIGHTCHAIN_WITNESSES:-none}"},
     },
     "miner": {"network_mode": OWN, **COUNTING},
-    "backend": {"ports": ["127.0.0.1:8000:8000", "127.0.0.1:5000:5000"], **COUNTING},
-    "frontend": {"network_mode": OF_SERVICE, "environment": HOSTS},
+    "network": {"ports": ["127.0.0.1:8000:8000", "127.0.0.1:5000:5000"]},
+    "backend": {"network_mode": SHARED, **COUNTING},
+    "frontend": {"network_mode": SHARED, "environment": HOSTS},
 }
 COUNTS = {
     "Environment": ["FLIGHTCHAIN_METRICS_DIR=/run/flightchain", "TMPDIR=/run/%N"],
@@ -159,6 +160,11 @@ DIRECTIVES: dict[str, dict[str, list[str]]] = {
 def test_a_container_reaches_what_it_needs_and_counts_in_one_volume(name: str) -> None:
     expected = CONFIGURED[name]
     assert {key: CONTAINERS[name].get(key) for key in expected} == expected
+
+
+def test_the_image_is_built_once() -> None:
+    """Builds of one name at a time end some stores of images with "already exists"."""
+    assert [name for name in CONTAINERS if "build" in CONTAINERS[name]] == ["fill"]
 
 
 @each_of("name", DIRECTIVES)
