@@ -307,6 +307,25 @@ def test_a_folder_that_is_gone_is_not_made_again_unless_it_is_named(stand_in: Pa
         assert run(stand_in, "--root", root, *named).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("may_not", "reason"), [("-x", "may not enter {0};"), ("-w", "may not write in {0}/chain;")]
+)
+def test_a_folder_that_services_may_not_use_is_refused(
+    tmp_path: Path, may_not: str, reason: str
+) -> None:
+    (function,) = re.findall(r"(?ms)^install_folder\(\) \{.*?^\}$", text_of("install"))
+    stand_ins = f"""
+        ROOT= NAMED=({tmp_path}/chain)
+        fail() {{ echo "$1" >&2; exit 1; }}
+        system() {{ "$@"; }}
+        chown() {{ :; }}
+        runuser() {{ [ "$5" != {may_not} ]; }}
+    """
+    done = ran("bash", "-c", f"{stand_ins}\n{function}\ninstall_folder {tmp_path}/chain")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert reason.format(tmp_path) in done.stderr
+
+
 def imports_the_pages(folder: Path) -> bool:
     """Returns whether the frontend in `folder` has everything of the project that it imports."""
     command = [sys.executable, "-c", "import frontend.site as pages; print(pages.__file__)"]
