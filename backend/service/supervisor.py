@@ -134,6 +134,21 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
         children.append(Child("the asking of witnesses", "backend", ["cosign"], report))
     if frontend:  # it is last, and so stopped first: no page is served without its backend
         children.append(Child("the frontend", "frontend", [], report))
+    try:
+        _watch(children, signalled, settings, report, frontend=frontend)
+        report("stopping")
+    finally:
+        until = time.monotonic() + GRACE_S
+        for child in reversed(children):
+            child.ask_to_stop()
+            child.wait(until)
+    report("stopped; every acknowledged flight is on the disk")
+
+
+def _watch(
+    children: Sequence[Child], signalled: int, settings: Settings, report: Report, *, frontend: bool
+) -> None:
+    """Start the children, and start them again as needed, until `signalled` can be read."""
     for child in children:
         child.start()
     from backend.service.announcement import Announcement  # while the children start
@@ -146,12 +161,6 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
         for child in children:
             child.look()
         pause_s = 0.5 if announcement.is_made else 0.05
-    report("stopping")
-    until = time.monotonic() + GRACE_S
-    for child in reversed(children):
-        child.ask_to_stop()
-        child.wait(until)
-    report("stopped; every acknowledged flight is on the disk")
 
 
 def require_witnesses(settings: Settings) -> None:

@@ -228,6 +228,16 @@ def test_a_second_service_on_the_same_folder_answers_but_does_not_mine(
 # --- disks that refuse ---------------------------------------------------------------------------
 
 
+def test_without_its_disk_it_stops_in_order(folder: Path) -> None:
+    """A link to itself stands for a disk that is gone."""
+    with serving(folder) as service:
+        folder.rename(folder.with_name("gone"))
+        folder.symlink_to(folder)
+        assert service.process.wait(STOPS_WITHIN_S) == 1
+        assert service.processes() == {}
+        assert "metrics" not in service.said()
+
+
 def accepted_until(service: Service, refusal: Callable[[], bool]) -> list[int]:
     """Post until `refusal`; the ids that were acknowledged. A refusal is a 503 with a time."""
     accepted: list[int] = []
