@@ -5,6 +5,8 @@ can tell how far it is, and none starts another. It ends with the service; a lat
 """
 
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Annotated, Literal
@@ -12,7 +14,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from backend.base.errors import WriterBusy
-from backend.base.files import LOCK_MODE, MOMENT_S, is_locked, lock_within, refusals
+from backend.base.files import LOCK_MODE, MOMENT_S, is_locked, lock_within, reason_of, refusals
 from backend.base.processes.own_command import started
 from backend.ledger.bts_months import PREFIX, Month
 from backend.questions.answer_types import Answer
@@ -76,7 +78,13 @@ class MonthFetcher:
 def _fetch(month: Month, log: int) -> None:
     """Run the command until it ends. log: a descriptor that has the lock, which is closed then."""
     try:
-        status = started("import", f"{PREFIX}{month}", stdout=log, stderr=log).wait()
-        os.write(log, f"{ENDED}{status}\n".encode())
+        try:
+            command = started("import", f"{PREFIX}{month}", stdout=log, stderr=log)
+        except OSError as error:
+            end = f"cannot start {reason_of(error, sys.executable)}\n{ENDED}1\n"
+        else:
+            end = f"{ENDED}{command.wait()}\n"
+        with suppress(OSError):  # without its end, a fetch counts as interrupted
+            os.write(log, end.encode())
     finally:
         os.close(log)
