@@ -6,6 +6,7 @@ be half ignored.
 
 import hashlib
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from functools import lru_cache
 from io import BytesIO
@@ -136,7 +137,7 @@ def json_object(environ: Environ) -> tuple[dict[str, object], bytes]:
         raise BadBody(415, kind, f"must be sent as Content-Type: {MIMETYPE}")
     data = body(environ, MAX_BYTES)
     try:
-        record = decoded(data)
+        record = decoded(data.removeprefix(BOM_UTF8))
     except RepeatedNameError as error:
         raise BadBody(400, error.value, str(error), error.name) from None
     except (ValueError, RecursionError) as error:

@@ -171,7 +171,6 @@ NO_JSON = {
     "a bad escape": b'{"YEAR":"\\x"}',
     "a raw control character": b'{"YEAR":"\x01"}',
     "UTF-16": GOOD_TEXT.encode("utf-16"),
-    "a byte order mark": b"\xef\xbb\xbf" + GOOD_TEXT.encode(),
     "NUL": b"\x00",
     "NUL behind it": GOOD_TEXT.encode() + b"\x00",
     "a number as a name": b'{1:"x"}',

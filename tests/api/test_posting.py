@@ -104,7 +104,7 @@ def test_a_flight_is_accepted_and_pending_until_it_is_mined(
     ["application/json", "application/json; charset=utf-8", "Application/JSON"],
 )
 def test_ways_to_say_json(client: FlaskClient, content_type: str) -> None:
-    body = json.dumps(GOOD)
+    body = "\ufeff" + json.dumps(GOOD)  # some editors write a byte order mark
     good(client.post("/transactions", data=body, content_type=content_type), 202)
 
 
