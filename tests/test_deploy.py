@@ -167,6 +167,12 @@ def test_the_image_is_built_once() -> None:
     assert [name for name in CONTAINERS if "build" in CONTAINERS[name]] == ["fill"]
 
 
+@each_of("name", ["verify", "backup"])
+def test_a_timer_that_is_enabled_starts_with_the_machine_and_with_the_backend(name: str) -> None:
+    (line,) = re.findall(r"^WantedBy=(.*)$", text_of(f"flightchain-{name}.timer"), re.MULTILINE)
+    assert line.split() == ["timers.target", "flightchain-backend.service"]
+
+
 @each_of("name", DIRECTIVES)
 def test_units_belong_together_and_count_in_one_folder_that_outlives_each(name: str) -> None:
     for directive, words in DIRECTIVES[name].items():
@@ -283,6 +289,8 @@ def test_a_backup_is_made_every_hour_where_wanted_and_uninstalling_keeps_the_cha
     assert (root / "mnt/usb/backup").is_dir()
     assert run(stand_in, "--root", root).returncode == 0  # remembers the folder
     assert laid_out(root) == first
+    assert run(stand_in, "--root", root, "--backup", "none").returncode == 0
+    assert not [path for path in laid_out(root) if "backup" in path]
     (root / "srv/chain/blocks").mkdir()
     done = run(stand_in, "--uninstall", "--root", root)
     assert done.returncode == 0, done.stderr
@@ -290,6 +298,18 @@ def test_a_backup_is_made_every_hour_where_wanted_and_uninstalling_keeps_the_cha
     assert list(laid_out(root)) == ["etc/flightchain.env"]
     assert not (root / "opt/flightchain").exists()
     assert (root / "srv/chain/blocks").is_dir()
+
+
+def test_it_says_once_why_it_waits_for_long() -> None:
+    (function,) = re.findall(r"(?ms)^require_answer\(\) \{.*?^\}", text_of("install"))
+    around = """
+        say() { echo "$*"; }
+        sleep() { SECONDS=$((SECONDS + 4)); }
+        problem_at() { [ $SECONDS -gt 40 ] || echo "the clock is doubted"; }
+        READY_WITHIN_S=90
+    """
+    done = ran("bash", "-euc", f"{around}\n{function}\nrequire_answer a-service")
+    assert (done.returncode, done.stdout) == (0, "waiting for a-service: the clock is doubted\n")
 
 
 def test_a_folder_that_is_gone_is_not_made_again_unless_it_is_named(stand_in: Path) -> None:
