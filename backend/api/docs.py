@@ -8,7 +8,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote as shell_quoted
@@ -26,6 +26,7 @@ from backend.questions.parameters import Given
 from backend.serving.environs import Environ
 
 MIMETYPE = "text/html; charset=utf-8"
+MOST_PAGES = 4  # that are kept; each names the host that a client has asked
 
 READ = Operation(
     "read_description",
@@ -43,14 +44,18 @@ _LIMITS = ("format", "minimum", "maximum", "minLength", "maxLength", "pattern", 
 
 
 def rows(spec: Callable[[], Part], port: int) -> list[Row]:
-    """Return the route of the page about `spec`, which is called once, when needed.
+    """Return the route of the page about `spec`, which is called when needed.
 
-    port: of the service that the page's commands ask.
+    port: of the service, for a client that does not say which host it asks.
     """
-    rendered = made_once(lambda: page(spec(), port).encode(), MIMETYPE)
+
+    @lru_cache(maxsize=MOST_PAGES)
+    def rendered(server: str) -> Callable[..., Response]:
+        return made_once(lambda: page(spec(), server).encode(), MIMETYPE)
 
     def docs(environ: Environ, _: Given) -> Response:
-        response = rendered(environ)
+        host = environ.get("HTTP_HOST", f"127.0.0.1:{port}")
+        response = rendered(f"{environ['wsgi.url_scheme']}://{host}")(environ)
         response.headers["Content-Security-Policy"] = content_security_policy()
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Content-Type-Options"] = "nosniff"
@@ -59,15 +64,15 @@ def rows(spec: Callable[[], Part], port: int) -> list[Row]:
     return [Row("GET", "/docs", READ, docs, Lane.READ)]
 
 
-def page(spec: Part, port: int) -> str:
-    """Return an OpenAPI document of the service as HTML."""
+def page(spec: Part, server: str) -> str:
+    """Return an OpenAPI document of the service as HTML, with commands that ask `server`."""
     operations = [
         {"method": method.upper(), "path": path, **part, **_followed(spec, part, path)}
         for path, item in spec["paths"].items()
         for method, part in item.items()
     ]
     for operation in operations:
-        operation["commands"] = list(_commands(f"http://127.0.0.1:{port}", operation))
+        operation["commands"] = list(_commands(server, operation))
     tags = [
         (tag, [operation for operation in operations if tag["name"] in operation["tags"]])
         for tag in spec["tags"]
