@@ -62,7 +62,7 @@ class Finder:
         pages = [page for reading in self._read(text) for page in self._shown(reading)]
         for kind, digits in named_in_chain(text):
             pages += getattr(self, f"_{kind}")(digits)
-        return list({page.address: page for page in pages}.values())
+        return _first(pages, len(pages))
 
     def _shown(self, reading: Reading) -> list[Lead]:
         """Return the pages for a reading; if none has flights, the one that explains that.

@@ -54,7 +54,9 @@ def words_of(text: str) -> Words:
 
 
 class Names:
-    """The names in a ledger. `longest` is the most words that a name has.
+    """The names in a ledger.
+
+    longest: the most words that a name has. states: the name of each city's state.
 
     What has a name as a whole comes before what has it as a part: "Delta" is no "Montrose/Delta".
     But "Jackson" may be "Jackson, WY" or "Jackson/Vicksburg, MS": both are cities, and the name
@@ -74,8 +76,9 @@ class Names:
             *((Place(a.city, a.code, a.flights), [(a.code.lower(),)]) for a in known.airports),
         ]
         self._add(whole)
-        states = {a.city: a.state for a in known.airports if not self.named(words_of(a.state))}
-        parts = ((city, _parts_of_city(city.city, states.get(city.city, ""))) for city in cities)
+        self.states = {a.city: words_of(a.state) for a in known.airports}
+        own = {city: state for city, state in self.states.items() if not self.named(state)}
+        parts = ((city, _parts_of_city(city.city, own.get(city.city, ()))) for city in cities)
         self._add(parts, are_parts=True)
         self._add(
             (thing, [words_of(nickname)])
@@ -143,9 +146,9 @@ def _names_of_carrier(carrier: Carrier) -> Iterator[Words]:
             yield words
 
 
-def _parts_of_city(city: str, state_name: str) -> Iterator[Words]:
+def _parts_of_city(city: str, state_name: Words) -> Iterator[Words]:
     name, _, state = city.partition(",")
     for part in name.split("/"):
         yield words_of(part)
         yield words_of(f"{part} {state}")
-        yield words_of(f"{part} {state_name}")
+        yield (*words_of(part), *state_name)

@@ -79,6 +79,7 @@ JOIN = "join"  # says how its neighbours belong together: a value of JOINING
 ASKED = "asked"  # says what is asked for: a value of WANTED
 WHEN = "when"  # on a weekday, or at a time of day
 AMOUNT = "amount"  # of hours or flights, or some of many flights, of which no page tells
+STATE = "state"  # of the place in front of it
 UNKNOWN = "unknown"
 
 
@@ -162,14 +163,21 @@ class _Scanner:
 
     def parts(self) -> Iterator[list[Part]]:
         """Yield for each name or word what it may be."""
-        at, before = 0, ""
+        at, before = 0, list[Part]()
         while at < len(self._tokens):
-            parts, after = self._longest(at, before)
+            parts, after = self._longest(at, before[0].kind if before else "")
             if at and self._text[self._tokens[at - 1].end : self._tokens[at].start] == "-":
                 yield [Part(JOIN, ARRIVING)]
+            elif self._is_state_of(before, self._words(at, after - at)):
+                parts = [Part(STATE, None), *parts]
             if parts:
                 yield parts
-            at, before = after, parts[0].kind if parts else ""
+            at, before = after, parts
+
+    def _is_state_of(self, before: list[Part], words: Words) -> bool:
+        """Return whether a place is in front of the name of its state: "Buffalo New York"."""
+        places = (place for part in before if part.kind == PLACES for place in part.value)
+        return any(self._names.states[place.city] == words for place in places)
 
     def _longest(self, at: int, before: str) -> Meanings:
         """Return what begins with the token at `at`. before: the kind of what is in front of it."""

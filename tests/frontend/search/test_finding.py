@@ -103,6 +103,12 @@ def test_a_page_lists_meanings_or_says_no_results(shown: Callable[[str], str]) -
     assert "You can search for" in none
 
 
+def test_a_page_that_two_meanings_lead_to_is_told_as_the_first_of_them(finder: Finder) -> None:
+    shown = [page.shows for page in finder.pages("New York, New York")]  # it is no route
+    assert shown
+    assert not [shows for shows in shown if "not used" in shows]
+
+
 def test_what_has_no_flights_is_not_found(finder: Finder) -> None:
     assert finder.pages("OH 13") == finder.pages("united 12") == []
     assert [page.shows for page in finder.pages("PSA 12")] == ["3 flights: how often it is late"]

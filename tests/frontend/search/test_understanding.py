@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from frontend.coverage import NOTHING_KNOWN, Airport, Carrier
 from frontend.search.completing import completed, looser, similar, written
 from frontend.search.finding import named_in_chain
-from frontend.search.sentences import MAX_CHARACTERS, readings
+from frontend.search.names import Place
+from frontend.search.sentences import MAX_CHARACTERS, Reading, readings
 from tests.cases import each_of
 from tests.frontend.search.ledger import KNOWN
 
@@ -98,14 +99,18 @@ def test_words_that_name_nothing_are_told(text: str, words: list[str]) -> None:
     assert [" ".join(word.text for word in tokens) for tokens in unknown] == words
 
 
-def test_the_name_of_a_state_that_is_that_of_a_city_too_means_the_city() -> None:
+def test_the_name_of_a_state_that_is_that_of_a_city_too_means_either() -> None:
     buffalo = Airport("BUF", "Buffalo, NY", "New York", 1)
     known = replace(KNOWN, airports=(*KNOWN.airports, buffalo))
-    (reading,) = readings("Buffalo New York", known)
-    assert [place.city for place in (*reading.origin, *reading.destination)] == [
-        "Buffalo, NY",
-        "New York, NY",
-    ]
+    cities = ("Buffalo, NY", "New York, NY", "Chicago, IL")
+    at_buffalo, new_york, chicago = ((Place(c, flights=known.cities[c]),) for c in cities)
+    route = Reading(origin=at_buffalo, destination=new_york)
+    assert readings("Buffalo New York", known) == [Reading(at=at_buffalo), route]
+    assert readings("Buffalo to New York", known) == [route]
+    assert readings("New York Buffalo", known) == [Reading(origin=new_york, destination=at_buffalo)]
+    to_chicago, unclear = readings("from Buffalo, New York to Chicago", known)
+    assert to_chicago == Reading(origin=at_buffalo, destination=chicago)
+    assert unclear.unknown
 
 
 def test_an_empty_ledger_names_nothing() -> None:
