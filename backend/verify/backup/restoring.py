@@ -85,8 +85,8 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
             return manifest
     except WriteFailed as error:
         raise WriteFailed(
-            f"all flights are restored to {settings.folder}, but the index is not made: {error}; "
-            f"then {MAKES_INDEX}"
+            f"all flights are restored to {settings.folder}, but the index, which takes up to "
+            f"{_index_bytes(manifest):,} bytes, is not made: {error}; then {MAKES_INDEX}"
         ) from error
 
 
@@ -171,11 +171,15 @@ def _copy(
 ) -> None:
     accepted = manifest.mempool | manifest.aside
     copied = bytes_of(backup, 0, manifest.height) + sum(accepted.values())
-    index = INDEX_BYTES + FLIGHT_BYTES * manifest.transactions
-    files.require_room(stage, copied + index + SPARE_BYTES)
+    files.require_room(stage, copied + _index_bytes(manifest) + SPARE_BYTES)
     for done in copy_blocks(backup, 0, manifest.height, stage):
         progress(done, manifest.height + 1)
     restore_accepted(folder, stage, accepted)
+
+
+def _index_bytes(manifest: Manifest) -> int:
+    """Return how many bytes the index of a ledger takes at most."""
+    return INDEX_BYTES + FLIGHT_BYTES * manifest.transactions
 
 
 def _check(manifest: Manifest, stage: Path, progress: Progress) -> int:
