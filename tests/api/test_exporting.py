@@ -14,7 +14,9 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from backend.api.streaming import CutAnswerError
+from backend.index import queries
 from backend.ledger.answers import Answers
+from backend.questions import scan
 from backend.questions.groups import GROUPS
 from backend.sources import open_source
 from tests.api.worlds import (
@@ -369,6 +371,17 @@ def test_lines_of_which_more_follow_say_so_and_are_of_one_block(
             if len(rows) == limit:  # the ledger grows meanwhile
                 seal(world.settings, [[new]])
         assert "Link" in client.get(f"{asked}&format=csv&limit={limit}").headers
+
+
+def test_both_engines_show_as_many_departures_at_most(
+    client: FlaskClient, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for engine in (queries, scan):
+        monkeypatch.setattr(engine, "MOST_DEPARTURES", 3)
+    asked = f"{DEPARTURES.format(**world.transactions[5])}&as_of={world.tip}"
+    for engine_name in ("index", "scan"):
+        answer = client.get(f"{asked}&engine={engine_name}").get_json()
+        assert len(answer["flights"]) == 3 < answer["count"]
 
 
 @each_of("path", ["/average_delays", "/flight_counter"])

@@ -75,20 +75,35 @@ def test_an_answer_says_how_long_it_took(client: FlaskClient, path: str, parts: 
 
 
 def test_the_stages_of_a_scan_are_parts_of_it(client: FlaskClient, world: World) -> None:
-    blocks = 0
     for path in ("filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01", QUESTION[1:]):
         timings = client.get(f"/{path}&engine=scan").headers["Server-Timing"]
         _, durations_ms, descriptions = timing(timings)
         stages_ms = [durations_ms[name] for name in STAGES]
         assert sum(stages_ms) <= durations_ms["scan"] + 0.01  # rounded
         assert min(stages_ms[1:]) > 0
-        match = re.fullmatch(r"(\d+) blocks in (\d+) refills", descriptions["file"])
-        assert match is not None
-        read, refills = map(int, match.groups())
-        assert read >= refills
-        blocks = refills + sum(int(descriptions[name].removesuffix(" blocks")) for name in CACHES)
+        read, blocks = blocks_in(descriptions)
         assert blocks == world.tip + 1
     assert read == 0  # all are in the caches now
+
+
+def test_a_scan_for_a_name_in_another_spelling_tells_of_both_its_walks(
+    client: FlaskClient, world: World
+) -> None:
+    city = str(world.transactions[0]["ORIGIN_CITY_NAME"]).upper()
+    days = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-02"}
+    asked = {"ORIGIN_CITY_NAME": city, **days, "engine": "scan"}
+    answer = client.get("/flight_counter", query_string=asked)
+    _, blocks = blocks_in(timing(answer.headers["Server-Timing"])[2])
+    assert blocks == 2 * (world.tip + 1)
+
+
+def blocks_in(descriptions: dict[str, str]) -> tuple[int, int]:
+    """Returns how many blocks a scan has read from files, and how many it has looked at."""
+    match = re.fullmatch(r"(\d+) blocks in (\d+) refills", descriptions["file"])
+    assert match is not None
+    read, refills = map(int, match.groups())
+    assert read >= refills
+    return read, refills + sum(int(descriptions[name].removesuffix(" blocks")) for name in CACHES)
 
 
 CACHES = ("last", "random")

@@ -421,6 +421,14 @@ def test_a_backup_is_not_served(
     assert (done.exit_code, "restore" in done.stderr) == (1, True)
 
 
+def test_a_copy_of_a_backup_in_which_a_service_has_gone_on_is_a_ledger(tmp_path: Path) -> None:
+    (tmp_path / layout.BACKUP_NAME).touch()
+    with pytest.raises(Damage, match="is a backup"):
+        layout.require_ledger(tmp_path)
+    (tmp_path / layout.MARK_NAME).touch()
+    layout.require_ledger(tmp_path)
+
+
 def test_what_other_releases_left_where_a_restore_was_killed_keeps_no_restore_from_it(
     house: House, interrupted: Settings
 ) -> None:
