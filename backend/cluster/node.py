@@ -151,7 +151,9 @@ class Node:
             self._patiently("rebuild the index", mender.look)
             if self._outbox is not None:
                 self._patiently("send what was accepted", self._outbox.step)
-            if now_s >= trim_s:
+            status = self._status
+            # It rebuilds a lost mempool, when the blocks tell which of its flights are mined.
+            if now_s >= trim_s and status and not (status.refusal or status.lag_blocks):
                 trim_s = now_s + TRIM_EVERY_S
                 self._patiently(
                     "trim the mempool", partial(self._mempool.trim, self._mined_below_tip)

@@ -19,9 +19,10 @@ from backend.base.clock import now_ms
 from backend.base.errors import DamagedMempool, FlightchainError
 from backend.base.words import Report, counted
 from backend.chain.flight import Flight
+from backend.chain.placeholder import VOID
 from backend.cluster.block_appender import Built
 from backend.cluster.view import tag_of
-from backend.mempool import Accepted, Mempool, Offer
+from backend.mempool import Accepted, Mempool, Offer, Unrepaired
 from backend.mempool.idempotency_keys import IdempotencyKey
 
 NOTE_NAME = "put-back"
@@ -58,9 +59,9 @@ class OwnFlights:
     def _compare(self, first: int, mined: Sequence[Flight]) -> None:
         following = first + len(mined)
         try:
-            parts = self._mempool.pending(len(mined), first)
             known = self._mempool.pending_ids().stop
-        except DamagedMempool:  # it knows of more blocks than are fetched yet, or says what is lost
+            parts = self._mempool.pending(len(mined), first)
+        except (DamagedMempool, Unrepaired):  # it lacks blocks to come, or what this one holds
             return
         if known < following:
             self._note(
@@ -97,10 +98,13 @@ class OwnFlights:
 
 
 def _displaced(parts: Sequence[Accepted], mined: dict[int, Flight]) -> dict[int, Flight]:
-    """Return the accepted flights under whose numbers others are mined, by these numbers."""
+    """Return the accepted flights under whose numbers others are mined, by these numbers.
+
+    A void entry stands for a lost flight, which is the one that is mined, if any is.
+    """
     return {
         number: flight
         for part in parts
         for number, flight in enumerate(part.flights, part.first_transaction)
-        if number in mined and mined[number] != flight
+        if number in mined and flight not in (mined[number], VOID)
     }

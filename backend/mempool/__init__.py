@@ -48,7 +48,7 @@ hold.
 """
 
 from backend.mempool.checks import Checked, check_mempool
-from backend.mempool.mempool import FOLDER, Mempool, Offer, Outdated, Refused
+from backend.mempool.mempool import FOLDER, Mempool, Offer, Outdated, Refused, Unrepaired
 from backend.mempool.records import Accepted
 from backend.mempool.recovery_view import PendingInRecovery
 
@@ -61,5 +61,6 @@ __all__ = [
     "Outdated",
     "PendingInRecovery",
     "Refused",
+    "Unrepaired",
     "check_mempool",
 ]

@@ -69,6 +69,10 @@ class Outdated(TryLater):
     """What blocks hold of the flights of an offer was looked up before the newest blocks."""
 
 
+class Unrepaired(TryLater):
+    """The store needs a repair, which is not the task of whoever only reads."""
+
+
 Refused = FlightchainError | OSError  # the outcome of an offer that is not accepted
 
 
@@ -371,14 +375,14 @@ class Mempool:
     def _reading(self) -> Iterator[int]:
         """Take in what others have written, for a caller that only reads.
 
-        Yields how many transactions blocks hold. Raises TryLater while the store needs a repair.
+        Yields how many transactions blocks hold. Raises Unrepaired.
         """
         try:
             with self._lock:
                 mined = self._look()
                 yield mined
         except NeedsRepair as error:
-            raise TryLater(f"{error}; {WHAT_NEXT}") from error
+            raise Unrepaired(f"{error}; {WHAT_NEXT}") from error
 
     def _look(self) -> int:
         """Take in what others have written. Returns how many transactions blocks hold."""

@@ -17,6 +17,7 @@ from backend.cluster.engine_files import STATE_NAME
 from backend.cluster.local import LOG_NAME, LocalCluster
 from backend.cluster.put_back import NOTE_NAME
 from backend.index import damage_mark
+from backend.mempool import FOLDER as MEMPOOL
 from backend.storage.layout import BLOCKS_FOLDER
 from backend.trust.cheating import Editor
 from tests import go_programs
@@ -277,6 +278,22 @@ def node_put_back(world: World, chance: random.Random) -> Iterator[list[Host]]:
 
 
 @contextmanager
+def mempool_lost(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """A node loses its mempool while it makes its chain anew, and misses no flight of a block."""
+    host = chance.choice(world.hosts)
+    chain = world.cluster.folder / host.name / CHAIN
+    until(lambda: world.post(host) == 202, "a node accepts")
+    world.settle()
+    world.cluster.kill(host)
+    shutil.rmtree(chain / MEMPOOL)
+    world.cluster.rebuild(host)
+    world.cluster.start(host)
+    yield [host]
+    until((chain / MEMPOOL).exists, "the mempool is rebuilt")
+    until(lambda: not world.cluster.refusal(host), "a node without its mempool is ready again")
+
+
+@contextmanager
 def engine_file_damaged(world: World, chance: random.Random) -> Iterator[list[Host]]:
     """A file of a node's engine is damaged, which the node names, and which the remedy mends."""
     host = chance.choice(world.hosts)
@@ -366,6 +383,7 @@ HARMS: dict[str, Harm] = {
     "a block altered": altered,
     "an engine's file damaged": engine_file_damaged,
     "a node put back": node_put_back,
+    "a mempool lost": mempool_lost,
     "strangers": strangers,
     "an index damaged": index_damaged,
     "a full disk": full_disk,

@@ -56,11 +56,11 @@ ELSEWHERE = {
     *("a full disk", "two killed", "two halves"),
     *("a node put back", "an engine's file damaged"),
 }
-# Of these others hold a part: two and all are killed, an engine is stopped, a block is altered, and
-# tests/cluster/test_application.py has a clock that is ahead.
+# Of these others hold a part: two and all are killed, an engine is stopped, a block is altered,
+# tests/cluster/test_application.py has a clock that is ahead, and test_put_back.py a lost mempool.
 LONG = {
-    *("a block damaged", "a clock ahead", "an index damaged", "one consensus failed"),
-    *("one cut off", "one killed", "one stopped", "strangers"),
+    *("a block damaged", "a clock ahead", "a mempool lost", "an index damaged"),
+    *("one consensus failed", "one cut off", "one killed", "one stopped", "strangers"),
 }
 
 

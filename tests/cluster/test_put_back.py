@@ -1,19 +1,25 @@
 """A node that was put back to an older copy says so, and shows nobody another client's flight."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from backend.base.errors import NotFound
+from backend.cluster import node as node_module
 from backend.cluster import put_back
 from backend.cluster.block_appender import Built
+from backend.cluster.engine_watch import CATCHES_UP, Watcher
+from backend.cluster.node_status import ClusterStatus
 from backend.cluster.put_back import NOTE_NAME, OwnFlights
 from backend.cluster.view import tag_of
 from backend.ledger.ledger import Ledger
-from backend.mempool import Mempool
+from backend.mempool import FOLDER, Mempool
+from backend.mempool.lost_files import lost_in
 from tests.cluster.engine import T0, Engine, Node, quiet
 from tests.flights import flight, flights
 from tests.submitting import accept_in
@@ -89,6 +95,46 @@ def test_flights_whose_numbers_were_given_before_are_accepted_again_once(world: 
     assert world.pending() == ours
     assert world.mempool.pending_ids() == range(3, 5)
     assert "numbers 0 to 1 were accepted again from number 3 on" in world.reported[0]
+
+
+@pytest.mark.parametrize("is_rebuilt", [False, True])
+def test_a_lost_mempool_is_rebuilt_after_the_blocks_that_hold_its_flights(
+    world: World, is_rebuilt: bool
+) -> None:
+    """If it was rebuilt before them, its void entries are not accepted again in their places."""
+    accept_in(world.mempool, flights(5), T0)
+    world.mempool.close()
+    shutil.rmtree(world.folder / FOLDER)
+    if is_rebuilt:
+        world.mempool.put_right()
+    world.mine()
+    assert world.reported == []
+    world.mempool.trim(0)
+    assert world.mempool.pending_ids() == range(3, 5)
+    assert [lost[:2] for lost in lost_in(world.folder / FOLDER)] == [
+        (0, 5) if is_rebuilt else (3, 2)
+    ]
+
+
+def test_a_node_trims_and_rebuilds_its_mempool_when_it_has_all_blocks(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.node.close()
+    node = node_module.Node(world.node.settings, quiet)
+    ready = ClusterStatus("node0", 1, [], 1, 1, False, 0, "", 0.0)
+    left = [replace(ready, refusal=CATCHES_UP), replace(ready, lag_blocks=1), ready]
+    trimmed_with: list[ClusterStatus | None] = []
+
+    def trim(_: int) -> None:
+        trimmed_with.append(node._status)
+        node.stop()
+
+    monkeypatch.setattr("backend.cluster.node_status.EVERY_S", 0.0)
+    monkeypatch.setattr(node._engine, "status", lambda: None)
+    monkeypatch.setattr(node._mempool, "trim", trim)
+    monkeypatch.setattr(Watcher, "look", lambda *given: left.pop(0))
+    node._rounds(Watcher(node._engine, node._membership, node._identity), world.node.application)
+    assert trimmed_with == [ready]
 
 
 def test_a_receipt_never_shows_another_flight_than_that_which_it_was_given_for(
