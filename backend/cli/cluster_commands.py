@@ -67,11 +67,11 @@ def up(
                 f"{option} {first}: the last of {nodes} nodes would need port {last}, but the "
                 f"highest is {HIGHEST_PORT}; choose a lower one"
             )
-    program()
     local = _local(folder)
     _require_kept(local)
     hosts = local.hosts or hosts_on_loopback(nodes, port, peer_port)
     _require_ports(local, hosts)
+    program()
     if not local.hosts:
         _make_base(folder, chain)
         local.make(hosts, settings.mine_interval_s, empty=bool(settings.mine_empty))

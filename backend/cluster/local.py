@@ -7,13 +7,14 @@ is the supervisor (`python -m backend serve`) with all its processes.
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from random import SystemRandom
 
 from backend.base import files
 from backend.base.errors import FlightchainError, InvalidInput
@@ -26,6 +27,7 @@ from backend.cluster import configuration
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
 from backend.cluster.engine_files import STATE_NAME
 from backend.cluster.log_key import common_key_in, common_key_path
+from backend.serving.ports import why_not_free
 from backend.storage.genesis import genesis_in
 from backend.storage.layout import BLOCKS_FOLDER
 from backend.storage.receipt_store import FILE_NAME as RECEIPTS_NAME
@@ -36,6 +38,7 @@ from backend.trust.log.notes import Note, NoteError, signed_at
 HOSTS_NAME, PID_NAME, LOG_NAME = "hosts.json", "pid", "log"
 HOSTS = StateFile(HOSTS_NAME, list[Host])
 LOOPBACK = "127.0.0.1"
+PORTS = range(20_000, 32_768)  # below those that Linux gives to connections, which would take them
 STOP_WITHIN_S = 60.0
 ANSWER_WITHIN_S = 2.0
 LOG_TAIL_BYTES = 4096
@@ -44,14 +47,8 @@ RESTARTED = b"; starting it again in"  # a line of the supervisor, after that wh
 
 def free_ports(count: int) -> list[int]:
     """Return ports of loopback that nobody listens on now."""
-    probes = [socket.socket() for _ in range(count)]
-    try:
-        for probe in probes:
-            probe.bind((LOOPBACK, 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
+    candidates = SystemRandom().sample(PORTS, len(PORTS))
+    return list(islice((port for port in candidates if not why_not_free(LOOPBACK, port)), count))
 
 
 def hosts_on_loopback(count: int, port: int, peer_port: int, first: int = 0) -> list[Host]:

@@ -111,6 +111,12 @@ def test_a_node_that_signs_with_another_key_than_the_cluster_is_named(tmp_path: 
         assert words in line if words else line.endswith("; ready")
 
 
+def test_free_ports_are_none_that_a_connection_takes_before_a_node_is_started() -> None:
+    ports = free_ports(20)
+    assert len(set(ports)) == 20
+    assert max(ports) < 32_768
+
+
 def test_a_cluster_is_not_started_where_a_port_of_it_is_in_use(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     with socket.create_server((LOOPBACK, 0)) as other:
