@@ -75,8 +75,8 @@ def test_the_empty_form_offers_all_cities(pages: FlaskClient, world: World) -> N
 
 def test_all_numbers_are_as_of_the_same_block(year: Year, year_pages: FlaskClient) -> None:
     twin = year_pages.get("/flight_counter.json", query_string=asking()).get_json()
-    assert twin["as_of"]["height"] == 101
-    assert [parameters.get("as_of") for parameters in year.asked] == [None, "101", "101"]
+    *_, carriers, back = year.asked  # a slow machine may be asked the first one twice
+    assert carriers["as_of"] == back["as_of"] == str(twin["as_of"]["height"])
 
 
 def test_a_year_is_drawn_whole_and_stays_small(year_pages: FlaskClient) -> None:
