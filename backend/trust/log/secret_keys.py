@@ -142,7 +142,7 @@ def exposure(folder: Path, pair: KeyFiles) -> str | None:
         return None
     return (
         f"{path} is open to others (mode {mode:o}): whoever has read it can sign in its name; "
-        f"run `chmod 600 {path}`"
+        f"run `chmod 600 {path}`, or mount a disk without modes, such as NTFS, with umask=077"
     )
 
 
