@@ -18,14 +18,14 @@ ANSWER_WITHIN_S = 5.0
 
 
 class Announcement:
-    """Reports once that the service answers, or that it does not in time.
+    """Reports once that the service answers, and before that once that it does not in time.
 
-    is_made: whether it has.
+    is_made: whether it has reported that the service answers. is_late: that it does not in time.
     """
 
     def __init__(self, settings: Settings, report: Report, *, frontend: bool) -> None:
         """frontend: whether the pages must be shown, too."""
-        self.is_made = False
+        self.is_made = self.is_late = False
         self._url = base_url(settings.host, settings.port)
         self._pages = base_url(settings.frontend_host, settings.frontend_port)
         self._frontend = frontend
@@ -44,9 +44,9 @@ class Announcement:
             detail, can_be_asked = str(error), False
         if can_be_asked:
             self._report_addresses(detail)
-        elif time.monotonic() > self._deadline:
+        elif not self.is_late and time.monotonic() > self._deadline:
             self._report(f"not ready after {READY_WITHIN_S} s: {detail}")
-            self.is_made = True
+            self.is_late = True
 
     def _not_ready(self) -> str:
         """Return why the service is not ready; "" if it is. Raises NoAnswer."""

@@ -27,7 +27,7 @@ def lines_of(
     lines: list[str] = []
     made = Announcement(Settings(), lines.append, frontend=True)
     made.look()
-    assert made.is_made == bool(lines)
+    assert made.is_made + made.is_late == bool(lines)
     return lines
 
 
@@ -45,6 +45,24 @@ def test_a_service_that_is_not_ready_in_time_is_reported_with_the_reason(
 ) -> None:
     assert lines_of(monkeypatch, pages, ready) == []
     assert lines_of(monkeypatch, pages, ready, -1) == [f"not ready after -1 s: {reason}"]
+
+
+def test_a_service_that_is_ready_late_is_reported_after_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def ask(url: str, within_s: float) -> Answer:
+        asked.append(url)
+        return Answer(503, b"") if len(asked) < 3 else GOOD
+
+    monkeypatch.setattr(announcement, "READY_WITHIN_S", -1)
+    monkeypatch.setattr(announcement, "ask", ask)
+    lines: list[str] = []
+    made = Announcement(Settings(), lines.append, frontend=False)
+    while not made.is_made:
+        made.look()
+    assert [line[:12] for line in lines] == ["not ready af", "Flightchain ", "for example:"]
 
 
 def test_what_another_program_answers_at_the_port_is_a_refusal_and_no_crash(
