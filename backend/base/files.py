@@ -259,8 +259,10 @@ class FileLock:
     It is neither re-entrant nor a lock between threads.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, waits: bool = True) -> None:
+        """waits: whether `with` waits for the lock, as `acquire` says."""
         self.path = path
+        self._waits = waits
         self._descriptor: int | None = None
 
     def acquire(self, *, wait: bool, within_s: float = LOCK_PATIENCE_S) -> None:
@@ -291,7 +293,7 @@ class FileLock:
             self._descriptor = None
 
     def __enter__(self) -> "FileLock":
-        self.acquire(wait=True)
+        self.acquire(wait=self._waits)
         return self
 
     def __exit__(self, *error: object) -> None:

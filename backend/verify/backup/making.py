@@ -76,15 +76,12 @@ def back_up(settings: Settings, folder: Path, *, report: Report, progress: Progr
             )
         files.make_folder(folder)
         _manifest_in(folder, store)  # before anything is written there
-        lock = files.FileLock(folder / LOCK_NAME)
-        lock.acquire(wait=False)
-        try:
+        with files.FileLock(folder / LOCK_NAME, waits=False):
             old = _manifest_in(folder, store)
-            return _copy(settings, store, folder, old, report, progress)
-        except WriteFailed as error:
-            raise WriteFailed(f"{error}; {_what_is_left(old)}") from error
-        finally:
-            lock.release()
+            try:
+                return _copy(settings, store, folder, old, report, progress)
+            except WriteFailed as error:
+                raise WriteFailed(f"{error}; {_what_is_left(old)}") from error
 
 
 def require_apart(chain: Path, folder: Path) -> None:

@@ -122,14 +122,12 @@ def _locked(folder: Path) -> Iterator[None]:
     """Keep other processes from mining, importing and accepting. Raises BackupRefused."""
     with ExitStack() as held:
         for name in LOCK_NAMES:
-            lock = files.FileLock(folder / name)
             try:
-                lock.acquire(wait=False)
+                held.enter_context(files.FileLock(folder / name, waits=False))
             except WriterBusy as error:
                 raise BackupRefused(
                     f"{error}: a miner, an import or a service is using {folder}; stop it"
                 ) from error
-            held.callback(lock.release)
         yield
 
 
