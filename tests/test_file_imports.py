@@ -4,6 +4,7 @@ import gzip
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -272,6 +273,18 @@ def test_of_requests_that_come_together_one_begins_a_step(
 
 
 # --- what cannot be ------------------------------------------------------------------------------
+
+
+def test_a_check_that_cannot_be_started_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imports = FileImports(settings_for(tmp_path))
+    sent = imports.append(imports.begin("a.csv", 1), 0, b"x")
+    monkeypatch.setattr(sys, "executable", none := str(tmp_path / "none"))
+    imports.check(sent.IMPORT_ID, "")
+    until(lambda: imports.of(sent.IMPORT_ID).state == "stopped")
+    reason = f"cannot start {none}: No such file or directory"
+    assert imports.of(sent.IMPORT_ID).message == f"{reason}; check the file again"
 
 
 def test_parts_leave_no_gap_and_end_with_the_file(tmp_path: Path) -> None:

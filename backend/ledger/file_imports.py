@@ -13,6 +13,7 @@ The process ends with the service. Files that nobody has touched for a day are r
 import os
 import re
 import secrets
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -258,6 +259,11 @@ class FileImports:
         adds = ["--add"] if sent.state == "adding" else []
         try:
             started("sent-file", sent.IMPORT_ID, *adds).wait()
+        except OSError as error:
+            reason = files.reason_of(error, sys.executable)
+            sent.state, sent.message = "stopped", f"cannot start {reason}; check the file again"
+            with suppress(WriteFailed):  # then it counts as interrupted
+                self.note(sent)
         finally:
             lock.release()
 
