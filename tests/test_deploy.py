@@ -150,7 +150,7 @@ COUNTS = {
     "RuntimeDirectoryPreserve": ["yes"],  # else the first to stop removes the numbers
 }
 DIRECTIVES: dict[str, dict[str, list[str]]] = {
-    "backend": {"Wants": ["flightchain-cosign.service"], **COUNTS},
+    "backend": {"Wants": ["flightchain-cosign.service"], "TimeoutStartSec": ["10min"], **COUNTS},
     "miner": COUNTS,
     "cosign": {"PartOf": ["flightchain-backend.service"], "PrivateNetwork": []},
 }
