@@ -65,9 +65,9 @@ class AtLoad(Repeated[OpenRun]):
         return self.runs[0].key
 
     def means(self, values_s: Iterable[Sequence[float]]) -> list[float]:
-        """Return the mean of each run's values (s) in service times, without its warm-up."""
+        """Return the mean of each run's values (s) in service times, of what counts."""
         pairs = zip(self.runs, values_s, strict=True)
-        return [fmean(values[run.warm_up :]) / run.service_time_s for run, values in pairs]
+        return [run.mean(values) / run.service_time_s for run, values in pairs]
 
     @cached_property
     def served_s(self) -> list[list[float]]:

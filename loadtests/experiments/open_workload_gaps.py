@@ -72,7 +72,7 @@ def gap_figure(point: Steady) -> Figure:
     """
     predicted_s = [run.predicted_s(point.cv) for run in point.runs]
     by_run = [
-        {cause: 1000 * fmean(more_s[run.warm_up :]) for cause, more_s in entries_s(run, s).items()}
+        {cause: 1000 * run.mean(more_s) for cause, more_s in entries_s(run, s).items()}
         for run, s in zip(point.runs, predicted_s, strict=True)
     ]
     causes = [cause for cause in reversed(Cause) if any(cause in entries for entries in by_run)]

@@ -5,12 +5,13 @@ since the run's start: `intended_s`, when it was to arrive; `sent_s`; `server_st
 server shares the generator's clock; `done_s`; and `service_s`, the time that the server measured.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from math import inf
 from random import Random
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -243,6 +244,11 @@ class OpenRun(RunLine):
         return warm_up_of(
             len(self.rows), BRIEF_WARM_UP if self.fraction <= BRIEF_UP_TO else WARM_UP
         )
+
+    def mean(self, values: Iterable[float]) -> float:
+        """Return the mean of the values of requests that succeeded, without the warm-up."""
+        pairs = islice(zip(self.rows, values, strict=True), self.warm_up, None)
+        return fmean(value for row, value in pairs if row.succeeded)
 
     @cached_property
     def served_s(self) -> list[float] | None:

@@ -237,12 +237,12 @@ class Load(Steady):
     @property
     def measured_s(self) -> Interval:
         """Return the mean response time as measured."""
-        return confidence_interval([fmean(run.responses_s) for run in self.runs])
+        return confidence_interval([run.mean(run.responses_s) for run in self.runs])
 
     @property
     def forecast_s(self) -> float:
         """Return the mean response time of the replays."""
-        return fmean(fmean(run.forecast_s) for run in self.runs)
+        return fmean(run.mean(run.forecast_s) for run in self.runs)
 
     @property
     def is_enough(self) -> bool:

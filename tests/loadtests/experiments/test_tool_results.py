@@ -170,6 +170,14 @@ def test_runs_with_failed_requests_are_not_judged(tmp_path: Path) -> None:
     assert failed.startswith("Nothing is forecast of open-11.out. More than 1 % of the requests")
 
 
+def test_how_long_few_failed_requests_took_does_not_count(tmp_path: Path) -> None:
+    paths = files(tmp_path, [oha_csv])
+    for path in paths[6:]:
+        path.write_text(re.sub(r"(?m)(?:[^,\n]+)(,2),200$", r"30\1,504", path.read_text(), count=5))
+    (finding,) = reported(tmp_path / "one", paths).findings
+    assert HOLDS in finding
+
+
 def test_requests_that_all_begin_at_once_are_a_load_like_others(tmp_path: Path) -> None:
     paths = files(tmp_path, [oha_csv], runs=0, calibrations=2)
     paths.append(tmp_path / "burst.csv")
