@@ -37,6 +37,7 @@ from loadtests.models.domain import count, not_negative, positive
 
 MOST_DEPENDENT = 6  # stations with several servers or rates: 2⁶ = 64 networks are solved
 MOST_STEPS = 1_000_000  # populations times networks times stations times classes: half a minute
+MOST_SERVERS = 10_000  # of a station
 MOST_LOAD = 0.9999  # of open classes at a station: beyond, S(n) would need too many terms
 _LEAST_TERM, _LARGE = 1e-17, 1e200
 
@@ -93,7 +94,9 @@ class ServiceStation:
 
 
 def of_servers(servers: int) -> tuple[float, ...]:
-    """Return the rates of `servers` equal servers with one queue."""
+    """Return the rates of `servers` equal servers with one queue. Raises ValueError."""
+    if servers > MOST_SERVERS:
+        raise ValueError(f"servers must be at most {MOST_SERVERS}, is {servers}")
     return tuple(float(n) for n in range(1, count("servers", servers) + 1))
 
 
@@ -277,7 +280,8 @@ def solve(
 ) -> tuple[ClassMeans, ...]:
     """Return the means of all classes, in their order.
 
-    Raises ValueError if open classes bring more work than a station can do, or as `closed_states`.
+    Raises ValueError if open classes bring more work than a station can do, if a result is beyond
+    the numbers of a computer, or as `closed_states`.
     """
     shares = [_open_shares(classes, station) for station in stations]
     beside = [
@@ -304,6 +308,10 @@ def solve(
             used = x * station.demands_s[at] / max(station.rates or (1.0,))
             rows.append(AtStation(station.name, stay_s, x * stay_s, used))
         response_s = math.fsum(row.residence_time_s for row in rows)
+        if not (0 < x < math.inf and response_s < math.inf):
+            raise ValueError(
+                f"class {group.name!r}: its times are too small or too large to compute"
+            )
         means.append(ClassMeans(group.name, x, response_s, x * response_s, tuple(rows)))
     return tuple(means)
 
