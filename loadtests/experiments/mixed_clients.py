@@ -285,7 +285,7 @@ def curves(points: Sequence[Point], cores: int) -> list[Curve]:
 
 # --- the report ----------------------------------------------------------------------------------
 
-NEAR_BOUND, ABOVE_BOUND = 80, 105  # per cent
+ABOVE_BOUND = 105  # per cent
 _SOURCES: Mapping[str, Source] = {NAMES[LOCAL]: "second", NAMES[HTTP]: "ours"}
 _BOUNDS: Mapping[str, Source] = {LOCAL: "bound", HTTP: "model"}
 
@@ -322,7 +322,6 @@ def analyse(results: Results) -> Report:
         ledgers=grouped(every, lambda curve: curve.line.blocks),
         places=grouped(every, lambda curve: NAMES[curve.line.place]),
         ratios=_ratios,
-        near=NEAR_BOUND,
         above=ABOVE_BOUND,
     )
     return Report(findings, sections, [*_metrics(every)])

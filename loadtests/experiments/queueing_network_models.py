@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from loadtests.grouping import grouped
+from loadtests.lab.content import shown
 from loadtests.lab.published import NETWORK, NETWORK_CACHE_BLOCKS, NETWORK_THINK_S
 from loadtests.models import bounds, mva
 from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
 from loadtests.models.laws import Station, service_demand_s, total_demand_s
 from loadtests.models.sample_statistics import mean_of, quantile, variance_of
-from loadtests.number_format import format_number
 from loadtests.servers import network, study
 
 REGULAR_CV = 0.2
@@ -171,7 +171,7 @@ class Spread:
     runs: int
 
     def __str__(self) -> str:
-        return f"{format_number(self.low)} to {format_number(self.high)}"
+        return f"{shown(self.low)} to {shown(self.high)}"
 
     @property
     def half_width(self) -> float:

@@ -332,7 +332,11 @@ def analyse(results: Results) -> Report:
     table = Table.from_items(title, loads, _COLUMNS, SENTENCES.paragraph("note"))
     return Report(
         findings,
-        [Section(title, SENTENCES("lead", means_s=means_s), [table])],
+        [
+            Section(
+                title, SENTENCES("lead", means_s=means_s, tools={run.tool for run in runs}), [table]
+            )
+        ],
         metrics,
         conclusion=SENTENCES.paragraph("conclusion", verdicts=verdicts),
     )

@@ -33,6 +33,7 @@ _FORMS: Mapping[Sequence[str], Callable[[Path], list[ToolRun]] | str] = {
     ("metric_name", "metric_value"): "is k6's CSV; bring --out json=FILE",
     ('"metrics"',): f"is a summary of k6; {_SUMS} --out json=FILE",
     ("http_req_duration.", "avg="): f"is a summary of k6; {_SUMS} --out json=FILE",
+    ("\x1f\ufffd\x08",): "is compressed; unpack it with gunzip",
     ("<testResults",): "is JMeter's XML; bring CSV (jmeter.save.saveservice.output_format=csv)",
     ('"latencyPercentiles"',): f"is oha's JSON; {_SUMS} --output-format csv",
     ("response-time,DNS+dialup",): "is hey's CSV, which is not read; bring oha --output-format csv",
@@ -41,8 +42,8 @@ _FORMS: Mapping[Sequence[str], Callable[[Path], list[ToolRun]] | str] = {
 
 HEAD_BYTES = 4096
 _UNKNOWN = (
-    "is no output that is known here: of wrk2 -L, vegeta encode, k6 --out json, JMeter -l (CSV "
-    "with the names of its columns), oha --output-format csv, Locust --csv or --raw"
+    "is no output that is known here: of wrk2 -L, vegeta encode (JSON), k6 --out json, JMeter -l "
+    "(CSV with the names of its columns), oha --output-format csv, Locust --csv or --raw"
 )
 
 

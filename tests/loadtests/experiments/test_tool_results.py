@@ -74,8 +74,10 @@ def reported(folder: Path, paths: Sequence[Path], workers: int = 1) -> Report:
 
 @pytest.mark.parametrize("tool", ["Locust --raw", "vegeta", "k6", "oha"])
 def test_six_calibrations_and_six_runs_of_a_perfect_queue_agree(tool: str, tmp_path: Path) -> None:
-    (finding,) = reported(tmp_path / "one", files(tmp_path, [WHOLE[tool]])).findings
+    report = reported(tmp_path / "one", files(tmp_path, [WHOLE[tool]]))
+    (finding,) = report.findings
     assert HOLDS in finding
+    assert (tool == "oha") == ("requests that got no answer" in str(report.sections[0].paragraphs))
     assert "runs: 6, of one customer: 6" in finding
 
 

@@ -235,7 +235,9 @@ SPARSE = {
     "vegeta's report as text": ("Requests      [total, rate, throughput]  9", "`vegeta encode`"),
     "k6's summary as text": ("http_req_duration...: avg=3.14ms min=1ms", "--out json=FILE"),
     "semicolons": (jmeter_csv(REQUESTS).replace(",", ";"), "not by commas; write it with commas"),
+    "compressed": ("\x1f\x8b\x08\x08xk6.json\0", "is compressed; unpack it with gunzip"),
     "hey's CSV": ("response-time,DNS+dialup,DNS,Request-write\n", "bring oha --output-format csv"),
+    "vegeta's CSV": ("1795694549000000000,200,21000000,0,2,,", r"vegeta encode \(JSON\), k6"),
     "oha's JSON": ('{"latencyPercentiles":{}}', "only sums up .* --output-format csv"),
 }
 
@@ -244,7 +246,7 @@ SPARSE = {
 def test_what_holds_too_little_is_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
     text, message = SPARSE[name]
     path = tmp_path / "output_stats.csv"
-    path.write_text(text)
+    path.write_bytes(text.encode("latin-1"))
     with pytest.raises(ResultsError, match=message) as caught:
         read(path)
     assert str(caught.value).startswith(str(path))
