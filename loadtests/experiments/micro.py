@@ -187,11 +187,6 @@ class Timed:
         return median(self.walls_s)
 
     @property
-    def processor_s(self) -> float:
-        """Return the median of the processor times, in s."""
-        return median(line.user_s + line.sys_s for line in self.lines)
-
-    @property
     def mean(self) -> Interval:
         """Return the mean of the wall times, in s."""
         return confidence_interval(self.walls_s)
