@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -25,7 +26,7 @@ from backend.mempool import Mempool
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
 from backend.sealing.sealer import Sealer
-from tests.index.conftest import open_files
+from tests import descriptors
 from tests.index.worlds import follow, following, make_chain, plain_flight
 from tests.submitting import add
 
@@ -40,11 +41,7 @@ QUESTIONS = (FilterTransactions(1, "2008-01-03"), AVERAGE, COUNTER)
 SEALED_WITHIN_S = 20
 
 
-@pytest.fixture(autouse=True)
-def no_descriptor_is_left_open() -> Iterator[None]:
-    before = open_files()
-    yield
-    assert set(open_files()) <= set(before)
+no_descriptor_is_left_open = descriptors.no_descriptor_is_left_open
 
 
 def settings_of(folder: Path, **chosen: Any) -> Settings:
@@ -71,14 +68,6 @@ def chain(tmp_path: Path) -> Path:
 def ledger(chain: Path) -> Iterator[Ledger]:
     with opened(chain) as ledger:
         yield ledger
-
-
-@pytest.fixture
-def nowhere(tmp_path: Path) -> Iterator[Ledger]:
-    """A ledger whose folder does not exist."""
-    with opened(tmp_path / "nowhere") as ledger:
-        yield ledger
-    assert not (tmp_path / "nowhere").exists(), "reading made the folder"
 
 
 def seal(folder: Path) -> int:
@@ -146,8 +135,9 @@ def test_an_index_behind_the_tip_answers_for_the_block_at_which_it_stands(
         with pytest.raises(TryLater, match=f"the index has reached only block {TIP}") as caught:
             ask(Options("index", TIP + 1))
         assert caught.value.retry_after_s >= 1
-        with pytest.raises(NotFound):
-            ask(Options("index", TIP + 2))
+        for engine, above in product(("index", "scan"), (2, 10**15)):
+            with pytest.raises(NotFound, match="does not exist"):
+                ask(Options(engine, TIP + above))
 
 
 # --- accepting -------------------------------------------------------------------------------

@@ -287,17 +287,6 @@ def test_a_new_index_is_whole_and_synced_before_it_is_used(
     assert notes, "a power cut may lose the note, and readers would refuse the index"
 
 
-def test_a_damaged_block_stops_the_follower_at_the_block_below(folder: Path) -> None:
-    flip_in_block(folder, 3)
-    with (
-        mock.patch.object(module, "BLOCKS_AT_ONCE", 1),
-        following(folder) as (follower, _),
-        pytest.raises(DamagedBlock, match="block 3"),
-    ):
-        follower.follow()
-    assert not index_path(folder).exists()
-
-
 def test_a_damaged_block_leaves_readers_the_old_index(indexed: Path) -> None:
     reader = IndexReader(indexed)
     before = count_of(reader, HERE_TO_TAMPA)

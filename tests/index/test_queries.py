@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +33,7 @@ from backend.questions.groups import Shown
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.storage import checked_sqlite
 from backend.storage.block_store import BlockStore
-from tests.index.conftest import open_files
+from tests.descriptors import open_files
 from tests.index.test_follower import FILE_SPOILED
 from tests.index.worlds import (
     SMALL,
@@ -324,26 +323,6 @@ def test_every_answer_is_of_the_height_it_names_while_another_process_writes(
     assert len(read_heights) > 5  # they did look while it grew
 
 
-def test_a_reader_in_the_middle_of_an_answer_does_not_lock_out_the_writer(
-    tmp_path: Path, growing: Path
-) -> None:
-    begin_index(tmp_path, growing)
-    with (
-        closing(BlockStore(growing)) as store,
-        closing(open_to_read(index_path(tmp_path))) as slow,
-        closing(IndexWriter(index_path(tmp_path))) as writer,
-    ):
-        slow.execute("BEGIN")
-        before = slow.execute("SELECT height FROM position").fetchone()
-        started = time.monotonic()
-        for height in range(1, GROWN + 1):
-            writer.apply([sealed_block(store.block(height))])
-        assert time.monotonic() - started < 2
-        assert slow.execute("SELECT height FROM position").fetchone() == before == (0,)
-        slow.execute("COMMIT")
-        assert slow.execute("SELECT height FROM position").fetchone() == (GROWN,)
-
-
 def test_a_reader_in_the_middle_of_an_answer_does_not_hold_up_the_end_of_the_writer(
     indexed: Path,
 ) -> None:
@@ -446,22 +425,6 @@ def exchange_at(
 
 
 # --- threads and descriptors -----------------------------------------------------------------
-
-
-def test_many_threads_share_a_reader(indexed: Path) -> None:
-    reader, start = IndexReader(indexed), threading.Barrier(24)
-
-    def ask() -> list[object]:
-        start.wait(WAIT_S)
-        replies: list[object] = []
-        for _ in range(20):
-            replies.append((reader.legs(ONE_LEG), totals_of(reader, AVERAGE)))
-            replies.append((count_of(reader, COUNTER), reader.position()))
-        return replies
-
-    with ThreadPoolExecutor(24) as pool:
-        answers = [asked.result() for asked in [pool.submit(ask) for _ in range(24)]]
-    assert answers == [answers[0]] * 24
 
 
 def test_a_reader_keeps_nothing_open_of_an_index_that_was_made_anew(

@@ -203,10 +203,9 @@ def test_completions_and_the_coverage_equal_a_plain_loop(
                     assert_completions(ledger, rows, field, data.draw(texts))
 
 
-@pytest.fixture(scope="module")
-def busy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
-    """Many numbers of several carriers, in blocks that were indexed one after the other."""
-    folder, chance = tmp_path_factory.mktemp("busy"), random.Random(7)
+def test_flight_numbers_of_every_length_are_completed(tmp_path: Path) -> None:
+    """Many numbers of several carriers."""
+    chance = random.Random(7)
     contents = [
         [
             plain_flight(
@@ -217,15 +216,8 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
         ]
         for _ in range(4)
     ]
-    blocks = []
-    for content in contents:
-        blocks += make_chain(folder, [content])
-        follow(folder)
-    return folder, rows_of(contents, blocks)
-
-
-def test_flight_numbers_of_every_length_are_completed(busy: tuple[Path, list[Row]]) -> None:
-    folder, rows = busy
-    with closing(Ledger(Settings(dir=str(folder)), print)) as ledger:
+    rows = rows_of(contents, make_chain(tmp_path, contents))
+    follow(tmp_path)
+    with closing(Ledger(Settings(dir=str(tmp_path)), print)) as ledger:
         for q in ("", *"0129", "10", "12", "123", "9999", "99999", "123456"):
             assert_completions(ledger, rows, "flight_number", q)

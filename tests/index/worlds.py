@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
-from itertools import combinations_with_replacement, pairwise
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -520,7 +520,7 @@ questions: st.SearchStrategy[Any] = (
 
 
 def questions_about(rows: Sequence[Row]) -> list[Any]:
-    """Questions that find something: about each flight, its day, and all before and after it."""
+    """Questions about each flight, its day, and all days up to, before, from and after it."""
     questions: list[Any] = []
     for row in rows:
         flight = row.flight
@@ -535,52 +535,12 @@ def questions_about(rows: Sequence[Row]) -> list[Any]:
             questions.append(FlightCounter(None, cities[1], *interval, codes[0], codes[1]))
         number = int(flight["OP_CARRIER_FL_NUM"] or 0)
         questions.append(FilterTransactions(number, "1900-01-01", None, day))
+        before, after = (str(date.fromisoformat(day) + timedelta(days=n)) for n in (-1, 1))
+        for interval in (("1900-01-01", before), (after, "2199-12-31")):
+            questions.append(FilterTransactions(number, interval[0], None, interval[1]))
+            questions.append(AverageDelays(None, *interval))
         questions += [
             Departures(day),
             Departures(day, ORIGIN=codes[0], hour=int(scheduled(flight)[:2] or 8)),
         ]
     return list(dict.fromkeys(questions))
-
-
-def intervals_at_edges(rows: Sequence[Row]) -> tuple[list[tuple[str, str]], ...]:
-    """Intervals of days that begin and end at, before or after a day on which `rows` have flights.
-
-    Returns those that lie before all flights, after all, between two days with flights, and others.
-    """
-    held = sorted({date.fromisoformat(str(row.flight["FL_DATE"])).toordinal() for row in rows})
-    low, high = date(1900, 1, 1).toordinal(), date(2199, 12, 31).toordinal()
-    ends = {min(max(day + step, low), high) for day in held for step in (-2, -1, 0, 1, 2)}
-    kinds: tuple[list[tuple[str, str]], ...] = ([], [], [], [])
-    for first, last in combinations_with_replacement(sorted(ends | {low, high}), 2):
-        has_flights = any(first <= day <= last for day in held)
-        kind = 3 if has_flights else 0 if last < held[0] else 1 if first > held[-1] else 2
-        kinds[kind].append(
-            (date.fromordinal(first).isoformat(), date.fromordinal(last).isoformat())
-        )
-    return tuple(kind for kind in kinds if kind)
-
-
-@st.composite
-def questions_at_edges(draw: st.DrawFn, rows: Sequence[Row]) -> Any:
-    """Questions about flights of `rows`, over days before, after, between and across them."""
-    flight = draw(st.sampled_from(rows)).flight
-    interval = draw(st.sampled_from(draw(st.sampled_from(intervals_at_edges(rows)))))
-    number, carrier = (
-        int(flight["OP_CARRIER_FL_NUM"] or 0),
-        int(flight["OP_CARRIER_AIRLINE_ID"] or 0),
-    )
-    cities = (str(flight["ORIGIN_CITY_NAME"]), str(flight["DEST_CITY_NAME"]))
-    codes = (str(flight["ORIGIN"]), str(flight["DEST"]))
-    return draw(
-        st.sampled_from(
-            (
-                FilterTransactions(number, interval[0], None, interval[1]),
-                FilterTransactions(number, interval[0], carrier, interval[1]),
-                AverageDelays(carrier, *interval),
-                AverageDelays(None, *interval),
-                AverageDelays(None, *interval, None, cities[1], codes[0]),
-                FlightCounter(*cities, *interval),
-                FlightCounter(None, cities[1], *interval, codes[0], codes[1]),
-            )
-        )
-    )

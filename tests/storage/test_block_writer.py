@@ -23,7 +23,6 @@ from backend.storage import block_writer
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME, BlockWriter
 from backend.storage.codec import compress
-from tests.descriptors import descriptors_of
 from tests.storage.chains import (
     A_FILE_EACH,
     NOTHING_PENDING,
@@ -47,12 +46,6 @@ def test_a_body_that_is_compressed_already_is_stored_as_given(tmp_path: Path) ->
         writer.append(block, compress(block.body))
         writer.commit()
     assert audited(tmp_path).tip_hash == block.hash
-
-
-def test_difficulty_and_time_of_a_new_chain_are_those_given(tmp_path: Path) -> None:
-    state = make_chain(tmp_path, [1, 1], difficulty_bits=6)
-    assert state.difficulty_bits == 6
-    assert audited(tmp_path, difficulty_bits=6) == state
 
 
 def test_the_chain_keeps_its_difficulty_when_the_setting_changes(tmp_path: Path) -> None:
@@ -267,19 +260,6 @@ def test_two_writers_take_turns(tmp_path: Path) -> None:
             writer.acquire(wait=True)
             assert writer.state == other.state
     assert audited(tmp_path).transactions == 18
-
-
-def test_nothing_is_left_open_after_many_openings(tmp_path: Path) -> None:
-    make_chain(tmp_path, [1], block_file_bytes=A_FILE_EACH)
-    before = descriptors_of()
-    for _ in range(5):
-        with writing(tmp_path, block_file_bytes=A_FILE_EACH) as writer:
-            append_blocks(writer, [1, 1])
-            writer.release()
-            writer.acquire(wait=False)
-            writer.append(next_block(writer.state))
-        audited(tmp_path)
-    assert descriptors_of() == before
 
 
 def test_who_waits_for_another_writer_is_told_and_gives_up(

@@ -32,7 +32,6 @@ from tests.storage.chains import (
     writer_for,
     writing,
 )
-from tests.storage.conftest import LONG_CHAIN_BLOCKS
 from tests.submitting import run_together
 
 pytestmark = pytest.mark.slow
@@ -91,32 +90,6 @@ def forty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # Any length of chain ------------------------------------------------------------------------------
 
 
-def test_a_chain_that_is_not_there_has_no_blocks(tmp_path: Path) -> None:
-    store = BlockStore(tmp_path)
-    cached = CachedBlocks(store, 10_000, RUN)
-    for height in (-1, 0, 1):
-        with pytest.raises(NotFound):
-            cached.block(height)
-    assert [counts.entries for counts in both_counts(cached)] == [0, 0]
-    make_chain(tmp_path, [2])
-    assert cached.block(1).header.transaction_count == 2
-
-
-@each_of("cache_bytes", [0, 60_000, 10**8])
-def test_the_blocks_of_a_long_chain_are_the_ones_of_the_store(
-    long_chain: Path, cache_bytes: int
-) -> None:
-    store = BlockStore(long_chain)
-    hashes = [place.hash.hex() for place in store.places(0, LONG_CHAIN_BLOCKS)]
-    cached = CachedBlocks(store, cache_bytes, RUN)
-    jumps = random.Random(cache_bytes).choices(range(LONG_CHAIN_BLOCKS), k=100)
-    newest = LONG_CHAIN_BLOCKS - 1
-    for height in [0, 1, newest, newest - 1, 0, newest, *jumps, *range(500, 550)]:
-        assert asked(cached, height) == hashes[height]
-    if cache_bytes == 10**8:
-        assert both_counts(cached)[1].entries == 0  # all of them belong to the last cache
-
-
 # What needs the disk ------------------------------------------------------------------------------
 
 
@@ -154,6 +127,8 @@ def test_the_newest_blocks_and_the_one_just_asked_for_need_no_disk(
     block_file(folder).symlink_to(block_file(forty))
     store = CountingStore(folder)
     cached = CachedBlocks(store, cache_bytes, run)
+    with pytest.raises(NotFound):
+        cached.block(0)
     for tip in tips:
         table_path(folder).write_bytes(table_path(forty).read_bytes()[: (tip + 1) * ENTRY_BYTES])
         newest = [h for h in range(tip + 1) if sum(sizes[h : tip + 1]) <= cache_bytes // 2]

@@ -58,10 +58,6 @@ def test_what_goes_into_a_frame_comes_out(header: bytes, body: bytes, behind: by
     assert body_of(frame, 6) == body
 
 
-def test_a_block_comes_out_of_its_frame() -> None:
-    assert verified_block(FRAME, 6, HASH) == BLOCK
-
-
 def test_a_frame_cut_anywhere_is_no_frame() -> None:
     for length in range(len(FRAME)):
         with pytest.raises(FrameError):

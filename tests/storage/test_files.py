@@ -190,9 +190,6 @@ def test_a_small_file_that_cannot_be_replaced_is_named_and_nothing_is_left(tmp_p
 def test_a_file_system_without_locks_is_named_with_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_arguments: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", refusing(errno.ENOLCK))
     with pytest.raises(WriteFailed, match=r"cannot lock .*/a\.lock: .*with locks, such as ext4"):
         files.FileLock(tmp_path / "a.lock").acquire(wait=False)
