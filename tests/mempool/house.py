@@ -10,7 +10,6 @@ from backend.mempool import FOLDER, Accepted, Mempool
 from backend.mempool.database import FILE_NAME
 from backend.mempool.lost_files import lost_in
 from backend.mempool.watermark import Mark, Watermark
-from backend.storage.layout import MARK_NAME
 from tests.descriptors import descriptors_of
 
 WAIT_S = 30
@@ -73,12 +72,6 @@ class House:
         """Read which flights are noted as acknowledged."""
         with closing(Watermark(self.folder, lambda: "")) as mark:
             return mark.read()
-
-    def forget_acknowledged(self) -> None:
-        """Note that no flight was acknowledged."""
-        (self.folder / MARK_NAME).unlink()
-        with closing(Watermark(self.folder, lambda: "")) as mark:
-            mark.note(Mark())
 
     def lost(self) -> dict[tuple[int, int], bytes]:
         """Returns what is kept of lost flights, by their first id and number."""

@@ -8,7 +8,7 @@ import pytest
 
 from backend.base.clock import now_ms
 from backend.base.errors import DamagedMempool
-from backend.mempool import FOLDER, Checked, check_mempool
+from backend.mempool import Checked, check_mempool
 from backend.mempool.checks import MARK_MISSING
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
@@ -168,11 +168,3 @@ def test_a_damaged_mark_is_no_damage_of_the_store(house: House) -> None:
         assert (report.pending, len(report.lost)) == (1, 1)
         assert report.lost[0].startswith(f"{path}: {MARK_MISSING}")
         path.unlink(missing_ok=True)
-
-
-def test_a_running_service_is_no_damage(house: House) -> None:
-    mempool = house.mempool()
-    for number in range(30):
-        accept_in(mempool, [flight(number)], T)
-        assert check(house).pending == number + 1
-    assert (house.folder / FOLDER / f"{FILE_NAME}-wal").stat().st_size

@@ -67,21 +67,6 @@ def test_a_flight_is_written_and_synced_when_accept_returns(
     assert str(house.folder) in folders  # the name of the mempool's folder itself
 
 
-def test_a_log_that_is_full_goes_into_the_file_and_nothing_is_lost(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "LOG_BYTES", 30_000)
-    mempool, reader = house.mempool(), house.mempool()
-    sizes = set()
-    for number in range(60):
-        accept_in(mempool, [flight(number)], T)
-        assert reader.pending_count() == number + 1
-        sizes.add(house.log.stat().st_size)
-    assert max(sizes) < 50_000
-    assert house.path.stat().st_size > 2 * 4096
-    assert everything(reader) == numbered(flights(60))
-
-
 def test_a_reader_that_was_stopped_in_its_middle_is_not_waited_for(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

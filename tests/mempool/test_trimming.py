@@ -1,13 +1,11 @@
 """Records go when the block after theirs is sealed; the newest one always stays."""
 
 import shutil
-import time
 
 import pytest
 
 from backend.mempool import store
-from backend.mempool.database import write_file
-from backend.mempool.records import FLIGHTS_A_RECORD, records_of
+from backend.mempool.records import FLIGHTS_A_RECORD
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, listed, numbered
 from tests.mempool.spoiling import PAGE_BYTES, overwrite
@@ -79,17 +77,6 @@ def test_who_has_not_looked_for_long_does_not_miss_what_was_removed(house: House
     assert idle.not_ready() == house.messages == []
 
 
-def test_after_an_import_ids_continue_behind_its_transactions(house: House) -> None:
-    mempool = house.mempool()
-    accept_in(mempool, flights(2), T)
-    house.chain.transactions = 2000  # the two, and what was imported
-    assert accept_in(mempool, flights(2, 2), T).first_transaction == 2000
-    for asked in (mempool, house.mempool()):
-        assert everything(asked) == numbered(flights(2, 2), 2000)
-    mempool.trim(2000)
-    assert house.records() == [2000]
-
-
 def test_a_long_batch_is_sealed_and_removed_part_by_part(house: House) -> None:
     mempool, count = house.mempool(), 2 * FLIGHTS_A_RECORD + 1
     accept_in(mempool, flights(count), T)
@@ -102,12 +89,3 @@ def test_a_long_batch_is_sealed_and_removed_part_by_part(house: House) -> None:
     assert mempool.find(count) is None
     mempool.trim(FLIGHTS_A_RECORD + 5)
     assert house.records() == [FLIGHTS_A_RECORD, 2 * FLIGHTS_A_RECORD]
-
-
-def test_many_pending_flights_are_read_in_a_moment(house: House) -> None:
-    count = 16_000
-    house.path.parent.mkdir()
-    write_file(house.path, "", (r for n in range(count) for r in records_of(n, T, [flight(n)])), {})
-    start = time.process_time()
-    assert house.mempool().pending_count() == count
-    assert time.process_time() - start < 1  # whatever else the machine does
