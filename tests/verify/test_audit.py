@@ -190,20 +190,6 @@ def test_a_flipped_bit_in_a_block_names_the_block(folder: Path) -> None:
     assert verify(folder).height == TIP
 
 
-def test_a_block_file_cut_short_names_the_block(folder: Path) -> None:
-    place = places_in(folder)[3]
-    os.truncate(block_file(folder), place.end - 1)
-    with damage_named(3):
-        verify(folder)
-
-
-def test_a_missing_block_file_names_its_first_block(tmp_path: Path) -> None:
-    make_chain(tmp_path, CONTENTS, block_file_bytes=1)
-    block_file(tmp_path, 3).unlink()
-    with damage_named(3):
-        verify(tmp_path)
-
-
 def test_bytes_behind_the_last_block_of_a_full_file_name_that_block(tmp_path: Path) -> None:
     make_chain(tmp_path, CONTENTS, block_file_bytes=1)
     with block_file(tmp_path, 2).open("ab") as stream:
@@ -341,7 +327,7 @@ def test_several_processes_find_the_same(good: Path, processes: int) -> None:
     assert calls == [(done, TIP + 1) for done in range(1, TIP + 2)]
 
 
-@pytest.mark.parametrize("first", range(TIP))
+@pytest.mark.parametrize("first", [0, 3])
 def test_several_processes_name_the_first_of_two_damaged_blocks(folder: Path, first: int) -> None:
     for height in (first, TIP):
         flip_in_block(folder, height)

@@ -102,17 +102,6 @@ def test_a_pipe_in_a_backup_keeps_nobody_waiting(house: House, part: str) -> Non
     refused(house, "is neither a regular file nor a folder")
 
 
-def test_a_new_backup_removes_nothing_behind_a_link(house: House) -> None:
-    precious = house.root / "precious"
-    precious.mkdir()
-    (precious / "diary").write_bytes(STOLEN)
-    shutil.rmtree(house.backup / "mempool")
-    (house.backup / "mempool").symlink_to(precious)
-    with pytest.raises(BackupRefused):
-        house.back_up()
-    assert (precious / "diary").read_bytes() == STOLEN
-
-
 def test_a_file_of_somebody_in_the_mempools_folder_is_in_no_backup(house: House) -> None:
     (house.folder / "mempool" / "holiday.bin").write_bytes(STOLEN)
     (house.folder / "mempool" / "lost-1-2.bin").write_bytes(STOLEN)

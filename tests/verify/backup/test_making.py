@@ -107,18 +107,6 @@ def test_only_what_is_new_is_copied(tmp_path: Path) -> None:
     assert verify(house.backup).transactions == MANY + 10
 
 
-def test_what_was_mined_meanwhile_leaves_no_pending_flight_behind(house: House) -> None:
-    house.seal()
-    house.add(3, 500)
-    house.accept(flights(2, 600))
-    done = house.back_up()
-    assert (done.manifest.pending, done.manifest.transactions) == (2, MINED + 15)
-    copy = house.elsewhere(house.backup)
-    assert everything_in(copy) == everything_in(house.settings)
-    copies = list((house.backup / MEMPOOL_FOLDER).glob("*.sqlite"))
-    assert copies == [store_path(house.backup)]
-
-
 def test_a_token_that_was_removed_is_not_in_the_next_backup(house: House) -> None:
     (house.folder / "tokens.json").unlink()
     house.back_up()

@@ -40,7 +40,13 @@ from tests.storage.chains import (
     table_path,
 )
 from tests.submitting import accept_in
-from tests.verify.backup.house import House, everything_in, pending_of, unless_killed_at
+from tests.verify.backup.house import (
+    House,
+    copied,
+    everything_in,
+    pending_of,
+    unless_killed_at,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -362,9 +368,10 @@ def test_a_restore_may_be_killed_anywhere(house: House) -> None:
     assert len(calls) > 20
 
 
-@pytest.fixture
-def interrupted(house: House) -> Settings:
+@pytest.fixture(scope="module")
+def killed(original: House, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A restore that was killed when it had moved mempool and tokens, and not yet the blocks."""
+    house = copied(original, tmp_path_factory.mktemp("killed"))
     for nth in range(1, 1000):
         shutil.rmtree(house.restored, ignore_errors=True)
         unless_killed_at(nth, house.restore)
@@ -372,6 +379,13 @@ def interrupted(house: House) -> Settings:
             break
     assert (house.restored / layout.RESTORING_FOLDER).exists()
     assert not blocks_folder(house.restored).exists()
+    return house.restored
+
+
+@pytest.fixture
+def interrupted(house: House, killed: Path) -> Settings:
+    """That restore, to be changed."""
+    shutil.copytree(killed, house.restored, symlinks=True)
     return house.elsewhere(house.restored)
 
 

@@ -1,10 +1,6 @@
 """A backup of a running service: posts, mining and an import go on, and nothing is missed."""
 
 import json
-import shutil
-import subprocess
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +8,9 @@ import pytest
 
 from backend.base.settings import Settings
 from backend.verify.audit import verify
-from tests.api.processes import backend, begun, serving, until
+from tests.api.processes import begun, serving, until
 from tests.faults.clients import Memory, memories, posting
-from tests.flights import csv_of, flight, flights, transactions_in
+from tests.flights import csv_of, flight, flights
 from tests.test_cli import answer, call, refusal
 from tests.verify.backup.house import House, everything_in
 
@@ -55,25 +51,6 @@ def test_every_flight_acknowledged_before_is_in_it(tmp_path: Path) -> None:
         last = printed(folder, "backup", backup)
         assert last["transactions"] + last["pending"] >= IMPORTED + len(acknowledged_by(clients))
         assert verify(backup).height == last["height"]
-
-
-def test_a_process_that_is_killed_leaves_a_good_backup_and_ledger_or_none(house: House) -> None:
-    """The next run of the same command does what this one did not."""
-    whole, first = everything_in(house.settings), house.root / "first"
-    started = time.monotonic()
-    assert backend(house.folder, "backup", str(first)).returncode == 0
-    took_s = time.monotonic() - started
-    shutil.rmtree(house.backup)
-    for folder, command in ((house.folder, "backup"), (house.restored, "restore")):
-        with (
-            begun(folder, command, str(house.backup)) as running,
-            suppress(subprocess.TimeoutExpired),
-        ):
-            running.wait(0.7 * took_s)
-        if command == "backup" or not (house.restored / "blocks").exists():
-            printed(folder, command, house.backup)
-    assert verify(house.restored).transactions == transactions_in(house.folder)
-    assert everything_in(house.elsewhere(house.restored)) == whole
 
 
 def test_words_and_json_are_kept_apart(house: House, tmp_path: Path) -> None:
