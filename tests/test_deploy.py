@@ -327,19 +327,24 @@ def test_a_folder_that_is_gone_is_not_made_again_unless_it_is_named(stand_in: Pa
         assert run(stand_in, "--root", root, *named).returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("may_not", "reason"), [("-x", "may not enter {0};"), ("-w", "may not write in {0}/chain;")]
-)
-def test_a_folder_that_services_may_not_use_is_refused(
-    tmp_path: Path, may_not: str, reason: str
+UNUSABLE = [
+    ("test -w", "the disk of {0}/chain is mounted read-only;"),
+    ("runuser -u flightchain -- test -x", "may not enter {0};"),
+    ("runuser -u flightchain -- test -w", "may not write in {0}/chain;"),
+    ("runuser -u flightchain -- ln", "the disk of {0}/chain has no symbolic links"),
+]
+
+
+@each_of(("fails", "reason"), UNUSABLE)
+def test_a_folder_that_services_cannot_use_is_refused(
+    tmp_path: Path, fails: str, reason: str
 ) -> None:
     (function,) = re.findall(r"(?ms)^install_folder\(\) \{.*?^\}$", text_of("install"))
     stand_ins = f"""
-        ROOT= NAMED=({tmp_path}/chain)
+        ROOT= FOLDER={tmp_path}/chain NAMED=({tmp_path}/chain)
         fail() {{ echo "$1" >&2; exit 1; }}
-        system() {{ "$@"; }}
         chown() {{ :; }}
-        runuser() {{ [ "$5" != {may_not} ]; }}
+        system() {{ [[ "$*" != "{fails}"* ]]; }}
     """
     done = ran("bash", "-c", f"{stand_ins}\n{function}\ninstall_folder {tmp_path}/chain")
     assert (done.returncode, done.stdout) == (1, "")
