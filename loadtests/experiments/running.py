@@ -312,7 +312,14 @@ def comparison_page(before: Results, after: Results) -> str:
     note = f"In brackets are 95 % confidence intervals; a dash is a result that is not there.{note}"
     table = Table("Before and after", columns, rows, note)
     title = f"{compared.title}: two runs compared"
-    return plain_page(title, [compared.about], [Section("Results", parts=[table])])
+    which = f"Before: {_named(before)}. After: {_named(after)}."
+    return plain_page(title, [compared.about, which], [Section("Results", parts=[table])])
+
+
+def _named(results: Results) -> str:
+    """Return the name of the folder, and what a reader of its numbers must know."""
+    manifest = results.manifest()
+    return ", ".join([results.folder.resolve().name, *filter(manifest.get, ("quick", "shared"))])
 
 
 def _compared(before: Metric | None, after: Metric | None) -> Sequence[Cell]:

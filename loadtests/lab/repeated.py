@@ -19,7 +19,7 @@ from loadtests.generation.run import REQUESTS, RUNS, SAMPLES
 from loadtests.grouping import grouped
 from loadtests.lab.content import times
 from loadtests.lab.report.drawing import Series, Shape, Source
-from loadtests.lab.results import YES, Results
+from loadtests.lab.results import YES, Results, ResultsError
 from loadtests.machine_samples import Sample
 from loadtests.machine_samples import read as read_samples
 from loadtests.models.estimates import Interval, confidence_interval
@@ -31,11 +31,17 @@ OneLine = TypeVar("OneLine", bound=Line)
 def rows_by_run(results: Results) -> Mapping[str, list[Row]]:
     """Return the rows of each run, in the order of writing; an unknown run has no rows.
 
-    Raises ValueError if the file is not one of raw rows.
+    Raises ValueError if the file is not one of raw rows, and ResultsError if it lacks some.
     """
     path = results.folder / REQUESTS
     rows = read_rows(path) if path.exists() else []
-    return defaultdict(list, grouped(rows, lambda row: row.run))
+    by_run = defaultdict(list, grouped(rows, lambda row: row.run))
+    for line in results.rows_if_any(RUNS.removesuffix(".csv")):
+        run, made, kept = line["run"], int(line.get("requests") or 0), len(by_run[line["run"]])
+        if kept < made:
+            cure = f"take its line out of {RUNS} to do without it"
+            raise ResultsError(f"{path} has {kept} of the {made} rows of {run}; {cure}")
+    return by_run
 
 
 def accepted_by_run(results: Results) -> Mapping[str, bool]:

@@ -41,7 +41,9 @@ def row(*cells: str) -> str:
 
 
 def test_results_of_both_are_side_by_side_with_their_intervals(make: Make) -> None:
-    page = comparison_page(make(metric("a", 2.0), metric("old", 1.0)), make(metric("a", 3.0)))
+    first, second = make(metric("a", 2.0), metric("old", 1.0)), make(metric("a", 3.0), quick=True)
+    page = comparison_page(first, second)
+    assert "Before: 0. After: 1, quick." in page
     page = page.replace(' class="number"', "")
     assert row("a", "s", "2.00 (1.90 to 2.10)", "3.00 (2.90 to 3.10)", "1.50") in page
     assert row("old", "s", "1.00 (0.900 to 1.10)", "\N{EN DASH}", "\N{EN DASH}") in page

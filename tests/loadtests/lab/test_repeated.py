@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from loadtests.generation.rows import Row
-from loadtests.lab.repeated import Repeated, lines, measured, recorded_runs
-from loadtests.lab.results import Line
+from loadtests.lab.repeated import Repeated, lines, measured, recorded_runs, rows_by_run
+from loadtests.lab.results import Line, ResultsError
 from loadtests.models.estimates import Interval
 from tests.loadtests.experiments.made_up import judge, keep, results_of
 
@@ -31,6 +33,18 @@ def test_a_run_counts_that_was_judged_and_accepted(tmp_path: Path) -> None:
     keep(results, rows.values())
     judge(results, {"good": True, "noisy": False})
     assert [*recorded_runs(results, "plan", Listed)] == [(Listed("good"), [rows["good"]])]
+
+
+def test_rows_that_were_lost_after_their_run_was_judged_are_missed(tmp_path: Path) -> None:
+    results = results_of("miniature", tmp_path)
+    keep(results, [Row("a", n, "k", 0.0, 0.0, None, 0.1, None, 200, "") for n in range(3)])
+    with results.table("runs", ("run", "requests")) as table:
+        table.write(run="a", requests=3)
+    assert len(rows_by_run(results)["a"]) == 3
+    path = tmp_path / "requests.csv"
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(ResultsError, match=r"requests.csv has 2 of the 3 rows of a; take its line"):
+        rows_by_run(results)
 
 
 def test_a_measurement_has_the_runs_of_one_key() -> None:
