@@ -231,7 +231,8 @@ def _made(experiment: Experiment, results: Results, runs: int, rejected: int) ->
 
 def _runs_section(runs: Sequence[Mapping[str, str]], rejected: int) -> Section:
     """Return the section with all runs of runs.csv, and how many of them were rejected."""
-    words = f"Runs: {len(runs)}. Rejected by rule: {rejected}; these are kept, but count nowhere."
+    kept = "; these are kept, but count nowhere" if rejected else ""
+    words = f"Runs: {len(runs)}. Rejected by rule: {rejected}{kept}."
     rows = [[_cell(text) for text in run.values()] for run in runs]
     return Section("Runs", [words], [Table("All runs", list(runs[0]), rows, is_folded=True)])
 
