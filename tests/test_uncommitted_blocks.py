@@ -4,9 +4,7 @@ Their flights get the ids that the block has, too. Whoever writes next may take 
 it has nothing else under an id that was given.
 """
 
-import signal
-import subprocess
-import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,37 +14,35 @@ from backend.base.clock import now_ms
 from backend.base.settings import Settings
 from backend.sealing.sealer import Sealer
 from backend.sources.generated import Generated
+from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
-from tests.api.processes import ROOT, environment
+from tests.dying import Killed
 from tests.flights import flight, import_flights, on_disk
 from tests.submitting import accept_in, sealing
 
-pytestmark = pytest.mark.slow
-
 FLIGHTS = 1500
-DIES_BEFORE_COMMIT = """
-import os, signal
-from backend.storage.block_writer import BlockWriter
-from backend.cli.commands import main
-
-commit = BlockWriter.commit
-
-def commit_or_die(self):
-    if self.state.transactions > {below}:
-        os.kill(os.getpid(), signal.SIGKILL)
-    commit(self)
-
-BlockWriter.commit = commit_or_die
-main()
-"""
 
 
-def die(folder: Path, *arguments: str, below: int) -> None:
-    """Run a command that is killed before it commits blocks with more transactions than `below`."""
-    program = DIES_BEFORE_COMMIT.format(below=below)
-    command = [sys.executable, "-c", program, *arguments]
-    ended = subprocess.run(command, cwd=ROOT, env=environment(folder), check=False, timeout=60)
-    assert ended.returncode == -signal.SIGKILL
+def die(work: Callable[[], object], below: int) -> None:
+    """Do what ends before it commits blocks with more transactions than `below`."""
+    commit = BlockWriter.commit
+
+    def commit_or_die(writer: BlockWriter) -> None:
+        if writer.state.transactions > below:
+            raise Killed
+        commit(writer)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(BlockWriter, "commit", commit_or_die)
+        work()
+
+
+def seal(folder: Path) -> list[str]:
+    """Seal what is pending; returns what was reported."""
+    messages: list[str] = []
+    with sealing(settings_of(folder), messages.append) as sealer:
+        sealer.seal_pending()
+    return messages
 
 
 def settings_of(folder: Path) -> Settings:
@@ -67,18 +63,14 @@ def folder(tmp_path: Path) -> Path:
     """A chain with three flights, and an import that died when its blocks were in the file."""
     chain = tmp_path / "chain"
     accept(chain, range(3))
-    with sealing(settings_of(chain)) as sealer:
-        sealer.seal_pending()
-    die(chain, "import", "--generate", str(FLIGHTS), below=3)
+    seal(chain)
+    die(lambda: import_flights(settings_of(chain), Generated(FLIGHTS, 1)), below=3)
     return chain
 
 
 def test_flights_that_were_accepted_meanwhile_keep_their_ids(folder: Path) -> None:
     assert accept(folder, range(3, 9)) == list(range(3, 9))
-    messages: list[str] = []
-    with sealing(settings_of(folder), messages.append) as sealer:
-        sealer.seal_pending()
-    (message,) = messages
+    (message,) = seal(folder)
     assert "the mempool holds another flight as transaction 3" in message
     assert "these bytes are now in" in message
     assert on_disk(folder).flights == [flight(serial) for serial in range(9)]
@@ -101,10 +93,7 @@ def test_a_block_of_pending_flights_is_taken_in_and_what_came_after_it_stays_pen
 ) -> None:
     chain = tmp_path / "chain"
     accept(chain, range(5))
-    die(chain, "mine", "--once", below=0)
+    die(lambda: seal(chain), below=0)
     assert accept(chain, range(5, 7)) == [5, 6]
-    messages: list[str] = []
-    with sealing(settings_of(chain), messages.append) as sealer:
-        assert messages == ["blocks 1 to 1 were added to the table of heights"]
-        sealer.seal_pending()
+    assert seal(chain) == ["blocks 1 to 1 were added to the table of heights"]
     assert on_disk(chain).flights == [flight(serial) for serial in range(7)]

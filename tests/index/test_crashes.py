@@ -7,7 +7,6 @@ itself at a given count, so that every kind of moment is met, and met again on t
 import os
 import shutil
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -187,36 +186,3 @@ def test_killed_while_it_is_made_anew(
         assert dump(folder) == expected
     assert kills > 10
     assert files == {True, False}
-
-
-def rebuild_for_ever(folder: Path, ready: int) -> None:
-    def tell(done: int, to_do: int) -> None:
-        os.write(ready, b".")
-
-    with following(folder) as (follower, _):
-        while True:
-            follower.rebuild(tell)
-
-
-def test_killed_from_outside_at_any_time(tmp_path: Path) -> None:
-    """In the middle of a commit or a checkpoint as well."""
-    make_chain(tmp_path, [[plain_flight(OP_CARRIER_FL_NUM=n + 1) for n in range(200)]] * 20)
-    follow(tmp_path)
-    expected = dump(tmp_path)
-    for pause_s in (0.0, 0.003, 0.011, 0.029, 0.05):
-        ready, theirs = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                rebuild_for_ever(tmp_path, theirs)
-            finally:
-                os._exit(1)
-        os.close(theirs)
-        assert os.read(ready, 1), "it ended by itself"
-        time.sleep(pause_s)
-        os.kill(child, signal.SIGKILL)
-        status = os.waitpid(child, 0)[1]
-        os.close(ready)
-        assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
-        follow(tmp_path)
-        assert dump(tmp_path) == expected

@@ -1,22 +1,17 @@
 """What processes share: ids, what is pending, and who may give ids when."""
 
-import json
-import subprocess
-import sys
 import threading
 import time
-from contextlib import ExitStack
 
 import pytest
 
 from backend.base import files
 from backend.base.errors import TryLater
-from backend.base.settings import PROJECT
 from backend.mempool import Accepted, id_lock
 from backend.mempool.mempool import LOCK_NAME
 from tests.flights import flight, flights
 from tests.mempool.house import WAIT_S, House, T, everything, numbered
-from tests.submitting import accept_in
+from tests.submitting import accept_in, run_together
 
 # --- ids -------------------------------------------------------------------------------------
 
@@ -28,60 +23,20 @@ def test_ids_go_on_from_the_chain_and_from_each_other(house: House) -> None:
     assert mempool.pending_count() == 6
 
 
-ACCEPTING = """
-import json, sys, threading
-from backend.mempool import Mempool
-from backend.base.settings import Settings
-from tests.submitting import accept_in
-from tests.flights import flights
+def test_threads_with_mempools_of_their_own_share_ids_without_gap_or_double(house: House) -> None:
+    """Their locks are of the files that they have opened, so those of processes are no other."""
+    mempools = [house.mempool() for _ in range(2)]
+    receipts: list[tuple[int, int, int]] = []
 
-folder, process, threads, times = sys.argv[1], *map(int, sys.argv[2:])
-mempool = Mempool(Settings(dir=folder), lambda: 0, print)
-receipts = []
+    def accept(thread: int) -> None:
+        for turn in range(12):
+            serial, count = (12 * thread + turn) * 10, 1 + turn % 3
+            accepted = accept_in(mempools[thread % 2], flights(count, serial), T)
+            receipts.append((accepted.first_transaction, serial, count))
 
-def work(thread):
-    for turn in range(times):
-        serial = ((process * threads + thread) * times + turn) * 10
-        accepted = accept_in(mempool, flights(1 + turn % 3, serial), 0)
-        receipts.append([accepted.first_transaction, serial, 1 + turn % 3])
-
-print("ready", flush=True)
-sys.stdin.readline()
-running = [threading.Thread(target=work, args=(n,)) for n in range(threads)]
-[thread.start() for thread in running]
-[thread.join() for thread in running]
-mempool.close()
-print(json.dumps(receipts))
-"""
-
-
-def test_threads_of_several_processes_share_ids_without_gap_or_double(house: House) -> None:
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", ACCEPTING, str(house.folder), str(number), "4", "12"],
-            cwd=PROJECT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(2)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    receipts: list[list[int]] = []
-    with ExitStack() as stack:
-        for process in processes:
-            stack.enter_context(process)
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        for process in processes:
-            receipts += json.loads(process.communicate(timeout=WAIT_S)[0])
-            assert process.returncode == 0
-    assert len(receipts) == 2 * 4 * 12
+    run_together(8, accept)
     contents = everything(house.mempool())
-    assert [transaction_id for transaction_id, _ in contents] == list(range(2 * 4 * 24))
+    assert [transaction_id for transaction_id, _ in contents] == list(range(8 * 24))
     for first, serial, count in receipts:
         assert contents[first : first + count] == numbered(flights(count, serial), first)
 

@@ -6,10 +6,6 @@ the chain keeps all rules.
 
 import errno
 import os
-import random
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +17,6 @@ from backend.base.errors import WriteFailed
 from backend.chain.state import genesis
 from backend.storage.block_store import BlockStore
 from tests.dying import Killed
-from tests.effort import tries
 from tests.storage.chains import (
     GENESIS_MS,
     audited,
@@ -363,47 +358,3 @@ def is_killed_and_cut(
         of_these = known.setdefault(tuple(lives[0].appended), {})
         of_these[key] = max(of_these.get(key, 0), committed)
     return True
-
-
-# Killed processes ---------------------------------------------------------------------------------
-
-KILLED = """
-import sys
-from pathlib import Path
-from tests.storage.chains import append_blocks, writer_for
-
-writer = writer_for(Path(sys.argv[1]), block_file_bytes=20_000)
-writer.acquire(wait=False)
-while True:
-    for block in append_blocks(writer, [1, 0, 2][: 1 + writer.state.height % 3]):
-        print(block.header.height, block.hash, flush=True)
-"""
-
-
-def killed_after(folder: Path, seconds: float) -> list[tuple[int, str]]:
-    """Let a process append until it is killed; height and hash of what it said was committed."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(folder)], cwd=PROJECT, stdout=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    first = process.stdout.readline()
-    time.sleep(seconds)
-    process.kill()
-    rest = process.communicate()[0]
-    printed = (first + rest).decode().splitlines(keepends=True)
-    whole = [line.split() for line in printed if line.endswith("\n")]
-    return [(int(height), block_hash) for height, block_hash in whole]
-
-
-def test_a_writer_killed_at_any_moment_loses_nothing_that_it_committed(tmp_path: Path) -> None:
-    moments = random.Random(20_080_103)
-    committed: dict[int, str] = {}
-    kills = tries(4, exploring=40)
-    for _ in range(kills):
-        committed.update(killed_after(tmp_path, moments.uniform(0, 0.03)))
-        state, _ = recovered(tmp_path, block_file_bytes=20_000)
-        digests = hashes(tmp_path)
-        assert state.height + 1 == len(digests)
-        assert {height: digests[height] for height in committed} == committed
-    assert audited(tmp_path) == state
-    assert len(committed) >= kills
