@@ -291,19 +291,25 @@ def give_to_nobody(root: Path) -> None:
 
 @contextmanager
 def copy_for_nobody(houses: Houses) -> Iterator[Path]:
-    """A copy of the chain, used as somebody who is not root and has to obey modes of files."""
-    is_root = os.geteuid() == 0
+    """A copy of the chain, used as somebody who is not root."""
     with folder_of_nobody() as root:
         folder = root / "chain"
         shutil.copytree(houses.chain, folder, symlinks=True)
         give_to_nobody(root)
-        if is_root:
-            os.seteuid(NOBODY)
-        try:
+        with as_nobody():
             yield folder
-        finally:
-            if is_root:
-                os.seteuid(0)
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Be somebody who is not root and has to obey modes of files."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
 
 
 def _remove(root: Path) -> None:

@@ -4,25 +4,22 @@ On a read-only medium nothing can be mended, but a good index is asked all the s
 """
 
 import os
-import shutil
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
-from backend.index.index_file import index_path
-from tests.api.processes import Service, backend, living, serving, stopped, until
+from tests.api.processes import Service, serving, stopped, until
 from tests.api.worlds import (
     Json,
     World,
     answer_of,
     questions_about,
-    seal,
-    settings_for,
     world_in,
 )
 from tests.faults.disks import read_only
 from tests.index.worlds import in_use, settle
+from tests.test_cli import call
 
 pytestmark = pytest.mark.slow
 
@@ -82,38 +79,6 @@ def test_a_damaged_index_is_refused_said_to_be_so_and_made_anew_at_once(folder: 
         assert "the index was rebuilt: " in service.said()
 
 
-def test_a_copy_made_by_hand_never_answers_wrongly(folder: Path, tmp_path: Path) -> None:
-    """Blocks were copied first; more was mined before the index was, and a person gives that up."""
-    world, copy = world_in(folder), tmp_path / "copy"
-    shutil.copytree(folder / "blocks", copy / "blocks")
-    leg = world.transactions[5]
-    again = {name: leg[name] for name in leg if name not in {"TRANSACTION_ID", "timestamp"}}
-    again.pop("BLOCK_HEIGHT")
-    seal(settings_for(folder), [[tuple(again.values())] * 7])
-    shutil.copytree(index_path(folder).parent, index_path(copy).parent, symlinks=True)
-    with living(copy, FLIGHTCHAIN_MINE_INTERVAL_S=LONG_S) as service:
-        statuses = set[int]()
-
-        def is_ready() -> bool:
-            answer = service.get(question(leg))
-            statuses.add(answer.status_code)
-            if answer.status_code == 200:
-                assert answer.json()["flights"] == right(world, leg)
-            return service.answers()
-
-        until(lambda: "the chain has lost blocks" in service.said())
-        assert not is_ready()
-        ready = service.get("/health/ready").json()["reasons"]
-        assert any("index.sqlite has" in reason and "accept-loss" in reason for reason in ready)
-        accepted = backend(copy, "accept-loss")
-        assert accepted.returncode == 0, accepted.stderr
-        assert f"the chain continues after block {world.tip}" in accepted.stderr
-        assert "the index was rebuilt: it stands at block" in accepted.stderr
-        until(is_ready)
-        assert service.json(question(leg))["flights"] == right(world, leg)
-        assert statuses <= {200, 503}
-
-
 # --- read-only media -------------------------------------------------------------------------
 
 
@@ -125,9 +90,9 @@ def test_damage_on_a_read_only_medium_is_said(folder: Path) -> None:
     world = world_in(folder)
     flip_a_bit_of_every_page(folder)
     with read_only(folder, folder.with_name("medium")) as place:
-        done = backend(place, "query", "filter_transactions", *parameters(world.transactions[700]))
+        done = call(place, "query", "filter_transactions", *parameters(world.transactions[700]))
         assert done.returncode == 1
         assert "is wrong, and cannot be marked as such" in done.stderr
         assert "ask with engine=scan" in done.stderr
         asked = [*parameters(world.transactions[700]), "engine=scan"]
-        assert backend(place, "query", "filter_transactions", *asked).returncode == 0
+        assert call(place, "query", "filter_transactions", *asked).returncode == 0

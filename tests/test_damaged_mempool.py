@@ -1,4 +1,4 @@
-"""A service whose mempool is damaged while it runs, and again before it starts.
+"""A service whose mempool is damaged while it runs; tests/mempool damages it at rest.
 
 Every acknowledged flight is mined under its id, or its id is named as lost and its entry is void;
 posts go on all the while, and `verify` names what is wrong as long as it is.
@@ -6,20 +6,16 @@ posts go on all the while, and `verify` names what is wrong as long as it is.
 
 import json
 from collections.abc import Callable
-from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from backend.chain.flight import flight_of
 from backend.chain.placeholder import VOID
-from backend.ledger.ledger import Ledger
 from tests.api.processes import Service, serving, until
-from tests.api.worlds import GOOD, settings_for
+from tests.api.worlds import GOOD
 from tests.flights import on_disk
 from tests.mempool.spoiling import PAGE_BYTES, spoil, store_path
-from tests.submitting import add
 from tests.test_cli import call
 
 pytestmark = pytest.mark.slow
@@ -71,12 +67,6 @@ def posted(service: Service, number: int) -> int:
     return answers[0]
 
 
-def added(ledger: Ledger, number: int) -> int:
-    """The id of a flight that is accepted without a service."""
-    flight = flight_of({**GOOD, "OP_CARRIER_FL_NUM": number})
-    return int(add(ledger.submitter, flight)["TRANSACTION_ID"])
-
-
 def lost_ids(folder: Path) -> set[int]:
     ids: set[int] = set()
     for path in (folder / "mempool").glob("lost-*.bin"):
@@ -85,41 +75,27 @@ def lost_ids(folder: Path) -> set[int]:
     return ids
 
 
-@pytest.mark.parametrize("is_running", [True, False], ids=["while it runs", "before it starts"])
-def test_acknowledged_flights_are_mined_or_named_as_lost(folder: Path, is_running: bool) -> None:
+def test_acknowledged_flights_are_mined_or_named_as_lost(folder: Path) -> None:
     acknowledged: dict[int, int] = {}
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=NEVER_S) as service:
 
-    def post_some(post: Callable[[int], int]) -> None:
-        for _ in range(POSTS):
-            number = len(acknowledged) + 1
-            acknowledged[post(number)] = number
+        def post_some() -> None:
+            for _ in range(POSTS):
+                number = len(acknowledged) + 1
+                acknowledged[posted(service, number)] = number
 
-    if is_running:
-        with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=NEVER_S) as service:
-            post = partial(posted, service)
-            for change in DAMAGE.values():
-                post_some(post)
-                change(folder)
-            post_some(post)
-            lost = lost_ids(folder)
-            without_what_is_beside(folder)
-            post_some(post)
-            assert lost_ids(folder) >= lost
-            ready = service.get("/health/ready").json()
-            assert any("acknowledged flights are lost" in reason for reason in ready["reasons"])
-            assert "Traceback" not in service.said()
-            assert service.stop() == 0
-    else:
-        call(folder, "mine", "--once")
         for change in DAMAGE.values():
-            with closing(Ledger(settings_for(folder), print)) as ledger:
-                post_some(partial(added, ledger))
+            post_some()
             change(folder)
-            verified = call(folder, "verify")
-            assert verified.returncode == 1
-            assert str(folder / "mempool") in verified.stderr
-            assert "Traceback" not in verified.stderr
-            assert call(folder, "mine", "--once").returncode == 0
+        post_some()
+        lost = lost_ids(folder)
+        without_what_is_beside(folder)
+        post_some()
+        assert lost_ids(folder) >= lost
+        ready = service.get("/health/ready").json()
+        assert any("acknowledged flights are lost" in reason for reason in ready["reasons"])
+        assert "Traceback" not in service.said()
+        assert service.stop() == 0
     assert call(folder, "mine", "--once").returncode == 0
     assert sorted(acknowledged) == list(range(len(acknowledged)))
     mined, lost = on_disk(folder).flights, lost_ids(folder)

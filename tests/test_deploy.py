@@ -21,8 +21,8 @@ from backend.cluster.engine import VERSION
 from backend.serving import gunicorn_app
 from backend.storage.tokens import are_needed
 from frontend.bodies import FORM_BYTES
-from tests import test_scripts
-from tests.api.processes import ROOT, backend, environment, free_port, ran, serving, until
+from tests import test_cli, test_scripts
+from tests.api.processes import ROOT, environment, free_port, ran, serving, until
 from tests.cases import each_of
 from tests.cluster.engine import make as make_cluster_in
 from tests.flights import transactions_in
@@ -73,7 +73,7 @@ def test_every_command_exists_with_its_options() -> None:
 
 
 def test_cosigning_ends_where_nobody_is_named() -> None:
-    done = backend(ROOT / "no ledger", "cosign")
+    done = test_cli.call(ROOT / "no ledger", "cosign")
     assert done.returncode == 0
     assert "names no witness" in done.stderr
 
@@ -213,13 +213,6 @@ INSTALL = DEPLOY / "install"
 stand_in = test_scripts.stand_in
 
 
-@pytest.mark.parametrize("name", ["install", "flightchain"])
-def test_the_shell_can_read_it(name: str) -> None:
-    shell = text_of(name).partition("\n")[0].rpartition("/")[2].split()[-1]
-    done = subprocess.run([shell, "-n", DEPLOY / name], capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
 def run(
     python: Path, *arguments: object, install: Path = INSTALL, **more: object
 ) -> "subprocess.CompletedProcess[str]":
@@ -255,6 +248,7 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
         f"{units}/flightchain-verify.timer",
         "usr/local/bin/flightchain",
     }
+    assert f"{units}/flightchain-backup.timer" not in first
     assert "/var/lib/flightchain" not in "".join(first.values())
     hardening = first[f"{units}/flightchain-.service.d/hardening.conf"]
     assert "RequiresMountsFor=/mnt/disk/chain\n" in hardening
@@ -278,10 +272,10 @@ def test_a_backup_is_made_every_hour_where_wanted_and_uninstalling_keeps_the_cha
     stand_in: Path,
 ) -> None:
     root, units = stand_in.parent / "root", "etc/systemd/system"
-    assert run(stand_in, "--root", root, "/srv/chain").returncode == 0
-    assert f"{units}/flightchain-backup.timer" not in laid_out(root)
-    assert run(stand_in, "--root", root, "--backup", "/mnt/usb/backup").returncode == 0
+    folders = ("--backup", "/mnt/usb/backup", "/srv/chain")
+    assert run(stand_in, "--root", root, *folders).returncode == 0
     first = laid_out(root)
+    assert f"{units}/flightchain-backup.timer" in first
     service = first[f"{units}/flightchain-backup.service"]
     assert " backup /mnt/usb/backup\n" in service
     assert "\nReadWritePaths=/mnt/usb/backup\n" in service

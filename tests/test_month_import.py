@@ -22,7 +22,7 @@ from backend.cli.import_command import file_sources, import_command
 from backend.ledger.bts_months import Month, MonthRange, months_in
 from backend.sealing.importer import import_all
 from tests import bts_server as server
-from tests.api.processes import WITHIN_S, backend, begun, until
+from tests.api.processes import WITHIN_S, begun, until
 from tests.bts_server import Bts
 from tests.flights import on_disk, transactions_in
 from tests.sources.samples import zipped
@@ -65,16 +65,16 @@ def test_the_default_import_takes_all_months_that_are_published_and_is_not_asked
     bts.publish(JANUARY)
     bts.publish(FEBRUARY, count=4)
     more: dict[str, Any] = {"FLIGHTCHAIN_DATA": WINTER, "FLIGHTCHAIN_BTS_URL": bts.url}
-    done = backend(tmp_path, "import", "--if-empty", **more)
+    done = call(tmp_path, "import", "--if-empty", **more)
     assert done.returncode == 0, done.stderr
     assert "2008-03 is not published, or not yet: " in done.stderr
     assert "; 2 months were imported before that\n" in done.stderr
     assert days_in(tmp_path) == ["2008-01-01"] * 3 + ["2008-02-01"] * 4
     assert zips_in(tmp_path) == []
-    assert backend(tmp_path, "import", "--if-empty", **more).stderr == ""
+    assert call(tmp_path, "import", "--if-empty", **more).stderr == ""
     bts.publish(MARCH)
     bts.asked.clear()
-    done = backend(tmp_path, "import", WINTER, **more)
+    done = call(tmp_path, "import", WINTER, **more)
     assert "2 months are in the ledger already\n" in done.stderr
     assert (done.returncode, names_asked(bts)) == (0, ["2008_3"])
     assert transactions_in(tmp_path) == 10

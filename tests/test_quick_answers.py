@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 
-from backend.api.routes import Lane
 from backend.ledger.ledger import Ledger
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import RECENT_S
 from backend.storage.layout import Place
 from tests.api.worlds import World, seal, world_in
-from tests.doors import environ
 from tests.loops import Loop, answers, looping_service
 from tests.storage.chains import block_file, flip
 
@@ -76,18 +74,6 @@ def test_whoever_answers_says_the_same(lanes: Lanes) -> None:
         status, answer, who = lanes.ask(f"/transactions/{wanted['TRANSACTION_ID']}")
         assert (status, answer["transaction"], who) == (200, shown, "loop")
         assert answer["block"] == {"height": 7, "hash": lanes.world.hashes[7]}
-
-
-def test_asking_whether_a_block_is_at_hand_counts_nothing(lanes: Lanes) -> None:
-    lanes.ask(PAGE)
-    before = lanes.ledger.cached_blocks.counts()
-    for path in (PAGE, TRANSACTION):
-        asked = environ("GET", path)
-        match = lanes.loop.service.table.match(asked)
-        assert match is not None
-        given = match.row.operation.given(asked)
-        assert match.row.lane_of(asked, given, match.parameters) is Lane.INLINE
-    assert lanes.ledger.cached_blocks.counts() == before
 
 
 @pytest.mark.parametrize("path", [BLOCK, PAGE, TRANSACTION])

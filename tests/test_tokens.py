@@ -7,16 +7,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from backend.api.batch import STRANGERS_BYTES
 from backend.base import files
 from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllowed, WriteFailed
 from backend.base.settings import Settings
-from backend.cli.commands import main
 from backend.storage.tokens import Tokens, are_needed, require_some
 from tests.api.worlds import GOOD, client_of, good, new_chain, problem
 from tests.effort import tries
+from tests.test_cli import call
 
 
 @pytest.mark.parametrize(
@@ -179,30 +178,22 @@ def test_writing_needs_a_token_and_neither_reading_nor_a_dry_run_does(tmp_path: 
         good(client.post("/transactions", json=GOOD), 202)
 
 
-def test_the_command_makes_lists_and_removes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FLIGHTCHAIN_DIR", str(tmp_path))
-
-    def run(*words: str) -> str:
-        result = CliRunner().invoke(main, ["token", *words])
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    secret = run("add", "lab").strip()
+def test_the_command_makes_lists_and_removes(tmp_path: Path) -> None:
+    secret = call(tmp_path, "token", "add", "lab").stdout.strip()
     assert Tokens(tmp_path).owner_of(f"Bearer {secret}") == "lab"
-    assert run("list") == "lab\n"
-    run("remove", "lab")
-    assert run("list") == ""
+    assert call(tmp_path, "token", "list").stdout == "lab\n"
+    assert call(tmp_path, "token", "remove", "lab").returncode == 0
+    assert call(tmp_path, "token", "list").stdout == ""
 
 
 def test_who_removes_the_last_token_learns_that_the_service_needs_one_to_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("FLIGHTCHAIN_DIR", str(tmp_path))
-    for needed, is_said in (("0", [False, False]), ("1", [False, True])):
-        monkeypatch.setenv("FLIGHTCHAIN_REQUIRE_TOKEN", needed)
+    for needed, is_said in ((0, [False, False]), (1, [False, True])):
         for name in ("lab", "pi"):
-            assert CliRunner().invoke(main, ["token", "add", name]).exit_code == 0
-        done = [CliRunner().invoke(main, ["token", "remove", name]) for name in ("lab", "pi")]
+            assert call(tmp_path, "token", "add", name).returncode == 0
+        done = [
+            call(tmp_path, "token", "remove", name, FLIGHTCHAIN_REQUIRE_TOKEN=needed)
+            for name in ("lab", "pi")
+        ]
         assert ["does not start again" in result.stderr for result in done] == is_said
