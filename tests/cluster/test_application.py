@@ -19,6 +19,7 @@ from backend.cluster.messages import ABORT, RECHECK, REJECT
 from backend.cluster.signed_transactions import MOST_FLIGHTS
 from backend.storage.block_writer import BlockWriter
 from backend.storage.receipt_store import ReceiptWriter
+from tests.cases import each_of
 from tests.cluster.engine import T0, Engine, Node, begin, finalized, time_of
 from tests.flights import on_disk
 from tests.storage.chains import block_file, flip
@@ -152,19 +153,13 @@ def test_a_transaction_that_others_could_have_made_is_refused(engine: Engine) ->
     assert checked(b, good, RECHECK) == OLD
 
 
-NO_FLIGHTS = {
-    "nothing": b"",
-    "no parts": b"[]",
-    "a number": b"7",
-    "no flights": b"[[7,[]]]",
-    "no values": b"[[7,[[]]]]",
-    "brackets": b"[" * 10**5,
-    "no UTF-8": b'[[7,[["\xff"]]]]',
-    "a long number": b"[[7,[[%b]]]]" % (b"9" * 10**5),
-}
+NO_FLIGHTS = (
+    *(b"", b"[]", b"7", b"[[7,[]]]", b"[[7,[[]]]]", b"[" * 10**5, b'[[7,[["\xff"]]]]'),
+    b"[[7,[[%b]]]]" % (b"9" * 10**5),
+)
 
 
-@pytest.mark.parametrize("payload", NO_FLIGHTS.values(), ids=NO_FLIGHTS)
+@each_of("payload", NO_FLIGHTS)
 def test_a_member_that_signs_nonsense_stops_no_other(
     engine: Engine, payload: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ from backend.verify.backup import back_up
 from tests.api.processes import until
 from tests.api.worlds import client_of, problem
 from tests.bts_server import Bts
+from tests.cases import each_of
 from tests.cluster.engine import Engine, make, quiet
 from tests.submitting import sealing
 from tests.test_cli import call
@@ -63,14 +64,16 @@ def test_receipts_that_fit_are_counted(folder: Path) -> None:
     assert "the receipts of 3 blocks fit" in verify(folder).mempool
 
 
-@pytest.mark.parametrize("statement", WRONG.values(), ids=WRONG)
-def test_an_entry_that_does_not_fit_is_named(folder: Path, statement: str) -> None:
+@each_of("wrong", WRONG)
+def test_an_entry_that_does_not_fit_is_named(folder: Path, wrong: str) -> None:
+    whole = (folder / RECEIPTS_NAME).read_bytes()
     connection = checked_sqlite.connect(folder / RECEIPTS_NAME)
-    connection.execute(statement)
+    connection.execute(WRONG[wrong])
     assert connection.changes() == 1
     connection.close()
     with pytest.raises(Damage, match=f"{RECEIPTS_NAME}: .*block [23]"):
         verify(folder)
+    (folder / RECEIPTS_NAME).write_bytes(whole)
 
 
 def mine(settings: Settings, folder: Path) -> None:

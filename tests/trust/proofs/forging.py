@@ -156,13 +156,15 @@ class Forger:
 
 def lies(folder: Path, proofs: dict[str, list[Json]]) -> Iterator[tuple[str, list[Json]]]:
     """Proofs that everybody must refuse, though the log has signed them, and why, as a pattern."""
+    forger = Forger(folder)
+    leaves, (_, *blocks) = forger.leaves(), forger.chain()
     for kind, changes in STRANGE_QUESTIONS:
         asked = proofs[kind][0]["question"]
         questions = {**asked, **changes}, {"name": asked["name"]}
         answers = {"count": 0}, {"count": 0, "flights": []}, proofs[kind][0]["answer"]
         for question, answer in product(questions, answers):
-            proof = Forger(folder).chain(kind="answer", question=question, answer=answer)
-            yield f"does not have these parameters|{NO_LINE}", proof
+            head = forger.head(leaves, kind="answer", question=question, answer=answer)
+            yield f"does not have these parameters|{NO_LINE}", [head, *blocks]
     for change in STRANGE_MEMBERS:
         yield "", [{**proofs["consistency"][0], **change}]
     yield "block 1: column ARR_DELAY", Forger(folder).with_shifted_values()
@@ -177,9 +179,8 @@ def lies(folder: Path, proofs: dict[str, list[Json]]) -> Iterator[tuple[str, lis
         wrong = {**head, "answer": {**head["answer"], **more}}
         yield f"the answer is wrong|{NO_LINE}", [wrong, *rest]
     for size, root in ((0, merkle.EMPTY_ROOT), (-5, bytes(32))):
-        forger = Forger(folder)
         checkpoint = {"checkpoint": forger.note(size, root)}
-        yield "", [forger.consistency(forger.leaves(), 9) | checkpoint]
+        yield "", [forger.consistency(leaves, 9) | checkpoint]
 
 
 def columns_in(block: Block) -> Json:
