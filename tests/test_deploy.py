@@ -312,13 +312,15 @@ def test_a_folder_that_is_gone_is_not_made_again_unless_it_is_named(stand_in: Pa
     named = ("--backup", "/mnt/usb/backup", "/mnt/disk/chain")
     assert run(stand_in, "--root", root, *named).returncode == 0
     for folder in ("mnt/disk", "mnt/usb"):
-        shutil.rmtree(root / folder)
+        (root / folder).rename(root / "unmounted")
         done = run(stand_in, "--root", root)
         assert done.returncode == 1
         assert f"/{folder}/" in done.stderr
         assert " is missing; mount its disk, or name it" in done.stderr
         assert not (root / folder).exists()
-        assert run(stand_in, "--root", root, *named).returncode == 0
+        (root / "unmounted").rename(root / folder)
+    shutil.rmtree(root / "mnt")
+    assert run(stand_in, "--root", root, *named).returncode == 0
 
 
 UNUSABLE = [
