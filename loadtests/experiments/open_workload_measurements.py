@@ -274,7 +274,7 @@ def describe_changes(calibration: Calibration, queue: Queue, fractions: Sequence
         return ""
     can = f"Loads that can be decided now: --loads {','.join(decided)}" if decided else NONE_DECIDED
     by = 100 * moved(fractions[-1])
-    size = f"by {by:.0f} %, more than the {100 * TOLERANCE:g} % that decide"
+    size = f"by {by:.1f} %, more than the {100 * TOLERANCE:g} % that decide"
     return (
         f"E[S] changed by {100 * change:.1f} % more than by chance within one calibration; that "
         f"moves the forecast at {fractions[-1]:g} of L "

@@ -224,6 +224,7 @@ class TestPlan:
     ("slower", "can"),
     [
         (1.0, ""),
+        (1.0085, "by 5.3 %, more than the 5 % that"),
         (1.02, "--loads 0.3,0.5"),
         (1.032, "--loads 0.3."),
         (1.3, "No load can be decided"),
