@@ -26,6 +26,7 @@ from loadtests.tables import TableError
 SELFTEST, OPTIONS_OF_SELFTEST = "selftest", {"quick", "seed", "shared"}
 RESULTS = PROJECT / "loadtests" / "results"
 INTERRUPTED = 130
+FAULTS = (OSError, ResultsError, ProgramFailed, TableError)
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _NAMES = click.Choice([SELFTEST, *NAMES, "all"])
@@ -150,7 +151,11 @@ def run(names: tuple[str, ...], out: Path | None, **chosen: Any) -> None:
         options = Options(**chosen)
         if "all" in names and not chosen_experiment.scales:
             options = replace(options, scale=None)  # of those that are emulated
-        report = running.run(chosen_experiment, options, folder, _say)
+        try:
+            report = running.run(chosen_experiment, options, folder, _say)
+        except FAULTS as problem:  # the others may do
+            failures.append(f"{name}: {problem}")
+            continue
         click.echo(folder)
         if report and report.failure and not ("all" in names and report.failure == running.NO_LOAD):
             failures.append(f"{name}: {report.failure}")
@@ -295,7 +300,7 @@ def run_command() -> int:
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except (OSError, ResultsError, ProgramFailed, TableError) as problem:
+    except FAULTS as problem:
         _say(f"error: {problem}")
         return 1
     return 0

@@ -381,7 +381,7 @@ class TestCommand:
         monkeypatch.setattr("sys.argv", ["lab", "run", "micro", "--out", "/proc/none"])
         monkeypatch.setattr(command, "experiment", lambda name: EXPERIMENT)
         assert command.run_command() == 1
-        assert "error: [Errno" in capsys.readouterr().err
+        assert "micro: [Errno" in capsys.readouterr().err
         older = done(tmp_path / "older").folder
         (older / "requests.csv").write_text("run,took\r\n", encoding="utf-8")
         monkeypatch.setattr("sys.argv", ["lab", "analyse", str(older)])
@@ -398,6 +398,20 @@ class TestCommand:
             for path in tmp_path.iterdir()
         }
         assert scales == {"miniature": None, "emulated": 5}
+
+    def test_an_experiment_that_cannot_be_made_keeps_none_of_the_others_from_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def measure(_: Run) -> None:
+            raise ProgramFailed("mariadbd is missing")
+
+        known = {"first": replace(EXPERIMENT, name="first", measure=measure), **BOTH}
+        monkeypatch.setattr(command, "NAMES", [*known])
+        monkeypatch.setattr(command, "experiment", known.__getitem__)
+        monkeypatch.setattr(running, "experiment", known.__getitem__)
+        outcome = self.ask("run", "all", "--out", tmp_path)
+        assert (outcome.exit_code, len([*tmp_path.glob("*/report.html")])) == (1, len(BOTH))
+        assert "first: mariadbd is missing" in outcome.output
 
 
 def test_every_experiment_with_emulated_storage_says_what_waits_in_it() -> None:
