@@ -39,10 +39,11 @@ class Settings:
 def from_environment(environment: Mapping[str, str]) -> Settings:
     """Return the settings in `environment`. Raises InvalidSetting for any that does not fit."""
     given = table.from_environment(environment)
-    urls, host = given.backend_url, ""
+    urls, host = given.backend_url, given.host
     if urls == table.AUTO:
-        host = given.host
         urls = f"http://{for_url(EVERYWHERE.get(host, host))}:{given.port}"
+    elif host not in EVERYWHERE:
+        host = ""
     first, *others = [url.strip().rstrip("/") for url in urls.split(",")]
     return Settings(
         given.frontend_host,

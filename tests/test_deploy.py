@@ -119,7 +119,6 @@ def test_health_checks_tell_a_running_service_from_none(tmp_path: Path) -> None:
 
 
 def test_the_frontend_is_public_in_containers_only_where_writing_needs_a_token() -> None:
-    """It shares the addresses of the backend, which listens on all of them, too."""
     defaults = dict(re.findall(r"(FLIGHTCHAIN_\w*HOST)=(\S+)", DOCKERFILE))
     assert defaults == {"FLIGHTCHAIN_HOST": "0.0.0.0", "FLIGHTCHAIN_FRONTEND_HOST": "0.0.0.0"}
     assert are_needed(from_environment(defaults))
@@ -127,12 +126,15 @@ def test_the_frontend_is_public_in_containers_only_where_writing_needs_a_token()
 
 # --- containers and units --------------------------------------------------------------------
 
-HOSTS = {"FLIGHTCHAIN_HOSTS": "${FLIGHTCHAIN_HOSTS:-localhost}"}  # the names in their addresses
+HOSTS = "${FLIGHTCHAIN_HOSTS:-localhost}"  # the names in their addresses
 COUNTING = {
-    "environment": {"FLIGHTCHAIN_METRICS_DIR": "/run/flightchain", **HOSTS},
+    "environment": {
+        "FLIGHTCHAIN_METRICS_DIR": "/run/flightchain",
+        "FLIGHTCHAIN_HOSTS": f"backend,{HOSTS}",
+    },
     "volumes": ["chain:/var/lib/flightchain", "metrics:/run/flightchain"],
 }
-OWN, SHARED, OUTSIDE = "none", "service:network", None  # networks; the first has nobody else
+OWN, OUTSIDE = "none", None  # networks; the first has nobody else
 CONFIGURED: dict[str, dict[str, object]] = {
     "fill": {"network_mode": OUTSIDE},  # it downloads months
     "cosign": {
@@ -140,9 +142,15 @@ CONFIGURED: dict[str, dict[str, object]] = {
         "environment": {"FLIGHTCHAIN_WITNESSES": "${FLIGHTCHAIN_WITNESSES:-none}"},
     },
     "miner": {"network_mode": OWN, **COUNTING},
-    "network": {"ports": ["127.0.0.1:8000:8000", "127.0.0.1:5000:5000"]},
-    "backend": {"network_mode": SHARED, **COUNTING},
-    "frontend": {"network_mode": SHARED, "environment": HOSTS},
+    "backend": {"network_mode": OUTSIDE, "ports": ["127.0.0.1:8000:8000"], **COUNTING},
+    "frontend": {
+        "network_mode": OUTSIDE,
+        "ports": ["127.0.0.1:5000:5000"],
+        "environment": {
+            "FLIGHTCHAIN_BACKEND_URL": "http://backend:8000",
+            "FLIGHTCHAIN_HOSTS": HOSTS,
+        },
+    },
 }
 COUNTS = {
     "Environment": ["FLIGHTCHAIN_METRICS_DIR=/run/flightchain", "TMPDIR=/run/%N"],

@@ -34,6 +34,7 @@ def test_it_lists_the_kinds_of_files_that_the_reader_knows(lonely_pages: FlaskCl
 
 LOOPBACK, EVERYWHERE, ONE = ({"FLIGHTCHAIN_HOST": host} for host in ("127.0.0.1", "::", "10.1.1.4"))
 ELSEWHERE = {"FLIGHTCHAIN_BACKEND_URL": "http://ledger.example:8100/"}
+CONTAINER = {"FLIGHTCHAIN_HOST": "0.0.0.0", "FLIGHTCHAIN_BACKEND_URL": "http://backend:8000"}
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,7 @@ ELSEWHERE = {"FLIGHTCHAIN_BACKEND_URL": "http://ledger.example:8100/"}
         (EVERYWHERE, "127.0.0.1", "http://127.0.0.1:8000"),
         (ONE, "pi.local", "http://10.1.1.4:8000"),
         (ELSEWHERE, "pi.local", "http://ledger.example:8100"),
+        (CONTAINER, "pi.local", "http://pi.local:8000"),
     ],
 )
 def test_the_address_of_the_api_is_one_that_the_visitor_can_reach(
