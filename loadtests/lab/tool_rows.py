@@ -152,5 +152,5 @@ def read_jmeter(path: Path) -> list[ToolRun]:
 def _jmeter_request(row: Mapping[str, str]) -> Request:
     if not (at := row["timeStamp"]).isdecimal():
         raise ResultsError(f"has the time {at!r}; ask JMeter for timestamp_format=ms")
-    times_s, judged = (int(at) * MS, float(row["elapsed"]) * MS), _JUDGED[row["success"].lower()]
+    times_s, judged = (int(at) * MS, int(row["elapsed"]) * MS), _JUDGED[row["success"].lower()]
     return Request(*times_s, judged, row.get("label", ""), row.get("threadName", ""))

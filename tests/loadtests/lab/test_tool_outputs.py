@@ -215,6 +215,10 @@ SPARSE = {
     "negative": (vegeta_json([(at, -1) for at, _ in REQUESTS]), "a time of -1 s, which cannot be"),
     "no time": (vegeta_json(REQUESTS).replace('"2026', 'null,"x":"2026', 1), "does not allow"),
     "no time at all": (jmeter_csv([(at, 0.0) for at, _ in REQUESTS]), "has only times of 0 s; the"),
+    "seconds in place of JMeter's milliseconds": (
+        jmeter_csv(REQUESTS).replace(",20,", ",0.02,"),
+        r"does not allow, '0\.02', in line 2; correct it",
+    ),
     "JMeter's words for a time": (
         jmeter_csv(REQUESTS).replace(f"{UNIX_S}000", "Thu 26 Nov"),
         "has the time 'Thu 26 Nov'; ask JMeter for timestamp_format=ms, in line 2",
