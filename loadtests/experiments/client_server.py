@@ -97,7 +97,7 @@ def analyse_rates(results: Results) -> Report:
         sections.append(Section(f"{number}: {kind}", capped, figures))
         curves += [points for points in groups if len(points) > 1]
     findings = SENTENCES("request_rate", curves=curves)
-    findings += SENTENCES("query_type", kinds=measuring.KINDS, points=by_type)
+    findings += SENTENCES("query_type", points=by_type)
     return report(every, findings, sections)
 
 
@@ -138,7 +138,7 @@ def rate_figure(number: str, system: Sequence[Point]) -> Figure:
     """Draw response times of a system against the time between arrivals."""
     x = Axis("mean time between arrivals (ms)", is_logarithmic=True)
     title = f"{number}: {system[0].name}"
-    return _points_figure(title, "request_rate", system, x, lambda p: 1000 / p.rate_per_s)
+    return _points_figure(title, system, x, lambda p: 1000 / p.rate_per_s)
 
 
 REQUEST_RATE = Experiment(
@@ -199,7 +199,7 @@ def analyse_threads(results: Results) -> Report:
 def _threads_figure(system: Sequence[Point]) -> Figure:
     title = f"Figure 5: {system[0].title}, λ = {system[0].rate_per_s:.3g}/s"
     x = Axis("servers m")
-    return _points_figure(title, "server_threads", system, x, lambda p: p.line.servers)
+    return _points_figure(title, system, x, lambda p: p.line.servers)
 
 
 SERVER_THREADS = Experiment(
@@ -310,13 +310,10 @@ def _alone_table(alone: Sequence[Point]) -> Table:
 
 
 def _points_figure(
-    title: str, part: str, points: Sequence[Point], x: Axis, at: Callable[[Point], float]
+    title: str, points: Sequence[Point], x: Axis, at: Callable[[Point], float]
 ) -> Figure:
-    """Draw response times along `x`, where a point is `at`, with the table of its points.
-
-    part: of the sentences, about the curve.
-    """
-    caption = SENTENCES.paragraph(part, curves=[points])
+    """Draw response times along `x`, where a point is `at`, with the table of its points."""
+    caption = SENTENCES.paragraph("curve")
     return figure(title, caption, x, RESPONSE, curves(points, at), measured_table(points))
 
 

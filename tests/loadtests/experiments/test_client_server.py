@@ -213,10 +213,11 @@ def test_a_report_without_a_load_that_counts_is_a_failure() -> None:
     assert report.failure == "No run under load counts, so no model is judged."
 
 
-def test_a_caption_says_each_time_once() -> None:
-    busy, idle = point([0.1] * 40, 5.0), point([0.1] * 40, 2.0)
-    assert ": 100 ms at λ = 5/s" in rate_figure("Figure 2", [busy]).caption
-    assert ": 100 ms alone, 100 ms at λ = 5/s" in rate_figure("Figure 2", [busy, idle]).caption
+def test_a_caption_does_not_repeat_a_finding() -> None:
+    system = [point([0.1] * 40, 5.0), point([0.1] * 40, 2.0)]
+    (finding,) = client_server.SENTENCES("request_rate", curves=[system])
+    assert ": 100 ms alone, 100 ms at λ = 5/s" in finding
+    assert "100 ms" not in rate_figure("Figure 2", system).caption
 
 
 def test_near_saturation_one_run_decides_nothing() -> None:
