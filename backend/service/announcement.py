@@ -14,6 +14,7 @@ from backend.chain.json_objects import object_of
 from backend.sealing.trusted_clock import DOUBTED
 
 READY_WITHIN_S = 60
+LATE_EVERY_S = 10.0  # how often a service that is late is asked, because it counts and logs that
 ANSWER_WITHIN_S = 5.0
 
 
@@ -30,13 +31,15 @@ class Announcement:
         self._pages = base_url(settings.frontend_host, settings.frontend_port)
         self._frontend = frontend
         self._report = report
-        self._deadline = time.monotonic() + READY_WITHIN_S
+        self._deadline = time.monotonic() + READY_WITHIN_S  # later: when to look next
 
     def look(self) -> None:
         """Report the addresses if all is ready, or after the deadline why it is not.
 
         While the clock is doubted questions are answered, so that does not delay the report.
         """
+        if self.is_late and time.monotonic() < self._deadline:
+            return
         try:
             detail = self._not_ready()
             can_be_asked = not detail or detail.startswith(DOUBTED)
@@ -44,9 +47,11 @@ class Announcement:
             detail, can_be_asked = str(error), False
         if can_be_asked:
             self._report_addresses(detail)
-        elif not self.is_late and time.monotonic() > self._deadline:
-            self._report(f"not ready after {READY_WITHIN_S} s: {detail}")
+        elif time.monotonic() > self._deadline:
+            if not self.is_late:
+                self._report(f"not ready after {READY_WITHIN_S} s: {detail}")
             self.is_late = True
+            self._deadline = time.monotonic() + LATE_EVERY_S
 
     def _not_ready(self) -> str:
         """Return why the service is not ready; "" if it is. Raises NoAnswer."""

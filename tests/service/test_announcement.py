@@ -47,7 +47,7 @@ def test_a_service_that_is_not_ready_in_time_is_reported_with_the_reason(
     assert lines_of(monkeypatch, pages, ready, -1) == [f"not ready after -1 s: {reason}"]
 
 
-def test_a_service_that_is_ready_late_is_reported_after_all(
+def test_a_service_that_is_ready_late_is_reported_after_all_and_asked_seldom_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
@@ -60,6 +60,11 @@ def test_a_service_that_is_ready_late_is_reported_after_all(
     monkeypatch.setattr(announcement, "ask", ask)
     lines: list[str] = []
     made = Announcement(Settings(), lines.append, frontend=False)
+    for _ in range(100):
+        made.look()
+    assert len(asked) == 1
+    monkeypatch.setattr(announcement, "LATE_EVERY_S", 0)
+    made._deadline = 0
     while not made.is_made:
         made.look()
     assert [line[:12] for line in lines] == ["not ready af", "Flightchain ", "for example:"]
