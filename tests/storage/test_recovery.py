@@ -138,7 +138,8 @@ def test_a_file_cut_at_any_byte_of_the_last_two_blocks(
             continue
         blocks = sum(end <= size for end in sample.starts[1:])
         data, torn = sample.data[:size], sample.data[sample.starts[blocks] : size]
-        table = None if named is None else sample.entries(0, named)
+        zeros = bytes(size % 3 * 50)  # sectors of the table that never reached the disk
+        table = None if named is None else sample.entries(0, named) + zeros
         restore(tmp_path, sample.files(data, table))
         if named is not None and named > blocks + 1:
             assert_stops(tmp_path, named - 2, "it is below the tip")
