@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +14,7 @@ from click.testing import CliRunner
 from backend.base import files
 from backend.base.clock import now_ms
 from backend.base.errors import BackupRefused, Damage, DamagedMempool, TryLater, WriteFailed
-from backend.base.files import FileLock
+from backend.base.files import LOCK_PATIENCE_S, FileLock
 from backend.base.settings import Settings
 from backend.cli.commands import main
 from backend.index import follower
@@ -294,13 +295,15 @@ def test_what_is_left_of_another_ledger_is_named(house: House, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", LOCK_NAMES)
-def test_who_is_at_work_there_is_not_disturbed(house: House, name: str) -> None:
+def test_who_is_at_work_there_is_neither_disturbed_nor_waited_for(house: House, name: str) -> None:
     house.restored.mkdir()
+    started_s = time.monotonic()
     with (
         FileLock(house.restored / name),
         pytest.raises(BackupRefused, match=f"{name} is locked by .* stop it"),
     ):
         house.restore()
+    assert time.monotonic() - started_s < LOCK_PATIENCE_S
 
 
 def test_a_full_disk_is_named_before_anything_is_copied(
