@@ -302,6 +302,16 @@ def test_a_backup_is_made_every_hour_where_wanted_and_uninstalling_keeps_the_cha
     assert (root / "srv/chain/blocks").is_dir()
 
 
+def test_a_service_that_starts_slowly_is_not_waited_for_in_silence(tmp_path: Path) -> None:
+    (function,) = re.findall(r"(?ms)^require_started\(\) \{.*?^\}", text_of("install"))
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text("#!/bin/sh\nsleep 1; exit 1\n")
+    systemctl.chmod(0o755)
+    around = f"PATH={tmp_path}:$PATH STARTED=(a-service) READY_WITHIN_S=0.1"
+    done = ran("bash", "-euc", f"{around}\n{function}\nrequire_started")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_it_says_once_why_it_waits_for_long() -> None:
     (function,) = re.findall(r"(?ms)^require_answer\(\) \{.*?^\}", text_of("install"))
     around = """
