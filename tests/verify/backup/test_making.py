@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,9 @@ from backend.sources.generated import Generated
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER, MARK_NAME
 from backend.verify.audit import verify
+from backend.verify.backup import making
 from backend.verify.backup import manifest as manifests
+from backend.verify.backup.accepted import accepted_now
 from backend.verify.backup.manifest import LOCK_NAME
 from tests.effort import tries
 from tests.flights import flights, import_flights
@@ -105,6 +108,19 @@ def test_only_what_is_new_is_copied(tmp_path: Path) -> None:
     assert second.new_blocks == 1
     assert second.new_bytes < size / 4  # a block of ten flights, and the mempool
     assert verify(house.backup).transactions == MANY + 10
+
+
+def test_what_is_mined_before_the_mempool_is_read_is_in_it(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_late(*given: Any) -> Any:
+        for start in (500, 600):
+            house.add(3, start)  # the mempool keeps the newest record alone
+        return accepted_now(*given)
+
+    monkeypatch.setattr(making, "accepted_now", read_late)
+    house.back_up()
+    assert everything_in(house.elsewhere(house.backup)) == everything_in(house.settings)
 
 
 def test_a_token_that_was_removed_is_not_in_the_next_backup(house: House) -> None:
