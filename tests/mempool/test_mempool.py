@@ -19,6 +19,7 @@ from tests.submitting import accept_in, run_together
 def test_ids_go_on_from_the_chain_and_from_each_other(house: House) -> None:
     house.chain.transactions = 7
     mempool = house.mempool()
+    assert mempool.not_ready() == []
     assert [accept_in(mempool, flights(n), T).first_transaction for n in (1, 3, 2)] == [7, 8, 11]
     assert mempool.pending_count() == 6
 
