@@ -32,7 +32,7 @@ def test_a_failed_sync_of_the_folder_leaks_no_descriptor(
     monkeypatch.setattr(os, "fsync", refusing(errno.EIO))
     with pytest.raises(WriteFailed, match=r"cannot sync .*: Input/output error"):
         files.open_for_writing(tmp_path / "blocks-0000000000.dat")
-    assert descriptors_of() == before
+    assert descriptors_of().items() <= before.items()  # others' garbage may be closed meanwhile
 
 
 @pytest.mark.parametrize("call", ["pwrite", "fdatasync", "replace", "fsync"])
@@ -53,7 +53,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one_and_no_temporary(
                 {} if old is None else {path.name: old}
             )
         path.unlink(missing_ok=True)
-    assert descriptors_of() == before
+    assert descriptors_of().items() <= before.items()  # others' garbage may be closed meanwhile
 
 
 def test_a_new_file_replaces_the_old_one_whole(tmp_path: Path) -> None:
