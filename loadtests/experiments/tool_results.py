@@ -330,13 +330,10 @@ def analyse(results: Results) -> Report:
         return Report(findings, [], metrics)
     verdicts = [FORECASTS[load.forecast] for load in loads]
     table = Table.from_items(title, loads, _COLUMNS, SENTENCES.paragraph("note"))
+    lead = SENTENCES("lead", means_s=means_s, tools={run.tool for run in runs})
     return Report(
         findings,
-        [
-            Section(
-                title, SENTENCES("lead", means_s=means_s, tools={run.tool for run in runs}), [table]
-            )
-        ],
+        [Section(title, lead, [table])],
         metrics,
         conclusion=SENTENCES.paragraph("conclusion", verdicts=verdicts),
     )
