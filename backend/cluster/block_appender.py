@@ -7,7 +7,6 @@ the index. See the package's docstring for what a crash between any two of them 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from backend.base.clock import now_ms
@@ -31,6 +30,7 @@ from backend.storage.receipt_store import Entry, ReceiptWriter
 from backend.trust.log import checkpoints
 from backend.trust.log.log_checks import signed_size
 from backend.trust.log.signing import CheckpointSigner
+from backend.trust.log.tree import HistoryTree
 from backend.verify.folder_check import require_one_ledger
 
 
@@ -88,10 +88,11 @@ class BlockAppender:
             _HeldByEngine(membership.transactions),
             self._begins_none,
             # blocks that are missing come from the engine again
-            partial(require_one_ledger, settings.folder, self.store, accepts_loss=True),
+            lambda history: require_one_ledger(settings.folder, self.store, accepts_loss=True),
         )
         self.follower = IndexFollower(settings.folder, self.store, report)
-        self._signer = CheckpointSigner(settings.folder, self.store, report)
+        tree = HistoryTree(self.store)
+        self._signer = CheckpointSigner(settings.folder, self.store, tree, report)
 
     def _begins_none(self) -> None:
         raise FlightchainError(

@@ -20,6 +20,7 @@ from backend.base.words import Report
 from backend.chain.block import MAX_TRANSACTIONS, Block
 from backend.chain.columns import Columns, columns_of
 from backend.chain.flight import Flight
+from backend.chain.merkle import Frontier
 from backend.chain.state import Content, ForeseenRoot, content_of
 from backend.index.follower import IndexFollower, Progress, no_progress
 from backend.index.writer import SealedBlock
@@ -31,6 +32,7 @@ from backend.storage.codec import compress
 from backend.storage.layout import require_ledger
 from backend.storage.receipt_store import require_no_cluster
 from backend.trust.log.signing import CheckpointSigner
+from backend.trust.log.tree import HistoryTree
 from backend.verify.folder_check import require_may_begin, require_one_ledger
 
 POLL_S = 0.2
@@ -85,6 +87,7 @@ class Sealer:
         self._report = report
         self._on_sealed = on_sealed
         self._store = BlockStore(settings.folder)
+        self._tree = HistoryTree(self._store)
         self.clock = TrustedClock(settings, self._store, report, seals=True)
         self.transactions = self._store.transactions
         self.mempool = Mempool(settings, self.transactions, report)
@@ -96,10 +99,13 @@ class Sealer:
         )
         self.index = IndexFollower(settings.folder, self._store, report)
         self._for_later: list[SealedBlock] | None = None  # blocks that the index is to have
-        self._signer = CheckpointSigner(settings.folder, self._store, report)
+        self._signer = CheckpointSigner(settings.folder, self._store, self._tree, report)
 
-    def _require_one_ledger(self) -> None:
-        require_one_ledger(self._settings.folder, self._store, accepts_loss=self._accepts_loss)
+    def _require_one_ledger(self, history: Frontier) -> None:
+        self._tree.remember(history)
+        require_one_ledger(
+            self._settings.folder, self._store, self._tree, accepts_loss=self._accepts_loss
+        )
         if self._accepts_loss:
             self.mempool.accept_loss()
 

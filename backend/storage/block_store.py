@@ -14,7 +14,7 @@ from backend.base.files import forget_cached, reason_of
 from backend.chain.block import Block
 from backend.storage import layout
 from backend.storage.codec import verified_block
-from backend.storage.layout import ENTRY_BYTES, Place, place_from
+from backend.storage.layout import ENTRY_BYTES, Place, places_from
 
 MAX_RUN_BYTES = 64 * 2**20
 MAX_OPEN_FILES = 64
@@ -125,13 +125,12 @@ class BlockStore:
             data = table.read(count * ENTRY_BYTES, first * ENTRY_BYTES)
         except OSError as error:
             raise self._unreadable(error) from error
-        places: list[Place] = []
-        for start in range(0, len(data), ENTRY_BYTES):
-            place = place_from(data[start : start + ENTRY_BYTES])
+        places = list[Place]()
+        for height, place in enumerate(places_from(data), first):
             if place is None:
                 raise Damage(
-                    f"the entry of block {first + len(places)} in {self._table_path} is damaged; "
-                    "restart the service, which rebuilds the table from the block files"
+                    f"the entry of block {height} in {self._table_path} is damaged; restart the "
+                    "service, which rebuilds the table from the block files"
                 )
             places.append(place)
         if not places:

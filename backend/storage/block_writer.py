@@ -21,7 +21,7 @@ from backend.base.settings import Settings
 from backend.base.words import Report
 from backend.chain.block import Block, header_from
 from backend.chain.block_rules import check_header
-from backend.chain.merkle import frontier_of
+from backend.chain.merkle import Frontier
 from backend.chain.state import ChainState, empty_state, genesis, state_at
 from backend.storage import layout
 from backend.storage.codec import compress, frame_from, frame_of
@@ -52,15 +52,15 @@ class BlockWriter:
         report: Report,
         pending: Pending,
         require_may_begin: Callable[[], None] = lambda: None,
-        require_may_go_on: Callable[[], None] = lambda: None,
+        require_may_go_on: Callable[[Frontier], None] = lambda history: None,
     ) -> None:
         """Touch nothing yet.
 
         now_ms: gives the time of a new genesis, UTC milliseconds. report: takes what recovery did,
         line by line. pending: the mempool, as recovery asks it. require_may_begin: raises if there
         was a chain here, so that no other may be begun. require_may_go_on: raises if the blocks
-        that are there are not those that belong here; it is not asked about a chain whose torn tip
-        has just been left out.
+        that are there, with this tree over them, are not those that belong here; it is not asked
+        about a chain whose torn tip has just been left out.
         """
         self._settings = settings
         self._now_ms = now_ms
@@ -201,28 +201,27 @@ class BlockWriter:
         recovered = recover(self._settings.folder, self._pending)
         for message in recovered.messages:
             self._report(message)
-        if not recovered.places:
+        if recovered.tip is None:
             self._require_may_begin()
         elif not recovered.is_tip_left_out:
-            self._require_may_go_on()
+            self._require_may_go_on(recovered.history)
         self._table = files.open_for_writing(self._table_path)
         files.sync(self._table, self._table_path)
         files.sync_folder(self._settings.folder)
-        if recovered.places:
-            self._resume(recovered.places)
+        if recovered.tip is not None:
+            self._resume(recovered.tip, recovered.history)
             return
         bits = self._settings.difficulty_bits
         self._state = empty_state(bits)
         self.append(genesis(self._now_ms(), bits))
         self.commit()
 
-    def _resume(self, places: list[Place]) -> None:
-        tip = self._tip = places[-1]
+    def _resume(self, tip: Place, history: Frontier) -> None:
+        self._tip = tip
         path = self._blocks / layout.block_file_name(tip.file)
         self._file = _OpenFile(path, tip.file, files.open_for_writing(path), tip.end)
         frame = files.read_at(self._file.descriptor, tip.length, tip.offset, path)
         header = header_from(frame_from(frame).header_bytes)
-        history = frontier_of(place.hash for place in places)
         self._state = state_at(header, tip.hash.hex(), history)
 
     def _forget(self) -> None:

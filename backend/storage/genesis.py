@@ -7,8 +7,6 @@ from backend.chain.canonical import sha256_hex
 from backend.storage import layout
 from backend.storage.codec import FrameError, frame_from
 
-_MOST_BYTES = 2 * layout.MAX_HEADER_BYTES  # of block 0, which holds no flights
-
 
 def genesis_in(folder: Path) -> str:
     """Return the hash of block 0 in hexadecimal; "" while there is none, or nobody knows it.
@@ -22,7 +20,7 @@ def genesis_in(folder: Path) -> str:
     if place is not None:
         hashes.add(place.hash.hex())
     with suppress(FrameError):
-        frame = frame_from(_start_of(blocks / layout.block_file_name(0), _MOST_BYTES))
+        frame = frame_from(_start_of(blocks / layout.block_file_name(0), layout.MOST_GENESIS_BYTES))
         hashes.add(sha256_hex(frame.header_bytes))
     return hashes.pop() if len(hashes) == 1 else ""
 

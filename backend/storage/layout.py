@@ -37,10 +37,12 @@ PREFIX = struct.Struct("<4s4I")
 PREFIX_BYTES = PREFIX.size
 MAX_HEADER_BYTES = 4096
 MAX_BODY_BYTES = 16 * 2**20
+MOST_GENESIS_BYTES = 2 * MAX_HEADER_BYTES  # of the frame of block 0, which holds no flights
 
 _ENTRY = struct.Struct("<32sIQIQI")
 _CRC = struct.Struct("<I")
-ENTRY_BYTES = _ENTRY.size + _CRC.size
+_CHECKED = struct.Struct(f"<{_ENTRY.size}sI")
+ENTRY_BYTES = _CHECKED.size
 
 
 def block_file_name(first_height: int) -> str:
@@ -96,10 +98,19 @@ def place_of(block: Block, file: int, offset: int, length: int) -> Place:
 
 def place_from(entry: bytes) -> Place | None:
     """Return the place in the 64 bytes of `entry`, or None if they are not an entry."""
-    data, crc = entry[: _ENTRY.size], entry[_ENTRY.size :]
-    if len(entry) != ENTRY_BYTES or _CRC.pack(zlib.crc32(data)) != crc:
-        return None
-    return Place(*_ENTRY.unpack(data))
+    return places_from(entry)[0] if len(entry) == ENTRY_BYTES else None
+
+
+def places_from(entries: bytes) -> list[Place | None]:
+    """Return the place in each 64 bytes, or None if they are not an entry.
+
+    Less than 64 bytes at the end are left out.
+    """
+    whole = entries[: len(entries) // ENTRY_BYTES * ENTRY_BYTES]
+    return [
+        Place._make(_ENTRY.unpack(data)) if zlib.crc32(data) == crc else None
+        for data, crc in _CHECKED.iter_unpack(whole)
+    ]
 
 
 def unfinished_restore(folder: Path) -> str:

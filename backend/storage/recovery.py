@@ -35,10 +35,10 @@ from backend.base.errors import DamagedBlock
 from backend.base.words import counted
 from backend.chain.block import NO_PREVIOUS, Block, Header, HeaderError, header_from
 from backend.chain.canonical import sha256_hex
-from backend.chain.merkle import frontier_of
+from backend.chain.merkle import Frontier, frontier_of
 from backend.storage import layout
 from backend.storage.codec import FrameError, frame_from, verified_block
-from backend.storage.layout import ENTRY_BYTES, MAGIC, Place, place_from
+from backend.storage.layout import ENTRY_BYTES, MAGIC, Place, places_from
 
 WHAT_TO_DO = "restore the chain from a backup"
 
@@ -61,12 +61,14 @@ class Pending(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The places of all blocks, genesis first, and messages: a line for each repair.
+    """The place of the newest block, None if there is no block; and a message for each repair.
 
-    is_tip_left_out: whether the newest block was torn, and its transactions are mined again.
+    history: the tree over all blocks. is_tip_left_out: whether the newest block was torn, and its
+    transactions are mined again.
     """
 
-    places: list[Place]
+    tip: Place | None
+    history: Frontier
     messages: list[str]
     is_tip_left_out: bool
 
@@ -120,8 +122,9 @@ def _recover(folder: Path, pending: Pending) -> Recovered:
     messages: list[str] = []
     if named and _is_of_another_ledger(blocks, named):
         named, data = None, b""
-    if named and _is_wrong_about_the_tip(blocks, named):
-        named = None
+    history = _history_below_tip(named or [])
+    if named and _is_wrong_about_the_tip(blocks, named, history):
+        named, history = None, Frontier()
     if named is None and _block_files(blocks):
         messages.append("the table of heights was missing or damaged, and was rebuilt")
     places = list(named or [])
@@ -137,13 +140,14 @@ def _recover(folder: Path, pending: Pending) -> Recovered:
         _require_all_named(places, data or b"")
     messages += _repair(blocks, places, known, rest)
     _rewrite_table(table, places, named)
-    return Recovered(places, messages, is_tip_left_out)
+    for place in places[history.size :]:
+        history = history.extended(place.hash)
+    return Recovered(places[-1] if places else None, history, messages, is_tip_left_out)
 
 
 def _table_entries(data: bytes) -> list[Place] | None:
     """Return the entries in a table; None if it has no good one, or a bad one before a good one."""
-    whole = range(0, len(data) - ENTRY_BYTES + 1, ENTRY_BYTES)
-    places = [place_from(data[start : start + ENTRY_BYTES]) for start in whole]
+    places = places_from(data)
     while places and places[-1] is None:
         places.pop()
     good = [place for place in places if place is not None]
@@ -153,12 +157,10 @@ def _table_entries(data: bytes) -> list[Place] | None:
 def _require_all_named(places: list[Place], data: bytes) -> None:
     """Raise DamagedBlock if a damaged table names a block behind `places`, which are all."""
     hashes = {place.hash for place in places}
-    for start in range(len(places) * ENTRY_BYTES, len(data), ENTRY_BYTES):
-        place = place_from(data[start : start + ENTRY_BYTES])
+    behind = places_from(data[len(places) * ENTRY_BYTES :])
+    for height, place in enumerate(behind, len(places)):
         if place is not None and place.hash not in hashes:
-            raise _damaged(
-                start // ENTRY_BYTES, "the table of heights names it, but no block file has it"
-            )
+            raise _damaged(height, "the table of heights names it, but no block file has it")
 
 
 def _entries_written(data: bytes) -> int:
@@ -186,28 +188,35 @@ def _size(path: Path) -> int:
 
 def _is_of_another_ledger(blocks: Path, places: list[Place]) -> bool:
     """Return whether a whole block 0 stands at its place, but not the one that the table names."""
-    genesis = _frame_at(blocks, places[0]._replace(file=0, offset=0))
+    genesis = _frame_at(blocks, places[0]._replace(file=0, offset=0), layout.MOST_GENESIS_BYTES)
     if isinstance(genesis, _Bad) or genesis.header.height:
         return False
     return genesis.place.hash != places[0].hash
 
 
-def _is_wrong_about_the_tip(blocks: Path, places: list[Place]) -> bool:
-    """Return whether a whole block stands at the tip's place, but not the one in the table."""
+def _history_below_tip(places: list[Place]) -> Frontier:
+    return frontier_of(place.hash for place in places[:-1])
+
+
+def _is_wrong_about_the_tip(blocks: Path, places: list[Place], history: Frontier) -> bool:
+    """Return whether a whole block stands at the tip's place, but not the one in the table.
+
+    history: that of the blocks below the tip.
+    """
     tip = _frame_at(blocks, places[-1])
     if isinstance(tip, _Bad):
         return False
-    history = frontier_of(place.hash for place in places[:-1]).root().hex()
-    described = (places[-1], len(places) - 1, history)
+    described = (places[-1], len(places) - 1, history.root().hex())
     return described != (tip.place, tip.header.height, tip.header.history_root)
 
 
-def _frame_at(blocks: Path, place: Place) -> _Found | _Bad:
+def _frame_at(blocks: Path, place: Place, most: int = -1) -> _Found | _Bad:
+    """Return the frame that begins at `place`. most: of how many bytes it may be, if not of any."""
     path = _path(blocks, place.file)
     if not path.exists():
         return _Bad(place.offset, f"its file {path.name} is missing")
     nothing = _Bad(place.offset, f"{path.name} ends before it")
-    return next(_walk(path, place.file, place.offset), nothing)
+    return next(_walk(path, place.file, place.offset, most), nothing)
 
 
 def _without_bad_tip(blocks: Path, places: list[Place]) -> tuple[Place, str] | None:
@@ -222,7 +231,7 @@ def _without_bad_tip(blocks: Path, places: list[Place]) -> tuple[Place, str] | N
     tip = places.pop()
     if places and isinstance(below := _frame_at(blocks, places[-1]), _Bad):
         raise _damaged(len(places) - 1, f"{below.problem}; it is below the tip")
-    if places and _is_wrong_about_the_tip(blocks, places):
+    if places and _is_wrong_about_the_tip(blocks, places, _history_below_tip(places)):
         problem = "another block is in its place; it is below the tip"
         raise _damaged(len(places) - 1, problem)
     return tip, newest.problem
@@ -298,7 +307,7 @@ def _take_in_file(
 
 def _block_at(path: Path, block: _Found) -> Block:
     place = block.place
-    frame = _read_from(path, place.offset)[: place.length]
+    frame = _read_from(path, place.offset, place.length)
     return verified_block(frame, block.header.height, place.hash)
 
 
@@ -323,9 +332,12 @@ def _require_uncommitted(
         )
 
 
-def _walk(path: Path, first: int, offset: int) -> Iterator[_Found | _Bad]:
-    """Yield the frames of a file from `offset` on, up to the first bad one (included)."""
-    data = memoryview(_read_from(path, offset))
+def _walk(path: Path, first: int, offset: int, most: int = -1) -> Iterator[_Found | _Bad]:
+    """Yield the frames of a file from `offset` on, up to the first bad one (included).
+
+    most: how many bytes are read, -1 for all.
+    """
+    data = memoryview(_read_from(path, offset, most))
     at = 0
     while at < len(data):
         try:
@@ -340,12 +352,12 @@ def _walk(path: Path, first: int, offset: int) -> Iterator[_Found | _Bad]:
         at += frame.length
 
 
-def _read_from(path: Path, offset: int) -> bytes:
+def _read_from(path: Path, offset: int, most: int = -1) -> bytes:
     with files.refusals("read", path), path.open("rb") as stream:
         if offset > path.stat().st_size:
             return b""
         stream.seek(offset)
-        return stream.read()
+        return stream.read(most)
 
 
 def _valid_after(path: Path, offset: int) -> bool:

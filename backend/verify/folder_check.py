@@ -103,14 +103,17 @@ def exchanged_from(folder: Path) -> int | None:
         return store.place(at).first_transaction if at < len(heights) else None
 
 
-def require_one_ledger(folder: Path, store: BlockStore, *, accepts_loss: bool) -> None:
+def require_one_ledger(
+    folder: Path, store: BlockStore, tree: HistoryTree | None = None, *, accepts_loss: bool
+) -> None:
     """Raise Damage unless the blocks may be written to.
 
-    accepts_loss: whether a person has decided to go on with blocks that are older than the rest.
+    tree: of the chain, if one is kept, which is faster. accepts_loss: whether a person has decided
+    to go on with blocks that are older than the rest.
     """
     problem = foreign_log(folder)
     if not (problem or accepts_loss):
-        problem = lost_part(folder, HistoryTree(store), store)
+        problem = lost_part(folder, tree or HistoryTree(store), store)
     if problem:
         raise Damage(problem)
 

@@ -577,6 +577,11 @@ def test_files_that_are_not_block_files_are_left_alone(five_files: Path) -> None
     assert contents(five_files) == before
 
 
+def test_no_block_file_is_read_in_full_but_the_newest(five_files: Path) -> None:
+    os.truncate(block_file(five_files), 2**40)  # more than there is memory
+    assert recovered(five_files)[1] == []
+
+
 # Tables that lie, with good checksums ------------------------------------------------------------
 
 

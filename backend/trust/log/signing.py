@@ -27,11 +27,11 @@ from backend.trust.log.tree import HistoryTree
 class CheckpointSigner:
     """Keeps the checkpoint of the chain in `folder` at its tip, in one process at a time."""
 
-    def __init__(self, folder: Path, store: BlockStore, report: Report) -> None:
+    def __init__(self, folder: Path, store: BlockStore, tree: HistoryTree, report: Report) -> None:
         """Read nothing yet. report: takes a line when something keeps it from signing."""
         self._folder = folder
         self._store = store
-        self._tree = HistoryTree(store)  # remembers what it has hashed of the chain
+        self._tree = tree
         self._report = report
         self._signed: Checkpoint | None = None  # by this process
         self._trouble = Trouble(report)

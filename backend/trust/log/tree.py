@@ -8,6 +8,7 @@ blocks before it, so the root of another chain is never taken for this one's.
 from collections.abc import Callable, Sequence
 
 from backend.chain import merkle
+from backend.chain.merkle import Frontier
 from backend.storage.block_store import BlockStore
 
 TILE_WIDTH = 256
@@ -50,6 +51,14 @@ class HistoryTree:
         """Return the root of the tree when it had `size` entries. Raises NotFound, Damage."""
         return self._range(0, size) if size else merkle.EMPTY_ROOT
 
+    def remember(self, frontier: Frontier) -> None:
+        """Take over what is known of the chain already: `frontier` is of all its blocks."""
+        low = 0
+        for peak in frontier.peaks:
+            high = low + merkle.split(frontier.size - low + 1)
+            self._runs[_ROOT, low, high, self._store.place(high - 1).hash] = [peak]
+            low = high
+
     def inclusion_proof(self, index: int, size: int) -> list[bytes]:
         """Return the audit path of entry `index` in the tree of `size` entries, leaf first."""
         return merkle.inclusion_path(index, size, self._range)
@@ -75,8 +84,12 @@ class HistoryTree:
             return [range_root(low, high, self.hashes)]
 
         size = high - low
-        is_remembered = size >= LEAST_REMEMBERED and size & (size - 1) == 0
-        return (self._remembered(_ROOT, low, high, compute) if is_remembered else compute())[0]
+        if size < LEAST_REMEMBERED:
+            return compute()[0]
+        if size & (size - 1) == 0:
+            return self._remembered(_ROOT, low, high, compute)[0]
+        middle = low + merkle.split(size)
+        return merkle.node_hash(self._range(low, middle), self._range(middle, high))
 
     def _remembered(
         self, level: int, low: int, high: int, compute: Callable[[], Sequence[bytes]]

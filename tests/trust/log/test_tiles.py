@@ -79,6 +79,16 @@ def test_whole_subtrees_are_hashed_once_and_not_looked_at_each(size: int, rest: 
     assert blocks.asked < rest + 5
 
 
+@each_of("size", [*SIZES, 2**10])
+def test_what_is_known_of_the_chain_is_not_hashed_again(size: int) -> None:
+    blocks = Blocks(size)
+    tree = tree_of(blocks)
+    tree.remember(merkle.frontier_of(blocks.entries))
+    blocks.asked = 0
+    assert tree.root(size) == merkle.root(merkle.leaf_hashes(blocks.entries))
+    assert blocks.asked < 32
+
+
 @each_of(("before", "kept", "after"), [(600, 400, 450), (600, 400, 520), (64, 9, 64)])
 def test_a_chain_that_was_put_back_and_goes_on_otherwise_has_another_root(
     before: int, kept: int, after: int
