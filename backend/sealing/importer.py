@@ -34,7 +34,7 @@ from backend.sealing.spool import Spool
 from backend.sealing.trusted_clock import LEAP_MS
 from backend.sources.source import FlightColumns, Source, validated
 
-BLOCKS_AT_ONCE = 48  # sealed with one sync, and indexed together: more take more memory
+BLOCKS_AT_ONCE = 32  # sealed with one sync, and indexed together: more delay a start after a kill
 
 
 @dataclass(slots=True)
