@@ -291,12 +291,14 @@ def test_a_backup_is_made_every_hour_where_wanted_and_uninstalling_keeps_the_cha
     assert (root / "mnt/usb/backup").is_dir()
     assert run(stand_in, "--root", root).returncode == 0  # remembers the folder
     assert laid_out(root) == first
+    done = run(stand_in, "--uninstall", "--root", root)
+    assert "needs --backup /mnt/usb/backup, to make backups again" in done.stderr
     assert run(stand_in, "--root", root, "--backup", "none").returncode == 0
     assert not [path for path in laid_out(root) if "backup" in path]
     (root / "srv/chain/blocks").mkdir()
     done = run(stand_in, "--uninstall", "--root", root)
     assert done.returncode == 0, done.stderr
-    assert "/srv/chain" in done.stderr
+    assert "/srv/chain" in done.stderr and "--backup" not in done.stderr
     assert list(laid_out(root)) == ["etc/flightchain.env"]
     assert not (root / "opt/flightchain").exists()
     assert (root / "srv/chain/blocks").is_dir()
