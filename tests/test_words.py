@@ -48,6 +48,9 @@ def test_an_installed_command_line_names_requirements_from_any_folder(
     command = words.pip_install("backend/sources/parquet/requirements.txt")
     assert command.startswith(f"sudo {sys.executable} -m pip install -r /")
     assert Path(command.rpartition(" ")[2]).is_file()
+    monkeypatch.setattr(words, "_is_installed", False)
+    monkeypatch.setattr(words, "_is_image", True)
+    assert words.pip_install("a.txt") == "pip install -r a.txt where the image is built"
 
 
 def test_pages_call_the_command_line_as_messages_do() -> None:

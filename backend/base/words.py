@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 Report = Callable[[str], None]  # takes a line for people: for a log, or standard error
@@ -10,6 +11,7 @@ Report = Callable[[str], None]  # takes a line for people: for a log, or standar
 # a clone the Python of scripts/run does it, in the clone's folder, without any preparation.
 _is_installed = __file__.startswith("/opt/") and Path("/usr/local/bin/flightchain").exists()
 _folder = Path(__file__).resolve().parents[2]
+_is_image = str(_folder) == "/opt/flightchain" and find_spec("pip") is None  # by Dockerfile
 _python = sys.executable.removeprefix(f"{_folder}/")
 PYTHON = "python" if _python == sys.executable else _python
 COMMAND = "sudo flightchain" if _is_installed else f"{PYTHON} -m backend"
@@ -19,6 +21,8 @@ def pip_install(requirements: str) -> str:
     """Return the command that installs what a file of ours names. requirements: its place."""
     if _is_installed:  # where users are in any folder
         return f"sudo {sys.executable} -m pip install -r {_folder / requirements}"
+    if _is_image:  # a container is read-only
+        return f"pip install -r {requirements} where the image is built"
     return f"{PYTHON} -m pip install -r {requirements}"
 
 

@@ -46,7 +46,7 @@ _IN_FOLDERS = (
     "ending of your files for .parquet): duckdb -c \"COPY (FROM 'FOLDER/**/*.parquet') TO "
     "'flights.csv'\""
 )
-HOW_TO_INSTALL = f"{pip_install('backend/sources/requirements.txt')} --no-deps"
+HOW_TO_INSTALL = pip_install("backend/sources/requirements.txt --no-deps")
 
 
 class FlightFile(Source):
