@@ -9,9 +9,8 @@ from http import HTTPStatus
 
 from backend.base.http_requests import Answer, NoAnswer, ask
 from backend.base.settings import Settings
-from backend.base.words import Report
+from backend.base.words import WRITES_REFUSED, Report
 from backend.chain.json_objects import object_of
-from backend.sealing.trusted_clock import DOUBTED
 
 READY_WITHIN_S = 60
 LATE_EVERY_S = 10.0  # how often a service that is late is asked, because it counts and logs that
@@ -31,33 +30,34 @@ class Announcement:
         self._pages = base_url(settings.frontend_host, settings.frontend_port)
         self._frontend = frontend
         self._report = report
-        self._deadline = time.monotonic() + READY_WITHIN_S  # later: when to look next
+        self._deadline = time.monotonic() + READY_WITHIN_S
+        self._next_look = 0.0
 
     def look(self) -> None:
-        """Report the addresses if all is ready, or after the deadline why it is not.
+        """Report the addresses if questions are answered, or after the deadline why they are not.
 
-        While the clock is doubted questions are answered, so that does not delay the report.
+        While writes alone are refused questions are answered, so that does not delay the report.
         """
-        if self.is_late and time.monotonic() < self._deadline:
+        now = time.monotonic()
+        if now < self._next_look:
             return
-        try:
-            detail = self._not_ready()
-            can_be_asked = not detail or detail.startswith(DOUBTED)
-        except NoAnswer as error:
-            detail, can_be_asked = str(error), False
-        if can_be_asked:
-            self._report_addresses(detail)
-        elif time.monotonic() > self._deadline:
+        reasons = self._not_ready()
+        if all(WRITES_REFUSED in reason for reason in reasons):
+            self._report_addresses("; ".join(reasons))
+        elif now > self._deadline:
             if not self.is_late:
-                self._report(f"not ready after {READY_WITHIN_S} s: {detail}")
+                self._report(f"not ready after {READY_WITHIN_S} s: {'; '.join(reasons)}")
             self.is_late = True
-            self._deadline = time.monotonic() + LATE_EVERY_S
+            self._next_look = now + LATE_EVERY_S
 
-    def _not_ready(self) -> str:
-        """Return why the service is not ready; "" if it is. Raises NoAnswer."""
-        if self._frontend and _ask(f"{self._pages}/health/live").status != HTTPStatus.OK:
-            return "the pages are not shown"
-        return _refusal(_ask(f"{self._url}/health/ready"))
+    def _not_ready(self) -> list[str]:
+        """Return the reasons why the service is not ready; empty if it is."""
+        try:
+            if self._frontend and _ask(f"{self._pages}/health/live").status != HTTPStatus.OK:
+                return ["the pages are not shown"]
+            return _reasons(_ask(f"{self._url}/health/ready"))
+        except NoAnswer as error:
+            return [str(error)]
 
     def _report_addresses(self, refusal: str) -> None:
         """refusal: why no flights are accepted yet, "" if they are."""
@@ -76,12 +76,15 @@ def base_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _refusal(answer: Answer) -> str:
-    """Return why the service is not ready, in its own words; "" if it is."""
+def _reasons(answer: Answer) -> list[str]:
+    """Return the reasons why the service is not ready, in its own words; empty if it is."""
     if answer.status == HTTPStatus.OK:
-        return ""
+        return []
     problem = object_of(answer.body) or {}  # another program may answer, too
-    return str(problem.get("detail", f"it answers with status {answer.status}"))
+    reasons = problem.get("reasons")
+    if isinstance(reasons, list) and reasons:
+        return [str(reason) for reason in reasons]
+    return [str(problem.get("detail", f"it answers with status {answer.status}"))]
 
 
 def _example(url: str) -> str:

@@ -18,6 +18,7 @@ import apsw
 from backend.base.errors import Damage, FlightchainError, NotFound, TryLater
 from backend.base.files import require_free
 from backend.base.settings import Settings
+from backend.base.words import WRITES_REFUSED
 from backend.index.index_file import Position, index_path, open_to_read, position_in
 from backend.index.table_checks import IndexCheck
 from backend.mempool.store import no_blocks
@@ -181,19 +182,19 @@ class FolderCheck:
             return
         if os.statvfs(self._folder).f_flag & os.ST_RDONLY:
             yield (
-                f"the disk of {self._folder} is read-only: flights are neither accepted nor "
-                "sealed; see the system's log for why, check the disk, and mount it for writing"
+                f"the disk of {self._folder} is read-only: {WRITES_REFUSED}; see the system's log "
+                "for why, check the disk, and mount it for writing"
             )
         elif not os.access(self._folder, os.W_OK, effective_ids=True):
             yield (
-                f"{self._folder} cannot be written to: flights are neither accepted nor sealed; "
+                f"{self._folder} cannot be written to: {WRITES_REFUSED}; "
                 "give it to the user of the service"
             )
         else:
             try:
                 require_free(self._folder, self._min_free_bytes)
             except TryLater as error:
-                yield f"{error}; until then flights are neither accepted nor sealed"
+                yield f"{error}; until then {WRITES_REFUSED}"
 
     def _wrong_parts(self) -> Iterator[str]:
         if self._store.height() >= 0:

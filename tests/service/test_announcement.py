@@ -1,9 +1,13 @@
 """What the terminal says once a service answers, or if it does not."""
 
+import json
+
 import pytest
 
 from backend.base.http_requests import Answer, NoAnswer
 from backend.base.settings import Settings
+from backend.base.words import WRITES_REFUSED
+from backend.sealing.trusted_clock import Doubt
 from backend.service import announcement
 from backend.service.announcement import Announcement
 from tests.cases import each_of
@@ -38,6 +42,7 @@ def lines_of(
         (GOOD, None, "connection refused"),
         (Answer(502, b""), GOOD, "the pages are not shown"),
         (GOOD, Answer(503, b'{"detail": "no chain"}'), "no chain"),
+        (GOOD, Answer(503, b'{"reasons": ["no chain", "no miner"]}'), "no chain; no miner"),
     ],
 )
 def test_a_service_that_is_not_ready_in_time_is_reported_with_the_reason(
@@ -45,6 +50,16 @@ def test_a_service_that_is_not_ready_in_time_is_reported_with_the_reason(
 ) -> None:
     assert lines_of(monkeypatch, pages, ready) == []
     assert lines_of(monkeypatch, pages, ready, -1) == [f"not ready after -1 s: {reason}"]
+
+
+def test_a_service_that_refuses_only_writes_is_reported_at_once_with_the_reasons(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    full = f"the disk is full: {WRITES_REFUSED}"
+    clock = str(Doubt(2**40, 0, 60))
+    body = json.dumps({"reasons": [full, clock]}).encode()
+    *_, line = lines_of(monkeypatch, GOOD, Answer(503, body))
+    assert line == f"it does not accept flights yet: {full}; {clock}"
 
 
 def test_a_service_that_is_ready_late_is_reported_after_all_and_asked_seldom_before(
@@ -64,7 +79,7 @@ def test_a_service_that_is_ready_late_is_reported_after_all_and_asked_seldom_bef
         made.look()
     assert len(asked) == 1
     monkeypatch.setattr(announcement, "LATE_EVERY_S", 0)
-    made._deadline = 0
+    made._next_look = 0
     while not made.is_made:
         made.look()
     assert [line[:12] for line in lines] == ["not ready af", "Flightchain ", "for example:"]
