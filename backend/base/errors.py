@@ -33,16 +33,7 @@ class FlightchainError(Exception):
     """The base of all errors above. They can be sent between processes without loss."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _remade, (type(self), self.args, self.__dict__)
-
-
-def _remade(
-    kind: type[FlightchainError], arguments: tuple[object, ...], attributes: dict[str, object]
-) -> FlightchainError:
-    error = kind.__new__(kind)
-    error.args = arguments
-    error.__dict__.update(attributes)
-    return error
+        return Exception.__new__, (type(self), *self.args), self.__dict__
 
 
 def shown(value: object, limit: int = 80) -> str:

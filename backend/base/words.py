@@ -59,9 +59,7 @@ def printable(text: str, limit: int = 1000) -> str:
     What cannot be printed is escaped: it could move the cursor, hide what stands there, or begin a
     line that looks like one of ours. So ESC becomes `\x1b`.
     """
-    shown = "".join(c if c.isprintable() else _escaped(c) for c in text[: limit + 1])
+    shown = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: limit + 1]
+    )
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()

@@ -4,7 +4,6 @@ The methods `do_…` are the requests of ABCI. They run one at a time, whatever 
 from. Nothing is written before `do_commit`.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from backend.base.version import VERSION
 from backend.cluster.block_appender import BlockAppender, Built
 from backend.cluster.engine_files import REBUILD
 from backend.cluster.membership import Membership
-from backend.cluster.messages import ABORT, ACCEPT, RECHECK, REJECT
+from backend.cluster.messages import ACCEPT, RECHECK, REJECT
 from backend.cluster.signed_transactions import BadTransaction, ClusterTransaction, transaction_in
 from backend.cluster.transaction_selection import Room, proposed, rows_of
 
@@ -27,13 +26,8 @@ Message = Mapping[str, Any]
 OK, BAD, OLD, UNFIT = 0, 1, 2, 3  # codes of transactions
 MOST_AHEAD = 100_000  # how far above what is mined a number may be, so that the engine has room
 FILTER_ADDRESS, FILTER_ID = "/p2p/filter/addr/", "/p2p/filter/id/"  # as the engine asks
-FIXED: Mapping[str, Message] = {  # there are no snapshots; whoever serves a connection flushes
-    "flush": {},
-    "list_snapshots": {},
-    "offer_snapshot": {"result": ABORT},
-    "load_snapshot_chunk": {},
-    "apply_snapshot_chunk": {"result": ABORT},
-}
+# There are no snapshots, and whoever serves a connection flushes.
+NOTHING_TO_DO = frozenset({"flush", "list_snapshots", "load_snapshot_chunk"})
 KNOWN_BYTES = 16 * 2**20  # of transactions that were checked and are remembered
 
 
@@ -100,8 +94,8 @@ class Application:
 
     def handle(self, name: str, request: Message) -> Message:
         """Answer a request by its name in `messages.REQUEST`. Raises FlightchainError."""
-        if name in FIXED:
-            return FIXED[name]
+        if name in NOTHING_TO_DO:
+            return {}
         if name == "query":  # it changes nothing, and a peer waits for it
             return self.do_query(request)
         with self._lock:
@@ -123,9 +117,6 @@ class Application:
 
     # --- the query connection ------------------------------------------------------------------
 
-    def do_echo(self, request: Message) -> Message:
-        return request
-
     def do_info(self, request: Message) -> Message:  # noqa: ARG002
         """Say up to which block all is on the disk; the engine replays the later ones."""
         tip = bytes.fromhex(self._end.state.tip_hash)
@@ -137,24 +128,13 @@ class Application:
         }
 
     def do_query(self, request: Message) -> Message:
-        """Say whether a peer may be talked to, or answer `tip` with the chain's end as JSON.
-
-        All else is asked over HTTP.
-        """
+        """Say whether a peer may be talked to."""
         if request["path"].startswith(FILTER_ADDRESS):
             return {"code": OK}
         if request["path"].startswith(FILTER_ID):
             refusal = self._peer_refusal(request["path"].removeprefix(FILTER_ID))
             return {"code": BAD, "log": refusal} if refusal else {"code": OK}
-        if request["path"] not in {"", "/tip", "tip"}:
-            return {"code": BAD, "log": "ask the service of a node over HTTP"}
-        state = self._end.state
-        members = {
-            "height": state.height,
-            "hash": state.tip_hash,
-            "transactions": state.transactions,
-        }
-        return {"value": json.dumps(members).encode(), "height": self.engine_height}
+        return {"code": BAD, "log": "ask the service of a node over HTTP"}
 
     # --- the mempool connection ----------------------------------------------------------------
 
@@ -250,9 +230,8 @@ class Application:
             self._end.append(built)
             for run in built.entry.runs:
                 self._mined[run.node] = run.following
-        self.engine_height = self._finalized
-        if built is not None:
             self._appended(built)
+        self.engine_height = self._finalized
         return {"retain_height": 0}  # all are kept, for nodes that begin or catch up
 
 

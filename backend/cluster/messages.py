@@ -6,17 +6,16 @@ Methods"). Only the fields that are used are here; `wire` skips the others.
 
 from backend.cluster.wire import Field, Schema
 
-TIME: Schema = {"seconds": Field(1, int), "nanos": Field(2, int)}
+_TIME = Field(6, {"seconds": Field(1, int), "nanos": Field(2, int)})
 _RESULT: Schema = {"code": Field(1, int), "log": Field(3, str)}
 _PROPOSED: Schema = {
     "txs": Field(1, bytes, repeated=True),
     "height": Field(5, int),
-    "time": Field(6, TIME),
+    "time": _TIME,
     "proposer_address": Field(8, bytes),
 }
 
 REQUEST: Schema = {
-    "echo": Field(1, {"message": Field(1, str)}),
     "flush": Field(2, {}),
     "info": Field(3, {}),
     "init_chain": Field(5, {"chain_id": Field(2, str)}),
@@ -24,16 +23,10 @@ REQUEST: Schema = {
     "check_tx": Field(8, {"tx": Field(1, bytes), "type": Field(2, int)}),
     "commit": Field(11, {}),
     "list_snapshots": Field(12, {}),
-    "offer_snapshot": Field(13, {}),
     "load_snapshot_chunk": Field(14, {}),
-    "apply_snapshot_chunk": Field(15, {}),
     "prepare_proposal": Field(
         16,
-        {
-            "max_tx_bytes": Field(1, int),
-            "txs": Field(2, bytes, repeated=True),
-            "time": Field(6, TIME),
-        },
+        {"max_tx_bytes": Field(1, int), "txs": Field(2, bytes, repeated=True), "time": _TIME},
     ),
     "process_proposal": Field(17, _PROPOSED),
     "finalize_block": Field(20, _PROPOSED),
@@ -41,7 +34,6 @@ REQUEST: Schema = {
 
 RESPONSE: Schema = {
     "exception": Field(1, {"error": Field(1, str)}),
-    "echo": Field(2, {"message": Field(1, str)}),
     "flush": Field(3, {}),
     "info": Field(
         4,
@@ -53,21 +45,11 @@ RESPONSE: Schema = {
         },
     ),
     "init_chain": Field(6, {"app_hash": Field(3, bytes)}),
-    "query": Field(
-        7,
-        {
-            "code": Field(1, int),
-            "log": Field(3, str),
-            "value": Field(7, bytes),
-            "height": Field(9, int),
-        },
-    ),
+    "query": Field(7, _RESULT),
     "check_tx": Field(9, _RESULT),
     "commit": Field(12, {"retain_height": Field(3, int)}),
     "list_snapshots": Field(13, {}),
-    "offer_snapshot": Field(14, {"result": Field(1, int)}),
     "load_snapshot_chunk": Field(15, {}),
-    "apply_snapshot_chunk": Field(16, {"result": Field(1, int)}),
     "prepare_proposal": Field(17, {"txs": Field(1, bytes, repeated=True)}),
     "process_proposal": Field(18, {"status": Field(1, int)}),
     "finalize_block": Field(
@@ -77,4 +59,3 @@ RESPONSE: Schema = {
 
 RECHECK = 1  # the `type` of check_tx for a transaction that was checked before
 ACCEPT, REJECT = 1, 2  # the `status` of process_proposal
-ABORT = 2  # the `result` of offering and applying a snapshot: there are none

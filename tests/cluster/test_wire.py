@@ -76,7 +76,7 @@ def test_a_request_over_the_socket_is_answered_and_an_error_is_told(tmp_path: Pa
     def handle(name: str, request: object) -> dict[str, object]:
         if name == "commit":
             raise FlightchainError("cannot go on")
-        return {"message": f"{name} {request}"} if name == "echo" else {}
+        return {"log": f"{name} {request}"} if name == "query" else {}
 
     folder = tmp_path / ("deep" * 30)  # longer than the name of a socket may be
     folder.mkdir()
@@ -86,10 +86,10 @@ def test_a_request_over_the_socket_is_answered_and_an_error_is_told(tmp_path: Pa
     with socket.socket(socket.AF_UNIX) as client:
         with socket_name(path) as name:
             client.connect(name)
-        for name, content in (("echo", {"message": "x"}), ("flush", {}), ("commit", {})):
+        for name, content in (("query", {"path": "x"}), ("flush", {}), ("commit", {})):
             client.sendall(framed(messages.REQUEST, name, content))
         wanted = [
-            framed(messages.RESPONSE, "echo", {"message": "echo {'message': 'x'}"}),
+            framed(messages.RESPONSE, "query", {"log": "query {'path': 'x'}"}),
             framed(messages.RESPONSE, "flush", {}),
             framed(messages.RESPONSE, "exception", {"error": "cannot go on"}),
         ]

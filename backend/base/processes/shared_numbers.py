@@ -126,9 +126,7 @@ class Numbers:
                 self._trouble.is_there(f"the metrics of this process are old: {error}")
 
     def _count(self, key: Key, width: int = 1) -> list[float]:
-        if (count := self._counts.get(key)) is None:
-            count = self._counts[key] = [0.0] * width
-        return count
+        return self._counts.setdefault(key, [0.0] * width)
 
     def add(self, key: Key, amount: float = 1.0) -> None:
         with self._lock:
