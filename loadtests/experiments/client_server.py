@@ -153,6 +153,7 @@ REQUEST_RATE = Experiment(
     ),
     measure=measure_rates,
     analyse=analyse_rates,
+    has_loads=True,
 )
 
 # --- server-threads ------------------------------------------------------------------------------
@@ -213,6 +214,7 @@ SERVER_THREADS = Experiment(
     ),
     measure=measure_threads,
     analyse=analyse_threads,
+    has_loads=True,
 )
 
 EXPERIMENTS = {made.name: made for made in (REQUEST_RATE, SERVER_THREADS)}

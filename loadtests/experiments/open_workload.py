@@ -237,6 +237,7 @@ EXPERIMENT = Experiment(
         "{read_ms} ms"
     ),
     can_resume=True,
+    has_loads=True,
     loads=fractions,
     emulated_so=(
         "Blocks were really read, checked and filtered: in the study's way a wait fills up the "

@@ -317,5 +317,6 @@ EXPERIMENT = Experiment(
     measure=measuring.measure,
     analyse=analyse,
     can_resume=True,
+    has_loads=True,
     loads=lambda _: loads.STUDY_FRACTIONS,
 )

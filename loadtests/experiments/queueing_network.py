@@ -320,6 +320,7 @@ EXPERIMENT = Experiment(
     measure=measuring.measure,
     analyse=analyse,
     scales=(measuring.SCALE, measuring.QUICK_SCALE),
+    has_loads=True,
     loads=lambda options: measuring.plan_of(replace(options, loads=())).populations,
     report_seconds="K times the measured ones",
     emulated_so=(

@@ -13,6 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
+
 from loadtests.experiments import OF_FILES, experiment, tool_results
 from loadtests.generation.run import RUNS, Say
 from loadtests.lab import response_times
@@ -21,7 +23,15 @@ from loadtests.lab.experiment import Experiment, Options, Run
 from loadtests.lab.generator_check import generator_section
 from loadtests.lab.repeated import most_common_reason
 from loadtests.lab.report.page import plain_page, report_page
-from loadtests.lab.results import MANIFEST, NO, REPORT, NothingCounts, Results, ResultsError
+from loadtests.lab.results import (
+    MANIFEST,
+    NO,
+    REPORT,
+    SUMMARY,
+    NothingCounts,
+    Results,
+    ResultsError,
+)
 from loadtests.lab.studies import errata_section
 from loadtests.lab.tool_outputs import read_all
 from loadtests.machine import commit, description
@@ -56,6 +66,8 @@ def require_possible(experiment: Experiment, options: Options) -> None:
     """Raise ResultsError if the experiment cannot do what the options ask for."""
     if options.scale and not experiment.scales:
         raise ResultsError(f"--scale divides emulated times, and {experiment.name} has none")
+    if options.fail_if and not experiment.has_loads:
+        raise ResultsError(f"{experiment.name} has no loads, which --fail-if judges; leave it out")
     loads = experiment.loads(options)
     if unknown := [load for load in options.loads if load not in loads]:
         choices = ", ".join(f"{load:g}" for load in loads) or "none to choose"
@@ -299,11 +311,7 @@ def comparison_page(before: Results, after: Results) -> str:
     if first != second:
         note = f" K is {first} in the first and {second} in the second, so times are left out."
     old, new = (
-        {
-            metric["name"]: Metric(**metric)
-            for metric in results.summary()["metrics"]
-            if first == second or not metric["unit"]
-        }
+        {metric.name: metric for metric in _metrics(results) if first == second or not metric.unit}
         for results in (before, after)
     )
     if not old.keys() & new.keys():
@@ -315,6 +323,14 @@ def comparison_page(before: Results, after: Results) -> str:
     title = f"{compared.title}: two runs compared"
     which = f"Before: {_named(before)}. After: {_named(after)}."
     return plain_page(title, [compared.about, which], [Section("Results", parts=[table])])
+
+
+def _metrics(results: Results) -> list[Metric]:
+    """Return the metrics that `analyse` wrote. Raises ResultsError for those of a stranger."""
+    try:
+        return msgspec.convert(results.summary().get("metrics"), list[Metric])
+    except msgspec.ValidationError as problem:
+        raise ResultsError(f"{results.folder / SUMMARY} is not of this lab: {problem}") from None
 
 
 def _named(results: Results) -> str:

@@ -83,6 +83,7 @@ class Experiment:
     emulated_so: str = "Blocks were not read; injected waits took their place."  # what waited
     waited: str = ""  # what its figures add to K, with the waits {read_ms} and {check_ms}
     can_resume: bool = False  # `measure` measures only what its results still lack
+    has_loads: bool = False  # which thresholds (`--fail-if`) can judge
     loads: Callable[[Options], Sequence[float]] = lambda _: ()  # if one may choose from them
 
     @property

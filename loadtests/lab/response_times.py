@@ -3,7 +3,8 @@
 A group has runs of the same load. A percentile is that of all their requests together. Its interval
 comes from how much the percentiles of sections differ from it, with Student's t: sections are runs,
 or five parts of each if there are fewer than four runs (S. Asmussen and P. W. Glynn, Stochastic
-Simulation, 2007, section IV.5). Runs that are only summed up have none until there are four.
+Simulation, 2007, section IV.5). There is none if a section is so short that no request is expected
+beyond its percentile. Runs that are only summed up have none until there are four.
 
 A threshold is written like `p99 > 50 ms`, `mean > 0.2 s`, `failed > 1 %` or `rate < 90 /s`. If it
 is true of any group, the report is a failure.
@@ -95,14 +96,13 @@ class Group:
         if not all(len(run.responses_s) for run in self.runs):
             interval = confidence_interval(known_s)
             return interval if len(known_s) >= LEAST_RUNS else Interval(interval.estimate)
-        together_s = _quantile_s(np.concatenate([run.responses_s for run in self.runs]), share)
-        if len(known_s) < LEAST_RUNS:
-            parts = (
-                part for run in self.runs for part in np.array_split(run.responses_s, SECTIONS)
-            )
-            known_s = [_quantile_s(part, share) for part in parts if len(part)]
-        if (count := len(known_s)) < 2:
+        parts = [run.responses_s for run in self.runs]
+        together_s = _quantile_s(np.concatenate(parts), share)
+        if len(parts) < LEAST_RUNS:
+            parts = [part for whole in parts for part in np.array_split(whole, SECTIONS)]
+        if min(map(len, parts)) * (1 - share) < 1 - _EXACT:
             return Interval(together_s)
+        known_s, count = [_quantile_s(part, share) for part in parts], len(parts)
         deviations = sum((value_s - together_s) ** 2 for value_s in known_s)
         t = student_t.quantile((1 + CONFIDENCE) / 2, count - 1)
         half_s = t * sqrt(deviations / (count * (count - 1)))
@@ -206,9 +206,10 @@ def _longest_ms(group: Group) -> float | None:
 
 _NOTE = (
     "These are all requests that succeeded, those at the beginning of a run, too. The 95 % "
-    "intervals are over runs; if there are fewer than four, over five parts of each, which makes a "
-    "99th percentile uncertain. The mean is that of the runs' means, a percentile that of all "
-    "their requests together. – stands where the file of another tool lacks the number."
+    "intervals are over runs; if there are fewer than four, over five parts of each, which makes "
+    "a 99th percentile uncertain, and none if a part has fewer than 100 requests. The mean is "
+    "that of the runs' means, a percentile that of all their requests together. – stands where "
+    "the file of another tool lacks the number."
 )
 
 

@@ -44,13 +44,14 @@ def read_own(path: Path) -> list[ToolRun]:
 
 
 def read_oha(path: Path) -> list[ToolRun]:
-    """Read `oha --output-format csv`."""
+    """Read `oha --output-format csv`, whose threads may write one after the other."""
 
     def request(row: Mapping[str, str]) -> Request:
         times_s = finite(row["request-start"]), finite(row["request-duration"])
         return Request(*times_s, int(row["status"]))
 
-    return [run_of_requests(path, "oha", parsed(_table(path), request))]
+    requests = sorted(parsed(_table(path), request), key=lambda request: request.start_s)
+    return [run_of_requests(path, "oha", requests)]
 
 
 def _table(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:

@@ -23,6 +23,7 @@ MOSTLY = 0.9  # a number that so many requests say is that of the run
 EVEN = 0.05  # arrivals whose gaps vary less are a generator's, not those of closed customers
 PRECISE_S = 1e-5
 LEAST_REQUESTS = 20
+STEP_S = 1.0  # by which a clock is set back at least
 ALL_FAILED = "has no request that succeeded"
 FAULTS = (
     ResultsError,
@@ -94,11 +95,14 @@ def run_of_requests(
     """Return a run with a row for each request.
 
     customers: as the file says; None if it does not. rounded_s: requests seem to meet for so long
-    because of how the tool rounds. Raises ResultsError if no request succeeded.
+    because of how the tool rounds. Raises ResultsError if no request succeeded, and if the tool's
+    clock was set back meanwhile.
     """
-    in_order = sorted(requests, key=lambda request: request.start_s)
-    require_requests(len(in_order))
-    require_times([request.took_s for request in in_order])
+    given = [*requests]
+    require_requests(len(given))
+    require_times([request.took_s for request in given])
+    _require_steady_clock(given)
+    in_order = sorted(given, key=lambda request: request.start_s)
     known, indexes = _customers(in_order, customers, rounded_s)
     rows = []
     for index, request in zip(indexes, in_order, strict=True):
@@ -128,6 +132,23 @@ def require_times(times_s: Sequence[float]) -> None:
         raise ResultsError(f"has a time of {wrong[0]:g} s, which cannot be")
     if not any(times_s):
         raise ResultsError("has only times of 0 s; the clock is too coarse for this server")
+
+
+def _require_steady_clock(requests: Sequence[Request]) -> None:
+    """Raise ResultsError if a request ended long before one that was written earlier began.
+
+    That cannot be if they are written as they begin, or as they end.
+    """
+    latest_s = -inf
+    for request in requests:
+        latest_s = max(latest_s, request.start_s)
+        if (back_s := latest_s - request.start_s - request.took_s) > STEP_S:
+            why = (
+                "its clock was set back, or its lines are in disorder; measure again, or sort them"
+            )
+            raise ResultsError(
+                f"has a request that ended {back_s:.1f} s before one above it began; {why}"
+            )
 
 
 def _customers(

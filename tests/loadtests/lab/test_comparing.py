@@ -55,6 +55,16 @@ def test_refuses_a_result_of_a_mode_that_there_was_before(make: Make) -> None:
         comparison_page(real, real)
 
 
+def test_refuses_metrics_that_analyse_did_not_write(make: Make) -> None:
+    known = make(metric("a", 2.0))
+    for strange in ([{"name": "a", "value": "fast"}], [1], None):
+        other = make()
+        summary = {key: value for key, value in other.summary().items() if key != "metrics"}
+        other.write_analysis(summary if strange is None else summary | {"metrics": strange}, "")
+        with pytest.raises(ResultsError, match=r"summary\.json is not of this lab: "):
+            comparison_page(known, other)
+
+
 def test_at_different_scales_only_what_has_no_unit_is_compared(make: Make) -> None:
     metrics = metric("time", 1.0), metric("ratio", 2.0, unit="")
     first, second = (make(*metrics, chosen=EMULATED, scale=scale) for scale in (100, 400))

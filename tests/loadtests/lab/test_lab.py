@@ -423,9 +423,11 @@ def test_every_experiment_with_emulated_storage_says_what_waits_in_it() -> None:
 
 
 def test_every_experiment_is_what_its_name_says() -> None:
+    loaded = {"open-workload", "queueing-network", "request-rate", "server-threads"}
     for name in experiments.NAMES:
         chosen = experiments.experiment(name)
         assert chosen.name == name
+        assert chosen.has_loads == (name in loaded)
 
 
 class TestFailing:
@@ -511,6 +513,7 @@ class TestFailing:
         for name, status in (("all", 0), ("miniature", 1)):
             words = ["run", name, "--fail-if", "p99 > 9 s", "--out", str(tmp_path / name)]
             assert CliRunner().invoke(command.main, words).exit_code == status
+            assert (tmp_path / name).exists() == (name == "all")
 
 
 class TestFolding:

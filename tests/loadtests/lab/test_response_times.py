@@ -67,6 +67,13 @@ def test_a_percentile_is_that_of_all_requests_together() -> None:
     assert percentile(group, 0.95).estimate == 9.0
 
 
+def test_a_percentile_that_few_requests_exceed_has_no_interval() -> None:
+    for runs in (1, 4):
+        group = Group("", [times([1.0, 2.0, 3.0, 4.0] * 30)] * runs)
+        assert percentile(group, 0.5).high is not None
+        assert percentile(group, 0.99).ends == (None, None) if runs == 1 else (4.0, 4.0)
+
+
 def test_runs_that_are_summed_up_have_an_interval_from_four_on() -> None:
     summed = [
         Times(10, 0, 1.0, 2.0, quantiles=[(0.0, 1.0), (0.5, high), (1.0, 9.0)])

@@ -206,6 +206,10 @@ SPARSE = {
         "and -d30s, as it leaves out the first 10 s",
     ),
     "few": (oha_csv(REQUESTS[:3]), "has 3 requests; at least 20 are needed"),
+    "a clock that was set back": (
+        k6_json([(at + 60 * (at < 1), took) for at, took in REQUESTS]),
+        r"a request that ended 59\.9 s before one above it began; its clock was set back",
+    ),
     "torn": (
         oha_csv(REQUESTS).replace("0.02,2", "soon,2"),
         "a value that its format does not allow, 'soon', in line 2; correct it, or take it out",
@@ -262,6 +266,10 @@ def test_a_file_that_a_spreadsheet_wrote_is_read(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8-sig", newline="")
     (run,) = read(path)
     assert len(run.rows) == len(REQUESTS)
+
+
+def test_oha_may_write_its_requests_in_any_order(tmp_path: Path) -> None:
+    assert len(read_text(tmp_path, oha_csv(REQUESTS[::-1])).rows) == len(REQUESTS)
 
 
 def test_vegetas_last_line_may_be_cut_off(tmp_path: Path) -> None:
