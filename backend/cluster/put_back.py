@@ -59,11 +59,11 @@ class OwnFlights:
     def _compare(self, first: int, mined: Sequence[Flight]) -> None:
         following = first + len(mined)
         try:
-            known = self._mempool.pending_ids().stop
+            known: int | None = self._mempool.pending_ids().stop
             parts = self._mempool.pending(len(mined), first)
         except (DamagedMempool, Unrepaired):  # it lacks blocks to come, or what this one holds
-            return
-        if known < following:
+            known, parts = self._mempool.acknowledged_end(), []
+        if known is not None and known < following:
             self._note(
                 f"its own files hold its flights below number {known}, but blocks hold later ones; "
                 "flights that it acknowledged after the copy and that are in no "

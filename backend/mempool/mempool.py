@@ -411,6 +411,14 @@ class Mempool:
         with self._reading() as mined:
             return range(mined, max(mined, self._store.next))
 
+    def acknowledged_end(self) -> int | None:
+        """Return the id after the last acknowledged one; None if it is not known."""
+        try:
+            mark = self._watermark.read()
+        except DamagedMempool:  # of another ledger
+            return None
+        return None if mark is None else mark.next
+
     def oldest_pending_at(self) -> int | None:
         """Return when the oldest pending transaction was accepted (UTC, ms); None without any."""
         with self._reading() as mined:

@@ -97,6 +97,14 @@ def test_flights_whose_numbers_were_given_before_are_accepted_again_once(world: 
     assert "numbers 0 to 1 were accepted again from number 3 on" in world.reported[0]
 
 
+def test_a_node_without_its_mempool_knows_how_far_it_had_acknowledged(world: World) -> None:
+    accept_in(world.mempool, flights(2), T0)
+    world.mempool.close()
+    shutil.rmtree(world.folder / FOLDER)
+    world.mine()
+    assert "hold its flights below number 2, but blocks" in put_back.refusal(world.folder)
+
+
 @pytest.mark.parametrize("is_rebuilt", [False, True])
 def test_a_lost_mempool_is_rebuilt_after_the_blocks_that_hold_its_flights(
     world: World, is_rebuilt: bool
