@@ -69,9 +69,9 @@ LOOKS: list[tuple[str, Row, tuple[Look, ...], list[pytest.MarkDecorator]]] = [
 ]
 
 
-def require_fit(page: Page) -> None:
+def require_fit(page: Page, widths: tuple[int, ...] = WIDTHS) -> None:
     """Fail unless the page needs no sideways scrolling at any width."""
-    for width in WIDTHS:
+    for width in widths:
         page.set_viewport_size({"width": width, "height": HEIGHT})
         taken = page.evaluate("document.documentElement.scrollWidth")
         assert taken <= width, f"{taken} px on {width} px"
@@ -147,6 +147,16 @@ def test_it_fits_is_a_page_and_can_be_used_by_everybody(
     require_structure(page)
     require_privacy(page)
     require_access(page, looks)
+
+
+def test_the_description_of_the_service_fits_and_can_be_used_by_everybody(
+    visit: Visit, site: Site
+) -> None:
+    page = visit(replace(site, url=site.service.url)).open("/docs")
+    require_structure(page)
+    require_fit(page, (1000, 320))
+    further_parts = "section.operation ~ section, #schemas"  # are made as those before them
+    assert violations(page, WCAG, further_parts) == ""
 
 
 def test_axe_finds_what_is_wrong(visit: Visit, site: Site) -> None:
