@@ -43,7 +43,7 @@ class Built:
     entry: Entry
     rows: Rows
 
-    def flights_of(self, node: int | None) -> list[Flight]:
+    def flights_of(self, node: int) -> list[Flight]:
         """Return the flights of a member in the order of their numbers."""
         pairs = zip(self.rows.flights, self.rows.senders, strict=True)
         return [flight for flight, sender in pairs if sender == node]

@@ -93,22 +93,17 @@ def make_cluster(folder: Path, hosts: Sequence[Host], interval_s: float, *, empt
     for host in hosts:
         _make_node(folder, host)
     share_log_key(folder, hosts)
-    genesis = _genesis(folder, hosts, interval_s, empty=empty)
+    genesis = json.dumps(_genesis(folder, hosts, interval_s, empty=empty), indent=1)
     for host in hosts:
-        home = folder / host.name / ENGINE
-        _write(home / "config" / "genesis.json", json.dumps(genesis, indent=1))
-        _write_config(home, host, _peers(folder, hosts), interval_s)
+        _configure(folder, host, hosts, genesis)
 
 
 def add_reader(folder: Path, host: Host, hosts: Sequence[Host]) -> None:
     """Make the folder of a node without a vote, which follows the cluster of `hosts`."""
     first = folder / hosts[0].name / ENGINE / "config" / "genesis.json"
-    text = first.read_text("utf-8")
+    genesis = first.read_text("utf-8")
     _make_node(folder, host)
-    home = folder / host.name / ENGINE
-    _write(home / "config" / "genesis.json", text)
-    interval_s = float(json.loads(text)["app_state"]["interval_s"])
-    _write_config(home, host, _peers(folder, hosts), interval_s)
+    _configure(folder, host, hosts, genesis)
 
 
 def share_log_key(folder: Path, hosts: Sequence[Host], *, new: bool = False) -> None:
@@ -227,21 +222,20 @@ def peer_id(folder: Path, host: Host) -> str:
     return address_of(_public(folder, host))
 
 
-def _peers(folder: Path, hosts: Sequence[Host]) -> str:
-    """Return the nodes as the engine's `persistent_peers` names them."""
-    return ",".join(f"{peer_id(folder, host)}@{host.host}:{host.peer_port}" for host in hosts)
-
-
-def _write_config(home: Path, host: Host, peers: str, interval_s: float) -> None:
+def _configure(folder: Path, host: Host, hosts: Sequence[Host], genesis: str) -> None:
+    """Write what the engine of a node must know of the cluster of `hosts`."""
+    own = folder / host.name / ENGINE / "config"
+    _write(own / "genesis.json", genesis)
+    interval_s = float(json.loads(genesis)["app_state"]["interval_s"])
     written = config(
         host.name,
         f"tcp://{host.bind}:{host.peer_port}",
         f"{host.host}:{host.peer_port}",
-        peers,
+        ",".join(f"{peer_id(folder, peer)}@{peer.host}:{peer.peer_port}" for peer in hosts),
         f"{interval_s:g}s",
         shares_address=host.host == host.bind,
     )
-    _write(home / "config" / "config.toml", written)
+    _write(own / "config.toml", written)
 
 
 def bring_up_to_date(home: Path, report: Report) -> None:

@@ -33,6 +33,7 @@ ANSWER_WITHIN_S = 10.0
 STOP_WITHIN_S = 15.0
 MOST_COMPLAINT = 400  # characters
 
+_COMPLAINTS = ("ERROR", "Error", "panic:", "failed")  # begin lines that say why the engine ends
 _IN_CACHE = "already exists in cache"  # what the engine says of a transaction that it has
 
 
@@ -49,11 +50,6 @@ def program() -> Path:
     if output != VERSION:
         raise FlightchainError(f"{path} is version {output}, not {VERSION}; {advice}")
     return path
-
-
-def _is_complaint(line: str) -> bool:
-    """Return whether a line of the engine says why it ends, not what goes on or where it was."""
-    return line.startswith(("ERROR", "Error", "panic:", "failed"))
 
 
 class Engine:
@@ -95,7 +91,7 @@ class Engine:
                 sys.stderr.buffer.write(line)
                 sys.stderr.flush()
                 text = printable(line.decode(errors="replace").strip(), MOST_COMPLAINT)
-                if text and (not self._complaint or not _is_complaint(self._complaint)):
+                if text and not self._complaint.startswith(_COMPLAINTS):
                     self._complaint = text
 
     def last_words(self) -> str:

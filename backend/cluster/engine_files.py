@@ -79,12 +79,10 @@ def require_sound(
     engine_height: the height of the engine's block at which the chain stands.
     """
     _require_peers(home / "config" / "config.toml", membership, identity)
-    member = None if identity.index is None else membership.members[identity.index]
-    voter = member.voter if member is not None else ""
-    if not voter:
+    if identity.index is None or not (member := membership.members[identity.index]).voter:
         return
-    _require_key(home / "config" / KEY_NAME, voter)
-    others = membership.power - (member.power if member is not None else 0)
+    _require_key(home / "config" / KEY_NAME, member.voter)
+    others = membership.power - member.power
     _require_state(home / "data" / STATE_NAME, engine_height, 3 * others > 2 * membership.power)
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -147,22 +148,22 @@ class LocalCluster:
         pid, started = text.split()
         return int(pid) if _started(int(pid)) == started else None
 
+    def _processes_of(self, host: Host) -> list[int]:
+        """Return a node's process and those below it; none if it does not run."""
+        pid = self.pid(host)
+        return [] if pid is None else [pid, *_descendants(pid)]
+
     def stop(self, hosts: list[Host]) -> None:
         """End nodes in order, and wait until they have ended. Raises FlightchainError."""
-        pids = [pid for host in hosts if (pid := self.pid(host)) is not None]
-        processes = [process for pid in pids for process in (pid, *_descendants(pid))]
-        self._signal(pids, signal.SIGTERM)
-        self._reap(processes, "do not end")
+        trees = list(map(self._processes_of, hosts))
+        _signal([pid for tree in trees for pid in tree[:1]], signal.SIGTERM)
+        self._reap([pid for tree in trees for pid in tree], "do not end")
 
     def kill(self, host: Host) -> None:
         """Kill all processes of a node at once, as a power cut does. Raises FlightchainError."""
-        pid = self.pid(host)
-        if pid is None:
-            return
-        tree = [pid, *_descendants(pid)]
-        self._signal(tree, signal.SIGSTOP)  # so that none is started again meanwhile
-        tree = [pid, *_descendants(pid)]
-        self._signal(tree, signal.SIGKILL)
+        self.send(host, signal.SIGSTOP)  # so that none is started again meanwhile
+        tree = self._processes_of(host)
+        _signal(tree, signal.SIGKILL)
         self._reap(tree, f"of {host.name} do not die")
 
     def rebuild(self, host: Host, *, engine: bool = False) -> None:
@@ -187,9 +188,7 @@ class LocalCluster:
                 files.rename(path, aside / path.name)
 
     def send(self, host: Host, number: signal.Signals) -> None:
-        pid = self.pid(host)
-        if pid is not None:
-            self._signal([pid, *_descendants(pid)], number)
+        _signal(self._processes_of(host), number)
 
     def _reap(self, pids: list[int], what: str) -> None:
         """Wait until processes have ended, also those that would stay as zombies of this one."""
@@ -199,14 +198,6 @@ class LocalCluster:
                 raise FlightchainError(f"processes {running} {what}")
             time.sleep(0.02)
         self._processes = [process for process in self._processes if process.poll() is None]
-
-    @staticmethod
-    def _signal(pids: list[int], number: signal.Signals) -> None:
-        for pid in pids:
-            try:
-                os.kill(pid, number)
-            except ProcessLookupError:
-                continue
 
     def answer(self, host: Host, path: str = "/tip") -> Json:
         """Return the JSON that a node answers with, be it a problem. Raises NoAnswer."""
@@ -309,13 +300,15 @@ def _started(pid: int) -> str:
     return "" if fields[0] in {"Z", "X"} else fields[19]
 
 
-def _descendants(pid: int) -> list[int]:
-    return [descendant for child in _children(pid) for descendant in (child, *_descendants(child))]
-
-
-def _children(pid: int) -> Iterator[int]:
+def _descendants(pid: int) -> Iterator[int]:
     for listing in Path("/proc").glob(f"{pid}/task/*/children"):
-        try:
-            yield from map(int, listing.read_text(encoding="ascii").split())
-        except OSError:
-            continue
+        with suppress(OSError):
+            for child in map(int, listing.read_text(encoding="ascii").split()):
+                yield child
+                yield from _descendants(child)
+
+
+def _signal(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)

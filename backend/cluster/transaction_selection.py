@@ -97,7 +97,7 @@ def rows_of(chosen: Sequence[ClusterTransaction]) -> Rows:
     rows.sort(key=lambda row: row[:3])
     runs: dict[int, Run] = {}
     for transaction in chosen:
-        first = runs[transaction.node].first if transaction.node in runs else transaction.first
+        first = runs.get(transaction.node, transaction).first
         runs[transaction.node] = Run(transaction.node, first, transaction.following)
     return Rows(
         [row[0] for row in rows],

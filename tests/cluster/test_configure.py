@@ -72,6 +72,7 @@ def test_each_machine_gets_a_folder_with_keys_peers_chain_and_settings(configure
             in config
         )
         assert "allow_duplicate_ip = false" in config
+        assert 'create_empty_blocks_interval = "5s"' in config
         for key in (node / ENGINE / "config").glob("*_key.json"):
             assert not key.stat().st_mode & 0o077
         assert transactions_in(node / CHAIN) == 50

@@ -1,5 +1,6 @@
 """What a node makes of what its engine says: its status, and whether the engine stands still."""
 
+import io
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -176,3 +177,9 @@ def test_nothing_is_expected_without_a_quorum_nor_of_one_that_moves_or_only_begi
     watcher.look(node.application, 1, 3 * LATER_S)
     del engine.peer_ids[1:]
     assert "no quorum" in watcher.look(node.application, 1, 4 * LATER_S).refusal
+
+
+def test_an_engine_that_ended_is_quoted_with_its_first_complaint(tmp_path: Path) -> None:
+    engine = Engine(tmp_path)
+    engine._pass_on(io.BytesIO(b"starts\nERROR: no data\npanic: it ends\ngoroutine 1\n"))
+    assert engine.last_words() == "ERROR: no data"

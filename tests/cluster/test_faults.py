@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from backend.chain.flight import as_mapping
+from backend.cluster.local import LOG_NAME
 from tests import go_programs
 from tests.cluster.harms import HARMS, NEED_NETWORKS, endure
 from tests.cluster.processes import need_engine, post
@@ -37,6 +38,8 @@ def test_flights_posted_anywhere_are_mined_everywhere(world: World) -> None:
         lambda: {world.cluster.answer(host)["cluster"]["votes"] for host in world.hosts} == {40},
         "all nodes see all votes",
     )
+    for host in world.hosts:
+        assert "was proposed by node" in (world.cluster.folder / host.name / LOG_NAME).read_text()
 
 
 def test_with_two_nodes_killed_writes_are_refused_until_they_are_back(world: World) -> None:

@@ -2,6 +2,7 @@
 
 import shutil
 import socket
+import subprocess
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from backend.cluster.local import (
     LOG_NAME,
     LOOPBACK,
     LocalCluster,
+    _descendants,
     free_ports,
     hosts_on_loopback,
 )
@@ -160,3 +162,14 @@ def test_a_folder_without_a_cluster_is_said_to_have_none(tmp_path: Path, command
     assert (
         done.stderr == f"error: {tmp_path} has no cluster; make one first, or name its --folder\n"
     )
+
+
+def test_a_node_is_killed_with_all_processes_below_its_own() -> None:
+    command, pipe = ["sh", "-c", "sh -c 'cat; :'; :"], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"all run\n")
+        assert process.stdout.readline() == b"all run\n"
+        assert len(list(_descendants(process.pid))) == 2
+        process.stdin.close()
