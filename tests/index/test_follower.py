@@ -457,7 +457,7 @@ def test_remains_beside_a_missing_index_do_no_harm(indexed: Path, real: bool) ->
 
 def test_what_a_failed_rebuild_left_takes_no_room_beside_the_next(indexed: Path) -> None:
     """The disk may have been full because of it."""
-    listings: list[set[str]] = []
+    before, listings = names_in(indexed), list[set[str]]()
 
     def refuse(done: int, to_do: int) -> None:
         if done:
@@ -466,6 +466,7 @@ def test_what_a_failed_rebuild_left_takes_no_room_beside_the_next(indexed: Path)
     with following(indexed) as (follower, _):
         with pytest.raises(WriteFailed):
             follower.rebuild(refuse)
+        assert names_in(indexed) == before
         follower.rebuild(lambda done, to_do: listings.append(names_in(indexed)))
     _, names = listings
     assert len([name for name in names if name.endswith(".sqlite")]) == 3  # old, new, the link

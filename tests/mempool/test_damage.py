@@ -356,6 +356,9 @@ def test_whoever_dies_while_rebuilding_leaves_it_to_the_next(
             copy.mempool().put_right()
             is_done = True
         copy.close()
+        if (copy.folder / FOLDER / NEW_NAME).exists():
+            with pytest.raises(TryLater, match="is being rebuilt; the next process"):
+                copy.mempool().pending_count()
         assert accept_in(copy.mempool(), [NEW], T).first_transaction == len(ALL)
         expected = [(i, VOID if i == 1 else f) for i, f in ALL]
         assert everything(copy.mempool()) == [*expected, (len(ALL), NEW)]

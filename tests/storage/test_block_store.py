@@ -349,4 +349,7 @@ def test_bytes_of_two_fields_are_no_hash(tmp_path: Path) -> None:
     for start in range(2, len(table) - 32, 2):
         digits = table[start : start + 32].hex()
         assert list(store.heights_of_hash(digits)) == ([start // 64] if start % 64 == 0 else [])
+    seven = store.place(2)._replace(hash=b"\x07" * 32).packed()
+    table_path(tmp_path).write_bytes(table[:128] + seven + table[192:])
+    assert list(store.heights_of_hash("070707")) == [2]
     assert list(BlockStore(tmp_path / "nothing").heights_of_hash("00" * 32)) == []

@@ -111,6 +111,13 @@ def test_a_chain_in_several_files_passes(tmp_path: Path, block_file_bytes: int) 
     assert verify(tmp_path).transactions == 2 * TRANSACTIONS
 
 
+def test_of_several_damaged_blocks_the_lowest_is_named(folder: Path) -> None:
+    """The next stretch cannot begin, because its header below is damaged."""
+    for height in (3, 2):
+        flip_in_block(folder, height)
+    assert height_named(folder) == 2
+
+
 def test_without_a_chain_there_is_nothing_to_verify(tmp_path: Path) -> None:
     with pytest.raises(Damage, match="holds no chain"):
         verify(tmp_path)

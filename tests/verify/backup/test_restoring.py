@@ -456,11 +456,12 @@ def test_what_other_releases_left_where_a_restore_was_killed_keeps_no_restore_fr
     assert everything_in(interrupted) == everything_in(house.settings)
 
 
-def test_a_key_where_a_restore_was_killed_is_not_removed(
-    house: House, interrupted: Settings
+@pytest.mark.parametrize("name", ["log.key", "log.vkey", "checkpoint"])
+def test_what_a_log_left_where_a_restore_was_killed_is_not_removed(
+    house: House, interrupted: Settings, name: str
 ) -> None:
-    (interrupted.folder / "log.key").touch()
-    with pytest.raises(BackupRefused, match=r"it holds log\.key"):
+    (interrupted.folder / name).touch()
+    with pytest.raises(BackupRefused, match=rf"it holds .*\b{name}\b"):
         house.restore()
 
 
