@@ -446,7 +446,7 @@ def test_reindex_makes_the_index_anew(tmp_path: Path) -> None:
     for file in (tmp_path / "index").iterdir():
         file.unlink()
     question = ["query", "average_delays", *QUERIES[1][1]]
-    assert "`reindex`" in refusal(call(tmp_path, *question))
+    assert " reindex`" in refusal(call(tmp_path, *question))
     done = call(tmp_path, "reindex")
     assert (done.returncode, done.stdout) == (0, "")
     index, scan = (call(tmp_path, *question, f"engine={name}") for name in ("index", "scan"))

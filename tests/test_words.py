@@ -1,5 +1,6 @@
 """Counts in words, and the words of others."""
 
+import ast
 import re
 import shutil
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from backend.base import words
 from backend.base.words import counted, printable
+from backend.cli.commands import main
 from tests.api.processes import ran
 
 
@@ -51,6 +53,17 @@ def test_an_installed_command_line_names_requirements_from_any_folder(
     monkeypatch.setattr(words, "_is_installed", False)
     monkeypatch.setattr(words, "_is_image", True)
     assert words.pip_install("a.txt") == "pip install -r a.txt where the image is built"
+
+
+def test_messages_call_the_command_line_as_it_runs() -> None:
+    wrong = re.compile(rf"(?:run|or) `(?:{'|'.join(main.commands)})\b")
+    assert [
+        (path.name, node.value)
+        for path in Path(words.__file__).parents[1].rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if "\n" not in node.value and wrong.search(node.value)
+    ] == []
 
 
 def test_pages_call_the_command_line_as_messages_do() -> None:

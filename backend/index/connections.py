@@ -16,7 +16,7 @@ from typing import TypeVar
 import apsw
 
 from backend.base.errors import Damage, TryLater
-from backend.base.words import Report
+from backend.base.words import COMMAND, Report
 from backend.chain.fields import Value
 from backend.index import damage_mark
 from backend.index.checkpoint_note import is_settled
@@ -43,12 +43,12 @@ Condition = tuple[int, ...]  # of a file; two that differ tell of a change
 NO_FILE: File = ("", -1)
 RETRY_AFTER_S = 5
 NOT_YET = (
-    "there is no index yet; a running service or `reindex` builds it: try again then, or ask with "
-    "engine=scan, which reads the blocks instead"
+    f"there is no index yet; a running service or `{COMMAND} reindex` builds it: try again then, "
+    "or ask with engine=scan, which reads the blocks instead"
 )
 UNCHECKED = (
     "the index was changed since its writer closed it, as by a copy; a running service checks it, "
-    "or `reindex` makes it again: try again then, or ask with engine=scan"
+    f"or `{COMMAND} reindex` makes it again: try again then, or ask with engine=scan"
 )
 CHANGED = "the index was changed while it was read; try again"
 
@@ -252,7 +252,7 @@ class Connections:
 
 def _refusal(reason: str) -> TryLater:
     wrong = f": {reason}" if reason == OUTDATED else f" is wrong ({reason})"
-    words = f"the index{wrong}; the miner or `reindex` rebuilds it"
+    words = f"the index{wrong}; the miner or `{COMMAND} reindex` rebuilds it"
     return TryLater(f"{words}; until then ask with engine=scan", RETRY_AFTER_S)
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from backend.base.errors import Damage, TryLater
-from backend.base.words import counted
+from backend.base.words import COMMAND, counted
 from backend.index.index_file import OUTDATED, difference_from
 from backend.index.table_checks import PARTS, Examined, IndexCheck
 from backend.mempool import check_mempool
@@ -119,7 +119,7 @@ def _verify_blocks(
             problems = each(partial(_wrong_part_in, folder, index.path), PARTS)
             problem = next(filter(None, problems), "")
     if problem:
-        raise Damage(f"the index is wrong: {problem}; run `reindex`")
+        raise Damage(f"the index is wrong: {problem}; run `{COMMAND} reindex`")
 
 
 def accepted_words(folder: Path, store: BlockStore) -> str:
@@ -184,7 +184,7 @@ def _wrong_part_in(folder: Path, path: Path, part: str) -> str:
     """
     with closing(BlockStore(folder)) as store, IndexCheck(folder) as index:
         if index.path != path or (index.position is None and not index.problem):
-            raise TryLater("the index was rebuilt meanwhile; run `verify` again")
+            raise TryLater(f"the index was rebuilt meanwhile; run `{COMMAND} verify` again")
         return index.problem or wrong_part(store, index, part)
 
 

@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 
 from backend.base.errors import Damage, DamagedBlock, FlightchainError, NotFound
 from backend.base.processes.parent_death import die_with_parent
-from backend.base.words import counted
+from backend.base.words import COMMAND, counted
 from backend.chain.block import Block, header_from
 from backend.chain.block_rules import check
 from backend.chain.canonical import sha256_hex
@@ -35,7 +35,7 @@ Progress = Callable[[int, int], None]  # blocks done, blocks to do
 Summand = Callable[[Block, Columns], int]  # what a checked block adds to a sum over the chain
 End = tuple[int, int]  # file and offset where the next frame must start
 
-TWO_READINGS = "two readings of it differ; check the disk, and run `verify` again"
+TWO_READINGS = f"two readings of it differ; check the disk, and run `{COMMAND} verify` again"
 
 
 @dataclass(frozen=True, slots=True)

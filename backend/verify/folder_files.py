@@ -95,7 +95,7 @@ KINDS = (
     FileKind(
         "default-import-unfinished", "the name of an unfinished import of FLIGHTCHAIN_DATA",
         "import --if-empty", "the import is not continued automatically",
-        "remove it, and run `import` again",
+        f"remove it, and run `{COMMAND} import` again",
     ),
     _derived("fetched.json", "the number of flights of each downloaded month",
              "import bts:…", "the months are downloaded again, though their flights are stored"),

@@ -20,6 +20,7 @@ import msgspec
 from backend.base.clock import now_ms
 from backend.base.errors import Damage, FlightchainError, NotFound, WriteFailed
 from backend.base.state_file import StateFile
+from backend.base.words import COMMAND
 from backend.index.index_file import index_path
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER, ENTRY_BYTES, TABLE_NAME, first_height_of
@@ -28,7 +29,7 @@ from backend.verify.chain_check import Progress
 
 NAME = "verified.json"
 PIECE_BYTES = 2**20
-NOT_VERIFIED = "run `verify` without --since first"
+NOT_VERIFIED = f"run `{COMMAND} verify` without --since first"
 
 Hashes = dict[str, str]  # SHA-256 by the names of files
 

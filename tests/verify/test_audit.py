@@ -143,13 +143,13 @@ def test_an_index_that_says_that_it_has_no_checksums_is_damage(folder: Path) -> 
     with index_path(folder).open("r+b") as stream:
         stream.seek(20)
         stream.write(b"\0")  # one bit less than 8
-    with pytest.raises(Damage, match="its pages have no checksums; run `reindex`"):
+    with pytest.raises(Damage, match=r"its pages have no checksums; run `.* reindex`"):
         verify(folder)
 
 
 def test_an_index_of_another_schema_is_to_be_made_anew(folder: Path) -> None:
     execute(folder, "UPDATE position SET schema_version = schema_version + 1")
-    with pytest.raises(Damage, match=r"it has version \d of the schema, not \d; run `reindex`"):
+    with pytest.raises(Damage, match=r"it has version \d of the schema, not \d; run `.* reindex`"):
         verify(folder)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from backend.base import files
 from backend.base.errors import BackupRefused, Damage, DamagedMempool, NeedsRepair, WriteFailed
 from backend.base.settings import Settings
-from backend.base.words import Report, counted
+from backend.base.words import COMMAND, Report, counted
 from backend.mempool import FOLDER, Mempool, database, last_release
 from backend.mempool.idempotency_keys import KeyUse
 from backend.mempool.lost_files import NAME_FORM
@@ -55,7 +55,8 @@ def accepted_now(
             return mempool.snapshot()
     except NeedsRepair as error:
         raise DamagedMempool(
-            f"{error}; start the service or run `mine --once`, which repairs it, then back up again"
+            f"{error}; start the service or run `{COMMAND} mine --once`, which repairs it, then "
+            "back up again"
         ) from error
 
 

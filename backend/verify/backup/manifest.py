@@ -13,6 +13,7 @@ import msgspec
 from backend.base.errors import BackupRefused, InvalidInput
 from backend.base.file_names import bare_name, strange_entry
 from backend.base.state_file import StateFile
+from backend.base.words import COMMAND
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import database, last_release, lost_files
 from backend.storage import tokens
@@ -52,7 +53,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 LOST = (
     "if only that file was lost, its blocks can still be used: copy the folder, set "
-    "FLIGHTCHAIN_DIR to the copy, run `verify`, and start the service"
+    f"FLIGHTCHAIN_DIR to the copy, run `{COMMAND} verify`, and start the service"
 )
 FILE = StateFile(NAME, Manifest, MOST_BYTES)
 

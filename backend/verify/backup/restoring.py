@@ -17,7 +17,7 @@ from pathlib import Path
 from backend.base import files
 from backend.base.errors import BackupRefused, Damage, NotFound, WriteFailed, WriterBusy
 from backend.base.settings import Settings
-from backend.base.words import Report
+from backend.base.words import COMMAND, Report
 from backend.index.index_file import index_path
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import check_mempool
@@ -45,7 +45,7 @@ Watched = Callable[[str], AbstractContextManager[Progress]]
 LOCK_NAMES = (MINER_LOCK_NAME, WRITER_LOCK_NAME, MEMPOOL_LOCK_NAME)
 INDEX_BYTES, FLIGHT_BYTES = 2 * 2**20, 70  # that an index takes at most, and for each flight
 NEW_BACKUP = "if its ledger still exists, make a new backup of it in another folder"
-MAKES_INDEX = "start the service or run `reindex`, which makes the index"
+MAKES_INDEX = f"start the service or run `{COMMAND} reindex`, which makes the index"
 MOVED_FIRST = (MEMPOOL_FOLDER, tokens.FILE_NAME, SUCCESSIONS_NAME)
 
 
@@ -98,7 +98,8 @@ def _complete_manifest(folder: Path) -> Manifest:
         raise BackupRefused(f"{folder} holds no backup: {manifests.NAME} is missing{rest}")
     if not manifest.is_complete:
         raise BackupRefused(
-            f"the backup in {folder} is not complete: it was interrupted; run `backup` again"
+            f"the backup in {folder} is not complete: it was interrupted; run "
+            f"`{COMMAND} backup` again"
         )
     return manifest
 

@@ -334,11 +334,11 @@ def test_a_ledger_that_lacks_only_its_index_is_said_to_be_restored(
 
     with monkeypatch.context() as patched:
         patched.setattr(follower, "_build", full)
-        with pytest.raises(WriteFailed, match=r"flights are restored.*full; .*`reindex`") as error:
+        with pytest.raises(WriteFailed, match=r"flights are restored.*full; .* reindex`") as error:
             house.restore()
     size = 2 * 2**20 + 70 * house.manifest().transactions
     assert f"the index, which takes up to {size:,} bytes, is not made" in str(error.value)
-    with pytest.raises(BackupRefused, match=r"it holds .*blocks, .*made the index, .*`reindex`"):
+    with pytest.raises(BackupRefused, match=r"it holds .*blocks, .*made the index, .* reindex`"):
         house.restore()
     restored = House(house.restored.parent)
     restored.settings = house.elsewhere(house.restored)
