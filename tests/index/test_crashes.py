@@ -5,9 +5,11 @@ itself at a given count, so that every kind of moment is met, and met again on t
 """
 
 import os
+import resource
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -84,17 +86,22 @@ class Moments:
 
 def killed_at(fatal: int, work: Callable[[], None]) -> bool:
     """Do `work` in a child that kills itself at moment `fatal`; whether it came that far."""
+    return killed(Moments(fatal).watch, work, signal.SIGKILL)
+
+
+def killed(prepare: Callable[[], None], work: Callable[[], None], by: signal.Signals) -> bool:
+    """Do `work` in a child, which is prepared; whether that signal killed it."""
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            Moments(fatal).watch()
+            prepare()
             work()
             status = 0
         finally:
             os._exit(status)
     status = os.waitpid(child, 0)[1]
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == by:
         return True
     assert os.waitstatus_to_exitcode(status) == 0
     return False
@@ -186,3 +193,30 @@ def test_killed_while_it_is_made_anew(
         assert dump(folder) == expected
     assert kills > 10
     assert files == {True, False}
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("work", [follow, rebuild])
+def test_killed_in_the_middle_of_a_write(
+    tmp_path: Path, expected: dict[str, list[tuple[Any, ...]]], work: Callable[[Path], None]
+) -> None:
+    """The system kills whoever writes beyond the greatest size of a file, when it is reached."""
+    old, folder, kills = tmp_path / "old", tmp_path / "chain", 0
+    make_chain(old, CONTENTS[:1])
+    follow(old)
+
+    def limit(size: int) -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    for size in range(3000, 10**8, 7500):
+        shutil.rmtree(index_path(folder).parent, ignore_errors=True)
+        shutil.copytree(index_path(old).parent, index_path(folder).parent, symlinks=True)
+        settle(folder)
+        if not killed(partial(limit, size), partial(work, folder), signal.SIGXFSZ):
+            break
+        kills += 1
+        assert height_of_index(folder) in {1, 3, 5}
+        follow(folder)
+        assert dump(folder) == expected
+    assert kills > 10
