@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from backend.base.errors import Damage, TryLater
+from backend.base.progress import Progress
 from backend.base.words import COMMAND, counted
 from backend.index.index_file import OUTDATED, difference_from
 from backend.index.table_checks import PARTS, Examined, IndexCheck
@@ -22,7 +23,7 @@ from backend.storage.layout import MARK_NAME, is_backup
 from backend.storage.receipt_store import Receipts
 from backend.storage.tokens import Tokens
 from backend.trust.log.log_checks import check_log
-from backend.verify.chain_check import Progress, checked_in, joined, mapping, nothing, stretches_of
+from backend.verify.chain_check import checked, joined, mapping, nothing, stretches_of
 from backend.verify.folder_check import require_chain, require_one_ledger
 from backend.verify.folder_files import unusable
 
@@ -106,7 +107,7 @@ def _verify_blocks(
     processes = min(processes, len(stretches))
     summand = index.expected.sum if index else nothing
     with mapping(processes) as each:
-        results = each(partial(checked_in, folder, summand), stretches)
+        results = each(partial(checked, folder, summand), stretches)
         examined = _examined(index, store)  # while other processes check blocks
         chain = joined(stretches, results, heights[-1], progress)
         require_one_ledger(folder, store, accepts_loss=False)

@@ -14,16 +14,17 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any
 
 from backend.base.errors import Damage, DamagedBlock, FlightchainError, NotFound
 from backend.base.processes.parent_death import die_with_parent
+from backend.base.progress import Progress
 from backend.base.words import COMMAND, counted
 from backend.chain.block import Block, header_from
 from backend.chain.block_rules import check
 from backend.chain.canonical import sha256_hex
 from backend.chain.columns import Columns
-from backend.chain.merkle import Frontier, frontier_of
+from backend.chain.merkle import Frontier
 from backend.chain.state import ChainState, empty_state, state_at
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import body_of, opened
@@ -31,7 +32,6 @@ from backend.storage.layout import Place
 
 BLOCKS_AT_ONCE = 64
 
-Progress = Callable[[int, int], None]  # blocks done, blocks to do
 Summand = Callable[[Block, Columns], int]  # what a checked block adds to a sum over the chain
 End = tuple[int, int]  # file and offset where the next frame must start
 
@@ -65,55 +65,29 @@ class Checked:
     sum: int
 
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-
-
-class Each(Protocol):
-    """Works as `map` does."""
-
-    def __call__(
-        self, action: Callable[[Task], Result], tasks: Sequence[Task], /
-    ) -> Iterator[Result]:
-        """Do something with each task. Yields the results in the order of the tasks."""
+Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]  # works as `map` does
 
 
 def stretches_of(store: BlockStore, height: int, first: int = 0) -> Iterator[Stretch]:
-    """Cut the blocks `first` to `height` into stretches.
+    """Cut the blocks `first` to `height` into stretches. Raises Damage or NotFound.
 
     They end early after a stretch that cannot be read, because checking that one raises the reason.
     """
-    history = frontier_of(place.hash for place in store.places(0, first))
-    yield stretch_at(store, first, min(BLOCKS_AT_ONCE, height + 1 - first))
-    for at in range(first + BLOCKS_AT_ONCE, height + 1, BLOCKS_AT_ONCE):
+    history = Frontier()
+    for at in range(first, height + 1, BLOCKS_AT_ONCE):
+        below, end = None, (0, 0)
         try:
-            places = store.places(at - BLOCKS_AT_ONCE, BLOCKS_AT_ONCE)
-            for place in places:
-                history = history.extended(place.hash)
-            stretch = _upon(store, history, places[-1], min(BLOCKS_AT_ONCE, height + 1 - at))
+            for place in store.places(history.size, at - history.size):
+                history, end = history.extended(place.hash), (place.file, place.end)
+            if at:
+                last, frame = store.frame(at - 1)
+                header = opened(frame, at - 1, header_from)[1]
+                below = state_at(header, last.hash.hex(), history)
         except (Damage, NotFound):
-            return
-        yield stretch
-
-
-def stretch_at(store: BlockStore, first: int, count: int) -> Stretch:
-    """Return the stretch of `count` blocks from height `first` on. Raises Damage or NotFound."""
-    if first == 0:
-        return Stretch(0, count, None, (0, 0))
-    places = store.places(0, first)
-    return _upon(store, frontier_of(place.hash for place in places), places[-1], count)
-
-
-def _upon(store: BlockStore, history: Frontier, last: Place, count: int) -> Stretch:
-    """Return the stretch of `count` blocks after the block at place `last`.
-
-    history: the Merkle tree of the hashes up to there.
-    """
-    height = history.size - 1
-    _, frame = store.frame(height)
-    header = opened(frame, height, header_from)[1]
-    below = state_at(header, last.hash.hex(), history)
-    return Stretch(height + 1, count, below, (last.file, last.end))
+            if at > first:
+                return
+            raise
+        yield Stretch(at, min(BLOCKS_AT_ONCE, height + 1 - at), below, end)
 
 
 # --- checking --------------------------------------------------------------------------------
@@ -124,18 +98,19 @@ def nothing(block: Block, columns: Columns) -> int:  # noqa: ARG001
     return 0
 
 
-def checked(store: BlockStore, summand: Summand, stretch: Stretch) -> Checked:
+def checked(folder: Path, summand: Summand, stretch: Stretch) -> Checked:
     """Check every block of a stretch.
 
     Raises DamagedBlock, RuleViolation or Damage naming the first block that is wrong.
     """
     state, end, total = stretch.below, stretch.end, 0
-    for place, block in _blocks(store, stretch):
-        below = state or _before_genesis(block)
-        columns = check(block, below)
-        _compare_place(place, block)
-        total += summand(block, columns)
-        state, end = below.applied(block), (place.file, place.end)
+    with closing(BlockStore(folder)) as store:  # of its own: processes share none
+        for place, block in _blocks(store, stretch):
+            below = state or _before_genesis(block)
+            columns = check(block, below)
+            _compare_place(place, block)
+            total += summand(block, columns)
+            state, end = below.applied(block), (place.file, place.end)
     assert state is not None
     return Checked(state, end, total)
 
@@ -223,7 +198,7 @@ def _begin() -> None:
     die_with_parent(signal.SIGKILL)
 
 
-def _results(results: Iterator[Result]) -> Iterator[Result]:
+def _results(results: Iterator[Any]) -> Iterator[Any]:
     try:
         yield from results
     except BrokenProcessPool:
@@ -231,12 +206,6 @@ def _results(results: Iterator[Result]) -> Iterator[Result]:
             "a process that checked a part died, perhaps because memory ran out; "
             "try again with `--processes 1`"
         ) from None
-
-
-def checked_in(folder: Path, summand: Summand, stretch: Stretch) -> Checked:
-    """Call `checked` with a store of its own, for processes that share none."""
-    with closing(BlockStore(folder)) as store:
-        return checked(store, summand, stretch)
 
 
 def joined(

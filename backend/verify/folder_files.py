@@ -176,7 +176,7 @@ def _problem(path: Path, kind: FileKind) -> str:
     if is_folder != wanted or not (is_folder or stat.S_ISREG(mode)):
         what = "not a folder" if wanted else "a folder, not a file" if is_folder else "not a file"
         return f"{path} is {what} ({kind.consequence()})"
-    if _may(path, os.R_OK | (os.X_OK if is_folder else 0)):
+    if os.access(path, os.R_OK | (os.X_OK if is_folder else 0), effective_ids=True):
         return ""
     remedy = files.access_remedy(path)
     return f"{path} cannot be read: Permission denied ({kind.consequence(remedy)})"
@@ -220,8 +220,3 @@ def _short(folder: Path, place: Place) -> str:
     kind = kind_of(str(path.relative_to(folder)))
     assert kind is not None
     return f"{path} {'ends too early' if path.exists() else 'is missing'} ({kind.consequence()})"
-
-
-def _may(path: Path, mode: int) -> bool:
-    """Return whether this process may use a path so."""
-    return os.access(path, mode, effective_ids=True)

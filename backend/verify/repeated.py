@@ -19,13 +19,13 @@ import msgspec
 
 from backend.base.clock import now_ms
 from backend.base.errors import Damage, FlightchainError, NotFound, WriteFailed
+from backend.base.progress import Progress
 from backend.base.state_file import StateFile
 from backend.base.words import COMMAND
 from backend.index.index_file import index_path
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER, ENTRY_BYTES, TABLE_NAME, first_height_of
 from backend.verify.audit import Scope, Verified, verify
-from backend.verify.chain_check import Progress
 
 NAME = "verified.json"
 PIECE_BYTES = 2**20
@@ -113,17 +113,12 @@ def verify_again(
         is_whole = verified.is_index_whole and verified.height == height
         is_same = _index_hash(folder) == index_hash  # else it was written to meanwhile
         index = IndexMemory(index_hash, height, time) if is_whole and is_same else None
-    forgotten = _remember(folder, Memory(height, tip_hash, time, blocks, index))
-    return Again(verified, before, note, forgotten)
-
-
-def _remember(folder: Path, memory: Memory) -> str:
-    """Return why that cannot be done, as on a medium that can only be read; "" if it is done."""
+    forgotten = ""
     try:
-        MEMORY.write_unsynced(folder, memory)
-    except WriteFailed as error:
-        return str(error)
-    return ""
+        MEMORY.write_unsynced(folder, Memory(height, tip_hash, time, blocks, index))
+    except WriteFailed as error:  # as on a medium that can only be read
+        forgotten = str(error)
+    return Again(verified, before, note, forgotten)
 
 
 def _of_same_chain(store: BlockStore, memory: Memory | None, since: int) -> Memory:

@@ -334,9 +334,11 @@ def test_several_processes_find_the_same(good: Path, processes: int) -> None:
     assert calls == [(done, TIP + 1) for done in range(1, TIP + 2)]
 
 
-@pytest.mark.parametrize("first", [0, 3])
-def test_several_processes_name_the_first_of_two_damaged_blocks(folder: Path, first: int) -> None:
-    for height in (first, TIP):
+@pytest.mark.parametrize(("first", "other"), [(0, TIP), (3, TIP), (0, 1)])
+def test_several_processes_name_the_first_of_two_damaged_blocks(
+    folder: Path, first: int, other: int
+) -> None:
+    for height in (first, other):
         flip_in_block(folder, height)
     with damage_named(first):
         verify(folder, processes=3)
@@ -371,11 +373,11 @@ def test_stretches_that_do_not_meet_name_the_block_where_they_should(
         assert below is not None
         stretches[1] = replace(stretches[1], below=replace(below, **changed))
         with damage_named(1, "two readings"):
-            joined(stretches, map(partial(checked, store, nothing), stretches), TIP, print)
+            joined(stretches, map(partial(checked, good, nothing), stretches), TIP, print)
 
 
 def test_blocks_that_could_not_be_read_at_first_are_not_passed_over(good: Path) -> None:
     with closing(BlockStore(good)) as store:
         stretches = list(stretches_of(store, TIP))[:-1]
         with damage_named(4, "two readings"):
-            joined(stretches, map(partial(checked, store, nothing), stretches), TIP, print)
+            joined(stretches, map(partial(checked, good, nothing), stretches), TIP, print)

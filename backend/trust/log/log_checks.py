@@ -15,7 +15,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.genesis import genesis_in
 from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, SIGNED_ANEW, VERIFIER_NAME, checkpoints
 from backend.trust.log.checkpoints import Checkpoint
-from backend.trust.log.notes import NoteError, VerifierKey, parse_key, signed_at
+from backend.trust.log.notes import NoteError, VerifierKey, is_signed, parse_key, signed_at
 from backend.trust.log.secret_keys import key_in
 from backend.trust.log.successions import SUCCESSIONS_NAME, checked_successions, keys_named
 from backend.trust.log.tree import HistoryTree
@@ -130,11 +130,7 @@ def _signed_by_us(folder: Path) -> Checkpoint | None:
     keys = [key for _, key in _key_in_files(folder)]
     with suppress(Damage):
         keys += keys_named(folder)
-    for key in keys:
-        with suppress(NoteError):
-            if signed_at(note, key) is not None:
-                return signed
-    return None
+    return signed if any(is_signed(note, key) for key in keys) else None
 
 
 def traces_of_log(folder: Path) -> list[str]:

@@ -152,6 +152,14 @@ def signed_at(note: Note, key: VerifierKey) -> int | None:
     return None if signature is None else seconds_of(signature, key)
 
 
+def is_signed(note: Note, key: VerifierKey) -> bool:
+    """Return whether a key has signed a note, and its signature is right."""
+    try:
+        return signature_by(note, key) is not None
+    except NoteError:
+        return False
+
+
 def signature_by(note: Note, key: VerifierKey) -> Signature | None:
     """Return the verified signature of a note by a key; None if the key has not signed it.
 

@@ -159,14 +159,14 @@ def write_checkpoint(folder: Path, key: SecretKey, checkpoint: Checkpoint) -> No
     files.replace_unsynced(folder / CHECKPOINT_NAME, str(key.note(str(checkpoint))).encode())
 
 
-def key_in(folder: Path, pair: KeyFiles = LOG, *, has_public: bool = True) -> SecretKey | None:
-    """Return the key in `folder`; None if there never was one. Raises Damage.
+def key_in(folder: Path, *, has_public: bool = True) -> SecretKey | None:
+    """Return the log's key in `folder`; None if there never was one. Raises Damage.
 
     has_public: whether the file of the verifier key must fit.
     """
-    key = _secret_in(folder, pair)
+    key = _secret_in(folder, LOG)
     if key is not None and has_public:
-        _require_public(folder, pair, key)
+        _require_public(folder, LOG, key)
     return key
 
 

@@ -17,7 +17,7 @@ from backend.storage.block_store import BlockStore
 from backend.trust.log import CHECKPOINT_NAME, checkpoints
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.log_checks import foreign_log
-from backend.trust.log.notes import Note, NoteError, signed_at
+from backend.trust.log.notes import is_signed
 from backend.trust.log.rotation import finish_rotation, note_predecessor
 from backend.trust.log.secret_keys import LOG, SecretKey, exposure, secret_key, write_checkpoint
 from backend.trust.log.successions import SUCCESSIONS_NAME
@@ -50,10 +50,10 @@ class CheckpointSigner:
         finish_rotation(self._folder)
         key = self._key()
         checkpoint = Checkpoint(key.verifier.name, size, root)
-        before, is_signed = self._signed, True
+        before, is_ours = self._signed, True
         if before is None and (newest := checkpoints.newest_in(self._folder)):
-            before, is_signed = newest[1], _is_signed(newest[0], key)
-        if before != checkpoint or not is_signed:
+            before, is_ours = newest[1], is_signed(newest[0], key.verifier)
+        if before != checkpoint or not is_ours:
             self._warn_of_fork(before, checkpoint)
             write_checkpoint(self._folder, key, checkpoint)
         self._signed = checkpoint
@@ -93,11 +93,3 @@ class CheckpointSigner:
                 f"{after.size}, {'fewer' if is_shorter else 'not the same ones'}: witnesses of "
                 "this log will refuse what follows"
             )
-
-
-def _is_signed(note: Note, key: SecretKey) -> bool:
-    """Return whether a key has signed a note. It is signed again if not, as by an older key."""
-    try:
-        return signed_at(note, key.verifier) is not None
-    except NoteError:
-        return False

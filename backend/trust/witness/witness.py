@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 from backend.base import files
 from backend.base.errors import Damage, FlightchainError, WriterBusy
@@ -35,6 +36,7 @@ MOST_ATTEMPTS = 3
 
 # The proof of consistency between two sizes, which is empty if there is nothing to prove.
 Prove = Callable[[int, int], Sequence[bytes]]
+Parsed = TypeVar("Parsed")
 
 
 class Memory:
@@ -53,16 +55,14 @@ class Memory:
 
     def note(self, origin: str) -> Note | None:
         """Return the newest cosigned checkpoint of a log; None if none was. Raises Damage."""
-        path = self._path(origin, ".note")
-        try:
-            note = notes.parse(path.read_bytes())
+
+        def parsed(data: bytes) -> Note:
+            note = notes.parse(data)
             if signed_at(note, self._witness) is None:
                 raise NoteError("this witness has not signed it")
-        except FileNotFoundError:
-            return None
-        except (OSError, NoteError) as error:
-            raise Damage(f"cannot use {files.reason_of(error, path, _ADVICE)}") from error
-        return note
+            return note
+
+        return _kept(self._path(origin, ".note"), parsed, _ADVICE)
 
     def keep(self, origin: str, note: Note) -> None:
         """Keep a checkpoint with the signatures of the log and of this witness."""
@@ -85,12 +85,7 @@ class Memory:
     def key_of(self, origin: str) -> VerifierKey | None:
         """Return the key of a log that `remember_key` has kept. Raises Damage."""
         path = self._path(origin, ".vkey")
-        try:
-            return notes.parse_key(path.read_text("utf-8", errors="replace"))
-        except FileNotFoundError:
-            return None
-        except (OSError, NoteError) as error:
-            raise Damage(f"cannot use {files.reason_of(error, path, COPY)}") from error
+        return _kept(path, lambda data: notes.parse_key(data.decode(errors="replace")), COPY)
 
     def remember_key(self, log: VerifierKey) -> None:
         files.write_new(self._path(log.name, ".vkey"), f"{log}\n".encode())
@@ -102,12 +97,7 @@ class Memory:
     def origin_at(self, url: str) -> str | None:
         """Return the origin of the log that was seen at a URL; None if none was. Raises Damage."""
         path = self.origin_file(url)
-        try:
-            return path.read_text("utf-8").removesuffix("\n")
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise Damage(f"cannot use {files.reason_of(error, path, COPY)}") from error
+        return _kept(path, lambda data: data.decode().removesuffix("\n"), COPY)
 
     def remember_origin(self, url: str, origin: str) -> None:
         files.write_new(self.origin_file(url), f"{origin}\n".encode())
@@ -120,6 +110,16 @@ class Memory:
         """Return how files for an origin or a URL are named: like it, as far as files can be."""
         readable = "".join(c if c.isascii() and c.isalnum() else "-" for c in what[:40])
         return f"{readable}-{sha256(what.encode()).hexdigest()[:_NAME_DIGITS]}"
+
+
+def _kept(path: Path, parsed: Callable[[bytes], Parsed], remedy: str) -> Parsed | None:
+    """Return what a file holds; None if it is not there. Raises Damage."""
+    try:
+        return parsed(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Damage(f"cannot use {files.reason_of(error, path, remedy)}") from error
 
 
 class NotCosigned(FlightchainError):

@@ -6,7 +6,7 @@ the copy names is good and on the disk, and a copy that was interrupted goes on 
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from backend.base import files
@@ -19,8 +19,6 @@ from backend.storage.layout import ENTRY_BYTES, Place, place_from
 
 BLOCKS_AT_ONCE = 1024
 REMEDY = "nothing in it was changed; keep it, and make a new backup in another folder"
-
-Progress = Callable[[int, int], None]  # blocks done, blocks to do
 
 
 def blocks_in_copy(store: BlockStore, copy: Path, named: int) -> int:

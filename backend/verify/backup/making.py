@@ -15,6 +15,7 @@ from pathlib import Path
 
 from backend.base import files
 from backend.base.errors import BackupRefused, WriteFailed
+from backend.base.progress import Progress
 from backend.base.settings import Settings
 from backend.base.words import Report
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
@@ -30,7 +31,6 @@ from backend.verify.backup.accepted import (
 )
 from backend.verify.backup.block_copies import (
     REMEDY,
-    Progress,
     blocks_in_copy,
     bytes_of,
     copy_blocks,
@@ -136,7 +136,9 @@ def _copy(
     following = max(records[-1].next if records else 0, tip.next_transaction)
     _require_no_fewer(following, old, folder)
     new_bytes = bytes_of(store, first, height)
-    files.require_room(folder, new_bytes + _mempool_bytes(settings.folder) + SPARE_BYTES)
+    mempool = (settings.folder / MEMPOOL_FOLDER).glob("*")
+    mempool_bytes = sum(path.stat().st_size for path in mempool)
+    files.require_room(folder, new_bytes + mempool_bytes + SPARE_BYTES)
     if not old.is_complete:
         manifests.FILE.write(folder, old)
     for done in copy_blocks(store, first, height, folder):
@@ -172,7 +174,3 @@ def _require_no_fewer(following: int, old: Manifest, folder: Path) -> None:
             f"the backup in {folder} holds flights up to id {old.next_transaction - 1}, this "
             f"ledger only up to {following - 1}: acknowledged flights are missing; {REMEDY}"
         )
-
-
-def _mempool_bytes(chain: Path) -> int:
-    return sum(path.stat().st_size for path in (chain / MEMPOOL_FOLDER).glob("*"))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from backend.base import files
 from backend.base.errors import BackupRefused, Damage, NotFound, WriteFailed, WriterBusy
+from backend.base.progress import Progress
 from backend.base.settings import Settings
 from backend.base.words import COMMAND, Report
 from backend.index.index_file import index_path
@@ -35,7 +36,7 @@ from backend.trust.log.successions import SUCCESSIONS_NAME
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
 from backend.verify.backup.accepted import restore_accepted
-from backend.verify.backup.block_copies import Progress, bytes_of, copy_blocks
+from backend.verify.backup.block_copies import bytes_of, copy_blocks
 from backend.verify.backup.making import SPARE_BYTES, require_apart
 from backend.verify.backup.manifest import Manifest
 from backend.verify.folder_files import LET_IT_BE, kind_of
@@ -57,9 +58,9 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
     damaged, or if there is a ledger already; WriteFailed, also if all but the index is restored.
     """
     require_apart(settings.folder, folder)
-    named = _complete_manifest(folder)
+    manifest = _complete_manifest(folder)
     with closing(BlockStore(folder)) as backup:
-        manifest = _sound_manifest(folder, named, backup)
+        _require_sound(folder, manifest, backup)
         files.make_folder(settings.folder)
         with _locked(settings.folder):
             stage = _empty_stage(settings.folder)
@@ -104,8 +105,8 @@ def _complete_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def _sound_manifest(folder: Path, manifest: Manifest, backup: BlockStore) -> Manifest:
-    """Compare the manifest with the table of heights. Raises BackupRefused."""
+def _require_sound(folder: Path, manifest: Manifest, backup: BlockStore) -> None:
+    """Raise BackupRefused unless the manifest and the table of heights say the same."""
     try:
         hashes = [backup.place(height).hash.hex() for height in (0, manifest.height)]
     except (Damage, NotFound) as error:
@@ -115,7 +116,6 @@ def _sound_manifest(folder: Path, manifest: Manifest, backup: BlockStore) -> Man
             f"the backup in {folder} is damaged: {manifests.NAME} names the blocks "
             f"{manifest.genesis_hash} and {manifest.tip_hash}, the table of heights {hashes}"
         )
-    return manifest
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 from backend.base import files
 from backend.base.errors import Damage, WriteFailed
 from backend.trust.log import KEY_NAME, VERIFIER_NAME
-from backend.trust.log.secret_keys import LOG, WITNESS, KeyFiles, exposure, key_in, secret_key
+from backend.trust.log.secret_keys import LOG, WITNESS, KeyFiles, exposure, secret_key
 from backend.trust.witness.witness import Witness
 from tests.trust.log.test_signing import sealed, signed
 
@@ -33,9 +33,6 @@ def test_a_power_cut_between_the_two_files_of_a_key_is_put_right(
     key = secret_key(tmp_path, kept, "another name")
     assert key.verifier.name == NAME
     assert (tmp_path / kept.public).read_text() == f"{key.verifier}\n"
-    read = key_in(tmp_path, kept)
-    assert read is not None
-    assert read.verifier == key.verifier
 
 
 def test_a_log_signs_again_although_its_public_key_is_missing(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from backend.base import files
 from backend.base.clock import now_ms
+from backend.base.progress import Progress
 from backend.base.settings import Settings
 from backend.chain.flight import Flight
 from backend.mempool import Offer
@@ -20,7 +21,6 @@ from backend.sources.generated import Generated
 from backend.sources.source import validated
 from backend.storage import tokens
 from backend.verify.backup import Made, back_up, restore
-from backend.verify.backup.block_copies import Progress
 from backend.verify.backup.manifest import Manifest, read
 from tests.dying import killed_at
 from tests.flights import flights, on_disk
