@@ -21,7 +21,7 @@ PAIRS = {
     ("accent", "tint"): TEXT,
     ("accent-ink", "accent"): TEXT,
     **{(f"data-{number}", "surface"): SHAPES for number in range(1, 7)},
-    ("field", "surface"): SHAPES,
+    **dict.fromkeys(product(["field"], ("ground", "surface")), SHAPES),
 }
 
 
@@ -50,3 +50,12 @@ def test_colours_stand_out_from_their_grounds(colours: dict[str, str]) -> None:
         if (ratio := contrast(*(colours[name] for name in pair))) < least
     }
     assert weak == {}
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_dots_that_are_seen_through_stand_out_from_their_ground(colours: dict[str, str]) -> None:
+    (found,) = re.findall(r"\.day-dots \{.*stroke-opacity: ([\d.]+);", STYLE)
+    opacity, ground = float(found), bytes.fromhex(colours["ground"][1:])
+    line = bytes.fromhex(colours["data-1"][1:])
+    mixed = (round(below + opacity * (x - below)) for x, below in zip(line, ground, strict=True))
+    assert contrast(f"#{bytes(mixed).hex()}", colours["ground"]) >= SHAPES
