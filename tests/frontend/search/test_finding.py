@@ -103,6 +103,16 @@ def test_a_page_lists_meanings_or_says_no_results(shown: Callable[[str], str]) -
     assert "You can search for" in none
 
 
+def test_days_as_the_search_says_they_may_be_written_are_one_day(
+    finder: Finder, shown: Callable[[str], str]
+) -> None:
+    hint = " ".join(shown("unted in july").partition("Days may be written ")[2].split())
+    one_day, two_days = hint.partition(" can mean two days")[0].split("; ")
+    for day in one_day.replace(" or ", ", ").split(", "):
+        assert [page.address for page in finder.pages(day)] == ["/days/2013-01-13"]
+    assert len(finder.pages(two_days)) == 2
+
+
 def test_a_page_that_two_meanings_lead_to_is_told_as_the_first_of_them(finder: Finder) -> None:
     shown = [page.shows for page in finder.pages("New York, New York")]  # it is no route
     assert shown
