@@ -263,8 +263,8 @@ def _import(
         bad_rows = None
         if skipping.is_wanted:
             bad_rows = stack.enter_context(closing(Spool(settings.folder)))
-        dialogue = stack.enter_context(ImportDialogue(skipping, on_conflict))
-        import_all(settings, sources, dialogue.watcher(bad_rows), bad_rows)
+        dialogue = stack.enter_context(ImportDialogue(skipping, on_conflict, bad_rows))
+        import_all(settings, sources, dialogue.watcher(), bad_rows)
 
 
 def named_source(specification: str) -> "Source":

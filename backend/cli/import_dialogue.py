@@ -8,7 +8,6 @@ from math import ceil
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import click
@@ -60,10 +59,15 @@ class ImportDialogue:
     An error inside says at its end what was stored.
     """
 
-    def __init__(self, skipping: Skipping, on_conflict: str = KEEP) -> None:
-        """on_conflict: a key of `ON_CONFLICT`, about flights that contradict stored ones."""
+    def __init__(
+        self, skipping: Skipping, on_conflict: str = KEEP, bad_rows: "Spool | None" = None
+    ) -> None:
+        """on_conflict: a key of `ON_CONFLICT`, about flights that contradict stored ones.
+
+        bad_rows: will hold the bad rows.
+        """
         self._skipping = skipping
-        self._bad_rows: Spool | None = None
+        self._bad_rows = bad_rows
         self._on_conflict = on_conflict
         self._line = Line(in_a_log=True)
         self._imported = self._importing = 0  # flights of earlier sources, and of this one
@@ -71,11 +75,10 @@ class ImportDialogue:
         self._index_line = ExitStack()
         self._index_progress: Progress | None = None  # while the index is brought to the tip
 
-    def watcher(self, bad_rows: "Spool | None" = None) -> "Watcher":
-        """Return what the import calls. bad_rows: will hold the bad rows."""
+    def watcher(self) -> "Watcher":
+        """Return what the import calls."""
         from backend.sealing.importer import Watcher
 
-        self._bad_rows = bad_rows
         return Watcher(
             self._show_check,
             self._show_comparison,
@@ -89,12 +92,7 @@ class ImportDialogue:
     def __enter__(self) -> "ImportDialogue":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         self._line.close()
         self._index_line.close()
         imported = self._imported + self._importing

@@ -55,7 +55,6 @@ def mine(settings: Settings, once: bool) -> None:
     The command finishes the current block before it ends.
     """
     from backend.base.processes.systemd import Notifier
-    from backend.sealing.miner import Miner
     from backend.sealing.sealer import Sealer
     from backend.storage.layout import require_ledger
 
@@ -67,20 +66,19 @@ def mine(settings: Settings, once: bool) -> None:
                 sealed = sealer.seal_pending(empty=bool(settings.mine_empty))
         say(f"sealed {counted(len(sealed), 'block')}")
         return
+    miner: Any
     notifier = Notifier(os.environ, say)
-    miner = _node_of(settings, notifier) or Miner(settings, say, notifier)
+    if settings.engine_home is None:
+        from backend.sealing.miner import Miner
+
+        miner = Miner(settings, say, notifier)
+    else:
+        from backend.cluster.node import Node
+
+        miner = Node(settings, say, notifier)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: miner.stop())
     miner.run()
-
-
-def _node_of(settings: Settings, notifier: Any) -> Any:
-    """Return what mines in place of the miner of a ledger in a cluster; None elsewhere."""
-    if settings.engine_home is None:
-        return None
-    from backend.cluster.node import Node
-
-    return Node(settings, say, notifier)
 
 
 COMMANDS = (serve, mine)

@@ -128,8 +128,7 @@ def without_repeats(spool: Spool, legs: LegHashes, parts: Sequence[Part], report
     groups = legs.groups()
     if not groups:
         return
-    flights = sum(part.flights for part in parts)
-    comparison = _Comparison(parts, _counter(flights, min(2, len(groups)), report))
+    comparison = _Comparison(parts, min(2, len(groups)), report)
     if len(groups) == 1:
         comparison.add(legs.repeated(groups[0]), _rows(spool, parts))
     else:
@@ -140,24 +139,6 @@ def without_repeats(spool: Spool, legs: LegHashes, parts: Sequence[Part], report
     for part, kept in zip(parts, comparison.are_kept, strict=True):
         if 0 in kept:
             _rewrite(spool, part, kept)
-
-
-def _counter(flights: int, readings: int, report: Report) -> Callable[[int], None]:
-    """Return what is called with numbers of flights that were read, and reports now and then.
-
-    flights, readings: how many there are, and how often each is read.
-    """
-    done = reported = 0
-    count = flights * readings
-
-    def add(number: int) -> None:
-        nonlocal done, reported
-        done += number
-        if done - reported >= ROWS_PER_REPORT or done == count:
-            reported = done
-            report(Compared(done // readings, done / count))
-
-    return add
 
 
 def _rows(spool: Spool, parts: Sequence[Part]) -> Iterator[_Rows]:
@@ -214,17 +195,21 @@ class _Comparison:
     are_kept: for each flight of each part, 0 if it is such a flight.
     """
 
-    def __init__(self, parts: Sequence[Part], count: Callable[[int], None]) -> None:
-        """count: is called with how many flights were read."""
+    def __init__(self, parts: Sequence[Part], readings: int, report: Report) -> None:
+        """readings: how often each flight is read. report: is told now and then how many were."""
         self.are_kept = [bytearray(b"\1") * part.flights for part in parts]
-        self._parts = parts
-        self._count = count
+        self._parts, self._readings, self._report = parts, readings, report
+        self._to_read = readings * sum(part.flights for part in parts)
+        self._read = self._reported = 0
 
     def counted(self, batches: Iterable[_Rows]) -> Iterator[_Rows]:
         """Yield `batches`, and count their flights."""
         for batch in batches:
             yield batch
-            self._count(len(batch.numbers))
+            self._read += len(batch.numbers)
+            if self._read - self._reported >= ROWS_PER_REPORT or self._read == self._to_read:
+                self._reported = self._read
+                self._report(Compared(self._read // self._readings, self._read / self._to_read))
 
     def add(self, hashes: Set[int], batches: Iterable[_Rows]) -> None:
         """Compare all flights with these hashes."""
