@@ -9,6 +9,7 @@ from frontend.app import create_app
 from frontend.settings import Settings
 from tests.browser.conftest import Visit
 from tests.browser.sites import RESULT, Site
+from tests.browser.test_every_page import require_fit
 from tests.frontend.lab.folders import make_result
 from tests.http_servers import served_in_a_thread
 
@@ -21,6 +22,7 @@ def test_a_report_shows_its_styles_and_drawings(visit: Visit, site: Site) -> Non
     line = page.locator("svg path").first
     assert line.evaluate("it => getComputedStyle(it).stroke") not in {"none", "rgb(0, 0, 0)"}
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgba(0, 0, 0, 0)"
+    require_fit(page)
 
 
 def test_no_script_of_a_report_runs(visit: Visit, site: Site, tmp_path: Path) -> None:

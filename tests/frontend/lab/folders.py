@@ -20,7 +20,12 @@ MANIFEST: dict[str, Any] = {
     "started": "2026-10-03T08:15:00+00:00",
     "ended": "2026-10-03T08:34:12+00:00",
     "commit": "5b0f3c1c2f3a",
-    "machine": {"cpu": "ARM Cortex-A72", "cores": 4, "ram_mb": 3977},
+    "machine": {
+        "cpu": "ARM Cortex-A72",
+        "cores": 4,
+        "ram_mb": 3977,
+        "pages that the kernel keeps in memory": 1,
+    },
     "versions": {"Flask": "3.1.3", "locust": "2.47.0"},
 }
 FINDING = "At 0.85 L the mean response time was 3.9 times E[S] & M/G/1 says 3.84."
