@@ -29,6 +29,7 @@ MOST_TIMES = 200  # its packed size, that a file may unpack to; flights do to 5 
 UNPACKED_ROOM = 64 << 20  # which any file may unpack to; a posted one to no more
 PIECE = 1 << 10  # packed bytes that are unpacked at once; Zstandard may make 32 MB of them
 ZIP = b"PK\x03\x04"
+_EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
 WORKBOOK = "is a spreadsheet workbook; open it, and save the sheet with the flights as CSV UTF-8"
 _WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffice
 _BESIDE_TABLES = re.compile(
@@ -120,7 +121,13 @@ class PackedFile:
     is_strict = False
     pause: Callable[[], None] = staticmethod(lambda: None)
 
-    def __init__(self, path: Path, member: str = "", whole: str = "", part: str = "") -> None:
+    def __init__(
+        self,
+        path: Path,
+        member: zipfile.ZipInfo | None = None,
+        whole: str = "",
+        part: str = "",
+    ) -> None:
         """whole: the name of the folder or archive, or what to call the file."""
         self.part = part
         self.or_leave_out = ", or remove it if it holds no flights" if part else ""
@@ -146,7 +153,8 @@ class PackedFile:
 
     def columns_of_path(self) -> list[str]:
         """Return the names of columns whose values are those of folders, as in year=2008."""
-        return re.findall(r"([^/=]+)=[^/]*/", f"{self._path}/{self._member}")
+        member = self._member.filename if self._member else ""
+        return re.findall(r"([^/=]+)=[^/]*/", f"{self._path}/{member}")
 
     def damaged(self, error: Exception) -> InvalidInput:
         """Return the error to raise when an unpacker or a package refuses the file with `error`."""
@@ -165,8 +173,8 @@ class PackedFile:
         with self._translated():
             return self._path.stat().st_size
 
-    def members(self) -> list[str]:
-        """Return the names of the tables in this zip archive; [""] if it is none."""
+    def members(self) -> dict[str, zipfile.ZipInfo | None]:
+        """Return the tables in this zip archive by their names; {"": None} if it is none."""
         with self._translated(), self._raw() as raw:
             return self._members(raw)
 
@@ -192,11 +200,11 @@ class PackedFile:
             raise self.problem(f"{reason}; check the path")
         return self._path.open("rb")
 
-    def _members(self, raw: BufferedReader) -> list[str]:
+    def _members(self, raw: BufferedReader) -> dict[str, zipfile.ZipInfo | None]:
         if not raw.peek(4).startswith(ZIP):
-            return [""]
-        members = zipfile.ZipFile(raw).infolist()
-        names = [member.filename for member in members]
+            return {"": None}
+        archive = zipfile.ZipFile(raw)
+        members, names = archive.infolist(), archive.namelist()
         begins_with_another = min((member.header_offset for member in members), default=0) > 0
         if begins_with_another or len(set(names)) < len(names):
             raise self.problem(
@@ -209,17 +217,17 @@ class PackedFile:
             raise self.problem(
                 f"holds no table of flights, but {shown(names)}; choose another file"
             )
-        return tables
+        return {name: archive.getinfo(name) for name in tables}
 
     def _unpacked(self, raw: BufferedReader) -> tuple[IO[bytes], int, int]:
         """Return what reads the unpacked bytes, and how many are packed and unpacked, or 0."""
-        member, *others = [self._member] if self._member else self._members(raw)
+        member, *others = [self._member] if self._member else self._members(raw).values()
         if others:
             raise self.problem(f"holds {1 + len(others)} tables; unpack it and send each alone")
         if member:
-            archive = zipfile.ZipFile(raw)
-            about = archive.getinfo(member)
-            return archive.open(about), about.compress_size, about.file_size
+            archive = zipfile.ZipFile(BytesIO(_EMPTY_ZIP))  # names of thousands are not read again
+            archive.fp = raw
+            return archive.open(member), member.compress_size, member.file_size
         size = raw.seek(0, os.SEEK_END)
         raw.seek(0)
         start = raw.peek(6)
@@ -309,10 +317,10 @@ def files_of(path: Path, label: str = "") -> list[PackedFile]:
     """
     whole, files = label or path.name or str(path), []
     for name in tables_among(_names_below(path)) if path.is_dir() else [""]:
-        members = PackedFile(path / name, "", whole, name).members()
-        for member in members:
+        members = PackedFile(path / name, None, whole, name).members()
+        for member, about in members.items():
             parts = (name, member if name or len(members) > 1 else "")
-            files.append(PackedFile(path / name, member, whole, "/".join(filter(None, parts))))
+            files.append(PackedFile(path / name, about, whole, "/".join(filter(None, parts))))
     if not files:
         raise InvalidInput("folder", path.name, "holds no table of flights; check the path")
     return files

@@ -146,6 +146,26 @@ def test_tables_of_an_archive_or_a_folder_come_in_the_order_of_their_names(tmp_p
     ]
 
 
+def test_the_names_in_an_archive_are_not_read_again_for_each_of_its_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for number in range(20):
+            archive.writestr(f"{number}.csv", str(number))
+    looked = list[zipfile.ZipInfo]()
+    decode = zipfile.ZipInfo._decodeExtra  # type: ignore[attr-defined]
+
+    def noted(about: zipfile.ZipInfo, *more: int) -> None:
+        looked.append(about)
+        decode(about, *more)
+
+    monkeypatch.setattr(zipfile.ZipInfo, "_decodeExtra", noted)
+    files = files_of(written(tmp_path, content.getvalue()))
+    assert [read_all(file) for file in files] == [str(n).encode() for n in range(20)]
+    assert len(looked) == 20
+
+
 def test_the_tables_of_folders_in_a_folder_are_read(tmp_path: Path) -> None:
     names = ["m=1/part-0.csv", "m=2/part-0.csv", "m=10/part-0.csv", "m=2/.cache/a.csv"]
     for name in (
