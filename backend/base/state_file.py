@@ -3,6 +3,7 @@
 Whatever stands in such a file, reading it raises OSError or ValueError and nothing else.
 """
 
+import os
 from copy import copy
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -32,7 +33,7 @@ class StateFile(Generic[T]):
     def load(self, folder: Path) -> T:
         """Return the state. Raises OSError if it cannot be read, ValueError if it is damaged."""
         try:
-            with (folder / self.name).open("rb") as file:
+            with open(folder / self.name, "rb", opener=_opened) as file:
                 return self._decode(file.read(self._most_bytes))
         except RecursionError as error:  # which msgspec raises for brackets in brackets
             raise ValueError(str(error)) from None
@@ -52,3 +53,8 @@ class StateFile(Generic[T]):
     def write_unsynced(self, folder: Path, state: T) -> None:
         """Replace a state that may be lost with the power. Raises WriteFailed."""
         files.replace_unsynced(folder / self.name, msgspec.json.encode(state))
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file; a pipe in its place is empty, instead of keeping its reader waiting."""
+    return os.open(path, flags | os.O_NONBLOCK)

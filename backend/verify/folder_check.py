@@ -62,7 +62,7 @@ def lost_part(folder: Path, tree: HistoryTree, store: BlockStore) -> str:
 def _indexed(folder: Path) -> Position | None:
     """Return where the index stands; None if there is none that can be read."""
     path = index_path(folder)
-    if not path.exists():
+    if not path.is_file():
         return None
     try:
         with closing(open_to_read(path)) as connection:

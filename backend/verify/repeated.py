@@ -26,6 +26,7 @@ from backend.index.index_file import index_path
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER, ENTRY_BYTES, TABLE_NAME, first_height_of
 from backend.verify.audit import Scope, Verified, verify
+from backend.verify.folder_files import unusable
 
 NAME = "verified.json"
 PIECE_BYTES = 2**20
@@ -87,6 +88,8 @@ def verify_again(
     whether nothing but the blocks is. Raises FlightchainError if blocks up to `since` were not
     verified before, Damage if they are others now, and what `verify` raises.
     """
+    if problems := unusable(folder, blocks_only=chain_only):  # to open a pipe never ends
+        raise Damage(problems[0])
     memory, blocks, old, tip_hash = MEMORY.read(folder), {}, {}, ""
     with closing(BlockStore(folder)) as store:
         height = store.height()

@@ -14,6 +14,7 @@ from backend.cli.commands import verify as command
 from backend.index.index_file import index_path
 from backend.storage.layout import ENTRY_BYTES
 from backend.verify.repeated import MEMORY, NAME, Again, IndexMemory, verify_again
+from tests.api.processes import backend
 from tests.api.worlds import generated, seal, settings_for
 from tests.index.worlds import execute
 from tests.storage.chains import block_file, flip, table_path
@@ -191,6 +192,20 @@ def test_nothing_bad_is_remembered_and_a_medium_that_can_only_be_read_is_verifie
 
 def _refuse(path: Path, _: bytes) -> None:
     raise WriteFailed(f"cannot write {path}: {os.strerror(30)}")
+
+
+@pytest.mark.parametrize(
+    "name", ["blocks/blocks-0000000000.dat", "index/index.sqlite", "verified.json"]
+)
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(folder: Path, name: str) -> None:
+    path = (folder / name).resolve()
+    path.unlink()
+    os.mkfifo(path)
+    words = f"{path} is not a file"
+    for arguments in (["--since", "last", "--chain-only"], ["--chain-only"], []):
+        is_named = name.startswith("blocks" if arguments else ("blocks", "index"))
+        done = backend(folder, "verify", "--processes", "1", *arguments)
+        assert (done.returncode, words in done.stderr) == (int(is_named), is_named)
 
 
 def call(folder: Path, *arguments: str) -> tuple[int, str, str]:
