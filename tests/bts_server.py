@@ -141,6 +141,15 @@ def of_unknown_length(handler: _Handler, content: bytes) -> None:
     handler.close_connection = True
 
 
+def in_a_chunk_of_negative_length(handler: _Handler, _: bytes) -> None:
+    """Send a piece whose length is below zero, which Python's own reader does not refuse."""
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    handler.wfile.write(b"-5\r\nabcde\r\n")
+    handler.close_connection = True
+
+
 def redirecting(handler: _Handler, _: bytes) -> None:
     """Send the client to where it is."""
     handler.send(302, b"", Location=handler.path)

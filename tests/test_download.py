@@ -46,6 +46,7 @@ def fetch(bts: Bts, folder: Path, least_free: int = 0) -> tuple[bytes, list[str]
         ([server.in_parts] * 2, ["", "bytes=200-", "bytes=400-"]),
         ([server.broken_off(100), server.in_parts], ["", "bytes=100-", "bytes=300-"]),
         ([server.of_unknown_length], [""]),
+        ([server.in_a_chunk_of_negative_length], ["", ""]),
         ([server.encoded()], [""]),
         ([server.encoded(115)] + [server.encoded()] * 2, ["", "bytes=100-", ""]),
         ([server.encoded(115)], ["", "bytes=100-"]),

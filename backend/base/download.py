@@ -171,7 +171,7 @@ class Downloader:
         while True:
             try:
                 return attempt()
-            except HTTPError as error:
+            except (HTTPError, ValueError) as error:  # the latter of a length below zero
                 if size() > held:
                     retries, held = self._retries, size()
                 response = error.response if isinstance(error, _Busy) else None
