@@ -1,6 +1,7 @@
 """`/metrics`: what is counted adds up over processes, and labels are few."""
 
 import os
+import re
 import signal
 import socket
 import sys
@@ -17,12 +18,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.api import SERVICE
 from backend.api.json_answers import ENTRY_BYTES, AnswerCache
-from backend.api.metrics import UNMATCHED, UNREAD
+from backend.api.metrics import ASKED, UNMATCHED, UNREAD
 from backend.base.lru import Counts
 from backend.base.version import VERSION, commit
 from backend.index.queries import State
 from backend.questions.values import AverageDelays
-from tests.api.processes import Service, free_port, serving, until
+from tests.api.processes import ROOT, Service, free_port, serving, until
 from tests.api.worlds import GOOD, World, client_of, generated, kept, seal, settings_for, world_in
 
 pytestmark = pytest.mark.slow
@@ -362,3 +363,12 @@ def test_they_say_which_release_and_commit_runs(client: FlaskClient) -> None:
     (build,) = next(each.samples for each in families if each.name == "flightchain_build_info")
     assert build.labels == {"version": VERSION, "commit": commit()}
     assert build.value == 1
+
+
+def test_a_document_names_every_number(client: FlaskClient) -> None:
+    page = (ROOT / "docs" / "how-to" / "watch.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+    listed = tuple(name.removesuffix("…") for name in re.findall("`(.+?)`", " ".join(rows)))
+    told = {name.removeprefix("flightchain_") for name, *_ in ASKED}
+    told |= {name.removeprefix("flightchain_") for name, _ in scraped(client)}
+    assert {name for name in told if not name.startswith(listed)} == set()
