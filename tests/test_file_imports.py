@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import requests
 from click.testing import CliRunner
@@ -290,6 +291,21 @@ def test_parts_leave_no_gap_and_end_with_the_file(tmp_path: Path) -> None:
     short = imports.begin("b.csv", 10).IMPORT_ID
     with pytest.raises(InvalidQuery, match="has received 0 of 10 bytes; send the rest first"):
         imports.check(short, "")
+
+
+def test_a_part_that_comes_after_the_check_or_the_end_of_its_file_is_not_written(
+    tmp_path: Path,
+) -> None:
+    imports = FileImports(settings_for(tmp_path, min_free_bytes=0))
+    late = imports.append(imports.begin("a.csv", 2), 0, b"ab")
+    imports.note(msgspec.structs.replace(late, state="checked"))
+    with pytest.raises(InvalidQuery, match="the file is checked, and must be receiving"):
+        imports.append(late, 0, b"xy")
+    assert imports.path(late.IMPORT_ID).read_bytes() == b"ab"
+    imports.remove(late.IMPORT_ID)
+    with pytest.raises(NotFound):
+        imports.append(late, 0, b"ab")
+    assert not imports.path(late.IMPORT_ID).exists()
 
 
 @pytest.mark.parametrize("import_id", ["", "0" * 32, "../tokens", "0" * 31 + "\n", "é"])
