@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from backend.base import download as module
+from backend.base import files
 from backend.base.download import RETRIES, Downloader, DownloadFailed, NotThere
 from backend.base.errors import FlightchainError, WriteFailed, WriterBusy
 from backend.base.files import lock_within, open_for_writing
@@ -158,6 +159,17 @@ def test_a_disk_that_is_too_small_is_named_with_what_is_needed(bts: Bts, tmp_pat
     with pytest.raises(WriteFailed, match=f"{10**18 + size:,} are needed"):
         fetch(bts, tmp_path, least_free=10**18)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_unknown_length_does_not_fill_the_disk(
+    bts: Bts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bts.publish(MONTH)
+    bts.faults.append(server.of_unknown_length)
+    free = iter((100, 99))
+    monkeypatch.setattr(files, "free_bytes", lambda _: next(free))
+    with pytest.raises(WriteFailed, match="99 bytes free, but 100 are needed"):
+        fetch(bts, tmp_path, least_free=100)
 
 
 def test_two_processes_do_not_write_one_part(bts: Bts, tmp_path: Path) -> None:

@@ -146,6 +146,7 @@ class Downloader:
         part.cut(start)
         part.append(first, start + rest)
         while piece := response.read1(PIECE_BYTES):  # what has come, however little
+            require_room(part.path.parent, self._least_free)  # the length may be unknown
             part.append(piece, start + rest)
 
     def _answer(self, url: str, headers: dict[str, str]) -> urllib3.BaseHTTPResponse:
