@@ -34,7 +34,7 @@ class StateFile(Generic[T]):
         """Return the state. Raises OSError if it cannot be read, ValueError if it is damaged."""
         try:
             with open(folder / self.name, "rb", opener=_opened) as file:
-                return self._decode(file.read(self._most_bytes))
+                return self._decode(file.read(self._most_bytes) or b"")  # None from a pipe
         except RecursionError as error:  # which msgspec raises for brackets in brackets
             raise ValueError(str(error)) from None
 

@@ -202,10 +202,11 @@ def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(folder: Path, name: 
     path.unlink()
     os.mkfifo(path)
     words = f"{path} is not a file"
-    for arguments in (["--since", "last", "--chain-only"], ["--chain-only"], []):
-        is_named = name.startswith("blocks" if arguments else ("blocks", "index"))
-        done = backend(folder, "verify", "--processes", "1", *arguments)
-        assert (done.returncode, words in done.stderr) == (int(is_named), is_named)
+    with path.open("r+b", buffering=0):  # so that it does not end
+        for arguments in (["--since", "last", "--chain-only"], ["--chain-only"], []):
+            is_named = name.startswith("blocks" if arguments else ("blocks", "index"))
+            done = backend(folder, "verify", "--processes", "1", *arguments)
+            assert (done.returncode, words in done.stderr) == (int(is_named), is_named)
 
 
 def call(folder: Path, *arguments: str) -> tuple[int, str, str]:
