@@ -147,7 +147,6 @@ def _make_base(folder: Path, chain: Path | None) -> None:
 
 
 def _run(folder: Path, *command: str) -> None:
-    """Run a command on the ledger in `folder`. Raises FlightchainError."""
     done = subprocess.run(  # noqa: S603  our own commands
         [sys.executable, "-m", "backend", *command],
         cwd=PROJECT,

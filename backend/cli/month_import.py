@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 from backend.base.clock import now_ms
@@ -103,13 +102,13 @@ def _files(
     settings: Settings, months: Sequence[Month], folder: Path
 ) -> Generator[tuple[Month, Path], None, None]:
     """Yield months with their files; while a file is used, the next one is downloaded."""
-    arrival = _Arrival(settings, months[0], folder) if months else None
+    arrivals = (_Arrival(settings, month, folder) for month in months)
+    arrival = next(arrivals, None)
     try:
-        for month, following in pairwise((*months, None)):
+        for month in months:
             assert arrival is not None
-            assert month is not None
             path = arrival.file()
-            arrival = _Arrival(settings, following, folder) if following else None
+            arrival = next(arrivals, None)
             yield month, path
     finally:
         if arrival:

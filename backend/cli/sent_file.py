@@ -123,10 +123,10 @@ class _Job:
 
     def _check(self, spool: "Spool") -> "Checked":
         """Read the file to its end. spool: takes its new flights."""
-        from backend.sealing.source_check import Spools, check
+        from backend.sealing.source_check import check
 
         [checked] = check(
-            self._settings, [self._source()], Spools(spool), self._note_check, lambda compared: None
+            self._settings, [self._source()], spool, None, self._note_check, lambda compared: None
         )
         return checked
 

@@ -107,7 +107,6 @@ class Application:
         return self._lock
 
     def mined(self, node: int) -> int:
-        """Return how many flights of a node are in blocks."""
         return self._mined[node]
 
     @property
@@ -216,7 +215,6 @@ class Application:
         }
 
     def _wants_empty(self, header_ms: int) -> bool:
-        """Return whether a block without flights is due."""
         due_ms = self._end.state.timestamp + round(1000 * self._membership.interval_s)
         return self._membership.empty and header_ms >= due_ms
 
@@ -236,5 +234,4 @@ class Application:
 
 
 def _milliseconds(time: Message | None) -> int:
-    """Return a time in UTC milliseconds."""
     return 0 if time is None else int(time["seconds"]) * 1000 + int(time["nanos"]) // 1_000_000

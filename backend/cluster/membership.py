@@ -69,7 +69,6 @@ class Membership:
 
     @property
     def keys(self) -> list[Ed25519PublicKey]:
-        """The public keys of the members, in their order."""
         return [Ed25519PublicKey.from_public_bytes(member.key) for member in self.members]
 
     @property

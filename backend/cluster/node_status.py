@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from backend.base import files
-from backend.base.errors import TryLater, WriteFailed
+from backend.base.errors import WriteFailed
 from backend.base.state_file import StateFile
 from backend.sealing.miner_status import LOCK_NAME
 
@@ -91,12 +91,11 @@ class StatusReader:
         with self._lock:
             now_s = time.monotonic()
             if now_s - self._read_s >= READ_EVERY_S:
-                self._found, self._read_s = self._read(), now_s
+                is_running = files.is_locked(self._folder / LOCK_NAME)
+                self._found = FILE.read(self._folder) if is_running else None
+                self._read_s = now_s
             status = self._found
         return status if status is not None and now_s - status.written_s < FRESH_S else None
-
-    def _read(self) -> ClusterStatus | None:
-        return FILE.read(self._folder) if files.is_locked(self._folder / LOCK_NAME) else None
 
     def refusal(self) -> str:
         """Return why nothing is accepted now; "" if it is."""
@@ -105,8 +104,3 @@ class StatusReader:
             return status.refusal
         end = end_in(self._folder)
         return f"{_NOT_RUNNING}: {end}" if end else _NOT_RUNNING
-
-    def require_acceptance(self) -> None:
-        """Raise TryLater while nothing is accepted."""
-        if refusal := self.refusal():
-            raise TryLater(refusal, retry_after_s=5)

@@ -113,7 +113,6 @@ def flights_in(transaction: ClusterTransaction) -> tuple[list[int], list[Flight]
 
 
 def _content_of(payload: bytes) -> tuple[list[int], list[Flight]]:
-    """Return the acceptance times and the flights of a payload."""
     try:
         if not 0 <= zstandard.frame_content_size(payload) <= MOST_JSON_BYTES:
             raise BadTransaction("its payload is too long")

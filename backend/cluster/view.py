@@ -76,7 +76,8 @@ class ClusterView:
     def require_acceptance(self) -> None:
         """Raise TryLater while nothing is accepted."""
         self._require_members()
-        self._status.require_acceptance()
+        if refusal := self._status.refusal():
+            raise TryLater(refusal, retry_after_s=5)
 
     def _require_members(self) -> None:
         if self._problem:

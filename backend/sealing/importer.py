@@ -29,7 +29,7 @@ from backend.sealing.child import sent_by
 from backend.sealing.newcomers import PostedMeanwhile, SourceComparison
 from backend.sealing.repeats import Compared
 from backend.sealing.sealer import Sealer, Unsealed, unsealed
-from backend.sealing.source_check import Checked, Spools, check
+from backend.sealing.source_check import Checked, check
 from backend.sealing.spool import Spool
 from backend.sealing.trusted_clock import LEAP_MS
 from backend.sources.source import FlightColumns, Source, validated
@@ -114,7 +114,7 @@ def import_all(
             _seal_pending(sealer)  # so that they are compared, too
             known = sealer.transactions()
         with closing(Spool(settings.folder)) as spool:
-            checked = _check(settings, sources, Spools(spool, bad_rows), watcher)
+            checked = _check(settings, sources, spool, bad_rows, watcher)
             with sealer.writing(wait=True, progress=watcher.on_index_progress):
                 _seal_pending(sealer)
                 importing = _Importing(settings, sealer, spool, known, watcher)
@@ -124,7 +124,11 @@ def import_all(
 
 
 def _check(
-    settings: Settings, sources: Sequence[Source], spools: Spools, watcher: Watcher
+    settings: Settings,
+    sources: Sequence[Source],
+    spool: Spool,
+    bad_rows: Spool | None,
+    watcher: Watcher,
 ) -> list[Checked | Source]:
     """Return what the check has found of each source, and made-up flights as they are.
 
@@ -133,7 +137,7 @@ def _check(
     unchecked = [source for source in sources if not source.is_made_up]
     if not unchecked:
         return list(sources)
-    results = check(settings, unchecked, spools, watcher.on_check, watcher.on_compare)
+    results = check(settings, unchecked, spool, bad_rows, watcher.on_check, watcher.on_compare)
     watcher.decide(results)
     checked = iter(results)
     return [source if source.is_made_up else next(checked) for source in sources]

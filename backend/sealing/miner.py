@@ -57,19 +57,13 @@ class Miner:
         """
         self._is_stopping = True
 
-    def _wait(self, seconds: float) -> None:
-        """Pause for `seconds`, or until `stop`."""
-        until = time.monotonic() + seconds
-        while not self._is_stopping and (left := until - time.monotonic()) > 0:
-            self._pause.wait(min(POLL_S, left))
-
     def _wait_at_work(self, seconds: float) -> None:
-        """Pause as `_wait` does, and go on announcing that the miner is alive."""
+        """Pause for `seconds`, or until `stop`, and go on announcing that the miner is alive."""
         until = time.monotonic() + seconds
         while not self._is_stopping and (left := until - time.monotonic()) > 0:
             self._status.working()
             self._notifier.alive()
-            self._wait(min(POLL_S, left))
+            self._pause.wait(min(POLL_S, left))
 
     def run(self) -> None:
         """Mine until `stop`. Raises WriterBusy if a miner runs already; else as `Sealer`."""
@@ -118,7 +112,7 @@ class Miner:
                 self._pausing_until(due)
             self._notifier.alive()
             self._numbers.sample(self._sealer.index.rebuild_count)
-            self._wait(min(POLL_S, due - time.monotonic()))
+            self._pause.wait(min(POLL_S, due - time.monotonic()))
 
     def _pausing_until(self, due: float) -> None:
         """Announce that there is nothing to do until the round that is due at `due`."""

@@ -129,18 +129,6 @@ class Checked(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Spools:
-    """Where a check keeps what it reads.
-
-    flights: those that are valid and new. bad_rows: takes the bad rows as CSV; None if nobody wants
-    them.
-    """
-
-    flights: Spool
-    bad_rows: Spool | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class _Batch:
     """Holds what a process has read.
 
@@ -160,23 +148,24 @@ class _Batch:
 def check(
     settings: Settings,
     sources: Sequence[Source],
-    spools: Spools,
+    spool: Spool,
+    bad_rows: Spool | None,
     on_check: Callable[[Checked], None],
     on_compare: Report,
 ) -> list[Checked]:
     """Return what was found in each source.
 
-    on_check: called again and again while a source is read. on_compare: the same, if flights are
-    in the sources more than once. Raises InvalidInput if a source cannot be read to its end, and
-    WriteFailed if the disk is full.
+    spool: takes the flights that are valid and new. bad_rows: takes the bad rows as they stand in
+    their file; None if nobody wants them. on_check: called again and again while a source is read.
+    on_compare: the same, if flights are in the sources more than once. Raises InvalidInput if a
+    source cannot be read to its end, and WriteFailed if the disk is full.
     """
-    spool = spools.flights
     with closing(Spool(settings.folder)) as file:
         legs = LegHashes(file)
         results = []
         for source in sources:
             checked = Checked(source.label, start=spool.end, end=spool.end)
-            for _ in _read(source, checked, legs, spools, settings.folder):
+            for _ in _read(source, checked, legs, spool, bad_rows, settings.folder):
                 _require_room(settings, checked.flights, checked.fraction)
                 on_check(checked)
             results.append(checked)
@@ -197,7 +186,12 @@ def _require_room(settings: Settings, flights: int, fraction: float) -> None:
 
 
 def _read(
-    source: Source, checked: Checked, legs: LegHashes, spools: Spools, folder: Path
+    source: Source,
+    checked: Checked,
+    legs: LegHashes,
+    spool: Spool,
+    bad_rows: Spool | None,
+    folder: Path,
 ) -> Iterator[None]:
     """Read a source to its end, and yield now and then what was found so far in `checked`."""
     number = 0
@@ -208,15 +202,15 @@ def _read(
         checked.rows += message.rows
         checked.flights += len(message.legs)
         checked.comparison.add(message.comparison)
-        checked.bad.add(message.bad, spools.bad_rows)
+        checked.bad.add(message.bad, bad_rows)
         if message.legs:
-            spools.flights.append_flights(message.data, message.legs)
+            spool.append_flights(message.data, message.legs)
             legs.add(message.legs)
         if number % BATCHES_PER_SIGN == 0:
             checked.fraction = min(message.fraction, NEARLY_ALL)
             yield
         number += 1
-    checked.end, checked.fraction = spools.flights.end, 1.0
+    checked.end, checked.fraction = spool.end, 1.0
     yield
 
 

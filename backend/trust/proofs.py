@@ -238,7 +238,6 @@ class _Wanted:
     from_cells: bool
 
     def covers(self, cell: Cell) -> bool:
-        """Return whether the flights in a cell count."""
         is_of_carrier = self.carrier in {None, cell.OP_CARRIER_AIRLINE_ID}
         return is_of_carrier and self.first_day <= cell.FL_DATE <= self.last_day
 
@@ -249,7 +248,6 @@ def _wanted(question: Question) -> _Wanted:
 
 
 def _evidence(block: Block, wanted: _Wanted) -> Json:
-    """Return the line of a block in the proof of an answer."""
     columns = decoded(block, CELL_COLUMNS)
     cells = cells_of(columns)
     if not wanted.from_cells and any(map(wanted.covers, cells)):

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -10,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from backend.base.errors import Damage, FlightchainError, NotFound, TryLater
+from backend.base.files import FileLock
 from backend.base.settings import Settings
 from backend.cluster import node_status
 from backend.cluster.block_appender import BlockAppender
 from backend.cluster.configuration import ENGINE, bring_up_to_date
 from backend.cluster.engine_files import NEVER_AGAIN, REBUILD, check_engine, require_sound
 from backend.cluster.membership import identity_in, membership_in
-from backend.cluster.node_status import StatusReader
+from backend.cluster.node_status import ClusterStatus, StatusReader
 from backend.ledger.ledger import Ledger
+from backend.sealing.miner_status import LOCK_NAME
 from tests.api.processes import ROOT
 from tests.api.worlds import seal
 from tests.cluster.engine import make, quiet
@@ -184,6 +187,14 @@ def test_why_a_node_has_ended_is_said_until_it_runs_again(tmp_path: Path) -> Non
     assert reader.refusal().endswith("nothing is accepted")
     (tmp_path / node_status.FILE_NAME).write_bytes(b'{"node": "\xff"}')
     assert reader.refusal().endswith("nothing is accepted")
+
+
+def test_a_node_that_was_killed_a_moment_ago_accepts_nothing(tmp_path: Path) -> None:
+    fresh = ClusterStatus("node0", 7, [], 10, 10, False, 0, "", time.monotonic())
+    node_status.FILE.write_unsynced(tmp_path, fresh)
+    assert StatusReader(tmp_path).refusal().endswith("nothing is accepted")
+    with FileLock(tmp_path / LOCK_NAME):
+        assert StatusReader(tmp_path).refusal() == ""
 
 
 @pytest.mark.parametrize("name", ["log.key", "blocks"])

@@ -29,7 +29,6 @@ from backend.trust.log.tree import TILE_WIDTH, range_root
 from backend.trust.witness.witness import NotCosigned, NotSigned, Witness
 
 LOOK_WITHIN_S = 60.0
-_LEVEL_BITS = 8
 ALARM_WITHIN_S = 60.0
 
 
@@ -73,7 +72,7 @@ class RemoteLog:
 
         @lru_cache(maxsize=256)
         def tile(level: int, index: int) -> bytes:
-            there = (size >> _LEVEL_BITS * level) - index * TILE_WIDTH
+            there = size // TILE_WIDTH**level - index * TILE_WIDTH
             return self._tile(Tile(level, index, min(TILE_WIDTH, there)))
 
         def hashes(level: int, first: int, count: int) -> list[bytes]:
