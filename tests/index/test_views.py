@@ -1,10 +1,12 @@
 """People read the index with SQL of their own: rightly, while it grows, and without harm."""
 
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ import requests
 from backend.chain.fields import FIELD_NAMES
 from backend.index.index_file import index_path
 from backend.verify.audit import verify
-from tests.api.processes import ROOT, ending, free_port, is_answered, until
+from tests.api.processes import ROOT, ending, free_port, is_answered, ran, until
 from tests.api.worlds import generated, seal, settings_for
+from tests.faults.disks import read_only
 from tests.flights import on_disk
 from tests.index.sql_reader import Reader
 
@@ -124,3 +127,25 @@ def test_datasette_makes_pages_and_json_of_the_views_while_the_index_grows(folde
             written.result()
         assert "Southwest Airlines" in got("/carriers").text
     assert verify(folder).index == "the index agrees with every block"
+
+
+@pytest.mark.slow
+def test_an_index_beside_which_nobody_may_write_is_asked_as_a_copy(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("medium")
+    page = (ROOT / "docs" / "how-to" / "sql.md").read_text(encoding="utf-8")
+    (copying,) = re.findall(r"`(cp .*?)`", page)
+    with read_only(folder, root / "chain_data") as point:
+        with pytest.raises(sqlite3.OperationalError) as refused:
+            _flights_in(index_path(point))
+        assert f"*{refused.value}*" in page
+        done = ran("sh", "-c", copying, cwd=root)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert _flights_in(root / copying.split()[-1] / "index.sqlite") == 300
+
+
+def _flights_in(path: Path) -> int:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        ((count,),) = connection.execute("SELECT count(*) FROM flights")
+        return int(count)
