@@ -4,10 +4,11 @@ If the measurement is interrupted, the manifest says so; what was measured is ke
 far as possible. Two results of one experiment are compared here, too.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,6 +46,7 @@ NO_LOAD = (
 
 _FIELDS = ("experiment", "mode", "scale", "seed", "quick", "state")  # of every manifest
 _PACKAGES = ("Flask", "gunicorn", "gevent", "locust", "matplotlib", "msgspec", "zstandard")
+_metrics_from: Callable[[object], list[Metric]] = partial(msgspec.convert, type=list[Metric])
 
 
 def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Report | None:
@@ -328,7 +330,7 @@ def comparison_page(before: Results, after: Results) -> str:
 def _metrics(results: Results) -> list[Metric]:
     """Return the metrics that `analyse` wrote. Raises ResultsError for those of a stranger."""
     try:
-        return msgspec.convert(results.summary().get("metrics"), list[Metric])
+        return _metrics_from(results.summary().get("metrics"))
     except msgspec.ValidationError as problem:
         raise ResultsError(f"{results.folder / SUMMARY} is not of this lab: {problem}") from None
 

@@ -207,9 +207,9 @@ def _longest_ms(group: Group) -> float | None:
 _NOTE = (
     "These are all requests that succeeded, those at the beginning of a run, too. The 95 % "
     "intervals are over runs; if there are fewer than four, over five parts of each, which makes "
-    "a 99th percentile uncertain, and none if a part has fewer than 100 requests. The mean is "
-    "that of the runs' means, a percentile that of all their requests together. – stands where "
-    "the file of another tool lacks the number."
+    "a 99th percentile uncertain. It has no interval if a run or part has fewer than 100 requests. "
+    "The mean is that of the runs' means, a percentile that of all their requests together. – "
+    "stands where the file of another tool lacks the number."
 )
 
 
