@@ -20,6 +20,7 @@ from backend.cluster.view import tag_of
 from backend.ledger.ledger import Ledger
 from backend.mempool import FOLDER, Mempool
 from backend.mempool.lost_files import lost_in
+from backend.mempool.watermark import Mark, Watermark
 from tests.cluster.engine import T0, Engine, Node, quiet
 from tests.flights import flight, flights
 from tests.submitting import accept_in
@@ -103,6 +104,13 @@ def test_a_node_without_its_mempool_knows_how_far_it_had_acknowledged(world: Wor
     shutil.rmtree(world.folder / FOLDER)
     world.mine()
     assert "hold its flights below number 2, but blocks" in put_back.refusal(world.folder)
+
+
+def test_a_mark_of_another_ledger_says_nothing_of_this_node(world: World) -> None:
+    with closing(Watermark(world.folder, lambda: "11" * 32)) as mark:
+        mark.note(Mark(2))
+    world.mine()
+    assert put_back.refusal(world.folder) == ""
 
 
 @pytest.mark.parametrize("is_rebuilt", [False, True])
