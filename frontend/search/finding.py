@@ -15,6 +15,7 @@ from frontend.search import completing
 from frontend.search.answers import Lead, leads
 from frontend.search.names import bare
 from frontend.search.sentences import MAX_CHARACTERS, Reading, readings
+from frontend.search.times import Days
 
 MOST_SUGGESTIONS = 8
 MOST_COMPLETIONS = 7
@@ -53,6 +54,7 @@ class Finder:
     def __init__(self, backend: Backend, coverage: Coverage) -> None:
         self._backend = backend
         self._coverage = coverage
+        self._flights_in: dict[Days, bool] = {}
 
     def pages(self, text: str) -> list[Lead]:
         """Return the pages for everything that `text` means, each address once.
@@ -197,7 +199,23 @@ class Finder:
             yield from self._named(reading)
 
     def _read(self, text: str) -> list[Reading]:
-        return readings(text, self._coverage)
+        """Return what `text` may say. Days without a year are the latest with flights, if any."""
+        read = latest = readings(text, self._coverage)
+        while read and (days := read[0].days) and self._is_in_a_gap(days):
+            if str(days.first) <= str(self._coverage.first_date):
+                return latest
+            read = readings(text, self._coverage, days.first.year - 1)
+        return read or latest
+
+    def _is_in_a_gap(self, days: Days) -> bool:
+        """Return whether days without a year are of one in which the ledger has none of them."""
+        if days.has_year or days.meant:
+            return False
+        if days not in self._flights_in:
+            interval = (("INITIAL_DATE", str(days.first)), ("FINAL_DATE", str(days.last)))
+            lead = Lead("", "", "", ("/flight_counter", interval))
+            self._flights_in[days] = self._count(lead) != 0
+        return not self._flights_in[days]
 
     def _numbers(self, text: str, least: int = MOST_DIGITS) -> Iterator[Lead]:
         """Yield flights whose numbers begin with the digits at the end of `text`.

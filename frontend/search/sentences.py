@@ -12,7 +12,7 @@ pattern fits tells what they are.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import MAXYEAR, date
 from itertools import islice, pairwise, product
 from typing import Any, NamedTuple
 
@@ -111,13 +111,16 @@ class Reading:
         return replace(self, unknown=(), amounts=(), when=()) == Reading()
 
 
-def readings(text: str, known: Coverage) -> list[Reading]:
-    """Return what `text` may say about the ledger that `known` covers, the most likely first."""
+def readings(text: str, known: Coverage, last_year: int = MAXYEAR) -> list[Reading]:
+    """Return what `text` may say about the ledger that `known` covers, the most likely first.
+
+    last_year: days without a year are of none after this one.
+    """
     if len(text) > MAX_CHARACTERS or known.last_date is None:
         return []
     first, last = map(date.fromisoformat, (known.first_date or known.last_date, known.last_date))
-    whole = Days(first, last)
-    parts = list(_Scanner(bare(text), names_in(known), whole.last).parts())
+    whole, newest = Days(first, last), min(last, date(last_year, 12, 31))
+    parts = list(_Scanner(bare(text), names_in(known), newest).parts())
     combinations = islice(product(*parts), MOST_READINGS)
     read = (each for some in combinations for each in _with_hour(_Gathering(some, whole).reading()))
     return list(dict.fromkeys(each for each in read if each.unknown or not each.says_nothing))

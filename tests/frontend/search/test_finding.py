@@ -1,7 +1,7 @@
 """What the search asks of a made-up backend, and what it makes of the answers."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -21,11 +21,13 @@ class Ledger:
     """A backend whose flights have the number 12 or 33 and leave from Newark only.
 
     33 is rare among many numbers that begin with it. days: on which they fly; all, if none are set.
+    none_from: the ledger has no flights from then until December 2013.
     """
 
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.days: set[str] = set()
+        self.none_from = "2013-12"
 
     def __call__(self, path: str, parameters: Mapping[str, str]) -> Any:
         self.asked.append(path)
@@ -38,9 +40,15 @@ class Ledger:
             },
             "/suggest": lambda given: {"suggestions": suggested(given.get("q", ""))},
             "/filter_transactions": lambda given: {"count": 3 * self._flies(given)},
-            "/flight_counter": lambda given: {"count": 3 * (given.get("ORIGIN") in {None, "EWR"})},
+            "/flight_counter": lambda given: {
+                "count": 3 * (given.get("ORIGIN") in {None, "EWR"} and not self._are_none(given))
+            },
         }
         return answers[path](parameters) if path in answers else {"blocks": []}
+
+    def _are_none(self, given: Mapping[str, str]) -> bool:
+        first, last = given["INITIAL_DATE"], given["FINAL_DATE"]
+        return last < "2011" or (self.none_from < first and last < "2013-12")
 
     def _flies(self, given: Mapping[str, str]) -> bool:
         assert given["limit"] == "1"  # all are counted
@@ -202,3 +210,17 @@ def test_any_text_leads_to_few_questions(finder: Finder, ledger: Ledger, text: s
     assert len(finder.suggestions(text)) <= MOST_SUGGESTIONS
     assert len(finder.completions(text)) <= MOST_COMPLETIONS
     assert len(ledger.asked) <= MOST_QUESTIONS
+
+
+def test_days_without_a_year_are_the_latest_with_flights(ledger: Ledger) -> None:
+    ledger.none_from = "2011-09"
+    with answering(ledger) as url:
+        finder = Finder(Backend(url), replace(KNOWN, first_date="2011-01-01"))
+        for text, days in (
+            ("july", "INITIAL_DATE=2011-07-01&FINAL_DATE=2011-07-31"),
+            ("4 july", "/days/2011-07-04"),
+            ("july 2012", "INITIAL_DATE=2012-07-01"),
+            ("october", "INITIAL_DATE=2013-10-01"),  # of no year, so of the latest
+            ("december", "INITIAL_DATE=2013-12-01"),
+        ):
+            assert [page.address for page in finder.pages(text) if days in page.address], text
