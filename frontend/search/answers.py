@@ -181,8 +181,7 @@ def _named(reading: Reading, known: Coverage) -> dict[str, str]:
             "how many" if MANY in reading.wanted else ""
         ),
     }
-    days = [each for each in (reading.days, *reading.compared) if isinstance(each, Days)]
-    meant = " and ".join(dict.fromkeys(each.meant for each in days if each.meant))
+    meant = " and ".join(dict.fromkeys(each.meant for each in reading.all_days if each.meant))
     if meant and known.last_date:
         newest = filters.short_interval(known.last_date, known.last_date)
         parts["meant"] = f"{meant}, because the ledger ends on {newest}"

@@ -201,10 +201,10 @@ class Finder:
     def _read(self, text: str) -> list[Reading]:
         """Return what `text` may say. Days without a year are the latest with flights, if any."""
         read = latest = readings(text, self._coverage)
-        while read and (days := read[0].days) and self._is_in_a_gap(days):
-            if str(days.first) <= str(self._coverage.first_date):
+        while read and (days := read[0].all_days) and self._is_in_a_gap(days[0]):
+            if str(days[0].first) <= str(self._coverage.first_date):
                 return latest
-            read = readings(text, self._coverage, days.first.year - 1)
+            read = readings(text, self._coverage, days[0].first.year - 1)
         return read or latest
 
     def _is_in_a_gap(self, days: Days) -> bool:

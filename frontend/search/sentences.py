@@ -110,6 +110,11 @@ class Reading:
         """Whether it names nothing and asks for nothing."""
         return replace(self, unknown=(), amounts=(), when=()) == Reading()
 
+    @property
+    def all_days(self) -> list[Days]:
+        """The days that it names, also those that are compared."""
+        return [each for each in (self.days, *self.compared) if isinstance(each, Days)]
+
 
 def readings(text: str, known: Coverage, last_year: int = MAXYEAR) -> list[Reading]:
     """Return what `text` may say about the ledger that `known` covers, the most likely first.

@@ -219,6 +219,7 @@ def test_days_without_a_year_are_the_latest_with_flights(ledger: Ledger) -> None
         for text, days in (
             ("july", "INITIAL_DATE=2011-07-01&FINAL_DATE=2011-07-31"),
             ("4 july", "/days/2011-07-04"),
+            ("july vs august", "item=July+2011&item=August+2011"),
             ("july 2012", "INITIAL_DATE=2012-07-01"),
             ("october", "INITIAL_DATE=2013-10-01"),  # of no year, so of the latest
             ("december", "INITIAL_DATE=2013-12-01"),
