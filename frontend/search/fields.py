@@ -21,7 +21,7 @@ DAY_FIELDS = frozenset((DAYS_FIELD, DAY, *DAYS))
 FIELDS = DAY_FIELDS | ENDS.keys() | {CARRIER, NUMBER}
 Values = Mapping[str, str]
 NOTHING_ELSE: Values = {}
-NO_NUMBER = "must be a number such as 1545; in front of it may be a carrier of this ledger"
+NO_NUMBER = "must be a number such as 1545, alone or behind a carrier of this ledger"
 
 _is_day = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII).fullmatch
 _is_number = re.compile(r"[0-9]{1,9}", re.ASCII).fullmatch
