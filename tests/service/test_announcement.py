@@ -42,7 +42,12 @@ def lines_of(
         (GOOD, None, "connection refused"),
         (Answer(502, b""), GOOD, "the pages are not shown"),
         (GOOD, Answer(503, b'{"detail": "no chain"}'), "no chain"),
-        (GOOD, Answer(503, b'{"reasons": ["no chain", "no miner"]}'), "no chain; no miner"),
+        (GOOD, Answer(503, b'{"reasons": []}'), "it answers with status 503"),
+        (
+            GOOD,
+            Answer(503, json.dumps({"reasons": ["no chain", WRITES_REFUSED]}).encode()),
+            f"no chain; {WRITES_REFUSED}",
+        ),
     ],
 )
 def test_a_service_that_is_not_ready_in_time_is_reported_with_the_reason(
