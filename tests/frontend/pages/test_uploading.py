@@ -9,15 +9,18 @@ from itertools import count
 from typing import Any
 from zipfile import ZipFile
 
+import msgspec
 import pytest
 from flask.testing import FlaskClient
 
+from backend.base.files import FileLock
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
+from backend.ledger.file_imports import FileImports
 from backend.sources.kinds import BTS_TABLE, KINDS, MAY_BE_EMPTY, UnknownKindError, reading_of
 from frontend.context import texts
 from tests.api.processes import ROOT
-from tests.api.worlds import generated
+from tests.api.worlds import generated, settings_for
 from tests.flights import changed, csv_of, csv_of_days
 from tests.frontend.pages.reading import text_of
 from tests.frontend.writing import FLIGHTS, Visitor, errors_beside, notice, visiting
@@ -91,6 +94,18 @@ def test_a_file_is_checked_and_added_once(
     assert f"30 of them are in the ledger already (the first as transaction {before} )" in again
     assert "Add 30 flights" not in again
     assert visitor.service.sealed() == before + 30
+
+
+def test_a_file_that_comes_while_another_is_checked_need_not_be_sent_again(
+    visitor: Visitor,
+) -> None:
+    imports = FileImports(settings_for(visitor.service.folder, min_free_bytes=0))
+    other = imports.begin("other.csv", 1)
+    with FileLock(imports.path(other.IMPORT_ID)):
+        imports.note(msgspec.structs.replace(other, state="checking"))
+        page = visitor.upload(new_csv())
+    assert "The file has arrived, and was not checked yet." in page.text
+    assert "All 30 rows are flights." in visitor.go_on(page, action="check").text
 
 
 def test_more_than_a_few_bad_rows_are_left_out_if_a_box_is_ticked(visitor: Visitor) -> None:
