@@ -172,6 +172,17 @@ def test_show_prints_a_whole_block(world: World, height: str) -> None:
     assert done.stderr == ""
 
 
+def test_an_export_and_its_check_tell_what_it_holds(world: World, tmp_path: Path) -> None:
+    folder, export = world.settings.folder, str(tmp_path)
+    with client_of(world.settings) as client:
+        flights = client.get("/tip").get_json()["transactions"]
+    held = {"height": world.tip, "tip_hash": world.hashes[-1], "flights": flights}
+    written = answer(call(folder, "export", "parquet", export))
+    sizes = sum(path.stat().st_size for path in tmp_path.rglob("*.parquet"))
+    assert written == held | {"new_flights": flights, "new_bytes": sizes}
+    assert answer(call(folder, "export", "check", export)) == held | {"agrees": True}
+
+
 QUERIES = [
     ("filter_transactions", ["OP_CARRIER_FL_NUM=7", "FL_DATE=2015-01-07"]),
     ("average_delays", ["OP_CARRIER_AIRLINE_ID=19393", *DAYS]),

@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -37,13 +38,8 @@ def export_parquet(settings: Settings, folder: Path) -> None:
     manifest = result.manifest
     flights, new = counted(manifest.flights, "flight"), f"{result.new_flights:,} of them new"
     say(f"{folder} holds the {flights} of blocks 0 to {manifest.height}, {new}")
-    print_json({
-        "height": manifest.height,
-        "tip_hash": manifest.tip_hash,
-        "flights": manifest.flights,
-        "new_flights": result.new_flights,
-        "new_bytes": result.new_bytes,
-    })  # fmt: skip
+    new_sizes = {"new_flights": result.new_flights, "new_bytes": result.new_bytes}
+    print_json(_held(manifest) | new_sizes)
 
 
 @export.command("check")
@@ -57,9 +53,8 @@ def export_check(settings: Settings, folder: Path) -> None:
         manifest = check(settings.folder, folder, progress)
     flights = counted(manifest.flights, "flight")
     say(f"{folder} holds the {flights} of blocks 0 to {manifest.height} as the chain has them")
-    print_json({
-        "height": manifest.height,
-        "tip_hash": manifest.tip_hash,
-        "flights": manifest.flights,
-        "agrees": True,
-    })  # fmt: skip
+    print_json(_held(manifest) | {"agrees": True})
+
+
+def _held(manifest: Any) -> dict[str, Any]:
+    return {name: getattr(manifest, name) for name in ("height", "tip_hash", "flights")}

@@ -213,25 +213,17 @@ def witness(
         raise click.UsageError("give either the URLs of logs, or --listen HOST:PORT")
     if len({key.name for key in keys}) < len(set(keys)):
         raise click.UsageError("--key names two keys of the same log; name only its current key")
-    if listen and not keys:
-        raise click.UsageError(LISTEN_TAKES)
-    if listen:
-        _listen(folder, name, keys, listen)
-    else:
+    if not listen:
         sys.exit(_look(folder, name, keys, 3600 * silent_after, urls, alarm))
-
-
-def _listen(
-    folder: Path, name: str | None, keys: "tuple[VerifierKey, ...]", address: tuple[str, int]
-) -> None:
-    """Cosign what logs send."""
+    if not keys:
+        raise click.UsageError(LISTEN_TAKES)
     from backend.service.supervisor import require_port
     from backend.service.witness_server import run_witness
 
-    require_port(*address, "choose another HOST:PORT for --listen")
-    witness = _witness(folder, name)
-    say(f"this witness is {witness.key.verifier}")
-    run_witness(witness, keys, *address)
+    require_port(*listen, "choose another HOST:PORT for --listen")
+    cosigner = _witness(folder, name)
+    say(f"this witness is {cosigner.key.verifier}")
+    run_witness(cosigner, keys, *listen)
 
 
 def _look(

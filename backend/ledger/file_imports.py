@@ -278,11 +278,8 @@ class FileImports:
                     files.remove(path)
 
 
-_STATE = StateFile(".json", FileImport)
-
-
 def _state(import_id: str) -> StateFile[FileImport]:
-    return _STATE.named(f"import-{import_id}")
+    return StateFile(f"import-{import_id}.json", FileImport)
 
 
 def _require(sent: FileImport, *states: str) -> None:
