@@ -272,6 +272,11 @@ def test_oha_may_write_its_requests_in_any_order(tmp_path: Path) -> None:
     assert len(read_text(tmp_path, oha_csv(REQUESTS[::-1])).rows) == len(REQUESTS)
 
 
+def test_requests_may_be_written_when_they_end_and_not_quite_in_order(tmp_path: Path) -> None:
+    requests = [*REQUESTS[1::-1], *REQUESTS[2:], (0.0, 5.0)]
+    assert len(read_text(tmp_path, k6_json(requests)).rows) == len(requests)
+
+
 def test_vegetas_last_line_may_be_cut_off(tmp_path: Path) -> None:
     assert len(read_text(tmp_path, vegeta_json(REQUESTS)[:-20]).rows) == len(REQUESTS) - 1
 
