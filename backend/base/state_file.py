@@ -4,6 +4,7 @@ Whatever stands in such a file, reading it raises OSError or ValueError and noth
 """
 
 import os
+from copy import copy
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -22,6 +23,12 @@ class StateFile(Generic[T]):
         self.name = name
         self._most_bytes = most_bytes
         self._decode = msgspec.json.Decoder(type_).decode
+
+    def named(self, before: str) -> "StateFile[T]":
+        """Return the file whose name has `before` in front, with the decoder of this one."""
+        other = copy(self)
+        other.name = f"{before}{self.name}"
+        return other
 
     def load(self, folder: Path) -> T:
         """Return the state. Raises OSError if it cannot be read, ValueError if it is damaged."""

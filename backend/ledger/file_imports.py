@@ -278,8 +278,11 @@ class FileImports:
                     files.remove(path)
 
 
+_STATE = StateFile(".json", FileImport)
+
+
 def _state(import_id: str) -> StateFile[FileImport]:
-    return StateFile(f"import-{import_id}.json", FileImport)
+    return _STATE.named(f"import-{import_id}")
 
 
 def _require(sent: FileImport, *states: str) -> None:

@@ -78,8 +78,7 @@ class _Written(msgspec.Struct):
     gauges: list[tuple[Key, float]] = []
 
 
-def _file_beside(lock: Path) -> StateFile[_Written]:
-    return StateFile(f"{lock.stem}{SUFFIX}", _Written)
+_FILE = StateFile(SUFFIX, _Written)  # behind the name of its process
 
 
 class Numbers:
@@ -108,7 +107,7 @@ class Numbers:
         except (OSError, FlightchainError) as error:
             _log.warning("the metrics leave out this process (%s): %s", role, error)
             return False
-        if written := _file_beside(self.file_lock.path).read(folder):
+        if written := _FILE.named(self.file_lock.path.stem).read(folder):
             self._counts = dict(written.counts)
         self.write()
         return True
@@ -121,7 +120,7 @@ class Numbers:
         with self._lock:  # also because threads may not replace a file at once
             written = _Written(list(self._counts.items()), list(self._gauges.items()))
             try:
-                _file_beside(path).write_unsynced(path.parent, written)
+                _FILE.named(path.stem).write_unsynced(path.parent, written)
                 self._trouble.is_over()
             except WriteFailed as error:
                 self._trouble.is_there(f"the metrics of this process are old: {error}")
@@ -164,7 +163,7 @@ def totals(folder: Path) -> Totals:
     totals: Totals = {}
     for lock in sorted(folder.glob("*-*.lock")):
         is_alive = files.is_locked(lock)
-        written = _file_beside(lock).read(folder) or _Written()  # it is just being made
+        written = _FILE.named(lock.stem).read(folder) or _Written()  # it is just being made
         gauges = [(key, [value * is_alive]) for key, value in written.gauges]
         for key, values in written.counts + gauges:
             sums = totals.setdefault(key, [0.0] * len(values))
