@@ -175,7 +175,7 @@ def node_key_in(home: Path) -> Ed25519PrivateKey:
 
 
 def secret_key_in(path: Path, lost: str) -> Ed25519PrivateKey:
-    """Return the secret key in a file of the engine. lost, errors: as in `json_in`."""
+    """Return the secret key in a file of the engine. lost: as in `json_in`."""
     try:
         secret = base64.b64decode(json_in(path, lost)["priv_key"]["value"])
         return Ed25519PrivateKey.from_private_bytes(secret[:32])

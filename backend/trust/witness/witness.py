@@ -83,12 +83,16 @@ class Memory:
         return path
 
     def key_of(self, origin: str) -> VerifierKey | None:
-        """Return the key of a log that `remember_key` has kept. Raises Damage."""
+        """Return the key of a log that `remember` has kept. Raises Damage."""
         path = self._path(origin, ".vkey")
         return _kept(path, lambda data: notes.parse_key(data.decode(errors="replace")), COPY)
 
-    def remember_key(self, log: VerifierKey) -> None:
-        files.write_new(self._path(log.name, ".vkey"), f"{log}\n".encode())
+    def remember(self, url: str, log: VerifierKey) -> None:
+        """Keep which log was seen at a URL, and its key."""
+        if self.origin_at(url) != log.name:
+            files.write_new(self.origin_file(url), f"{log.name}\n".encode())
+        if self.key_of(log.name) != log:
+            files.write_new(self._path(log.name, ".vkey"), f"{log}\n".encode())
 
     def origin_file(self, url: str) -> Path:
         """Return the file that says which log was seen at a URL."""
@@ -98,9 +102,6 @@ class Memory:
         """Return the origin of the log that was seen at a URL; None if none was. Raises Damage."""
         path = self.origin_file(url)
         return _kept(path, lambda data: data.decode().removesuffix("\n"), COPY)
-
-    def remember_origin(self, url: str, origin: str) -> None:
-        files.write_new(self.origin_file(url), f"{origin}\n".encode())
 
     def _path(self, what: str, suffix: str) -> Path:
         return self._folder / f"{self._name(what)}{suffix}"
@@ -238,10 +239,7 @@ class Witness:
 
     def remember(self, url: str, log: VerifierKey) -> None:
         with self._lock():
-            if self.memory.origin_at(url) != log.name:
-                self.memory.remember_origin(url, log.name)
-            if self.memory.key_of(log.name) != log:
-                self.memory.remember_key(log)
+            self.memory.remember(url, log)
 
     def _lock(self) -> files.FileLock:
         return files.FileLock(self.folder / LOCK_NAME)
