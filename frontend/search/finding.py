@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
 from frontend import filters
 from frontend.backend_client import Backend, Json, by_height
-from frontend.coverage import Coverage
+from frontend.coverage import Coverage, all_days
 from frontend.errors import Refused
 from frontend.question import CARRIER, NUMBER
 from frontend.search import completing
@@ -54,7 +55,6 @@ class Finder:
     def __init__(self, backend: Backend, coverage: Coverage) -> None:
         self._backend = backend
         self._coverage = coverage
-        self._flights_in: dict[Days, bool] = {}
 
     def pages(self, text: str) -> list[Lead]:
         """Return the pages for everything that `text` means, each address once.
@@ -199,7 +199,7 @@ class Finder:
             yield from self._named(reading)
 
     def _read(self, text: str) -> list[Reading]:
-        """Return what `text` may say. Days without a year are the latest with flights, if any."""
+        """Return what `text` may say. Days without a year are in the latest one with flights."""
         read = latest = readings(text, self._coverage)
         while read and (days := read[0].all_days) and self._is_in_a_gap(days[0]):
             if str(days[0].first) <= str(self._coverage.first_date):
@@ -208,14 +208,18 @@ class Finder:
         return read or latest
 
     def _is_in_a_gap(self, days: Days) -> bool:
-        """Return whether days without a year are of one in which the ledger has none of them."""
-        if days.has_year or days.meant:
-            return False
-        if days not in self._flights_in:
-            interval = (("INITIAL_DATE", str(days.first)), ("FINAL_DATE", str(days.last)))
-            lead = Lead("", "", "", ("/flight_counter", interval))
-            self._flights_in[days] = self._count(lead) != 0
-        return not self._flights_in[days]
+        """Return whether days without a year are of one in which their months have no flights."""
+        first, last = str(days.first)[:7], str(days.last)[:7]
+        has_none = not (days.has_year or days.meant)
+        return has_none and not any(first <= month <= last for month in self._months)
+
+    @cached_property
+    def _months(self) -> list[str]:
+        """The months that have flights, each as `yyyy-mm`."""
+        answer = self._backend.get(
+            "/flight_counter", {**all_days(self._coverage), "group_by": "month"}
+        )
+        return [group["month"] for group in answer["by_month"]]
 
     def _numbers(self, text: str, least: int = MOST_DIGITS) -> Iterator[Lead]:
         """Yield flights whose numbers begin with the digits at the end of `text`.
