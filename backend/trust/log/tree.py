@@ -78,18 +78,16 @@ class HistoryTree:
         return self._remembered(_ROOT, index << bits, (index + 1) << bits, compute)[0]
 
     def _range(self, low: int, high: int) -> bytes:
-        """Return the root over a range. Those that never change and take a while are remembered."""
+        return range_root(low, high, self._whole)
+
+    def _whole(self, low: int, high: int) -> bytes:
+        """Return the root over a whole subtree; one that takes a while is remembered."""
 
         def compute() -> list[bytes]:
-            return [range_root(low, high, self.hashes)]
+            return [whole_root(low, high, self.hashes)]
 
-        size = high - low
-        if size < LEAST_REMEMBERED:
-            return compute()[0]
-        if size & (size - 1) == 0:
-            return self._remembered(_ROOT, low, high, compute)[0]
-        middle = low + merkle.split(size)
-        return merkle.node_hash(self._range(low, middle), self._range(middle, high))
+        is_remembered = high - low >= LEAST_REMEMBERED
+        return (self._remembered(_ROOT, low, high, compute) if is_remembered else compute())[0]
 
     def _remembered(
         self, level: int, low: int, high: int, compute: Callable[[], Sequence[bytes]]
@@ -100,15 +98,23 @@ class HistoryTree:
         return run
 
 
-def range_root(low: int, high: int, hashes: Callable[[int, int, int], Sequence[bytes]]) -> bytes:
+def range_root(low: int, high: int, whole: Callable[[int, int], bytes]) -> bytes:
     """Return the root over the entries from `low` to `high` (exclusive), a subtree of a tree.
 
-    hashes: returns a run of hashes at a level of tiles, all of one tile: level, first, count.
+    whole: returns that over as many entries as a power of two.
     """
     size = high - low
     if size & (size - 1):  # the right edge: its left half is a whole subtree
         middle = low + merkle.split(size)
-        return merkle.node_hash(range_root(low, middle, hashes), range_root(middle, high, hashes))
-    level = (size.bit_length() - 1) // _LEVEL_BITS
+        return merkle.node_hash(range_root(low, middle, whole), range_root(middle, high, whole))
+    return whole(low, high)
+
+
+def whole_root(low: int, high: int, hashes: Callable[[int, int, int], Sequence[bytes]]) -> bytes:
+    """Return the root over the entries from `low` to `high` (exclusive), a power of two of them.
+
+    hashes: returns a run of hashes at a level of tiles, all of one tile: level, first, count.
+    """
+    level = ((high - low).bit_length() - 1) // _LEVEL_BITS
     bits = _LEVEL_BITS * level
-    return merkle.root(hashes(level, low >> bits, size >> bits))
+    return merkle.root(hashes(level, low >> bits, (high - low) >> bits))

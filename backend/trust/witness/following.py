@@ -25,7 +25,7 @@ from backend.trust.log import checkpoints, notes
 from backend.trust.log.checkpoints import HASH_BYTES, Checkpoint
 from backend.trust.log.notes import NoteError, VerifierKey
 from backend.trust.log.tiles import Tile
-from backend.trust.log.tree import TILE_WIDTH, range_root
+from backend.trust.log.tree import TILE_WIDTH, range_root, whole_root
 from backend.trust.witness.witness import NotCosigned, NotSigned, Witness
 
 LOOK_WITHIN_S = 60.0
@@ -81,9 +81,8 @@ class RemoteLog:
                 data[HASH_BYTES * at : HASH_BYTES * (at + 1)] for at in range(start, start + count)
             ]
 
-        return merkle.consistency_path(
-            old_size, size, lambda low, high: range_root(low, high, hashes)
-        )
+        whole = partial(whole_root, hashes=hashes)
+        return merkle.consistency_path(old_size, size, partial(range_root, whole=whole))
 
     def _tile(self, tile: Tile) -> bytes:
         """Return the hashes of a tile, or of one with more of them if that alone is left."""
