@@ -40,7 +40,6 @@ MAX_BODY_BYTES = 16 * 2**20
 MOST_GENESIS_BYTES = 2 * MAX_HEADER_BYTES  # of the frame of block 0, which holds no flights
 
 _ENTRY = struct.Struct("<32sIQIQI")
-_CRC = struct.Struct("<I")
 _CHECKED = struct.Struct(f"<{_ENTRY.size}sI")
 ENTRY_BYTES = _CHECKED.size
 
@@ -86,7 +85,7 @@ class Place(NamedTuple):
     def packed(self) -> bytes:
         """Return the 64 bytes of this entry."""
         data = _ENTRY.pack(*self)
-        return data + _CRC.pack(zlib.crc32(data))
+        return _CHECKED.pack(data, zlib.crc32(data))
 
 
 def place_of(block: Block, file: int, offset: int, length: int) -> Place:
