@@ -136,7 +136,7 @@ def test_a_check_knows_the_flights_that_are_pending(service: Service) -> None:
 def test_a_file_is_not_refused_for_what_is_wrong_with_the_ledger(tmp_path: Path) -> None:
     seal(settings_for(tmp_path), [generated(30)])
     imports, body = FileImports(settings_for(tmp_path, min_free_bytes=0)), flights_of(7, 3).encode()
-    import_id = imports.append(imports.begin("f.csv", len(body)), 0, body).IMPORT_ID
+    import_id = imports.append(imports.begin("f.csv", len(body)).IMPORT_ID, 0, body).IMPORT_ID
 
     def outcome(**more: Any) -> file_imports.FileImport:
         CliRunner().invoke(sent_file, [import_id], obj=settings_for(tmp_path, **more))
@@ -251,7 +251,7 @@ def test_of_requests_that_come_together_one_begins_a_step(
     monkeypatch.setattr(file_imports, "started", Adding)
     for _ in range(100):
         begun.clear()
-        sent = imports.append(imports.begin("a.csv", 1), 0, b"x")
+        sent = imports.append(imports.begin("a.csv", 1).IMPORT_ID, 0, b"x")
         sent.state = "checked"
         imports.note(sent)
         with ThreadPoolExecutor() as pool:
@@ -268,7 +268,7 @@ def test_a_check_that_cannot_be_started_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     imports = FileImports(settings_for(tmp_path))
-    sent = imports.append(imports.begin("a.csv", 1), 0, b"x")
+    sent = imports.append(imports.begin("a.csv", 1).IMPORT_ID, 0, b"x")
     monkeypatch.setattr(sys, "executable", none := str(tmp_path / "none"))
     imports.check(sent.IMPORT_ID, "")
     until(lambda: imports.of(sent.IMPORT_ID).state == "stopped")
@@ -281,9 +281,9 @@ def test_parts_leave_no_gap_and_end_with_the_file(tmp_path: Path) -> None:
     sent = imports.begin("a.csv", 10).IMPORT_ID
     for offset, part in ((1, b"x"), (0, b"x" * 11)):
         with pytest.raises(InvalidQuery, match="the file has 0 of 10 bytes"):
-            imports.append(imports.of(sent), offset, part)
+            imports.append(sent, offset, part)
     for offset, part in ((0, b"0123"), (0, b"0123"), (4, b"456789"), (2, b"2345")):
-        imports.append(imports.of(sent), offset, part)
+        imports.append(sent, offset, part)
     assert imports.path(sent).read_bytes() == b"0123456789"
     assert imports.of(sent).received == 10
     with pytest.raises(InvalidQuery, match="is receiving, and must be checked for this"):
@@ -297,14 +297,14 @@ def test_a_part_that_comes_after_the_check_or_the_end_of_its_file_is_not_written
     tmp_path: Path,
 ) -> None:
     imports = FileImports(settings_for(tmp_path, min_free_bytes=0))
-    late = imports.append(imports.begin("a.csv", 2), 0, b"ab")
+    late = imports.append(imports.begin("a.csv", 2).IMPORT_ID, 0, b"ab")
     imports.note(msgspec.structs.replace(late, state="checked"))
     with pytest.raises(InvalidQuery, match="the file is checked, and must be receiving"):
-        imports.append(late, 0, b"xy")
+        imports.append(late.IMPORT_ID, 0, b"xy")
     assert imports.path(late.IMPORT_ID).read_bytes() == b"ab"
     imports.remove(late.IMPORT_ID)
     with pytest.raises(NotFound):
-        imports.append(late, 0, b"ab")
+        imports.append(late.IMPORT_ID, 0, b"ab")
     assert not imports.path(late.IMPORT_ID).exists()
 
 

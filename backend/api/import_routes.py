@@ -104,8 +104,8 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     def send(environ: Environ, given: Given, import_id: str) -> Response:
         writing.require_token(environ)
         offset = OFFSET.of(given)
-        sent = imports.of(import_id)  # before the part is read
-        return answer(imports.append(sent, offset, body(environ, most_bytes)))
+        imports.of(import_id)  # raises NotFound before the part is read
+        return answer(imports.append(import_id, offset, body(environ, most_bytes)))
 
     def check(environ: Environ, given: Given, import_id: str) -> Response:
         writing.require_token(environ)

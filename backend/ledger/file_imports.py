@@ -159,14 +159,13 @@ class FileImports:
             self.remove_content(import_id)
             files.remove(self.folder / f"import-{import_id}.json")
 
-    def append(self, sent: FileImport, offset: int, part: bytes) -> FileImport:
+    def append(self, import_id: str, offset: int, part: bytes) -> FileImport:
         """Write a part of a file, up to whose place it has come; one that was there stays.
 
         Raises InvalidQuery for a place or a part that cannot be right, NotFound, and TryLater if
         the disk has no room.
         """
-        sent = self.of(sent.IMPORT_ID)  # it may have been checked or removed while the part came
-        end = offset + len(part)
+        sent, end = self.of(import_id), offset + len(part)
         _require(sent, "receiving")
         if offset > sent.received or end > sent.size:
             reason = (

@@ -135,7 +135,7 @@ def test_a_file_sent_to_a_node_that_only_reads_is_stopped_at_once(tmp_path: Path
         status = ClusterStatus("", 3, [], 20, 20, True, 9, CATCHES_UP, now_s, reads_only=True)
         FILE.write_unsynced(settings.folder, status)
         imports = FileImports(settings)
-        sent = imports.append(imports.begin("f.csv", 1), 0, b"x")
+        sent = imports.append(imports.begin("f.csv", 1).IMPORT_ID, 0, b"x")
         CliRunner().invoke(sent_file, [sent.IMPORT_ID, "--add"], obj=settings)
         stopped = imports.of(sent.IMPORT_ID)
         assert (stopped.state, stopped.message) == ("stopped", READS_ONLY)
