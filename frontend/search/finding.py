@@ -202,9 +202,10 @@ class Finder:
         """Return what `text` may say. Days without a year are in the latest one with flights."""
         read = latest = readings(text, self._coverage)
         while read and (days := read[0].all_days) and self._is_in_a_gap(days[0]):
-            if str(days[0].first) <= str(self._coverage.first_date):
+            earlier = [month for month in self._months if month < str(days[0].first.year)]
+            if not earlier:
                 return latest
-            read = readings(text, self._coverage, days[0].first.year - 1)
+            read = readings(text, self._coverage, int(max(earlier)[:4]))
         return read or latest
 
     def _is_in_a_gap(self, days: Days) -> bool:
