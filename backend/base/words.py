@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 Report = Callable[[str], None]  # takes a line for people: for a log, or standard error
-WRITES_REFUSED = "flights are neither accepted nor sealed"  # though questions are answered
 
 # How this machine's users call the command line: scripts/deploy/install makes it a program, and in
 # a clone the Python of scripts/run does it, in the clone's folder, without any preparation.

@@ -1,6 +1,6 @@
 """Reports where a service answers, once it does: for a person who has just started it.
 
-`supervisor` looks again and again, until that is reported. This is a module of its own, because
+`supervisor` looks again and again, until all is reported. This is a module of its own, because
 what it imports is not needed before the other processes start.
 """
 
@@ -9,65 +9,74 @@ from http import HTTPStatus
 
 from backend.base.http_requests import Answer, NoAnswer, ask
 from backend.base.settings import Settings
-from backend.base.words import WRITES_REFUSED, Report
+from backend.base.words import Report
 from backend.chain.json_objects import object_of
 
 READY_WITHIN_S = 60
+STARTS_WITHIN_S = 3.0  # how long parts of a service that answers may still be starting
 LATE_EVERY_S = 10.0  # how often a service that is late is asked, because it counts and logs that
 ANSWER_WITHIN_S = 5.0
 
 
 class Announcement:
-    """Reports once that the service answers, and before that once that it does not in time.
+    """Reports where the service answers and what does not work, and once it does that all works.
 
-    is_made: whether it has reported that the service answers. is_late: that it does not in time.
+    is_begun: whether it has reported anything. is_made: whether it has reported all there is.
     """
 
     def __init__(self, settings: Settings, report: Report, *, frontend: bool) -> None:
         """frontend: whether the pages must be shown, too."""
-        self.is_made = self.is_late = False
+        self.is_begun = self.is_made = False
         self._url = base_url(settings.host, settings.port)
         self._pages = base_url(settings.frontend_host, settings.frontend_port)
         self._frontend = frontend
         self._report = report
         self._deadline = time.monotonic() + READY_WITHIN_S
+        self._started_by: float | None = None  # once it answers
+        self._has_addresses = False
         self._next_look = 0.0
 
     def look(self) -> None:
-        """Report the addresses if questions are answered, or after the deadline why they are not.
-
-        While writes alone are refused questions are answered, so that does not delay the report.
-        """
+        """Ask the service, unless it was asked lately, and report what is new."""
         now = time.monotonic()
         if now < self._next_look:
             return
-        reasons = self._not_ready()
-        if all(WRITES_REFUSED in reason for reason in reasons):
-            self._report_addresses("; ".join(reasons))
-        elif now > self._deadline:
-            if not self.is_late:
-                self._report(f"not ready after {READY_WITHIN_S} s: {'; '.join(reasons)}")
-            self.is_late = True
+        try:
+            reasons = self._not_ready()
+        except NoAnswer as error:
+            if now > self._deadline and not self.is_begun:
+                self._report(f"not ready after {READY_WITHIN_S} s: {error}")
+                self.is_begun = True
+        else:
+            if self._started_by is None:
+                self._started_by = now + STARTS_WITHIN_S
+            if not reasons or now > self._started_by:
+                self._report_answers("; ".join(reasons))
+        if self.is_begun:
             self._next_look = now + LATE_EVERY_S
 
     def _not_ready(self) -> list[str]:
-        """Return the reasons why the service is not ready; empty if it is."""
-        try:
-            if self._frontend and _ask(f"{self._pages}/health/live").status != HTTPStatus.OK:
-                return ["the pages are not shown"]
-            return _reasons(_ask(f"{self._url}/health/ready"))
-        except NoAnswer as error:
-            return [str(error)]
+        """Return the reasons why not everything works. Raises NoAnswer if it does not answer."""
+        if self._frontend and _ask(f"{self._pages}/health/live").status != HTTPStatus.OK:
+            raise NoAnswer("the pages are not shown")
+        return _reasons(_ask(f"{self._url}/health/ready"))
 
-    def _report_addresses(self, refusal: str) -> None:
-        """refusal: why no flights are accepted yet, "" if they are."""
+    def _report_answers(self, trouble: str) -> None:
+        """trouble: why not everything works, "" if everything does."""
+        if not self._has_addresses:
+            self._report_addresses()
+            if trouble:
+                self._report(f"not everything works: {trouble}")
+        elif not trouble:
+            self._report("everything works now")
+        self.is_begun = self._has_addresses = True
+        self.is_made = not trouble
+
+    def _report_addresses(self) -> None:
         if self._frontend:
             self._report(f"open {self._pages}")
         self._report(f"Flightchain answers at {self._url}")
         self._report(f"for example: curl '{self._url}{_example(self._url)}'")
-        if refusal:
-            self._report(f"it does not accept flights yet: {refusal}")
-        self.is_made = True
 
 
 def base_url(host: str, port: int) -> str:
@@ -77,14 +86,14 @@ def base_url(host: str, port: int) -> str:
 
 
 def _reasons(answer: Answer) -> list[str]:
-    """Return the reasons why the service is not ready, in its own words; empty if it is."""
+    """Return what the service says does not work. Raises NoAnswer if it is no such answer."""
     if answer.status == HTTPStatus.OK:
         return []
     problem = object_of(answer.body) or {}  # another program may answer, too
     reasons = problem.get("reasons")
     if isinstance(reasons, list) and reasons:
         return [str(reason) for reason in reasons]
-    return [str(problem.get("detail", f"it answers with status {answer.status}"))]
+    raise NoAnswer(str(problem.get("detail", f"it answers with status {answer.status}")))
 
 
 def _example(url: str) -> str:

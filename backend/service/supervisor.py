@@ -160,7 +160,7 @@ def _watch(
             announcement.look()
         for child in children:
             child.look()
-        pause_s = 0.5 if announcement.is_made or announcement.is_late else 0.05
+        pause_s = 0.5 if announcement.is_begun else 0.05
 
 
 def require_witnesses(settings: Settings) -> None:

@@ -18,7 +18,6 @@ import apsw
 from backend.base.errors import Damage, FlightchainError, NotFound, TryLater
 from backend.base.files import require_free
 from backend.base.settings import Settings
-from backend.base.words import WRITES_REFUSED
 from backend.index.index_file import Position, index_path, open_to_read, position_in
 from backend.index.table_checks import IndexCheck
 from backend.mempool.store import no_blocks
@@ -41,6 +40,7 @@ from backend.trust.log.tree import HistoryTree
 from backend.verify.folder_files import has_block_files, missing_chain, short_block_files, unusable
 
 LOOK_AGAIN_S = 0.1  # the key may be changed by a rotation at this moment
+WRITES_REFUSED = "flights are neither accepted nor sealed"
 NOT_SIGNED = "until then new blocks are not signed, and flights in them have no proofs"
 
 

@@ -350,7 +350,7 @@ def test_a_service_answers_at_once_tells_why_it_writes_nothing_and_writes_later(
     old_folder: Path,
 ) -> None:
     with Service(old_folder, FLIGHTCHAIN_CLOCK_WAIT_S=6) as service:
-        until(lambda: "Flightchain answers at" in service.said())
+        until(lambda: service.answers("/tip"))
         until(lambda: "the clock says" in service.said())
         assert service.json("/tip")["height"] == 1
         ready = service.get("/health/ready")
