@@ -186,7 +186,9 @@ _AIRPORTS = (
 NARROWING_PLACES = tuple(map(_or_any, _CITIES + _AIRPORTS))
 CARRIER_OR_ANY = _or_any(_CARRIER, "19977")
 _NUMBER = _of_flights(
-    "OP_CARRIER_FL_NUM", "Flight number, with or without the carrier's code.", "1545"
+    "OP_CARRIER_FL_NUM",
+    "Flight number. `UA1545` is also understood: 1545, and the OP_CARRIER_AIRLINE_ID of UA.",
+    "1545",
 )
 _FLIGHT_DAY = _day("FL_DATE", "Day of the flight.", "2013-01-01")
 _HOUR = Number(
