@@ -38,7 +38,7 @@ Rows = Callable[[str, Sequence[object]], list[Any]]  # statement, values -> all 
 FOLDER = "index"
 LINK_NAME = "index.sqlite"
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 OUTDATED = "it was made by an earlier release"
 READER_CACHE_KIB = 4096
 

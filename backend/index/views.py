@@ -71,7 +71,8 @@ VIEWS = {
         WHERE span = {YEAR} GROUP BY carrier""",  # noqa: S608
     "airports": """
         SELECT
-            first.code, first.airport_id, city.name AS city, first.state,
+            first.code, coalesce(first.airport_id, min(place.airport_id)) AS airport_id,
+            city.name AS city, first.state,
             sum(place.flights) AS flights
         FROM place JOIN place AS first ON first.place = place.airport
         JOIN city ON city.city = first.city GROUP BY first.place""",
