@@ -23,7 +23,7 @@ from backend.mempool import Mempool
 from backend.mempool.lost_files import lost_in
 from backend.sources.generated import Generated
 from backend.verify.audit import Scope, verify
-from backend.verify.folder_files import LET_IT_BE, kind_of
+from backend.verify.folder_files import LET_IT_BE, kind_of, unusable
 from tests.effort import tries
 from tests.flights import import_flights, on_disk, transactions_in
 from tests.folder_harms import (
@@ -149,6 +149,14 @@ def test_a_file_that_this_user_may_not_use_is_to_be_given_to_it_and_not_replaced
                 assert not re.search("put back|remove it|new key|new tokens|restart", reason)
             if not name.startswith("blocks"):
                 verify(folder, scope=Scope(index=False, accepted=False))
+
+
+def test_a_folder_in_which_this_user_may_list_files_but_open_none_is_named(houses: Houses) -> None:
+    for name in ("blocks", "index"):
+        with copy_for_nobody(houses) as folder:
+            (folder / name).chmod(0o600)
+            words = f"{folder / name} cannot be read: Permission denied"
+            assert any(words in reason for reason in unusable(folder))
 
 
 @pytest.mark.parametrize("is_running", [False, True], ids=["at rest", "running"])

@@ -3,6 +3,7 @@
 import shutil
 import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from backend.cluster.local import (
     HOSTS,
     LOG_NAME,
     LOOPBACK,
+    PID_NAME,
     LocalCluster,
     _descendants,
+    _started,
     free_ports,
     hosts_on_loopback,
 )
@@ -173,3 +176,25 @@ def test_a_node_is_killed_with_all_processes_below_its_own() -> None:
         assert process.stdout.readline() == b"all run\n"
         assert len(list(_descendants(process.pid))) == 2
         process.stdin.close()
+
+
+def test_a_node_is_stopped_by_its_first_process_which_stops_the_others(tmp_path: Path) -> None:
+    cluster, host = LocalCluster(tmp_path), hosts_on_loopback(1, 0, 0)[0]
+    script, pipe = "trap 'echo asked' TERM; exec 3<&0; cat <&3 & wait; wait", subprocess.PIPE
+    with (
+        subprocess.Popen(["sh", "-c", script], stdin=pipe, stdout=pipe, bufsize=0) as process,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"both run\n")
+        assert process.stdout.readline() == b"both run\n"
+        (tmp_path / host.name).mkdir()
+        started = f"{process.pid} {_started(process.pid)}"
+        (tmp_path / host.name / PID_NAME).write_text(started, encoding="ascii")
+        stopped = thread.submit(cluster.stop, [host])
+        assert process.stdout.readline() == b"asked\n"
+        process.stdin.write(b"one runs\n")
+        assert process.stdout.readline() == b"one runs\n"
+        process.stdin.close()
+        stopped.result()

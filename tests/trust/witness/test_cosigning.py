@@ -169,9 +169,11 @@ def test_a_log_is_silent_whatever_it_writes_below_the_same_tree(
 def test_a_damaged_note_is_told_with_what_becomes_of_it(
     log: SecretKey, tree: HistoryTree, witness: Witness
 ) -> None:
-    witness.cosign(signed(log, 5, tree.root(5)), log.verifier, tree.consistency_proof)
+    without_ours = signed(log, 5, tree.root(5))
+    witness.cosign(without_ours, log.verifier, tree.consistency_proof)
     (path,) = witness.folder.glob("*.note")
-    path.write_text("x")
-    with pytest.raises(Damage, match=r"an older copy.* forgets") as caught:
-        witness.cosign(signed(log, 7, tree.root(7)), log.verifier, tree.consistency_proof)
-    assert str(path) in str(caught.value)
+    for note in (b"x", without_ours):
+        path.write_bytes(note)
+        with pytest.raises(Damage, match=r"an older copy.* forgets") as caught:
+            witness.cosign(signed(log, 7, tree.root(7)), log.verifier, tree.consistency_proof)
+        assert str(path) in str(caught.value)

@@ -349,6 +349,15 @@ def test_a_backup_whose_disk_is_full_is_still_good(
     assert house.restore() == before
 
 
+def test_room_for_pending_flights_is_asked_for_as_well(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted: list[int] = []
+    monkeypatch.setattr(files, "require_room", lambda folder, bytes_: wanted.append(bytes_))
+    done = house.back_up(folder=house.restored)
+    assert wanted >= [done.new_bytes + making.SPARE_BYTES]
+
+
 @pytest.mark.parametrize("part", [BLOCKS_FOLDER, MEMPOOL_FOLDER])
 def test_a_disk_that_keeps_something_else_is_found(
     house: House, monkeypatch: pytest.MonkeyPatch, part: str
