@@ -379,7 +379,7 @@ def test_what_could_not_be_shown_is_not_kept_or_it_is_said_where_it_can_be_seen(
     assert call(tmp_path, "mine", "--once").returncode == 0
     cases = {
         "token add me": "no token was created",
-        "log rotate-key": "`log key` shows the new key",
+        "log rotate-key": f"`{COMMAND} log key` shows the new key",
     }
     for command, words in cases.items():
         with Path("/dev/full").open("w") as full:

@@ -12,6 +12,7 @@ from backend.api.batch import STRANGERS_BYTES
 from backend.base import files
 from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllowed, WriteFailed
 from backend.base.settings import Settings
+from backend.base.words import COMMAND
 from backend.storage.tokens import Tokens, are_needed, require_some
 from tests.api.worlds import GOOD, client_of, good, new_chain, problem
 from tests.effort import tries
@@ -62,7 +63,7 @@ def test_tokens_that_are_gone_are_damage_and_new_ones_can_be_made(tmp_path: Path
 def test_a_change_that_did_nothing_does_not_tell_of_tokens_that_were_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InvalidInput, match="has no token"):
+    with pytest.raises(InvalidInput, match=f"has no token; `{COMMAND} token list`"):
         Tokens(tmp_path).remove("typo")
     with monkeypatch.context() as patched:
         patched.setattr(files, "write_new", partial(raising, WriteFailed("the disk is full")))

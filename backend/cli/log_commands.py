@@ -12,7 +12,7 @@ import msgspec
 
 from backend.base.errors import FlightchainError, WriteFailed
 from backend.base.settings import NO_WITNESS, Settings, require_http
-from backend.base.words import counted
+from backend.base.words import COMMAND, counted
 from backend.cli.paths import LocalPath, require_no_ledger
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from backend.trust.witness.witness import Witness
 
 
+SHOW = f"{COMMAND} log key"
 LISTEN_TAKES = "--listen takes HOST:PORT, and needs --key for each log to cosign"
 
 
@@ -81,9 +82,9 @@ def rotate_key(settings: Settings) -> None:
         with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
             rotation = rotate(settings.folder)
     except WriteFailed as error:
-        raise WriteFailed(f"{error}; `log key` shows whether the log has a new key") from error
+        raise WriteFailed(f"{error}; `{SHOW}` shows whether the log has a new key") from error
     say("the log has a new key, which the old key has signed; the new key is:")
-    print_once(str(rotation.verifier), "`log key` shows the new key")
+    print_once(str(rotation.verifier), f"`{SHOW}` shows the new key")
 
 
 @log.command("rebuild-successions")

@@ -114,7 +114,7 @@ class Tokens:
             kept = [token for token in tokens if token.name != name]
             if len(kept) == len(tokens):
                 raise InvalidInput(
-                    "name", name, "has no token; `token list` shows the names that have one"
+                    "name", name, f"has no token; `{COMMAND} token list` shows who has one"
                 )
             self._write(kept)
 
