@@ -178,8 +178,11 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
     """Check every byte of the chain, the index and pending flights.
 
     With --since, everything is checked as if for the first time if a byte of these blocks has
-    changed, and the index if it has. The exit status is 1 if there is a problem, or if acknowledged
-    flights were lost, even if void entries hold their places.
+    changed, and the index if it has. That finds damage, but no forgery: who can change blocks can
+    change `verified.json`, which remembers their bytes.
+
+    The exit status is 1 if there is a problem, or if acknowledged flights were lost, even if void
+    entries hold their places.
     """
     from backend.mempool import FOLDER as MEMPOOL_FOLDER
     from backend.mempool.lost_files import lost_in
