@@ -197,6 +197,7 @@ def test_what_locusts_files_lack_is_said(
         read(tmp_path / "run_stats.csv")
 
 
+SET_BACK = [(at + 60 * (at < 1), took) for at, took in REQUESTS]
 SPARSE = {
     "nothing": ("", "is no output that is known here"),
     "a letter": ("Dear all,\nit was slow.\n", "is no output that is known here"),
@@ -207,9 +208,10 @@ SPARSE = {
     ),
     "few": (oha_csv(REQUESTS[:3]), "has 3 requests; at least 20 are needed"),
     "a clock that was set back": (
-        k6_json([(at + 60 * (at < 1), took) for at, took in REQUESTS]),
+        k6_json(SET_BACK),
         r"a request that ended 59\.9 s before one above it began; its clock was set back",
     ),
+    "a clock that was set back as users came": (jmeter_csv(SET_BACK), "its clock was set back"),
     "torn": (
         oha_csv(REQUESTS).replace("0.02,2", "soon,2"),
         "a value that its format does not allow, 'soon', in line 2; correct it, or take it out",
@@ -368,6 +370,16 @@ def jmeter_of(threads: Sequence[str], customers: Sequence[int]) -> str:
     about = zip(lines, threads, customers, strict=True)
     named = [re.sub(r"Group 1-\d+,true,\d", f"{who},true,{n}", line) for line, who, n in about]
     return "\n".join([header, *named])
+
+
+def test_threads_of_jmeter_may_stand_one_after_the_other_as_machines_sent_them(
+    tmp_path: Path,
+) -> None:
+    header, *lines = jmeter_of([f"T {n % 2}" for n in range(30)], [2] * 30).splitlines()
+    run = read_text(tmp_path, "\n".join([header, *lines[1::2], *lines[::2]]))
+    assert [row.intended_s for row in run.rows] == pytest.approx(
+        [at for at, _ in REQUESTS], abs=1e-3
+    )
 
 
 @pytest.mark.parametrize(
