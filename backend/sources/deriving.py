@@ -17,18 +17,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import date
-from itertools import compress, count, repeat
-from operator import eq
+from itertools import repeat
 
-from backend.base.errors import InvalidFlight
-from backend.chain.fields import FIELD_NAMES, FIRST_YEAR, POSITION, whole_number
+from backend.chain.fields import FIELD_NAMES, FIRST_YEAR, whole_number
 from backend.chain.flight import EMPTY_WHEN_CANCELLED, year_and_weekday
 from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import carrier_number
 from backend.sources.airports import Airport, Lookup, airport_of, city_names
 from backend.sources.cells import (
     LOOSE,
-    PARSERS,
     STATES,
     STORED,
     STRICT,
@@ -219,113 +216,78 @@ class Deriver:
 
     def _clear_times(self, columns: dict[str, Column]) -> None:
         """Empty times, delays and minutes that there cannot be; refuse flights that lack some."""
-        flags = columns["CANCELLED"]
-        times = {name: columns[name] for name in _TIMES if name in columns}
-        diverted = list(map(eq, map(self._flags.__getitem__, columns.get(DIVERTED, ())), repeat(1)))
-        lacks_departure, not_arrived = set[int](), list[int]()
-        if not self.reading.is_of_fields:  # whoever posts a flight's fields decides what is empty
-            lacks_departure = {row for row in self._blank(times["DEP_TIME"]) if flags[row] == 0}
-            not_arrived = self._blank(times["ARR_TIME"])
-        some_arrived = "ARR_TIME" in self._filled or len(not_arrived) < len(flags)
-        without_arrival = {*compress(count(), diverted), *(not_arrived if some_arrived else ())}
-        rows = {r for r in without_arrival if self._zeros[times["ARR_DELAY"][r]] is not None}
-        rows.update(self._rows_with_zeros(times, diverted), lacks_departure)
-        if not all(_BLANK.issuperset(compress(column, flags)) for column in times.values()):
-            rows.update(compress(count(), map(eq, flags, repeat(1))))
-        if not rows:
+        flags, nothing = columns["CANCELLED"], [None] * len(columns["CANCELLED"])
+        times = {name: columns.get(name, nothing) for name in _TIMES}
+        zeros = {name: list(map(self._zeros.__getitem__, column)) for name, column in times.items()}
+        diverted = map(self._flags.__getitem__, columns.get(DIVERTED, nothing))
+        rows = list(zip(flags, diverted, *zeros.values(), strict=True))
+        have_arrivals = "ARR_TIME" in self._filled or set(zeros["ARR_TIME"]) > {None}
+        have_minutes = "AIR_TIME" in self._filled or False in zeros["AIR_TIME"]
+        file = (self.reading.is_of_fields, have_arrivals, have_minutes)
+        changes = {row: _changes(*file, *row) for row in set(rows)}
+        if not any(changes.values()):
             return
         changed = {name: list(column) for name, column in times.items()}
-        for row in sorted(rows):
-            if flags[row] == 1:
-                self._clear_cancelled(changed, row)
-                continue
-            if row in lacks_departure:
-                changed["DEP_TIME"][row] = Unusable(None, _NOT_LEFT)
-                continue
-            is_diverted = bool(diverted) and diverted[row]
-            if is_diverted:
-                self._clear_arrival(changed, row)
-            self._clear_filled(changed, row)
-            delay = changed["ARR_DELAY"][row]
-            if row in without_arrival and _zero(delay) is not None and type(delay) is not Unusable:
-                reason = _DIVERTED if is_diverted else _NO_ARRIVAL
-                changed["ARR_DELAY"][row] = Unusable(delay, reason)
+        for place, row in enumerate(rows):
+            for name, reason in changes[row].items():
+                cell = unless_empty(times[name][place])
+                changed[name][place] = Unusable(cell, reason) if reason else None
+                self.emptied.update([] if reason else [name])
         columns |= changed
 
-    def _blank(self, column: Column) -> list[int]:
-        """Return the rows in which a column is empty."""
-        zeros = map(self._zeros.__getitem__, column)
-        return [row for row, zero in enumerate(zeros) if zero is None]
 
-    def _rows_with_zeros(self, times: Mapping[str, Column], diverted: Sequence[bool]) -> list[int]:
-        """Return the rows in which zeros may stand for nothing.
+def _changes(
+    is_of_fields: bool,
+    have_arrivals: bool,
+    have_minutes: bool,
+    cancelled: object,
+    diverted: object,
+    *cells: bool | None,
+) -> Mapping[str, str]:
+    """Return the cells of a row that cannot stay, and what is wrong with each; "" empties it.
 
-        diverted: whether each flight was; empty if the file does not say it.
-        """
-        zeros, delays = self._zeros, times["ARR_DELAY"]
-        arrivals, departures = times["ARR_TIME"], times["DEP_TIME"]
-        minutes = times.get("AIR_TIME") or [None] * len(delays)
-        empty = {minute for minute in set(minutes) if zeros[minute] is not False}
-        have_minutes = "AIR_TIME" in self._filled or len(empty) < len(set(minutes))
+    is_of_fields: whether the file has a flight's fields alone; whoever posts these decides what is
+    empty. have_arrivals, have_minutes: whether others have a time of arrival, or minutes in the
+    air. cells: for each of `_TIMES` whether it is zero; None if it is empty.
+    """
+    zeros = {name for name, is_zero in zip(_TIMES, cells, strict=True) if is_zero}
+    values = {name for name, is_zero in zip(_TIMES, cells, strict=True) if is_zero is False}
+    full = zeros | values
+    if cancelled == 1:
+        departure = full.intersection(_DEPARTURE)
+        has_left = departure - zeros and (is_of_fields or len(departure) == len(_DEPARTURE))
+        void = (zeros if values.intersection(_ARRIVAL) else full) - departure
+        return dict.fromkeys(void if has_left else void | departure, "")
+    if cancelled == 0 and "DEP_TIME" not in full and not is_of_fields:
+        return {"DEP_TIME": _NOT_LEFT}
+    lacks_arrival = have_arrivals and not is_of_fields and "ARR_TIME" not in full
+    has_odd_delay = "ARR_DELAY" in full and (lacks_arrival or diverted == 1)
+    # Others have minutes in the air or a time of arrival, if they arrived.
+    is_without = have_minutes or "ARR_TIME" not in full
+    has_zeros = zeros & {"AIR_TIME", "ARR_TIME", "DEP_TIME"} or (
+        diverted is None and "ARR_DELAY" in zeros and is_without
+    )
+    if not has_odd_delay and ("AIR_TIME" in values or not has_zeros):
+        return {}
+    void = zeros.difference(_DEPARTURE if diverted == 1 else _TIMES)
+    changes = dict.fromkeys(void, "") | _of_zeros(zeros - void, values)
+    if has_odd_delay and "ARR_DELAY" not in changes:
+        changes["ARR_DELAY"] = _DIVERTED if diverted == 1 else _NO_ARRIVAL
+    return changes
 
-        def may_mean_nothing(row: int, minute: object) -> bool | None:
-            arrival = zeros[arrivals[row]]
-            if zeros[minute] or arrival or zeros[departures[row]]:
-                return True
-            # Others have minutes in the air or a time of arrival, if they arrived.
-            return not diverted and zeros[delays[row]] and (have_minutes or arrival is None)
 
-        without = compress(enumerate(minutes), map(empty.__contains__, minutes))
-        return [row for row, minute in without if may_mean_nothing(row, minute)]
-
-    def _clear_cancelled(self, columns: Mapping[str, list[object]], row: int) -> None:
-        departure = [_zero(columns[name][row]) for name in _DEPARTURE]
-        is_filled = None in departure and not self.reading.is_of_fields
-        has_left = False in departure and not (is_filled and self._are_valid(columns, row))
-        has_arrived = any(_zero(columns[name][row]) is False for name in _ARRIVAL)
-        for name, column in columns.items():
-            if (name in _DEPARTURE and not has_left) or (name == "AIR_TIME" and not has_arrived):
-                is_void = unless_empty(column[row]) not in _BLANK
-            else:
-                is_void = name not in _DEPARTURE and is_zero(column[row])
-            if is_void:
-                self._empty(name, column, row)
-
-    def _are_valid(self, columns: Mapping[str, list[object]], row: int) -> bool:
-        """Return whether what a row has of a departure is a time or delay."""
-        parsers = PARSERS[self._dialect]
-        try:
-            for name in _DEPARTURE:
-                parsers[POSITION[name]](columns[name][row])
-        except InvalidFlight:
-            return False
-        return True
-
-    def _clear_filled(self, columns: Mapping[str, list[object]], row: int) -> None:
-        """Empty what is no time in a flight with zeros; one that may have arrived is a bad row."""
-        cells = {name: columns[name][row] for name in (*_ARRIVAL, *_DEPARTURE)}
-        has_minutes = "AIR_TIME" in columns and is_zero(columns["AIR_TIME"][row])
-        if _zero(cells["ARR_DELAY"]) is False:  # it arrived, and was in the air for a while
-            if has_minutes:
-                self._empty("AIR_TIME", columns["AIR_TIME"], row)
-            return
-        doubtful = [name for name, cell in cells.items() if is_zero(cell)]
-        if any(_zero(cells[name]) is False for name in _DEPARTURE):
-            has_arrived = not has_minutes or _zero(cells["ARR_TIME"]) is False
-            doubtful = ["ARR_DELAY"] if has_arrived and "ARR_DELAY" in doubtful else []
-        if doubtful:
-            columns[doubtful[-1]][row] = Unusable(cells[doubtful[-1]], _DOUBTFUL_ZERO)
-        elif has_minutes:
-            self._clear_arrival(columns, row)
-
-    def _clear_arrival(self, columns: Mapping[str, list[object]], row: int) -> None:
-        for name in EMPTY_WHEN_CANCELLED:
-            if name in columns and is_zero(columns[name][row]):
-                self._empty(name, columns[name], row)
-
-    def _empty(self, name: str, column: list[object], row: int) -> None:
-        column[row] = None
-        self.emptied[name] += 1
+def _of_zeros(zeros: set[str], values: set[str]) -> dict[str, str]:
+    """Return what is wrong with zeros; those of a flight that may have arrived are doubtful."""
+    has_no_minutes = "AIR_TIME" in zeros
+    if "ARR_DELAY" in values:  # it arrived, and was in the air for a while
+        return {"AIR_TIME": ""} if has_no_minutes else {}
+    doubtful = [name for name in (*_ARRIVAL, *_DEPARTURE) if name in zeros]
+    if values.intersection(_DEPARTURE):
+        has_arrived = not has_no_minutes or "ARR_TIME" in values
+        doubtful = ["ARR_DELAY"] if has_arrived and "ARR_DELAY" in zeros else []
+    if doubtful:
+        return {doubtful[-1]: _DOUBTFUL_ZERO}
+    return dict.fromkeys(zeros.difference(_DEPARTURE) if has_no_minutes else (), "")
 
 
 def _zero(value: object) -> bool | None:
