@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import compress
 from operator import or_
 
-from backend.sources.cells import STORED, dialect_of, may_lack_pm, other_unit, unless_empty
+from backend.sources.cells import STORED, dialect_of, other_unit, unless_empty
 from backend.sources.kinds import Reading
 from backend.sources.records import RecordBatch
 
@@ -64,10 +64,6 @@ class TimesOfFile:
     def other_unit(self) -> str:
         """Return why times or delays may not mean what they should; "" if they do."""
         return other_unit(*(self._cells[name] for name in _NAMES[:4]))
-
-    def may_lack_pm(self) -> bool:
-        """Return whether clocks may be of twelve hours without AM or PM."""
-        return may_lack_pm([*self._cells["DEP_TIME"], *self._cells["ARR_TIME"]])
 
 
 def _has_meaning(column: Iterable[object]) -> list[bool]:
