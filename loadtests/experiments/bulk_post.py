@@ -13,7 +13,6 @@ from operator import attrgetter
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.run import Generator
 from loadtests.grouping import grouped
-from loadtests.lab import published
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.posts import BUSY_CLIENT, MINE_INTERVAL_S, Posted, PostsLine, posts
@@ -187,13 +186,4 @@ def _metrics(points: Sequence[Point]) -> Iterator[Metric]:
             yield Metric(f"latency_median{name}", median_s, "s")
 
 
-EXPERIMENT = Experiment(
-    name="bulk-post",
-    study="002",
-    title="Posting from many threads",
-    reproduces=f"the load of {published.BULK_THREADS[0]} and {published.BULK_THREADS[1]} threads",
-    about="More and more threads post flights, one per request, in the three modes of an answer: "
-    "async, sync and commit.",
-    measure=measure,
-    analyse=analyse,
-)
+EXPERIMENT = Experiment.described("bulk-post", "002", measure, analyse)

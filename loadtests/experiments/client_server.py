@@ -141,18 +141,11 @@ def rate_figure(number: str, system: Sequence[Point]) -> Figure:
     return _points_figure(title, system, x, lambda p: 1000 / p.rate_per_s)
 
 
-REQUEST_RATE = Experiment(
-    name="request-rate",
-    study="001",
-    title="Response time against the request rate",
-    reproduces="figures 1 to 4",
-    about=(
-        "Requests arrive as a Poisson process at rates from nearly 0 to the capacity of three "
-        "servers. They go to a MariaDB, as in the study and with indexes, to our service, and to a "
-        "server that sleeps exponential times, as the study's model assumes."
-    ),
-    measure=measure_rates,
-    analyse=analyse_rates,
+REQUEST_RATE = Experiment.described(
+    "request-rate",
+    "001",
+    measure_rates,
+    analyse_rates,
     has_loads=True,
 )
 
@@ -203,17 +196,11 @@ def _threads_figure(system: Sequence[Point]) -> Figure:
     return _points_figure(title, system, x, lambda p: p.line.servers)
 
 
-SERVER_THREADS = Experiment(
-    name="server-threads",
-    study="001",
-    title="Response time against the number of servers",
-    reproduces="figure 5",
-    about=(
-        "Averages arrive at one rate while the number of servers m grows from 1 to 8: processes "
-        "that sleep exponential times, the thread pool of a MariaDB, the workers of our service."
-    ),
-    measure=measure_threads,
-    analyse=analyse_threads,
+SERVER_THREADS = Experiment.described(
+    "server-threads",
+    "001",
+    measure_threads,
+    analyse_threads,
     has_loads=True,
 )
 

@@ -390,17 +390,4 @@ def _metrics(loads: Sequence[Load], commits: Sequence[Committed]) -> Iterator[Me
         yield Metric.of_amount(name, commit.beyond_s, "s")
 
 
-EXPERIMENT = Experiment(
-    name="cluster",
-    study="002",
-    title="A cluster: posts, transactions and commits",
-    reproduces="its load through consensus; study 004, table 1 with several stores",
-    about=(
-        "The same load goes to a single node and to the first of four nodes, whose flights "
-        "CometBFT orders: posts in the three modes of an answer, with the processor time of each "
-        "program; itineraries of nine requests; commits at several times between blocks. All nodes "
-        "are on this machine. It needs CometBFT, as scripts/cluster does."
-    ),
-    measure=measure,
-    analyse=analyse,
-)
+EXPERIMENT = Experiment.described("cluster", "002", measure, analyse)

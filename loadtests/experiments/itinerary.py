@@ -369,18 +369,4 @@ def _metrics(alone: Sequence[Itineraries], points: Sequence[Itineraries]) -> Ite
         yield Metric.of_amount(f"transaction_time[{at}]", point.transaction, "s")
 
 
-EXPERIMENT = Experiment(
-    name="itinerary",
-    study="004",
-    title="Itineraries: transactions of nine requests",
-    reproduces="table 1 and figure 1",
-    about=(
-        "A client begins, makes four queries, adds three legs, each on the disk before it is "
-        "answered, and commits: it asks for the last leg. First one client alone shows how long "
-        "each phase takes. Then 1 to 8 clients start itineraries at target rates, the next one due "
-        "every T(1 ± 1 %), and at once if it is late. The last four fifths of the iterations "
-        "count."
-    ),
-    measure=measure,
-    analyse=analyse,
-)
+EXPERIMENT = Experiment.described("itinerary", "004", measure, analyse)

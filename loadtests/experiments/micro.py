@@ -261,13 +261,4 @@ def _figure(task: str, programs: Sequence[Timed], note: str) -> Figure:
     return figure(title, "The scale is logarithmic.", x, Axis(""), series, table)
 
 
-EXPERIMENT = Experiment(
-    name="micro",
-    study="002",
-    title="Serialising and validating 100,000 times",
-    reproduces="the benchmarks of serialisation and schema validation",
-    about="This experiment compares the time that one transaction takes in the service's own code "
-    "with the usual ways in Python and with the study's figures.",
-    measure=measure,
-    analyse=analyse,
-)
+EXPERIMENT = Experiment.described("micro", "002", measure, analyse)

@@ -441,18 +441,4 @@ def _parameters(sentences: Sentences, plan: Plan) -> list[Table]:
     ]
 
 
-EXPERIMENT = Experiment(
-    name="mixed-clients",
-    study="003",
-    title="Mixed clients: reading and writing, in process and over HTTP",
-    reproduces="figures 1 and 2",
-    about=(
-        "1 to 60 clients do interactions without a pause: 60 % read, 30 % read and add a flight, "
-        "10 % add a batch of five. Ledgers have 0, 100 and 1000 blocks, and each run has a fresh "
-        "copy. Clients are measured once as threads of the ledger's own process and once over "
-        "HTTP, where each client keeps its connection. Only the time in which all clients were at "
-        "work counts."
-    ),
-    measure=measure,
-    analyse=analyse,
-)
+EXPERIMENT = Experiment.described("mixed-clients", "003", measure, analyse)

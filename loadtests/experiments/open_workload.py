@@ -17,9 +17,15 @@ from loadtests.experiments.open_workload_comparison import (
     Steady,
     percent,
 )
-from loadtests.experiments.open_workload_figures import LOAD, REPORT_S, SENTENCES
+from loadtests.experiments.open_workload_figures import LOAD, REPORT_S
 from loadtests.experiments.open_workload_gaps import gap_figure
-from loadtests.experiments.open_workload_loads import SERVERS, LoadKey, OpenRun, fractions
+from loadtests.experiments.open_workload_loads import (
+    SENTENCES,
+    SERVERS,
+    LoadKey,
+    OpenRun,
+    fractions,
+)
 from loadtests.experiments.open_workload_measurements import measure
 from loadtests.experiments.open_workload_servers import SCALE
 from loadtests.grouping import grouped
@@ -115,7 +121,10 @@ def load_findings(results: Results, made: Sequence[OpenRun], steady: Sequence[St
             for server, runs in grouped(made, lambda run: run.server).items()
             if (drift := max(drifts.get(run.run, 0.0) for run in runs)) > TOLERANCE
         ],
-        refused=results.lines_if_any(loads.REFUSED, loads.RefusedLine),
+        refused=[
+            SENTENCES.paragraph("refused", line=line)
+            for line in results.lines_if_any(loads.REFUSED, loads.RefusedLine)
+        ],
         unstable=_unstable(loads.accepted(made), steady),
         rejected=_rejected(made, loads.accepted(made)),
         why=most_common_reason(results),
@@ -155,8 +164,8 @@ def _conclusion(steady: Sequence[Steady]) -> str:
 
 
 def _unstable(runs: Sequence[OpenRun], steady: Sequence[Steady]) -> list[tuple[LoadKey, str]]:
-    """Return the loads that have no steady state by their model, with a sentence about that."""
-    over = {run.key: run.instability for run in runs if not run.is_stable}
+    """Return the loads that have no steady state by their model, and that."""
+    over = {run.key: run.queue.name for run in runs if not run.is_stable}
     return sorted((key, over[key]) for key in over.keys() - {point.key for point in steady})
 
 
@@ -216,31 +225,13 @@ _OF_CALIBRATIONS: Sequence[Column[OpenRun]] = [
 ]
 
 
-EXPERIMENT = Experiment(
-    name="open-workload",
-    study="000",
-    title="Open workload: response time against load",
-    reproduces="the table of open workloads and figures 2 to 5",
-    about=(
-        "Requests arrive as a Poisson process, whether earlier ones have been answered or not, at "
-        "0.3, 0.5, 0.8 and 0.85 of L, the rate at which the server is busy all the time. E[S] is "
-        "calibrated with one customer before and after. With emulated storage, the study's way of "
-        "scanning and our own scan are measured in the steady state, in replications whose "
-        "beginnings are left out; the study's way also as the study did, in short runs that begin "
-        "with an empty server."
-    ),
-    measure=measure,
-    analyse=analyse,
+EXPERIMENT = Experiment.described(
+    "open-workload",
+    "000",
+    measure,
+    analyse,
     scales=(SCALE, SCALE),
-    waited=(
-        ": a block of the study's way takes {read_ms} + {check_ms} ms, and our scan reads one in "
-        "{read_ms} ms"
-    ),
     can_resume=True,
     has_loads=True,
     loads=fractions,
-    emulated_so=(
-        "Blocks were really read, checked and filtered: in the study's way a wait fills up the "
-        "time of a block, in ours that of reading it."
-    ),
 )

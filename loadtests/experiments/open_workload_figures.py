@@ -11,18 +11,16 @@ from loadtests.experiments.open_workload_comparison import (
     AtLoad,
     Steady,
 )
-from loadtests.experiments.open_workload_loads import SERVERS, OpenRun
+from loadtests.experiments.open_workload_loads import SENTENCES, SERVERS, OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.content import Cell, Column, Figure, Table, times
 from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import measured
 from loadtests.lab.report.drawing import NO_TABLE, Axis, Series, Shape, Source, figure
-from loadtests.lab.sentences import Sentences
 from loadtests.models import recorded
 from loadtests.models.open_queue import ONE, shared
 from loadtests.models.protocol import Expectation
 
-SENTENCES = Sentences("open_workload")
 REPORT_S = UNROUNDED.mean_s
 SOURCES: tuple[Source, ...] = ("ours", "third", "fourth")
 ASIDE = 0.008  # share of L by which points at one load are drawn beside each other

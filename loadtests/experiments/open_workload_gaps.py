@@ -16,8 +16,7 @@ from statistics import fmean
 import numpy as np
 
 from loadtests.experiments.open_workload_comparison import Steady
-from loadtests.experiments.open_workload_figures import SENTENCES
-from loadtests.experiments.open_workload_loads import Array, OpenRun
+from loadtests.experiments.open_workload_loads import SENTENCES, Array, OpenRun
 from loadtests.lab.content import Cell, Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
 from loadtests.models.estimates import CONFIDENCE, LEAST_VALUES, Interval, clustered_interval

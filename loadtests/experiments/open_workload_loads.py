@@ -25,6 +25,7 @@ from loadtests.lab.experiment import Options
 from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, UNROUNDED
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results
+from loadtests.lab.sentences import Sentences
 from loadtests.models.estimates import REPLICATIONS, WARM_UP_ARRIVALS, warm_up_of
 from loadtests.models.open_queue import Queue
 
@@ -57,6 +58,7 @@ DRAWS = 8  # of service times, to forecast with
 SMALL = 1e-4  # relative step of a derivative
 PLAN, REFUSED, CALIBRATION = "plan", "refused", "calibration-"
 SERVICE_FACTS = "service"
+SENTENCES = Sentences("open_workload")
 
 Array = NDArray[Any]
 
@@ -144,15 +146,6 @@ class RefusedLine(_Keyed, Line):
     rate_per_s: float
     limit_per_s: float
 
-    @property
-    def message(self) -> str:
-        """Say why it was not measured."""
-        return (
-            f"{self.key.label}: not measured, because it needs {self.rate_per_s:.3g} requests a "
-            f"second, more than the {self.limit_per_s:g} up to which the error of this load "
-            "generator does not grow; ask what takes longer, as scans do, or use a quieter machine."
-        )
-
 
 # --- runs that were made -------------------------------------------------------------------------
 
@@ -211,16 +204,6 @@ class OpenRun(RunLine):
     def is_stable(self) -> bool:
         """Tell whether the model has a steady state, also if service takes a little longer."""
         return (1 + SMALL) * self.utilisation < 1
-
-    @property
-    def instability(self) -> str:
-        """Say that the model has no steady state; "" if it has one."""
-        if self.is_stable:
-            return ""
-        return (
-            f"{self.queue.name} has no steady state at this rate, because the server does more at "
-            "once than this model says"
-        )
 
     @property
     def cv(self) -> float:

@@ -40,8 +40,6 @@ from loadtests.models.sample_statistics import quantile
 
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60
 CALIBRATED_EVERY_S = 200.0
-NONE_DECIDED = "No load can be decided now; wait until the machine is quiet"
-MOST_PERCENT = 200.0  # that a forecast is said to move
 MOST_TIMES = 2  # the most runs to make, as a multiple of those lacking
 
 
@@ -152,7 +150,7 @@ class _UnderTest:
         if rate_per_s <= limit_per_s:
             return False
         line = loads.RefusedLine(*load.key, rate_per_s, limit_per_s)
-        self._run.say(line.message)
+        self._run.say(loads.SENTENCES.paragraph("refused", line=line))
         with self._run.results.more(loads.REFUSED, loads.RefusedLine) as table:
             table.add(line)
         return True
@@ -269,14 +267,9 @@ def describe_changes(calibration: Calibration, queue: Queue, fractions: Sequence
         )
         return (1 + change) * changed / forecast - 1
 
-    decided = [f"{fraction:g}" for fraction in fractions if moved(fraction) <= TOLERANCE]
+    decided = [fraction for fraction in fractions if moved(fraction) <= TOLERANCE]
     if len(decided) == len(fractions):
         return ""
-    can = f"Loads that can be decided now: --loads {','.join(decided)}" if decided else NONE_DECIDED
-    by = 100 * moved(fractions[-1])
-    size = f"by {by:.1f} %, more than the {100 * TOLERANCE:g} % that decide"
-    return (
-        f"E[S] changed by {100 * change:.1f} % more than by chance within one calibration; that "
-        f"moves the forecast at {fractions[-1]:g} of L "
-        f"{size if by < MOST_PERCENT else 'to many times as much'}. {can}."
-    )
+    highest = fractions[-1]
+    words = {"change": change, "highest": highest, "moved": moved(highest), "decided": decided}
+    return loads.SENTENCES.paragraph("changes", **words)

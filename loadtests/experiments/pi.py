@@ -61,7 +61,7 @@ def analyse(results: Results) -> Report:
     ]
     findings = SENTENCES(
         "findings",
-        facts=facts,
+        service=SENTENCES.paragraph("service", facts=facts),
         steady=steady,
         left_out=measuring.left_out(keys, manifest.get("loads", ())) if is_over else (),
         changes=_changes(made, every),
@@ -206,7 +206,7 @@ def _under_load(steady: Sequence[Steady]) -> list[Table | Figure]:
             ("Difference", lambda point: percent(point.difference, point.predicted)),
             ("The forecast", lambda point: FORECASTS[point.forecast]),
         ],
-        figures.SENTENCES.paragraph("rules", **open_workload.LIMITS),
+        loads.SENTENCES.paragraph("rules", **open_workload.LIMITS),
     )
     series = figures.layers(steady, "formula of one worker")
     return [table, figures.against_load(SENTENCES.paragraph("response"), series)]
@@ -303,19 +303,11 @@ def _metrics(runs: Alone, steady: Sequence[Steady], closed: Sequence[Closed]) ->
         yield Metric.of_amount(name, closed_point.throughput_per_s, "1/s")
 
 
-EXPERIMENT = Experiment(
-    name="pi",
-    study="000",
-    title="A running service, such as a Raspberry Pi's",
-    reproduces="the tables of service times and of open workloads",
-    about=(
-        "One customer asks the three questions, by the index and by scans. Then requests arrive as "
-        "a Poisson process at shares of the highest rate L, and customers ask again at once. Each "
-        "question is asked once, so that no answer is a kept one. The load generator runs on the "
-        "machine of the lab."
-    ),
-    measure=measuring.measure,
-    analyse=analyse,
+EXPERIMENT = Experiment.described(
+    "pi",
+    "000",
+    measuring.measure,
+    analyse,
     can_resume=True,
     has_loads=True,
     loads=lambda _: loads.STUDY_FRACTIONS,

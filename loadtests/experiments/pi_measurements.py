@@ -60,8 +60,8 @@ printf '%s\\n' '[Service]' EnvironmentFile={_ADDED}.env >{_ADDED}.conf
 """
 
 
-def advice(site: Site, ssh: str) -> Iterator[str]:
-    """Say what is to be set by hand for clear results, unless it is set by ssh.
+def advice(site: Site, ssh: str) -> list[str]:
+    """Return what is to be set by hand for clear results, unless it is set by ssh.
 
     Raises ProgramFailed if there is no Flightchain, or it has too few different questions.
     """
@@ -69,12 +69,7 @@ def advice(site: Site, ssh: str) -> Iterator[str]:
     for kind, count in _different(site).items():
         if count < WARM_UP + LEAST[INDEX]:
             raise too_few(kind, count)
-    if not (ssh or facts.is_simplest):
-        yield (
-            f"It is measured as it is. One worker and no kept answers give the clearest result: on "
-            f"the Pi, set {' and '.join(WANTED)} and start the service again; if "
-            "scripts/deploy/install made it, --ssh USER@HOST does so."
-        )
+    return [] if ssh or facts.is_simplest else SENTENCES("advice", wanted=WANTED)
 
 
 @contextmanager
@@ -170,7 +165,7 @@ def measure(run: Run) -> None:
     setting_up = _set_up(run, site) if run.options.ssh else nullcontext()
     with setting_up, _watched(run.results, site):
         facts = ServiceFacts.ask(site)
-        run.say(facts.description)
+        run.say(SENTENCES.paragraph("service", facts=facts))
         with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
             table.add(facts)
         generator_check.check(run)

@@ -243,13 +243,4 @@ def _metrics(profiles: Sequence[Profile]) -> Iterator[Metric]:
             yield Metric.of_amount(f"share[{profile.case}, {name}]", profile.share(name))
 
 
-EXPERIMENT = Experiment(
-    name="profile",
-    study="002",
-    title="What a worker does while flights are posted",
-    reproduces="the flame graphs and the table of shares",
-    about="This experiment makes flame graphs of a live worker in each mode of an answer, and "
-    "compares the shares of its activities with those of BigchainDB.",
-    measure=measure,
-    analyse=analyse,
-)
+EXPERIMENT = Experiment.described("profile", "002", measure, analyse)

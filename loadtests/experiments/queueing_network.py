@@ -305,27 +305,12 @@ def _of_system(
         yield _over_n(title, caption, f"{label}, report seconds", curves)
 
 
-EXPERIMENT = Experiment(
-    name="queueing-network",
-    study="000",
-    title="Queueing network: which model describes which server",
-    reproduces="the queueing network and figures 6 to 11",
-    about=(
-        "The study modelled its server as a closed network of CPU, DISK and DELAY and solved it by "
-        "mean value analysis. Here that network runs as a server for 1 to 10 customers who think: "
-        "with exponential service times, with times as regular as those of reading a block, and "
-        "with one request at a time, as the study's server really worked. Each is compared with "
-        "each model."
-    ),
-    measure=measuring.measure,
-    analyse=analyse,
+EXPERIMENT = Experiment.described(
+    "queueing-network",
+    "000",
+    measuring.measure,
+    analyse,
     scales=(measuring.SCALE, measuring.QUICK_SCALE),
     has_loads=True,
     loads=lambda options: measuring.plan_of(replace(options, loads=())).populations,
-    report_seconds="K times the measured ones",
-    emulated_so=(
-        "No block was read here: a visit to DISK or DELAY is a wait, drawn with these times as "
-        "means."
-    ),
-    waited=": a DISK visit takes {read_ms} ms on average, a DELAY visit {check_ms} ms",
 )

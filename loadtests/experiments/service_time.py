@@ -336,17 +336,4 @@ def _metrics(cells: Cells) -> Iterator[Metric]:
         yield Metric(f"cv[{way},{kind}]", cell.service.variation)
 
 
-EXPERIMENT = Experiment(
-    name="service-time",
-    study="000",
-    title="Service time: five requests, one customer",
-    reproduces="the table of service times",
-    about=(
-        "One customer asks again as soon as an answer comes, so there is no waiting and a response "
-        "time is a service time. The mean, variance and rate L = 1/E[S] of each of the study's "
-        "five requests are measured in three ways: with the study's storage on this machine, with "
-        "our scan of all blocks, and with our index."
-    ),
-    measure=measure,
-    analyse=analyse,
-)
+EXPERIMENT = Experiment.described("service-time", "000", measure, analyse)

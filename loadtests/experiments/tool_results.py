@@ -366,15 +366,4 @@ def _measure(_: Run) -> None:
     raise ResultsError("tool-results has nothing to measure: bring files with `analyse FILE...`")
 
 
-EXPERIMENT = Experiment(
-    name="tool-results",
-    study="",
-    title="Measured with other tools",
-    reproduces="runs of any load generator",
-    about=(
-        "Runs of other load generators: their percentiles, and whether the service times of one "
-        "customer forecast the response times of many."
-    ),
-    measure=_measure,
-    analyse=analyse,
-)
+EXPERIMENT = Experiment.described("tool-results", "", _measure, analyse)

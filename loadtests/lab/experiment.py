@@ -10,14 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
 from loadtests.generation.run import Generator
 from loadtests.generation.schedule import Request
 from loadtests.lab.content import Report
 from loadtests.lab.results import Results
+from loadtests.lab.sentences import Sentences
 
 Choice = TypeVar("Choice")
+WORDS = ("title", "reproduces", "about", "report_seconds", "emulated_so", "waited")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +81,26 @@ class Experiment:
     measure: Callable[[Run], None]
     analyse: Callable[[Results], Report]
     scales: tuple[float, float] | None = None  # K of a full and of a quick run, if it is emulated
-    report_seconds: str = "R/E[S] × 40.499"  # how its report gives times in the study's seconds
-    emulated_so: str = "Blocks were not read; injected waits took their place."  # what waited
+    report_seconds: str = ""  # how its report gives times in the study's seconds
+    emulated_so: str = ""  # what waited
     waited: str = ""  # what its figures add to K, with the waits {read_ms} and {check_ms}
     can_resume: bool = False  # `measure` measures only what its results still lack
     has_loads: bool = False  # which thresholds (`--fail-if`) can judge
     loads: Callable[[Options], Sequence[float]] = lambda _: ()  # if one may choose from them
+
+    @classmethod
+    def described(
+        cls,
+        name: str,
+        study: str,
+        measure: Callable[[Run], None],
+        analyse: Callable[[Results], Report],
+        **more: Any,
+    ) -> Self:
+        """Return an experiment whose words are parts of its own templates. more: other fields."""
+        words = Sentences(name.replace("-", "_"))
+        more |= {part: words.paragraph(part) for part in WORDS if part in words.parts}
+        return cls(name, study, measure=measure, analyse=analyse, **more)
 
     @property
     def mode(self) -> str:

@@ -10,7 +10,7 @@ beyond the limit are refused. `scripts/lab run selftest` makes the check alone.
 """
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, repeat, takewhile
 from math import inf
@@ -25,10 +25,11 @@ from loadtests.generation.rows import Row
 from loadtests.generation.rules import RULES, Facts, judge
 from loadtests.generation.run import Say
 from loadtests.generation.schedule import Request, arrivals
-from loadtests.lab.content import Section, Table, format_time
+from loadtests.lab.content import Section, Table
 from loadtests.lab.experiment import Options, Run
 from loadtests.lab.repeated import unused_name
 from loadtests.lab.results import Line, Results
+from loadtests.lab.sentences import Sentences
 from loadtests.models.random_times import poisson_times
 from loadtests.models.sample_statistics import quantile
 from loadtests.servers.null import null_server
@@ -42,10 +43,9 @@ WARM_UP_S = 0.5  # at the first rate, which do not count
 MOST_GROWTH_S = 0.0002
 TAIL = 0.99
 SELFTEST_S = 0.04  # how long the questions take for which a machine is tested
-NOT_SHARED = "every run is rejected. Close them, or go on with --shared: then runs are kept"
-SHARED = "runs would be rejected without --shared. They are kept"
 _LONGEST_ANSWER = 65536
 _LIMITS = {rule.name: rule.limit for rule in RULES}
+_SENTENCES = Sentences("generator_check")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +82,12 @@ def selftest(options: Options, say: Say) -> str:
         facts = check(Run(options, Results(folder), folder, say))
     verdict = judge(replace(facts, before_s=SELFTEST_S, client_cpu=None))
     verdict = verdict.on_shared_machine() if options.shared else verdict
-    questions = f"questions that take {format_time(SELFTEST_S)}"
-    if not verdict.accepted:
-        return f"This machine is too noisy now for {questions}: {verdict.reasons}."
-    say(
-        "Whether this machine is good for measurements is not tested, because with --shared no "
-        "rule about the machine rejects a run."
-        if options.shared
-        else f"This machine is good for measurements: no rule rejects {questions}."
+    words = _SENTENCES.paragraph(
+        "selftest", reasons=verdict.reasons, selftest_s=SELFTEST_S, is_shared=options.shared
     )
+    if not verdict.accepted:
+        return words
+    say(words)
     return ""
 
 
@@ -130,28 +127,23 @@ def check(run: Run) -> Facts:
     return facts
 
 
-def would_be_rejected(facts: Facts, *, is_shared: bool) -> Iterator[str]:
-    """Yield what the rules would say of runs on this machine now, with what can be done.
+def would_be_rejected(facts: Facts, *, is_shared: bool) -> list[str]:
+    """Return what the rules would say of runs on this machine now, with what can be done.
 
     facts: of requests at the rates that may be sent.
     """
     mean_s, p99_s = facts.lag_mean_s or 0.0, facts.lag_p99_s or 0.0
-    foreign = 100 * (facts.foreign_cpu or 0.0)
-    if foreign > _LIMITS["foreign_cpu"]:
-        yield (
-            f"Other programs use {foreign:.0f} % of a core now. Above "
-            f"{_LIMITS['foreign_cpu']:g} %, {SHARED if is_shared else NOT_SHARED}, and the "
-            "report is marked."
-        )
-    limits = _LIMITS["dispatch_lag_mean"], _LIMITS["dispatch_lag_p99"]
     shortest_s = max(
-        100 * lag_s / limit for lag_s, limit in zip((mean_s, p99_s), limits, strict=True)
+        100 * mean_s / _LIMITS["dispatch_lag_mean"], 100 * p99_s / _LIMITS["dispatch_lag_p99"]
     )
-    count = "count only with" if is_shared else "are rejected without"
-    yield (
-        f"Requests are sent at most {1000 * mean_s:.2f} ms late on average here, and 1 of 100 more "
-        f"than {1000 * p99_s:.2f} ms late. So runs of questions that take less than "
-        f"{format_time(shortest_s)} {count} --shared."
+    return _SENTENCES(
+        "would_be_rejected",
+        foreign=100 * (facts.foreign_cpu or 0.0),
+        limit=_LIMITS["foreign_cpu"],
+        mean_s=mean_s,
+        p99_s=p99_s,
+        shortest_s=shortest_s,
+        is_shared=is_shared,
     )
 
 
@@ -200,21 +192,14 @@ def describe_own_error(lines: Sequence[CheckLine]) -> str:
 
     An error below 0 is chance, or that of the independent client.
     """
-    carried = [line for line in lines if line.rate_per_s <= limit_per_s(lines)]
-    mean_s = max(line.error_s for line in carried)
-    mean, tail = (
-        f"at most {1000 * error_s:.2f} ms" if error_s > 0 else "no more than an independent client"
-        for error_s in (mean_s, max(line.tail_error_s for line in carried))
-    )
-    share = _LIMITS["dispatch_lag_mean"] / 100
-    below = f"mean response times below {format_time(mean_s / share)}"
-    matters = f" This error is {100 * share:g} % or more of {below}."
-    return (
-        f"The load generator itself adds {mean} to a mean response time and "
-        f"{'' if tail == mean else f'{tail} '}to a 99th percentile, up to its limit of "
-        f"{limit_per_s(lines):g} requests a second. This was compared with an independent client, "
-        "at a server that answers at once, in this session."
-        f"{matters if mean_s > 0 else ''}"
+    limit = limit_per_s(lines)
+    carried = [line for line in lines if line.rate_per_s <= limit]
+    return _SENTENCES.paragraph(
+        "own_error",
+        mean_s=max(line.error_s for line in carried),
+        tail_s=max(line.tail_error_s for line in carried),
+        limit_per_s=limit,
+        share=_LIMITS["dispatch_lag_mean"] / 100,
     )
 
 

@@ -103,8 +103,6 @@ ACTIVITIES: Mapping[str, float] = {
 }
 """Shares of a flame graph (%), 100 threads, mode=async; the first summed correctly."""
 
-BULK_THREADS = (100, 1000)  # in the modes async, sync and commit; no throughput is printed
-
 # --- study 003 ---------------------------------------------------------------------------------
 
 

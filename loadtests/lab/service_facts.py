@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from loadtests.number_format import format_number
 from loadtests.processes import NO_FLIGHTCHAIN, ProgramFailed, Site
 from loadtests.tables import Line
 
@@ -56,21 +55,6 @@ class ServiceFacts(Line):
     def is_simplest(self) -> bool:
         """Return whether it has one worker and, as far as it says, keeps no answers."""
         return self.workers == 1 and not self.answer_limit_bytes
-
-    @property
-    def description(self) -> str:
-        """Return what the service is, in a sentence."""
-        workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
-        on = f" on {self.processor}" if self.processor else ""
-        on += f" with {self.cores} cores" if self.cores else ""
-        limit = self.answer_limit_bytes
-        kept = "it does not say whether answers are kept"
-        if limit is not None:
-            size = f"{format_number(limit / 1e6)} MB"
-            kept = (
-                f"answers are kept in at most {size} of memory" if limit else "no answers are kept"
-            )
-        return f"The service is {NAME} {self.version} with {workers}{on}; {kept}."
 
 
 def numbers(site: Site) -> Numbers:

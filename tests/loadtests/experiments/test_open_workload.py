@@ -21,7 +21,7 @@ from loadtests.experiments import open_workload_comparison as comparing
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as measuring
 from loadtests.experiments import open_workload_servers as servers
-from loadtests.experiments.open_workload import EXPERIMENT, _metrics
+from loadtests.experiments.open_workload import EXPERIMENT, _metrics, load_findings
 from loadtests.experiments.open_workload_comparison import (
     percent,
     steady_points,
@@ -379,8 +379,9 @@ class TestRepeating:
         plan(monkeypatch, Load(STUDY, STEADY, 0.5, 2, arrivals=100))
         results, lines = emulated(tmp_path), list[str]()
         measuring.measure(Run(Options(scale=1000), results, tmp_path, lines.append))
-        message = "needs 12.5 requests a second, more than the 10 up to which the error of"
+        message = "measured, because it needs 12.5 requests a second, more than the 10 up to which"
         assert message in lines[-1]
+        assert load_findings(results, [], []) == lines[-1:]
         assert results.rows("plan") == []
         assert len(results.rows("refused")) == 1
 

@@ -11,6 +11,7 @@ from itertools import cycle, islice, product
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -167,10 +168,27 @@ def test_too_few_questions_are_told_before_anything_is_measured(
         for n in range(300)
     ]
     monkeypatch.setattr(measuring, "sample", lambda *_: flights)
-    assert not list(measuring.advice(Site("http://pi"), ""))
+    assert not measuring.advice(Site("http://pi"), "")
+    monkeypatch.setattr(ServiceFacts, "ask", lambda site: ServiceFacts("1.1.0", 2, 4, "a Pi", 0))
+    (advice,) = measuring.advice(Site("http://pi"), "")
+    assert "set FLIGHTCHAIN_WORKERS=1 and FLIGHTCHAIN_ANSWER_CACHE_BYTES=0 and start" in advice
+    assert not measuring.advice(Site("http://pi"), "pi@pi")
     monkeypatch.setattr(measuring, "sample", lambda *_: flights[:1])
     with pytest.raises(ProgramFailed, match=r"only \d+ different questions of the kind"):
-        list(measuring.advice(Site("http://pi"), ""))
+        measuring.advice(Site("http://pi"), "")
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ((1, 4, "a Pi", 0.0), "1 worker on a Pi with 4 cores; no answers are kept."),
+        ((2, None, "", 5e7), "2 workers; answers are kept in at most 50 MB of memory."),
+        ((2, 2, "", None), "2 workers with 2 cores; it does not say whether answers are kept."),
+    ],
+)
+def test_what_a_service_says_of_itself_is_one_sentence(facts: tuple[Any, ...], words: str) -> None:
+    service = measuring.SENTENCES.paragraph("service", facts=ServiceFacts("1.1.0", *facts))
+    assert service == f"The service is Flightchain 1.1.0 with {words}"
 
 
 def test_scans_of_a_question_are_counted_apart() -> None:
@@ -335,15 +353,15 @@ class TestSettings:
         with running_server(server) as url:
             site = Site.at(url.replace("127.0.0.1", "[::1]"))
             with pytest.raises(ProgramFailed, match="is a server, but not a Flightchain"):
-                list(measuring.advice(site, ""))
+                measuring.advice(site, "")
 
     def test_another_server_and_none_are_told(self, tmp_path: Path) -> None:
         refused = pytest.raises(ProgramFailed, match="is a server, but not a Flightchain")
         with null_server(tmp_path / "log") as server, refused:
-            list(measuring.advice(server, ""))
+            measuring.advice(server, "")
         for host, remedy in (("127.0.0.2", "FLIGHTCHAIN_HOST"), ("127.0.0.1", "start it first$")):
             with pytest.raises(ProgramFailed, match=f"no service answers at http.*{remedy}"):
-                list(measuring.advice(Site(f"http://{host}:{free_port()}"), ""))
+                measuring.advice(Site(f"http://{host}:{free_port()}"), "")
 
 
 class TestClosed:

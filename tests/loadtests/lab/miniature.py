@@ -42,5 +42,7 @@ EXPERIMENT = Experiment(
     measure=measure,
     analyse=analyse,
 )
-EMULATED = replace(EXPERIMENT, name="emulated", scales=(100, 400))
+EMULATED = replace(
+    EXPERIMENT, name="emulated", scales=(100, 400), emulated_so="Waits took their place."
+)
 BOTH = {"miniature": EXPERIMENT, "emulated": EMULATED}

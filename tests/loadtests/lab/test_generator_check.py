@@ -74,7 +74,7 @@ def test_what_would_be_rejected_is_said_at_the_start(
     assert others.startswith("Other programs use 83 % of a core now. Above 10 %, ")
     assert advice in others
     assert of_short in late
-    assert len(list(would_be_rejected(replace(busy, foreign_cpu=0.02), is_shared=False))) == 1
+    assert len(would_be_rejected(replace(busy, foreign_cpu=0.02), is_shared=False)) == 1
     (late,) = would_be_rejected(Facts(9, 0, lag_mean_s=0.0003, lag_p99_s=0.01), is_shared=False)
     assert "take less than 50 ms are rejected" in late, "as by the rule about the 99th percentile"
 
