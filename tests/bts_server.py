@@ -103,7 +103,7 @@ def stalled(goes_on: Event) -> Fault:
     def stall(handler: _Handler, content: bytes) -> None:
         handler.send_rest(content, 200)
         handler.wfile.flush()
-        goes_on.wait(20)
+        goes_on.wait(60)
 
     return stall
 

@@ -24,6 +24,7 @@ from backend.trust.log.secret_keys import SecretKey
 from backend.verify.chain_check import BLOCKS_AT_ONCE
 from tests.api.processes import (
     ROOT,
+    WITHIN_S,
     backend,
     begun,
     environment,
@@ -448,7 +449,7 @@ def test_mine_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     with begun(folder, "mine") as running:
         until((folder / "miner.json").exists)
         running.send_signal(number)
-        assert running.wait(10) == 0
+        assert running.wait(WITHIN_S) == 0
     assert not (folder / "miner.json").exists()
 
 
@@ -527,7 +528,7 @@ def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path, processes: int) 
     with begun(folder, *command, STAYING=staying, **more) as running:
         until(lambda: len(list(staying.iterdir())) == processes)
         running.send_signal(signal.SIGINT)
-        printed, errors = running.communicate(timeout=20)
+        printed, errors = running.communicate(timeout=WITHIN_S)
     assert (running.returncode, printed) == (130, "")
     assert errors.rstrip().endswith("stopped")
     until(lambda: processes_of(folder) == {})

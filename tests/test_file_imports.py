@@ -22,7 +22,7 @@ from backend.cli.sent_file import sent_file
 from backend.ledger import file_imports
 from backend.ledger.file_imports import FileImports
 from backend.storage.tokens import Tokens
-from tests.api.processes import Service, serving, until
+from tests.api.processes import WITHIN_S, Service, serving, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.flights import changed, csv_of, transactions_in
 
@@ -59,7 +59,7 @@ class Sender:
         )
 
     def now(self) -> Json:
-        state: Json = requests.get(self._url + self.path, timeout=9).json()
+        state: Json = requests.get(self._url + self.path, timeout=WITHIN_S).json()
         return state
 
     def settled(self) -> Json:
@@ -125,7 +125,7 @@ def test_bad_rows_are_left_out_only_if_that_is_asked(service: Service) -> None:
 
 def test_a_check_knows_the_flights_that_are_pending(service: Service) -> None:
     text = flights_of(19_009, 20)
-    requests.post(f"{service.url}/transactions/batch", text, headers=CSV, timeout=9)
+    requests.post(f"{service.url}/transactions/batch", text, headers=CSV, timeout=WITHIN_S)
     sender = Sender(service, "f.csv", flights_of(19_009, 30).encode())
     report = sender.checked()["report"]
     assert (report["accepted"], report["already_there"]) == (10, 20)
@@ -185,15 +185,15 @@ def test_a_file_that_is_stopped_in_its_midst_is_checked_again(service: Service) 
 def test_a_file_is_removed_when_that_is_asked_but_not_while_it_is_read(service: Service) -> None:
     sender = Sender(service, "f.csv", flights_of(19_008, 3000).encode())
     process = stopped_at_work(service, sender)
-    refused = requests.delete(service.url + sender.path, timeout=9)
+    refused = requests.delete(service.url + sender.path, timeout=WITHIN_S)
     assert (refused.status_code, refused.json()["field"]) == (400, "IMPORT_ID")
     again = sender.post(f"{sender.path}/check")  # its answer was lost
     assert (again.status_code, again.json()["state"]) == (202, "checking")
     os.kill(process, signal.SIGCONT)
     assert sender.settled()["state"] == "checked"
-    removed = requests.delete(service.url + sender.path, timeout=9)
+    removed = requests.delete(service.url + sender.path, timeout=WITHIN_S)
     assert (removed.status_code, removed.headers["Cache-Control"]) == (204, "no-store")
-    assert requests.get(service.url + sender.path, timeout=9).status_code == 404
+    assert requests.get(service.url + sender.path, timeout=WITHIN_S).status_code == 404
     assert list(service.folder.glob(f"import-{sender.path.rpartition('/')[2]}*")) == []
 
 
@@ -216,14 +216,14 @@ def test_a_token_is_needed_and_the_work_ends_with_the_service(tmp_path: Path) ->
     token = Tokens(folder).add("me")
     settings = {"FLIGHTCHAIN_REQUIRE_TOKEN": 1, "FLIGHTCHAIN_MIN_FREE_BYTES": 0}
     with serving(folder, **settings) as running:
-        nobody = requests.post(f"{running.url}/imports?NAME=a&SIZE=1", timeout=9)
+        nobody = requests.post(f"{running.url}/imports?NAME=a&SIZE=1", timeout=WITHIN_S)
         assert nobody.status_code == 401
         sender = Sender(running, "f.csv", flights_of(19_007, 3000).encode(), token)
         for action in ("", "/check", "/add"):
             path = f"{running.url}{sender.path}{action}?OFFSET=0" if not action else ""
             path = path or f"{running.url}{sender.path}{action}"
-            assert requests.post(path, timeout=9).status_code == 401
-        assert requests.delete(running.url + sender.path, timeout=9).status_code == 401
+            assert requests.post(path, timeout=WITHIN_S).status_code == 401
+        assert requests.delete(running.url + sender.path, timeout=WITHIN_S).status_code == 401
         import_id = sender.path.rpartition("/")[2]
         process = stopped_at_work(running, sender)
         running.stop(signal.SIGKILL)

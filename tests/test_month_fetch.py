@@ -19,7 +19,7 @@ from backend.ledger.bts_months import Month
 from backend.ledger.month_fetch import ENDED, MonthFetcher
 from backend.storage.tokens import Tokens
 from tests import bts_server as server
-from tests.api.processes import Service, free_port, serving, until
+from tests.api.processes import WITHIN_S, Service, free_port, serving, until
 from tests.bts_server import Bts
 from tests.flights import transactions_in
 from tests.sources.samples import zipped
@@ -56,7 +56,9 @@ def test_a_month_is_fetched_once_and_everything_that_keeps_it_away_is_said(
 
     def fetch(month: str, token: str = token) -> requests.Response:
         headers = {"Authorization": f"Bearer {token}"}
-        return requests.post(f"{service.url}/months?MONTH={month}", headers=headers, timeout=10)
+        return requests.post(
+            f"{service.url}/months?MONTH={month}", headers=headers, timeout=WITHIN_S
+        )
 
     def ended() -> tuple[str, str]:
         until(lambda: service.json("/months")["state"] != "running")
@@ -64,7 +66,7 @@ def test_a_month_is_fetched_once_and_everything_that_keeps_it_away_is_said(
         return fetch["state"], fetch["message"]
 
     def slow(handler: server._Handler, content: bytes) -> None:
-        goes_on.wait(20)
+        goes_on.wait(WITHIN_S)
         handler.send_rest(content)
 
     assert service.json("/months") == {"state": "idle", "month": None, "message": ""}
@@ -114,10 +116,10 @@ def test_a_page_has_a_month_fetched_which_is_stopped_with_the_service(
 
     def send(**more: str) -> requests.Response:
         form = {"YEAR": "2008", "MONTH": "03", **more}
-        return requests.post(f"{pages}/months", form, headers={"Origin": pages}, timeout=10)
+        return requests.post(f"{pages}/months", form, headers={"Origin": pages}, timeout=WITHIN_S)
 
     bts.faults.append(server.stalled(goes_on))
-    assert "A month of BTS" in requests.get(f"{pages}/months", timeout=10).text
+    assert "A month of BTS" in requests.get(f"{pages}/months", timeout=WITHIN_S).text
     refused = send()
     assert (refused.status_code, "Please enter yours" in refused.text) == (401, True)
     shown = send(TOKEN=token).text

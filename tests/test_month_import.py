@@ -111,7 +111,7 @@ def test_the_next_month_comes_while_one_is_imported(bts: Bts, tmp_path: Path) ->
     (tmp_path / "chain").mkdir()
 
     def import_file(path: Path, month: Month) -> None:
-        assert came.wait(20)
+        assert came.wait(60)
 
     (tmp_path / "kept").mkdir()
     with pytest.raises(FlightchainError):  # there is no ledger whose flights could be counted

@@ -132,7 +132,7 @@ def test_a_slow_disk_never_keeps_the_loop(lanes: Lanes, monkeypatch: pytest.Monk
 
     def slowly(store: BlockStore, first: int, run: list[Place]) -> list[tuple[Place, bytes]]:
         is_reading.set()
-        assert goes_on.wait(20)
+        assert goes_on.wait(60)
         return read(store, first, run)
 
     lanes.ask("/blocks/29?limit=1")

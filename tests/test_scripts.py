@@ -23,7 +23,16 @@ import pins
 from backend.base.version import VERSION
 from loadtests.__main__ import main as lab
 from loadtests.bench import benchmark
-from tests.api.processes import ROOT, Service, environment, free_port, processes_of, ran, until
+from tests.api.processes import (
+    ROOT,
+    WITHIN_S,
+    Service,
+    environment,
+    free_port,
+    processes_of,
+    ran,
+    until,
+)
 from tests.browser.chromium import NAMES
 from tests.cases import each_of
 from tests.faults import __main__ as soak
@@ -539,8 +548,8 @@ def test_a_signal_during_the_import_stops_the_import(tmp_path: Path, installed: 
     with begin(folder, installed, "generate:10000000") as service:
         until((folder / "blocks" / "heights.dat").exists)
         service.process.send_signal(signal.SIGTERM)
-        service.process.wait(10)
-        until(lambda: processes_of(folder) == {}, within_s=3)
+        service.process.wait(WITHIN_S)
+        until(lambda: processes_of(folder) == {})
 
 
 def test_the_project_names_one_release_and_one_set_of_checks() -> None:

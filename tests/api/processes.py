@@ -18,6 +18,7 @@ from tests.api.worlds import GOOD, Json
 free_port, parent_of = processes.free_port, process_table.parent_of
 ROOT = Path(__file__).parents[2]
 WITHIN_S = 60.0  # a machine may do much else
+STOPS_WITHIN_S = 20.0  # a worker that does not stop by itself is killed after 25 s
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.1  # between two looks at what is waited for
 
 
@@ -161,7 +162,7 @@ class Service:
 
     # --- asking
 
-    def get(self, path: str, timeout_s: float = 10) -> requests.Response:
+    def get(self, path: str, timeout_s: float = WITHIN_S) -> requests.Response:
         """Ask over a connection of its own, so that any worker may answer."""
         closing = {"Connection": "close"}
         return self.session.get(self.url + path, timeout=timeout_s, headers=closing)

@@ -12,7 +12,7 @@ import pytest
 import requests
 from flask.testing import FlaskClient
 
-from tests.api.processes import Service, serving, until
+from tests.api.processes import WITHIN_S, Service, serving, until
 from tests.api.test_wire import raw
 from tests.api.worlds import GOOD, client_of, problem, settings_for, world_in
 from tests.cases import each_of
@@ -152,6 +152,8 @@ def test_no_token_of_an_address_is_answered_or_logged(service: Service) -> None:
 
 def test_a_token_in_the_header_is_what_is_asked_for(service: Service) -> None:
     headers = {"Authorization": f"Bearer {SECRET}"}
-    response = requests.post(f"{service.url}/transactions", json=GOOD, headers=headers, timeout=10)
+    response = requests.post(
+        f"{service.url}/transactions", json=GOOD, headers=headers, timeout=WITHIN_S
+    )
     assert response.status_code == 202
     assert SECRET not in service.said()

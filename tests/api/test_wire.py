@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from backend.sources.generated import Generated
-from tests.api.processes import Service, serving, until
+from tests.api.processes import WITHIN_S, Service, serving, until
 from tests.api.worlds import World, settings_for, world_in
 from tests.cases import each_of
 from tests.flights import import_flights
@@ -48,7 +48,9 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def asked(
     service: Service, method: str, path: str, **headers: str
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)) as connection:
+    with closing(
+        http.client.HTTPConnection("127.0.0.1", service.port, timeout=WITHIN_S)
+    ) as connection:
         connection.request(method, path, headers=headers)
         response = connection.getresponse()
         return response, response.read()
@@ -69,7 +71,9 @@ def raw(service: Service, request: bytes) -> bytes:
 
 @each_of("path", PATHS)
 def test_a_304_has_no_body_and_the_connection_goes_on(service: Service, path: str) -> None:
-    with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)) as connection:
+    with closing(
+        http.client.HTTPConnection("127.0.0.1", service.port, timeout=WITHIN_S)
+    ) as connection:
         for accepted in ("identity", "gzip", "zstd"):
             connection.request("GET", path, headers={"Accept-Encoding": accepted})
             first = connection.getresponse()
@@ -125,7 +129,7 @@ def test_a_client_sees_that_an_export_broke_off(damaged: Service, form: str, acc
         asked(damaged, "GET", path, **{"Accept-Encoding": accepted})
     assert b"complete" not in caught.value.partial
     with pytest.raises(requests.exceptions.ChunkedEncodingError):
-        requests.get(damaged.url + path, timeout=10)
+        requests.get(damaged.url + path, timeout=WITHIN_S)
     started = time.monotonic()
     received = raw(damaged, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     assert time.monotonic() - started < 5

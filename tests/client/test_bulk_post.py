@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from backend.chain.flight import examine
-from tests.api.processes import Service, free_port, ran, until
+from tests.api.processes import WITHIN_S, Service, free_port, ran, until
 from tests.cases import each_of
 from tests.client.bad_network import spoiling
 from tests.client.samples import NDJSON, SCRIPTS, bulk_post, mined, packed, posted, script
@@ -176,7 +176,7 @@ def test_interrupted_it_tells_what_was_measured(guarded: tuple[Service, str]) ->
     ) as process:
         until(lambda: service.json("/tip")["pending"] > before + 30)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=20)
+        output, errors = process.communicate(timeout=WITHIN_S)
     accepted = service.json("/tip")["pending"] - before
     assert process.returncode == 130
     assert "Traceback" not in errors

@@ -8,7 +8,6 @@ import socket
 import sys
 import textwrap
 import threading
-import time
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -450,35 +449,31 @@ def test_a_single_flight_is_sent_again_only_with_a_key(service: Service, first: 
 
 @pytest.mark.parametrize("limits", [{"attempts": 3}, {"give_up_after_s": 1.8}])
 def test_attempts_and_time_are_bounded(service: Service, limits: Json, paused: list[float]) -> None:
-    started = time.monotonic()
     with through(service, *["cut"] * 9, **limits) as (client, proxy):
         with pytest.raises(Unreachable) as caught:
             client.add_batch([GOOD], duplicates="accept")
         assert len(proxy.seen) == 3
     assert "given up after 3 attempts" in caught.value.__notes__[0]
     assert paused == [0.5, 1.0]
-    assert time.monotonic() - started < 3
     assert len(mined(service)) == 1
     with through(service, "3600") as (client, _):
         with pytest.raises(Problem) as refused:
             client.add(GOOD, key="x")
         assert (refused.value.status, refused.value.retry_after_s) == (503, 3600)
     assert paused == [0.5, 1.0]  # nobody waits an hour
-    assert time.monotonic() - started < 6
 
 
 # --- errors --------------------------------------------------------------------------------------
 
 
-def test_nobody_there_is_said_at_once() -> None:
-    started = time.monotonic()
+def test_nobody_there_is_said_at_once(paused: list[float]) -> None:
     with Client(f"http://127.0.0.1:{free_port()}") as client:
         with pytest.raises(Unreachable, match="is the service running") as caught:
             client.tip()
         with pytest.raises(Unreachable):
             client.add_batch([GOOD])
     assert not caught.value.may_have_arrived
-    assert time.monotonic() - started < 1
+    assert paused == []
 
 
 def test_a_silent_service_is_given_up() -> None:

@@ -118,7 +118,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
             yield pages
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 @each_of("name", BODIES)

@@ -33,7 +33,7 @@ class Slow(Flask):
             self.add_url_rule(path, path, self._wait, methods=["GET", "POST"])
 
     def _wait(self) -> str:
-        assert self.may_answer.wait(20)
+        assert self.may_answer.wait(60)
         return "page"
 
 

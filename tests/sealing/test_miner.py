@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -140,11 +141,10 @@ def height_of(folder: Path) -> int:
 
 def test_what_is_pending_is_sealed_when_the_interval_is_over(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, 0.3)
+    accept(settings, flights(2))
+    accept(settings, flights(1, 2))
     start = time.monotonic()
     with mining(settings) as running:
-        accept(settings, flights(2))
-        accept(settings, flights(1, 2))
-        assert transactions_in(tmp_path) == 0
         until(lambda: transactions_in(tmp_path) == 3)
         assert time.monotonic() - start >= 0.3
     assert on_disk(tmp_path).flights == flights(3)
@@ -160,9 +160,9 @@ def test_a_full_block_is_sealed_at_once(tmp_path: Path) -> None:
         time.sleep(0.3)  # more than a look at the mempool
         assert transactions_in(tmp_path) == 0
         accept(settings, flights(1, 999))
-        until(lambda: transactions_in(tmp_path) == 1000, within_s=5)
+        until(lambda: transactions_in(tmp_path) == 1000)
         accept(settings, flights(1300, 1000))
-        until(lambda: transactions_in(tmp_path) == 2000, within_s=5)
+        until(lambda: transactions_in(tmp_path) == 2000)
     assert on_disk(tmp_path).sizes == [1000, 1000]  # the rest waits for its time
 
 
@@ -202,7 +202,7 @@ def test_empty_blocks_are_made_if_asked_for(tmp_path: Path) -> None:
 def test_the_pace_is_kept_though_sealing_takes_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interval_s, sealing_s, rounds = 0.4, 0.2, 4
+    interval_s, sealing_s = 0.4, 0.2
     begun: list[float] = []
     real = Sealer.seal_pending
 
@@ -213,9 +213,9 @@ def test_the_pace_is_kept_though_sealing_takes_time(
 
     monkeypatch.setattr(Sealer, "seal_pending", slow)
     with mining(settings_for(tmp_path, interval_s)):
-        until(lambda: len(begun) > rounds + 2)
-    span_s = median(begun[at + rounds] - begun[at] for at in range(3))  # one may begin late
-    assert rounds * interval_s - 0.1 < span_s < rounds * (interval_s + sealing_s) - 0.2
+        until(lambda: len(begun) > 6)
+    steps = [(after_s - before_s) / interval_s for before_s, after_s in pairwise(begun)]
+    assert median(abs(step - round(step)) for step in steps) < 0.25  # a slow machine may miss some
 
 
 class Clock:
@@ -301,10 +301,9 @@ def test_a_round_with_nothing_to_do_says_nothing_but_when_the_next_one_is(
         real(self, status)
 
     with mining(settings_for(tmp_path, 0.2)):
-        time.sleep(0.1)
+        until((tmp_path / STATUS_NAME).exists)
         monkeypatch.setattr(Announcer, "_write", noted)
-        time.sleep(1)
-    assert 1 <= len(promised) <= 6
+        assert until(lambda: len(promised) >= 5) > 0.7
     assert max(promised) < 0.3
 
 
@@ -363,7 +362,7 @@ def test_stop_is_heard_while_an_import_holds_the_writer_lock(tmp_path: Path) -> 
     with files.FileLock(tmp_path / "writer.lock"):
         running.start()
         running.miner.stop()
-        running.join(2)
+        running.join()
         still_there = running.is_running()
     running.stop()
     assert not still_there
@@ -604,7 +603,7 @@ def test_a_miner_puts_the_mempool_right_before_anything_is_due(tmp_path: Path) -
             add([flight(number)])
     spoil_records(tmp_path, 1)
     with mining(settings) as running:
-        until((tmp_path / FOLDER / "lost-1-1.bin").exists, within_s=5)
+        until((tmp_path / FOLDER / "lost-1-1.bin").exists)
         until(lambda: len(running.messages) == 2)
     assert "the record of transaction 1 does not agree with its checksum" in running.messages[0]
     assert "transactions 1 to 1" in running.messages[1]

@@ -70,7 +70,7 @@ def test_what_the_index_lacks_is_compared_without_waiting_for_it(
 
     def late(writer: IndexWriter, blocks: Any) -> None:
         if blocks[0].header.height > 1:  # the index of the chain so far is there
-            goes_on.wait(20)
+            goes_on.wait(60)
         apply(writer, blocks)
 
     monkeypatch.setattr(IndexWriter, "apply", late)
@@ -107,7 +107,7 @@ def test_a_post_does_not_wait_until_the_index_has_the_batch_before(
 
     def late(writer: IndexWriter, blocks: Any) -> None:
         if blocks[0].header.height:
-            goes_on.wait(20)
+            goes_on.wait(60)
         apply(writer, blocks)
 
     def post() -> None:

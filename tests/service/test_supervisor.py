@@ -15,6 +15,8 @@ import pytest
 from backend.base.files import FileLock
 from backend.verify.audit import verify
 from tests.api.processes import (
+    STOPS_WITHIN_S,
+    WITHIN_S,
     Service,
     begun,
     living,
@@ -27,7 +29,6 @@ from tests.storage.chains import block_file
 
 pytestmark = pytest.mark.slow
 
-STOPS_WITHIN_S = 10.0
 DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-31"}
 QUESTION = "/average_delays?" + urlencode({"OP_CARRIER_AIRLINE_ID": 19393, **DAYS})
 
@@ -233,7 +234,7 @@ def test_without_its_disk_it_stops_in_order(folder: Path) -> None:
     with serving(folder) as service:
         folder.rename(folder.with_name("gone"))
         folder.symlink_to(folder)
-        assert service.process.wait(STOPS_WITHIN_S) == 1
+        assert service.process.wait(WITHIN_S) == 1
         assert service.processes() == {}
         assert "metrics" not in service.said()
 

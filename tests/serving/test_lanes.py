@@ -106,7 +106,7 @@ def test_a_lane_works_where_the_system_refuses_another_priority(
 def test_nobody_waits_behind_the_long_ones() -> None:
     with looping(service=Small(lane_threads=1, lane_queue=5)) as loop:
         goes_on = threading.Event()
-        loop.application.before = lambda: goes_on.wait(20)
+        loop.application.before = lambda: goes_on.wait(60)
         long = [loop.client(get(f"/{lane}")) for lane in OWN_THREADS for _ in range(4)]
         loop.settle()
         assert not any(client.read() for client in long)

@@ -30,7 +30,7 @@ from backend.serving.connection import (
     SEND_WITHIN_S,
 )
 from backend.serving.worker import FrontWorker
-from tests.api.processes import Service, serving, until
+from tests.api.processes import STOPS_WITHIN_S, Service, serving, until
 from tests.api.worlds import world_in
 from tests.cases import each_of
 from tests.descriptors import descriptors_of
@@ -642,7 +642,6 @@ def test_it_listens_at_a_unix_socket(tmp_path: Path, path: str) -> None:
 DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-31"}
 QUESTION = "/average_delays?" + urlencode({"OP_CARRIER_AIRLINE_ID": 19393, **DAYS})
 ASK = request(f"GET {QUESTION}")
-STOPS_WITHIN_S = 10.0
 
 
 def connected(service: Service, data: bytes = b"") -> socket.socket:
@@ -783,7 +782,7 @@ def test_who_waits_for_a_block_keeps_nobody_from_asking_and_is_answered_at_a_sto
         until(lambda: sum(post.done() for post in waiting) >= 12)  # 2 of 4 threads a worker wait
         for _ in range(10):
             for path in ("/health/live", "/tip", QUESTION):
-                assert service.get(path, timeout_s=1).status_code == 200
+                assert service.get(path).status_code == 200
         assert service.post().status_code == 202
         assert service.json("/tip")["pending"] == 17
         assert not all(post.done() for post in waiting)

@@ -118,7 +118,7 @@ def test_a_lock_that_is_really_held_is_busy_soon(tmp_path: Path) -> None:
     start = time.monotonic()
     with files.FileLock(tmp_path / "lock"), pytest.raises(WriterBusy):
         files.FileLock(tmp_path / "lock").acquire(wait=False)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < files.LOCK_PATIENCE_S
 
 
 def test_asking_does_not_make_the_lock_file(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_who_waits_for_a_lock_is_told_who_has_it_when_the_time_is_over(tmp_path:
             WriterBusy, match=f"{path} is locked by this process \\(PID {os.getpid()}\\)"
         ):
             files.FileLock(path).acquire(wait=True, within_s=0.2)
-        assert 0.2 <= time.monotonic() - started < 2
+        assert 0.2 <= time.monotonic() - started < files.LOCK_PATIENCE_S
     files.FileLock(path).acquire(wait=False)
 
 
@@ -157,7 +157,7 @@ def test_who_waits_gets_the_lock_soon_after_it_is_free(tmp_path: Path) -> None:
     held.release()
     thread.join()
     waiting.release()
-    assert got[0] - freed < 0.1
+    assert got[0] - freed < 0.5
 
 
 def test_nobody_else_can_open_a_lock(tmp_path: Path) -> None:

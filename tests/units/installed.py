@@ -79,7 +79,7 @@ def _ended(process: "subprocess.Popen[bytes]") -> None:
     """Stop a unit as systemd does, and wait for it."""
     process.terminate()
     try:
-        process.wait(20)
+        process.wait(60)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

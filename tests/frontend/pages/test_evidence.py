@@ -128,7 +128,7 @@ def test_a_file_is_passed_on_before_all_of_it_has_come() -> None:
 
     def pieces() -> Iterator[bytes]:
         yield first
-        assert has_come.wait(20)
+        assert has_come.wait(60)
         yield rest
 
     with sending(pieces(), len(first + rest)) as url:

@@ -3,7 +3,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -360,9 +359,7 @@ def test_settings_of_the_caller_do_not_reach_the_service(
 def test_a_family_is_a_process_and_its_descendants() -> None:
     with subprocess.Popen(["sh", "-c", "sleep 60 & wait"]) as shell:
         try:
-            deadline = time.monotonic() + 10
-            while len(family(shell.pid)) < 2 and time.monotonic() < deadline:
-                time.sleep(0.01)
+            until(lambda: len(family(shell.pid)) == 2)
             members = family(shell.pid)
             assert members[0] == shell.pid
             assert len(members) == 2
@@ -506,7 +503,7 @@ def test_an_interrupted_run_ends_its_services_and_removes_its_files(tmp_path: Pa
     assert run.returncode == 130
     assert list(tmp_path.iterdir()) == []
     # wrk was killed, which the kernel may not have finished.
-    until(lambda: not [pid for pid in started if has_not_ended(pid)], within_s=2)
+    until(lambda: not [pid for pid in started if has_not_ended(pid)])
 
 
 def has_not_ended(pid: int) -> bool:

@@ -56,16 +56,16 @@ def test_a_slow_proof_keeps_no_other_checkpoint_waiting(
     def slow(old: int, size: int) -> list[bytes]:
         olds.append(old)
         is_asked.set()
-        assert may_go_on.wait(20)
+        assert may_go_on.wait(60)
         return tree.consistency_proof(old, size)
 
     thread = Thread(target=witness.cosign, args=(signed(log, 7, tree.root(7)), log.verifier, slow))
     thread.start()
     try:
-        assert is_asked.wait(20)
+        assert is_asked.wait(60)
         started = time.monotonic()
         witness.cosign(signed(log, 5, tree.root(5)), log.verifier, tree.consistency_proof)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 30
     finally:
         may_go_on.set()
         thread.join()

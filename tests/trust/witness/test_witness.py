@@ -102,7 +102,7 @@ def listening(folder: Path, log: VerifierKey) -> Iterator[WitnessAddress]:
 def asked(url: str, body: bytes | None = None) -> tuple[int, str] | None:
     """Returns status and text of an answer; None if nobody answers."""
     try:
-        with urllib.request.urlopen(url, body, timeout=10) as response:
+        with urllib.request.urlopen(url, body, timeout=60) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
