@@ -43,7 +43,7 @@ request = function()
 end
 """
 _UNIT_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0, "h": 3_600_000.0}
-_LATENCY = re.compile(r"^\s+(50|99)%\s+([\d.]+)(us|ms|s|m|h) ?$", re.MULTILINE)
+_LATENCY = re.compile(r"^\s+99%\s+([\d.]+)(us|ms|s|m|h) ?$", re.MULTILINE)
 _RATE = re.compile(r"^Requests/sec:\s+([\d.]+)$", re.MULTILINE)
 _REQUESTS = re.compile(r"^\s+(\d+) requests in ", re.MULTILINE)
 _REFUSED = re.compile(r"^\s+Non-2xx or 3xx responses: (\d+)$", re.MULTILINE)
@@ -60,17 +60,14 @@ class WrkFailed(Exception):
 class Load:
     """Holds the results of a run of wrk. failed: answers other than 2xx and 3xx, socket errors.
 
-    p50_ms, p99_ms: as wrk prints them. server_s: processor time of the server. foreign_cpu: cores
-    that other programs kept busy.
+    p99_ms: as wrk prints it. server_s: processor time of the server.
     """
 
     requests: int
     requests_per_s: float
-    p50_ms: float
     p99_ms: float
     failed: int
     server_s: float = 0.0
-    foreign_cpu: float = 0.0
 
 
 def write_script(path: Path, request_paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
@@ -117,20 +114,19 @@ def load(
     if finished.returncode != 0:
         raise WrkFailed(f"wrk ended with status {finished.returncode}: {finished.stderr.strip()}")
     server_s = (used.at_s - start_s) * (used.server_cpu or 0.0)
-    return replace(parsed(finished.stdout), server_s=server_s, foreign_cpu=used.foreign_cpu)
+    return replace(parsed(finished.stdout), server_s=server_s)
 
 
 def parsed(output: str) -> Load:
     """Return the results that wrk printed, with --latency. Raises WrkFailed."""
     rate, requests = _RATE.search(output), _REQUESTS.search(output)
-    latency_ms = {p: float(value) * _UNIT_MS[unit] for p, value, unit in _LATENCY.findall(output)}
-    if rate is None or requests is None or latency_ms.keys() != {"50", "99"}:
+    latency = _LATENCY.search(output)
+    if rate is None or requests is None or latency is None:
         raise WrkFailed(f"wrk printed something unexpected: {output!r}")
     failures = [*_REFUSED.findall(output), *sum(_SOCKET_ERRORS.findall(output), ())]
     return Load(
         requests=int(requests[1]),
         requests_per_s=float(rate[1]),
-        p50_ms=latency_ms["50"],
-        p99_ms=latency_ms["99"],
+        p99_ms=float(latency[1]) * _UNIT_MS[latency[2]],
         failed=sum(map(int, failures)),
     )

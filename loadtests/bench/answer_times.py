@@ -60,18 +60,12 @@ def scan_against_study(bench: Bench) -> Iterator[Figure]:
         questions = bench.questions(chain, cold)
         say("writing the same blocks the study's way, and opening them")
         folder = bench.empty_folder()
-        _, written_s = timed(lambda: write_chain(folder, all_blocks(cold)))
-        ledger, opened_s = timed(lambda: StudyLedger(folder))
-        question = questions[KINDS[0]][0]
+        write_chain(folder, all_blocks(cold))
+        ledger, question = StudyLedger(folder), questions[KINDS[0]][0]
         warm.get(question.scan_path)
-        facts = {
-            "bytes_read_per_scan": _bytes_of_a_scan(cold, question),
-            "bytes_read_per_cached_scan": _bytes_of_a_scan(warm, question),
-            "block_bytes": chain.block_bytes,
-            "writing_and_opening_the_study_chain_s": written_s + opened_s,
-        }
+        is_whole = _bytes_of_a_scan(cold, question) >= 0.9 * chain.block_bytes
         for kind in KINDS:
-            yield from _scanned(bench, ledger, (cold, warm), questions[kind], facts)
+            yield from _scanned(bench, ledger, (cold, warm), questions[kind], is_whole=is_whole)
 
 
 def _bytes_of_a_scan(service: Service, question: Question) -> int:
@@ -85,9 +79,13 @@ def _scanned(
     ledger: StudyLedger,
     services: tuple[Service, Service],
     questions: Sequence[Question],
-    facts: dict[str, Any],
+    *,
+    is_whole: bool,
 ) -> Iterator[Figure]:
-    """Scan in turns, the study's way and ours. Raises ProgramFailed if the answers differ."""
+    """Scan in turns, the study's way and ours. Raises ProgramFailed if the answers differ.
+
+    is_whole: whether our scan reads every block.
+    """
     kind, rounds = questions[0].kind, bench.plan.scan_rounds
     study_s, cold_s, warm_s = list[float](), list[float](), list[float]()
     for number, question in enumerate(questions[:rounds], start=1):
@@ -99,15 +97,13 @@ def _scanned(
             ours, took_s = timed(partial(service.get, question.scan_path))
             times_s.append(took_s)
             _require_same(question, ours, studys)
-    raw = {"study_s": study_s, "ours_s": cold_s, **facts}
     what = f"{kind} by scan, times faster than the study's way"
-    figure = ratio(3, what, study_s, cold_s, at_least(15), raw)
-    if facts["bytes_read_per_scan"] < 0.9 * facts["block_bytes"]:
+    figure = ratio(3, what, study_s, cold_s, at_least(15))
+    if not is_whole:
         incomplete = f"{figure.measured}, but NOT every block was read"
         figure = replace(figure, measured=incomplete, reached=False)
     yield figure
-    warm = {"ours_cached_s": warm_s}
-    yield Figure(3, f"{kind} by scan, caches warm", f"{spread(warm_s)} s", raw=warm)
+    yield Figure(3, f"{kind} by scan, caches warm", f"{spread(warm_s)} s")
 
 
 def _require_same(question: Question, ours: dict[str, Any], studys: Any) -> None:
@@ -138,8 +134,7 @@ def pages(bench: Bench) -> Iterator[Figure]:
             medians_ms = _made_ms(connection, addresses)
     slowest = max(medians_ms, key=lambda name: medians_ms[name])
     what = f"a page, beyond the backend's answers, slowest kind ({slowest}), ms"
-    raw = {"median_ms": medians_ms}
-    yield Figure.judged(11, what, medians_ms[slowest], at_most(30), raw)
+    yield Figure.judged(11, what, medians_ms[slowest], at_most(30))
 
 
 def _made_ms(connection: HTTPConnection, addresses: dict[str, list[str]]) -> dict[str, float]:
@@ -188,9 +183,8 @@ def _transactions(connection: HTTPConnection, service: Service) -> Iterator[Figu
         got(connection, f"/transactions/{chance.randrange(count)}/proof", "total")
         for _ in range(TRANSACTIONS)
     ]
-    times_ms = [answer.timing_ms["total"] for answer in answers]
-    what = "proof of a transaction, ms on the service"
-    yield _proof(what, median(times_ms), at_most(5), service_ms=times_ms)
+    took_ms = median(answer.timing_ms["total"] for answer in answers)
+    yield _proof("proof of a transaction, ms on the service", took_ms, at_most(5))
     largest = max(len(answer.body) for answer in answers)
     yield _proof("proof of a transaction, largest, bytes", largest, at_most(4000))
 
@@ -215,8 +209,8 @@ def _year(bench: Bench) -> Iterator[Figure]:
     yield _proof("verify.py, average of a year, s", _verified_s(bench.scratch, "year.ndjson"), None)
 
 
-def _proof(what: str, value: float, target: Target, **raw: Any) -> Figure:
-    return Figure.judged(14, what, value, target, raw)
+def _proof(what: str, value: float, target: Target) -> Figure:
+    return Figure.judged(14, what, value, target)
 
 
 def _verified_s(folder: Path, name: str) -> float:
@@ -247,13 +241,12 @@ def breakdowns(bench: Bench) -> Iterator[Figure]:
             for what, path in _by_groups(service).items()
         }
     before_ms = times_ms[BEFORE]
-    yield Figure.judged(15, f"index: {BEFORE}, ms", before_ms, None, {"index_ms": times_ms})
+    yield Figure.judged(15, f"index: {BEFORE}, ms", before_ms, None)
     for what, took_ms in times_ms.items():
         if what != BEFORE:
             times, title = took_ms / before_ms, f"index: {what}, times as long"
             shown = f"{format_number(times)} ({format_number(took_ms)} ms)"
-            raw = {"index_ms": took_ms}
-            yield Figure.judged(15, title, times, at_most(2), raw, measured=shown)
+            yield Figure.judged(15, title, times, at_most(2), measured=shown)
 
 
 def _by_groups(service: Service) -> dict[str, str]:

@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from loadtests.bench import answer_times, footprint, imports, posting, throughput
-from loadtests.bench.figures import Figure, details, table
+from loadtests.bench.figures import Figure, table
 from loadtests.bench.measurements import measured, read, write
 from loadtests.bench.session import LONGEST_FACTOR, QUICK, Bench, Plan, say
 from loadtests.chains import Source, generated
@@ -173,7 +173,6 @@ def text_of(header: Mapping[str, Any], figures: Sequence[Figure], answers: str) 
         "\n".join(f"{name}: {value}" for name, value in header.items()),
         table(figures, is_meaningless=header["quick"]),
         answers,
-        details(figures),
     ]
     if header["quick"]:
         parts.insert(0, "QUICK RUN ON TINY DATA: THE NUMBERS MEAN NOTHING")
@@ -203,13 +202,10 @@ def _measured(
             with bench.service(bench.month()) as service:
                 wrong_answers = disagreements(service)
         try:
-            for figure in measure(bench):
-                raw = {**figure.raw, "load_average_1min": os.getloadavg()[0]}  # with our own
-                figures.append(replace(figure, raw=raw))
+            figures.extend(measure(bench))
         except (ProgramFailed, WrkFailed) as problem:  # what was measured is not lost for that
             say(f"failed: {problem}")
-            why = {"why": str(problem)}
-            figures.append(Figure(number, "NOT measured to its end", FAILED, raw=why))
+            figures.append(Figure(number, f"NOT measured to its end: {problem}", FAILED))
     return header, sorted(figures, key=lambda figure: figure.row), wrong_answers
 
 

@@ -6,11 +6,11 @@ wide spread is called noisy.
 """
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from loadtests.number_format import format_number
 from loadtests.wrk import Load
@@ -19,7 +19,6 @@ NOISY_SHARE = 0.2  # a spread from lowest to highest above this share of the med
 
 Numbers = Sequence[float]
 Loads = Sequence[Load]
-Raw = Mapping[str, Any]
 
 _HEADINGS = ("row", "what", "measured", "target", "reached")
 _REACHED = {"at least": operator.ge, "at most": operator.le, "under": operator.lt}
@@ -56,8 +55,7 @@ def is_noisy(values: Numbers) -> bool:
 class Figure:
     """Holds a line of the table, with the names that it has in JSON.
 
-    row: its number in the list of targets. reached: None if there is no target. raw: the numbers
-    that the figure was made from, by names that carry their units.
+    row: its number in the list of targets. reached: None if there is no target.
     """
 
     row: int
@@ -66,7 +64,6 @@ class Figure:
     target: str = ""
     reached: bool | None = None
     noisy: bool = False
-    raw: Raw = field(default_factory=dict)
 
     @classmethod
     def judged(
@@ -75,7 +72,6 @@ class Figure:
         what: str,
         values: float | Numbers,
         target: Target,
-        raw: Raw,
         *,
         unit: str = "",
         measured: str = "",
@@ -99,22 +95,21 @@ class Figure:
             f"{target.words} {target.value:,g}{unit}" if target else "",
             is_reached,
             is_noisy(several),
-            raw,
         )
 
 
 def ratio(
-    row: int, what: str, above: Numbers, below: Numbers, target: Target, raw: Raw, failed: int = 0
+    row: int, what: str, above: Numbers, below: Numbers, target: Target, failed: int = 0
 ) -> Figure:
     """Return the figure of ratios, pair by pair. Raises ValueError for unequal numbers."""
     ratios = [a / b for a, b in zip(above, below, strict=True)]
-    return Figure.judged(row, what, ratios, target, {"ratios": ratios, **raw}, failed=failed)
+    return Figure.judged(row, what, ratios, target, failed=failed)
 
 
-def rate_ratio(row: int, what: str, above: Loads, below: Loads, target: Target, raw: Raw) -> Figure:
+def rate_ratio(row: int, what: str, above: Loads, below: Loads, target: Target) -> Figure:
     """Return the figure of a load's requests per second over those of another, round by round."""
     failed = failures([*above, *below])
-    return ratio(row, what, rates(above), rates(below), target, raw, failed)
+    return ratio(row, what, rates(above), rates(below), target, failed)
 
 
 def rates(loads: Loads) -> list[float]:
@@ -141,22 +136,3 @@ def _cells(figure: Figure, is_meaningless: bool) -> tuple[str, ...]:
         reached = "(too small to tell)"
     measured = f"{figure.measured}, noisy" if figure.noisy else figure.measured
     return (str(figure.row), figure.what, measured, figure.target or "-", reached)
-
-
-def details(figures: Iterable[Figure]) -> str:
-    """Return the raw numbers, below the name of the figure that was made from them."""
-    lines: list[str] = []
-    for figure in figures:
-        lines.append(f"row {figure.row}: {figure.what}")
-        lines += [f"    {name}: {_shown(value)}" for name, value in figure.raw.items()]
-    return "\n".join(lines)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    if isinstance(value, list | tuple):
-        return " ".join(map(_shown, value))
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_shown(inner)}" for name, inner in value.items())
-    return f"{value:,}" if isinstance(value, int) else str(value)

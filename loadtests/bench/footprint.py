@@ -5,20 +5,18 @@ many users, sent as fast as the service answers. The second shows memory that gr
 of requests: the service is measured after a tenth of the hour, too.
 """
 
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice
 from random import Random
-from typing import Any
 
 from loadtests.bench.figures import Bound, Figure, at_least, at_most, ratio
 from loadtests.bench.session import PAGE, SEED, Bench, say
 from loadtests.chains import Chain, copy_served
 from loadtests.machine import at_most_cores
 from loadtests.number_format import format_number
-from loadtests.processes import Memory, ProgramFailed, Service, Spent, backend, exchanged, running
+from loadtests.processes import Memory, ProgramFailed, Service, backend, exchanged, running
 from loadtests.questions import KINDS, Questions, drawn, flights_of_block, in_turns, paths
 from loadtests.scenarios import sent_form
 
@@ -31,50 +29,38 @@ def verifies(bench: Bench) -> Iterator[Figure]:
     The latter is `verify --since last`, right after the former, and a share of it.
     """
     chain = bench.month()
-    first, again = list[Spent](), list[Spent]()
+    first_s, again_s = list[float](), list[float]()
     for _ in bench.repeats(f"verifying {chain.label}, and again"):
         with at_most_cores(CORES):
-            for spent, options in ((first, ()), (again, ("--since", "last"))):
-                spent.append(backend(chain.folder, "verify", *options, log=bench.log)[1])
-    walls_s, again_s = ([run.wall_s for run in runs] for runs in (first, again))
-    raw = spent_on(chain.flights, walls_s, [run.cpu_s for run in first])
+            for walls_s, options in ((first_s, ()), (again_s, ("--since", "last"))):
+                spent = backend(chain.folder, "verify", *options, log=bench.log)[1]
+                walls_s.append(spent.wall_s)
     what = f"verify of {chain.label}"
-    yield Figure.judged(12, f"{what} with its index", walls_s, at_most(15), raw, unit=" s")
-    title, raw = f"{what}, then --since last / at first", {"again_s": again_s}
-    yield ratio(12, title, again_s, walls_s, at_most(0.1), raw)
+    yield Figure.judged(12, f"{what} with its index", first_s, at_most(15), unit=" s")
+    yield ratio(12, f"{what}, then --since last / at first", again_s, first_s, at_most(0.1))
 
 
 def exports(bench: Bench) -> Iterator[Figure]:
     """Measure flights per second of an export to Parquet, and the bytes of a flight there."""
-    chain, folder, walls_s, cpus_s = bench.month(), bench.scratch / "export", [], []
+    chain, folder, per_s = bench.month(), bench.scratch / "export", []
     for _ in bench.repeats(f"exporting {chain.label}"):
         shutil.rmtree(folder, ignore_errors=True)
         with at_most_cores(CORES):
             spent = backend(chain.folder, "export", "parquet", str(folder), log=bench.log)[1]
-        walls_s.append(spent.wall_s)
-        cpus_s.append(spent.cpu_s)
-    what, raw = f"export of {chain.label} to Parquet", spent_on(chain.flights, walls_s, cpus_s)
-    per_s = [chain.flights / wall_s for wall_s in walls_s]
-    yield Figure.judged(17, f"{what}, flights per second", per_s, at_least(200_000), raw)
+        per_s.append(chain.flights / spent.wall_s)
+    what = f"export of {chain.label} to Parquet"
+    yield Figure.judged(17, f"{what}, flights per second", per_s, at_least(200_000))
     exported = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
-    size, raw = exported / chain.flights, {"flights": chain.flights, "parquet_bytes": exported}
-    yield Figure.judged(17, f"{what}, bytes a flight", size, at_most(12), raw)
-
-
-def spent_on(flights: int, walls_s: Sequence[float], cpus_s: Sequence[float]) -> dict[str, Any]:
-    """Return what repeated work on so many flights took, as the raw numbers of a figure."""
-    cores = min(CORES, len(os.sched_getaffinity(0)))
-    return {"flights": flights, "wall_s": walls_s, "cpu_s": cpus_s, "cores": cores}
+    yield Figure.judged(17, f"{what}, bytes a flight", exported / chain.flights, at_most(12))
 
 
 def bytes_on_disk(bench: Bench) -> Iterator[Figure]:
     """Measure the bytes on disk of a flight."""
     chain = bench.month()
     per_flight = chain.block_bytes / chain.flights
-    raw: dict[str, Any] = {"flights": chain.flights, "block_bytes": chain.block_bytes}
-    yield Figure.judged(5, "chain on disk, bytes a flight", per_flight, at_most(20), raw)
+    yield Figure.judged(5, "chain on disk, bytes a flight", per_flight, at_most(20))
     index = f"{format_number(chain.index_bytes / chain.flights)} ({chain.index_bytes / 1e6:.1f} MB)"
-    yield Figure(5, "index on disk, bytes a flight", index, raw={"index_bytes": chain.index_bytes})
+    yield Figure(5, "index on disk, bytes a flight", index)
 
 
 def starts(bench: Bench) -> Iterator[Figure]:
@@ -89,9 +75,8 @@ def starts(bench: Bench) -> Iterator[Figure]:
         for _ in bench.repeats(f"starting on {len(chains)} chains in turns")
     ]
     for chain, times_s in zip(chains, zip(*rounds, strict=True), strict=True):
-        raw = {"first_answer_s": times_s}
         what = f"start to first answer, {chain.label}"
-        yield Figure.judged(6, what, times_s, Bound("under", 1), raw, unit=" s")
+        yield Figure.judged(6, what, times_s, Bound("under", 1), unit=" s")
 
 
 def _start_s(bench: Bench, chain: Chain, path: str) -> float:
@@ -125,19 +110,14 @@ def memory(bench: Bench) -> Iterator[Figure]:
     yield from _after_an_hour(bench)
 
 
-def _used(when: str, memories: Sequence[Memory], **more: Any) -> Iterator[Figure]:
-    raw = {"pss_mb": _megabytes(memories), **more}
+def _used(when: str, memories: Sequence[Memory]) -> Iterator[Figure]:
     for what, pss_bytes, most_mb in (
         ("largest worker", _largest_worker(memories), at_most(80)),
         ("all processes", sum(process.pss_bytes for process in memories), at_most(256)),
     ):
         title, used_mb = f"memory, {what}{when} (proportional set size)", pss_bytes / 1e6
         shown = f"{used_mb:.1f} MB"
-        yield Figure.judged(7, title, used_mb, most_mb, raw, unit=" MB", measured=shown)
-
-
-def _megabytes(memories: Sequence[Memory]) -> list[str]:
-    return [f"{process.role} {process.pss_bytes / 1e6:.1f}" for process in memories]
+        yield Figure.judged(7, title, used_mb, most_mb, unit=" MB", measured=shown)
 
 
 def _largest_worker(memories: Sequence[Memory]) -> int:
@@ -157,9 +137,10 @@ def _after_an_hour(bench: Bench) -> Iterator[Figure]:
         before = service.memory()
         _put_through(bench, service, month, questions, share * (1 - BEGINNING))
         after = service.memory()
-    growth = (_largest_worker(after) - _largest_worker(before)) / 1e6
-    grown = {"after_a_tenth_pss_mb": _megabytes(before), "largest_worker_grew_mb": growth}
-    yield from _used(" after an hour's requests", after, **grown)
+    yield from _used(" after an hour's requests", after)
+    grown_mb = (_largest_worker(after) - _largest_worker(before)) / 1e6
+    what = "memory, growth of the largest worker in the last nine tenths of these requests"
+    yield Figure(7, what, f"{grown_mb:+.1f} MB")
 
 
 def _put_through(

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from loadtests.baseline import FLIGHT_FIELDS
 from loadtests.bench.figures import Figure, Target, and_best, at_least, at_most, ratio
-from loadtests.bench.footprint import CORES, spent_on
+from loadtests.bench.footprint import CORES
 from loadtests.bench.session import Bench
-from loadtests.chains import Chain, Source, imported
+from loadtests.chains import Source, imported
 from loadtests.machine import at_most_cores
-from loadtests.processes import PROJECT, Spent, environment, finished
+from loadtests.processes import PROJECT, environment, finished
 
 STRAIGHT = [sys.executable, "-m", "loadtests.in_process.straight_import"]
 KAGGLE = "flights_sample_3m (2019 to 2023)"
@@ -46,19 +46,18 @@ def imports(bench: Bench) -> Iterator[Figure]:
 
 def _with_and_without_check(bench: Bench, label: str, file: Path) -> Iterator[Figure]:
     log, source = bench.scratch / "import.log", Source(label, (str(file),))
-    checked, straight = list[Chain](), list[Spent]()
+    with_s, without_s = list[float](), list[float]()
     with at_most_cores(CORES):
         for _ in bench.repeats(f"importing {label}, and without its check"):
-            checked.append(imported(source, bench.empty_folder(), log))
+            chain = imported(source, bench.empty_folder(), log)
+            with_s.append(chain.import_wall_s)
             variables = environment(bench.empty_folder(), {})
-            straight.append(finished([*STRAIGHT, str(file.resolve())], variables, log)[1])
-    what, flights = f"import of {label}", checked[0].flights
-    with_s, with_cpu_s = _times_of(checked)
-    walls_s, cpus_s = [run.wall_s for run in straight], [run.cpu_s for run in straight]
-    yield _rate(what, flights, with_s, with_cpu_s, None)
-    yield _rate(f"{what} without its check", flights, walls_s, cpus_s, at_least(100_000))
-    more = {"processor_time_ratios": [a / b for a, b in zip(with_cpu_s, cpus_s, strict=True)]}
-    yield ratio(4, f"{what} / without its check, time", with_s, walls_s, at_most(1.33), more)
+            spent = finished([*STRAIGHT, str(file.resolve())], variables, log)[1]
+            without_s.append(spent.wall_s)
+    what = f"import of {label}"
+    yield _rate(what, chain.flights, with_s, None)
+    yield _rate(f"{what} without its check", chain.flights, without_s, at_least(100_000))
+    yield ratio(4, f"{what} / without its check, time", with_s, without_s, at_most(1.33))
 
 
 def _another_kind(bench: Bench, file: Path, kind: str, target: Target) -> Figure:
@@ -73,20 +72,13 @@ def _import(bench: Bench, source: Source, what: str, target: Target) -> Figure:
     with at_most_cores(CORES):
         repeats = bench.repeats(f"importing {source.label}")
         done = [imported(source, bench.empty_folder(), log) for _ in repeats]
-    return _rate(what, done[0].flights, *_times_of(done), target)
+    return _rate(what, done[0].flights, [chain.import_wall_s for chain in done], target)
 
 
-def _times_of(done: Sequence[Chain]) -> tuple[list[float], list[float]]:
-    """Return the real and the processor times of imports, in s."""
-    return [chain.import_wall_s for chain in done], [chain.import_cpu_s for chain in done]
-
-
-def _rate(
-    what: str, flights: int, walls_s: Sequence[float], cpus_s: Sequence[float], target: Target
-) -> Figure:
-    title, raw = f"{what}, flights per second", spent_on(flights, walls_s, cpus_s)
+def _rate(what: str, flights: int, walls_s: Sequence[float], target: Target) -> Figure:
     per_s = [flights / wall_s for wall_s in walls_s]
-    return Figure.judged(4, title, per_s, target, raw, measured=and_best(per_s))
+    title = f"{what}, flights per second"
+    return Figure.judged(4, title, per_s, target, measured=and_best(per_s))
 
 
 def titles_of(kind: str) -> dict[str, str]:

@@ -23,7 +23,7 @@ from pathlib import Path
 from resource import getpagesize
 from time import perf_counter, sleep
 
-from loadtests.bench.figures import Figure, Target, and_best, at_least, at_most, rate_ratio, rates
+from loadtests.bench.figures import Figure, Target, and_best, at_least, at_most, rate_ratio
 from loadtests.bench.session import Bench, say, timed
 from loadtests.processes import (
     ANSWER_WITHIN_S,
@@ -75,8 +75,7 @@ def _batches(bench: Bench, blocks: Sequence[Sequence[bytes]]) -> Figure:
             _, took_s = timed(partial(_send, service, batches))
         per_s.append(sum(map(len, blocks)) / took_s)
     what = f"flights per second, in batches of {BATCH_BLOCKS * len(blocks[0]):,}, one client"
-    raw = {"flights_per_s": per_s}
-    return Figure.judged(9, what, per_s, at_least(20_000), raw, measured=and_best(per_s))
+    return Figure.judged(9, what, per_s, at_least(20_000), measured=and_best(per_s))
 
 
 def _send(site: Site, batches: Iterable[bytes], within_s: float = 0) -> None:
@@ -117,14 +116,8 @@ def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
         )
     pairs = zip(disks.items(), loads[::2], loads[1::2], strict=True)
     for (name, (least, _)), alone, together in pairs:
-        raw = {
-            "one_per_s": rates(alone),
-            "eight_per_s": rates(together),
-            "one_p50_ms": [load.p50_ms for load in alone],
-            "eight_p50_ms": [load.p50_ms for load in together],
-        }
         what = f"posts per second of {CLIENTS} clients / of one, {name}"
-        yield rate_ratio(9, what, together, alone, least, raw)
+        yield rate_ratio(9, what, together, alone, least)
 
 
 def slowed(sync_ms: int, strace: str = "strace") -> list[str]:
@@ -177,14 +170,12 @@ def clusters(bench: Bench) -> Iterator[Figure]:
         sleep(INTERVAL_S)
         sizes = [Path(f"/proc/{pid}/statm").read_text("utf-8") for pid in cluster.engines()]
         engines_mb = [int(text.split()[1]) * getpagesize() / 1e6 for text in sizes]
-        largest_mb, raw = max(engines_mb), {"engines_mb": engines_mb}
+        largest_mb = max(engines_mb)
         what = (
             "memory of an idle node besides the service: its consensus engine (resident set size)"
         )
         shown = f"{largest_mb:.1f} MB"
-        yield Figure.judged(
-            CLUSTER, what, largest_mb, at_most(130), raw, measured=shown, unit=" MB"
-        )
+        yield Figure.judged(CLUSTER, what, largest_mb, at_most(130), measured=shown, unit=" MB")
         yield from _posted_to(bench, cluster, singles)
         yield from _batched_to(cluster, batches)
         yield _new_node(bench, cluster, folder)
@@ -240,7 +231,7 @@ def _rates(
         ("durable", durable, least),
         ("until all are mined by all", mined, None),
     ):
-        yield Figure.judged(CLUSTER, f"{what}, {how}", per_s, target, {"per_s": per_s})
+        yield Figure.judged(CLUSTER, f"{what}, {how}", per_s, target)
 
 
 def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
@@ -257,8 +248,8 @@ def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
     )
     took_s = perf_counter() - start_s
     what = f"a new node starts and fetches {wanted['transactions']:,} flights"
-    raw, shown = {"took_s": took_s, "blocks": wanted["height"]}, f"{took_s:.0f} s"
-    return Figure.judged(CLUSTER, what, took_s, at_most(300), raw, unit=" s", measured=shown)
+    shown = f"{took_s:.0f} s"
+    return Figure.judged(CLUSTER, what, took_s, at_most(300), unit=" s", measured=shown)
 
 
 def _hash(site: Site) -> str:

@@ -4,9 +4,8 @@ Row 2 compares short with long chains, and row 13 (the front) says how much of i
 the service keeps, and what a plain Flask service would do. There all loads are sent once in each
 round: to an empty application on the same server (the limit), to a bare Flask view on gunicorn's
 `gthread` worker, and to the service as it is shipped: questions, transactions, pages of blocks, the
-tip, and posts. On a machine that does much else the ratio of the best loads of all rounds tells
-more; it is among the details. So is the processor time of the server for a request. It depends
-least on what other programs do, because many threads get more of a busy processor than one loop.
+tip, and posts. The processor time of the server for a request depends least on what other programs
+do, because many threads get more of a busy processor than one loop.
 
 Reads of row 13 come over 32 connections, because the stock worker may accept 8 in one process while
 the other stays idle; posts come from 8 clients. Percentiles are those that wrk prints, with the
@@ -17,7 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from random import Random
 from statistics import median
-from typing import Any
 
 from loadtests.bench.figures import (
     Bound,
@@ -44,17 +42,6 @@ def etags(service: Service, paths: Sequence[str]) -> list[str]:
         return [exchanged(connection, path)[0].headers["ETag"] for path in paths]
 
 
-def _summary(name: str, loads: Sequence[Load]) -> dict[str, Any]:
-    """Return what wrk saw over all rounds; percentiles are medians of the rounds' percentiles."""
-    return {
-        f"{name}_requests_per_s": rates(loads),
-        f"{name}_p50_ms": median(load.p50_ms for load in loads),
-        f"{name}_p99_ms": median(load.p99_ms for load in loads),
-        f"{name}_requests": sum(load.requests for load in loads),
-        f"{name}_failed": failures(loads),
-    }
-
-
 def short_against_long(bench: Bench) -> Iterator[Figure]:
     """Compare the throughput of a short chain with long ones, without kept answers."""
     bench.require_room()
@@ -73,9 +60,8 @@ def short_against_long(bench: Bench) -> Iterator[Figure]:
                     (few, bench.script(few_paths[kind])),
                     (many, bench.script(many_paths[kind])),
                 )
-                raw = {**_summary("short", on_few), **_summary("long", on_many)}
                 what = f"{kind}, times slower with {factor} times the blocks"
-                yield rate_ratio(2, what, on_few, on_many, at_most(1.2), raw)
+                yield rate_ratio(2, what, on_few, on_many, at_most(1.2))
 
 
 # --- the front -----------------------------------------------------------------------------------
@@ -155,34 +141,19 @@ def figures_of(what: str, by_load: Mapping[str, Sequence[Load]]) -> Iterator[Fig
         f"{median(per_s):,.0f} requests/s, p99 {format_number(median(p99s_ms))} ms, "
         f"{cost_us:,.0f} us of processor time"
     )
-    raw = {
-        "requests_per_s": per_s,
-        "p99_ms": p99s_ms,
-        "processor_us_per_request": cost_us,
-        "foreign_cores": [load.foreign_cpu for load in rounds],
-        "requests": sum(load.requests for load in rounds),
-        "failed": failed,
-        "connections": CLIENTS if what == POSTS else CONNECTIONS,
-    }
     target, unit = LEAST_PER_S.get(what), " requests/s"
-    yield Figure.judged(13, what, per_s, target, raw, unit=unit, measured=shown, failed=failed)
+    yield Figure.judged(13, what, per_s, target, unit=unit, measured=shown, failed=failed)
     if what in YARDSTICKS:
         return
     for other, name in {**YARDSTICKS, KEPT: KEPT}.items():
         if other in YARDSTICKS or other in least:
-            below = by_load[other]
-            raw = {
-                "ratio_of_the_best": max(per_s) / max(rates(below)),
-                "ratio_per_processor_time": _cost_s(below) / _cost_s(rounds),
-            }
             title = f"{what} / {name}, requests per second"
-            yield rate_ratio(13, title, rounds, below, least.get(other), raw)
+            yield rate_ratio(13, title, rounds, by_load[other], least.get(other))
     if what in MOST_P99:
         limits = by_load[LIMIT]
         limits_ms, failed = _p99s_ms(limits), failures([*rounds, *limits])
-        raw = {"ratio_of_the_best": min(p99s_ms) / min(limits_ms)}
         title = f"{what} / the limit, 99th percentile of latency"
-        yield ratio(13, title, p99s_ms, limits_ms, MOST_P99[what], raw, failed)
+        yield ratio(13, title, p99s_ms, limits_ms, MOST_P99[what], failed)
 
 
 def _p99s_ms(rounds: Sequence[Load]) -> list[float]:
