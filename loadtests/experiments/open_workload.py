@@ -18,7 +18,7 @@ from loadtests.experiments.open_workload_comparison import (
     percent,
 )
 from loadtests.experiments.open_workload_figures import LOAD, REPORT_S
-from loadtests.experiments.open_workload_gaps import gap_figure
+from loadtests.experiments.open_workload_gaps import gap_table
 from loadtests.experiments.open_workload_loads import (
     SENTENCES,
     SERVERS,
@@ -72,7 +72,7 @@ def analyse(results: Results) -> Report:
             Table.from_items("The forecast from one customer", steady, _OF_STEADY, rules),
             Table.from_items("The order of service", steady, _OF_ORDER),
         ),
-        Section("Where the gaps come from", gap_words, [*map(gap_figure, steady)]),
+        Section("Where the gaps come from", gap_words, [*map(gap_table, steady)]),
         _section(
             "As the study did it",
             "short",

@@ -9,7 +9,6 @@ from which those above it have been removed.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from itertools import accumulate
 from math import inf
 from statistics import fmean
 
@@ -17,8 +16,7 @@ import numpy as np
 
 from loadtests.experiments.open_workload_comparison import Steady
 from loadtests.experiments.open_workload_loads import SENTENCES, Array, OpenRun
-from loadtests.lab.content import Cell, Figure, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.content import Cell, Table
 from loadtests.models.estimates import CONFIDENCE, LEAST_VALUES, Interval, clustered_interval
 
 
@@ -40,8 +38,6 @@ WORDS: Mapping[Cause, str] = {
     Cause.CHANCE: "The chance of these arrivals, of which the first met an empty queue,",
 }
 _ALIKE = 1e-6  # an entry below this share of the prediction is none
-_ROOM = 0.06  # of the drawing, at both sides of what it shows
-_BARS: Mapping[Source, str] = {"model": "", "study": "adds", "second": "takes away", "ours": ""}
 
 
 def entries_s(run: OpenRun, predicted_s: float) -> dict[Cause, Array]:
@@ -63,8 +59,8 @@ def entries_s(run: OpenRun, predicted_s: float) -> dict[Cause, Array]:
     }
 
 
-def gap_figure(point: Steady) -> Figure:
-    """Draw the waterfall from the predicted to the measured mean at a load.
+def gap_table(point: Steady) -> Table:
+    """Lead from the predicted to the measured mean at a load, cause by cause.
 
     The intervals of the causes hold together with CONFIDENCE, however entries depend on each other
     (C. E. Bonferroni, 1936), and that of the gap does alone.
@@ -81,7 +77,7 @@ def gap_figure(point: Steady) -> Figure:
         for cause in causes
     }
     gap = _interval(point, [sum(entries.values()) for entries in by_run])
-    return waterfall(point, 1000 * fmean(predicted_s), estimates, gap)
+    return ledger(point, 1000 * fmean(predicted_s), estimates, gap)
 
 
 def _interval(point: Steady, means: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
@@ -92,26 +88,24 @@ def _interval(point: Steady, means: Sequence[float], confidence: float = CONFIDE
     return clustered_interval(means, calibrations, confidence)
 
 
-def waterfall(
+def ledger(
     point: Steady, predicted: float, causes: Mapping[Cause, Interval], gap: Interval
-) -> Figure:
-    """Draw a gap. Times are in ms."""
+) -> Table:
+    """Return the table of a gap. Times are in ms."""
     entries = {
         cause: interval if abs(interval.estimate) >= _ALIKE * predicted else Interval(0.0)
         for cause, interval in causes.items()
     }
-    title, measured = f"Gap at {point.key.label}", predicted + gap.estimate
     rows: list[Sequence[Cell]] = [
         ("predicted", predicted, None, None),
         *((str(cause), entry.estimate, *entry.ends) for cause, entry in entries.items()),
-        ("measured", measured, None, None),
+        ("measured", predicted + gap.estimate, None, None),
     ]
-    table = Table(title, ("Cause", "Adds / ms", "from", "to"), rows, digits=4)
-    drawing = _drawn(predicted, entries, measured)
-    return Figure(title, drawing, _caption(entries, gap, len(point.runs)), table)
+    columns, words = ("Cause", "Adds / ms", "from", "to"), _words(entries, gap, len(point.runs))
+    return Table(f"Gap at {point.key.label}", columns, rows, words, digits=4)
 
 
-def _caption(entries: Mapping[Cause, Interval], gap: Interval, runs: int) -> str:
+def _words(entries: Mapping[Cause, Interval], gap: Interval, runs: int) -> str:
     """Name the causes that are seen, or the largest if there are no intervals."""
     seen = [cause for cause, own in entries.items() if own.half_width < inf and own.is_finding]
     if gap.half_width == inf:
@@ -123,33 +117,3 @@ def _caption(entries: Mapping[Cause, Interval], gap: Interval, runs: int) -> str
         seen={WORDS[cause]: entries[cause] for cause in seen},
         least=LEAST_VALUES,
     )
-
-
-def _drawn(predicted: float, entries: Mapping[Cause, Interval], measured: float) -> str:
-    amounts = [entry.estimate for entry in entries.values()]
-    levels = list(accumulate(amounts, initial=predicted))
-    low, high = (
-        [None if end is None else at + end for end, at in zip(ends, levels, strict=False)]
-        for ends in zip(*(entry.ends for entry in entries.values()), strict=True)
-    )
-    floor, top = _limits([value for value in (*levels, *low, *high) if value is not None])
-    names = ["predicted", *map(str, entries), "measured"]
-    begins = [floor, *levels[:-1], floor]
-    widths = [predicted - floor, *amounts, measured - floor]
-    sources = ["model", *("study" if amount >= 0 else "second" for amount in amounts), "ours"]
-    ends = [None, *low, None], [None, *high, None]
-    series = []
-    for source, name in _BARS.items():
-        ys = [width if own == source else None for width, own in zip(widths, sources, strict=True)]
-        if source in sources:
-            series.append(Series(name, source, names, ys, *ends, "rows", begins))
-    from_0 = "" if floor == 0 else ", not from 0 on"
-    x = Axis(f"mean response time / ms{from_0}", limits=(floor, top))
-    return drawn(x, Axis(""), series)
-
-
-def _limits(values: Sequence[float]) -> tuple[float, float]:
-    """Return limits from 0 on, unless that would make what differs too small to see."""
-    low, high = min(values), max(values)
-    room = _ROOM * (high - low or high)
-    return (max(0.0, low - room) if low > (high - low) else 0.0), high + room

@@ -64,9 +64,8 @@ class Series:
     """Holds values of a source. low, high: an interval around each y; None where there is none.
 
     A y of None leaves a gap. `rows` are horizontal bars: the xs are words, from the top, and the ys
-    are drawn along the x axis, from `begins` on if they do not begin at 0. A `curve` shows what a
-    model says about points of the same source, as dashes in their colour. A series without a name
-    is not in the legend.
+    are drawn along the x axis. A `curve` shows what a model says about points of the same source,
+    as dashes in their colour. A series without a name is not in the legend.
     """
 
     name: str
@@ -76,7 +75,6 @@ class Series:
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
     shape: Shape = "line"
-    begins: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +163,8 @@ def _rows(axes: Axes, rows: Sequence[Series]) -> None:
         at += len(there) + 1
     for own, row in zip(places, rows, strict=True):
         widths = [row.ys[position] for position in own]
-        left = [row.begins[position] if row.begins else 0.0 for position in own]
         look: Any = {"color": _COLOURS[row.source], "label": _label(row)}
-        axes.barh([*own.values()], cast("Any", widths), 0.86, left, **look)
+        axes.barh([*own.values()], cast("Any", widths), 0.86, **look)
         for position, low, high in _intervals(row):
             if position in own:
                 axes.hlines(own[position], low, high, color=_INK, linewidth=1.0, alpha=0.6)

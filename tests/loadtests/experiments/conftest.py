@@ -15,7 +15,6 @@ from loadtests.experiments import (
     cluster,
     itinerary,
     mixed_clients,
-    open_workload_gaps,
     open_workload_servers,
     service_time,
 )
@@ -86,8 +85,7 @@ def plain_drawings() -> Iterator[None]:
         return f"<svg>{''.join(f'<text>{name}</text>' for name in names)}</svg>"
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (drawing, open_workload_gaps):
-            patch.setattr(module, "drawn", drawn)
+        patch.setattr(drawing, "drawn", drawn)
         yield
 
 

@@ -3,7 +3,6 @@
 All intervals of a perfect server hold in 97 % of 250 gaps at 0.3 of L, and in 94 % at 0.8.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf, sqrt
@@ -12,11 +11,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from loadtests.experiments import open_workload_gaps
 from loadtests.experiments.open_workload_comparison import Steady, steady_points
-from loadtests.experiments.open_workload_gaps import WORDS, Cause, gap_figure, waterfall
+from loadtests.experiments.open_workload_gaps import WORDS, Cause, gap_table, ledger
 from loadtests.experiments.open_workload_loads import OpenRun
-from loadtests.lab.report.drawing import drawn
 from loadtests.models.estimates import Interval
 from loadtests.models.open_queue import ONE, Queue
 from tests.effort import tries
@@ -46,9 +43,9 @@ def point_of(
 
 
 def named(point: Steady) -> set[Cause]:
-    """Causes in the sentences below the figure."""
-    caption = gap_figure(point).caption
-    return {cause for cause, words in WORDS.items() if words in caption}
+    """Causes in the sentences below the table."""
+    note = gap_table(point).note
+    return {cause for cause, words in WORDS.items() if words in note}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +79,7 @@ def test_a_server_that_reports_no_times_is_one_entry() -> None:
 @pytest.mark.parametrize(("fraction", "slower"), [(0.5, 1.2), (0.8, 1.05)])
 def test_entries_have_the_size_of_their_cause(fraction: float, slower: float) -> None:
     planted = Planted(HOLDS, HOLDS, fraction, 3000, cv=0.03, slower=slower)
-    rows = {row[0]: row for row in gap_figure(point_of(planted, SEED, late)).table.rows}
+    rows = {row[0]: row for row in gap_table(point_of(planted, SEED, late)).rows}
     alike_ms, slower_ms = (
         1000 * ONE.steady(fraction / SERVICE_S, x * SERVICE_S, 0.03).response_time_s
         for x in (1, slower)
@@ -111,11 +108,11 @@ def test_entries_sum_to_the_gap_in_every_queue(queue: Queue, reports_times: bool
     how = {"arrivals": 200, "cv": 0.3, "queue": queue, "reports_times": reports_times}
     runs = [a_run(0.5, seed=seed, **how) for seed in range(3)]  # type: ignore[arg-type]
     (point,) = steady_points(runs)
-    figure = gap_figure(point)
-    first, *entries, last = [float(str(row[1])) for row in figure.table.rows]
+    table = gap_table(point)
+    first, *entries, last = [float(str(row[1])) for row in table.rows]
     measured_s = [np.mean(run.responses_s[run.warm_up :]) for run in point.runs]
     assert last == pytest.approx(first + sum(entries)) == pytest.approx(1000 * np.mean(measured_s))
-    assert "calibrations: 3, too few for intervals, which need 5." in figure.caption
+    assert "calibrations: 3, too few for intervals, which need 5." in table.note
 
 
 def test_runs_that_share_a_calibration_are_one_replication() -> None:
@@ -123,40 +120,24 @@ def test_runs_that_share_a_calibration_are_one_replication() -> None:
     together = [replace(run, calibration=f"c{n // 2}") for n, run in enumerate(apart)]
     for runs, calibrations in ((apart, 10), (together, 5)):
         (point,) = steady_points(runs)
-        assert f"Runs: 10, calibrations: {calibrations}." in gap_figure(point).caption
-
-
-# --- the figure ----------------------------------------------------------------------------------
+        assert f"Runs: 10, calibrations: {calibrations}." in gap_table(point).note
 
 
 AMOUNTS = {Cause.CHANCE: -30.0, Cause.DISPATCH: 0.4, Cause.SERVER: 2.0}
 
 
 @pytest.fixture
-def point(monkeypatch: pytest.MonkeyPatch) -> Steady:
-    monkeypatch.setattr(open_workload_gaps, "drawn", drawn)
+def point() -> Steady:
     (point,) = steady_points([a_run(0.5, arrivals=100)])
     return point
 
 
-def test_a_waterfall_leads_from_the_prediction_to_the_measurement(point: Steady) -> None:
+def test_a_ledger_leads_from_the_prediction_to_the_measurement(point: Steady) -> None:
     causes = {cause: Interval(amount, 1, 5) for cause, amount in AMOUNTS.items()}
-    figure = waterfall(point, 100, causes, Interval(-27.6, 1, 5))
-    names = ["predicted", *AMOUNTS, "measured"]
-    words = re.findall(r"<text[^>]*>([^<]*)</text>", figure.svg)
-    assert [word for word in words if word in names] == names
-    assert [row[0] for row in figure.table.rows] == names
-    assert [row[1] for row in figure.table.rows] == pytest.approx([100, -30, 0.4, 2, 72.4])
-    assert figure.table.rows[1][2:] == (-31, -29)
-
-
-def test_small_entries_are_seen_beside_a_large_prediction(point: Steady) -> None:
-    def svg(cause: Cause, amount: float, predicted: float) -> str:
-        only = Interval(amount, inf, 1)
-        return waterfall(point, predicted, {cause: only}, only).svg
-
-    assert "not from 0 on" in svg(Cause.DISPATCH, 1, 1000)
-    assert "not from 0 on" not in svg(Cause.CHANCE, -60, 100)
+    rows = ledger(point, 100, causes, Interval(-27.6, 1, 5)).rows
+    assert [row[0] for row in rows] == ["predicted", *AMOUNTS, "measured"]
+    assert [row[1] for row in rows] == pytest.approx([100, -30, 0.4, 2, 72.4])
+    assert rows[1][2:] == (-31, -29)
 
 
 @pytest.mark.parametrize(
@@ -171,16 +152,16 @@ def test_causes_that_are_seen_are_told_or_the_largest_without_intervals(
     half: float, interval: str, causes: str, point: Steady
 ) -> None:
     entries = {cause: Interval(amount, half, 5) for cause, amount in AMOUNTS.items()}
-    caption = waterfall(point, 100, entries, Interval(-27.6, half, 5)).caption
+    note = ledger(point, 100, entries, Interval(-27.6, half, 5)).note
     told = causes.format(
         chance=f"{WORDS[Cause.CHANCE]} takes 30.0 ms away",
         server=f"{WORDS[Cause.SERVER]} adds 2.00 ms",
         runs="Runs: 1, calibrations: 5",
     )
-    assert caption == f"Measured less predicted: -27.6 ms{interval}. {told}"
+    assert note == f"Measured less predicted: -27.6 ms{interval}. {told}"
 
 
 def test_what_is_nothing_beside_the_prediction_is_none(point: Steady) -> None:
     nothing = Interval(1e-9, 1e-10, 5)
-    figure = waterfall(point, 100, {Cause.DISPATCH: nothing}, nothing)
-    assert figure.table.rows[1][1:] == (0.0, None, None)
+    rows = ledger(point, 100, {Cause.DISPATCH: nothing}, nothing).rows
+    assert rows[1][1:] == (0.0, None, None)
