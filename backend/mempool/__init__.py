@@ -21,8 +21,7 @@ What happens to the files, what notices it, and what becomes of it:
     killed before the sync, or     what was answered had been synced; the rest is there or not, in
       the power is cut               whole records
     sync or write fails            the process accepts nothing more until it is restarted; who
-                                     writes first then copies the log into the file, anew, or
-                                     while a reader is in the way writes the log's bytes again
+                                     writes first then writes the log's bytes again
     a bit of a page has flipped    the page's checksum: rows before that page are kept
     a bit of the log has flipped   while it runs the row's digest: the other rows are kept; else
                                      SQLite drops what follows, and the watermark names it

@@ -116,14 +116,13 @@ class Mempool:
         self._watermark = Watermark(settings.folder, genesis, report)
         self._store = Store(self._folder, chain_transactions, genesis)
         self._duplicates = Duplicates()
-        self._has_written = False
         self._mined = 0  # how many transactions blocks held at the last look
         self._commit = GroupCommit(self._store, self._lock, self._watermark)
 
     def close(self) -> None:
         """Sync what was accepted without a sync, and close every descriptor."""
         self._commit.close()
-        if self._has_written:  # leave one file behind, if nobody minds and nothing has failed
+        if self._store.has_written:  # leave one file behind, if nobody minds and nothing has failed
             with suppress(FlightchainError, OSError):
                 self._commit.require_sound()
                 with self._id_lock.held():
@@ -167,7 +166,6 @@ class Mempool:
             with self._lock:
                 try:
                     with self._store.writing():
-                        self._has_written = True
                         outcomes = [self._accept(offer, now_ms, mined, free) for offer in offers]
                         return outcomes, self._store.next
                 except BaseException:
@@ -491,5 +489,4 @@ class Mempool:
 
     def _remove(self, below: int) -> bool:
         with self._lock:
-            self._has_written |= self._store.next > 0
             return self._store.remove(below, self._time_ms(clock_now_ms()))

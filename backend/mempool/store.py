@@ -408,17 +408,14 @@ class Store:
 
         return sync
 
+    @property
+    def has_written(self) -> bool:
+        """Whether this process writes to the write-ahead log."""
+        return self._log_descriptor is not None
+
     def log_is_due(self) -> bool:
-        """Return whether the write-ahead log has to be emptied before this process writes.
-
-        It is when the log is long, and before the first write, which would write it anew.
-        """
-        size = self._log_size()
-        return size >= self._log_limit or (size > 0 and self._log_descriptor is None)
-
-    def _log_size(self) -> int:
-        opened = self._log_descriptor
-        return _size_of(self.log_path) if opened is None else os.fstat(opened).st_size
+        """Return whether the write-ahead log is so long that it has to be emptied."""
+        return _size_of(self.log_path) >= self._log_limit
 
     def empty_log(self) -> None:
         """Copy the write-ahead log into the file, and empty it. Raises WriteFailed, NeedsRepair.
@@ -430,7 +427,7 @@ class Store:
             is_empty = database.empty_log(self.path)
         except apsw.Error as error:
             raise self._refused(error) from error
-        self._log_limit = LOG_BYTES if is_empty else self._log_size() + LOG_BYTES
+        self._log_limit = LOG_BYTES if is_empty else _size_of(self.log_path) + LOG_BYTES
 
     def _open_log(self) -> None:
         """Open the write-ahead log before this process writes to it, if it is not open.
