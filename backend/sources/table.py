@@ -32,11 +32,12 @@ from backend.sources.records import (
 
 SEPARATORS = ",;\t|"  # the first is the usual one
 MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
-LOOKED_AT = 20  # rows, to see whether they begin with numbers
+LOOKED_AT = 20  # lines, for the titles, and then for the numbers of rows
 MOST_LINES = 20  # of a row
 _is_number = re.compile("[0-9]{1,12}").fullmatch
 _QUOTED = re.compile('"[^"]*"')
 _SPLIT_CITY = re.compile("[A-Za-z.], [A-Z]{2}(,|$)")  # Tampa, FL without quotes
+_ROW_COUNT = re.compile(r"\(\d+ (rows?|rows? affected)\)")  # psql and sqlcmd write it below
 _EXCEL = re.compile(r'"?sep=([^ ])"?[,;\t|]*', re.IGNORECASE)
 _parse = partial(csv.reader, strict=True, skipinitialspace=True)
 
@@ -50,8 +51,8 @@ class _Header:
 
     line: as it stands. cells: how many it has. titles: what is in them, without empty ones at the
     end. usual: how many cells most of the first rows have, but for those with a city in two cells.
-    is_filled: whether rows have something below an empty title at the end. above: Excel's line
-    above it, or "".
+    is_filled: whether rows have something below an empty title at the end. above: the lines above
+    it.
     """
 
     file: PackedFile
@@ -131,20 +132,37 @@ def read_table(file: PackedFile, blocks: Iterator[bytes]) -> Records:
 
 
 def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]:
-    separators, above = SEPARATORS, ""
     for first, lines in islice(batches, 1):  # a bomb may have a thousand million blank lines
-        for position, line in enumerate(lines):
-            if excel := _EXCEL.fullmatch(line):
-                separators, above = excel[1], f"{line}\n"
-            elif line.strip(f'" {SEPARATORS}'):
-                titles, *rest = _with_whole_titles(lines[position:], separators)
-                separator, cells = _cells(file, titles, separators)
-                _join(rest, separator, len(_titles(file, cells)))
-                header = _header_above(file, titles, separator, cells, rest, above)
-                return header, (first + position + 1, rest)
+        filled = [at for at, line in enumerate(lines) if line.strip(f'" {SEPARATORS}')]
+        excel = _EXCEL.fullmatch(lines[filled[0]]) if filled else None
+        separators = excel[1] if excel else SEPARATORS
+        if filled := filled[1:] if excel else filled:
+            position = _place_of_titles(lines, filled, separators)
+            titles, *rest = _with_whole_titles(lines[position:], separators)
+            separator, cells = _cells(file, titles, separators)
+            if set(rest[:1]) and set(rest[0]) <= {"-", " ", separator}:
+                rest[0] = ""  # sqlcmd underlines titles
+            _join(rest, separator, len(_titles(file, cells)))
+            above = "".join(f"{line}\n" for line in lines[:position])
+            header = _header_above(file, titles, separator, cells, rest, above)
+            return header, (first + position + 1, rest)
     if next(batches, None) is not None:
         raise file.problem("has only blank lines above the titles of its columns; delete them")
     raise file.without_rows("is empty")
+
+
+def _place_of_titles(lines: Sequence[str], filled: Sequence[int], separators: str) -> int:
+    """Return the position of the first line with two titles of flights; else of the first line.
+
+    filled: the positions of lines that are not blank. What is above titles are names and notes.
+    """
+    for at in filled[:LOOKED_AT]:
+        cells = re.split(f"[{re.escape(separators)}]", lines[at])
+        if sum(map(has_meaning, cells)) > 1 and "\0" not in lines[at]:
+            return at
+        if lines[at].count('"') % 2:  # titles may have line breaks
+            break
+    return filled[0]
 
 
 def _cells(file: PackedFile, line: str, separators: str) -> tuple[str, list[str]]:
@@ -320,7 +338,7 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
         if header.takes(row):
             rows.append(row)
             good.append(number)
-        elif row:  # else it is blank
+        elif row and not _ROW_COUNT.fullmatch(line):  # else it is blank
             header.require_row(number, row)
             remedy = "delete the line if it is not a flight, add what is missing, or download again"
             if len(row) > width:
