@@ -38,7 +38,6 @@ class _Positive(click.FloatRange):
     """Takes a finite number above 0."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Return the number, or fail with a sentence."""
         try:
             finite(value)
         except ValueError as problem:

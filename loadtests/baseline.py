@@ -177,7 +177,6 @@ class StudyLedger:
         self.costs = Costs()
 
     def __len__(self) -> int:
-        """Return the number of blocks."""
         return self._length
 
     def flight_counter(

@@ -33,7 +33,6 @@ class Chain:
 
     @property
     def index_bytes(self) -> int:
-        """Return the size in bytes of the index."""
         return size_bytes(self.folder / "index")
 
 

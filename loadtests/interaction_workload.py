@@ -81,7 +81,6 @@ class Customer(node.Customer):
     connecting: Mapping[str, Any] = {"keep_alive": True}
 
     def turns_of_each(self, chosen: Namespace) -> int:
-        """Return the number of interactions of each customer."""
         return int(chosen.interactions)
 
     def turns(self, mine: Part, customer: int, asker: Asker, random: Random) -> Iterator[float]:

@@ -86,7 +86,6 @@ class OneUserEach(UsersDispatcher):
     def new_dispatch(
         self, target_user_count: int, spawn_rate: float, user_classes: Any = None
     ) -> None:
-        """Do as Locust does, but with other numbers."""
         users = len(self._worker_nodes) if target_user_count else 0
         super().new_dispatch(users, max(spawn_rate, float(users)), user_classes)
 

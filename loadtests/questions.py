@@ -39,12 +39,10 @@ class Question:
 
     @property
     def path(self) -> str:
-        """Return the address to GET."""
         return f"/{self.kind}?{urlencode(self.parameters)}"
 
     @property
     def scan_path(self) -> str:
-        """Return the address to GET for an answer by a scan."""
         return f"{self.path}&engine=scan"
 
 
@@ -119,7 +117,6 @@ def _interval(day_text: str, first: date, last: date, random: Random) -> dict[st
 
 
 def paths(questions: Questions) -> dict[str, list[str]]:
-    """Return the addresses to GET for the questions of each kind."""
     return {kind: [question.path for question in group] for kind, group in questions.items()}
 
 

@@ -32,11 +32,9 @@ class Line:
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        """Return the names of the columns, in order."""
         return tuple(types_of(cls))
 
     def cells(self) -> dict[str, Any]:
-        """Return the value of each column."""
         return {name: getattr(self, name) for name in self.columns()}
 
 
@@ -130,7 +128,6 @@ def lines_of(
 
 
 def types_of(kind: type) -> Mapping[str, Any]:
-    """Return the type of each field of a dataclass."""
     return {field.name: field.type for field in fields(cast("Any", kind))}
 
 

@@ -90,7 +90,6 @@ def _written(path: Path, requests: Iterable[str]) -> Path:
 
 
 def program() -> str:
-    """Return the path of wrk. Raises WrkFailed."""
     if path := shutil.which("wrk"):
         return path
     raise WrkFailed("the load generator wrk is missing; on Debian: sudo apt install wrk")

@@ -150,7 +150,6 @@ def _require_json(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 
 def plan_from(options: argparse.Namespace) -> Plan:
-    """Return the plan for these options."""
     return replace(
         QUICK if options.quick else Plan(),
         rows=frozenset(options.only or ROWS),
@@ -168,7 +167,6 @@ def describe_answers(wrong_answers: Sequence[str] | None) -> str:
 
 
 def text_of(header: Mapping[str, Any], figures: Sequence[Figure], answers: str) -> str:
-    """Return the whole report for people."""
     parts = [
         "\n".join(f"{name}: {value}" for name, value in header.items()),
         table(figures, is_meaningless=header["quick"]),

@@ -113,12 +113,10 @@ def rate_ratio(row: int, what: str, above: Loads, below: Loads, target: Target) 
 
 
 def rates(loads: Loads) -> list[float]:
-    """Return the requests per second of each round of a load."""
     return [load.requests_per_s for load in loads]
 
 
 def failures(loads: Loads) -> int:
-    """Return how many requests failed in all rounds of a load."""
     return sum(load.failed for load in loads)
 
 

@@ -55,7 +55,6 @@ def exports(bench: Bench) -> Iterator[Figure]:
 
 
 def bytes_on_disk(bench: Bench) -> Iterator[Figure]:
-    """Measure the bytes on disk of a flight."""
     chain = bench.month()
     per_flight = chain.block_bytes / chain.flights
     yield Figure.judged(5, "chain on disk, bytes a flight", per_flight, at_most(20))

@@ -36,7 +36,6 @@ class Measurement:
 
     @property
     def origin(self) -> str:
-        """Return when, where and of what it was measured."""
         return f"{self.date}, commit {self.commit}, {self.flights}, {self.machine}"
 
 

@@ -71,7 +71,6 @@ class Bench:
     _drawn: dict[Path, Questions] = field(default_factory=dict)
 
     def month(self) -> Chain:
-        """Return the chain of the month."""
         return self._chain(self.month_source)
 
     def generated(self, factor: int) -> Chain:
@@ -115,11 +114,9 @@ class Bench:
         return wrk.write_script(self.empty_folder() / "get.lua", paths, etags)
 
     def posting_script(self, flights: Sequence[bytes]) -> Path:
-        """Write a script for wrk that posts single flights."""
         return wrk.write_posting_script(self.empty_folder() / "post.lua", "/transactions", flights)
 
     def load(self, service: Service, script: Path, connections: int = wrk.CONNECTIONS) -> wrk.Load:
-        """Send one round of load."""
         round_s = self.plan.round_s
         return wrk.load(service.url, script, round_s, connections, service.pid)
 
@@ -143,7 +140,6 @@ class Bench:
 
 
 def say(text: str) -> None:
-    """Print a line of progress on standard error."""
     print(f"[{datetime.now(UTC):%H:%M:%S}] {text}", file=sys.stderr, flush=True)
 
 

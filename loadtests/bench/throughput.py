@@ -37,7 +37,6 @@ from loadtests.wrk import Load
 
 
 def etags(service: Service, paths: Sequence[str]) -> list[str]:
-    """Return the ETag of each path, as `service` answers it now."""
     with service.connection() as connection:
         return [exchanged(connection, path)[0].headers["ETag"] for path in paths]
 

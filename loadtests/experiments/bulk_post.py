@@ -70,7 +70,6 @@ class Point(Posted[PointLine]):
 
     @property
     def failed(self) -> int:
-        """Return the number of failed requests."""
         return sum(not row.succeeded for run in self.runs for row in run.rows)
 
     def cores(self, cpu: Callable[[Sample], float | None]) -> float | None:

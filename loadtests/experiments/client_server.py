@@ -85,7 +85,6 @@ def _proven_per_s(results: Results) -> float:
 
 
 def analyse_rates(results: Results) -> Report:
-    """Report the study's figures 1 to 4 for each system."""
     every = points(results)
     loads, alone = _of_role(every, LOAD), _of_role(every, ALONE)
     by_type = [point for kind in measuring.KINDS for point in alone if point.line.kind == kind]
@@ -102,7 +101,6 @@ def analyse_rates(results: Results) -> Report:
 
 
 def _by_type(alone: Sequence[Point]) -> list[Figure]:
-    """Return figure 1, if there is a run alone."""
     if not alone:
         return []
     names = [point.name for point in alone]
@@ -183,7 +181,6 @@ def _threads_load(system: str, service_s: float, servers: int) -> list[tuple[str
 
 
 def analyse_threads(results: Results) -> Report:
-    """Report the study's figure 5 for each system."""
     every = points(results)
     systems = grouped(_of_role(every, LOAD), lambda point: point.line.system).values()
     figures = Section("Figure 5", parts=list(map(_threads_figure, systems)))
@@ -234,7 +231,6 @@ def _of_role(points: Sequence[Point], role: str) -> list[Point]:
 
 
 def _ms(heading: str, time_s: Callable[[Point], float | None]) -> Column[Point]:
-    """Return a column of milliseconds."""
     return heading, lambda point: times(1e3, time_s(point))
 
 
@@ -260,7 +256,6 @@ def measured_table(points: Sequence[Point]) -> Table:
 
 
 def _verdict_table(points: Sequence[Point]) -> Table:
-    """Make a table with a row for each point: measured − replayed."""
     return Table.from_items(
         "Verdicts",
         points,

@@ -78,7 +78,6 @@ class Alone:
 
     @cached_property
     def cv(self) -> float:
-        """Return the coefficient of variation."""
         if self.overhead_s is not None:
             return KNOWN_SERVICE_TIME_S / self.mean_s
         return cv_of(self.times_s)
@@ -177,12 +176,10 @@ class Point(Repeated[OneRun]):
 
     @property
     def title(self) -> str:
-        """Return what reports call its system."""
         return measuring.SYSTEMS[self.line.system].title
 
     @property
     def name(self) -> str:
-        """Return what reports call its system and request type."""
         return measuring.named(self.line.system, self.line.kind)
 
     @property
@@ -222,7 +219,6 @@ class Point(Repeated[OneRun]):
 
     @property
     def mean_s(self) -> float:
-        """Return the mean response time over runs, in s."""
         return self.response.estimate
 
     def steady_s(self, cv: float = 1) -> float | None:
@@ -235,7 +231,6 @@ class Point(Repeated[OneRun]):
 
     @cached_property
     def queued(self) -> Replayed:
-        """Replay the runs through m servers in order of arrival."""
         queue = Queue(self.line.servers)
         replays_s, errors_s = zip(*(run.replayed(queue) for run in self.runs), strict=True)
         measured_s = (run.responses_s for run in self.runs)

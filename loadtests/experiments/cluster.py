@@ -235,7 +235,6 @@ class Load(Posted[LoadLine]):
 
     @property
     def consensus_share(self) -> float:
-        """Return the engines' part of the processor time."""
         engine_ms, rest_ms = self.cpu_ms(engine=True), self.cpu_ms(engine=False)
         return engine_ms / (engine_ms + rest_ms)
 
@@ -265,7 +264,6 @@ class Committed(Repeated[Sequence[CommitLine]]):
         return self.runs[0][0]
 
     def mean(self, value: Callable[[CommitLine], float]) -> Interval:
-        """Estimate the mean of a value of commits over runs."""
         return self.over(lambda run: fmean(map(value, run)))
 
     @cached_property
@@ -311,7 +309,6 @@ def analyse(results: Results) -> Report:
 def _facts(
     loads: Sequence[Load], commits: Sequence[Committed], travelled: Sequence[Itineraries]
 ) -> dict[str, Any]:
-    """Return what the sentences are about."""
     both = [made for made in travelled if made.transaction.is_finding]
     both = both if len(both) == len(NAMES) else []
     most = max(  # mined by a cluster, so that idling counts least in shares of its time

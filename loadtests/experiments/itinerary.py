@@ -148,7 +148,6 @@ class Itineraries(Repeated[ItineraryRun]):
 
     @cached_property
     def phases(self) -> dict[str, Interval]:
-        """Estimate the mean time (s) of a request of each phase."""
 
         def mean_of(phase: str) -> Interval:
             return self.mean(lambda transaction: fmean(transaction.phases_s[phase]))
@@ -162,7 +161,6 @@ class Itineraries(Repeated[ItineraryRun]):
 
     @cached_property
     def transaction(self) -> Interval:
-        """Estimate the mean T_tx, in s."""
         return self.mean(lambda transaction: transaction.time_s)
 
     @cached_property
@@ -187,12 +185,10 @@ class Itineraries(Repeated[ItineraryRun]):
 
     @property
     def is_saturated(self) -> bool:
-        """Tell whether more than 5 % of the transactions started late."""
         return self.late_share > SATURATED_SHARE
 
 
 def itineraries_of(runs: Iterable[ItineraryRun], part: str) -> list[Itineraries]:
-    """Return what was measured in a part of the plan, in its order."""
     of_part = (run for run in runs if run.line.part == part)
     return Itineraries.of_each(of_part, attrgetter("line.clients", "line.fraction"))
 
@@ -272,7 +268,6 @@ FULL = Plan(  # takes about 6 minutes on two cores
 
 
 def measure(run: Run) -> None:
-    """Measure by the quick or the full plan."""
     plan = run.choose(QUICK, FULL)
     singles, size = run.options.reps or plan.singles, (plan.iterations, plan.blocks)
     material = prepared(run, (plan.blocks,), NEW_FLIGHTS)

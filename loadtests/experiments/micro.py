@@ -59,7 +59,6 @@ class Program:
 
     @property
     def key(self) -> str:
-        """Return its name in the table of processes, with its task."""
         return f"{self.task} {self.name}"
 
     def command(self, folder: Path, times: int) -> list[str]:
@@ -183,12 +182,10 @@ class Timed:
 
     @property
     def median_s(self) -> float:
-        """Return the median of the wall times, in s."""
         return median(self.walls_s)
 
     @property
     def mean(self) -> Interval:
-        """Return the mean of the wall times, in s."""
         return confidence_interval(self.walls_s)
 
 

@@ -202,12 +202,10 @@ class Point(Repeated[MixedRun]):
 
     @cached_property
     def throughput(self) -> Interval:
-        """Estimate X over runs, in 1/s."""
         return self.over(lambda run: run.window.throughput_per_s)
 
     @cached_property
     def response(self) -> Interval:
-        """Estimate R over runs, in s."""
         return self.over(lambda run: run.window.mean_response_s)
 
     @property
@@ -217,7 +215,6 @@ class Point(Repeated[MixedRun]):
 
 
 def points_of(runs: Sequence[MixedRun]) -> list[Point]:
-    """Return what was measured, ordered by ledger, place and N."""
     key = attrgetter("line.blocks", "line.place", "line.customers")
     return Point.of_each(sorted(runs, key=key), key)
 
@@ -234,12 +231,10 @@ class Curve:
 
     @property
     def line(self) -> PlanLine:
-        """Return the line of its first run, which has place and ledger."""
         return self.points[0].line
 
     @property
     def best(self) -> Point:
-        """Return the point with the highest throughput."""
         return max(self.points, key=lambda point: point.throughput.estimate)
 
     @property
@@ -278,7 +273,6 @@ class Curve:
 
 
 def curves(points: Sequence[Point], cores: int) -> list[Curve]:
-    """Return a curve for each ledger and place, in their order."""
     groups = grouped(points, lambda point: (point.line.blocks, point.line.place))
     return [Curve(group, cores) for group in groups.values()]
 
@@ -396,7 +390,6 @@ def _series(
     bound: Callable[[Curve, float], float],
     factor: float = 1,
 ) -> list[Series]:
-    """Return what was measured, with its bounds."""
     by_place = grouped(points, lambda point: NAMES[point.line.place])
     series = lines(by_place, _SOURCES, lambda point: point.line.customers, y, factor)
     for curve in curves:

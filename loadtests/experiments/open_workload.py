@@ -170,13 +170,11 @@ def _unstable(runs: Sequence[OpenRun], steady: Sequence[Steady]) -> list[tuple[L
 
 
 def _rejected(made: Sequence[OpenRun], counted: Sequence[OpenRun]) -> list[LoadKey]:
-    """Return the loads of which no run counts."""
     keys = {run.key for run in made} - {run.key for run in counted}
     return sorted(keys, key=lambda key: (key.part, SERVERS[key.server], key.fraction))
 
 
 def _metrics(runs: Sequence[OpenRun], steady: Sequence[Steady]) -> Iterator[Metric]:
-    """Yield E[S] of each server, response times, and what is judged."""
     for server, its_runs in grouped(runs, lambda run: run.server).items():
         calibrated = {run.calibration: run.service_time_s for run in its_runs}
         mean_s = confidence_interval([*calibrated.values()])

@@ -61,7 +61,6 @@ class AtLoad(Repeated[OpenRun]):
 
     @property
     def key(self) -> LoadKey:
-        """Return the load."""
         return self.runs[0].key
 
     def means(self, values_s: Iterable[Sequence[float]]) -> list[float]:
@@ -97,12 +96,10 @@ class Steady(AtLoad):
 
     @property
     def arrivals(self) -> int:
-        """Return the number of arrivals that count."""
         return sum(len(run.rows) - run.warm_up for run in self.runs)
 
     @cached_property
     def raw(self) -> Interval:
-        """Return the mean response time as measured."""
         return self._interval(run.responses_s for run in self.runs)
 
     @cached_property
@@ -229,7 +226,6 @@ class AsTheStudy(AtLoad):
 
     @property
     def mean(self) -> float:
-        """Return the mean response time as measured."""
         return fmean(self.means(run.responses_s for run in self.runs))
 
     @cached_property
@@ -250,7 +246,6 @@ class AsTheStudy(AtLoad):
 
     @cached_property
     def expected(self) -> Expectation:
-        """Return the results to expect of as many runs as ours."""
         return self._expected(len(self.runs), self.cv)
 
     @cached_property

@@ -3,7 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
+from math import exp
 from statistics import fmean
+
+import numpy as np
 
 from loadtests.experiments.open_workload_comparison import (
     PUBLISHED,
@@ -11,13 +15,12 @@ from loadtests.experiments.open_workload_comparison import (
     AtLoad,
     Steady,
 )
-from loadtests.experiments.open_workload_loads import SENTENCES, SERVERS, OpenRun
+from loadtests.experiments.open_workload_loads import SENTENCES, SERVERS, Array, OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.content import Cell, Column, Figure, Table, times
 from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import measured
 from loadtests.lab.report.drawing import NO_TABLE, Axis, Series, Shape, Source, figure
-from loadtests.models import recorded
 from loadtests.models.open_queue import ONE, shared
 from loadtests.models.protocol import Expectation
 
@@ -122,7 +125,6 @@ def _response_table(
 
 
 def range_s(expected: Expectation | None) -> str | None:
-    """Format the range of an expected result in report seconds."""
     if expected is None:
         return None
     return f"{expected.low_s * REPORT_S:.1f} to {expected.high_s * REPORT_S:.1f}"
@@ -133,10 +135,12 @@ def range_s(expected: Expectation | None) -> str | None:
 _STUDY = {row.fraction: row for row in OPEN_WORKLOADS}
 _FOUR: tuple[Source, ...] = ("ours", "third", "second", "fourth")
 Line = list[tuple[float, float]]  # times and values
+LOAD_SAMPLE_S = 5.0  # the time after which Linux counts again what runs or waits to run
+LOAD_TIME_CONSTANT_S = 60.0  # that of the first of its three load averages
 
 
 @dataclass(frozen=True)
-class _Course:
+class Course:
     """Holds the first run of the study's length at a load, in report seconds."""
 
     run: OpenRun
@@ -156,31 +160,54 @@ class _Course:
         return REPORT_S / self.run.service_time_s * self.run.duration_s
 
     @cached_property
-    def stays_s(self) -> Line:
-        """Return when each request arrives, and when it has its answer."""
+    def stays_s(self) -> tuple[Array, Array]:
+        """Return when requests arrive, in order, and when each has its answer."""
         factor = REPORT_S / self.run.service_time_s
-        return [(factor * row.intended_s, factor * row.done_s) for row in self.run.rows]
+        times_s = [(row.intended_s, row.done_s) for row in self.run.rows]
+        arrivals_s, ends_s = factor * np.array(times_s).T
+        return arrivals_s, ends_s
 
     @property
     def responses_s(self) -> Line:
         """Return when each request has its answer, and its response time."""
-        return [(end_s, end_s - at_s) for at_s, end_s in self.stays_s]
+        arrivals_s, ends_s = self.stays_s
+        return _line(ends_s, ends_s - arrivals_s)
 
-    @cached_property
-    def steps(self) -> list[recorded.Step]:
-        """Return the number of requests in the system, step by step."""
-        return recorded.customers_over_time(*zip(*self.stays_s, strict=True))
+    def customers(self, at_s: Array) -> Array:
+        """Return the number of requests in the system, without those that leave just then."""
+        arrivals_s, ends_s = self.stays_s
+        came = np.searchsorted(arrivals_s, at_s, "right")
+        number: Array = came - np.searchsorted(np.sort(ends_s), at_s, "right")
+        return number
+
+    @property
+    def steps(self) -> Line:
+        """Return the number of requests in the system whenever it changes, from the start on."""
+        at_s = np.unique(np.concatenate([[0.0], *self.stays_s]))
+        return _line(at_s, self.customers(at_s))
 
     @property
     def mean_customers(self) -> float:
         """Return the mean number of requests in the system until the last answer."""
-        until_s = max(self.duration_s, *(end_s for _, end_s in self.stays_s))
-        return recorded.mean_customers(self.steps, 0.0, until_s)
+        arrivals_s, ends_s = self.stays_s
+        return float(np.sum(ends_s - arrivals_s) / max(self.duration_s, ends_s.max()))
 
     @cached_property
     def load_average(self) -> Line:
-        """Return the load average if requests in service were all that runs."""
-        return recorded.load_average(self.steps, self.duration_s, self.run.servers)
+        """Return the load average if requests in service were all that runs.
+
+        Every LOAD_SAMPLE_S the average moves towards the number in service by the share
+        1 − exp(−sample/time constant), as in Linux; it starts at 0.
+        """
+        at_s = LOAD_SAMPLE_S * np.arange(self.duration_s // LOAD_SAMPLE_S + 1)
+        in_service = np.minimum(self.customers(at_s), self.run.servers)
+        keep = exp(-LOAD_SAMPLE_S / LOAD_TIME_CONSTANT_S)
+        moved = accumulate(in_service, lambda load, n: load * keep + n * (1 - keep), initial=0.0)
+        return _line(at_s, list(moved)[1:])
+
+
+def _line(xs: Sequence[float] | Array, ys: Sequence[float] | Array) -> Line:
+    return [(float(x), float(y)) for x, y in zip(xs, ys, strict=True)]
 
 
 def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
@@ -189,7 +216,7 @@ def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
     Figure 5 is computed: as the load average would have been on the study's Pi.
     """
     by_load = grouped(sorted(runs, key=lambda run: run.fraction), lambda run: run.fraction)
-    courses = [_Course(alike[0]) for alike in by_load.values()]
+    courses = [Course(alike[0]) for alike in by_load.values()]
     ends = courses[:1] + courses[1:][-1:]
     return [
         _over_time(
@@ -199,7 +226,7 @@ def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
             ends,
             ("points", lambda course: course.responses_s),
             [
-                ("Requests", lambda course: len(course.stays_s)),
+                ("Requests", lambda course: len(course.run.rows)),
                 ("Longest / report s", lambda course: max(s for _, s in course.responses_s)),
                 ("The study's longest / s", lambda course: course.printed("longest_s")),
             ],
@@ -210,9 +237,9 @@ def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
             "customers",
             "requests in the system",
             ends,
-            ("steps", lambda course: [(0.0, 0.0), *((at_s, float(n)) for at_s, n in course.steps)]),
+            ("steps", lambda course: course.steps),
             [
-                ("At most", lambda course: recorded.peak_customers(course.steps)),
+                ("At most", lambda course: int(max(n for _, n in course.steps))),
                 ("Mean over time", lambda course: course.mean_customers),
                 ("The study's most", lambda course: course.printed("most_customers")),
                 ("The study's mean", lambda course: course.printed("mean_customers")),
@@ -239,9 +266,9 @@ def _over_time(
     title: str,
     part: str,
     y: str,
-    courses: Sequence[_Course],
-    drawn: tuple[Shape, Callable[[_Course], Line]],
-    columns: Sequence[Column[_Course]],
+    courses: Sequence[Course],
+    drawn: tuple[Shape, Callable[[Course], Line]],
+    columns: Sequence[Column[Course]],
     printed: tuple[str, str] = ("", ""),
 ) -> Figure:
     """Draw a line for each load, with a row in the figure's table.

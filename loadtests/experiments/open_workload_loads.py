@@ -72,7 +72,6 @@ class LoadKey(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Return the load in words."""
         return f"{self.fraction:.2g} of L, {SERVERS[self.server]}"
 
 
@@ -86,7 +85,6 @@ class _Keyed:
 
     @property
     def key(self) -> LoadKey:
-        """Return the load."""
         return LoadKey(self.server, self.part, self.fraction)
 
 
@@ -106,7 +104,6 @@ class Load(_Keyed):
     services: float = 0.0
 
     def name(self, number: int) -> str:
-        """Return the name of its run of this number, from 1."""
         return f"{self.server}-{self.part}-{self.fraction:g}-{number:02}"
 
 
@@ -117,7 +114,6 @@ def planned(options: Options) -> Sequence[Load]:
 
 
 def fractions(options: Options) -> Sequence[float]:
-    """Return the shares of L from which one may choose."""
     return sorted({load.fraction for load in planned(replace(options, loads=()))})
 
 
@@ -187,7 +183,6 @@ class OpenRun(RunLine):
 
     @property
     def queue(self) -> Queue:
-        """Return the model of the server."""
         return Queue(self.servers)
 
     @property
@@ -315,7 +310,6 @@ class OpenRun(RunLine):
 
 
 def accepted(runs: Sequence[OpenRun]) -> list[OpenRun]:
-    """Return the runs that count."""
     return [run for run in runs if run.is_accepted]
 
 

@@ -125,7 +125,6 @@ class _UnderTest:
         return generator.calibrate(*given, requests=self._requests, each_once=True)
 
     def make(self, left: Sequence[Shortfall]) -> None:
-        """Make the runs that the first of these loads lacks."""
         run, load, made, lacking = self._run, left[0].load, left[0].made, left[0].lacking
         if self._is_refused(load):
             return
@@ -184,7 +183,6 @@ class _UnderTest:
         return load.fraction * self._busy_workers / self._before.mean_s
 
     def _duration_s(self, load: Load) -> float:
-        """Return the duration of a run, in s."""
         services = load.services or load.arrivals / load.fraction / self._busy_workers
         return services * self._before.mean_s
 

@@ -135,7 +135,6 @@ def _fits(service_s: float, most_per_s: float) -> bool:
 
 
 def _mean_s(runs: Alone, kind: str, engine: str) -> float | None:
-    """Return the mean service time; None if no run of it counts."""
     return mean_of(runs[kind, engine].times_s) if (kind, engine) in runs else None
 
 
@@ -151,7 +150,6 @@ def _changes(made: Sequence[loads.OpenRun], runs: Alone) -> Iterator[tuple[str, 
 
 
 def _describe_loads(points: Sequence[Steady]) -> str:
-    """Say at which shares of L of which questions these points are."""
     by_server = grouped([point.key for point in points], lambda key: key.server).items()
     return measuring.listed(
         [

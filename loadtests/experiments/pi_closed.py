@@ -80,7 +80,6 @@ class Closed:
 
     @property
     def difference(self) -> Interval:
-        """Return the measured throughput less that as served."""
         return self.throughput_per_s.plus(-self.served_per_s)
 
     @property
@@ -90,7 +89,6 @@ class Closed:
 
 
 def closed_points(results: Results) -> list[Closed]:
-    """Return the accepted closed runs that are long enough."""
     return [
         Closed(line, closed_window(rows), x)
         for line, rows in recorded_runs(results, CLOSED, ClosedLine)

@@ -340,12 +340,10 @@ def left_out(made: Iterable[LoadKey], chosen: Sequence[float]) -> list[str]:
 
 
 def of_l(shares: Iterable[float]) -> str:
-    """Format some shares of L, the lowest first."""
     return f"{listed([f'{share:g}' for share in sorted(shares)])} of L"
 
 
 def listed(words: Sequence[str]) -> str:
-    """Format words as one list."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 

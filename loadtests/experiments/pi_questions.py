@@ -61,14 +61,12 @@ def different_scans(flights: Sequence[Flight], random: Random) -> Iterator[Reque
 
 
 def questions_of(kind: str, flights: Sequence[Flight], random: Random) -> Iterator[Request]:
-    """Yield requests for questions of one of the three kinds."""
     while True:
         for question in drawn(flights, DRAWN_AT_ONCE, random.getrandbits(32))[kind]:
             yield Request(kind, question.path)
 
 
 def in_turn(sources: Sequence[Requests], random: Random) -> Iterator[Request]:
-    """Yield one request of each source after the other."""
     streams = [source(Random(random.random())) for source in sources]  # noqa: S311
     return chain.from_iterable(zip(*streams, strict=True))
 

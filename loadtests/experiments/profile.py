@@ -118,7 +118,6 @@ class Profile:
 
     @property
     def largest(self) -> list[tuple[str, float]]:
-        """Return the three known activities with the largest shares."""
         return [(name, share) for name, share in self.work.items() if name != stacks.OTHER][:3]
 
     def share(self, *activities: str) -> "Share":

@@ -201,7 +201,6 @@ class Curve(NamedTuple):
 
 
 def _over_n(title: str, caption: str, label: str, curves: Sequence[Curve]) -> Figure:
-    """Draw curves over N, with a table of their values at each N."""
     headings = "N", *(curve.heading for curve in curves)
     rows = [(n, *(curve.at_n.get(n) for curve in curves)) for n in NS]
     series = [
@@ -249,7 +248,6 @@ def schema(caption: str) -> Figure:
 
 
 def _by_mva(solution: mva.Solution) -> dict[str, AtStation]:
-    """Return the stations as mean value analysis has them."""
     x = solution.throughput_per_s
     return {
         name: AtStation(at.utilisation, at.customers, x * station.visits)

@@ -101,7 +101,6 @@ class PlanLine(Line):
 
 
 def measure(run: Run) -> None:
-    """Measure by the quick or the full plan, all servers in turns."""
     plan, scale = plan_of(run.options), run.options.scale or 1.0
     _predict(run, plan)
     with (
@@ -257,7 +256,6 @@ class Point(Repeated[ClosedRun]):
 
     @cached_property
     def response_s(self) -> Interval:
-        """Return R in s."""
         return self.expected.response_s.interval([mean_of(run.responses_s) for run in self.runs])
 
     @cached_property
@@ -295,7 +293,6 @@ class Point(Repeated[ClosedRun]):
 
 
 def points_of(runs: Sequence[ClosedRun], expected: Expectations) -> list[Point]:
-    """Return a point for each server and N with a long enough run."""
     long_enough = [run for run in runs if len(run.responses_s) >= LEAST_INTERACTIONS]
     cells = grouped(long_enough, lambda run: (run.server, run.customers))
     return [Point(made, *cell, expected[cell]) for cell, made in cells.items()]
@@ -326,7 +323,6 @@ class Pair:
 
 
 def pairs(points: Sequence[Point], expected: Expectations) -> list[Pair]:
-    """Compare all models with all servers that have a point."""
     by_server = grouped(points, lambda point: point.server)
     return [
         _pair(server, model, by_server[server], expected)

@@ -144,7 +144,6 @@ _OURS = "/blocks/", 1, "/transactions/"
 
 @contextmanager
 def running_ways(run: Run, plan: Plan) -> Iterator[list[Way]]:
-    """Run all ways until the `with` block ends."""
     chains = two_chains(run, plan.blocks)
     like_theirs = as_in_the_study(chains.ours.block_bytes, plan.blocks, run_blocks=plan.run_blocks)
     settings = {"workers": 1, "answer_cache_bytes": 0}
@@ -189,17 +188,14 @@ class Cell(Repeated[Recorded[PlanLine]]):
 
     @cached_property
     def means_s(self) -> dict[int, float]:
-        """Return the mean service time (s) of each turn that counts."""
         return {run.line.turn: mean_of(run.times_s) for run in self.runs}
 
     @cached_property
     def times_s(self) -> list[float]:
-        """Return the service times (s) of all requests that count."""
         return [time_s for run in self.runs for time_s in run.times_s]
 
     @cached_property
     def mean_s(self) -> Interval:
-        """Return E[S] in s, with its interval over runs."""
         return mean_over_runs([run.times_s for run in self.runs])
 
     @property
@@ -211,7 +207,7 @@ class Cell(Repeated[Recorded[PlanLine]]):
     def reads(self) -> float:
         """Return how many blocks a request reads from files on average; 0 if not counted."""
         name = _COUNTED_AS.get(self.line.way, "")
-        return mean_of([request.count(name) for run in self.runs for request in run.requests])
+        return mean_of([count for run in self.runs for count in run.counts(name)])
 
 
 Cells = dict[tuple[str, str], Cell]  # (way, kind)

@@ -83,7 +83,6 @@ class QuantileLine(Line):
 
 
 def write(runs: Sequence[ToolRun], results: Results) -> None:
-    """Write runs into the tables of `results`."""
     with (
         results.table(RUNS, RunLine) as table,
         results.table(QUANTILES, QuantileLine) as quantiles,
@@ -98,7 +97,6 @@ def write(runs: Sequence[ToolRun], results: Results) -> None:
 
 
 def written_runs(results: Results) -> list[ToolRun]:
-    """Return the runs that were written."""
     rows, runs = rows_by_run(results), list[ToolRun]()
     quantiles = grouped(results.lines(QUANTILES, QuantileLine), lambda line: line.run)
     for line in results.lines(RUNS, RunLine):
@@ -226,7 +224,6 @@ class Load(Steady):
 
     @property
     def name(self) -> str:
-        """Return its name."""
         return self.key.part
 
     @cached_property
@@ -236,12 +233,10 @@ class Load(Steady):
 
     @property
     def measured_s(self) -> Interval:
-        """Return the mean response time as measured."""
         return confidence_interval([run.mean(run.responses_s) for run in self.runs])
 
     @property
     def forecast_s(self) -> float:
-        """Return the mean response time of the replays."""
         return fmean(run.mean(run.forecast_s) for run in self.runs)
 
     @property
@@ -257,7 +252,6 @@ class Load(Steady):
 
     @property
     def forecast(self) -> Verdict:
-        """Tell whether the forecast holds within the tolerance."""
         return Verdict.NOT_DECIDED if self.overload else super().forecast
 
 
@@ -347,7 +341,6 @@ _COLUMNS: Sequence[Column[Load]] = [
 
 
 def groups(results: Results) -> list[Group]:
-    """Return the runs by load, for percentiles."""
     alone, loads = alone_and_loads(written_runs(results))
     named = {"one customer": alone, **loads}
     return [Group(name, [run.times for run in same]) for name, same in named.items() if same]

@@ -97,7 +97,6 @@ class Origin:
 
 
 def method_of(body: str) -> str:
-    """Return POST with a body, GET without."""
     return "POST" if body else "GET"
 
 
@@ -148,7 +147,6 @@ class Client:
         return answer
 
     def close(self) -> None:
-        """Close the connection, if there is one."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None

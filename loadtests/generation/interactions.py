@@ -44,7 +44,6 @@ class Interaction(msgspec.Struct, frozen=True):
     steps: Annotated[tuple[Step, ...], msgspec.Meta(min_length=1, max_length=STEPS_AT_MOST)]
 
     def row_kind(self, step: Step) -> str:
-        """Return the kind that the raw rows of this step have."""
         return f"{self.kind}{SEPARATOR}{step.kind}"
 
 
@@ -65,7 +64,6 @@ def packed(sequences: Sequences) -> list[str]:
 
 
 def unpacked(text: str) -> list[Interaction]:
-    """Return the interactions of a customer that are `packed`."""
     return _decode_own(text)
 
 

@@ -84,7 +84,6 @@ def closed_index(customer: int, number: int) -> int:
 
 
 def customer_of(row: Row) -> int:
-    """Return the customer that sent a request of a closed run."""
     return row.index % CUSTOMERS_AT_MOST
 
 
@@ -107,7 +106,6 @@ class RowFile:
             self._writer.writerow([cell(getattr(row, name), decimals=6) for name in COLUMNS])
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 
@@ -151,8 +149,9 @@ def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
     It starts when the last customer has done its warm-up (without one, when the last has begun),
     and ends at the last answer of the first customer to finish. Raises ValueError if it is empty.
     """
-    by_customer = _by_customer(rows)
-    ready_s = []
+    by_customer, ready_s = grouped(rows, customer_of), []
+    if not by_customer:
+        raise ValueError("a run without rows has no window")
     for customer, own in by_customer.items():
         ready = [row.done_s for row in own if number_of(row) == warm_up - 1]
         if warm_up and not ready:
@@ -163,16 +162,6 @@ def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
     if end_s <= start_s:
         times = f"at {end_s:.3f} s, before the last was ready at {start_s:.3f} s"
         raise ValueError(f"the first customer finished {times}; let each ask more often")
-    return _window(by_customer, start_s, end_s)
-
-
-def _by_customer(rows: Iterable[Row]) -> dict[int, list[Row]]:
-    if by_customer := grouped(rows, customer_of):
-        return by_customer
-    raise ValueError("a run without rows has no window")
-
-
-def _window(by_customer: dict[int, list[Row]], start_s: float, end_s: float) -> Window:
     chosen = (row for own in by_customer.values() for row in own if start_s < row.done_s <= end_s)
     counted = sorted((row for row in chosen if row.succeeded), key=lambda row: row.done_s)
     return Window(len(by_customer), start_s, end_s, tuple(counted))

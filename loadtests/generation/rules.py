@@ -120,7 +120,6 @@ class Verdict:
 
     @property
     def accepted(self) -> bool:
-        """Return whether the run counts."""
         return not self.broken
 
     def on_shared_machine(self) -> "Verdict":
@@ -138,7 +137,6 @@ class Verdict:
 
 
 def judge(facts: Facts) -> Verdict:
-    """Judge a run by the rules."""
     values = {rule.name: rule.value(facts) for rule in RULES}
     broken = (rule for rule in RULES if (values[rule.name] or 0) > rule.limit)
     return Verdict(tuple(broken), values)

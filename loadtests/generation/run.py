@@ -99,7 +99,6 @@ class RunRecord:
 
 
 def to_stderr(text: str) -> None:
-    """Print a line of progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -328,7 +327,6 @@ def keep(
 
 
 def _since(start_s: float, samples: Iterable[Sample]) -> tuple[Sample, ...]:
-    """Return the samples with times since `start_s`."""
     return tuple(replace(sample, at_s=sample.at_s - start_s) for sample in samples)
 
 

@@ -73,7 +73,6 @@ def mixed(
 
 
 def gamma_demands(mean_s: float, cv: float, random: Random) -> Iterator[float]:
-    """Draw service demands (s) from `Gamma`, without end."""
     return map(Gamma(mean_s, cv).draw, repeat(random))
 
 
@@ -107,7 +106,6 @@ def save(path: Path, schedule: Iterable[Arrival]) -> None:
 
 
 def load(path: Path) -> list[Arrival]:
-    """Read a saved schedule."""
     schedule = _read(path, Arrival)
     if [arrival.index for arrival in schedule] != list(range(len(schedule))):
         raise ValueError(f"{path}: index does not count from 0 without gaps")

@@ -143,7 +143,6 @@ class SqlClient:
         return answer
 
     def close(self) -> None:
-        """Log out and close the connection, if there is one."""
         if self._session is not None:
             self._session.close()
             self._session = None

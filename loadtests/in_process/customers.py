@@ -146,7 +146,6 @@ def wait_until_ready(ledger: Ledger) -> None:
 
 
 def main(run: str, *paths: str) -> None:
-    """Measure."""
     source, target, facts = map(Path, paths)
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -24,7 +24,6 @@ NOT_CANONICAL = "these are no canonical bytes"
 
 
 def round_trips(lines: Iterable[bytes], _: str) -> None:
-    """Read and write each line with the service's own code."""
     from backend.chain.transaction import transaction_bytes, transaction_in
 
     for line in lines:
@@ -33,7 +32,6 @@ def round_trips(lines: Iterable[bytes], _: str) -> None:
 
 
 def round_trips_by_json(lines: Iterable[bytes], _: str) -> None:
-    """Read and write each line with the standard library's json."""
     for line in lines:
         record = json.loads(line)
         text = json.dumps(record, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
@@ -42,7 +40,6 @@ def round_trips_by_json(lines: Iterable[bytes], _: str) -> None:
 
 
 def validations(flights: Iterable[Any], _: str) -> None:
-    """Examine each flight with the service's own code."""
     from backend.chain.flight import examine
 
     for flight in flights:
@@ -69,7 +66,6 @@ TASKS: Mapping[tuple[str, str], Callable[[Iterable[Any], str], None]] = {
 
 
 def main(task: str, way: str, path: str, times: str, schema: str = "") -> None:
-    """Do what the arguments say."""
     lines: list[Any] = Path(path).read_bytes().splitlines()
     if task == "validations":
         lines = [json.loads(line) for line in lines]

@@ -22,7 +22,6 @@ class StraightFile(FlightFile):
 
 
 def import_straight(path: Path) -> None:
-    """Import a file into the ledger that the settings name."""
     source = StraightFile(path)
     source.check()  # of which kind it is
     import_all(from_environment(os.environ), [source])

@@ -65,7 +65,6 @@ class Run:
         return random.Random(f"{self.options.seed} {purpose}")  # noqa: S311  no secrets
 
     def choose(self, quick: Choice, full: Choice) -> Choice:
-        """Return `quick` in a quick run, otherwise `full`."""
         return quick if self.options.quick else full
 
 

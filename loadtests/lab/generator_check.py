@@ -62,12 +62,10 @@ class CheckLine(Line):
 
     @property
     def error_s(self) -> float:
-        """Return what the generator adds to a mean response time, in s."""
         return self.mean_s - self.alone_mean_s
 
     @property
     def tail_error_s(self) -> float:
-        """Return what it adds to the 99th percentile, in s."""
         return self.p99_s - self.alone_p99_s
 
 
@@ -204,7 +202,6 @@ def describe_own_error(lines: Sequence[CheckLine]) -> str:
 
 
 def generator_section(results: Results) -> Section | None:
-    """Return what the last check says; None if there was none."""
     if not (lines := last_check(results)):
         return None
     table = Table.from_items(

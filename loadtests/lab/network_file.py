@@ -222,7 +222,6 @@ def solve(path: Path) -> tuple[Network, tuple[ClassMeans, ...]]:
 
 
 def as_json(network: Network, means: Sequence[ClassMeans]) -> str:
-    """Return the means as JSON."""
     content = {"title": network.title, "classes": [asdict(group) for group in means]}
     return json.dumps(content, indent=2, ensure_ascii=False)
 

@@ -11,7 +11,6 @@ of an answer's Server-Timing. Runs are judged by the same rules as any other, an
 
 import re
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from urllib.parse import urlsplit
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
 from loadtests.generation.run import REQUESTS, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request
+from loadtests.grouping import grouped
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results, TableWriter
 from loadtests.machine_samples import Sampler
@@ -130,40 +130,31 @@ def _answer(url: str, path: str) -> tuple[int, Mapping[str, str]]:
 # --- reading -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """Holds a request that counts. entries: those of its Server-Timing, by name."""
-
-    row: Row
-    entries: Mapping[str, PartLine]
-
-    def duration_s(self, name: str) -> float:
-        """Return the seconds of the entry `name`; 0 if there is none."""
-        entry = self.entries.get(name)
-        return (entry.duration_s or 0.0) if entry else 0.0
-
-    def count(self, name: str, at: int = 0) -> int:
-        """Return number `at` (from 0) in the description of the entry `name`; 0 if none."""
-        entry = self.entries.get(name)
-        numbers = re.findall(r"\d+", entry.description) if entry else []
-        return int(numbers[at]) if at < len(numbers) else 0
-
-
 OneLine = TypeVar("OneLine", bound=Line)
 
 
 @dataclass(frozen=True)
 class Recorded(Generic[OneLine]):
-    """Holds a run: its requests after the warm-up, in order, and whether it counts."""
+    """Holds a run: its rows after the warm-up, in order, and whether it counts.
+
+    parts: the entries of Server-Timing by the index of their row and their name.
+    """
 
     line: OneLine
     is_accepted: bool
-    requests: Sequence[Answered]
+    rows: Sequence[Row]
+    parts: Mapping[tuple[int, str], PartLine]
 
     @property
     def times_s(self) -> list[float]:
         """Return the response times, which are service times: there is only one customer."""
-        return [request.row.closed_response_s for request in self.requests]
+        return [row.closed_response_s for row in self.rows]
+
+    def counts(self, name: str) -> list[int]:
+        """Return the first number in the description of this entry by request; 0 without one."""
+        parts = (self.parts.get((row.index, name)) for row in self.rows)
+        numbers = (re.search(r"\d+", part.description) if part else None for part in parts)
+        return [int(number[0]) if number else 0 for number in numbers]
 
 
 def recorded(results: Results, table: str, kind: type[OneLine]) -> list[Recorded[OneLine]]:
@@ -171,14 +162,12 @@ def recorded(results: Results, table: str, kind: type[OneLine]) -> list[Recorded
 
     Its lines have `run`, and `warm_up`: how many of the first rows of the run do not count.
     """
-    parts = defaultdict[tuple[str, int], dict[str, PartLine]](dict)
-    for part in results.lines_if_any(PARTS, PartLine):
-        parts[part.run, part.index][part.name] = part
+    parts = grouped(results.lines_if_any(PARTS, PartLine), lambda part: part.run)
     runs, judged, rows = [], accepted_by_run(results), rows_by_run(results)
     for line in results.lines_if_any(table, kind):
         run, warm_up = (line.cells()[name] for name in ("run", "warm_up"))
         counted = [row for row in rows[run][warm_up:] if row.succeeded]
         if counted and run in judged:
-            requests = [Answered(row, parts[run, row.index]) for row in counted]
-            runs.append(Recorded(line, judged[run], requests))
+            own = {(part.index, part.name): part for part in parts.get(run, ())}
+            runs.append(Recorded(line, judged[run], counted, own))
     return runs

@@ -55,7 +55,6 @@ class Posted(Repeated[Posts[RunLine]], Generic[RunLine]):
 
     @cached_property
     def latencies_s(self) -> list[float]:
-        """Return the times in s of these answers in all runs."""
         return [row.closed_response_s for run in self.runs for row in run.kept]
 
 

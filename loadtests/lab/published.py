@@ -22,7 +22,6 @@ class ServiceTime(NamedTuple):
 
     @property
     def variation(self) -> float:
-        """Return the coefficient of variation."""
         return float(self.variance_s2**0.5 / self.mean_s)
 
 

@@ -112,7 +112,6 @@ class Repeated(Generic[Run_co]):
         return [cls(made) for made in grouped(runs, key).values()]
 
     def over(self, value: Callable[[Run_co], float]) -> Interval:
-        """Return the mean of `value` over its runs."""
         return confidence_interval([value(run) for run in self.runs])
 
     @property

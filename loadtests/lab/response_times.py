@@ -115,7 +115,6 @@ class Group:
 
     @property
     def failed(self) -> float:
-        """Return the share of requests that failed."""
         return sum(run.failed for run in self.runs) / sum(run.requests for run in self.runs)
 
     @property
@@ -214,7 +213,6 @@ _NOTE = (
 
 
 def metrics(groups: Sequence[Group]) -> Iterator[Metric]:
-    """Yield the percentiles of each group."""
     for group in groups:
         for share in SHARES:
             name = f"response_time_p{100 * share:g}[{group.name}]"

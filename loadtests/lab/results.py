@@ -58,7 +58,6 @@ class Results:
             yield TableWriter(stream, names)
 
     def has(self, name: str) -> bool:
-        """Return whether there is a table `name`."""
         return self._path(name).exists()
 
     def rows(self, name: str) -> list[dict[str, str]]:
@@ -69,7 +68,6 @@ class Results:
         return list(csv.DictReader(self._table(name)))
 
     def rows_if_any(self, name: str) -> list[dict[str, str]]:
-        """Return the rows of a table; none if there is no such table."""
         return self.rows(name) if self.has(name) else []
 
     def lines(self, name: str, kind: type[OneLine]) -> list[OneLine]:
@@ -77,7 +75,6 @@ class Results:
         return list(lines_of(kind, self._path(name), csv.reader(self._table(name))))
 
     def lines_if_any(self, name: str, kind: type[OneLine]) -> list[OneLine]:
-        """Return the lines of a table; none if there is no such table."""
         return self.lines(name, kind) if self.has(name) else []
 
     def file(self, name: str) -> Path:
@@ -97,11 +94,9 @@ class Results:
             raise ResultsError(f"{self.folder} has no table {name}.csv") from None
 
     def write_manifest(self, content: Mapping[str, Any]) -> None:
-        """Write the manifest anew."""
         self._write(MANIFEST, content)
 
     def write_analysis(self, summary: Mapping[str, Any], report: str) -> None:
-        """Write the summary and the report."""
         self._write(SUMMARY, summary)
         (self.folder / REPORT).write_text(report, encoding="utf-8")
 

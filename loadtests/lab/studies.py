@@ -315,7 +315,6 @@ def regenerated(page: str) -> str:
 
 
 def errata_section(study: str) -> Section:
-    """Return what a study prints wrong, as the page lists it."""
     parts = re.split(r"^#{2,3} (.*)\n", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     (text,) = (
         part

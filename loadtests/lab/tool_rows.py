@@ -64,7 +64,6 @@ def _table(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
 
 
 def read_vegeta(path: Path) -> list[ToolRun]:
-    """Read `vegeta encode`."""
 
     def request(text: str) -> Request:
         line = json.loads(text)

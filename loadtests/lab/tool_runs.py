@@ -122,7 +122,6 @@ def run_of_rows(name: str, tool: str, rows: Sequence[Row], customers: int) -> To
 
 
 def require_requests(count: int) -> None:
-    """Raise ResultsError for too few requests."""
     if count < LEAST_REQUESTS:
         raise ResultsError(f"has {count} requests; at least {LEAST_REQUESTS} are needed")
 

@@ -17,7 +17,6 @@ of `loadtests`.
     sample_statistics  mean, variance, coefficient of variation
     student_t          quantiles of Student's t
     estimates          confidence intervals, the verdict on a model
-    recorded           customers in the system over the time of a recorded run, and the load average
 
 Symbols and units, everywhere: arrival rate λ (1/s), service time S (s), its variance σ² (s²), its
 coefficient of variation cv = σ/E[S], utilisation ρ, waiting time W (s, without service), response

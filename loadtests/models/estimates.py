@@ -41,12 +41,10 @@ class Interval:
 
     @property
     def low(self) -> float:
-        """Return the lower end."""
         return self.estimate - self.half_width
 
     @property
     def high(self) -> float:
-        """Return the upper end."""
         return self.estimate + self.half_width
 
     @property
@@ -67,11 +65,9 @@ class Interval:
         return self.low <= value <= self.high
 
     def times(self, factor: float) -> "Interval":
-        """Return the interval of `factor` times the mean."""
         return replace(self, estimate=factor * self.estimate, half_width=factor * self.half_width)
 
     def plus(self, value: float) -> "Interval":
-        """Return the interval, moved by `value`."""
         return replace(self, estimate=self.estimate + value)
 
 

@@ -44,7 +44,6 @@ class Station:
 
     @property
     def is_multi(self) -> bool:
-        """Return whether there are several servers."""
         return self.servers is not None and self.servers > 1
 
     @property

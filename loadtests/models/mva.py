@@ -82,17 +82,14 @@ class Curve:
 
     @property
     def last(self) -> Solution:
-        """Return the solution for the most customers."""
         return self.solutions[-1]
 
     @property
     def bottleneck(self) -> Station:
-        """Return the station that limits the throughput."""
         return bottleneck(self.stations)
 
     @property
     def demand_s(self) -> float:
-        """Return the service time in s of a round at all stations."""
         return total_demand_s(self.stations)
 
     @property

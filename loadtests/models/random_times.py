@@ -56,5 +56,4 @@ class Gamma:
     cv: float
 
     def draw(self, rng: Random) -> float:
-        """Draw a service time in seconds."""
         return gamma_time_s(self.mean_s, self.cv, rng)

@@ -60,7 +60,6 @@ class Cluster:
         return engines_s, sum(used.values()) - engines_s
 
     def engines(self) -> list[int]:
-        """Return the processes of the consensus engines."""
         return [pid for pid in family(self.service.pid) if _is_engine(pid)]
 
     def wait_until_mined(self, within_s: float = MINED_WITHIN_S) -> None:
@@ -126,7 +125,6 @@ def running_cluster(
 
 
 def main(folder: str, nodes: str, chain: str) -> None:
-    """Keep the cluster."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     ports = ["--port", "0", "--peer-port", "0"]

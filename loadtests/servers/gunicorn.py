@@ -82,13 +82,11 @@ def flask_view(log: Path) -> AbstractContextManager[Service]:
 
 
 async def answer(_scope: Mapping[str, Any], _receive: Receive, send: Send) -> None:
-    """Answer as the empty ASGI application."""
     await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
     await send({"type": "http.response.body", "body": _BODY})
 
 
 def flask_application() -> "Flask":
-    """Return the Flask application with its view."""
     from flask import Flask
 
     application = Flask(__name__)

@@ -104,7 +104,6 @@ class Database:
 
     @property
     def url(self) -> str:
-        """Return the address for workloads."""
         return f"mariadb://{USER}@{HOST}:{self.port}"
 
     def ask(self, *statements: str) -> list[tuple[Any, ...]]:

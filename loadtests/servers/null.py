@@ -27,7 +27,6 @@ def null_server(log: Path) -> AbstractContextManager[Service]:
 
 
 def serve(port: int) -> None:
-    """Answer whatever comes, one connection after the other."""
     with socket.create_server((HOST, port), backlog=WAITING) as server:
         while True:
             connection, _ = server.accept()

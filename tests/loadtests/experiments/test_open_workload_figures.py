@@ -1,10 +1,14 @@
 """The study's figures 2 to 5, drawn from made-up runs."""
 
+from dataclasses import replace
+from math import exp
+
 import pytest
 
 from loadtests.experiments.open_workload_comparison import steady_points, study_points
-from loadtests.experiments.open_workload_figures import REPORT_S, over_time, response
+from loadtests.experiments.open_workload_figures import REPORT_S, Course, over_time, response
 from loadtests.experiments.open_workload_loads import AS_THE_STUDY, SCAN, OpenRun
+from loadtests.generation.rows import Row
 from tests.loadtests.experiments.made_up import a_run
 
 
@@ -55,3 +59,30 @@ def test_the_computed_load_average_stands_beside_the_studys() -> None:
     assert [(row[0], row[-1]) for row in rows] == [("0.3 of L", 0.50), ("0.85 of L", 1.07)]
     means = [row[1] for row in rows]
     assert means == pytest.approx([0.3, 0.85], abs=0.15)
+
+
+def stayed(*stays_s: tuple[float, float]) -> Course:
+    """A run of these arrivals and departures, in report seconds, of a single worker."""
+    rows = [
+        Row("r", n, "k", at_s, at_s, None, end_s, None, 200, "")
+        for n, (at_s, end_s) in enumerate(stays_s)
+    ]
+    made = replace(brief(0.3), service_time_s=REPORT_S, duration_s=600.0, servers=1, rows=rows)
+    return Course(made)
+
+
+def test_customers_are_those_who_have_arrived_and_not_left() -> None:
+    course = stayed((0, 3), (1, 5), (1, 4), (6, 8))
+    assert course.steps == [(0, 1), (1, 3), (3, 2), (4, 1), (5, 0), (6, 1), (8, 0)]
+    assert course.mean_customers == pytest.approx((3 + 4 + 3 + 2) / 600)
+    assert course.responses_s[0] == (3, 3)
+
+
+def test_the_load_average_rises_and_falls_with_a_minutes_time_constant() -> None:
+    course = stayed((0, 300), (0, 300))
+    load = dict(course.load_average)
+    assert load[55] == pytest.approx(1 - exp(-1)), "of one worker, who has two customers"
+    assert load[295] == pytest.approx(1 - exp(-5))
+    assert load[355] == pytest.approx(load[295] * exp(-1))
+    both = Course(replace(course.run, servers=2)).load_average
+    assert all(value == pytest.approx(2 * load[at_s]) for at_s, value in both)

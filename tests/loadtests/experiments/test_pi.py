@@ -46,7 +46,7 @@ from loadtests.generation.schedule import Request
 from loadtests.lab import generator_check, service_facts
 from loadtests.lab.content import Figure, Report
 from loadtests.lab.experiment import Options, Run
-from loadtests.lab.one_customer import Answered, Recorded
+from loadtests.lab.one_customer import Recorded
 from loadtests.lab.results import Results
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.machine_samples import Sample
@@ -66,7 +66,7 @@ LINE = measuring.ServiceTimeLine("r", "kind", "index", 0)
 
 def _run(time_s: float) -> measuring.Alone:
     row = Row("r", 0, "k", 0.0, 0.0, None, time_s, None, 200, "")
-    return Recorded(LINE, True, [Answered(row, {})])
+    return Recorded(LINE, True, [row], {})
 
 
 class TestFitting:
@@ -530,7 +530,7 @@ class TestReport:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """So that `compare` shows them."""
-        many = Recorded(LINE, True, [*_run(0.02).requests] * 50)
+        many = Recorded(LINE, True, [*_run(0.02).rows] * 50, {})
         report = self.made_up(tmp_path, monkeypatch, other={("flight_counter", "scan"): many})
         (metric,) = (m for m in report.metrics if m.name == "service_time[flight_counter,scan]")
         assert metric.low == pytest.approx(0.02)
