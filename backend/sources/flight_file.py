@@ -123,9 +123,10 @@ class FlightFile(Source):
                 self._orders[file] = YEAR_FIRST if is_strict else self._order(file, reading, first)
         except UnknownKindError as error:
             raise _refusal(file, error) from error
-        times = TimesOfFile(reading, [] if is_strict else first)  # single flights are as they are
-        if not is_strict:
-            _read_on(file, times)
+        times = TimesOfFile(reading)
+        if not is_strict:  # single flights are as they are
+            with closing(_batches(file, times.places.values(), first)) as read:
+                times.read(read)
             if reason := times.other_unit():
                 raise file.problem(reason)
         dialect = STRICT if is_strict else times.dialect()
@@ -142,8 +143,9 @@ class FlightFile(Source):
         """
         if "FL_DATE" not in reading.places:
             return None
-        with closing(_evidence_in(file, reading, first)) as evidence:
-            return order_of(evidence, self._dates)
+        places = [reading.places[name] for name in _DAY_PARTS if name in reading.places]
+        with closing(_batches(file, places, first)) as read:
+            return order_of((_evidence(reading, batch) for batch in read), self._dates)
 
     def _require_one_order(
         self, file: PackedFile, unit: str, deriver: Deriver, batch: RecordBatch
@@ -190,14 +192,14 @@ def _refusal(file: PackedFile, error: UnknownKindError) -> InvalidInput:
     return file.problem(f"{error}{remedy}")
 
 
-def _evidence_in(
-    file: PackedFile, reading: Reading, first: Iterable[RecordBatch] = ()
-) -> Generator[Iterator[Evidence], None, None]:
-    """Yield what each batch of a file tells of its days. first: batches to begin with."""
-    yield from (_evidence(reading, batch) for batch in first)
-    places = [reading.places[name] for name in _DAY_PARTS if name in reading.places]
+def _batches(
+    file: PackedFile, places: Iterable[int], first: Sequence[RecordBatch]
+) -> Generator[RecordBatch, None, None]:
+    """Yield the batches of a file. first: those that have been read already."""
+    yield from first
     with opened_records(file) as records:
-        yield from (_evidence(reading, read()) for read in _readers(file, records, places))
+        readers = _readers(file, records, places)
+        yield from (read() for read in islice(readers, len(first), None))
 
 
 def _readers(
@@ -220,17 +222,6 @@ def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
     days, years, *parts, weekdays = columns
     joined = map("{}-{}-{}".format, years, *parts)
     return zip(days if "FL_DATE" in reading.places else joined, *parts, weekdays, strict=False)
-
-
-def _read_on(file: PackedFile, times: TimesOfFile) -> None:
-    """Add rows to the first ones until they tell how a file is written."""
-    if times.are_enough():
-        return
-    with opened_records(file) as records:
-        for read in islice(_readers(file, records, times.places.values()), 1, None):
-            times.add(read())
-            if times.are_enough():
-                return
 
 
 def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:

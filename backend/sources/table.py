@@ -33,6 +33,7 @@ from backend.sources.records import (
 SEPARATORS = ",;\t|"  # the first is the usual one
 MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
 LOOKED_AT = 20  # lines, for the titles, and then for the numbers of rows
+LEAST_TITLES = 6  # of flights, by which they are known
 MOST_LINES = 20  # of a row
 _is_number = re.compile("[0-9]{1,12}").fullmatch
 _QUOTED = re.compile('"[^"]*"')
@@ -152,13 +153,13 @@ def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]
 
 
 def _place_of_titles(lines: Sequence[str], filled: Sequence[int], separators: str) -> int:
-    """Return the position of the first line with two titles of flights; else of the first line.
+    """Return the position of the first line with titles of flights; else of the first line.
 
     filled: the positions of lines that are not blank. What is above titles are names and notes.
     """
     for at in filled[:LOOKED_AT]:
         cells = re.split(f"[{re.escape(separators)}]", lines[at])
-        if sum(map(has_meaning, cells)) > 1 and "\0" not in lines[at]:
+        if sum(map(has_meaning, cells)) >= LEAST_TITLES and "\0" not in lines[at]:
             return at
         if lines[at].count('"') % 2:  # titles may have line breaks
             break

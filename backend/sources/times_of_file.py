@@ -20,17 +20,21 @@ class TimesOfFile:
     places: name -> the position of its column.
     """
 
-    def __init__(self, reading: Reading, batches: Iterable[RecordBatch]) -> None:
-        """batches: the first ones of the file, or others of it."""
+    def __init__(self, reading: Reading) -> None:
         self.places = {name: reading.places[name] for name in _NAMES if name in reading.places}
         self._filled = Counter[str]()
         self._is_of_ledger = reading.kind.is_of_ledger
         self._cells: dict[str, list[object]] = {name: [] for name in _NAMES}
         self._batches = self._rows = 0
-        for batch in batches:
-            self.add(batch)
 
-    def add(self, batch: RecordBatch) -> None:
+    def read(self, batches: Iterable[RecordBatch]) -> None:
+        """Read batches of the file until they tell how it is written."""
+        for batch in batches:
+            self._add(batch)
+            if self._are_enough():
+                return
+
+    def _add(self, batch: RecordBatch) -> None:
         """Add the flights of a batch that departed: 0 with a delay of 0 may stand for nothing."""
         self._rows += len(batch.numbers)
         columns = {name: batch.columns[place] for name, place in self.places.items()}
@@ -42,7 +46,7 @@ class TimesOfFile:
         for name, column in columns.items():
             self._cells[name] += compress(column, is_kept)
 
-    def are_enough(self) -> bool:
+    def _are_enough(self) -> bool:
         """Return whether the rows tell, or no more of them need be read.
 
         A file that is sorted may begin with thousands of cancelled or diverted flights.

@@ -235,6 +235,7 @@ def test_rows_of_empty_cells_may_stand_above_the_header(tmp_path: Path) -> None:
         "# Source: BTS, on time\n# 2008",
         "#TYPE System.Management.Automation.PSCustomObject",
         ",".join(f"Column{number}" for number in range(1, 20)),
+        "Date,,,Carrier,,Origin,,,,Destination,,,,Departure,,Arrival,,,",
         f'"On time, by origin"{"," * 18}\n{"," * 18}',
     ],
 )
