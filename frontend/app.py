@@ -43,6 +43,8 @@ HEADERS = {
 }
 
 
+MACROS = ("layout", "forms", "charts", "lab", "adding", "questions", "groups", "flights", "evidence")
+"""Files of macros that every template has by their names; each may use those before it."""
 LEAST_COMPRESSED_BYTES = 1024
 COMPRESSED = {"text/html", "text/csv", "application/json"}
 
@@ -103,6 +105,8 @@ def create_app(settings: Settings) -> Flask:
     static_files.install(app)
     app.after_request(_finish)
     path_prefix.install(app)  # last, so that it comes before the others, and before compression
+    for name in MACROS:
+        app.jinja_env.globals[name] = app.jinja_env.get_template(f"macros/{name}.html").module
     return app
 
 
