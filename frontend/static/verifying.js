@@ -200,7 +200,7 @@ function capital(text) {
 
 function verdict({ found, told, last, limits = "", more = [] }, signature) {
   const chain = `the hashes lead from there to the checkpoint of the log, which has ${counted(found.checkpoint.size, "block")}; ${signatureInWords(signature)}`;
-  const points = [...told, ...(last ? [last] : []), chain].map((text) => node("li", { class: "held" }, `${capital(text)}.`));
+  const points = [...told, ...(last ? [last] : []), chain].map((text) => node("li", {}, `${capital(text)}.`));
   return node(
     "div",
     { class: "notice good" },

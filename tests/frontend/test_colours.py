@@ -8,10 +8,8 @@ import pytest
 from frontend import static_files
 
 STYLE = (static_files.FOLDER / "style.css").read_text(encoding="utf-8")
-LIGHT, DARK = (
-    dict(re.findall(r"--([\w-]+): (#[\da-f]{6});", part))
-    for part in STYLE.split("prefers-color-scheme: dark")[:2]
-)
+COLOURS = re.findall(r"--([\w-]+): light-dark\((#[\da-f]{6}), (#[\da-f]{6})\);", STYLE)
+LIGHT, DARK = ({name: pair[scheme] for name, *pair in COLOURS} for scheme in (0, 1))
 TEXT, SHAPES = 4.5, 3.0  # the least contrasts
 WORDS = ("ink", "soft", "accent", "good", "warn", "bad")
 PAIRS = {
