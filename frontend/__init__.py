@@ -26,7 +26,7 @@ nothing from other hosts, and has an address that says what is on it:
 
 The modules behind the pages, by kind:
 
-    questions/      the answers to the three questions
+    questions/      what several pages make of the answers to the three questions
     charts/         bars, lines and maps
     search/         what a text may mean
     adding/         from forms and files to the ledger

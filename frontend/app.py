@@ -16,12 +16,12 @@ from frontend.context import backend
 from frontend.evidence import address_to_cite
 from frontend.form_request import FormRequest
 from frontend.pages import error_pages
+from frontend.pages.flight_status import numbers_like
 from frontend.parameters import known_of, lead_to_strict_values, require_single, require_taken
 from frontend.questions.figures import FEW_ARRIVALS, FEW_IN_A_SLOT
 from frontend.questions.group_queries import only_origins
 from frontend.questions.group_rows import PUNCTUALITY, SORTS, months_of_year, scale
 from frontend.questions.intervals import offered
-from frontend.questions.status_answers import numbers_like
 from frontend.questions.verdicts import best_and_worst
 from frontend.search.hints import hints
 from frontend.settings import COMMAND, Settings
@@ -43,7 +43,17 @@ HEADERS = {
 }
 
 
-MACROS = ("layout", "forms", "charts", "lab", "adding", "questions", "groups", "flights", "evidence")
+MACROS = (
+    "layout",
+    "forms",
+    "charts",
+    "lab",
+    "adding",
+    "questions",
+    "groups",
+    "flights",
+    "evidence",
+)
 """Files of macros that every template has by their names; each may use those before it."""
 LEAST_COMPRESSED_BYTES = 1024
 COMPRESSED = {"text/html", "text/csv", "application/json"}

@@ -11,9 +11,8 @@ from frontend.context import coverage
 from frontend.coverage import Airport
 from frontend.form_request import filled_in
 from frontend.question import DAYS, require_known
-from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import WEEK, Groups, answers_by_group, question_of
-from frontend.questions.group_rows import Grouped, csv_rows, other_airports
+from frontend.questions.group_rows import GROUP_COLUMNS, Grouped, csv_rows, other_airports
 from frontend.twins import Twin, twins
 
 ROUTES_SHOWN, ROUTES_DRAWN = 15, 60
@@ -73,5 +72,4 @@ def twin(code: str) -> Twin:
         way: {by: answer for by, answer in delays.answers.items() if by in groups}
         for way, groups in ways.items()
     }
-    columns = ("group_by", "name", *FIGURES)
-    return Twin(both, columns, csv_rows(delays.rows), delays.total["as_of"])
+    return Twin(both, GROUP_COLUMNS, csv_rows(delays.rows), delays.total["as_of"])

@@ -42,21 +42,6 @@ class Row:
         return int(self.figures["flights"])
 
     @property
-    def mean(self) -> Any:
-        """The mean arrival delay in minutes; None without arrivals."""
-        return self.figures["average_delay"]
-
-    @property
-    def on_time(self) -> Any:
-        """The share of the arrivals that were on time; None without arrivals."""
-        return self.figures["on_time_share_of_arrived"]
-
-    @property
-    def on_time_of_scheduled(self) -> Any:
-        """The share of all flights that were on time, as the DOT publishes it."""
-        return self.figures["on_time_share_of_scheduled"]
-
-    @property
     def cancelled(self) -> float | None:
         """The share of all flights that were cancelled; None without flights."""
         return float(self.figures["cancelled"] / self.flights) if self.flights else None
@@ -231,21 +216,21 @@ SORTS: Mapping[str, Measure] = {
     "flights": Measure("number of flights", lambda row: row.flights, number),
     "average_delay": Measure(
         "mean arrival delay",
-        lambda row: row.mean,
+        lambda row: row.figures["average_delay"],
         partial(minutes, digits=1),
         is_low_good=True,
         levels=(40, 20, 10, 0),
     ),
     "on_time_share_of_arrived": Measure(
         "share of arrivals on time",
-        lambda row: row.on_time,
+        lambda row: row.figures["on_time_share_of_arrived"],
         share,
         "arrived",
         levels=ON_TIME_LEVELS,
     ),
     "on_time_share_of_scheduled": Measure(
         "share of scheduled flights on time",
-        lambda row: row.on_time_of_scheduled,
+        lambda row: row.figures["on_time_share_of_scheduled"],
         share,
         "flights",
         levels=ON_TIME_LEVELS,
@@ -301,7 +286,7 @@ def may_be_ranked(row: Row, sort: str) -> bool:
 
 def scale(rows: Sequence[Row]) -> tuple[float, float]:
     """Return the ends of a scale for the shares on time of some groups, in steps of 10 %."""
-    shares = [row.on_time_of_scheduled for row in rows if not row.is_few] or [0.0, 1.0]
+    shares = [row.figures[PUNCTUALITY] for row in rows if not row.is_few] or [0.0, 1.0]
     return floor(10 * min(*shares, 0.9)) / 10, min(floor(10 * max(shares)) / 10 + 0.1, 1.0)
 
 
@@ -311,6 +296,9 @@ def other_airports(known: Coverage, airport: Airport) -> list[Airport]:
         for other in known.airports
         if other.city == airport.city and other.code != airport.code
     ]
+
+
+GROUP_COLUMNS = ("group_by", "name", *FIGURES)
 
 
 def csv_rows(rows: Mapping[str, Sequence[Row]]) -> list[Json]:

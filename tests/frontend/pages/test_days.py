@@ -11,9 +11,9 @@ from flask.testing import FlaskClient
 
 from frontend.coverage import NOTHING_KNOWN
 from frontend.filters import number
+from frontend.pages.days import DayReport
 from frontend.question import Question
 from frontend.questions import group_rows
-from frontend.questions.days import DayReport
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_rows import PUNCTUALITY, Row, rows_of
 from tests.api.worlds import Json, World

@@ -9,10 +9,9 @@ from flask.testing import FlaskClient
 
 from frontend.backend_client import Backend
 from frontend.coverage import NOTHING_KNOWN
-from frontend.pages.departures import MOST_SHOWN
+from frontend.pages import departures
+from frontend.pages.departures import MOST_SHOWN, Departures
 from frontend.question import Question
-from frontend.questions import departures
-from frontend.questions.departures import Departures
 from tests.api.processes import Service
 from tests.api.worlds import Json, World
 from tests.frontend.pages.reading import pages_over, table

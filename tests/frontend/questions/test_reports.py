@@ -12,9 +12,9 @@ from frontend.backend_client import Json
 from frontend.charts.months import MOST_DAYS
 from frontend.coverage import NOTHING_KNOWN, Coverage, all_days
 from frontend.filters import short_interval
+from frontend.pages.average_delays import LEAST_DAYS_FOR_WEEKS, week_means
+from frontend.pages.flight_counter import CountsReport
 from frontend.question import Question
-from frontend.questions.delays import LEAST_DAYS_FOR_WEEKS, week_means
-from frontend.questions.flight_counts import CountsReport
 from frontend.questions.intervals import offered
 from frontend.questions.punctuality_report import punctuality_reports
 from tests.cases import each_of

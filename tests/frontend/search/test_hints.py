@@ -5,7 +5,7 @@ import re
 from flask.testing import FlaskClient
 
 from frontend.coverage import NOTHING_KNOWN
-from frontend.questions.comparison import SUBJECTS
+from frontend.pages.compare import SUBJECTS
 from frontend.search.fields import as_asked
 from frontend.search.hints import KINDS, examples, hints
 from frontend.search.sentences import readings
