@@ -211,16 +211,14 @@ class Backend:
         urls = [*self.urls[at:], *self.urls[:at]]
         return sorted(urls, key=lambda url: self._away_until_s.get(url, 0.0) > now_s)
 
-    def _answer(
-        self, url: str, method: str, path: str, *, answer_s: float = ANSWER_S, **how: Any
-    ) -> requests.Response:
+    def _answer(self, url: str, method: str, path: str, **how: Any) -> requests.Response:
         started = time.perf_counter()
         try:
             answer = self._session().request(
-                method, url + path, timeout=(CONNECT_S, answer_s), allow_redirects=False, **how
+                method, url + path, timeout=(CONNECT_S, ANSWER_S), allow_redirects=False, **how
             )
         except requests.Timeout as error:
-            raise BackendAway(url, f"no answer within {answer_s:g} s") from error
+            raise BackendAway(url, f"no answer within {ANSWER_S:g} s") from error
         except requests.RequestException as error:
             raise BackendAway(url, _reason(error)) from error
         finally:

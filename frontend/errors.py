@@ -1,9 +1,4 @@
-"""The errors of the frontend, as one small tree.
-
-FrontendError
-  BackendAway       the backend cannot be reached, or its answer breaks off
-  Refused           the backend answered with a problem (RFC 9457)
-"""
+"""The errors of the frontend: the backend is away, or has refused a request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,19 +6,15 @@ from typing import Any
 RETRY_AFTER_S = 5  # when the backend is away, or names no time itself
 
 
-class FrontendError(Exception):
-    """Any error of the frontend."""
-
-
-class BackendAway(FrontendError):
-    """The backend cannot be reached."""
+class BackendAway(Exception):
+    """The backend cannot be reached, or its answer breaks off."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(f"{url} does not answer: {reason}")
 
 
-class Refused(FrontendError):
-    """A problem that the backend answered with.
+class Refused(Exception):
+    """A problem (RFC 9457) that the backend answered with.
 
     status: of HTTP. field, value: the parameter or field at fault, if it is one. errors: each has
     `field`, `value`, `detail` and perhaps `row`. retry_after_s: when another try may help.

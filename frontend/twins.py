@@ -53,16 +53,21 @@ def json_twin(answer: Any) -> Response:
     return Response(json.dumps(answer, ensure_ascii=False), content_type="application/json")
 
 
-def _csv_twin(twin: Twin) -> Response:
-    """Return the rows as CSV with a header (RFC 4180).
+def in_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as CSV with a header (RFC 4180).
 
     Spreadsheets take no text in it for a formula.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(twin.columns)
-    writer.writerows([_cell(row.get(column)) for column in twin.columns] for row in twin.rows)
-    response = Response(text.getvalue(), content_type="text/csv; charset=utf-8")
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
+    return text.getvalue()
+
+
+def _csv_twin(twin: Twin) -> Response:
+    content = in_csv(twin.columns, twin.rows)
+    response = Response(content, content_type="text/csv; charset=utf-8")
     if twin.as_of:
         as_of = f"{twin.as_of['height']} {twin.as_of['tip_hash']}"
         response.headers["X-Flightchain-As-Of"] = as_of

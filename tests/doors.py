@@ -40,7 +40,7 @@ def environ(
     method: str, target: str, headers: Mapping[str, str] | None = None, version: str = "1.1"
 ) -> dict[str, Any]:
     """The WSGI environ that the front makes of a request without a body."""
-    return environ_of(scope_of(method, target, headers, version), b"")
+    return environ_of(scope_of(method, target, headers, version))
 
 
 def asked(

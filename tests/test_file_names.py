@@ -156,8 +156,9 @@ def test_a_result_that_is_a_pipe_keeps_no_page_waiting(tmp_path: Path) -> None:
     assert result.problem == "summary.json is not a regular file"
 
 
-def _listed(folder: Path) -> tuple[result_folders.Result, ...]:
-    return result_folders.listing([folder]).results
+def _listed(folder: Path) -> list[result_folders.Result]:
+    results, _ = result_folders.listing([folder])
+    return results
 
 
 def as_link(path: Path) -> None:

@@ -10,17 +10,21 @@ from flask import Response
 
 from backend.api.conditions import REVALIDATE, SETTLED, known_encoding, tag_of, unchanged
 from backend.api.encodings import compressed, encoding_for
-from backend.api.json_answers import BodyCache, encode, versioned, whole
+from backend.api.json_answers import encode, versioned, whole
 from backend.api.operation import BLOCKS, Operation, in_json
 from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
+from backend.base.lru import LruCache
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.ledger.ledger import Ledger
 from backend.questions.parameters import Given, Hash, Number
 from backend.serving.environs import Environ
 
 SHORT = 50  # a page of at most so many transactions is made in a fraction of a millisecond
+ENTRY_BYTES = 300  # about what a kept body takes besides its bytes
 FEW = 10  # headers of so many newest blocks are made in a millisecond
+
+Bodies = LruCache[tuple[str, str], bytes]  # by the block's hash, and the encoding or the query
 
 HEIGHT = Number("HEIGHT", "The block's height; genesis has 0.", "337")
 OFFSET = Number(
@@ -77,7 +81,7 @@ LIST_BLOCKS = Operation(
 
 def rows(ledger: Ledger) -> list[Row]:
     """Return the routes for the blocks of `ledger`."""
-    bodies = BodyCache(ledger.settings.block_bodies_bytes)
+    bodies = Bodies(ledger.settings.block_bodies_bytes, lambda body: len(body) + ENTRY_BYTES)
 
     def tip(environ: Environ, _: Given) -> Response:
         return versioned(environ, encode(ledger.tip()))
@@ -148,7 +152,7 @@ def tag_of_block(block_hash: str, query: str) -> str:
     return tag_of(block_hash, "block", query)
 
 
-def _compressed_block(bodies: BodyCache, block_hash: str, encoding: str, body: bytes) -> bytes:
+def _compressed_block(bodies: Bodies, block_hash: str, encoding: str, body: bytes) -> bytes:
     """Return the encoded body; it is kept if it is a whole block (`block_hash` is not empty)."""
     data = compressed(encoding, body)
     if block_hash:

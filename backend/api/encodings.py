@@ -9,7 +9,7 @@ sent with `Vary`: a small one has one form, which suits every client.
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import zstandard
 from werkzeug.http import parse_accept_header
@@ -21,13 +21,7 @@ _ENCODINGS = ("zstd", "gzip", "identity")  # of those that are rated equal, the 
 _GZIP_FRAME = zlib.MAX_WBITS + 16
 
 
-class _Compressor(Protocol):
-    def compress(self, data: bytes) -> bytes: ...
-
-    def flush(self) -> bytes: ...
-
-
-_COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
+_COMPRESSORS: dict[str, Callable[[], Any]] = {
     "gzip": lambda: zlib.compressobj(GZIP_LEVEL, wbits=_GZIP_FRAME),
     "zstd": lambda: zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj(),
 }
@@ -60,8 +54,7 @@ def weights(header: str) -> Mapping[str, float]:
 
 def compressed(encoding: str, body: bytes) -> bytes:
     """Return `body`, compressed in an encoding."""
-    compressor = _COMPRESSORS[encoding]()
-    return compressor.compress(body) + compressor.flush()
+    return b"".join(compressed_pieces(encoding, iter((body,))))
 
 
 def compressed_pieces(encoding: str, pieces: Iterator[bytes]) -> Iterator[bytes]:

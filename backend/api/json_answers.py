@@ -1,6 +1,6 @@
 """Makes answers: writes JSON in UTF-8, and keeps answers that will be asked for again."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ from backend.serving.environs import Environ
 encode = msgspec.json.Encoder().encode
 MIMETYPE = "application/json"
 ENTRY_BYTES = 900  # about what an answer takes besides the texts of question and answer
-BODY_ENTRY_BYTES = 300  # the same of a body alone
 
 # The state of the index, the kind of question, and the query string (behind an encoding, if any).
 AnswerKey = tuple[State, type[Selecting], str]
@@ -82,13 +81,6 @@ def whole(
     if encoding:
         more = (("Content-Encoding", encoding), *more)
     return Whole(body, kind, ("ETag", quoted(tag, encoding)), control, *more)
-
-
-class BodyCache(LruCache[Hashable, bytes]):
-    """Encoded bodies of things that never change, within `capacity_bytes`. Safe for threads."""
-
-    def __init__(self, capacity_bytes: int) -> None:
-        super().__init__(capacity_bytes, lambda body: len(body) + BODY_ENTRY_BYTES)
 
 
 class CachedAnswer(NamedTuple):

@@ -80,7 +80,7 @@ async def receive_body(receive: Receive, body: IO[bytes]) -> None:
     body.seek(0)
 
 
-def environ_of(scope: Scope, body: bytes = b"") -> Environ:
+def environ_of(scope: Scope) -> Environ:
     """Return the environ of a request.
 
     Fields with an underscore in their name are left out: nobody could tell them from those with a
@@ -96,7 +96,7 @@ def environ_of(scope: Scope, body: bytes = b"") -> Environ:
         "latin-1"
     )
     environ["QUERY_STRING"] = query.decode("latin-1")
-    environ["wsgi.input"] = BytesIO(body)
+    environ["wsgi.input"] = BytesIO()
     for name, value in scope["headers"]:
         variable = _variable(name)
         if not variable:

@@ -200,16 +200,11 @@ class Result:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """All results, newest first. left_out: (folder, why) of folders that cannot be read."""
+def listing(folders: Sequence[Path]) -> tuple[list[Result], list[tuple[str, str]]]:
+    """Return all results in `folders`, newest first, and (folder, why) of what cannot be read.
 
-    results: tuple[Result, ...]
-    left_out: tuple[tuple[str, str], ...] = ()
-
-
-def listing(folders: Sequence[Path]) -> Listing:
-    """Return all results in `folders`; of two with one name, that in the earlier folder."""
+    Of two with one name, that in the earlier folder.
+    """
     results: dict[str, Result] = {}
     left_out = []
     for place, folder in enumerate(folders):
@@ -223,7 +218,7 @@ def listing(folders: Sequence[Path]) -> Listing:
                 if result:
                     results.setdefault(result.name, result)
     newest = sorted(results.values(), key=lambda r: (r.started_ms or 0, r.name), reverse=True)
-    return Listing(tuple(newest), tuple(left_out))
+    return newest, left_out
 
 
 def find(folders: Sequence[Path], name: str) -> Result | None:

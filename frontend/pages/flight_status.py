@@ -171,10 +171,7 @@ def _by_carrier(flights: list[Leg], known: Coverage) -> list[CarrierFlights]:
     return sorted(carriers, key=lambda carrier: carrier.label)
 
 
-# --- for programs ----------------------------------------------------------------------------
-
-
-def rows(carriers: list[CarrierFlights]) -> list[Json]:
+def _rows(carriers: list[CarrierFlights]) -> list[Json]:
     """Return each leg with its carrier's name, its place among the carrier's legs, its outcome."""
     legs: list[Json] = []
     for carrier in carriers:
@@ -186,25 +183,6 @@ def rows(carriers: list[CarrierFlights]) -> list[Json]:
                 {**leg, "carrier": carrier.label, "leg": places[leg[DAY]], "outcome": outcome}
             )
     return legs
-
-
-def as_json(status: DayStatus) -> Json:
-    return {
-        "query": status.answer["query"],
-        "count": status.answer["count"],
-        "flights": rows(status.carriers),
-        "days": list(map(_day_as_json, status.days)),
-        "as_of": status.answer["as_of"],
-    }
-
-
-def _day_as_json(day: Day) -> Json:
-    return {
-        "FL_DATE": day.date,
-        "is_covered": day.is_covered,
-        "count": len(day.legs),
-        "outcome": flights_of_day.outcome_of_all(day.legs) if day.is_covered else None,
-    }
 
 
 @routes.get(PATH)
@@ -220,7 +198,18 @@ def page() -> AnyResponse | tuple[str, int]:
 def twin() -> Twin:
     """Return the legs in order, and the days around."""
     status = _status(filled_in(uncited(request.args)))
-    return Twin(as_json(status), COLUMNS, rows(status.carriers), status.answer["as_of"])
+    legs, query, as_of = _rows(status.carriers), status.answer["query"], status.answer["as_of"]
+    days = [
+        {
+            "FL_DATE": day.date,
+            "is_covered": day.is_covered,
+            "count": len(day.legs),
+            "outcome": flights_of_day.outcome_of_all(day.legs) if day.is_covered else None,
+        }
+        for day in status.days
+    ]
+    answer = {"query": query, "count": status.answer["count"], "flights": legs, "days": days}
+    return Twin({**answer, "as_of": as_of}, COLUMNS, legs, as_of)
 
 
 def _status(given: dict[str, str]) -> DayStatus:

@@ -26,12 +26,12 @@ for template_filter in (*quantities.FILTERS, duration):
 
 @routes.get("/lab")
 def results() -> str:
-    listing = result_folders.listing(settings.lab_dirs)
+    results, left_out = result_folders.listing(settings.lab_dirs)
     return render_template(
         "lab/lab.html",
-        results=listing.results[:MOST_SHOWN],
-        more=len(listing.results) - MOST_SHOWN,
-        left_out=listing.left_out,
+        results=results[:MOST_SHOWN],
+        more=len(results) - MOST_SHOWN,
+        left_out=left_out,
         folder=settings.lab_dirs[0],
         findings_at_once=result_folders.FINDINGS_AT_ONCE,
     )
@@ -39,10 +39,9 @@ def results() -> str:
 
 @twins(routes, "/lab", JSON_ALONE)
 def results_twin() -> Twin:
-    listing = result_folders.listing(settings.lab_dirs)
-    left_out = [{"folder": name, "reason": why} for name, why in listing.left_out]
-    results = [result.as_json() for result in listing.results]
-    return Twin({"results": results, "left_out": left_out})
+    results, left_out = result_folders.listing(settings.lab_dirs)
+    reasons = [{"folder": name, "reason": why} for name, why in left_out]
+    return Twin({"results": [result.as_json() for result in results], "left_out": reasons})
 
 
 @routes.get("/lab/results/<name>")

@@ -6,11 +6,8 @@ Browsers send it in one piece, `upload.js` in parts to `/upload.json`, however l
 No file is in memory as a whole: it comes as one on the disk (see `bodies`), and is sent on from it.
 """
 
-import csv
-import io
 import json
 from contextlib import suppress
-from typing import Any
 
 from flask import Blueprint, Response, current_app, redirect, render_template, request
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -24,7 +21,7 @@ from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.filters import size
 from frontend.pages.error_pages import problem_twin
 from frontend.settings import COMMAND
-from frontend.twins import json_twin
+from frontend.twins import in_csv, json_twin
 
 ADD = "add"
 NO_FILE = "Please choose a file."
@@ -193,29 +190,15 @@ def _state(file: UploadedFile, form: SubmittedForm) -> str:
 # --- samples -------------------------------------------------------------------------------------
 
 
-@routes.get("/upload/sample.csv", defaults={"form": "csv"})
-@routes.get("/upload/sample.ndjson", defaults={"form": "ndjson"})
+@routes.get("/upload/sample.<any(csv, ndjson):form>")
 def sample(form: str) -> Response:
     """Return a file that shows the columns, and can be uploaded."""
-    kind = "text/csv" if form == "csv" else "application/x-ndjson"
-    content = _sample_csv() if form == "csv" else _sample_ndjson()
+    names, _, _, examples = zip(*texts("columns"), strict=True)
+    flights = [dict(zip(names, flight, strict=True)) for flight in zip(*examples, strict=True)]
+    lines = "".join(json.dumps(flight) + "\n" for flight in flights)
+    kind, content = (
+        ("text/csv", in_csv(names, flights)) if form == "csv" else ("application/x-ndjson", lines)
+    )
     response = Response(content, content_type=f"{kind}; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="flights.{form}"'
     return response
-
-
-def _samples() -> list[dict[str, Any]]:
-    names, _, _, examples = zip(*texts("columns"), strict=True)
-    return [dict(zip(names, flight, strict=True)) for flight in zip(*examples, strict=True)]
-
-
-def _sample_csv() -> str:
-    samples, text = _samples(), io.StringIO(newline="")
-    writer = csv.DictWriter(text, [*samples[0]])
-    writer.writeheader()
-    writer.writerows(samples)
-    return text.getvalue()
-
-
-def _sample_ndjson() -> str:
-    return "".join(json.dumps(flight) + "\n" for flight in _samples())

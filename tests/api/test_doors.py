@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -64,7 +65,8 @@ def both(world: World) -> Iterator[tuple[Door, Door]]:
             given = dict(headers or {})
             if data is not None:
                 given["Content-Length"] = str(len(data))
-            request = environ_of(scope_of(method, path, given), data or b"")
+            request = environ_of(scope_of(method, path, given))
+            request["wsgi.input"] = BytesIO(data or b"")
             pieces, status, answered = run_wsgi_app(client.application, request)
             return without_moment(Seen(int(status[:3]), list(answered), b"".join(pieces)))
 

@@ -32,7 +32,13 @@ def test_an_answer_is_the_same_and_no_link_repeats_them(pages: FlaskClient, addr
 def test_no_page_takes_any_other_parameter(app: Flask, pages: FlaskClient) -> None:
     """For somebody may believe that it counts. Those that follow visitors are ignored."""
     samples = {"transaction_id": "1", "height": "1", "number": "1", "code": "JFK"}
-    samples |= {"day": "2015-01-01", "name": "x", "file": "x", "question": "average_delays"}
+    samples |= {
+        "day": "2015-01-01",
+        "name": "x",
+        "file": "x",
+        "question": "average_delays",
+        "form": "csv",
+    }
     samples["import_id"] = "0" * 32
     addresses = {
         re.sub(r"<(?:[^<]*:)?(\w+)>", lambda match: samples[match[1]], rule.rule): rule.arguments

@@ -27,7 +27,7 @@ def test_the_newest_result_comes_first(tmp_path: Path) -> None:
     for name, started in (("old", "2026-01-01"), ("new", "2026-03-01"), ("mid", "2026-02-01")):
         make_result(tmp_path / name, started=f"{started}T10:00:00+00:00")
     make_result(tmp_path / "never", started=None)
-    assert [each.name for each in listing((tmp_path,)).results] == ["new", "mid", "old", "never"]
+    assert [each.name for each in listing((tmp_path,))[0]] == ["new", "mid", "old", "never"]
 
 
 def test_examples_come_after_the_results_of_this_machine(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_examples_come_after_the_results_of_this_machine(tmp_path: Path) -> None
     make_result(results / "both", seed=1)
     make_result(examples / "both", seed=2)
     make_result(examples / "example", started="2026-01-01T00:00:00+00:00")
-    listed = listing((results, examples)).results
+    listed, _ = listing((results, examples))
     assert [(each.name, each.is_example) for each in listed] == [("both", False), ("example", True)]
     both = find((results, examples), "both")
     assert both
@@ -46,8 +46,8 @@ def test_what_holds_no_manifest_is_no_result(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "report.html").write_text("x")
-    listed = listing((tmp_path, tmp_path / "file", tmp_path / "none"))
-    assert (listed.results, listed.left_out) == ((), ())
+    listed, left_out = listing((tmp_path, tmp_path / "file", tmp_path / "none"))
+    assert (listed, left_out) == ([], [])
     assert find((tmp_path,), "other") is None
 
 
@@ -70,9 +70,9 @@ def test_a_damaged_manifest_is_left_out_with_the_reason(results: Path, text: str
     content = text.encode(errors="surrogateescape")
     (results / "bad").mkdir(exist_ok=True)
     (results / "bad" / "manifest.json").write_bytes(content)
-    listed = listing((results,))
-    assert [result.name for result in listed.results] == ["one"]
-    ((name, reason),) = listed.left_out
+    listed, left_out = listing((results,))
+    assert [result.name for result in listed] == ["one"]
+    ((name, reason),) = left_out
     assert name == "bad"
     assert reason.startswith("manifest.json")
     assert find((results,), "bad") is None
@@ -112,20 +112,20 @@ def test_any_manifest_is_shown_or_left_out_with_the_reason(
     results: Path, changes: dict[str, object]
 ) -> None:
     (results / "one" / "manifest.json").write_text(json.dumps(MANIFEST | changes))
-    listed = listing((results,))
-    for result in listed.results:
+    listed, left_out = listing((results,))
+    for result in listed:
         assert isinstance(result.title + result.mode + result.machine, str)
         assert result.took_s is None or result.took_s == 1152
         assert list(result.facts())
-    reasons = [reason for _, reason in listed.left_out]
-    assert len(listed.results) + len(reasons) == 1
+    reasons = [reason for _, reason in left_out]
+    assert len(listed) + len(reasons) == 1
     assert all(reason.startswith("manifest.json: ") for reason in reasons)
 
 
 @each_of("time", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59"])
 def test_a_time_that_cannot_be_is_none(results: Path, time: str) -> None:
     (results / "one" / "manifest.json").write_text(json.dumps(MANIFEST | {"started": time}))
-    (result,) = listing((results,)).results
+    ((result,), _) = listing((results,))
     assert result.started_ms is None
 
 
@@ -141,10 +141,10 @@ def test_a_name_with_the_name_of_a_folder_leads_nowhere(results: Path) -> None:
 def test_a_name_that_does_not_fit_into_an_address_is_left_out(tmp_path: Path) -> None:
     for name in ("a b", "twin.json", os.fsdecode(b"\xff")):
         make_result(tmp_path / name)
-    listed = listing((tmp_path,))
-    assert listed.results == ()
-    assert len(listed.left_out) == 3
-    assert all(name.encode() and "address" in reason for name, reason in listed.left_out)
+    listed, left_out = listing((tmp_path,))
+    assert listed == []
+    assert len(left_out) == 3
+    assert all(name.encode() and "address" in reason for name, reason in left_out)
 
 
 NAME = "open-workload-20261003-101500"

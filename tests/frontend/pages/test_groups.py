@@ -112,11 +112,16 @@ def test_the_months_of_several_years_are_added_up() -> None:
 
     rows = [month("2013-01", 100, 4.0), month("2014-01", 300, 8.0), month("2014-02", 5, None)]
     january, february = months_of_year(rows)
-    assert (january.name, january.flights, january.mean) == ("January", 400, 7.0)
+    assert (january.name, january.flights, january.figures["average_delay"]) == (
+        "January",
+        400,
+        7.0,
+    )
     assert january.cut == ""
     rows[1] = replace(rows[1], cut=" from the 5th")
     assert months_of_year(rows)[0].cut == " (2014-01 from the 5th)"
-    assert (february.name, february.mean, february.on_time_of_scheduled) == ("February", None, 0.5)
+    assert (february.name, february.figures["average_delay"]) == ("February", None)
+    assert february.figures["on_time_share_of_scheduled"] == 0.5
     year = [month(f"2013-{number:02}", number, 1.0) for number in range(1, 13)]
     names = {row.name: row.flights for row in months_of_year(year)}
     assert names["Winter (Dec to Feb)"] == 12 + 1 + 2
