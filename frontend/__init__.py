@@ -7,13 +7,13 @@ nothing from other hosts, and has an address that says what is on it:
     settings        where the frontend listens, and where the backend is
     backend_client  the only module that talks to the backend
     coverage        what the ledger covers, a few seconds old
-    context         the backend, the coverage and longer texts, for the pages of an application
+    context         the backend, the coverage and the settings, for the pages of an application
     question        the question of a page as one value, from which all of it is made
     answer_page     the page of a form, with the answer to it
     form_request    from a form to a question, and from a refusal to a message beside a field
     filters         values as people read them
     airport_table   where airports are, and their time zones
-    field_labels    the fields of a record, as they are hashed and as people read them
+    field_labels    the fields of a record, as they are hashed and as people read them; other texts
     twins           the `.csv` and `.json` twins of a page
     static_files    styles and scripts, at addresses that change with them
     bodies          how much may be posted to each page, and where it waits

@@ -14,6 +14,7 @@ from flask import Flask, Response, g, request
 from frontend import bodies, context, filters, pages, path_prefix, request_guard, static_files
 from frontend.context import backend
 from frontend.evidence import address_to_cite
+from frontend.field_labels import TEXTS
 from frontend.form_request import FormRequest
 from frontend.pages import error_pages
 from frontend.pages.flight_status import numbers_like
@@ -96,6 +97,7 @@ def create_app(settings: Settings) -> Flask:
         app.add_template_filter(template_filter)
     app.jinja_env.globals |= {
         "command": COMMAND,
+        "texts": TEXTS,
         "coverage": app.extensions["coverage"].now,
         "empty_form": FormRequest[None](),
         "offered": offered,

@@ -1,6 +1,4 @@
-"""The backend, its coverage, the settings and the texts, for pages of the current application."""
-
-from typing import Any
+"""The backend, its coverage and the settings, for pages of the current application."""
 
 from flask import Flask, current_app
 from werkzeug.local import LocalProxy
@@ -32,8 +30,3 @@ settings: Settings = _proxy("settings")  # type: ignore[assignment]
 backend: Backend = _proxy("backend")  # type: ignore[assignment]
 coverage: CoverageKeeper = _proxy("coverage")  # type: ignore[assignment]
 search_examples: Examples = _proxy("examples")  # type: ignore[assignment]
-
-
-def texts(name: str) -> Any:
-    """Return what `templates/texts.html` sets under a name: sentences and tables for people."""
-    return getattr(current_app.jinja_env.get_template("texts.html").module, name)

@@ -1,26 +1,32 @@
-"""The fields of a flight, and those of a block header: their names, and their values for people.
+"""The fields of a flight, and those of a block header, as people read them; and all other texts.
 
-The names are those of the ledger; labels and meanings are in the texts.
+The names are those of the ledger.
 """
 
 import json
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from frontend.context import texts
 from frontend.filters import NOTHING, day, local_time, minutes, moment
 
+TEXTS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-TRANSACTION_NAMES: tuple[str, ...] = (
-    *("TRANSACTION_ID", "timestamp", "YEAR", "DAY_OF_WEEK", "FL_DATE", "OP_CARRIER_AIRLINE_ID"),
-    *("OP_CARRIER_FL_NUM", "ORIGIN_AIRPORT_ID", "ORIGIN", "ORIGIN_CITY_NAME", "ORIGIN_STATE_NM"),
-    *("DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM", "DEP_TIME", "DEP_DELAY"),
-    *("ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME"),
-)
-HEADER_NAMES = (
-    *("version", "height", "previous_hash", "timestamp", "first_transaction", "transaction_count"),
-    *("transactions_root", "body_hash", "summary_root", "history_root", "difficulty_bits", "nonce"),
-)
+
+
+class Field(NamedTuple):
+    """A field. name: in the ledger. label, meaning: for people."""
+
+    name: str
+    label: str
+    meaning: str
+
+
+TRANSACTION_FIELDS = [Field(*row) for row in TEXTS["transaction_fields"]]
+HEADER_FIELDS = [Field(*row) for row in TEXTS["header_fields"]]
+TRANSACTION_NAMES = tuple(field.name for field in TRANSACTION_FIELDS)
+HEADER_NAMES = tuple(field.name for field in HEADER_FIELDS)
 
 
 def _weekday(value: int) -> str:
@@ -37,19 +43,6 @@ _SHOWN: Mapping[str, Callable[[Any], str]] = {
 }
 
 
-class Field(NamedTuple):
-    """A field. name: in the ledger. label, meaning: for people."""
-
-    name: str
-    label: str
-    meaning: str
-
-
-def fields(kind: str) -> list[Field]:
-    """Return the fields of a "transaction" or a "header"."""
-    return [Field(*row) for row in texts(f"{kind}_fields")]
-
-
 def canonical(record: Mapping[str, Any], names: Sequence[str]) -> str:
     """Return the text of a record whose hash the ledger keeps: JSON as in RFC 8785.
 
@@ -59,8 +52,8 @@ def canonical(record: Mapping[str, Any], names: Sequence[str]) -> str:
     return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def in_words(kind: str, record: Mapping[str, Any]) -> Iterator[tuple[Field, str]]:
+def in_words(fields: Sequence[Field], record: Mapping[str, Any]) -> Iterator[tuple[Field, str]]:
     """Yield each field, and its value in `record` as people read it."""
-    for field in fields(kind):
+    for field in fields:
         value = record.get(field.name)
         yield field, NOTHING if value is None else _SHOWN.get(field.name, str)(value)

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import apsw
 import click
-from jinja2 import Environment, FileSystemLoader
 from werkzeug.http import HTTP_STATUS_CODES
 
 from backend.api import Service
@@ -27,6 +26,7 @@ from backend.index.views import VIEWS, statements
 from backend.sources.kinds import KINDS as KINDS_OF_FILES
 from backend.sources.kinds import Reading
 from backend.verify.folder_files import KINDS, LET_IT_BE
+from frontend.field_labels import TEXTS
 from loadtests.bench import growth_curves
 from loadtests.bench.measurements import markdown, read
 from tests.settings_table import table
@@ -119,8 +119,7 @@ def kinds() -> Iterator[str]:
 def refused() -> Iterator[str]:
     """Yields lines of the table of files that are refused, which a page has, too."""
     yield from ("| File | What to do |", "|---|---|")
-    templates = Environment(loader=FileSystemLoader(ROOT / "frontend" / "templates"))
-    for row in vars(templates.get_template("texts.html").module)["refused_files"]:
+    for row in TEXTS["refused_files"]:
         yield f"| {' | '.join(row)} |"
 
 

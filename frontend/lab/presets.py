@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from frontend.context import texts
+from frontend.field_labels import TEXTS
 from frontend.lab import study
 from frontend.lab.closed_network_form import STUDIED, Visited
 from frontend.lab.quantities import plain
@@ -33,7 +33,7 @@ class Preset:
     @property
     def assumptions(self) -> str:
         """What is assumed, and the source of it."""
-        return " ".join(texts("assumptions")[name] for name in self.assumes)
+        return " ".join(TEXTS["assumptions"][name] for name in self.assumes)
 
     @property
     def address(self) -> str:

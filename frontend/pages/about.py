@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 from flask import Blueprint, render_template, request
 
 from backend.serving.host_policy import is_loopback
-from frontend import field_labels
-from frontend.context import settings, texts
+from frontend.context import settings
+from frontend.field_labels import TEXTS, TRANSACTION_FIELDS
 from frontend.settings import EVERYWHERE, Settings, for_url
 from frontend.twins import JSON_ALONE, Twin, twins
 
@@ -18,16 +18,16 @@ routes = Blueprint("about", __name__)  # it needs no backend, so it can be read 
 
 @routes.get("/about")
 def about() -> str:
-    return render_template("about.html", fields=field_labels.fields("transaction"), **_api())
+    return render_template("about.html", fields=TRANSACTION_FIELDS, **_api())
 
 
 @twins(routes, "/about", JSON_ALONE)
 def twin() -> Twin:
-    dictionary = [field._asdict() for field in field_labels.fields("transaction")]
+    dictionary = [field._asdict() for field in TRANSACTION_FIELDS]
     return Twin(
         {
-            "definitions": texts("definitions"),
-            "kinds": texts("kinds_of_files"),
+            "definitions": TEXTS["definitions"],
+            "kinds": TEXTS["kinds_of_files"],
             "fields": dictionary,
             "api": _api()["api"],
         }

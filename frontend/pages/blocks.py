@@ -139,7 +139,7 @@ def _whole_page(height: int) -> str:
         offset=int(given.get("offset", 0)),
         page_size=TRANSACTIONS_A_PAGE,
         is_checked=check is not None,
-        header=list(field_labels.in_words("header", shown)),
+        header=list(field_labels.in_words(field_labels.HEADER_FIELDS, shown)),
         canonical=field_labels.canonical(shown, field_labels.HEADER_NAMES),
     )
 

@@ -4,7 +4,8 @@ from typing import Any
 
 from flask import Blueprint, render_template
 
-from frontend.context import backend, texts
+from frontend.context import backend
+from frontend.field_labels import TEXTS
 from frontend.twins import JSON_ALONE, Twin, twins
 
 routes = Blueprint("cheating", __name__)
@@ -13,7 +14,7 @@ routes = Blueprint("cheating", __name__)
 def _cheats() -> list[dict[str, Any]]:
     cheats: list[dict[str, Any]] = backend.get("/cheats")["cheats"]
     return [
-        {"title": texts("cheats").get(cheat["name"], cheat["name"]), **cheat} for cheat in cheats
+        {"title": TEXTS["cheats"].get(cheat["name"], cheat["name"]), **cheat} for cheat in cheats
     ]
 
 

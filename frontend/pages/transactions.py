@@ -17,9 +17,9 @@ routes = Blueprint("transactions", __name__)
 @routes.get("/transactions/<int:transaction_id>")
 def transaction(transaction_id: int) -> str:
     answer = standing(transaction_id, filled_in(request.args))
-    in_words = list(field_labels.in_words("transaction", answer["transaction"]))
+    fields = field_labels.in_words(field_labels.TRANSACTION_FIELDS, answer["transaction"])
     content = field_labels.canonical(answer["transaction"], field_labels.TRANSACTION_NAMES)
-    return render_template("transaction.html", **answer, fields=in_words, canonical=content)
+    return render_template("transaction.html", **answer, fields=fields, canonical=content)
 
 
 @routes.get("/transactions/<int:transaction_id>/state")

@@ -16,8 +16,9 @@ from werkzeug.wrappers import Response as AnyResponse
 from frontend.adding.submitted_form import NEVER_TWICE, SubmittedForm, form_after, token_in
 from frontend.adding.uploads import UploadedFile, sent, settled
 from frontend.bodies import NO_ROOM, PART_BYTES, reason_of
-from frontend.context import backend, settings, texts
+from frontend.context import backend, settings
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
+from frontend.field_labels import TEXTS
 from frontend.filters import size
 from frontend.pages.error_pages import problem_twin
 from frontend.settings import COMMAND
@@ -193,8 +194,9 @@ def _state(file: UploadedFile, form: SubmittedForm) -> str:
 @routes.get("/upload/sample.<any(csv, ndjson):form>")
 def sample(form: str) -> Response:
     """Return a file that shows the columns, and can be uploaded."""
-    names, _, _, examples = zip(*texts("columns"), strict=True)
-    flights = [dict(zip(names, flight, strict=True)) for flight in zip(*examples, strict=True)]
+    names, _, _, examples = zip(*TEXTS["columns"], strict=True)
+    rows = [[None if cell == "" else cell for cell in row] for row in zip(*examples, strict=True)]
+    flights = [dict(zip(names, row, strict=True)) for row in rows]
     lines = "".join(json.dumps(flight) + "\n" for flight in flights)
     kind, content = (
         ("text/csv", in_csv(names, flights)) if form == "csv" else ("application/x-ndjson", lines)

@@ -7,7 +7,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.sources.kinds import KINDS
 from backend.trust.cheating import CHEATS
 from frontend.app import create_app
-from frontend.context import texts
+from frontend.field_labels import TEXTS
 from frontend.pages.about import PORT_BEHIND_NGINX, api_for
 from frontend.settings import Settings, from_environment
 from tests.test_deploy import NGINX
@@ -80,8 +80,7 @@ def test_who_cannot_reach_the_api_is_told_how_to_open_it() -> None:
 
 
 def test_each_attempt_has_a_title_and_says_who_notices_it(pages: FlaskClient) -> None:
-    with pages.application.app_context():
-        titles = texts("cheats")
+    titles = TEXTS["cheats"]
     assert list(titles) == [cheat.name for cheat in CHEATS]
     page = pages.get("/cheat")
     assert page.status_code == 200

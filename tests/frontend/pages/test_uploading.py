@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from itertools import count
-from typing import Any
 from zipfile import ZipFile
 
 import msgspec
@@ -18,7 +17,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.ledger.file_imports import FileImports
 from backend.sources.kinds import BTS_TABLE, KINDS, MAY_BE_EMPTY, UnknownKindError, reading_of
-from frontend.context import texts
+from frontend.field_labels import TEXTS
 from tests.api.processes import ROOT
 from tests.api.worlds import generated, settings_for
 from tests.flights import changed, csv_of, csv_of_days
@@ -301,13 +300,8 @@ def test_days_in_doubt_are_asked_before_anything_is_added(visitor: Visitor) -> N
 # --- what the page says
 
 
-def words(visitor: Visitor, name: str) -> list[Any]:
-    with visitor.client.application.app_context():
-        return list(texts(name))
-
-
 def test_the_page_says_what_to_get_and_what_to_tick(visitor: Visitor) -> None:
-    boxes = words(visitor, "bts_boxes")
+    boxes = TEXTS["bts_boxes"]
     page = text_of(visitor.client.get("/upload").text)
     for path in ("README.md", "docs/how-to/import.md"):
         guide = " ".join((ROOT / path).read_text(encoding="utf-8").split())
@@ -316,12 +310,12 @@ def test_the_page_says_what_to_get_and_what_to_tick(visitor: Visitor) -> None:
     assert reading_of(tuple(boxes)).kind.name == "ready-made month since 2018"
     assert " , ".join(boxes) in page
     assert all(f"{kind.name} {kind.source.replace('`', '')}" in page for kind in KINDS)
-    for file, what_to_do in words(visitor, "refused_files"):
+    for file, what_to_do in TEXTS["refused_files"]:
         assert " ".join(f"{file} {what_to_do}".replace("`", " ").split()) in page
 
 
 def test_the_columns_are_those_of_the_ledger(visitor: Visitor) -> None:
-    columns = words(visitor, "columns")
+    columns = TEXTS["columns"]
     assert tuple(name for name, *_ in columns) == FIELD_NAMES
     needs = {name: needed for name, _, needed, _ in columns}
     assert {name for name in needs if needs[name] == "No"} == set(MAY_BE_EMPTY)
