@@ -9,8 +9,7 @@ nothing from other hosts, and has an address that says what is on it:
     coverage        what the ledger covers, a few seconds old
     context         the backend, the coverage and the settings, for the pages of an application
     question        the question of a page as one value, from which all of it is made
-    answer_page     the page of a form, with the answer to it
-    form_request    from a form to a question, and from a refusal to a message beside a field
+    form_request    from a form to a question and its page, and from a refusal to a message
     filters         values as people read them
     airport_table   where airports are, and their time zones
     field_labels    the fields of a record, as they are hashed and as people read them; other texts

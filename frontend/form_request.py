@@ -1,4 +1,4 @@
-"""Turns a form into a question, and a refusal into a message beside the field at fault.
+"""Turns a form into a question and its page, and a refusal into a message beside its field.
 
 Forms are sent with GET and have the parameter names of the backend's REST interface, so that a
 page and the answer at the backend have the same address.
@@ -6,12 +6,16 @@ page and the answer at the backend have the same address.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from flask import render_template, request
+
+from frontend.context import coverage
 from frontend.errors import Refused
+from frontend.evidence import Citation, uncited
 from frontend.filters import sentence
-from frontend.question import DAY, DAYS, Question
-from frontend.search.fields import DAYS_FIELD
+from frontend.question import AS_OF, DAY, DAYS, Question
+from frontend.search.fields import DAYS_FIELD, require_clear_days
 
 Values = Mapping[str, str]
 Answer = TypeVar("Answer")
@@ -88,3 +92,40 @@ def submit(
         if error.status not in BAD_INPUT:
             raise
         return FormRequest(given, None, error)
+
+
+# --- pages of forms -----------------------------------------------------------------------------
+
+
+def answer_page(
+    template: str,
+    ask: Callable[[dict[str, str]], Answer],
+    values: Values | None = None,
+    *,
+    may_be_empty: bool = False,
+    **more: Any,
+) -> tuple[str, int]:
+    """Return a page and its status; the template has `known` and `form_request`, with its answer.
+
+    ask: as for `submit`; an empty ledger is asked nothing, nor is any for days that may be others.
+    values: of the request if not given. more: further values of the template.
+    """
+    values = request.args if values is None else values
+    known, form = coverage.at(request.args.get(AS_OF)), FormRequest[Answer](filled_in(values))
+
+    def ask_clearly(given: dict[str, str]) -> Answer:
+        require_clear_days(given, known)
+        return ask(given)
+
+    if known.first_date:
+        form = submit(values, ask_clearly, may_be_empty=may_be_empty)
+    return render_template(template, known=known, form_request=form, **more), form.status
+
+
+def cited_page(
+    template: str, ask: Callable[[dict[str, str]], Answer], **more: Any
+) -> tuple[str, int]:
+    """Return what `answer_page` does, of an answer with `evidence`; with its `citation`, too."""
+    citation = Citation(request.args)
+    ask_again = citation.or_newest(ask)
+    return answer_page(template, ask_again, uncited(request.args), citation=citation, **more)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from frontend.airport_table import location_of
-from frontend.charts.sphere import KM_PER_MILE, AroundMiddle, Place, Point, distance_km, middle, way
+from frontend.charts.sphere import KM_PER_MILE, Place, Point, distance_km, middle, projected, way
 from frontend.coverage import Airport, Coverage
 
 WIDTH, HEIGHT = 1600, 900
@@ -123,8 +123,8 @@ class _View:
         around = middle(places)
         near = sorted(places, key=lambda place: distance_km(around, place))
         inside = near[: max(2, round(SHOWN * len(near)))]
-        self._map = AroundMiddle(middle(inside))
-        points = [point for place in inside if (point := self._map.point(place))]
+        self._middle = middle(inside)
+        points = [point for place in inside if (point := projected(self._middle, place))]
         low, high = ([pick(axis) for axis in zip(*points, strict=True)] for pick in (min, max))
         self._centre = tuple((a + b) / 2 for a, b in zip(low, high, strict=True))
         width_km, height_km = (ROOM * (b - a) for a, b in zip(low, high, strict=True))
@@ -136,7 +136,7 @@ class _View:
         return [
             (WIDTH / 2 + (point[0] - x) * self._scale, HEIGHT / 2 + (point[1] - y) * self._scale)
             for place in places
-            if (point := self._map.point(place))
+            if (point := projected(self._middle, place))
         ]
 
     def shows(self, place: Place) -> bool:

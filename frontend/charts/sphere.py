@@ -7,7 +7,6 @@ Manual" (1987), page 185.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import asin, atan2, cos, degrees, hypot, radians, sin, sqrt
 
 EARTH_RADIUS_KM = 6371.0088  # the mean radius, by the IUGG
@@ -64,21 +63,18 @@ def _angle(first: Vector, last: Vector) -> float:
     return 2 * asin(min(1.0, half_chord))
 
 
-@dataclass(frozen=True, slots=True)
-class AroundMiddle:
-    """A map of true areas (Lambert's azimuthal). Great circles through its middle are straight."""
+def projected(middle: Place, place: Place) -> Point | None:
+    """Return (km right of the middle, km below it); None on the far side of the earth.
 
-    middle: Place
-
-    def point(self, place: Place) -> Point | None:
-        """Return (km right of the middle, km below it); None on the far side of the earth."""
-        middle_latitude, middle_longitude = map(radians, self.middle)
-        latitude, longitude = map(radians, place)
-        east = cos(latitude) * sin(longitude - middle_longitude)
-        along = cos(latitude) * cos(longitude - middle_longitude)
-        north = cos(middle_latitude) * sin(latitude) - sin(middle_latitude) * along
-        cosine = sin(middle_latitude) * sin(latitude) + cos(middle_latitude) * along
-        if cosine < LEAST_COSINE:
-            return None
-        scale = EARTH_RADIUS_KM * sqrt(2 / (1 + cosine))
-        return scale * east, -scale * north
+    Areas are true (Lambert's azimuthal projection); great circles through the middle are straight.
+    """
+    middle_latitude, middle_longitude = map(radians, middle)
+    latitude, longitude = map(radians, place)
+    east = cos(latitude) * sin(longitude - middle_longitude)
+    along = cos(latitude) * cos(longitude - middle_longitude)
+    north = cos(middle_latitude) * sin(latitude) - sin(middle_latitude) * along
+    cosine = sin(middle_latitude) * sin(latitude) + cos(middle_latitude) * along
+    if cosine < LEAST_COSINE:
+        return None
+    scale = EARTH_RADIUS_KM * sqrt(2 / (1 + cosine))
+    return scale * east, -scale * north

@@ -5,11 +5,10 @@ from functools import partial
 
 from flask import Blueprint, abort, request
 
-from frontend.answer_page import answer_page
 from frontend.charts.maps import RoutesMap, map_of_routes
 from frontend.context import coverage
 from frontend.coverage import Airport
-from frontend.form_request import filled_in
+from frontend.form_request import answer_page, filled_in
 from frontend.question import DAYS, require_known
 from frontend.questions.group_queries import WEEK, Groups, answers_by_group, question_of
 from frontend.questions.group_rows import GROUP_COLUMNS, Grouped, csv_rows, other_airports

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from flask import Blueprint, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
-from frontend.answer_page import cited_page
 from frontend.backend_client import Json
 from frontend.charts.plots import Bars, Lines, histogram, line_in_time
 from frontend.charts.time_axis import TimeAxis, in_days, shown
@@ -19,7 +18,7 @@ from frontend.coverage import Carrier
 from frontend.errors import Refused
 from frontend.evidence import Answered, uncited
 from frontend.filters import counted, minutes, number, share
-from frontend.form_request import filled_in
+from frontend.form_request import cited_page, filled_in
 from frontend.parameters import values_of
 from frontend.question import AS_OF, CARRIER, ITEM, KINDS, MOST_ITEMS, Question, require_known
 from frontend.questions.figures import COUNTS, FEW_IN_A_SLOT, together

@@ -11,7 +11,6 @@ from itertools import combinations
 
 from flask import Blueprint, request
 
-from frontend.answer_page import cited_page
 from frontend.backend_client import Json
 from frontend.charts.time_axis import covered
 from frontend.context import coverage
@@ -19,7 +18,7 @@ from frontend.coverage import Coverage, all_days
 from frontend.errors import Refused
 from frontend.evidence import Evidence, uncited
 from frontend.filters import short_interval
-from frontend.form_request import filled_in
+from frontend.form_request import cited_page, filled_in
 from frontend.parameters import values_of
 from frontend.question import (
     AS_OF,

@@ -7,14 +7,13 @@ from functools import cached_property
 
 from flask import Blueprint, abort, render_template, request
 
-from frontend.answer_page import answer_page
 from frontend.backend_client import Json
 from frontend.charts.months import Month, months
 from frontend.context import coverage
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.filters import counted, ordinal, weekday
-from frontend.form_request import filled_in
+from frontend.form_request import answer_page, filled_in
 from frontend.question import AS_OF, CARRIER, DAY, DAYS, ENDS, Question, as_of_in, require_known
 from frontend.questions.figures import COUNTS, FEW_ARRIVALS, together
 from frontend.questions.group_queries import Groups, answers_by_group

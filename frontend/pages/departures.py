@@ -14,13 +14,12 @@ from typing import Any
 from flask import Blueprint, request
 
 from frontend import field_labels
-from frontend.answer_page import answer_page
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.filters import short_interval
-from frontend.form_request import filled_in
+from frontend.form_request import answer_page, filled_in
 from frontend.question import (
     AS_OF,
     BOTH,

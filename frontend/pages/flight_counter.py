@@ -6,7 +6,6 @@ from functools import cached_property
 
 from flask import Blueprint, request
 
-from frontend.answer_page import cited_page
 from frontend.backend_client import Json
 from frontend.charts.maps import Distance, distance_between
 from frontend.charts.plots import Bars, bars_in_time
@@ -15,7 +14,7 @@ from frontend.context import backend, coverage
 from frontend.coverage import all_days
 from frontend.evidence import Answered, uncited
 from frontend.filters import counted
-from frontend.form_request import filled_in
+from frontend.form_request import cited_page, filled_in
 from frontend.question import AS_OF, BOTH, ENDS, KINDS, Question, ends_in, require_known
 from frontend.twins import Twin, twins
 

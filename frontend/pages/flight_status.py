@@ -12,13 +12,12 @@ from flask import Blueprint, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from frontend import field_labels
-from frontend.answer_page import cited_page
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import Coverage
 from frontend.evidence import Answered, uncited
 from frontend.filters import plus
-from frontend.form_request import filled_in
+from frontend.form_request import cited_page, filled_in
 from frontend.question import AS_OF, CARRIER, DAY, DAYS, KINDS, NUMBER, Question, require_known
 from frontend.questions import flights_of_day
 from frontend.questions.flights_of_day import Leg

@@ -5,13 +5,12 @@ from functools import cached_property
 
 from flask import Blueprint, request
 
-from frontend.answer_page import answer_page
 from frontend.backend_client import Json
 from frontend.charts.maps import RoutesMap, map_of_routes
 from frontend.context import backend, coverage
 from frontend.coverage import all_days
 from frontend.errors import Refused
-from frontend.form_request import filled_in
+from frontend.form_request import answer_page, filled_in
 from frontend.question import CARRIER, DAYS, ENDS, Question, require_known
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import question_of

@@ -6,12 +6,11 @@ from functools import cached_property
 from flask import Blueprint, request
 
 from frontend import field_labels
-from frontend.answer_page import answer_page
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import all_days
 from frontend.evidence import Answered
-from frontend.form_request import filled_in
+from frontend.form_request import answer_page, filled_in
 from frontend.question import CARRIER, DAY, DAYS, ENDS, NUMBER, Question, require_known
 from frontend.questions.group_rows import Row
 from frontend.questions.punctuality_report import SIGNS, PunctualityReport, punctuality_reports

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from flask import Blueprint, request
 
-from frontend.answer_page import answer_page
 from frontend.backend_client import Json
 from frontend.charts.maps import Distance, distance_between
 from frontend.context import coverage
 from frontend.coverage import all_days
-from frontend.form_request import filled_in
+from frontend.form_request import answer_page, filled_in
 from frontend.question import BOTH, DAYS, ENDS, OPTIONS, ends_in, require_known
 from frontend.questions.group_queries import (
     WEEK,

@@ -1,5 +1,6 @@
 """Great circles and the map around a middle, against geometry that is known."""
 
+from functools import partial
 from itertools import pairwise
 from math import hypot, pi
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from frontend.charts.sphere import EARTH_RADIUS_KM, AroundMiddle, Place, distance_km, way
+from frontend.charts.sphere import EARTH_RADIUS_KM, Place, distance_km, projected, way
 
 PLACES = st.tuples(st.floats(-89, 89), st.floats(-180, 180))
 HALF_ROUND_KM = pi * EARTH_RADIUS_KM
@@ -54,24 +55,24 @@ def test_opposite_and_equal_places_have_no_way() -> None:
 def test_a_great_circle_through_the_middle_is_straight(start: Place, end: Place) -> None:
     assume(10 < distance_km(start, end) < 0.6 * HALF_ROUND_KM)
     along = way(start, end, 4)
-    view = AroundMiddle(along[2])
-    points = [view.point(place) for place in along]
+    view = partial(projected, along[2])
+    points = [view(place) for place in along]
     (x, y), (u, v) = points[0] or (0, 0), points[1] or (0, 0)
     assert abs(x * v - y * u) <= 1e-6 * hypot(x, y) * hypot(u, v)
     assert points[2] == pytest.approx((0, 0), abs=1e-3)
 
 
 def test_near_the_middle_lengths_are_true_and_north_is_up() -> None:
-    view = AroundMiddle(NEW_YORK)
+    view = partial(projected, NEW_YORK)
     north, east = (NEW_YORK[0] + 0.1, NEW_YORK[1]), (NEW_YORK[0], NEW_YORK[1] + 0.1)
-    assert view.point(north) == pytest.approx((0, -distance_km(NEW_YORK, north)), rel=1e-3)
-    x, y = view.point(east) or (0, 0)
+    assert view(north) == pytest.approx((0, -distance_km(NEW_YORK, north)), rel=1e-3)
+    x, y = view(east) or (0, 0)
     assert x == pytest.approx(distance_km(NEW_YORK, east), rel=1e-3)
     assert abs(y) < 0.01 * x
 
 
 @given(PLACES)
 def test_the_far_side_is_not_on_the_map(place: Place) -> None:
-    view = AroundMiddle((0, 0))
+    view = partial(projected, (0, 0))
     is_near = distance_km((0, 0), place) < HALF_ROUND_KM * 2 / 3
-    assert (view.point(place) is not None) == is_near
+    assert (view(place) is not None) == is_near
