@@ -45,17 +45,11 @@ HEADERS = {
 
 
 MACROS = (
-    "layout",
-    "forms",
-    "charts",
-    "lab",
-    "adding",
-    "questions",
-    "groups",
-    "flights",
-    "evidence",
+    *("layout", "forms", "charts", "lab", "adding"),
+    *("questions", "groups", "flights", "evidence"),
 )
 """Files of macros that every template has by their names; each may use those before it."""
+
 LEAST_COMPRESSED_BYTES = 1024
 COMPRESSED = {"text/html", "text/csv", "application/json"}
 

@@ -154,7 +154,7 @@ def test_without_scripts_a_file_is_checked_and_added_too_unless_it_is_too_long(
 def test_bad_rows_are_shown_and_left_out(page: Page, pages: Site, tmp_path: Path) -> None:
     before = pages.service.sealed()
     assert "118 rows are flights, 2 are not." in checked(page, file_of(tmp_path, 3, 71))
-    rows = page.get_by_role("region", name="Bad rows").locator("tbody tr")
+    rows = page.get_by_role("region", name="Rows that are not flights").locator("tbody tr")
     bad = rows.all_inner_texts()
     assert [row.split("\t")[0] for row in bad] == ["3", "71"]
     press(page, "Leave 2 rows out and add 118 flights")

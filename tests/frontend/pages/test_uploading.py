@@ -330,6 +330,8 @@ def test_the_sample_works(visitor: Visitor, ending: str) -> None:
     assert f'href="/upload/sample.{ending}"' in visitor.client.get("/upload").text
     sample = visitor.client.get(f"/upload/sample.{ending}")
     assert sample.headers["Content-Disposition"] == f'attachment; filename="flights.{ending}"'
+    empty = {"csv": b"4424,,EWR", "ndjson": b'"ORIGIN_AIRPORT_ID": null'}[ending]
+    assert empty in sample.get_data()
     month = {"csv": b"-01-", "ndjson": b"-10-"}[ending]  # begin on the same day of the week
     body = sample.get_data().replace(b"2013-01-", b"2013" + month)
     page = visitor.added(body, f"flights.{ending}")

@@ -57,6 +57,12 @@ LEAST_CANCELLED = row("Virgin", 1000, 820, 20, 5.0, days=20)
 WORSE = row("JetBlue", 900, 684, 36, 2.0, days=20)
 
 
+def test_a_group_is_ranked_by_the_figure_of_that_name() -> None:
+    group = row("any", 100, on_time=60, cancelled=20, mean=3.0)
+    for name in SORTS.keys() - {"cancelled"}:
+        assert SORTS[name].value(group) == group.figures[name]
+
+
 def test_it_says_by_which_measure() -> None:
     rows = [WORSE, LEAST_CANCELLED]
     punctual = str(verdict(rows, SHARE, is_descending=True))
