@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -36,9 +37,9 @@ from loadtests.processes import (
     backend_command,
     environment,
     failure,
+    finished,
     running,
     started,
-    wait_for,
 )
 from loadtests.questions import drawn, sample
 
@@ -46,8 +47,8 @@ SIZES = (0.5, 1, 2, 5, 10, 20, 40, 60)  # million flights
 VERIFIED = {1, 2, 5, 10}  # the sizes, besides the last, at which everything is verified
 RECENT = 5e6  # flights whose import tells the present rate
 QUESTIONS = 200
-SCRUB_WITHIN_S = 90
 WATCH_EVERY_S = 0.1
+SCRUB_PASS = [sys.executable, "-m", "loadtests.in_process.scrub_pass"]
 
 
 class Growth:
@@ -135,6 +136,9 @@ class Growth:
             facts |= {"verify_s": spent.wall_s, "verify_cpu_s": spent.cpu_s}
             again = ("verify", "--since", "last")
             facts["again_s"] = backend(self.chain, *again, log=self.log)[1].wall_s
+            facts["scrub_hours"] = float(
+                finished(SCRUB_PASS, environment(self.chain, {}), self.log)[0]
+            )
         backup = self._folder / "backup"
         shutil.rmtree(backup, ignore_errors=True)
         facts["backup_s"] = backend(self.chain, "backup", str(backup), log=self.log)[1].wall_s
@@ -160,19 +164,13 @@ class Growth:
         return facts | {f"import_{key}": value for key, value in peaks.items()}
 
     def _served(self) -> dict[str, float]:
-        """Return how a service starts, answers, scrubs, and how much memory it takes."""
-        scrub = self.chain / "scrub.json"
-        scrub.unlink(missing_ok=True)
-        settings = {"scrub_hours": 0.001}  # as fast as it may
-        with running(self.chain, self.log, asking="/health/ready", settings=settings) as service:
+        """Return how a service starts, answers, and how much memory it takes."""
+        with running(self.chain, self.log, asking="/health/ready") as service:
             facts = {"ready_s": service.first_answer_s, **_question_times(service)}
             memory = service.memory()
             facts["memory_mb"] = sum(process.pss_bytes for process in memory) / 1e6
             workers = [process.pss_bytes for process in memory if process.role == "worker"]
             facts["worker_mb"] = max(workers) / 1e6
-            if hours := _scrub_hours(scrub):
-                facts["scrub_hours"] = hours
-        scrub.unlink(missing_ok=True)
         return facts
 
 
@@ -207,28 +205,6 @@ def _question_times(service: Service) -> dict[str, float]:
                 asks = (partial(answer, connection, question.path) for question in questions)
                 facts[f"{state} {kind}"] = 1000 * median(timed(ask)[1] for ask in asks)
     return facts
-
-
-def _scrub_hours(state: Path) -> float | None:
-    """Return how long a pass of the scrub takes at its pace; None if it is over too soon to say.
-
-    state: where the scrub notes how far it is, every ten seconds.
-    """
-    notes: list[tuple[float, int, int]] = []
-
-    def is_noted_twice() -> bool:
-        with suppress(OSError, ValueError):
-            noted = json.loads(state.read_bytes())
-            note = (state.stat().st_mtime, noted["done"], noted["pieces"])
-            if note[1] and (not notes or note[1] > notes[-1][1]):
-                notes.append(note)
-        return len(notes) == 2 or any(done == pieces for _, done, pieces in notes)
-
-    wait_for(is_noted_twice, SCRUB_WITHIN_S, "the scrub does not go on", every_s=0.2)
-    if len(notes) == 1:
-        return None
-    (begin_s, done, pieces), (end_s, done_later, _) = notes
-    return pieces * (end_s - begin_s) / (done_later - done) / 3600
 
 
 def grow(growth: Growth, flights: int) -> None:
