@@ -69,6 +69,12 @@ def readings(value: object) -> dict[str, date]:
     return {}
 
 
+@lru_cache(maxsize=4000)
+def is_year_first(value: object) -> bool:
+    """Return whether the year comes first in a day."""
+    return YEAR_FIRST in readings(value)
+
+
 def _calendar_days(orders: dict[str, tuple[str, str | int, str]]) -> dict[str, date]:
     days = {}
     for order, (year, month, day) in orders.items():
@@ -164,7 +170,7 @@ def order_of(batches: Iterable[Iterable[Evidence]], said: str = "") -> str | Non
 def _fitting(row: Evidence) -> set[str]:
     """Return the orders in which a day agrees with what other columns say of it."""
     days = readings(row[0])
-    if YEAR_FIRST in days:
+    if is_year_first(row[0]):
         return {YEAR_FIRST}
     is_same_in_both = len(set(days.values())) == 1 and len(days) == 2
     return set() if is_same_in_both else _agreeing(row)

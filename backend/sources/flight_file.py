@@ -16,7 +16,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.cells import STORED, STRICT
 from backend.sources.contradictions import contradiction as contradiction_of_columns
-from backend.sources.dates import Evidence, contradiction, doubt, order_of, readings
+from backend.sources.dates import Evidence, contradiction, doubt, is_year_first, order_of, readings
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, has_meaning, reading_of
@@ -153,6 +153,9 @@ class FlightFile(Source):
         """Raise BadRow if a day can only be meant in another order than that of the file."""
         order = self._orders[file]
         if order is None or deriver.is_strict:
+            return
+        days = batch.columns[deriver.reading.places["FL_DATE"]]
+        if order == YEAR_FIRST and all(map(is_year_first, set(days))):
             return
         rows = list(_evidence(deriver.reading, batch))
         for row in dict.fromkeys(rows):
