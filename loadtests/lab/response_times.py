@@ -27,6 +27,7 @@ from loadtests.lab.content import Cell, Figure, Metric, Section, Table
 from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import YES, Results, ResultsError
+from loadtests.lab.sentences import Sentences
 from loadtests.models import student_t
 from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
 from loadtests.number_format import format_number
@@ -42,6 +43,7 @@ _THRESHOLD = re.compile(
 )
 _EXACT = 1e-9  # shares closer than this are the same
 _NUMBER = re.compile(r"-(?:rep)?\d+$")  # of a run among those of one load
+_SENTENCES = Sentences("response_times")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 
 Values = NDArray[np.float64]
@@ -189,7 +191,8 @@ def section(groups: Sequence[Group]) -> Section:
     ]
     names = [f"p{100 * share:g} / ms" for share in SHARES]
     columns = ("Load", "Runs", "Requests", "Mean / ms", *names, "Max / ms", "Failed / %")
-    parts: list[Table | Figure] = [Table("Percentiles of response times", columns, rows, _NOTE)]
+    note = _SENTENCES.paragraph("note")
+    parts: list[Table | Figure] = [Table("Percentiles of response times", columns, rows, note)]
     whole = [group for group in groups if any(len(run.responses_s) for run in group.runs)]
     largest = sorted(whole, key=lambda group: -sum(run.requests for run in group.runs))
     if drawn := [group for group in whole if group in largest[:DRAWN_GROUPS]]:
@@ -201,15 +204,6 @@ def _longest_ms(group: Group) -> float | None:
     longest_s = [run.quantile_s(1.0) for run in group.runs]
     known_s = [value_s for value_s in longest_s if value_s is not None]
     return 1000 * max(known_s) if len(known_s) == len(longest_s) else None
-
-
-_NOTE = (
-    "These are all requests that succeeded, those at the beginning of a run, too. The 95 % "
-    "intervals are over runs; if there are fewer than four, over five parts of each, which makes "
-    "a 99th percentile uncertain. It has no interval if a run or part has fewer than 100 requests. "
-    "The mean is that of the runs' means, a percentile that of all their requests together. – "
-    "stands where the file of another tool lacks the number."
-)
 
 
 def metrics(groups: Sequence[Group]) -> Iterator[Metric]:
@@ -229,7 +223,7 @@ def _distribution(groups: Sequence[Group]) -> Figure:
         series.append(Series(group.name, source, xs, shares, shape="steps"))
         rows.append([group.name, *(xs[round(POINTS * share)] for share in (0, 0.25, 0.5, 0.75, 1))])
     table = Table("Distribution", ("Load", "Least / ms", "25 %", "50 %", "75 %", "Most / ms"), rows)
-    words = "Share of the requests that took no longer than a time, of each load."
+    words = _SENTENCES.paragraph("distribution")
     x, y = Axis("response time / ms", is_logarithmic=True), Axis("share of the requests")
     return figure("How response times are distributed", words, x, y, series, table)
 
@@ -247,10 +241,7 @@ def _course(groups: Sequence[Group]) -> Figure:
         rows.append([group.name, *chain.from_iterable(cells)])
     thirds_of = ("First third / ms", "Second third / ms", "Last third / ms")
     columns = ("Load", *chain.from_iterable((third, "Requests") for third in thirds_of))
-    words = (
-        "Mean response time of the requests that began in each part of the time of a run, of all "
-        "runs of each load together; there is a gap where none began."
-    )
+    words = _SENTENCES.paragraph("course")
     x, y = Axis("share of the run"), Axis("mean response time / ms")
     return figure("Response time over a run", words, x, y, series, Table("Course", columns, rows))
 

@@ -1,13 +1,13 @@
 """Makes a report one HTML file: with inline styles and SVG, without scripts or other files."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from loadtests.lab.content import NONE, Figure, Report, Section, Table, shown, together
+from loadtests.lab.content import Figure, Report, Section, Table, shown, together
 from loadtests.lab.experiment import Experiment
 
 FOLDED_ROWS = 40  # a table with more rows is folded until a reader opens it
@@ -34,7 +34,6 @@ def report_page(
         conclusion=conclusion,
         findings=[words for words in dict.fromkeys(report.findings) if words != conclusion],
         first_figure=next((part for part in parts if isinstance(part, Figure)), None),
-        facts=list(_facts(manifest)),
     )
 
 
@@ -64,17 +63,3 @@ def plain_page(
 def _is_number_column(table: Table, column: int) -> bool:
     cells = [row[column] for row in table.rows if row[column] is not None]
     return bool(cells) and not any(isinstance(cell, str) for cell in cells)
-
-
-def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the names and values of the manifest; a nested value has its path as name.
-
-    Of a service elsewhere, the machine that is known is that of the load generator.
-    """
-    titles = {"machine": "machine of the generator"} if manifest.get("host") else {}
-    for name, value in manifest.items():
-        nested = value if isinstance(value, dict) else {"": value}
-        for inner, fact in nested.items():
-            path = f"{titles.get(name, name)}: {inner}" if inner else name
-            text = ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)
-            yield path, NONE if fact is None else text

@@ -269,6 +269,7 @@ class TestReport:
             "<p>It squares.</p>\n<p>Reproduces nothing of study 002.</p>\n<p>In tables, ±" in real
         )
         assert ["It proves nothing." in page for page in (real, emulated)] == [True, False]
+        assert "<dt>reps</dt><dd>–</dd>" in real, "nobody chose how many"
         assert "the service as shipped" in real
         assert "K = 100, with the study's times of a block: 46/K ms for reading it" in emulated
         assert "Waits took their place. This tests queueing behaviour" in emulated

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from loadtests.generation.rows import Row, RowFile, closed_index
-from loadtests.lab.content import Figure
+from loadtests.lab.content import Figure, Table
 from loadtests.lab.response_times import (
     Group,
     Times,
@@ -93,7 +93,10 @@ def test_a_percentile_that_a_file_does_not_tell_is_not_made_up() -> None:
     assert {metric.name for metric in metrics([group])} == {
         f"response_time_p{p}[5/s]" for p in (50, 90, 95)
     }
-    (row,) = section([group]).parts[0].rows  # type: ignore[union-attr]
+    table = section([group]).parts[0]
+    assert isinstance(table, Table)
+    assert "stands where the file of another tool lacks the number" in table.note
+    (row,) = table.rows
     assert (row[7], row[8]) == (None, 200.0)
     (sentence,) = broken(["p99 > 9 s"], [group])
     assert sentence == "5/s: its files lack p99, so 'p99 > 9 s' is not judged"
