@@ -314,10 +314,14 @@ def test_a_folder_of_a_ledger_is_not_taken_for_anything_else(tmp_path: Path) -> 
             ["import", "bts:2008-01", "--keep-zips", str(folder)],
             ["witness", "http://127.0.0.1:9/log", "--folder", str(folder)],
             ["cluster", "configure", "a", "--folder", str(folder)],
+            ["export", "parquet", str(folder)],
         ):
             done = call(tmp_path, *command)
             assert f"{folder} belongs to the ledger in {tmp_path}" in done.stderr, command
             assert done.returncode in {1, 5}
+    for folder in (tmp_path, tmp_path / "blocks"):
+        message = refusal(call(tmp_path / "other", "import", str(folder)))
+        assert message.endswith("; import what its service exports (`GET /flights`)\n")
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -383,6 +383,10 @@ def restore(settings: Settings, folder: Path) -> None:
     manifest = restore_backup(settings, folder, watched=watched, report=say)
     held = _held(manifest)
     say(f"{settings.folder} holds {_held_words(held)}, as on {manifest.time}")
+    say(
+        "put back your copies of log.key and log.vkey before the service starts; otherwise the log "
+        "gets a new key"
+    )
     print_json({**held, "time": manifest.time})
 
 

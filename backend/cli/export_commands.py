@@ -11,7 +11,7 @@ from backend.base.progress import counting
 from backend.base.settings import Settings
 from backend.base.words import counted
 from backend.cli.log_commands import print_json, say
-from backend.cli.paths import LocalPath
+from backend.cli.paths import LocalPath, require_no_ledger
 
 
 @click.group()
@@ -33,6 +33,7 @@ def export_parquet(settings: Settings, folder: Path) -> None:
     """
     from backend.export.parquet import export as export_to
 
+    require_no_ledger(folder)
     with counting("exporting", "block") as progress:
         result = export_to(settings.folder, folder, progress)
     manifest = result.manifest

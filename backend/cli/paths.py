@@ -38,7 +38,7 @@ class LocalPath(click.Path):
         return super().convert(value, parameter, context)
 
 
-def require_no_ledger(folder: Path) -> None:
+def require_no_ledger(folder: Path, remedy: str = "choose another folder") -> None:
     """Raise FlightchainError for the folder of a ledger, or a part of one: it is for its files."""
     from backend.mempool import FOLDER
     from backend.storage.layout import BLOCKS_FOLDER, TABLE_NAME
@@ -49,6 +49,4 @@ def require_no_ledger(folder: Path) -> None:
         part = place.relative_to(ledger).parts[:1]
         is_its_own = not part or part[0] == FOLDER or kind_of(part[0])
         if is_its_own and (ledger / BLOCKS_FOLDER / TABLE_NAME).exists():
-            raise FlightchainError(
-                f"{folder} belongs to the ledger in {ledger}; choose another folder"
-            )
+            raise FlightchainError(f"{folder} belongs to the ledger in {ledger}; {remedy}")

@@ -209,7 +209,7 @@ def _wrong_flight(index: IndexCheck, store: BlockStore) -> str:
 def _index_words(index: IndexCheck, height: int) -> str:
     position = index.position
     if index.is_outdated:
-        return f"the index does not exist yet: {OUTDATED}; the miner rebuilds it"
+        return f"the index is not checked: {OUTDATED}; the miner rebuilds it"
     if position is None:
         return "the index does not exist yet; the miner makes it"
     if position.height < height:

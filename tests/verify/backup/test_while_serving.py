@@ -61,4 +61,5 @@ def test_words_and_json_are_kept_apart(house: House, tmp_path: Path) -> None:
     done = call(new, "restore", backup)
     assert json.loads(done.stdout)["pending"] == 7
     assert "holds blocks 0 to 5" in done.stderr
+    assert "put back your copies of log.key and log.vkey before" in done.stderr
     refusal(call(new, "restore", backup))
