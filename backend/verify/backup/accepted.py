@@ -118,7 +118,8 @@ def restore_accepted(source: Path, target: Path, sizes: dict[str, int]) -> None:
         files.write_new(restored, data)
     if not (folder / database.FILE_NAME).exists():
         last_release.copy_keys(source / FOLDER, folder)
-    copy_tokens(source, target)
+    if (path := source / tokens.FILE_NAME).exists():
+        files.write_new(target / tokens.FILE_NAME, path.read_bytes(), mode=PRIVATE)
     if (source / SUCCESSIONS_NAME).exists():
         files.write_new(target / SUCCESSIONS_NAME, (source / SUCCESSIONS_NAME).read_bytes())
 
@@ -140,13 +141,22 @@ def copy_successions(source: Path, target: Path, report: Report) -> None:
         report(f"{path} is missing, and the backup keeps its own copy")
 
 
-def copy_tokens(source: Path, target: Path) -> None:
-    """Copy the file of tokens, readable only by its owner; remove the copy if there is no file."""
-    path = source / tokens.FILE_NAME
+def copy_tokens(source: Path, target: Path, report: Report) -> None:
+    """Copy the file of tokens, readable only by its owner; remove the copy if there is no file.
+
+    A file that is damaged or lost is reported, and does not replace that of an earlier backup.
+    """
+    path, copy = source / tokens.FILE_NAME, target / tokens.FILE_NAME
+    try:
+        tokens.Tokens(source).all()
+    except Damage as error:
+        kept = f"; the backup keeps its copy, {copy}" if copy.exists() else ""
+        report(f"not copied: {error}{kept}")
+        return
     if path.exists():
-        files.write_new(target / tokens.FILE_NAME, path.read_bytes(), mode=PRIVATE)
+        files.write_new(copy, path.read_bytes(), mode=PRIVATE)
     else:
-        files.remove(target / tokens.FILE_NAME)
+        files.remove(copy)
 
 
 def _holds(path: Path, data: bytes) -> bool:

@@ -36,6 +36,7 @@ from backend.verify.backup.block_copies import (
     copy_blocks,
 )
 from backend.verify.backup.manifest import LOCK_NAME, Manifest
+from backend.verify.folder_check import require_chain
 
 NO_MATTER = {LOCK_NAME, f"{manifests.NAME}.tmp", "lost+found"}  # in a folder that counts as empty
 SPARE_BYTES = 2**20
@@ -54,8 +55,8 @@ class Made:
 def back_up(settings: Settings, folder: Path, *, report: Report, progress: Progress) -> Made:
     """Bring the backup in `folder` up to date, or begin one there.
 
-    Raises BackupRefused if the folder or its backup does not fit the ledger, DamagedBlock for a bad
-    block of the chain, WriteFailed, and WriterBusy if another backup is being made there.
+    Raises BackupRefused if the folder or its backup does not fit the ledger, Damage without a chain
+    and for a bad block of it, WriteFailed, and WriterBusy if another backup is being made there.
     """
     folder = folder.resolve()
     require_apart(settings.folder, folder)
@@ -69,11 +70,8 @@ def back_up(settings: Settings, folder: Path, *, report: Report, progress: Progr
             f"the ledger in {settings.folder} belongs to a cluster, whose nodes are copies of each "
             "other; add a node for one more copy"
         )
+    require_chain(settings.folder)
     with closing(BlockStore(settings.folder)) as store:
-        if store.height() < 0:
-            raise BackupRefused(
-                f"{settings.folder} holds no chain to back up; let FLIGHTCHAIN_DIR name a ledger"
-            )
         files.make_folder(folder)
         _manifest_in(folder, store)  # before anything is written there
         with files.FileLock(folder / LOCK_NAME, waits=False):
@@ -144,7 +142,7 @@ def _copy(
     for done in copy_blocks(store, first, height, folder):
         progress(done - first, height + 1 - first)
     accepted = copy_accepted(settings.folder, folder, records, keys)
-    copy_tokens(settings.folder, folder)
+    copy_tokens(settings.folder, folder, report)
     copy_successions(settings.folder, folder, report)
     manifest = Manifest(
         is_complete=True,

@@ -14,6 +14,7 @@ import pytest
 from backend.base import files
 from backend.base.errors import (
     BackupRefused,
+    Damage,
     DamagedBlock,
     DamagedMempool,
     FlightchainError,
@@ -25,6 +26,7 @@ from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.sources.generated import Generated
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER, MARK_NAME
+from backend.storage.tokens import Tokens
 from backend.verify.audit import verify
 from backend.verify.backup import making
 from backend.verify.backup import manifest as manifests
@@ -124,9 +126,23 @@ def test_what_is_mined_before_the_mempool_is_read_is_in_it(
 
 
 def test_a_token_that_was_removed_is_not_in_the_next_backup(house: House) -> None:
-    (house.folder / "tokens.json").unlink()
+    Tokens(house.folder).remove("me")
     house.back_up()
-    assert not (house.backup / "tokens.json").exists()
+    assert Tokens(house.backup).all() == []
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_tokens_that_are_damaged_or_lost_do_not_replace_those_of_the_backup(
+    house: House, is_there: bool
+) -> None:
+    path, copy = house.folder / "tokens.json", house.backup / "tokens.json"
+    path.unlink()
+    if is_there:
+        path.write_bytes(b"[{")
+    house.back_up()
+    assert [token.name for token in Tokens(house.backup).all()] == ["me"]
+    assert house.said[-1].startswith(f"not copied: {path} is ")
+    assert house.said[-1].endswith(f"; the backup keeps its copy, {copy}")
 
 
 def test_blocks_that_are_sealed_meanwhile_leave_no_gap(original: House, tmp_path: Path) -> None:
@@ -199,9 +215,15 @@ def test_a_folder_that_does_not_fit_is_refused_and_left_alone(
 
 def test_without_a_chain_there_is_nothing_to_back_up(tmp_path: Path) -> None:
     house = House(tmp_path)
-    with pytest.raises(BackupRefused, match="holds no chain to back up"):
+    with pytest.raises(Damage, match=r"holds no chain: .*blocks is missing or empty"):
         house.back_up()
     assert not house.backup.exists()
+
+
+def test_a_chain_whose_table_is_missing_is_not_said_to_be_none(house: House) -> None:
+    table_path(house.folder).unlink()
+    with pytest.raises(Damage, match=r"heights\.dat is missing .* the miner makes it again"):
+        house.back_up()
 
 
 def lose_mempool(house: House) -> None:
