@@ -53,7 +53,8 @@ def ask(
     try:
         answer = _asked(url, body, time.monotonic() + within_s, most_bytes + 1)
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise NoAnswer(f"{url} cannot be read: {error}") from error
+        reason = getattr(error, "strerror", "") or error
+        raise NoAnswer(f"{url} cannot be read: {reason}") from error
     if len(answer.body) > most_bytes:
         raise NoAnswer(f"{url} sends more than {most_bytes} bytes")
     return answer
