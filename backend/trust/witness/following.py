@@ -52,7 +52,10 @@ class RemoteLog:
 
     def checkpoint(self) -> bytes:
         """Return the newest checkpoint, a note. Raises Unreachable."""
-        return self._read("checkpoint")
+        try:
+            return self._read("checkpoint")
+        except Gone as error:
+            raise Gone(f"{error}; a log's address is such as http://pi:8000/log") from error
 
     def key(self) -> VerifierKey:
         """Return the key that a Flightchain gives as its own. Raises Unreachable."""

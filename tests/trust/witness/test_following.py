@@ -315,6 +315,12 @@ def test_what_is_no_url_is_no_silent_log(call: Callable[..., Result]) -> None:
     assert (done.exit_code, "must have a host" in done.stderr) == (2, True)
 
 
+def test_an_address_where_no_log_is_is_to_be_that_of_a_log(call: Callable[..., Result]) -> None:
+    with serving() as no_log:
+        done = call(no_log.url)
+    assert (done.exit_code, "status 404; a log's address is such as" in done.stderr) == (3, True)
+
+
 @pytest.mark.parametrize("name", ["", "a b", "a+b", "a\x1b", "a\u202e"])
 def test_a_name_that_no_key_can_have_is_refused(
     call: Callable[..., Result], name: str, tmp_path: Path
