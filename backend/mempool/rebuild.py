@@ -102,7 +102,7 @@ def rebuild(
     write_file(folder / NEW_NAME, store.genesis(), sorted(contents.records + voids), keys)
     kept = finish_replacing(folder)
     where = f"; what was there is kept as {kept}" if kept else ""
-    message = f"{problem}; it was rebuilt{where}; {_cost(lost, in_blocks, mark)}"
+    message = f"{problem}; the mempool was rebuilt{where}; {_cost(lost, in_blocks, mark)}"
     if is_conversion and not (contents.problem or lost):
         message = f"{folder}: the mempool of the last release was converted into one file"
     for line in (message, *named):

@@ -51,7 +51,7 @@ class Announcement:
             if self._started_by is None:
                 self._started_by = now + STARTS_WITHIN_S
             if not reasons or now > self._started_by:
-                self._report_answers("; ".join(reasons))
+                self._report_answers(reasons)
         if self.is_begun:
             self._next_look = now + LATE_EVERY_S
 
@@ -61,16 +61,16 @@ class Announcement:
             raise NoAnswer("the pages are not shown")
         return _reasons(_ask(f"{self._url}/health/ready"))
 
-    def _report_answers(self, trouble: str) -> None:
-        """trouble: why not everything works, "" if everything does."""
+    def _report_answers(self, reasons: list[str]) -> None:
+        """reasons: why not everything works; empty if everything does."""
         if not self._has_addresses:
             self._report_addresses()
-            if trouble:
-                self._report(f"not everything works: {trouble}")
-        elif not trouble:
+            for line in reasons and ["not everything works:", *reasons]:
+                self._report(line)
+        elif not reasons:
             self._report("everything works now")
         self.is_begun = self._has_addresses = True
-        self.is_made = not trouble
+        self.is_made = not reasons
 
     def _report_addresses(self) -> None:
         if self._frontend:

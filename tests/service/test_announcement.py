@@ -64,7 +64,9 @@ def test_what_does_not_work_once_it_has_started_is_reported_and_when_that_is_ove
     assert lines == [
         "Flightchain answers at http://127.0.0.1:8000",
         "for example: curl 'http://127.0.0.1:8000/tip'",
-        "not everything works: the disk is full; no miner",
+        "not everything works:",
+        "the disk is full",
+        "no miner",
         "everything works now",
     ]
 
