@@ -308,9 +308,9 @@ def _file_source(
     from backend.sealing.spool import Spool
     from backend.sources import open_source
 
-    if path.is_dir():  # its files would be said to be no tables
-        require_no_ledger(path, "import what its service exports (`GET /flights`)")
     is_standard = path == STANDARD_INPUT
+    if not is_standard and path.is_dir():  # its files would be said to be no tables
+        require_no_ledger(path, "import what its service exports (`GET /flights`)")
     if not is_standard and (path.is_file() or path.is_dir()):
         return open_source(path, dates=dates, ledger=ledger)
     label = "standard input" if is_standard else str(path)

@@ -52,11 +52,11 @@ def litewitness(folder: Path, tmp_path: Path) -> Iterator[WitnessAddress]:
         stack.callback(shutil.rmtree, home)
         agent, secret, database = home / "agent", home / "key", home / "db"
         stack.enter_context(running(["ssh-agent", "-D", "-a", str(agent)]))
-        until(agent.exists)
         assert (
             ran(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(secret)]).returncode == 0
         )
-        assert ran(["ssh-add", "-q", str(secret)], SSH_AUTH_SOCK=str(agent)).returncode == 0
+        adding = ["ssh-add", "-q", str(secret)]
+        until(lambda: ran(adding, SSH_AUTH_SOCK=str(agent)).returncode == 0)
         public = base64.b64decode((home / "key.pub").read_text().split()[1])
         digest = base64.b64encode(sha256(public).digest()).decode().rstrip("=")
         port = free_port()
