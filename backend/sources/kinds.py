@@ -300,13 +300,13 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
     known = ", ".join(reading.titles[place] for place in sorted(reading.places.values()))
     what = f"lacks the columns {', '.join(missing)}, which cannot be derived; it has {known}"
     if alike := [title for title in reading.not_used if reading.resembles(title, missing)]:
-        what += f"; {', '.join(alike)} is not read because of its brackets: rename it"
-    if any(map(_is_marketing, there)) and not _OPERATING.keys().isdisjoint(missing):
+        what += f"; rename {', '.join(alike)}, because titles with brackets are not read"
+    elif any(map(_is_marketing, there)) and not _OPERATING.keys().isdisjoint(missing):
         boxes = " and ".join(_OPERATING.values())
         what += f"; it has the marketing carrier instead of the operating one: tick {boxes}"
     elif reading.kind.is_from_bts:
         boxes = ", ".join(_BOXES[name] for name in missing)
         what += f"; on TranStats ({BTS_TABLE}) tick {boxes}, and download it again"
-    elif not alike:
+    else:
         what += f"; add what is missing, or download {BTS_TABLE} from TranStats"
     return what
