@@ -41,7 +41,7 @@ OPTIONS: options.Table = (
     ("--interactions", 0, "number of each customer's; 0: until --duration has passed"),
     ("--duration", 60.0, "seconds after which none begins, if --interactions is 0"),
 )
-FILES: options.Table = (("--from-file", "", "JSON lines of interactions, in place of --scenario"),)
+FILES: options.Table = (("--from-file", "", "JSON lines, one a customer, in place of --scenario"),)
 
 
 def sequences_from(chosen: Namespace, host: str) -> interactions.Sequences:

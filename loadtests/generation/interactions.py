@@ -4,11 +4,10 @@ A step is a request. The next step is sent as soon as the last is answered; a fa
 last. Each request has a raw row of kind `INTERACTION:STEP`; `whole` joins the rows of an
 interaction into one, so that windows and rules apply to interactions as they do to requests.
 
-On disk the interactions of all customers are JSON lines, in the order in which they are done:
-`{"kind": "…", "steps": [{"kind", "method", "path", "body"}, …], "customer": 0}`.
+On disk, a line for each customer has its interactions as JSON, in the order in which they are done:
+`[{"kind": "…", "steps": [{"kind", "method", "path", "body"}, …]}, …]`.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -50,12 +49,7 @@ class Interaction(msgspec.Struct, frozen=True):
 Sequences = Sequence[Sequence[Interaction]]  # for each customer, its interactions in order
 
 
-class _Line(Interaction, frozen=True):
-    customer: int
-
-
-_decode_line = msgspec.json.Decoder(_Line).decode
-_decode_own = msgspec.json.Decoder(list[Interaction]).decode
+_decode_own = msgspec.json.Decoder(Annotated[list[Interaction], msgspec.Meta(min_length=1)]).decode
 
 
 def packed(sequences: Sequences) -> list[str]:
@@ -63,29 +57,27 @@ def packed(sequences: Sequences) -> list[str]:
     return [msgspec.json.encode(own).decode() for own in sequences]
 
 
-def unpacked(text: str) -> list[Interaction]:
-    return _decode_own(text)
+def unpacked(text: str | bytes) -> list[Interaction]:
+    own: list[Interaction] = _decode_own(text)
+    return own
 
 
 def save(path: Path, sequences: Sequences) -> None:
     """Write the interactions of all customers. Raises OSError."""
-    lines = [_Line(i.kind, i.steps, n) for n, own in enumerate(sequences) for i in own]
-    path.write_bytes(msgspec.json.Encoder().encode_lines(lines))
+    path.write_text("\n".join(packed(sequences)), encoding="utf-8")
 
 
 def load(path: Path) -> list[list[Interaction]]:
     """Return the saved interactions of all customers. Raises OSError, ValueError."""
-    by_customer = defaultdict[int, list[Interaction]](list)
+    sequences = []
     for number, text in enumerate(path.read_bytes().splitlines(), start=1):
         try:
-            line = _decode_line(text)
+            sequences.append(unpacked(text))
         except msgspec.DecodeError as problem:
-            raise ValueError(f"{path}, line {number}: not an interaction: {problem}") from problem
-        by_customer[line.customer].append(Interaction(line.kind, line.steps))
-    customers = sorted(by_customer)
-    if customers != list(range(len(customers))) or not customers:
-        raise ValueError(f"{path}: customers must count from 0, they are {customers}")
-    return [by_customer[customer] for customer in customers]
+            raise ValueError(f"{path}, line {number}: no interactions: {problem}") from problem
+    if not sequences:
+        raise ValueError(f"{path} has no customers")
+    return sequences
 
 
 def step_index(customer: int, number: int, step: int) -> int:

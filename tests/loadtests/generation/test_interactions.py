@@ -40,7 +40,8 @@ def test_an_index_tells_customer_interaction_and_step(
 
 def test_what_customers_do_is_kept_in_its_order(tmp_path: Path) -> None:
     short = Interaction("one", (Step("look", "GET", "/x"),))
-    sequences = [[TWO, short], [short, TWO]]
+    parted = Interaction("one", (Step("add", "POST", "/x", "a\u2028b\nc"),))
+    sequences = [[TWO, short], [short, parted, TWO]]
     save(tmp_path / "file.jsonl", sequences)
     assert load(tmp_path / "file.jsonl") == sequences
 
@@ -48,21 +49,21 @@ def test_what_customers_do_is_kept_in_its_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize("steps", [0, STEPS_AT_MOST + 1])
 def test_an_interaction_has_neither_no_steps_nor_too_many(tmp_path: Path, steps: int) -> None:
     save(tmp_path / "file", [[Interaction("strange", TWO.steps[:1] * steps)]])
-    with pytest.raises(ValueError, match=r"line 1: not an interaction: Expected `array` of length"):
+    with pytest.raises(ValueError, match=r"line 1: no interactions: Expected `array` of length"):
         load(tmp_path / "file")
 
 
-STEP = '{"customer":1,"kind":"k","steps":[{"kind":"s","method":"GET","path":"/"}]}\n'
+STEP = '[{"kind":"k","steps":[{"kind":"s","method":"GET","path":"/"}]}]\n'
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "line 1: not an interaction"),
-        ('{"customer":0,"kind":"k"}\n', "line 1: not an interaction: .*missing .*`steps`"),
-        (STEP.replace('"path"', '"way"'), "line 1: not an interaction: .*unknown field `way`"),
-        (STEP, "customers must count from 0"),
-        ("", "customers must count from 0"),
+        ("{", "line 1: no interactions"),
+        (STEP + '[{"kind":"k"}]\n', "line 2: no interactions: .*missing .*`steps`"),
+        (STEP.replace('"path"', '"way"'), "line 1: no interactions: .*unknown field `way`"),
+        (STEP + "[]", "line 2: no interactions: Expected `array` of length >= 1"),
+        ("", "file has no customers"),
     ],
 )
 def test_what_is_no_file_of_interactions_is_explained(
