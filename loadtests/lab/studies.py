@@ -28,7 +28,7 @@ from loadtests.lab.published import (
 from loadtests.models import open_queue, replay
 from loadtests.models.estimates import wilson
 from loadtests.models.protocol import expectation, simulate_run
-from loadtests.models.random_times import Gamma, gamma_time_s, poisson_times
+from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import Discipline
 from loadtests.processes import PROJECT
 
@@ -219,7 +219,7 @@ def _transactions(means_ms: Means, cv: float, rng: Random) -> Means:
     The mean of n gamma distributed times is gamma distributed, with cv/√n.
     """
     return [
-        gamma_time_s(mean, cv / sqrt(count), rng)
+        Gamma(mean, cv / sqrt(count)).draw(rng)
         for mean, count in zip(means_ms, COUNTED_004 * 2, strict=True)
     ]
 

@@ -39,15 +39,6 @@ def _until(gaps_s: Iterator[float], count: int | None, until_s: float | None) ->
     return list(takewhile(lambda at_s: at_s < end_s, islice(accumulate(gaps_s), count)))
 
 
-def gamma_time_s(mean_s: float, cv: float, rng: Random) -> float:
-    """Draw a gamma distributed time: shape 1/cv², scale E[S]·cv²."""
-    if cv == 0:
-        return mean_s
-    if cv == 1:
-        return rng.expovariate(1 / mean_s)
-    return rng.gammavariate(cv**-2, mean_s * cv**2)
-
-
 @dataclass(frozen=True, slots=True)
 class Gamma:
     """Draws gamma distributed times: always the same at cv = 0, exponential ones at cv = 1."""
@@ -56,4 +47,9 @@ class Gamma:
     cv: float
 
     def draw(self, rng: Random) -> float:
-        return gamma_time_s(self.mean_s, self.cv, rng)
+        """Draw a time of shape 1/cv² and scale E[S]·cv²."""
+        if self.cv == 0:
+            return self.mean_s
+        if self.cv == 1:
+            return rng.expovariate(1 / self.mean_s)
+        return rng.gammavariate(self.cv**-2, self.mean_s * self.cv**2)

@@ -41,7 +41,7 @@ from random import Random
 from threading import Lock
 from time import monotonic, sleep
 
-from loadtests.models.random_times import gamma_time_s
+from loadtests.models.random_times import Gamma
 from loadtests.processes import Service
 from loadtests.servers import timed_apps
 from loadtests.servers.gunicorn import Gunicorn, gunicorn_server
@@ -87,7 +87,7 @@ def walk(route: Sequence[Step], cv: float, random: Random) -> dict[str, float]:
     at_s = monotonic()
     service_s, queue_s = defaultdict[str, float](float), defaultdict[str, float](float)
     for step in route:
-        name, needs_s = step.station.name, gamma_time_s(step.mean_s, cv, random)
+        name, needs_s = step.station.name, Gamma(step.mean_s, cv).draw(random)
         end_s = step.station.serve(at_s, needs_s)
         service_s[name] += needs_s
         queue_s[f"{name}_queue"] += max(0.0, end_s - at_s - needs_s)  # not an empty one's rounding
