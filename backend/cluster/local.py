@@ -110,7 +110,8 @@ class LocalCluster:
         for host in self.hosts:
             if name in {host.name, host.name.removeprefix("node")}:
                 return host
-        raise FlightchainError(f"{self.folder} has no node {name}; `status` lists its nodes")
+        names = ", ".join(host.name for host in self.hosts)
+        raise FlightchainError(f"{self.folder} has no node {name}, but {names}")
 
     def start(self, host: Host) -> None:
         """Start a node, unless it runs."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from backend.base.errors import FlightchainError
 from backend.cli.commands import main
 from backend.cluster.configuration import BASE, ENGINE, Host
 from backend.cluster.local import (
@@ -144,6 +145,8 @@ def test_a_cluster_keeps_its_ports_and_its_chain_and_says_so(tmp_path: Path) -> 
         done = CliRunner().invoke(main, command)
         assert (done.exit_code, f"leave out {words[0]}, or choose" in done.stderr) == (1, True)
     assert not any(map(cluster.pid, cluster.hosts))
+    with pytest.raises(FlightchainError, match="has no node 9, but node0, node1"):
+        cluster.node("9")
     with socket.create_server((LOOPBACK, cluster.hosts[0].port)):  # its own may be given again
         words = ["--port", str(cluster.hosts[0].port), "--folder", str(tmp_path)]
         done = CliRunner().invoke(main, ["cluster", "up", "2", *words])
