@@ -7,6 +7,7 @@ report is one page: a sentence, the study's tables beside its own, figures.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from statistics import fmean
 
 from loadtests.experiments import open_workload
 from loadtests.experiments import open_workload_comparison as comparing
@@ -25,7 +26,7 @@ from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.models.estimates import LEAST_VALUES, mean_over_runs
-from loadtests.models.sample_statistics import cv_of, mean_of
+from loadtests.models.sample_statistics import cv_of
 from loadtests.questions import KINDS
 
 COUNTER = "flight_counter"
@@ -104,8 +105,8 @@ def _conclusion(
     subjects = [
         (
             loads.SERVERS[server],
-            mean_of([run.service_time_s for run in open_runs]),
-            mean_of([run.rate_per_s / run.fraction for run in open_runs]),
+            fmean([run.service_time_s for run in open_runs]),
+            fmean([run.rate_per_s / run.fraction for run in open_runs]),
         )
         for server, open_runs in by_server
     ]
@@ -135,7 +136,7 @@ def _fits(service_s: float, most_per_s: float) -> bool:
 
 
 def _mean_s(runs: Alone, kind: str, engine: str) -> float | None:
-    return mean_of(runs[kind, engine].times_s) if (kind, engine) in runs else None
+    return fmean(runs[kind, engine].times_s) if (kind, engine) in runs else None
 
 
 def _changes(made: Sequence[loads.OpenRun], runs: Alone) -> Iterator[tuple[str, float, float]]:
@@ -196,8 +197,8 @@ def _under_load(steady: Sequence[Steady]) -> list[Table | Figure]:
             ("Asked for", lambda point: loads.SERVERS[point.key.server]),
             ("Share of L", lambda point: f"{point.key.fraction:.2g}"),
             ("Requests", lambda point: point.arrivals),
-            ("Requests / s", lambda point: mean_of([run.rate_per_s for run in point.runs])),
-            ("E[S] / ms", lambda p: 1000 * mean_of([run.service_time_s for run in p.runs])),
+            ("Requests / s", lambda point: fmean([run.rate_per_s for run in point.runs])),
+            ("E[S] / ms", lambda p: 1000 * fmean([run.service_time_s for run in p.runs])),
             ("The study's / E[S]", lambda point: comparing.PUBLISHED.get(point.key.fraction)),
             ("Ours / E[S]", lambda point: point.raw),
             ("Forecast / E[S]", lambda point: point.predicted),
@@ -258,7 +259,7 @@ def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
         for (name, ys), source in zip(known.items(), sources, strict=False)
     ]
     rows = [
-        (name, min(values), mean_of(values), max(values))
+        (name, min(values), fmean(values), max(values))
         for name, ys in known.items()
         if (values := [y for y in ys if y is not None])
     ]
@@ -293,7 +294,7 @@ def _memory_used(line: MachineLine) -> float | None:
 def _metrics(runs: Alone, steady: Sequence[Steady], closed: Sequence[Closed]) -> Iterator[Metric]:
     for (kind, engine), run in runs.items():
         mean = mean_over_runs([run.times_s])  # whose parts leave out a remainder
-        mean = replace(mean, estimate=mean_of(run.times_s))
+        mean = replace(mean, estimate=fmean(run.times_s))
         yield Metric.of_amount(f"service_time[{kind},{engine}]", mean, "s")
     yield from (point.error for point in steady)
     for closed_point in closed:

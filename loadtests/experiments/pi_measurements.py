@@ -23,6 +23,7 @@ from functools import partial
 from http.client import HTTPException
 from itertools import product
 from random import Random
+from statistics import fmean
 
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as measuring
@@ -40,7 +41,6 @@ from loadtests.lab.results import Line, Results
 from loadtests.lab.sentences import Sentences
 from loadtests.lab.service_facts import ServiceFacts, numbers
 from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS
-from loadtests.models.sample_statistics import mean_of
 from loadtests.processes import ProgramFailed, Site
 from loadtests.questions import FEW_BLOCKS, KINDS, Question, drawn, sample
 
@@ -257,7 +257,7 @@ def first_s(runs: Mapping[tuple[str, str], Alone], server: str) -> float:
     """Return E[S] (s) of what a server is asked, as one customer saw it at first."""
     engine = SCAN if server == loads.ELSEWHERE_SCANS else INDEX
     kinds = [RANKING] if server == loads.ELSEWHERE else KINDS
-    return mean_of([mean_of(runs[kind, engine].times_s) for kind in kinds])
+    return fmean([fmean(runs[kind, engine].times_s) for kind in kinds])
 
 
 def why_rankings(results: Results, runs: Mapping[tuple[str, str], Alone]) -> str:

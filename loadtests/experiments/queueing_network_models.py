@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 from math import sqrt
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from loadtests.lab.published import NETWORK, NETWORK_CACHE_BLOCKS, NETWORK_THINK
 from loadtests.models import bounds, mva
 from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
 from loadtests.models.laws import Station, service_demand_s, total_demand_s
-from loadtests.models.sample_statistics import mean_of, quantile, variance_of
+from loadtests.models.sample_statistics import quantile, variance_of
 from loadtests.servers import network, study
 
 REGULAR_CV = 0.2
@@ -186,14 +186,14 @@ class Spread:
         if len(measured) >= LEAST_REPEATED:
             return confidence_interval(measured)
         half_width = _Z * self.deviation / sqrt(len(measured))
-        return Interval(mean_of(measured), half_width, len(measured))
+        return Interval(fmean(measured), half_width, len(measured))
 
 
 def spread(values: Sequence[float]) -> Spread:
     """Return the spread of at least two values."""
     outside = (1 - CONFIDENCE) / 2
     ends = quantile(values, outside), quantile(values, 1 - outside)
-    return Spread(mean_of(values), sqrt(variance_of(values)), *ends, len(values))
+    return Spread(fmean(values), sqrt(variance_of(values)), *ends, len(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +257,8 @@ def _result(rounds: Array, customers: int) -> Prediction | None:
     if not cycles:
         return None
     stays_s = [end_s[at] - start_s[at] for at, _ in cycles]
-    cycle_s = mean_of([cycle_s for _, cycle_s in cycles])
-    return Prediction(customers / cycle_s, mean_of(stays_s))
+    cycle_s = fmean([cycle_s for _, cycle_s in cycles])
+    return Prediction(customers / cycle_s, fmean(stays_s))
 
 
 class _Lanes:

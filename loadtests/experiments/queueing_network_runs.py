@@ -43,7 +43,6 @@ from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import Repeated, recorded_runs
 from loadtests.lab.results import Line, Results, TableWriter
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict, verdict
-from loadtests.models.sample_statistics import mean_of
 from loadtests.processes import Service
 from loadtests.servers import network
 
@@ -251,12 +250,12 @@ class Point(Repeated[ClosedRun]):
     @cached_property
     def throughput_per_s(self) -> Interval:
         """Return X in 1/s, by Little's law."""
-        xs = [self.customers / mean_of(run.cycles_s) for run in self.runs]
+        xs = [self.customers / fmean(run.cycles_s) for run in self.runs]
         return self.expected.throughput_per_s.interval(xs)
 
     @cached_property
     def response_s(self) -> Interval:
-        return self.expected.response_s.interval([mean_of(run.responses_s) for run in self.runs])
+        return self.expected.response_s.interval([fmean(run.responses_s) for run in self.runs])
 
     @cached_property
     def stations(self) -> Mapping[str, AtStation]:

@@ -18,6 +18,7 @@ from functools import cached_property
 from itertools import product
 from operator import itemgetter
 from random import Random
+from statistics import fmean
 
 from loadtests.generation.schedule import Request
 from loadtests.lab import content
@@ -31,7 +32,7 @@ from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, NothingCounts, Results
 from loadtests.lab.sentences import Sentences
 from loadtests.models.estimates import Interval, confidence_interval, mean_over_runs
-from loadtests.models.sample_statistics import mean_of, variance_of
+from loadtests.models.sample_statistics import variance_of
 from loadtests.processes import ProgramFailed, Service, running
 from loadtests.questions import KINDS as QUESTIONS
 from loadtests.questions import Question
@@ -188,7 +189,7 @@ class Cell(Repeated[Recorded[PlanLine]]):
 
     @cached_property
     def means_s(self) -> dict[int, float]:
-        return {run.line.turn: mean_of(run.times_s) for run in self.runs}
+        return {run.line.turn: fmean(run.times_s) for run in self.runs}
 
     @cached_property
     def times_s(self) -> list[float]:
@@ -207,7 +208,7 @@ class Cell(Repeated[Recorded[PlanLine]]):
     def reads(self) -> float:
         """Return how many blocks a request reads from files on average; 0 if not counted."""
         name = _COUNTED_AS.get(self.line.way, "")
-        return mean_of([count for run in self.runs for count in run.counts(name)])
+        return fmean([count for run in self.runs for count in run.counts(name)])
 
 
 Cells = dict[tuple[str, str], Cell]  # (way, kind)

@@ -14,7 +14,7 @@ of `loadtests`.
     random_times       Poisson arrivals, and distributions of service times
     replay             recorded arrivals and service times, sent through a queue
     protocol           the results to expect of a short, repeated experiment
-    sample_statistics  mean, variance, coefficient of variation
+    sample_statistics  variance, coefficient of variation, quantiles
     student_t          quantiles of Student's t
     estimates          confidence intervals, the verdict on a model
 

@@ -13,11 +13,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 
 from loadtests.models import student_t
 from loadtests.models.domain import positive
-from loadtests.models.sample_statistics import mean_of, variance_of
+from loadtests.models.sample_statistics import variance_of
 
 CONFIDENCE = 0.95
 BATCHES = 20
@@ -77,7 +77,7 @@ def confidence_interval(values: Sequence[float], confidence: float = CONFIDENCE)
         return Interval(values[0])
     error = math.sqrt(variance_of(values) / count)
     t = student_t.quantile((1 + confidence) / 2, count - 1)
-    return Interval(mean_of(values), t * error, count)
+    return Interval(fmean(values), t * error, count)
 
 
 def clustered_interval(
@@ -89,7 +89,7 @@ def clustered_interval(
     Source: K.-Y. Liang and S. L. Zeger, Biometrika 73 (1986), with t for clusters − 1 degrees of
     freedom.
     """
-    mean, sums = mean_of(values), defaultdict[Hashable, list[float]](list)
+    mean, sums = fmean(values), defaultdict[Hashable, list[float]](list)
     for value, cluster in zip(values, clusters, strict=True):
         sums[cluster].append(value - mean)
     units = len(sums)
@@ -106,7 +106,7 @@ def batch_means(values: Sequence[float], batches: int = BATCHES) -> Interval:
     """
     size, left_over = divmod(len(values), batches)
     ends = range(left_over, len(values) + 1, size)
-    return confidence_interval([mean_of(values[start:end]) for start, end in pairwise(ends)])
+    return confidence_interval([fmean(values[start:end]) for start, end in pairwise(ends)])
 
 
 def mean_over_runs(runs: Sequence[Sequence[float]], batches: int = BATCHES) -> Interval:
@@ -115,7 +115,7 @@ def mean_over_runs(runs: Sequence[Sequence[float]], batches: int = BATCHES) -> I
     Each run has the same weight. A single run of fewer values than `batches` has as many batches.
     """
     if len(runs) > 1:
-        return confidence_interval([mean_of(values) for values in runs])
+        return confidence_interval([fmean(values) for values in runs])
     return batch_means(runs[0], min(batches, len(runs[0])))
 
 

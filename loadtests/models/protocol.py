@@ -11,12 +11,13 @@ each run with the same weight. A run without customers has no mean and is left o
 
 from dataclasses import dataclass
 from random import Random
+from statistics import fmean
 from typing import NamedTuple
 
 from loadtests.models import replay
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import Discipline
-from loadtests.models.sample_statistics import mean_of, variance_of
+from loadtests.models.sample_statistics import variance_of
 
 
 class Run(NamedTuple):
@@ -76,7 +77,7 @@ def expectation(
     return Expectation(
         arrivals=sum(numbers) / simulated_runs,
         pooled_s=sum(arrivals * mean_s for arrivals, mean_s in made) / sum(numbers),
-        mean_s=mean_of(means_s),
+        mean_s=fmean(means_s),
         standard_error_s=(variance_of(means_s) / len(made)) ** 0.5,
         low_s=results_s[outside],
         high_s=results_s[-1 - outside],

@@ -1,30 +1,21 @@
-"""Computes mean, variance, coefficient of variation and quantiles of measured values."""
+"""Computes variance, coefficient of variation and quantiles of measured values."""
 
 import math
 from collections.abc import Iterable, Sequence
-
-
-def mean_of(values: Sequence[float]) -> float:
-    """Return the mean of `values`. Raises ValueError if there are none or one is not finite."""
-    if not values:
-        raise ValueError("a mean needs at least one value")
-    if not all(map(math.isfinite, values)):
-        unusable = next(value for value in values if not math.isfinite(value))
-        raise ValueError(f"values must be finite, but one is {unusable}")
-    return math.fsum(values) / len(values)
+from statistics import fmean
 
 
 def variance_of(values: Sequence[float]) -> float:
-    """Return the unbiased variance of two values or more. Raises ValueError as `mean_of`."""
-    mean = mean_of(values)
+    """Return the unbiased variance of two values or more, much sooner than `statistics` does."""
     if len(values) < 2:
-        raise ValueError("a variance needs at least two values, there is one")
+        raise ValueError(f"a variance needs at least two values, there are {len(values)}")
+    mean = fmean(values)
     return math.fsum([(value - mean) ** 2 for value in values]) / (len(values) - 1)
 
 
 def cv_of(values: Sequence[float]) -> float:
     """Return the coefficient of variation: the standard deviation over the mean."""
-    return math.sqrt(variance_of(values)) / mean_of(values)
+    return math.sqrt(variance_of(values)) / fmean(values)
 
 
 def mean_of_known(values: Iterable[float | None]) -> float | None:

@@ -127,7 +127,7 @@ def test_a_verdict_reads_as_words() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: confidence_interval([]), "at least one value"),
+        (lambda: confidence_interval([]), "at least two values, there are 0"),
         (lambda: verdict(Interval(0, 1, 2), 0.0), "predicted must be a positive number"),
     ],
 )
