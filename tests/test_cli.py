@@ -458,13 +458,14 @@ def test_mine_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
 
 
 def test_reindex_makes_the_index_anew(tmp_path: Path) -> None:
-    world_in(tmp_path)
+    world = world_in(tmp_path)
     for file in (tmp_path / "index").iterdir():
         file.unlink()
     question = ["query", "average_delays", *QUERIES[1][1]]
     assert " reindex`" in refusal(call(tmp_path, *question))
     done = call(tmp_path, "reindex")
     assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.endswith(f"the index has blocks 0 to {world.tip}\n")
     index, scan = (call(tmp_path, *question, f"engine={name}") for name in ("index", "scan"))
     assert json.loads(index.stdout)["flights"] == json.loads(scan.stdout)["flights"] > 0
 

@@ -340,6 +340,8 @@ def reindex(settings: Settings) -> None:
         counting("making the index", "block") as progress,
     ):
         sealer.index.rebuild(progress)
+        height = sealer.height()
+    say(f"the index has blocks 0 to {height}")
 
 
 # --- backup ----------------------------------------------------------------------------------
