@@ -1,6 +1,5 @@
 """Intervals of days that are offered as links. All of them include both of their days."""
 
-from dataclasses import dataclass
 from datetime import date, timedelta
 
 from frontend.charts.time_axis import slots
@@ -12,19 +11,11 @@ LAST_DAYS = 7
 _DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """An interval of days. first, last: ISO dates."""
+def offered(known: Coverage, looked_at: str | None = None) -> list[tuple[str, str, str]]:
+    """Return the name, first and last day of intervals: all days, the last ones, months.
 
-    name: str
-    first: str
-    last: str
-
-
-def offered(known: Coverage, looked_at: str | None = None) -> list[Interval]:
-    """Return intervals to offer: all days, the last ones, months; of many months, years, too.
-
-    looked_at: an ISO date; the months of its year are among them.
+    Of many months, years, too, and of these months those of one year. looked_at: an ISO date in
+    it; by default the last day.
     """
     if not known.first_date or not known.last_date:
         return []
@@ -38,4 +29,4 @@ def offered(known: Coverage, looked_at: str | None = None) -> list[Interval]:
         year = (looked_at or known.last_date)[:4]
         months = [month for month in months if month[0].endswith(year)]
     intervals += months
-    return [Interval(name, start.isoformat(), stop.isoformat()) for name, start, stop in intervals]
+    return [(name, start.isoformat(), stop.isoformat()) for name, start, stop in intervals]

@@ -36,6 +36,7 @@ def test_the_list_can_be_walked_down_and_up_again(pages: FlaskClient, world: Wor
         address = link(page, "Older")
     assert heights == every
     assert heights_on(page)[-1] == 0
+    assert '<th scope="col" class="n">Height</th><th scope="col">Sealed</th>' in page
     back = heights_on(source(pages, link(page, "Newer")))
     assert back[0] == world.tip
     assert link(source(pages, "/blocks"), "Newer") == ""

@@ -62,7 +62,7 @@ def test_the_busiest_day_is_the_first_of_several(
 
 def test_links_for_all_days_the_last_ones_and_each_month() -> None:
     intervals = offered(covering("2013-01-15", "2013-03-10"))
-    assert [(interval.name, interval.first, interval.last) for interval in intervals] == [
+    assert intervals == [
         ("All days", "2013-01-15", "2013-03-10"),
         ("Last 7 days", "2013-03-04", "2013-03-10"),
         ("January 2013", "2013-01-15", "2013-01-31"),
@@ -74,7 +74,7 @@ def test_links_for_all_days_the_last_ones_and_each_month() -> None:
 def test_of_many_months_those_of_one_year_are_offered() -> None:
     known = covering("2008-01-01", "2013-12-31")
     for looked_at, year in ((None, "2013"), ("2010-05-06", "2010")):
-        names = [interval.name for interval in offered(known, looked_at)]
+        names = [name for name, *_ in offered(known, looked_at)]
         assert names[2:8] == ["2008", "2009", "2010", "2011", "2012", "2013"]
         assert names[8:10] == [f"January {year}", f"February {year}"]
         assert len(names) == 8 + 12
