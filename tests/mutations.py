@@ -81,7 +81,6 @@ backend/serving/lanes.py  serving/test_lanes.py  time.perf_counter() - asked => 
 backend/serving/lanes.py  serving/test_worker.py  group = self._waiting[:MOST_TOGETHER] => group = self._waiting[:]
 backend/serving/worker.py  serving/test_worker.py  self._joining.discard(joining) => pass
 backend/serving/worker.py  serving/test_worker.py  self.tick() => self._site.tick()
-backend/sources/dates.py  sources/test_flight_file.py  or order in agreeing => or True
 backend/sources/deriving.py  sources/test_deriving.py  len(departure) == len(_DEPARTURE) => True
 backend/sources/table.py  sources/test_formats.py  and "\\0" not in lines[at] => and True
 backend/storage/block_writer.py  storage/test_block_writer.py  full = self._file is not None => full = self._file is None

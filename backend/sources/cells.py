@@ -152,6 +152,13 @@ def other_unit(
     return ""
 
 
+def may_lack_pm(clocks: Iterable[object]) -> bool:
+    """Return whether some clocks may be of twelve hours, and none shows that they are not."""
+    row, texts = _TABLE["times"][-1], _texts(clocks)
+    are_certain = any(re.fullmatch(row["unless"], clock) for clock in texts)
+    return not are_certain and any(re.fullmatch(row["all"], clock) for clock in texts)
+
+
 def _texts(values: Iterable[object]) -> list[str]:
     """Return the different cells of a column that are not empty."""
     return sorted({str(value).strip() for value in map(unless_empty, values) if value is not None})

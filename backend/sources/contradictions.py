@@ -98,7 +98,7 @@ _NUMBERS: Mapping[str, Sequence[tuple[str, Callable[[str], object]]]] = {
 def contradiction(reading: Reading, batches: Sequence[RecordBatch]) -> str:
     """Return why the columns of these rows are not what their titles say; "" if they may be."""
     rows = _Rows(reading, batches)
-    judges = (_other_numbers, _repeated, _airports, _departures)
+    judges = (_other_numbers, _carriers, _repeated, _airports, _departures)
     return next(filter(None, (judge(rows) for judge in judges)), "")
 
 
@@ -139,6 +139,16 @@ def _compared(
     return known, [pair for pair in known if first(pair[0]).isdisjoint(second(pair[1]))]
 
 
+def _disagreement(
+    rows: _Rows, one: str, other: str | int, meanings: tuple[Meaning, Meaning]
+) -> str:
+    """Return how two columns contradict each other in most rows; "" if they do not."""
+    pairs = rows.count(one, other)
+    _, odd = _compared(pairs, *meanings)
+    is_most = 2 * sum(pairs[pair] for pair in odd) > pairs.total()
+    return f"{rows.words((one, other), min(odd))}, which disagree in most rows" if is_most else ""
+
+
 def _other_numbers(rows: _Rows) -> str:
     for column, others in _NUMBERS.items():
         cells = [cell for (cell,) in rows.count(column)] if rows.has(column) else []
@@ -150,25 +160,22 @@ def _other_numbers(rows: _Rows) -> str:
     return ""
 
 
+def _carriers(rows: _Rows) -> str:
+    column = "OP_CARRIER_AIRLINE_ID"
+    if not rows.has(column, CARRIER):
+        return ""
+    if words := _disagreement(rows, column, CARRIER, (_number, _numbers_of_carriers)):
+        title = rows.reading.columns[column]
+        remedy = f"or remove the column {title}: the codes are enough"
+        return f"{words}; write DOT numbers of carriers (such as 19393), {remedy}"
+    return ""
+
+
 def _repeated(rows: _Rows) -> str:
-    """Return how two columns that say the same contradict each other in most rows."""
-    others, number = rows.reading.others, "OP_CARRIER_AIRLINE_ID"
-    remedy = "remove the wrong one of these two columns"
-    pairs: list[tuple[str, str | int, Meaning, Meaning, str]] = [
-        (column, other, meaning, meaning, remedy)
-        for column, meaning in _REPEATED.items()
-        for other in others.get(column, ())
-    ]
-    if rows.has(number, CARRIER):
-        remedy = "write DOT numbers of carriers (such as 19393), or remove the column "
-        remedy += f"{rows.reading.columns[number]}: the codes are enough"
-        pairs.insert(0, (number, CARRIER, _number, _numbers_of_carriers, remedy))
-    for one, other, first, second, remedy in pairs:
-        counts = rows.count(one, other)
-        _, odd = _compared(counts, first, second)
-        if 2 * sum(counts[pair] for pair in odd) > counts.total():
-            words = rows.words((one, other), min(odd))
-            return f"{words}, which disagree in most rows; {remedy}"
+    for column, meaning in _REPEATED.items():
+        for other in rows.reading.others.get(column, ()):
+            if words := _disagreement(rows, column, other, (meaning, meaning)):
+                return f"{words}; remove the wrong one of these two columns"
     return ""
 
 

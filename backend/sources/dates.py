@@ -2,14 +2,14 @@
 
 A year that comes first leaves no doubt. "02/03/2019" may be two days; which one is meant is decided
 for a whole file: by a day above 12, or by a column with weekday, month or day. If nothing decides
-it, the file is refused until the user does; and so it is if a later day can only be meant in
-another order, as in files that were put together from two, or in which a spreadsheet took some days
-for others. A number that counts from a day that the file does not name is no day: of 1900 or 1904
-in Excel, 1960 in SAS and Stata, 1970 in R.
+it, the file is refused until the user does; and so it is if a later day can only be meant in the
+other order, as in files that were put together from two, or if a spreadsheet may have taken some
+days for others. A number that counts from a day that the file does not name is no day: of 1900 or
+1904 in Excel, 1960 in SAS and Stata, 1970 in R.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import date, timedelta
 from functools import lru_cache
 
@@ -37,6 +37,11 @@ _NAMED = re.compile(  # SAS adds a clock to 03JAN2008
     re.ASCII | re.IGNORECASE,
 )
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_MIDNIGHT}", re.ASCII)
+FROM_SUNDAY = "1 = Sunday"
+_COUNTINGS: Mapping[str, Callable[[int], int]] = {
+    "0 = Monday": lambda weekday: weekday - 1,  # in pandas
+    FROM_SUNDAY: lambda weekday: weekday % 7 + 1,  # in SQL, R and spreadsheets
+}
 _SHORT = re.compile(r"(\d{1,2})([-/. ])(\d{1,2}|[a-z]{3,9})\2(\d{1,2})", re.ASCII | re.IGNORECASE)
 
 Evidence = tuple[object, object, object, object]
@@ -70,9 +75,10 @@ def readings(value: object) -> dict[str, date]:
 
 
 @lru_cache(maxsize=4000)
-def is_year_first(value: object) -> bool:
-    """Return whether the year comes first in a day."""
-    return YEAR_FIRST in readings(value)
+def forms(value: object) -> Set[bool]:
+    """Return whether the year comes first in a day; neither of both if it is no day."""
+    days = readings(value)
+    return {YEAR_FIRST in days} if days else set()
 
 
 def _calendar_days(orders: dict[str, tuple[str, str | int, str]]) -> dict[str, date]:
@@ -103,6 +109,26 @@ def iso_day(value: object, order: str | None) -> object:
     if len(set(days.values())) == 1:
         return days.popitem()[1].isoformat()
     return Unusable(value, doubt(value))
+
+
+def counting(batches: Iterable[Iterable[Evidence]], order: str) -> str:
+    """Return from what all weekdays are counted, if not from 1 = Monday; "" if that is not sure.
+
+    order: of the days, or "". Some that leave no doubt must be Sundays and Mondays.
+    """
+    fits, sure = set(_COUNTINGS), set[int]()
+    for batch in batches:
+        for day, _, _, cell in (rows := set(batch)):
+            days, count = readings(day), _number(cell)
+            weekdays = {days[o].isoweekday() for o in ({order} & days.keys() or days)}
+            if count is not None and weekdays:
+                fits = {
+                    name for name in fits if count in {_COUNTINGS[name](day) for day in weekdays}
+                }
+                sure |= weekdays if len(weekdays) == 1 else set()
+        if not (rows and fits):
+            return ""
+    return fits.pop() if {1, 7} <= sure else ""
 
 
 def beside(row: tuple[object, object, object]) -> object:
@@ -143,22 +169,26 @@ class DoubtfulDatesError(UnknownKindError):
         self.day = day
 
 
-def order_of(batches: Iterable[Iterable[Evidence]], said: str = "") -> str | None:
+def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
     """Return in which order the days of a file are written, read no further than needed.
 
-    None if all orders mean the same days. said: the order of days whose year comes last, or "".
-    Raises DoubtfulDatesError if two orders fit, or each fits some rows that the other does not.
+    `YEAR_FIRST` if it is that of all days in the first batch; None if all orders mean the same
+    days. Raises DoubtfulDatesError if both orders fit, or each fits some rows that the other does
+    not.
     """
     doubtful: object = None
-    for batch in batches:
-        fits = [(row[0], _fitting(row)) for row in dict.fromkeys(batch)]
+    for number, batch in enumerate(batches):
+        rows = list(dict.fromkeys(batch))
+        if number == 0 and set().union(*(forms(row[0]) for row in rows)) == {True}:
+            return YEAR_FIRST
+        fits = [(row[0], _fitting(row)) for row in rows]
         proofs = {next(iter(orders)): day for day, orders in fits if len(orders) == 1}
-        if said and proofs.keys() != {YEAR_FIRST}:
-            return said
+        proofs.pop(YEAR_FIRST, None)
         if len(proofs) > 1:
             days = " and ".join(f"{shown(proofs[order])} ({order})" for order in sorted(proofs))
             raise DoubtfulDatesError(f"has days in two orders, {days}; write all days in one order")
         if proofs:
+            _require_agreement(rows, sum(len(orders) == 1 for _, orders in fits))
             return next(iter(proofs))
         doubtful = next((day for day, orders in fits if len(orders) == 2), doubtful)
     if doubtful is None:
@@ -167,22 +197,54 @@ def order_of(batches: Iterable[Iterable[Evidence]], said: str = "") -> str | Non
     raise DoubtfulDatesError(reason, doubtful)
 
 
+def _require_agreement(rows: Iterable[Evidence], agreeing: int) -> None:
+    """Raise DoubtfulDatesError if other columns contradict more days than agree with one order.
+
+    Such columns mean something else, as months that count from 0, and agree by chance.
+    """
+    wrong = [row[0] for row in rows if readings(row[0]) and not _agreeing(row)]
+    if len(wrong) > agreeing:
+        reason = f"has days such as {shown(wrong[0])}, which a column of month, day or weekday"
+        raise DoubtfulDatesError(f"{reason} contradicts; remove that column")
+
+
+def swapped(rows: Iterable[Evidence]) -> str:
+    """Return why a spreadsheet may have swapped days and months, where it could; "" if it has not.
+
+    rows: of a whole file, in which some days have the year first and others do not. A spreadsheet
+    that has the month first makes 2019-04-03 of 04/03/2019, and leaves 13/03/2019 as it is.
+    """
+    changed: object = None
+    left: object = None
+    for row in rows:
+        days = readings(row[0])
+        if len(days) > 1 or (YEAR_FIRST in days and (any(row[1:]) or days[YEAR_FIRST].day > 12)):
+            return ""
+        if YEAR_FIRST in days:
+            changed = row[0]
+        elif days:
+            left = row[0]
+    if left is None:
+        return ""
+    reason = f"has days such as {shown(changed)}; all others, such as {shown(left)}, are above 12"
+    what = "a spreadsheet may have swapped days and months; write all days as YYYY-MM-DD"
+    return f"{reason}; {what}"
+
+
 def _fitting(row: Evidence) -> set[str]:
     """Return the orders in which a day agrees with what other columns say of it."""
     days = readings(row[0])
-    if is_year_first(row[0]):
-        return {YEAR_FIRST}
     is_same_in_both = len(set(days.values())) == 1 and len(days) == 2
     return set() if is_same_in_both else _agreeing(row)
 
 
-@lru_cache(maxsize=4000)
 def contradiction(row: Evidence, order: str) -> str:
     """Return why a day cannot be in this order, although it is in another one; "" if it can."""
     agreeing = _agreeing(row)
-    if not agreeing or order in agreeing:
+    if not agreeing or agreeing & {order, YEAR_FIRST}:
         return ""
-    return f"is not written {WRITTEN[order]}, as days before it are; write all days in one order"
+    what = f"is a day only as {WRITTEN[min(agreeing)]}, but the file has {WRITTEN[order]} elsewhere"
+    return f"{what}; write all days in one order"
 
 
 def _agreeing(row: Evidence) -> set[str]:

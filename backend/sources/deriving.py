@@ -219,16 +219,16 @@ class Deriver:
         flags, nothing = columns["CANCELLED"], [None] * len(columns["CANCELLED"])
         times = {name: columns.get(name, nothing) for name in _TIMES}
         zeros = {name: list(map(self._zeros.__getitem__, column)) for name, column in times.items()}
-        diverted = list(map(self._flags.__getitem__, columns.get(DIVERTED, nothing)))
-        rows = (flags, diverted, *zeros.values())
+        diverted = map(self._flags.__getitem__, columns.get(DIVERTED, nothing))
+        rows = list(zip(flags, diverted, *zeros.values(), strict=True))
         have_arrivals = "ARR_TIME" in self._filled or set(zeros["ARR_TIME"]) > {None}
         have_minutes = "AIR_TIME" in self._filled or False in zeros["AIR_TIME"]
         file = (self.reading.is_of_fields, have_arrivals, have_minutes)
-        changes = {row: _changes(*file, *row) for row in set(zip(*rows, strict=True))}
+        changes = {row: _changes(*file, *row) for row in set(rows)}
         if not any(changes.values()):
             return
         changed = {name: list(column) for name, column in times.items()}
-        for place, row in enumerate(zip(*rows, strict=True)):
+        for place, row in enumerate(rows):
             for name, reason in changes[row].items():
                 cell = unless_empty(times[name][place])
                 changed[name][place] = Unusable(cell, reason) if reason else None

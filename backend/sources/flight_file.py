@@ -16,7 +16,17 @@ from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.cells import STORED, STRICT
 from backend.sources.contradictions import contradiction as contradiction_of_columns
-from backend.sources.dates import Evidence, contradiction, doubt, is_year_first, order_of, readings
+from backend.sources.dates import (
+    FROM_SUNDAY,
+    Evidence,
+    contradiction,
+    counting,
+    doubt,
+    forms,
+    order_of,
+    readings,
+    swapped,
+)
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, has_meaning, reading_of
@@ -26,6 +36,10 @@ from backend.sources.source import RawRows, Source, Understanding, Unusable
 from backend.sources.times_of_file import TimesOfFile
 
 SAMPLE_ROWS = 5
+_FROM_SUNDAY = (
+    "has weekdays that are counted from 1 = Sunday, or days that a program moved back by one, as a "
+    "change of time zone does; if the days are right, remove the column of weekdays"
+)
 _DAY_PARTS = ("FL_DATE", "YEAR", MONTH, DAY, "DAY_OF_WEEK")
 _IN_FOLDERS = (
     "has its columns {} only in the names of folders; write all columns into one file (put the "
@@ -57,7 +71,9 @@ class FlightFile(Source):
         self.label = label or (place.name or str(place) if isinstance(place, Path) else place.label)
         self._dates = dates
         self._ledger = ledger
-        self._orders: dict[PackedFile, str | None] = {}
+        self._days: dict[PackedFile, tuple[Reading, str | None]] = {}
+        self._unswapped = set[PackedFile]()  # although not all of their days have the year first
+        self._may_lack_pm: dict[PackedFile, bool] = {}  # as no clock so far is after 12:59
         self._understanding: Understanding | None = None
         self._empty = list[str]()
         self._done = 0
@@ -104,6 +120,8 @@ class FlightFile(Source):
                         continue
                     batch = read()
                     self._require_one_order(file, records.unit, deriver, batch)
+                    if self._may_lack_pm.get(file):
+                        self._require_one_unit(file, TimesOfFile(deriver.reading, [batch]))
                     known.repeated_headers += batch.repeated_headers
                     yield deriver.raw_rows(batch, f"{file.label}, {records.unit}", records.header)
         self._done = len(self._files)
@@ -119,49 +137,72 @@ class FlightFile(Source):
             first = [read() for read in reads]
             # Flights that are sent as a single one is, with the names of all fields:
             is_strict = file.is_strict and records.titles == FIELD_NAMES
-            if file not in self._orders:
-                self._orders[file] = YEAR_FIRST if is_strict else self._order(file, reading, first)
+            if file not in self._days:
+                self._days[file] = self._understood_days(file, reading, first, is_strict)
+            reading, order = self._days[file]
         except UnknownKindError as error:
             raise _refusal(file, error) from error
-        times = TimesOfFile(reading)
-        if not is_strict:  # single flights are as they are
-            with closing(_batches(file, times.places.values(), first)) as read:
-                times.read(read)
-            if reason := times.other_unit():
-                raise file.problem(reason)
+        times = TimesOfFile(reading, [] if is_strict else first)  # single flights are as they are
+        if not is_strict:
+            _read_on(file, times)
+            self._require_one_unit(file, times)
         dialect = STRICT if is_strict else times.dialect()
         if dialect not in (STRICT, STORED) and (reason := contradiction_of_columns(reading, first)):
             raise file.problem(reason)
-        deriver = Deriver(reading, self._orders[file], self._ledger, dialect, times.filled())
+        deriver = Deriver(reading, order, self._ledger, dialect, times.filled())
         known = self._described(file, reading, deriver, first)
         return deriver, chain(reads, batches), known
 
-    def _order(self, file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
-        """Return the order of the days in a file; None if it has no column of days.
+    def _understood_days(
+        self, file: PackedFile, reading: Reading, first: list[RecordBatch], is_strict: bool
+    ) -> tuple[Reading, str | None]:
+        """Return what the columns mean, without weekdays of another counting, and the days' order.
 
-        Raises UnknownKindError if they may be read in two orders.
+        Raises UnknownKindError if days may be read in two orders, and InvalidInput for weekdays
+        that do not tell whether they or the days are one off.
         """
+        if "DAY_OF_WEEK" in reading.places and not is_strict:
+            with closing(_evidence_in(file, reading, first)) as evidence:
+                counted = counting(evidence, self._dates)
+            if counted == FROM_SUNDAY:
+                raise file.problem(_FROM_SUNDAY)
+            reading = reading.without_weekdays(counted) if counted else reading
         if "FL_DATE" not in reading.places:
-            return None
-        places = [reading.places[name] for name in _DAY_PARTS if name in reading.places]
-        with closing(_batches(file, places, first)) as read:
-            return order_of((_evidence(reading, batch) for batch in read), self._dates)
+            return reading, None
+        if order := self._dates or (YEAR_FIRST if is_strict else ""):
+            return reading, order
+        with closing(_evidence_in(file, reading, first)) as evidence:
+            return reading, order_of(evidence)
 
     def _require_one_order(
         self, file: PackedFile, unit: str, deriver: Deriver, batch: RecordBatch
     ) -> None:
-        """Raise BadRow if a day can only be meant in another order than that of the file."""
-        order = self._orders[file]
+        """Raise BadRow if a day can only be meant in another order than that of the file.
+
+        Raises InvalidInput if some have the year first, and a spreadsheet may have changed these.
+        """
+        reading, order = self._days[file]
         if order is None or deriver.is_strict:
             return
-        days = batch.columns[deriver.reading.places["FL_DATE"]]
-        if order == YEAR_FIRST and all(map(is_year_first, set(days))):
+        are_first = set().union(*map(forms, set(batch.columns[reading.places["FL_DATE"]])))
+        if order == YEAR_FIRST and False not in are_first:
             return
-        rows = list(_evidence(deriver.reading, batch))
+        rows = list(_evidence(reading, batch))
         for row in dict.fromkeys(rows):
             if reason := contradiction(row, order):
                 number = batch.numbers[rows.index(row)]
                 raise file.bad_row(number, "FL_DATE", row[0], reason, unit)
+        if True in are_first and file not in self._unswapped:
+            with closing(_evidence_in(file, reading)) as batches:
+                if reason := swapped(chain.from_iterable(batches)):
+                    raise file.problem(reason)
+            self._unswapped.add(file)
+
+    def _require_one_unit(self, file: PackedFile, times: TimesOfFile) -> None:
+        """Raise InvalidInput if times or delays may not mean what they should."""
+        if reason := times.other_unit():
+            raise file.problem(reason)
+        self._may_lack_pm[file] = times.may_lack_pm()
 
     def _described(
         self, file: PackedFile, reading: Reading, deriver: Deriver, first: list[RecordBatch]
@@ -171,7 +212,7 @@ class FlightFile(Source):
             sampler = copy(deriver)  # which counts for itself
             known = self._understanding = Understanding(
                 reading,
-                self._orders[file],
+                self._days[file][1],
                 lambda: [row for batch in first for row in _sample(sampler, batch)],
                 empty=self._empty,
             )
@@ -195,14 +236,14 @@ def _refusal(file: PackedFile, error: UnknownKindError) -> InvalidInput:
     return file.problem(f"{error}{remedy}")
 
 
-def _batches(
-    file: PackedFile, places: Iterable[int], first: Sequence[RecordBatch]
-) -> Generator[RecordBatch, None, None]:
-    """Yield the batches of a file. first: those that have been read already."""
-    yield from first
+def _evidence_in(
+    file: PackedFile, reading: Reading, first: Iterable[RecordBatch] = ()
+) -> Generator[Iterator[Evidence], None, None]:
+    """Yield what each batch of a file tells of its days. first: batches to begin with."""
+    yield from (_evidence(reading, batch) for batch in first)
+    places = [reading.places[name] for name in _DAY_PARTS if name in reading.places]
     with opened_records(file) as records:
-        readers = _readers(file, records, places)
-        yield from (read() for read in islice(readers, len(first), None))
+        yield from (_evidence(reading, read()) for read in _readers(file, records, places))
 
 
 def _readers(
@@ -225,6 +266,17 @@ def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
     days, years, *parts, weekdays = columns
     joined = map("{}-{}-{}".format, years, *parts)
     return zip(days if "FL_DATE" in reading.places else joined, *parts, weekdays, strict=False)
+
+
+def _read_on(file: PackedFile, times: TimesOfFile) -> None:
+    """Add rows to the first ones until they tell how a file is written."""
+    if times.are_enough():
+        return
+    with opened_records(file) as records:
+        for read in islice(_readers(file, records, times.places.values()), 1, None):
+            times.add(read())
+            if times.are_enough():
+                return
 
 
 def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:

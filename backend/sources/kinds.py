@@ -9,7 +9,7 @@ marketing carrier. The reader, the command line's help, documents and tests use 
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
@@ -134,6 +134,12 @@ class Reading:
     places: Mapping[str, int]
     titles: Sequence[str]
     others: Mapping[str, Sequence[int]]
+
+    def without_weekdays(self, counted: str) -> "Reading":
+        """Return what the other columns mean. counted: how weekdays are, for people."""
+        places, titles = dict(self.places), list(self.titles)
+        titles[places.pop("DAY_OF_WEEK")] += f" (counted from {counted})"
+        return replace(self, places=places, titles=titles)
 
     @cached_property
     def is_of_fields(self) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import compress
 from operator import or_
 
-from backend.sources.cells import STORED, dialect_of, other_unit, unless_empty
+from backend.sources.cells import STORED, dialect_of, may_lack_pm, other_unit, unless_empty
 from backend.sources.kinds import Reading
 from backend.sources.records import RecordBatch
 
@@ -20,21 +20,17 @@ class TimesOfFile:
     places: name -> the position of its column.
     """
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, batches: Iterable[RecordBatch]) -> None:
+        """batches: the first ones of the file, or others of it."""
         self.places = {name: reading.places[name] for name in _NAMES if name in reading.places}
         self._filled = Counter[str]()
         self._is_of_ledger = reading.kind.is_of_ledger
         self._cells: dict[str, list[object]] = {name: [] for name in _NAMES}
         self._batches = self._rows = 0
-
-    def read(self, batches: Iterable[RecordBatch]) -> None:
-        """Read batches of the file until they tell how it is written."""
         for batch in batches:
-            self._add(batch)
-            if self._are_enough():
-                return
+            self.add(batch)
 
-    def _add(self, batch: RecordBatch) -> None:
+    def add(self, batch: RecordBatch) -> None:
         """Add the flights of a batch that departed: 0 with a delay of 0 may stand for nothing."""
         self._rows += len(batch.numbers)
         columns = {name: batch.columns[place] for name, place in self.places.items()}
@@ -46,7 +42,7 @@ class TimesOfFile:
         for name, column in columns.items():
             self._cells[name] += compress(column, is_kept)
 
-    def _are_enough(self) -> bool:
+    def are_enough(self) -> bool:
         """Return whether the rows tell, or no more of them need be read.
 
         A file that is sorted may begin with thousands of cancelled or diverted flights.
@@ -68,6 +64,10 @@ class TimesOfFile:
     def other_unit(self) -> str:
         """Return why times or delays may not mean what they should; "" if they do."""
         return other_unit(*(self._cells[name] for name in _NAMES[:4]))
+
+    def may_lack_pm(self) -> bool:
+        """Return whether clocks may be of twelve hours without AM or PM."""
+        return may_lack_pm([*self._cells["DEP_TIME"], *self._cells["ARR_TIME"]])
 
 
 def _has_meaning(column: Iterable[object]) -> list[bool]:

@@ -12,6 +12,7 @@ from backend.sources.dates import (
     Evidence,
     iso_day,
     order_of,
+    swapped,
 )
 from backend.sources.source import Unusable
 from tests.cases import each_of
@@ -111,7 +112,6 @@ def test_what_is_no_day_is_refused(written: object, order: str | None, reason: s
         (("02/03/2019", "3", None, None), DAY_FIRST),
         (("02/03/2019", "2.0", None, ""), MONTH_FIRST),
         (("02/03/2019", "", "02", "6"), DAY_FIRST),
-        (("2019-03-02", None, None, "7"), YEAR_FIRST),  # its form alone decides
     ],
 )
 def test_another_column_decides(evidence: Evidence, order: str) -> None:
@@ -125,14 +125,26 @@ def test_weekdays_that_agree_by_chance_or_not_at_all_decide_nothing() -> None:
     neither = ("02/03/2019", None, None, "1")
     assert order_of([[neither, both], [by_chance]]) == DAY_FIRST
     assert order_of([[neither, by_chance]]) == DAY_FIRST
+    others = [neither, ("05/03/2019", None, None, "7")]
+    with pytest.raises(DoubtfulDatesError, match="a column of month, day or weekday contradicts"):
+        order_of([[*others, by_chance]])
     with pytest.raises(DoubtfulDatesError, match="has days such as '05/04/2019', which may be"):
         order_of([[neither, both], days("soon")])
 
 
-@pytest.mark.parametrize("other", ["02/13/2019", "2019-02-13"])
-def test_two_orders_in_one_file_are_refused(other: str) -> None:
+def test_two_orders_in_one_file_are_refused() -> None:
     with pytest.raises(DoubtfulDatesError, match="has days in two orders, '13/02/2019' "):
-        order_of([days("13/02/2019", other)])
+        order_of([days("13/02/2019", "02/13/2019")])
+
+
+def test_days_that_a_spreadsheet_may_have_swapped_are_refused() -> None:
+    """It takes 04/03/2019 for 3 April where it can, and leaves 13/03/2019 as it is."""
+    changed, left = days("2019-04-03", "2019-05-03"), days("13/03/2019", "14/03/2019")
+    assert "may have swapped days and months" in swapped(changed + left)
+    a_monday: Evidence = ("2019-03-04", None, None, "1")
+    for proof in (days("2019-03-20"), days("04/03/2019"), [a_monday]):
+        assert not swapped(changed + left + proof)
+    assert not swapped(changed), "all have the year first, whatever --dates says"
 
 
 def test_days_that_read_the_same_leave_no_doubt() -> None:

@@ -1,9 +1,11 @@
 import random
 from collections.abc import Sequence
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
+from backend.base.day_orders import MONTH_FIRST
 from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import flight_of
@@ -200,9 +202,65 @@ def test_a_file_that_was_put_together_of_two_orders_is_refused(
 ) -> None:
     """Although bad rows may be left out, since the days beside this one would be misread."""
     order = "day-first" if name.startswith("day") else "month-first"
-    with pytest.raises(BadRow, match=r"FL_DATE '.*': is not written .*; write all days") as e:
+    with pytest.raises(BadRow, match=r"FL_DATE '.*': is a day only as .*; write all days") as e:
         read(FlightFile(dated(tmp_path, JOINED[name]), dates=dates and order))
     assert e.value.row == len(JOINED[name]) + 1
+
+
+COUNTED = {
+    "0 = Monday": date.weekday,
+    "": lambda day: day.isoweekday() % 7,
+}
+WEEKS = [date(2019, 3, 1) + timedelta(n) for n in range(1, 30)]
+
+
+@pytest.mark.parametrize("first", [0, 1000])
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%m/%d/%Y"])
+@pytest.mark.parametrize("counted", COUNTED)
+def test_weekdays_may_be_counted_otherwise_if_all_are(
+    tmp_path: Path, counted: str, form: str, first: int
+) -> None:
+    flown = [WEEKS[0]] * first + WEEKS
+    days, weekdays = [day.strftime(form) for day in flown], [*map(COUNTED[counted], flown)]
+    source = open_source(dated(tmp_path, days, weekdays))
+    assert [flight[1:3] for flight in flights_of(source)] == [
+        (day.isoweekday(), day.isoformat()) for day in flown
+    ]
+    said = f"not used: DAY_OF_WEEK (counted from {counted})"
+    assert (said in str(source.understood())) == bool(counted)
+    path = dated(tmp_path, days, [*weekdays[:-1], weekdays[-2]])
+    with pytest.raises(InvalidInput, match=r"DAY_OF_WEEK|weekday contradicts|order"):
+        flights_of(open_source(path))
+    if counted and form == "%Y-%m-%d":
+        with pytest.raises(InvalidInput, match="DAY_OF_WEEK"):
+            flights_of(open_source(dated(tmp_path, days[:1], weekdays[:1])))
+
+
+def test_weekdays_from_sunday_on_might_be_days_that_are_one_off(tmp_path: Path) -> None:
+    days, weekdays = map(str, WEEKS), [day.isoweekday() % 7 + 1 for day in WEEKS]
+    with pytest.raises(InvalidInput, match="1 = Sunday, or days that a program moved back by one"):
+        open_source(dated(tmp_path, [*days], weekdays))
+
+
+def test_weekdays_that_are_counted_otherwise_decide_no_order(tmp_path: Path) -> None:
+    weekdays = list(map(date.weekday, WEEKS[:11]))
+    path = dated(tmp_path, [day.strftime("%m/%d/%Y") for day in WEEKS[:11]], weekdays)
+    with pytest.raises(InvalidInput, match="a column of month, day or weekday contradicts"):
+        open_source(path)
+    days = [flight[2] for flight in flights_of(open_source(path, dates=MONTH_FIRST))]
+    assert days == [day.isoformat() for day in WEEKS[:11]]
+
+
+def test_days_in_three_columns_tell_how_weekdays_are_counted(tmp_path: Path) -> None:
+    names = [n for n in FIELD_NAMES if n != "FL_DATE"] + ["MONTH", "DAY_OF_MONTH"]
+    rows = [
+        FLOWN
+        | {"YEAR": "2019", "MONTH": str(day.month), "DAY_OF_MONTH": str(day.day)}
+        | {"DAY_OF_WEEK": str(day.weekday())}
+        for day in WEEKS
+    ]
+    flights = flights_of(open_source(written(tmp_path, csv_text(rows, names))))
+    assert [flight[1] for flight in flights] == [day.isoweekday() for day in WEEKS]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +287,7 @@ def test_times_may_have_their_days_with_them(
     row = FLOWN | {"DEP_TIME": departure, "ARR_TIME": arrival} | late
     if "/" in departure:
         row["FL_DATE"] = "1/3/2008"
-    path = written(tmp_path, csv_text([row, CANCELLED | {"FL_DATE": row["FL_DATE"]}, row]))
+    path = written(tmp_path, csv_text([row, CANCELLED, row]))
     if isinstance(clocks, tuple):
         flights = flights_of(open_source(path))
         assert [(flight[13], flight[15]) for flight in flights] == [clocks, (None, None), clocks]
@@ -240,16 +298,16 @@ def test_times_may_have_their_days_with_them(
 
 def test_weekdays_show_that_a_file_was_put_together_of_two_orders(tmp_path: Path) -> None:
     path = dated(tmp_path, ["02/03/2019"] * 1001, [6] * 1000 + [7])
-    with pytest.raises(BadRow, match=r"line 1002: FL_DATE '02/03/2019': is not written day"):
+    with pytest.raises(BadRow, match=r"line 1002: FL_DATE '02/03/2019': is a day only as month"):
         bad_rows(path)
 
 
 def test_days_with_the_year_first_before_others_do_not_decide_these(tmp_path: Path) -> None:
     days = ["2019-03-01"] * 1000 + ["02/03/2019", "13/03/2019"]
-    for dates in ("", "day-first"):
-        with pytest.raises(BadRow, match="'02/03/2019': is not written year, month, day, as days"):
-            days_of(dated(tmp_path, days), dates)
-    assert days_of(dated(tmp_path, days[:1000]), "day-first") == days[:1000]
+    with pytest.raises(BadRow, match="day only as day, month, year, but the file has year, month"):
+        bad_rows(dated(tmp_path, days))
+    days = ["2019-03-01", "13/03/2019", "02/03/2019"]
+    assert days_of(dated(tmp_path, days)) == ["2019-03-01", "2019-03-13", "2019-03-02"]
 
 
 @pytest.mark.parametrize("share", [(0, 1), (1, 2)])
@@ -262,8 +320,10 @@ def test_days_that_a_spreadsheet_may_have_swapped_are_found_anywhere(
     for days, dates in ((left + changed, ""), (left + changed, "day-first"), (changed + left, "")):
         source = FlightFile(dated(tmp_path, days), dates=dates)
         source.share = share
-        with pytest.raises(InvalidInput, match="write all days in one"):
+        with pytest.raises(InvalidInput, match=r"may have swapped|write all days in one"):
             list(source.rows())
+    good, problems = bad_rows(dated(tmp_path, [*left, *changed, "04/03/2019"]))
+    assert (good, problems) == (len(left) + len(changed) + 1, [])
 
 
 def test_files_that_are_imported_together_are_of_one_kind(tmp_path: Path) -> None:
@@ -395,6 +455,20 @@ def test_columns_in_another_unit_are_refused(
     for first in ([], [CANCELLED] * 1200, [CANCELLED | zeros] * 1200):  # as a database sorts them
         with pytest.raises(InvalidInput, match=reason):
             read(open_source(timed(tmp_path, times, arrivals, delays, late, first)))
+
+
+def test_clocks_that_are_sorted_tell_further_down_that_they_may_lack_am_or_pm(
+    tmp_path: Path,
+) -> None:
+    early, late = MORNING * 80, ["1:05", "2:59", "3:10", "4:00", "4:30"] * 40
+    rows = [FLOWN | {"DEP_TIME": clock, "ARR_TIME": "12:59"} for clock in (*early, *late)]
+    source = open_source(written(tmp_path, csv_text(rows)))
+    with pytest.raises(InvalidInput, match="times without AM or PM"):
+        read(source)
+    for place in (0, len(early)):  # what is later, or at 0:.., settles it for all that follows
+        good = [*rows[:place], rows[0] | {"DEP_TIME": "13:05"}, *rows[place:]]
+        good.insert(place, rows[0] | {"DEP_TIME": "0:05"})
+        assert read(open_source(written(tmp_path, csv_text(good))))[1] == []
 
 
 @each_of("cells", [{"ARR_DELAY": "3"}, {"ARR_TIME": "2211", "ARR_DELAY": "0"}])
