@@ -34,8 +34,10 @@ SEPARATORS = ",;\t|"  # the first is the usual one
 MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
 LOOKED_AT = 20  # lines, for the titles, and then for the numbers of rows
 LEAST_TITLES = 6  # of flights, by which they are known
+LEAST_NUMBERS = 4  # or days, by which a row is known: a cancelled flight may have no more
 MOST_LINES = 20  # of a row
 _is_number = re.compile("[0-9]{1,12}").fullmatch
+_begins_with_digit = re.compile(r'[-(\s"]*[0-9]').match
 _QUOTED = re.compile('"[^"]*"')
 _SPLIT_CITY = re.compile("[A-Za-z.], [A-Z]{2}(,|$)")  # Tampa, FL without quotes
 _ROW_COUNT = re.compile(r"\(\d+ (rows?|rows? affected)\)")  # psql and sqlcmd write it below
@@ -141,7 +143,7 @@ def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]
             position = _place_of_titles(lines, filled, separators)
             titles, *rest = _with_whole_titles(lines[position:], separators)
             separator, cells = _cells(file, titles, separators)
-            if set(rest[:1]) and set(rest[0]) <= {"-", " ", separator}:
+            if rest and set(rest[0]) <= {"-", " ", separator}:
                 rest[0] = ""  # sqlcmd underlines titles
             _join(rest, separator, len(_titles(file, cells)))
             above = "".join(f"{line}\n" for line in lines[:position])
@@ -155,13 +157,15 @@ def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]
 def _place_of_titles(lines: Sequence[str], filled: Sequence[int], separators: str) -> int:
     """Return the position of the first line with titles of flights; else of the first line.
 
-    filled: the positions of lines that are not blank. What is above titles are names and notes.
+    filled: the positions of lines that are not blank. What is above titles are names and notes,
+    but no rows: these would be lost.
     """
     for at in filled[:LOOKED_AT]:
         cells = re.split(f"[{re.escape(separators)}]", lines[at])
         if sum(map(has_meaning, cells)) >= LEAST_TITLES and "\0" not in lines[at]:
             return at
-        if lines[at].count('"') % 2:  # titles may have line breaks
+        is_row = sum(map(bool, map(_begins_with_digit, cells))) >= LEAST_NUMBERS
+        if is_row or lines[at].count('"') % 2:  # titles may have line breaks
             break
     return filled[0]
 

@@ -248,6 +248,13 @@ def test_names_and_notes_may_stand_above_the_titles(tmp_path: Path, above: str) 
         assert records.header == f"{above}\n{TABLE.partition(chr(10))[0]}"
 
 
+@pytest.mark.parametrize("row", [FIRST, "2013,1,1,NA,NA,NA,NA,EV,4308,EWR,RDU,NA"])
+def test_rows_above_the_titles_are_no_notes(tmp_path: Path, row: str) -> None:
+    """As where two files were put together and the first has no header: no flight is lost."""
+    with pytest.raises(InvalidInput, match="has no column of a flight"):
+        bad_rows(written(tmp_path, f"{row}\n{TABLE}"))
+
+
 def test_a_database_may_underline_titles_and_count_rows(tmp_path: Path) -> None:
     header, _, rows = TABLE.partition("\n")
     line = ",".join("-" * len(title) for title in header.split(","))
