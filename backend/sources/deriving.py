@@ -219,7 +219,9 @@ class Deriver:
         flags, nothing = columns["CANCELLED"], [None] * len(columns["CANCELLED"])
         times = {name: columns.get(name, nothing) for name in _TIMES}
         zeros = {name: list(map(self._zeros.__getitem__, column)) for name, column in times.items()}
-        diverted = map(self._flags.__getitem__, columns.get(DIVERTED, nothing))
+        diverted: Column = nothing
+        if DIVERTED in columns:
+            diverted = [self._flags[cell] == 1 for cell in columns[DIVERTED]]
         rows = list(zip(flags, diverted, *zeros.values(), strict=True))
         have_arrivals = "ARR_TIME" in self._filled or set(zeros["ARR_TIME"]) > {None}
         have_minutes = "AIR_TIME" in self._filled or False in zeros["AIR_TIME"]
@@ -241,14 +243,15 @@ def _changes(
     have_arrivals: bool,
     have_minutes: bool,
     cancelled: object,
-    diverted: object,
+    diverted: bool | None,
     *cells: bool | None,
 ) -> Mapping[str, str]:
     """Return the cells of a row that cannot stay, and what is wrong with each; "" empties it.
 
     is_of_fields: whether the file has a flight's fields alone; whoever posts these decides what is
     empty. have_arrivals, have_minutes: whether others have a time of arrival, or minutes in the
-    air. cells: for each of `_TIMES` whether it is zero; None if it is empty.
+    air. diverted: None if the file does not say it of any flight. cells: for each of `_TIMES`
+    whether it is zero; None if it is empty.
     """
     zeros = {name for name, is_zero in zip(_TIMES, cells, strict=True) if is_zero}
     values = {name for name, is_zero in zip(_TIMES, cells, strict=True) if is_zero is False}
@@ -261,7 +264,7 @@ def _changes(
     if cancelled == 0 and "DEP_TIME" not in full and not is_of_fields:
         return {"DEP_TIME": _NOT_LEFT}
     lacks_arrival = have_arrivals and not is_of_fields and "ARR_TIME" not in full
-    has_odd_delay = "ARR_DELAY" in full and (lacks_arrival or diverted == 1)
+    has_odd_delay = "ARR_DELAY" in full and (lacks_arrival or diverted)
     # Others have minutes in the air or a time of arrival, if they arrived.
     is_without = have_minutes or "ARR_TIME" not in full
     has_zeros = zeros & {"AIR_TIME", "ARR_TIME", "DEP_TIME"} or (
@@ -269,10 +272,10 @@ def _changes(
     )
     if not has_odd_delay and ("AIR_TIME" in values or not has_zeros):
         return {}
-    void = zeros.difference(_DEPARTURE if diverted == 1 else _TIMES)
+    void = zeros.difference(_DEPARTURE if diverted else _TIMES)
     changes = dict.fromkeys(void, "") | _of_zeros(zeros - void, values)
     if has_odd_delay and "ARR_DELAY" not in changes:
-        changes["ARR_DELAY"] = _DIVERTED if diverted == 1 else _NO_ARRIVAL
+        changes["ARR_DELAY"] = _DIVERTED if diverted else _NO_ARRIVAL
     return changes
 
 

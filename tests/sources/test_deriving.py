@@ -335,9 +335,11 @@ def test_no_delay_without_what_others_have_is_doubtful(without: str) -> None:
     )
     _, (message,), _ = read(row, FLOWN)
     assert "row 1: ARR_DELAY '0': is 0 beside" in message
-    flights, bad, _ = read(row | {"DIVERTED": "0"}, FLOWN | {"DIVERTED": "0"})
-    delays = [flight["ARR_DELAY"] for flight in flights]
-    assert (delays, len(bad)) == (([0, -14], 0) if without == "AIR_TIME" else ([-14], 1))
+    for diverted in ("0", "", None):  # the last one in Parquet
+        others = FLOWN | {"DIVERTED": diverted}
+        flights, bad, _ = read(row | {"DIVERTED": diverted}, others)
+        delays = [flight["ARR_DELAY"] for flight in flights]
+        assert (delays, len(bad)) == (([0, -14], 0) if without == "AIR_TIME" else ([-14], 1))
 
 
 def test_no_delay_is_no_doubt_where_nobody_has_minutes_in_the_air() -> None:
