@@ -3,6 +3,7 @@
 import gzip
 import time
 from collections.abc import Iterable
+from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
 from string import punctuation
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from flask import Flask, Response, g, request
+from jinja2 import Environment
+from werkzeug.local import LocalProxy
 
 from frontend import bodies, context, filters, pages, path_prefix, request_guard, static_files
 from frontend.context import backend
@@ -48,7 +51,7 @@ MACROS = (
     *("layout", "forms", "charts", "lab", "adding"),
     *("questions", "groups", "flights", "evidence"),
 )
-"""Files of macros that every template has by their names; each may use those before it."""
+"""Files of macros that every template has by their names."""
 
 LEAST_COMPRESSED_BYTES = 1024
 COMPRESSED = {"text/html", "text/csv", "application/json"}
@@ -73,6 +76,10 @@ class _Pages(Flask):
             query = quote(query, safe=punctuation, encoding="latin-1")
         environ["QUERY_STRING"] = known_of(environ["PATH_INFO"], query)
         return super().wsgi_app(environ, start_response)
+
+
+def _macros(templates: Environment, name: str) -> object:
+    return templates.get_template(f"macros/{name}.html").module
 
 
 def create_app(settings: Settings) -> Flask:
@@ -111,8 +118,8 @@ def create_app(settings: Settings) -> Flask:
     static_files.install(app)
     app.after_request(_finish)
     path_prefix.install(app)  # last, so that it comes before the others, and before compression
-    for name in MACROS:
-        app.jinja_env.globals[name] = app.jinja_env.get_template(f"macros/{name}.html").module
+    for name in MACROS:  # compiled when a page needs them, because all take longer than this start
+        app.jinja_env.globals[name] = LocalProxy(partial(_macros, app.jinja_env, name))
     return app
 
 
