@@ -232,9 +232,11 @@ class Deriver:
         changed = {name: list(column) for name, column in times.items()}
         for place, row in enumerate(rows):
             for name, reason in changes[row].items():
-                cell = unless_empty(times[name][place])
-                changed[name][place] = Unusable(cell, reason) if reason else None
-                self.emptied.update([] if reason else [name])
+                if reason:
+                    changed[name][place] = Unusable(unless_empty(times[name][place]), reason)
+                else:
+                    changed[name][place] = None
+                    self.emptied[name] += 1
         columns |= changed
 
 
