@@ -26,7 +26,7 @@ from backend.base.words import counted
 from backend.cli import cluster_commands, log_commands, serve_commands
 from backend.cli.export_commands import export
 from backend.cli.import_command import import_command
-from backend.cli.log_commands import print_json, print_once, say
+from backend.cli.log_commands import members, print_json, print_once, say
 from backend.cli.paths import LocalPath
 from backend.cli.sent_file import sent_file
 
@@ -36,17 +36,13 @@ if TYPE_CHECKING:
 MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
 HELP = {"-h", "--help"}
 WITHOUT_SETTINGS = HELP | {"--version"}
+HELD = ("height", "tip_hash", "transactions", "pending")
 
 
 def _held_words(held: dict[str, Any]) -> str:
     mined = counted(held["transactions"], "transaction")
     waiting = counted(held["pending"], "pending flight")
     return f"blocks 0 to {held['height']} with {mined}, and {waiting}"
-
-
-def _held(manifest: Any) -> dict[str, Any]:
-    names = ("height", "tip_hash", "transactions", "pending")
-    return {name: getattr(manifest, name) for name in names}
 
 
 class Commands(click.Group):
@@ -360,7 +356,10 @@ def backup(settings: Settings, folder: Path) -> None:
 
     with counting("copying and checking", "block") as progress:
         result = back_up(settings, folder, report=say, progress=progress)
-    held, new = _held(result.manifest), counted(result.new_blocks, "block was", "blocks were")
+    held, new = (
+        members(result.manifest, *HELD),
+        counted(result.new_blocks, "block was", "blocks were"),
+    )
     say(f"{folder} holds {_held_words(held)}; {new} new")
     print_json({
         **held,
@@ -383,7 +382,7 @@ def restore(settings: Settings, folder: Path) -> None:
 
     watched = partial(counting, unit="block")
     manifest = restore_backup(settings, folder, watched=watched, report=say)
-    held = _held(manifest)
+    held = members(manifest, *HELD)
     say(f"{settings.folder} holds {_held_words(held)}, as on {manifest.time}")
     say(
         "put back your copies of log.key and log.vkey before the service starts; otherwise the log "

@@ -2,7 +2,6 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -10,8 +9,10 @@ from backend.base.errors import FlightchainError
 from backend.base.progress import counting
 from backend.base.settings import Settings
 from backend.base.words import counted
-from backend.cli.log_commands import print_json, say
+from backend.cli.log_commands import members, print_json, say
 from backend.cli.paths import LocalPath, require_no_ledger
+
+HELD = ("height", "tip_hash", "flights")
 
 
 @click.group()
@@ -40,7 +41,7 @@ def export_parquet(settings: Settings, folder: Path) -> None:
     flights, new = counted(manifest.flights, "flight"), f"{result.new_flights:,} of them new"
     say(f"{folder} holds the {flights} of blocks 0 to {manifest.height}, {new}")
     new_sizes = {"new_flights": result.new_flights, "new_bytes": result.new_bytes}
-    print_json(_held(manifest) | new_sizes)
+    print_json(members(manifest, *HELD) | new_sizes)
 
 
 @export.command("check")
@@ -54,8 +55,4 @@ def export_check(settings: Settings, folder: Path) -> None:
         manifest = check(settings.folder, folder, progress)
     flights = counted(manifest.flights, "flight")
     say(f"{folder} holds the {flights} of blocks 0 to {manifest.height} as the chain has them")
-    print_json(_held(manifest) | {"agrees": True})
-
-
-def _held(manifest: Any) -> dict[str, Any]:
-    return {name: getattr(manifest, name) for name in ("height", "tip_hash", "flights")}
+    print_json(members(manifest, *HELD) | {"agrees": True})

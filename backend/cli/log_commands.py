@@ -35,6 +35,11 @@ def print_json(value: Any) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
 
 
+def members(value: object, *names: str) -> dict[str, Any]:
+    """Return some members of a value, for an answer."""
+    return {name: getattr(value, name) for name in names}
+
+
 def print_once(text: str, otherwise: str) -> None:
     """Print what is shown once. otherwise: says what follows if that cannot be done."""
     try:
