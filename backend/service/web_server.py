@@ -68,7 +68,8 @@ def gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[st
     # With more than one thread, gunicorn would make a gthread worker of a sync one.
     threads = 1 if settings.worker_type == "sync" else settings.threads
     silent_s = _silent_s(settings)
-    return options | {"worker_class": settings.worker_type, "threads": threads, "timeout": silent_s}
+    more = {"worker_class": settings.worker_type, "threads": threads, "timeout": silent_s}
+    return options | more | {"worker_exit": _end}
 
 
 def _silent_s(settings: Settings) -> int:
@@ -89,6 +90,12 @@ def _begin(worker: Any, metrics_folder: Path | None) -> None:
         service.metrics.share(metrics_folder)
     if not is_front:  # a front answers waiting requests by itself
         _let_waiters_go_at_the_end(service)
+
+
+def _end(arbiter: Any, worker: Any) -> None:  # noqa: ARG001  gunicorn's name for it
+    """Close the ledger of a worker, as a front does by itself."""
+    if hasattr(worker, "wsgi"):  # in the process of the worker, and not in gunicorn's own
+        worker.wsgi.extensions[SERVICE].ledger.close()
 
 
 def _let_waiters_go_at_the_end(service: Any) -> None:
@@ -164,6 +171,10 @@ class ServiceSite:
     def stop(self) -> None:
         """Answer the requests that wait for a block, because the worker stops."""
         self.service.ledger.submitter.stop_waiting()
+
+    def close(self) -> None:
+        """Sync what was accepted without a sync: the thread for that ends with the worker."""
+        self.service.ledger.close()
 
 
 def lanes_of(settings: Settings) -> dict[Lane, Threads]:

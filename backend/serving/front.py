@@ -76,7 +76,8 @@ class Route(NamedTuple):
 class Site(Protocol):
     """The application that a front serves.
 
-    A subclass may leave out `receive`, `leave`, `finalise_response`, `log`, `tick` and `stop`.
+    A subclass may leave out `receive`, `leave`, `finalise_response`, `log`, `tick`, `stop` and
+    `close`.
 
     max_body_bytes: the most a request may have. max_body_bytes_in_memory: longer bodies are kept on
     a disk until they are answered. lanes: threads by the name of their lane.
@@ -129,6 +130,10 @@ class Site(Protocol):
 
     def stop(self) -> None:
         """End all long waits, because the worker ends."""
+        return
+
+    def close(self) -> None:
+        """Finish what is left to do when the requests in hand are answered."""
         return
 
 

@@ -173,6 +173,7 @@ class FrontServer(Server):
         for connection in list(self.bounds.connections):
             connection.transport.abort()
         self._site.tick()
+        self._site.close()
 
 
 class FrontWorker(UvicornWorker):  # type: ignore[misc]

@@ -6,18 +6,20 @@ import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from backend.base.files import FileLock
+from backend.mempool.watermark import Watermark
 from backend.verify.audit import verify
 from tests.api.processes import (
     STOPS_WITHIN_S,
     WITHIN_S,
     Service,
+    backend,
     begun,
     living,
     serving,
@@ -176,6 +178,20 @@ def assert_stops(service: Service, number: signal.Signals) -> None:
     assert service.processes() == {}
     assert service.said().endswith("stopped; every acknowledged flight is on the disk\n")
     assert "Traceback" not in service.said()
+
+
+@pytest.mark.parametrize("worker_type", ["asgi", "gthread"])
+def test_what_was_accepted_without_a_sync_is_on_the_disk_when_the_web_server_has_stopped(
+    folder: Path, worker_type: str
+) -> None:
+    assert backend(folder, "mine", "--once").returncode == 0
+    with living(folder, "--only-http", FLIGHTCHAIN_WORKER_TYPE=worker_type) as service:
+        assert service.post(mode="async").status_code == 202
+        assert service.stop() == 0
+    with closing(Watermark(folder, lambda: "")) as watermark:
+        mark = watermark.read()
+    assert mark is not None
+    assert mark.next == 1, "it was not synced"
 
 
 def test_posts_in_hand_and_those_that_wait_for_them_are_answered_before_it_stops(
