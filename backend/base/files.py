@@ -159,6 +159,16 @@ def read_at(descriptor: int, length: int, offset: int, path: Path) -> bytes:
         return os.pread(descriptor, length, offset)
 
 
+def write_again(descriptor: int, path: Path, start: int = 0) -> None:
+    """Write what a file holds from `start` on over itself, so that the next sync writes all of it.
+
+    The kernel reports a sync that failed to each descriptor that was open then, and to nobody who
+    opens the file later: it takes the lost bytes for written, and no later sync writes them.
+    """
+    data = read_at(descriptor, os.fstat(descriptor).st_size - start, start, path)
+    write_at(descriptor, data, start, path)
+
+
 def forget_cached(descriptor: int, offset: int = 0, length: int = 0) -> None:
     """Have the kernel forget a range of a file, so that the next reading asks the disk.
 

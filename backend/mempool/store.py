@@ -432,16 +432,13 @@ class Store:
     def _open_log(self) -> None:
         """Open the write-ahead log before this process writes to it, if it is not open.
 
-        The kernel reports a sync that failed to each descriptor that was open then, and to nobody
-        who opens the file later: it takes the lost bytes for written, and no later sync writes
-        them. So what the log holds now is written over itself, and the next sync writes it all.
+        What a sync that failed has lost of it is written again.
         """
         if self._log_descriptor is not None:
             return
         descriptor = files.open_for_writing(self.log_path)
         try:
-            data = files.read_at(descriptor, _size_of(self.log_path), 0, self.log_path)
-            files.write_at(descriptor, data, 0, self.log_path)
+            files.write_again(descriptor, self.log_path)
         except BaseException:
             os.close(descriptor)
             raise

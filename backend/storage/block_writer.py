@@ -29,6 +29,7 @@ from backend.storage.layout import ENTRY_BYTES, Place, unfinished_restore
 from backend.storage.recovery import Pending, recover
 
 WRITER_LOCK_NAME = "writer.lock"
+LAST_ENTRIES = 1024  # of the table, among them those of the last commit, whose sync may have failed
 NOTICE_AFTER_S, LONGEST_WAIT_S = 5.0, 600.0  # of who waits for another writer
 
 
@@ -206,6 +207,8 @@ class BlockWriter:
         elif not recovered.is_tip_left_out:
             self._require_may_go_on(recovered.history)
         self._table = files.open_for_writing(self._table_path)
+        end = os.fstat(self._table).st_size - LAST_ENTRIES * ENTRY_BYTES
+        files.write_again(self._table, self._table_path, max(0, end))
         files.sync(self._table, self._table_path)
         files.sync_folder(self._settings.folder)
         if recovered.tip is not None:

@@ -383,10 +383,27 @@ def _repair(blocks: Path, places: list[Place], known: int, rest: _Rest | None) -
     if rest is not None:
         messages = [_cut_off(rest.path, rest.bad), *map(_set_aside, rest.later)]
     if len(places) > known:
-        for file in {place.file for place in places[known:]}:
-            files.sync_file(_path(blocks, file))  # only what is on the disk may be named
+        _sync(blocks, places[known:])  # only what is on the disk may be named
         messages.append(f"blocks {known} to {len(places) - 1} were added to the table of heights")
     return messages
+
+
+def _sync(blocks: Path, places: list[Place]) -> None:
+    """Return only when the blocks at `places` are on the disk.
+
+    The writer may have died of a sync that failed. That can only have been one of the last file, as
+    it makes no other after it; so what stands there is written again.
+    """
+    newest = next(place for place in places if place.file == places[-1].file)
+    for file in {place.file for place in places} - {newest.file}:
+        files.sync_file(_path(blocks, file))
+    path = _path(blocks, newest.file)
+    descriptor = files.open_for_writing(path)
+    try:
+        files.write_again(descriptor, path, newest.offset)
+        files.sync(descriptor, path)
+    finally:
+        os.close(descriptor)
 
 
 def _aside(path: Path, offset: int) -> Path:

@@ -4,9 +4,10 @@
 what is synced and what is only written. `states` are the contents that a power cut may leave: names
 in the order in which they were made, and of every file any mix of old and new sectors, at its old
 or its new size. It can also kill the process: then every further call fails, and what was written
-stays in the kernel's memory, synced or not.
+stays in the kernel's memory, synced or not. And it can let one sync of a file fail.
 """
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -26,6 +27,21 @@ Files = dict[str, bytes]
 class _File:
     def __init__(self, synced: bytes = b"") -> None:
         self.synced, self.written = synced, bytearray(synced)
+        self.lost: set[int] = set()  # bytes that no sync writes unless they are written again
+
+    def write(self, data: bytes, offset: int) -> None:
+        self.written.extend(bytes(max(0, offset - len(self.written))))
+        self.written[offset : offset + len(data)] = data
+        self.lost.difference_update(range(offset, offset + len(data)))
+
+    def sync(self, *, fails: bool) -> None:
+        """Sync it. After a failure Linux takes for written what it should have written."""
+        new = self.written
+        old = self.synced.ljust(len(new), b"\0")
+        if fails:
+            self.lost |= {at for at, byte in enumerate(new) if byte != old[at]}
+        else:
+            self.synced = bytes(old[at] if at in self.lost else byte for at, byte in enumerate(new))
 
     def variants(self) -> set[bytes]:
         """Returns what a power cut may leave of this file."""
@@ -60,15 +76,19 @@ def _mixes(changed: list[int]) -> Iterator[list[int]]:
 class Disk:
     """The folder `watched`; `after` is called after every operation that changes or syncs it.
 
-    kill_at: the operation behind which the process is killed. What is in the folder already counts
-    as synced.
+    kill_at: the operation behind which the process is killed. fail_at: the sync of a file that
+    fails. What is in the folder already counts as synced.
     """
 
     def __init__(
-        self, watched: Path, after: Callable[["Disk"], None], kill_at: int | None = None
+        self,
+        watched: Path,
+        after: Callable[["Disk"], None],
+        kill_at: int | None = None,
+        fail_at: int | None = None,
     ) -> None:
-        self._watched, self._after, self._kill_at = watched, after, kill_at
-        self._operations = 0
+        self._watched, self._after, self._kill_at, self._fail_at = watched, after, kill_at, fail_at
+        self._operations = self._syncs = 0
         self._is_dead = False
         paths = watched.iterdir() if watched.exists() else ()
         synced = {path.name: _File(path.read_bytes()) for path in paths}
@@ -88,6 +108,7 @@ class Disk:
             "replace": self._replaced,
             "unlink": self._unlinked,
         }
+        patch.setattr(os, "fdatasync", self._failing(os.fdatasync))
         for name, watcher in watchers.items():
             patch.setattr(os, name, self._watching(watcher, getattr(os, name)))
 
@@ -102,6 +123,17 @@ class Disk:
         self._is_dead = False
         for descriptor in {*self._files, *self._folders}:
             os.close(descriptor)
+
+    def _failing(self, real: Callable[[int], None]) -> Callable[[int], None]:
+        def fdatasync(descriptor: int) -> None:
+            file = self._files.get(descriptor)
+            self._syncs += file is not None
+            if file is not None and self._syncs == self._fail_at:
+                file.sync(fails=True)
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            real(descriptor)
+
+        return fdatasync
 
     def _watching(self, watcher: Callable[..., bool], real: Callable[..., Any]) -> Any:
         def call(*arguments: Any, **options: Any) -> Any:
@@ -146,8 +178,7 @@ class Disk:
     def _wrote(self, count: int, descriptor: int, data: bytes, offset: int) -> bool:
         file = self._files.get(descriptor)
         if file is not None:
-            file.written.extend(bytes(max(0, offset - len(file.written))))
-            file.written[offset : offset + count] = data[:count]
+            file.write(data[:count], offset)
         return file is not None
 
     def _cut(self, _: None, descriptor: int, size: int) -> bool:
@@ -159,7 +190,7 @@ class Disk:
     def _synced(self, _: None, descriptor: int) -> bool:
         file = self._files.get(descriptor)
         if file is not None:
-            file.synced = bytes(file.written)
+            file.sync(fails=False)
         if descriptor in self._folders:
             del self._names[:-1]
         return file is not None or descriptor in self._folders

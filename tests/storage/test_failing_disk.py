@@ -299,6 +299,32 @@ def test_blocks_that_recovery_took_in_survive_a_power_cut_after_it(
     assert_all_recover(tmp_path / "after", left, lives[-1].appended)
 
 
+@pytest.mark.parametrize("commits", [ONE_BY_ONE, SEVERAL_AT_ONCE], ids=str)
+def test_a_power_cut_after_a_sync_that_failed_loses_nothing_that_the_next_writer_committed(
+    tmp_path: Path, commits: tuple[int, ...]
+) -> None:
+    """The next writer finds blocks in the kernel's memory that no sync would bring to the disk."""
+    for nth in range(1, 100):
+        folder, left, lives = tmp_path / str(nth), Left(), list[Life]()
+
+        def cut(disk: Disk, left: Left = left, lives: list[Life] = lives) -> None:
+            if lives:
+                remember(disk, left, lives[0].committed)
+
+        failing = Life(folder, commits=commits)
+        with pytest.MonkeyPatch.context() as patched:
+            Disk(blocks_folder(folder), cut, fail_at=nth).install(patched)
+            is_clean = survives(failing, os.strerror(errno.EIO))
+            failing.writer.close()
+            if is_clean:
+                break
+            lives.append(Life(folder, failing, commits=(1,)))
+            lives[0].run()
+            lives[0].writer.close()
+        assert_all_recover(tmp_path / "after", left, lives[0].appended)
+    assert nth > 10
+
+
 @pytest.mark.parametrize("has_to_recover", [False, True])
 def test_a_power_cut_after_a_kill_loses_nothing_that_the_next_writer_committed(
     tmp_path: Path, has_to_recover: bool
