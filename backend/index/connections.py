@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -121,8 +122,16 @@ class Connections:
         return answer
 
     def position(self) -> Position:
-        """Return where the index stands, which is compared with the chain each time."""
-        return self.ask(lambda opened: self._position_in(opened.connection))
+        """Return where the index stands, which is compared with the chain each time.
+
+        One that is behind may have been replaced a moment ago, so it is looked for again.
+        """
+        ask = partial(self.ask, lambda opened: self._position_in(opened.connection))
+        position = ask()
+        if position.height < self._store.height():
+            self.look_again()
+            position = ask()
+        return position
 
     def look_again(self) -> None:
         """Look before the next answer whether another process refuses the index."""

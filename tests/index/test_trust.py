@@ -169,6 +169,23 @@ def test_a_mark_of_another_file_says_nothing(indexed: Path) -> None:
     assert in_use(indexed).name == "index-1.sqlite"
 
 
+def test_an_index_that_was_replaced_is_known_by_its_next_block(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All answers have a block 20 ms after it was indexed, and not only when it is looked again."""
+    monkeypatch.setattr("backend.index.queries.RECENT_S", 0.0)
+    reader = IndexReader(indexed)
+    assert count_of(reader, COUNTER)[0] == 5
+    with following(indexed) as (follower, _):
+        follower.follow()
+        follower.rebuild()
+        make_chain(indexed, [[plain_flight()]])
+        follower.follow()
+        tip_hash = IndexReader(indexed).position().tip_hash
+        assert reader.recent_state().tip_hash == tip_hash
+        assert count_of(reader, COUNTER)[0] == 6
+
+
 # --- one moment ------------------------------------------------------------------------------
 
 
