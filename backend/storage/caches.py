@@ -25,6 +25,7 @@ import threading
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -398,9 +399,10 @@ class CachedBlocks:
         floor = height + 1
         while floor > 0:
             first = max(0, floor - PLACES_AT_ONCE)
-            try:
+            places: list[Place] = []
+            with suppress(Damage):  # of an entry further down; whoever asks for that block is told
                 places = self._store.places(first, floor - first)
-            except Damage:  # of an entry further down; whoever asks for that block is told
+            if not places:  # or the chain was cut in this moment
                 return floor
             for place in reversed(places):
                 left -= place.length + FRAME_OVERHEAD_BYTES

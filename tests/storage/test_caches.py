@@ -90,6 +90,22 @@ def forty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # Any length of chain ------------------------------------------------------------------------------
 
 
+def test_a_chain_that_is_cut_while_the_caches_look_at_it_keeps_nobody_waiting(
+    forty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tip is there, and in the next moment nothing: it would be looked for again and again."""
+    store, looks = BlockStore(forty), iter(range(10))
+
+    def cut(first: int, count: int) -> list[Place]:
+        next(looks)
+        return []
+
+    with closing(store):
+        monkeypatch.setattr(store, "places", cut)
+        with pytest.raises(NotFound):
+            CachedBlocks(store, 10**6, RUN).block(40)
+
+
 # What needs the disk ------------------------------------------------------------------------------
 
 
