@@ -69,8 +69,9 @@ class GroupCommit:
         with self._lock:
             self._due = max(self._due, written)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="sync soon", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="sync soon", daemon=True)
+                thread.start()  # the system may refuse it
+                self._thread = thread
 
     def _run(self) -> None:
         while True:

@@ -115,6 +115,19 @@ def test_a_key_that_comes_again_is_durable_when_it_is_answered(
     assert len(synced) == 1
 
 
+def test_a_thread_that_the_system_refuses_keeps_no_later_flight_from_the_disk(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(syncs, "ASYNC_SYNC_S", 0.01)
+    mempool = house.mempool()
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+        refused = RuntimeError("can't start new thread")
+        patch.setattr(threading.Thread, "start", mock.Mock(side_effect=refused))
+        accept_in(mempool, [flight(0)], T, durable=False)
+    accept_in(mempool, [flight(1)], T, durable=False)
+    until(lambda: house.mark() == Mark(2))
+
+
 def test_threads_that_wait_for_the_disk_share_its_syncs(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
