@@ -295,6 +295,15 @@ class FileLock:
     def is_held(self) -> bool:
         return self._descriptor is not None
 
+    def keeps_others_out(self) -> bool:
+        """Return whether it is held, and nobody has removed its file: others would lock another."""
+        with suppress(FileNotFoundError):
+            descriptor = self._descriptor
+            return descriptor is not None and os.path.samestat(
+                os.fstat(descriptor), self.path.stat()
+            )
+        return False
+
     def release(self) -> None:
         """Give the lock back; nothing happens if it is not held."""
         if self._descriptor is not None:

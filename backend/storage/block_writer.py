@@ -162,6 +162,12 @@ class BlockWriter:
             )
         if not self._lock.is_held:
             raise WriteFailed("the writer does not hold its lock; acquire it first")
+        if not self._lock.keeps_others_out():
+            raise WriteFailed(
+                f"{self._lock.path} was removed, so another process may write blocks at the same "
+                "time, and this one writes none; run it again, and leave locks to those who hold "
+                "them: a lock is given back when its process ends, however it ends"
+            )
         try:
             yield
         except WriteFailed:

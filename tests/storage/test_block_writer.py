@@ -137,6 +137,31 @@ def test_nothing_is_written_without_the_lock(tmp_path: Path) -> None:
     assert audited(tmp_path).height == 2
 
 
+@pytest.mark.parametrize("appended", [0, 1])
+def test_a_writer_whose_lock_was_removed_writes_nothing_over_the_blocks_of_another(
+    tmp_path: Path, appended: int
+) -> None:
+    """As when somebody takes the lock of an import for one that a dead process has left."""
+    make_chain(tmp_path, [1])
+    with writing(tmp_path) as writer:
+        for _ in range(appended):
+            writer.append(next_block(writer.state, 1))
+        (tmp_path / WRITER_LOCK_NAME).unlink()
+        with writing(tmp_path) as other:
+            append_blocks(other, [2])
+            after = other.state
+        with pytest.raises(WriteFailed, match=r"writer\.lock was removed"):
+            append_blocks(writer, [3])
+        with pytest.raises(WriteFailed, match=r"writer\.lock was removed"):
+            writer.commit()
+        assert audited(tmp_path) == after
+        writer.release()
+        writer.acquire(wait=False)  # refusing did not poison it
+        assert writer.state == after
+        append_blocks(writer, [1])
+    assert audited(tmp_path).height == appended + 3
+
+
 @pytest.mark.parametrize("is_same", [True, False])
 @pytest.mark.parametrize("uncommitted", [1, 3])
 def test_released_uncommitted_blocks_are_taken_in_or_forgotten_but_never_half(
