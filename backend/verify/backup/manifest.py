@@ -18,12 +18,14 @@ from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import database, last_release, lost_files
 from backend.storage import tokens
 from backend.storage.layout import BACKUP_NAME, BLOCKS_FOLDER
+from backend.trust.log.successions import SUCCESSIONS_NAME
 
 NAME = BACKUP_NAME
 FORMAT = 1
 LOCK_NAME = "backup.lock"
 MOST_BYTES = 16 * 2**20
-PARTS = (NAME, f"{NAME}.tmp", LOCK_NAME, BLOCKS_FOLDER, MEMPOOL_FOLDER, tokens.FILE_NAME)
+COPIED = (BLOCKS_FOLDER, MEMPOOL_FOLDER, tokens.FILE_NAME, SUCCESSIONS_NAME)
+PARTS = (NAME, f"{NAME}.tmp", LOCK_NAME, *COPIED)
 
 Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 

@@ -74,7 +74,7 @@ def test_a_manifest_that_is_none_or_endless_is_refused(house: House) -> None:
 
 
 PARTS = """backup.json tokens.json blocks blocks/heights.dat blocks/blocks-0000000000.dat
-    mempool mempool/keys.sqlite mempool/lost-1-2.bin mempool/deep""".split()  # noqa: SIM905
+    mempool mempool/keys.sqlite mempool/lost-1-2.bin mempool/deep log.successions""".split()  # noqa: SIM905
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -95,9 +95,11 @@ def test_a_link_in_a_backup_is_followed_neither_by_a_restore_nor_by_a_backup(
     assert all_below(house.root) == before
 
 
-@pytest.mark.parametrize("part", ["backup.json", "blocks/heights.dat", "tokens.json"])
+@pytest.mark.parametrize(
+    "part", ["backup.json", "blocks/heights.dat", "tokens.json", "log.successions"]
+)
 def test_a_pipe_in_a_backup_keeps_nobody_waiting(house: House, part: str) -> None:
-    (house.backup / part).unlink()
+    (house.backup / part).unlink(missing_ok=True)
     os.mkfifo(house.backup / part)
     refused(house, "is neither a regular file nor a folder")
 
