@@ -343,6 +343,26 @@ def test_a_folder_that_is_gone_is_not_made_again_unless_it_is_named(stand_in: Pa
     assert run(stand_in, "--root", root, *named).returncode == 0
 
 
+@each_of("written", ["/mnt/disk", "/mnt/disk/"])
+@each_of("folder", ["/mnt/disk", "/mnt/disk/chain", "{0}/link/chain"])
+def test_a_disk_that_is_not_mounted_is_noticed_however_it_is_written(
+    tmp_path: Path, written: str, folder: str
+) -> None:
+    link = tmp_path / "link"
+    link.unlink(missing_ok=True)
+    link.symlink_to("/mnt/disk")
+    (function,) = re.findall(r"(?ms)^require_disk\(\) \{.*?^\}$", text_of("install"))
+    stand_ins = f"""
+        fail() {{ echo "$1" >&2; exit 1; }}
+        findmnt() {{ printf '%s\\n' none / /mnt/disk2 {written}; }}
+        mountpoint() {{ [ "$2" = / ]; }}
+    """
+    named = folder.format(tmp_path)
+    done = ran("bash", "-euc", f"{stand_ins}\n{function}\nrequire_disk {named}")
+    assert done.returncode == 1
+    assert done.stderr == f"nothing is mounted at {written}; mount the disk of {named}\n"
+
+
 UNUSABLE = [
     ("test -w", "the disk of {0}/chain is mounted read-only;"),
     ("runuser -u flightchain -- test -x", "may not enter {0};"),
