@@ -448,6 +448,7 @@ QUOTED = {
     "double": '"KEY URL"',
     "spaces at the end": "KEY URL  ",
     "as on Windows": '"KEY URL"\r',
+    "spaces around the sign": ' "KEY URL"',
 }
 
 
@@ -455,7 +456,9 @@ QUOTED = {
 def test_the_command_line_reads_the_settings_as_systemd_does(tmp_path: Path, written: str) -> None:
     """It runs here for a Python that shows what it was given, and believes to be flightchain."""
     settings = tmp_path / "flightchain.env"
-    lines = ["# a comment", "", f"FLIGHTCHAIN_WITNESSES={written}", "FLIGHTCHAIN_DATA=$HOME/a=b"]
+    space = " " if written.startswith(" ") else ""
+    lines = ["# a comment", "; another", "", f"{space}FLIGHTCHAIN_WITNESSES{space}={written}"]
+    lines += ["FLIGHTCHAIN_LAB=", "FLIGHTCHAIN_DATA=$HOME/a=b"]
     settings.write_text("\n".join(lines), encoding="utf-8")
     python = tmp_path / "venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
@@ -482,6 +485,20 @@ def test_quotes_in_the_settings_are_not_a_part_of_them(stand_in: Path) -> None:
     assert done.returncode == 0, done.stderr
     hardening = "etc/systemd/system/flightchain-.service.d/hardening.conf"
     assert "\nReadWritePaths=/mnt/a\n" in laid_out(root)[hardening]
+
+
+def test_settings_are_found_and_added_however_the_file_is_written(stand_in: Path) -> None:
+    root = stand_in.parent / "root"
+    settings = root / "etc/flightchain.env"
+    settings.parent.mkdir(parents=True)
+    (root / "mnt/a").mkdir(parents=True)
+    settings.write_text(" FLIGHTCHAIN_DIR = /mnt/a\nFLIGHTCHAIN_HOSTS=pi.lan", encoding="utf-8")
+    done = run(stand_in, "--root", root, "--data", "generate:9")
+    assert done.returncode == 0, done.stderr
+    added = "FLIGHTCHAIN_HOSTS=pi.lan\nFLIGHTCHAIN_DATA=generate:9\n"
+    assert settings.read_text("utf-8") == f" FLIGHTCHAIN_DIR = /mnt/a\n{added}"
+    done = run(stand_in, "--root", root, "/mnt/b")
+    assert settings.read_text("utf-8") == f"FLIGHTCHAIN_DIR=/mnt/b\n{added}"
 
 
 def test_a_folder_in_the_settings_is_checked_like_one_of_the_command(stand_in: Path) -> None:
