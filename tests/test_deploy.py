@@ -558,6 +558,65 @@ def test_a_node_of_a_cluster_is_installed_with_its_keys_and_chain(
     assert (chain / "engine").is_dir()
 
 
+def test_an_installation_of_a_node_that_was_interrupted_goes_on(
+    stand_in: Path, engine: Path
+) -> None:
+    root, configured = stand_in.parent / "root", stand_in.parent / "cluster"
+    make_cluster_in(configured)
+    node, chain = configured / "node1", root / "mnt/disk/chain"
+    install = ("--root", root, "--cluster", node, "/mnt/disk/chain")
+    for part in ("/chain/blocks", "/engine"):  # what is being copied when the disk is full
+        copying = stand_in.parent / "cp"
+        copying.write_text(
+            "#!/bin/bash\n"
+            f'case "$*" in *{part}\\ *) mkdir -p "${{@: -1}}/config"; exit 1 ;; esac\n'
+            'exec /bin/cp "$@"\n'
+        )
+        copying.chmod(0o755)
+        programs = f"{copying.parent}:/usr/bin:/bin"
+        assert run(stand_in, *install, COMETBFT=engine, PATH=programs).returncode == 1
+        copying.unlink()
+    done = run(stand_in, *install, COMETBFT=engine)
+    assert done.returncode == 0, done.stderr
+    for part in ("engine", "chain/blocks"):
+        for path in (node / part).rglob("*"):
+            copy = chain / part.removeprefix("chain/") / path.relative_to(node / part)
+            assert path.is_dir() or copy.read_bytes() == path.read_bytes()
+    assert {path.name for path in chain.iterdir()} == {"blocks", "engine"}
+
+
+def test_the_disk_of_a_node_is_one_on_another_machine_and_at_another_place(
+    stand_in: Path, engine: Path
+) -> None:
+    """docs/how-to/cluster.md has it moved to another Pi, docs/how-to/backup.md to another disk."""
+    root, configured = stand_in.parent / "root", stand_in.parent / "cluster"
+    make_cluster_in(configured)
+    node = configured / "node1"
+    done = run(stand_in, "--root", root, "--cluster", node, "/mnt/disk/chain", COMETBFT=engine)
+    assert done.returncode == 0, done.stderr
+    (root / "mnt/disk").rename(root / "mnt/new")
+    for is_new in (False, True):
+        if is_new:
+            shutil.rmtree(root / "etc")
+        done = run(stand_in, "--root", root, "/mnt/new/chain", COMETBFT=engine)
+        assert done.returncode == 0, done.stderr
+        settings = (root / "etc/flightchain.env").read_text("utf-8")
+        assert "\nFLIGHTCHAIN_CLUSTER=/mnt/new/chain/engine\n" in settings
+        assert (root / "etc/systemd/system/flightchain-miner.service.d/cluster.conf").is_file()
+
+
+def test_an_engine_that_is_named_and_does_not_fit_is_not_called_missing(
+    stand_in: Path, engine: Path
+) -> None:
+    root, configured = stand_in.parent / "root", stand_in.parent / "cluster"
+    make_cluster_in(configured)
+    engine.write_text("#!/bin/sh\necho 0.37.1\n")
+    install = ("--root", root, "--cluster", configured / "node0", "/srv/chain")
+    done = run(stand_in, *install, COMETBFT=engine, HOME=stand_in.parent, PATH="/usr/bin:/bin")
+    assert done.returncode == 1
+    assert f"is missing, because {engine} is another or does not run here, and Go" in done.stderr
+
+
 def test_a_node_is_not_installed_over_a_ledger(stand_in: Path, engine: Path) -> None:
     root, configured = stand_in.parent / "root", stand_in.parent / "cluster"
     make_cluster_in(configured)
