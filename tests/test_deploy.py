@@ -304,6 +304,37 @@ def test_a_backup_is_made_every_hour_where_wanted_and_uninstalling_keeps_the_cha
     assert (root / "srv/chain/blocks").is_dir()
 
 
+PLACES = [
+    ("", "", "127.0.0.1:8000"),
+    ("0.0.0.0", "80", "127.0.0.1:80"),
+    ("192.168.1.10", "", "192.168.1.10:8000"),
+    ("::", "", "[::1]:8000"),
+    ("fd00::1", "9", "[fd00::1]:9"),
+]
+
+
+@each_of(("host", "port", "place"), PLACES)
+def test_the_services_are_asked_and_shown_where_they_listen(
+    host: str, port: str, place: str
+) -> None:
+    (function,) = re.findall(r"(?ms)^reached_at\(\) \{.*?^\}$", text_of("install"))
+    stand_in = f'setting() {{ case $1 in H) echo "{host}" ;; P) echo "{port}" ;; esac; }}'
+    done = ran("bash", "-euc", f"{stand_in}\n{function}\nreached_at H P 8000")
+    assert (done.returncode, done.stdout) == (0, f"{place}\n")
+
+
+def test_an_import_that_fails_leaves_nobody_waiting_for_the_services() -> None:
+    (function,) = re.findall(r"(?ms)^start\(\) \{.*?^\}$", text_of("install"))
+    stand_ins = """
+        reached_at() { :; }
+        fail() { echo "$1"; exit 1; }
+        COMMAND=false DATA=flights.zip
+    """
+    done = ran("bash", "-euc", f"{stand_ins}\n{function}\nstart")
+    assert done.returncode == 1
+    assert "the services are not started: run this again, with --data none" in done.stdout
+
+
 def test_a_service_that_starts_slowly_is_not_waited_for_in_silence(tmp_path: Path) -> None:
     (function,) = re.findall(r"(?ms)^require_started\(\) \{.*?^\}", text_of("install"))
     systemctl = tmp_path / "systemctl"
