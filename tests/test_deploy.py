@@ -418,6 +418,28 @@ def test_a_folder_that_services_cannot_use_is_refused(
     assert reason.format(tmp_path) in done.stderr
 
 
+def test_a_disk_that_is_mounted_when_it_is_used_is_not_missed_in_fstab(tmp_path: Path) -> None:
+    """findmnt names it twice: the place where the kernel waits for its use, and the disk."""
+    (function,) = re.findall(r"(?ms)^install_folder\(\) \{.*?^\}$", text_of("install"))
+    stand_ins = f"""
+        ROOT= FOLDER={tmp_path}/chain NAMED=({tmp_path}/chain)
+        fail() {{ echo "$1" >&2; exit 1; }}
+        say() {{ echo "$1"; }}
+        chown() {{ :; }}
+        system() {{ :; }}
+        findmnt() {{
+          case "$*" in
+            "--fstab /mnt/usb") ;;
+            --first-only*) echo /mnt/usb ;;
+            *--target*) printf '/mnt/usb\\n/mnt/usb\\n' ;;
+            *) return 1 ;;
+          esac
+        }}
+    """
+    done = ran("bash", "-euc", f"{stand_ins}\n{function}\ninstall_folder {tmp_path}/chain")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def imports_the_pages(folder: Path) -> bool:
     """Returns whether the frontend in `folder` has everything of the project that it imports."""
     command = [sys.executable, "-c", "import frontend.site as pages; print(pages.__file__)"]

@@ -93,7 +93,8 @@ class Settings:
     hosts: str = _text(
         "localhost",
         "further host names that service and pages answer to, separated by commas; `*` for every "
-        "name. They always answer to loopback and to the address they listen on",
+        "name. They always answer to loopback, to the address they listen on and, if others can "
+        "reach them, to the name that this machine had when they started",
         names_in,
     )
     lab_dir: str = _text(
