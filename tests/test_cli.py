@@ -602,9 +602,14 @@ def test_a_default_import_that_was_stopped_is_finished_by_the_same_and_no_other(
     assert not mark.exists()
 
 
-def test_an_empty_chain_takes_other_default_data_than_it_was_begun_with(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "begun_with", [b"generate:400", b"generate:\xb000"], ids=["as it was", "bad"]
+)
+def test_an_empty_chain_takes_other_default_data_than_it_was_begun_with(
+    tmp_path: Path, begun_with: bytes
+) -> None:
     mark = tmp_path / "default-import-unfinished"
-    mark.write_text("generate:400")
+    mark.write_bytes(begun_with)
     assert if_empty(tmp_path, "generate:300").returncode == 0
     assert transactions_in(tmp_path) == 300
     assert not mark.exists()

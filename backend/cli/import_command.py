@@ -213,7 +213,8 @@ def _import_default(settings: Settings) -> None:
     with closing(BlockStore(settings.folder)) as store:
         tip = store.tip()
     is_empty = tip is None or tip[1].next_transaction == 0
-    is_to_finish = unfinished.exists() and unfinished.read_text(encoding="utf-8") == settings.data
+    named = os.fsencode(settings.data)
+    is_to_finish = unfinished.exists() and unfinished.read_bytes() == named
     if settings.data == "none" or not (is_empty or is_to_finish):
         return
     try:
@@ -222,7 +223,7 @@ def _import_default(settings: Settings) -> None:
     except InvalidInput as error:
         reason = str(error) if error.field == "file" else error.reason
         raise InvalidSetting(variable("data"), settings.data, reason) from error
-    write_new(unfinished, settings.data.encode())
+    write_new(unfinished, named)
     if isinstance(wanted, MonthRange):
         try:
             _import_months(settings, wanted, Skipping())
