@@ -182,6 +182,8 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
     """
     from backend.mempool import FOLDER as MEMPOOL_FOLDER
     from backend.mempool.lost_files import lost_in
+    from backend.storage.layout import is_backup
+    from backend.verify.backup import require_restorable
     from backend.verify.repeated import MEMORY, verify_again
 
     memory = MEMORY.read(settings.folder)
@@ -198,6 +200,8 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
         if remedy := _remedy(settings.folder, error):
             raise Damage(f"{error}; {remedy}") from error
         raise
+    if not chain_only and is_backup(settings.folder):
+        require_restorable(settings.folder)
     if result.note:
         say(result.note)
     sums = result.verified

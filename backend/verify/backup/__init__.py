@@ -12,6 +12,6 @@ until a later run has replaced its `backup.json`.
 """
 
 from backend.verify.backup.making import Made, back_up
-from backend.verify.backup.restoring import restore
+from backend.verify.backup.restoring import require_restorable, restore
 
-__all__ = ["Made", "back_up", "restore"]
+__all__ = ["Made", "back_up", "require_restorable", "restore"]

@@ -8,7 +8,7 @@ Files that were kept of a damaged mempool are copied, too. As long as a file of 
 there, `verify` and `ready` name the flights, in a restored ledger as well.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,23 +105,31 @@ def restore_accepted(source: Path, target: Path, sizes: dict[str, int]) -> None:
     """
     folder = target / FOLDER
     files.make_folder(folder)
-    for name, size in sizes.items():
-        path, restored = source / FOLDER / name, folder / name
-        if database.COPY_FORM.fullmatch(name):
-            restored = folder / database.FILE_NAME
-            path = path if path.exists() else source / FOLDER / database.FILE_NAME
-        data = path.read_bytes()[:size] if path.exists() else b""
-        if len(data) < size:
-            raise BackupRefused(f"{path} has {counted(len(data), 'byte')} instead of {size:,}")
-        if restored.name != name and database.copy_name(data) != name:
-            raise BackupRefused(f"{path} is damaged: its bytes are not those of {name}")
-        files.write_new(restored, data)
+    for name, data in kept_files(source, sizes):
+        files.write_new(folder / name, data)
     if not (folder / database.FILE_NAME).exists():
         last_release.copy_keys(source / FOLDER, folder)
     if (path := source / tokens.FILE_NAME).exists():
         files.write_new(target / tokens.FILE_NAME, path.read_bytes(), mode=PRIVATE)
     if (source / SUCCESSIONS_NAME).exists():
         files.write_new(target / SUCCESSIONS_NAME, (source / SUCCESSIONS_NAME).read_bytes())
+
+
+def kept_files(source: Path, sizes: dict[str, int]) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of the mempool in a backup, by the names that they have in a ledger.
+
+    sizes: as in `restore_accepted`. Raises BackupRefused.
+    """
+    for name, size in sizes.items():
+        path, is_copy = source / FOLDER / name, bool(database.COPY_FORM.fullmatch(name))
+        if is_copy and not path.exists():
+            path = source / FOLDER / database.FILE_NAME
+        data = path.read_bytes()[:size] if path.exists() else b""
+        if len(data) < size:
+            raise BackupRefused(f"{path} has {counted(len(data), 'byte')} instead of {size:,}")
+        if is_copy and database.copy_name(data) != name:
+            raise BackupRefused(f"{path} is damaged: its bytes are not those of {name}")
+        yield database.FILE_NAME if is_copy else name, data
 
 
 def copy_successions(source: Path, target: Path, report: Report) -> None:

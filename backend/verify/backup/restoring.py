@@ -35,7 +35,7 @@ from backend.trust.log.log_checks import traces_of_log
 from backend.trust.log.successions import SUCCESSIONS_NAME
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
-from backend.verify.backup.accepted import restore_accepted
+from backend.verify.backup.accepted import kept_files, restore_accepted
 from backend.verify.backup.block_copies import bytes_of, copy_blocks
 from backend.verify.backup.making import SPARE_BYTES, require_apart
 from backend.verify.backup.manifest import Manifest
@@ -71,8 +71,9 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
                     following = _check(manifest, stage, progress)
             except (Damage, BackupRefused) as error:
                 shutil.rmtree(stage)
+                reason = str(error).replace(str(stage), str(folder))  # whose files are still there
                 raise BackupRefused(
-                    f"the backup in {folder} is not restored: {error}; {NEW_BACKUP}"
+                    f"the backup in {folder} is not restored: {reason}; {NEW_BACKUP}"
                 ) from error
             _put_in_place(stage, settings.folder)
             with closing(Watermark(settings.folder, Genesis(settings.folder))) as watermark:
@@ -88,6 +89,23 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
         raise WriteFailed(
             f"all flights are restored to {settings.folder}, but the index, which takes up to "
             f"{_index_bytes(manifest):,} bytes, is not made: {error}; then {MAKES_INDEX}"
+        ) from error
+
+
+def require_restorable(folder: Path) -> None:
+    """Raise BackupRefused if a backup, whose blocks are good, lacks anything that it should have.
+
+    Without its manifest, nobody else would miss a copy of pending flights.
+    """
+    manifest = _complete_manifest(folder)
+    with closing(BlockStore(folder)) as backup:
+        _require_sound(folder, manifest, backup)
+    try:
+        for _ in kept_files(folder, manifest.mempool | manifest.aside):
+            pass
+    except BackupRefused as error:
+        raise BackupRefused(
+            f"the backup in {folder} cannot be restored: {error}; {NEW_BACKUP}"
         ) from error
 
 

@@ -255,6 +255,35 @@ def test_a_file_that_is_missing_or_too_short_is_found(
     house.restore()
 
 
+SPOILT = [
+    ("mempool/mempool.sqlite", b"", "has 0 bytes instead of"),
+    ("backup.json", b"?", "backup.json is damaged"),
+    ("backup.json", b'{"format":1,"is_complete":false,"genesis_hash":""}', "is not complete"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "reason"), SPOILT)
+def test_verify_finds_what_a_restore_would_refuse(
+    house: House, name: str, data: bytes, reason: str
+) -> None:
+    runner = CliRunner(env={"FLIGHTCHAIN_DIR": str(house.backup)})
+    assert runner.invoke(main, ["verify"]).exit_code == 0
+    (house.backup / name).write_bytes(data)
+    if not data:
+        (house.backup / name).unlink()
+    assert_refused(house, reason)
+    done = runner.invoke(main, ["verify"])
+    assert done.exit_code == 1
+    assert reason in done.stderr
+    assert runner.invoke(main, ["verify", "--chain-only"]).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["tokens.json", "log.successions"])
+def test_a_damaged_file_is_named_where_it_can_be_seen_to(house: House, name: str) -> None:
+    (house.backup / name).write_bytes(b"?")
+    assert_refused(house, f"not restored: {house.backup / name} is ")
+
+
 def test_a_manifest_of_another_chain_is_named(house: House) -> None:
     other = House(house.root / "other")
     other.add(10, 0)
