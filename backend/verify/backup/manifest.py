@@ -53,10 +53,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     aside: dict[str, Size] = {}
 
 
-LOST = (
-    "if only that file was lost, its blocks can still be used: copy the folder, set "
-    f"FLIGHTCHAIN_DIR to the copy, run `{COMMAND} verify`, and start the service"
-)
+USE_COPY = f"set FLIGHTCHAIN_DIR to the copy, run `{COMMAND} verify`, and start the service"
+LOST = f"if only that file was lost, its blocks can still be used: copy the folder, {USE_COPY}"
+WITHOUT_IT = f"if its ledger is lost, remove that file from a copy of the folder, {USE_COPY}"
 FILE = StateFile(NAME, Manifest, MOST_BYTES)
 
 
@@ -74,7 +73,9 @@ def read(folder: Path) -> Manifest | None:
     except FileNotFoundError:
         return None
     except (ValueError, InvalidInput) as error:
-        raise BackupRefused(f"{path} is damaged ({error}); make a new backup elsewhere") from None
+        raise BackupRefused(
+            f"{path} is damaged ({error}); make a new backup elsewhere; {WITHOUT_IT}"
+        ) from None
     if manifest.format != FORMAT:
         raise BackupRefused(
             f"{path} has format {manifest.format}; this release reads format {FORMAT}"

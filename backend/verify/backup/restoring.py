@@ -46,6 +46,11 @@ Watched = Callable[[str], AbstractContextManager[Progress]]
 LOCK_NAMES = (MINER_LOCK_NAME, WRITER_LOCK_NAME, MEMPOOL_LOCK_NAME)
 INDEX_BYTES, FLIGHT_BYTES = 2 * 2**20, 70  # that an index takes at most, and for each flight
 NEW_BACKUP = "if its ledger still exists, make a new backup of it in another folder"
+BLOCKS_ALONE = (
+    f"if not, remove {manifests.NAME} and {layout.BLOCKS_FOLDER}/{layout.TABLE_NAME} from a copy "
+    "of the folder, set FLIGHTCHAIN_DIR to the copy, and start the service, which rebuilds the "
+    "table"
+)
 MAKES_INDEX = f"start the service or run `{COMMAND} reindex`, which makes the index"
 MOVED_FIRST = (MEMPOOL_FOLDER, tokens.FILE_NAME, SUCCESSIONS_NAME)
 
@@ -127,12 +132,16 @@ def _require_sound(folder: Path, manifest: Manifest, backup: BlockStore) -> None
     """Raise BackupRefused unless the manifest and the table of heights say the same."""
     try:
         hashes = [backup.place(height).hash.hex() for height in (0, manifest.height)]
+        backup.places(0, manifest.height + 1)  # for those between
     except (Damage, NotFound) as error:
-        raise BackupRefused(f"the backup in {folder} is damaged: {error}; {NEW_BACKUP}") from error
+        raise BackupRefused(
+            f"the backup in {folder} is damaged: {error}; {NEW_BACKUP}; {BLOCKS_ALONE}"
+        ) from error
     if hashes != [manifest.genesis_hash, manifest.tip_hash]:
         raise BackupRefused(
             f"the backup in {folder} is damaged: {manifests.NAME} names the blocks "
-            f"{manifest.genesis_hash} and {manifest.tip_hash}, the table of heights {hashes}"
+            f"{manifest.genesis_hash} and {manifest.tip_hash}, the table of heights {hashes}; "
+            f"{NEW_BACKUP}; {BLOCKS_ALONE}"
         )
 
 
