@@ -335,6 +335,21 @@ def test_an_import_that_fails_leaves_nobody_waiting_for_the_services() -> None:
     assert "the services are not started: run this again, with --data none" in done.stdout
 
 
+def test_an_upgrade_that_breaks_off_leaves_the_code_of_running_services(stand_in: Path) -> None:
+    """They import parts of it later, and all of it when they are started again."""
+    root = stand_in.parent / "root"
+    assert run(stand_in, "--root", root).returncode == 0
+    code = root / "opt/flightchain"
+    before = sorted(code.rglob("*.py"))
+    copying = stand_in.parent / "cp"
+    copying.write_text('#!/bin/sh\n[ "$2" != frontend ] && exec /bin/cp "$@"\n')  # the disk is full
+    copying.chmod(0o755)
+    assert run(stand_in, "--root", root, PATH=f"{copying.parent}:/usr/bin:/bin").returncode == 1
+    assert {*before} <= {*code.rglob("*.py")}
+    assert run(stand_in, "--root", root).returncode == 0
+    assert sorted(code.rglob("*.py")) == before
+
+
 def test_a_service_that_starts_slowly_is_not_waited_for_in_silence(tmp_path: Path) -> None:
     (function,) = re.findall(r"(?ms)^require_started\(\) \{.*?^\}", text_of("install"))
     systemctl = tmp_path / "systemctl"
