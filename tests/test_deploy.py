@@ -323,6 +323,22 @@ def test_the_services_are_asked_and_shown_where_they_listen(
     assert (done.returncode, done.stdout) == (0, f"{place}\n")
 
 
+def test_a_check_or_backup_that_runs_is_stopped_before_its_code_is_removed(tmp_path: Path) -> None:
+    (function,) = re.findall(r"(?ms)^uninstall\(\) \{.*?^\}$", text_of("install"))
+    (tmp_path / "code").mkdir()
+    stand_ins = f"""
+        system() {{ [ ! -d {tmp_path}/code ] || echo "$*"; }}
+        is_booted() {{ false; }}
+        setting() {{ :; }}
+        say() {{ :; }}
+        CODE={tmp_path}/code COMMAND={tmp_path}/command UNITS={tmp_path}
+        BACKUP= ENV_FILE= STARTED=(a)
+    """
+    done = ran("bash", "-euc", f"{stand_ins}\n{function}\nuninstall")
+    assert "systemctl stop flightchain-*" in done.stdout.splitlines()
+    assert not (tmp_path / "code").exists()
+
+
 def test_an_import_that_fails_leaves_nobody_waiting_for_the_services() -> None:
     (function,) = re.findall(r"(?ms)^start\(\) \{.*?^\}$", text_of("install"))
     stand_ins = """
