@@ -449,26 +449,40 @@ def test_a_folder_that_services_cannot_use_is_refused(
     assert reason.format(tmp_path) in done.stderr
 
 
-def test_a_disk_that_is_mounted_when_it_is_used_is_not_missed_in_fstab(tmp_path: Path) -> None:
-    """findmnt names it twice: the place where the kernel waits for its use, and the disk."""
+# Folder, where its disk is mounted, and what is said about that.
+NOTES = [
+    ("/mnt/usb/chain", "/mnt/usb", ""),
+    ("/mnt/new/chain", "/mnt/new", "note: /mnt/new is not in /etc/fstab; enter it, "),
+    ("/mnt/usb/chain", "/", "note: /mnt/usb/chain is on the disk of the system; "),
+    ("/var/lib/flightchain", "/", ""),
+]
+
+
+@each_of(("folder", "mount", "note"), NOTES)
+def test_it_says_where_a_folder_is_if_that_may_not_be_meant(
+    folder: str, mount: str, note: str
+) -> None:
+    """Under an automount, findmnt names two: where the kernel waits for its use, and the disk."""
     (function,) = re.findall(r"(?ms)^install_folder\(\) \{.*?^\}$", text_of("install"))
     stand_ins = f"""
-        ROOT= FOLDER={tmp_path}/chain NAMED=({tmp_path}/chain)
+        ROOT= FOLDER={folder} NAMED=({folder})
         fail() {{ echo "$1" >&2; exit 1; }}
         say() {{ echo "$1"; }}
-        chown() {{ :; }}
+        mkdir() {{ :; }}
+        chmod() {{ :; }}
         system() {{ :; }}
         findmnt() {{
           case "$*" in
             "--fstab /mnt/usb") ;;
-            --first-only*) echo /mnt/usb ;;
-            *--target*) printf '/mnt/usb\\n/mnt/usb\\n' ;;
+            --first-only*) echo {mount} ;;
+            *--target*) printf '{mount}\\n{mount}\\n' ;;
             *) return 1 ;;
           esac
         }}
     """
-    done = ran("bash", "-euc", f"{stand_ins}\n{function}\ninstall_folder {tmp_path}/chain")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = ran("bash", "-euc", f"{stand_ins}\n{function}\ninstall_folder {folder}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(note) and bool(done.stdout) == bool(note)
 
 
 def imports_the_pages(folder: Path) -> bool:
