@@ -22,6 +22,7 @@ from frontend.search.times import HOURS, Days, amount_at, hour_at, interval, tim
 from frontend.search.vocabulary import (
     AGAINST,
     AMOUNTS,
+    ARRIVALS,
     ARRIVING,
     BEFORE_ENDS,
     COMMON,
@@ -154,6 +155,7 @@ class _Scanner:
         self._is_shouted = text == text.upper()
         words = [t.word for t in self._tokens if JOINING.get(t.word) not in BEFORE_ENDS]
         self._is_all_codes = all(word in names.codes for word in words)
+        self._is_of_arrivals = any(token.word in ARRIVALS for token in self._tokens)
 
     def _split(self) -> Iterator[Token]:
         """Yield the words of the text; a carrier's code is parted from the number behind it."""
@@ -189,7 +191,7 @@ class _Scanner:
 
     def _longest(self, at: int, before: str) -> Meanings:
         """Return what begins with the token at `at`. before: the kind of what is in front of it."""
-        for words, wanted in PHRASES.items():
+        for words, wanted in () if self._is_all_codes else PHRASES.items():
             if words == self._words(at, len(words)):
                 return ([Part(ASKED, wanted)] if wanted else []), at + len(words)
         named, after_name = self._name_at(at)
@@ -217,9 +219,12 @@ class _Scanner:
         is_number = before == CARRIERS and self._tokens[at].text.isdigit()
         for kind, read in () if is_number else ((HOUR, hour_at), (AMOUNT, amount_at)):
             value, after = self._up_to_token(read(self._text, start))
+            if after and value is None:
+                return self._impossible(at, after), after
+            if after and kind == HOUR and self._is_of_arrivals:
+                return [Part(AMOUNT, f"arrival at {value}:00")], after  # no page has that
             if after:
-                exists = value is not None
-                return [Part(kind, value)] if exists else self._impossible(at, after), after
+                return [Part(kind, value)], after
         return self._word(self._tokens[at]), at + 1
 
     def _up_to_token(self, value_and_end: tuple[Any, int] | None) -> tuple[Any, int]:

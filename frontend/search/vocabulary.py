@@ -76,6 +76,7 @@ FILLER = _words("filler")
 TIMES_OF_WEEK = _words("times_of_week")
 PHRASES = {tuple(words.split()): meaning for words, meaning in _turned("phrases", ", ").items()}
 NUMBER_FOLLOWS = _words("number_follows")
+ARRIVALS = _words("arrivals")
 YEAR_FOLLOWS = _words("year_follows")
 COMMON = FILLER | TIMES_OF_WEEK | WANTED.keys() | JOINING.keys() | _words("common")
 NICKNAMES = _turned("nicknames", ", ")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from frontend.coverage import NOTHING_KNOWN, Airport, Carrier
 from frontend.search.completing import completed, looser, similar, written
+from frontend.search.fields import route
 from frontend.search.finding import named_in_chain
 from frontend.search.names import Place
 from frontend.search.sentences import MAX_CHARACTERS, Reading, readings
@@ -111,6 +112,14 @@ def test_the_name_of_a_state_that_is_that_of_a_city_too_means_either() -> None:
     to_chicago, unclear = readings("from Buffalo, New York to Chicago", known)
     assert to_chicago == Reading(origin=at_buffalo, destination=chicago)
     assert unclear.unknown
+
+
+def test_the_code_of_an_airport_may_be_a_word_for_the_country() -> None:
+    concord = Airport("USA", "Concord, NC", "North Carolina", 1)
+    known = replace(KNOWN, airports=(*KNOWN.airports, concord))
+    assert route("USA-JFK", known) == {"ORIGIN": "USA", "DEST": "JFK"}
+    assert route("JFK to USA", known) == {"ORIGIN": "JFK", "DEST": "USA"}
+    assert readings("busiest route in the USA", known) == readings("busiest route", known)
 
 
 def test_an_empty_ledger_names_nothing() -> None:
