@@ -193,11 +193,16 @@ def sentence(text: str) -> str:
 
 
 def status(leg: Mapping[str, Any]) -> str:
-    """Return what happened: "Late 42 min", "Early 14 min", "On time, 3 min late", "Cancelled", …"""
+    """Return what happened: "Late 42 min", "Early 14 min", "On time, 3 min late", "Cancelled", …
+
+    A diverted flight may have reached its destination: it has ARR_TIME then, and no ARR_DELAY.
+    """
     known: str = STATUS.get(leg["status"], leg["status"])
     delay = leg["ARR_DELAY"]
     if leg["status"] == "late":
         return f"{known} {minutes(delay)}"
     if leg["status"] == "on_time" and delay:
         return f"Early {minutes(-delay)}" if delay < 0 else f"{known}, {minutes(delay)} late"
+    if leg["status"] == "no_arrival" and leg.get("ARR_TIME"):
+        return "No arrival delay recorded"
     return known

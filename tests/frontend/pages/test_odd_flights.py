@@ -54,6 +54,7 @@ FLIGHTS = [
     odd(8, "2016-06-17"),
     odd(8, "2016-06-18", CANCELLED=1),
     odd(14, "2016-06-18", CANCELLED=1, DEP_TIME="0905", DEP_DELAY=5),
+    odd(15, "2016-07-04", "JFK", "BTV", ARR_DELAY=None, AIR_TIME=None),
     *(
         odd(
             20, "2016-12-29", "JFK", "BOS", DEP_TIME=left, ARR_TIME=came, DEP_DELAY=20, ARR_DELAY=30
@@ -120,6 +121,7 @@ NO_HOUR = "4 flights without a recorded hour are left out here, 2 of them cancel
 BEGINS = "The calendar begins in"
 JUNE = "INITIAL_DATE=2016-06-01&FINAL_DATE=2016-06-30"
 FRIDAY = "/days/2016-06-17"
+DIVERTED = "/filter_transactions?OP_CARRIER_FL_NUM=15&FL_DATE=2016-07-04"
 USUAL = "/departures?ORIGIN=BTV&DEST=JFK"
 REPORT_8 = "/report?OP_CARRIER_FL_NUM=8"
 STATUS_20 = "/filter_transactions?OP_CARRIER_FL_NUM=20&FL_DATE=2016-12-29"
@@ -134,6 +136,9 @@ STATUS_20 = "/filter_transactions?OP_CARRIER_FL_NUM=20&FL_DATE=2016-12-29"
         ),
         ("/departures?FL_DATE=2016-06-11&hour=8", "; besides, 2 flights have no recorded hour."),
         ("/departures?FL_DATE=2016-06-18", "1 cancelled flight without a scheduled time"),
+        (DIVERTED, "09:30"),
+        (DIVERTED, "No arrival delay recorded"),
+        (DIVERTED, "it may have reached its destination in the end."),
         (
             "/departures?ORIGIN=BTV&INITIAL_DATE=2016-06-10&FINAL_DATE=2016-06-18",
             NO_HOUR,

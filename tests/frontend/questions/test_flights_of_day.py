@@ -172,6 +172,7 @@ OUTCOMES = [
     ([EARLY], "Early 14 min", "on_time"),
     ([CANCELLED], "Cancelled", "cancelled"),
     ([DIVERTED], "No arrival recorded", "no_arrival"),
+    ([{**DIVERTED, "ARR_TIME": "0900"}], "No arrival delay recorded", "no_arrival"),
     ([ON_TIME, EARLY], "Both legs on time", "on_time"),
     ([ON_TIME, EARLY, EARLY], "All 3 legs on time", "on_time"),
     ([ON_TIME, LATE, CANCELLED], "1 of 3 legs cancelled, 1 late, 1 on time", "cancelled"),
