@@ -183,6 +183,7 @@ def test_days_with_few_flights_are_marked_and_not_ranked(
     of_days = cycle([few, blizzard, {**counts, "flights": 100, "arrived": 100}])
     monkeypatch.setattr(year, "_day", lambda: next(of_days))
     page = year_pages.get("/days?INITIAL_DATE=2013-03-05&FINAL_DATE=2013-03-07").text
+    assert "few flights</small>" not in page  # there were 500 in the blizzard
     assert names_in(page, "worst") == [
         ("Wednesday, 6 March 2013", True),
         ("Thursday, 7 March 2013", False),
@@ -196,6 +197,7 @@ def test_days_with_few_flights_are_marked_and_not_ranked(
     assert "worst" not in page.partition('id="worst"')[2].partition("</caption>")[0]
     assert "Days with few flights</caption>" in page
     assert all(is_few for _, is_few in names_in(page, "worst"))
+    assert "Days with few arrivals</caption>" in year_pages.get("/days?sort=average_delay").text
 
 
 def test_months_that_are_equally_the_worst_are_counted(

@@ -101,6 +101,16 @@ def test_the_risk_of_flights_is_a_share_of_all_of_them(
     assert groups.risk(figures, figures["distribution"]).strip() == words
 
 
+@each_of(("flights", "figures"), [(99, "these figures"), (100, "the delays and")])
+def test_chance_plays_no_large_part_in_shares_of_many_flights(
+    pages: FlaskClient, flights: int, figures: str
+) -> None:
+    groups: Any = pages.application.jinja_env.get_template("macros/groups.html").module
+    assert f"Chance plays a large part in {figures}" in groups.chance(
+        {"flights": flights, "arrived": 9}
+    )
+
+
 def test_the_months_of_several_years_are_added_up() -> None:
     def month(name: str, flights: int, mean: float | None) -> Row:
         arrived = flights if mean is not None else 0

@@ -201,7 +201,7 @@ def test_sentences_are_true_of_few_flights(few: FlaskClient, address: str, sente
         ("/days", BEGINS),
         ("/report?OP_CARRIER_FL_NUM=1", "The longest delay"),
         (REPORT_8, "By carrier"),
-        ("/departures?ORIGIN=BTV&FL_DATE=2016-06-10", "few flights"),
+        ("/departures?ORIGIN=BTV&FL_DATE=2016-06-10", "few arrivals"),
         (
             "/compare?what=origin&item=JFK&item=BTV&INITIAL_DATE=2011-01-01&FINAL_DATE=2011-12-31",
             "0.0\N{NO-BREAK SPACE}%",  # a share of no flights is a dash
