@@ -135,7 +135,8 @@ class Question:
         elif all({end, f"{end}_CITY_NAME"} & places for end in BOTH):
             name = "route"
         elif len(places) == 1 and (end := next(iter(places))) in BOTH:
-            return self.elsewhere(f"airports/{flights[end]}", **{end: None})
+            part = "#arrivals" if end == "DEST" else ""
+            return self.elsewhere(f"airports/{flights[end]}", **{end: None}) + part
         return self.elsewhere(name) if name else ""
 
     @property

@@ -9,7 +9,7 @@ from frontend.charts.maps import RoutesMap, map_of_routes
 from frontend.context import coverage
 from frontend.coverage import Airport
 from frontend.form_request import answer_page, filled_in
-from frontend.question import DAYS, require_known
+from frontend.question import AS_OF, DAYS, require_known
 from frontend.questions.group_queries import WEEK, Groups, answers_by_group, question_of
 from frontend.questions.group_rows import GROUP_COLUMNS, Grouped, csv_rows, other_airports
 from frontend.twins import Twin, twins
@@ -46,7 +46,7 @@ def _delays(airport: Airport, given: Mapping[str, str]) -> AirportDelays:
     as_of = {"as_of": str(departures["as_of"]["height"])}
     answers |= answers_by_group({**given, **as_of, "DEST": airport.code}, ARRIVING)
     question = question_of(f"airports/{airport.code}", departures, given)
-    return AirportDelays(coverage.now(), question, answers)
+    return AirportDelays(coverage.at(given.get(AS_OF)), question, answers)
 
 
 @routes.get("/airports/<code>")

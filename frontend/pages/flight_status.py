@@ -98,6 +98,11 @@ class DayStatus(Answered):
     def legs(self) -> list[Leg]:
         return [leg for carrier in self.carriers for leg in carrier.legs]
 
+    @property
+    def ends(self) -> list[tuple[str, str]]:
+        """The airports of the legs, each pair once."""
+        return list(dict.fromkeys((str(leg["ORIGIN"]), str(leg["DEST"])) for leg in self.legs))
+
     @cached_property
     def days(self) -> list[Day]:
         """A single day and its neighbours; none of several days."""

@@ -177,6 +177,7 @@ def test_what_flew_on_enough_days_is_compared_with_chance(
         ("/airports/LAX", "origins"),
         ("/route?ORIGIN=ATL&DEST_CITY_NAME=Chicago,+IL", "carriers"),
         ("/route?ORIGIN_CITY_NAME=Salt+Lake+City,+UT&DEST_CITY_NAME=Chicago,+IL", "pairs"),
+        ("/route?ORIGIN_CITY_NAME=Salt+Lake+City,+UT&DEST_CITY_NAME=Chicago,+IL&as_of=20", "pairs"),
     ],
 )
 def test_rows_of_tables_are_ticked_and_compared(

@@ -55,6 +55,8 @@ FLIGHTS = [
     odd(8, "2016-06-18", CANCELLED=1),
     odd(14, "2016-06-18", CANCELLED=1, DEP_TIME="0905", DEP_DELAY=5),
     odd(15, "2016-07-04", "JFK", "BTV", ARR_DELAY=None, AIR_TIME=None),
+    odd(16, "2016-07-05", "BTV", "BOS"),
+    odd(16, "2016-07-05", "JFK", "BOS"),
     *(
         odd(
             20, "2016-12-29", "JFK", "BOS", DEP_TIME=left, ARR_TIME=came, DEP_DELAY=20, ARR_DELAY=30
@@ -136,9 +138,18 @@ STATUS_20 = "/filter_transactions?OP_CARRIER_FL_NUM=20&FL_DATE=2016-12-29"
         ),
         ("/departures?FL_DATE=2016-06-11&hour=8", "; besides, 2 flights have no recorded hour."),
         ("/departures?FL_DATE=2016-06-18", "1 cancelled flight without a scheduled time"),
+        ("/departures?FL_DATE=2016-06-18&hour=9", "scheduled time: it may belong to any hour"),
+        ("/departures?FL_DATE=2016-06-11&hour=8", "scheduled time: they may belong to any hour"),
+        ("/departures?FL_DATE=2016-06-11&ORIGIN_CITY_NAME=Bostn", ">Boston, MA</a>?"),
+        ("/departures?FL_DATE=2017-06-11", "to Saturday, 31 December 2016, and none later."),
         (DIVERTED, "09:30"),
         (DIVERTED, "No arrival delay recorded"),
         (DIVERTED, "it may have reached its destination in the end."),
+        ("/days/2016-07-05", ">This day</caption>"),
+        (FRIDAY, ">This day and a usual Friday</caption>"),
+        ("/filter_transactions?OP_CARRIER_FL_NUM=16&FL_DATE=2016-07-05", ">All flights BTV to BOS"),
+        ("/filter_transactions?OP_CARRIER_FL_NUM=16&FL_DATE=2016-07-05", ">All flights JFK to BOS"),
+        ("/rankings?by=destination", "BTV?INITIAL_DATE=2010-03-01&FINAL_DATE=2016-12-31#arrivals"),
         (
             "/departures?ORIGIN=BTV&INITIAL_DATE=2016-06-10&FINAL_DATE=2016-06-18",
             NO_HOUR,
@@ -247,6 +258,15 @@ def test_a_ledger_without_flights_says_so(tmp_path: Path) -> None:
             shown = text(pages, address)
             assert "There are no flights in this ledger yet." in shown, address
             assert "ask for nothing" not in shown
+
+
+def test_pages_up_to_a_block_say_which_days_they_count(tmp_path: Path) -> None:
+    older, newer = [odd(1, "2010-03-01"), odd(1, "2010-04-02")], [odd(1, "2010-04-30")]
+    seal(settings_for(tmp_path), [older, newer])
+    days = "as_of=1&INITIAL_DATE=2010-03-01&FINAL_DATE=2010-04-30"
+    with pages_of(tmp_path) as pages:
+        for page in ("/airports/BTV?", "/route?ORIGIN=BTV&DEST=JFK&"):
+            assert "April until the 2nd" in text(pages, page + days), page
 
 
 def test_a_ledger_of_one_day_names_that_day_once(tmp_path: Path) -> None:
