@@ -15,7 +15,7 @@ from frontend.pages.days import DayReport
 from frontend.question import Question
 from frontend.questions import group_rows
 from frontend.questions.figures import FIGURES
-from frontend.questions.group_rows import PUNCTUALITY, Row, rows_of
+from frontend.questions.group_rows import NOUNS, PUNCTUALITY, Row, rows_of
 from tests.api.worlds import Json, World
 from tests.cases import each_of
 from tests.frontend.years import Year, days_from
@@ -164,6 +164,14 @@ def test_the_calendar_names_the_worst_day_or_how_many_are_equal(
             assert lead.startswith(expected), (origin, sort)
             leads[sort].add(lead[:5])
     assert all(len(some) > 1 or sort == "sort=average_delay" for sort, some in leads.items())
+
+
+@pytest.mark.usefixtures("any_day_is_ranked")
+def test_a_day_alone_is_not_called_the_worst(pages: FlaskClient, day: str) -> None:
+    for sort in NOUNS:
+        page = pages.get(f"/days?INITIAL_DATE={day}&FINAL_DATE={day}&sort={sort}").text
+        assert '<caption id="worst"' in page
+        assert '<p class="lead">' not in page
 
 
 def names_in(page: str, caption: str) -> list[tuple[str, bool]]:
