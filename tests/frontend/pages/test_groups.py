@@ -151,6 +151,16 @@ def test_an_airports_map_has_its_largest_routes_and_its_twin_all(
     assert [row["group_by"] for row in rows].count("destination") == len(dests) > 2
 
 
+@each_of("address", ["/airports/LAX", "/route?ORIGIN=ATL&DEST_CITY_NAME=Chicago,+IL"])
+def test_a_place_says_which_of_its_carriers_is_the_most_punctual(
+    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """The search leads there with `best airline from LAX`."""
+    monkeypatch.setattr(group_rows, "FEW_ARRIVALS", 1)
+    lead = pages.get(address).text.partition('<p class="lead">')[2].partition("</p>")[0]
+    assert "the highest share of scheduled flights on time (" in lead
+
+
 def test_a_share_beyond_the_scale_is_an_arrow_and_no_dot(pages: FlaskClient) -> None:
     charts: Any = pages.application.jinja_env.get_template("macros/charts.html").module
     for share, mark in ((0.2, ">‹<"), (0.5, "<circle"), (0.9, "<circle"), (0.95, ">›<")):
