@@ -185,6 +185,12 @@ def test_an_answer_is_on_the_page_and_in_its_twins(lab_pages: FlaskClient) -> No
     assert float(rows[0]["fcfs_response_time_s"]) == pytest.approx(40.499375)
 
 
+def test_a_network_of_one_customer_is_not_said_to_have_customers(lab_pages: FlaskClient) -> None:
+    page = lab_pages.get("/lab/calculator/closed?" + urlencode(ONE | {"customers": "1"})).text
+    for words in ("1 customer · ", "Throughput of 1 customer, X", "Response time of 1 customer, R"):
+        assert words in page
+
+
 def test_a_network_has_a_row_for_each_number_of_customers(lab_pages: FlaskClient) -> None:
     address = NETWORKS[0].address
     page = text(lab_pages, address)
