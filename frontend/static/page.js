@@ -6,6 +6,14 @@ const UNITS = [["year", 31557600], ["month", 2630016], ["day", 86400], ["hour", 
 export const BASE = new URL("..", import.meta.url).pathname.slice(0, -1);
 
 export const number = (value) => value.toLocaleString("en-US");
+
+// With one decimal place, as the server writes it: of two that are equally near the even one, and no -0.0.
+export function decimal(value) {
+  const isTie = Number.isInteger(4 * value) && !Number.isInteger(2 * value);
+  const rounded = Number((isTie ? (2 * Math.round(5 * value)) / 10 : value).toFixed(1)) + 0;
+  return rounded.toLocaleString("en-US", { minimumFractionDigits: 1 }).replace("-", "\u2212");
+}
+
 export const counted = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 
 // A duration, in the largest unit that fits.

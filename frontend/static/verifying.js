@@ -2,7 +2,7 @@
 // compares that with the one that this browser remembers. What it says was computed here, it has computed here.
 import { ago, showAlarm } from "./alarm.js";
 import { keepAlarm, keepCheckpoint, recalled } from "./memory.js";
-import { BASE, counted, node, number } from "./page.js";
+import { BASE, counted, decimal, node, number } from "./page.js";
 import { blockProved, BrokenOff, canonical, CannotCheck, differences, linesOf, proved, transactionsRoot } from "./proofs.js";
 import { signatureOf } from "./signatures.js";
 import { base64, extended, hex, Refused, require } from "./trees.js";
@@ -88,12 +88,12 @@ async function answer(section) {
   return { found, told, limits: SUMS, last: `from all ${counted(found.size, "block")} up to ${number(found.size - 1)}, none left out` };
 }
 
-const decimal = (value, digits) => (value === null ? "none" : value.toFixed(digits).replace("-", "\u2212"));
-const share = (value) => (value === null ? "none" : `${decimal(100 * value, 1)} %`);
+const mean = (value) => (value === null ? "none" : `${decimal(value)} min`);
+const share = (value) => (value === null ? "none" : `${decimal(100 * value)} %`);
 
 function answerInWords(found) {
   if ("average_delay" in found) {
-    return `mean delay ${decimal(found.average_delay, 1)} min, mean departure delay ${decimal(found.average_departure_delay, 1)} min, ` +
+    return `mean delay ${mean(found.average_delay)}, mean departure delay ${mean(found.average_departure_delay)}, ` +
       `on time ${share(found.on_time_share_of_arrived)} of arrivals and ${share(found.on_time_share_of_scheduled)} of scheduled flights; ` +
       `${number(found.flights)} scheduled, ${number(found.arrived)} arrived, ${number(found.cancelled)} cancelled, ${number(found.no_arrival)} with no arrival recorded`;
   }

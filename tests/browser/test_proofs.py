@@ -23,6 +23,7 @@ from playwright.sync_api import Page, Route, expect
 from backend.trust.log.notes import VerifierKey
 from backend.trust.log.rotation import rotate
 from frontend.app import create_app
+from frontend.filters import number
 from frontend.settings import Settings
 from tests.api.worlds import client_of, generated, seal, settings_for
 from tests.browser.conftest import Visit
@@ -73,6 +74,11 @@ KEYS = """async (keys) => {
     });
 }"""
 
+DECIMALS = """async (values) => {
+    const { decimal } = await import("/static/page.js");
+    return values.map(decimal);
+}"""
+
 # --- the scripts against other programs
 
 
@@ -82,6 +88,13 @@ def test_sha_256_is_that_of_python(visit: Visit, site: Site) -> None:
     messages = [chance.randbytes(length) for length in (*range(201), 10**6)]
     expected = [hashlib.sha256(message).hexdigest() for message in messages]
     assert page.evaluate(HASHES, [message.hex() for message in messages]) == expected
+
+
+def test_decimals_are_those_of_the_pages(visit: Visit, site: Site) -> None:
+    page = visit(site).open("/about")
+    shares = [100 * part / whole for whole in range(1, 33) for part in range(whole + 1)]
+    values = [*shares, *(part / 16 for part in range(-99, 99)), -0.04, 99.96, 1271.96]
+    assert page.evaluate(DECIMALS, values) == [number(value, 1) for value in values]
 
 
 @pytest.fixture(scope="module")
