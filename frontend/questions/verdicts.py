@@ -96,7 +96,8 @@ class Verdict:
 
         It is positive if the first is better. Flights of one day are late together, so days are
         what is drawn: the variance is that of a ratio of sums over them (Cochran 1977, 6.8), and a
-        day on which both have flights counts once. None for a count, or without days enough.
+        day on which both have flights counts once. A share of none, or of all, has varied on no
+        day: it counts as uncertain by one flight. None for a count, or without days enough.
         """
         groups = (self.first, self.last)
         if self.sort == "flights" or any(
@@ -107,6 +108,9 @@ class Verdict:
         first, last = (self._influences(*pair) for pair in zip(groups, values, strict=True))
         days = first.keys() | last.keys()
         squares = sum((first.get(day, 0.0) - last.get(day, 0.0)) ** 2 for day in days)
+        if count := self._measure.of:
+            moved = zip(groups, (first, last), strict=True)
+            squares += sum(1 / g.figures[count] ** 2 for g, by in moved if not any(by.values()))
         deviation = sqrt(squares * len(days) / (len(days) - 1))
         least = min(len(first), len(last))
         half = student_t.quantile(1 - 0.025 / comb(self.count, 2), least - 1) * deviation

@@ -137,6 +137,16 @@ def test_no_share_differs_by_more_than_all() -> None:
     assert interval[1] == 1.0
 
 
+@pytest.mark.parametrize("on_time", [0, 10])
+def test_a_share_of_none_or_of_all_is_not_known_exactly(on_time: int) -> None:
+    """Two groups of which no flight was cancelled differ by nothing, but not for certain."""
+    comparison = verdict([of_days("A", [(10, on_time)] * n) for n in (20, 30)], SHARE)
+    half = student_t.quantile(0.975, 19) * sqrt((1 / 200**2 + 1 / 300**2) * 30 / 29)
+    assert comparison
+    assert comparison.interval == pytest.approx((-half, half))
+    assert "perhaps only chance: the difference is between −1.3 and 1.3 points" in comparison.better
+
+
 @pytest.mark.parametrize("counts", [[(50, 40)] * 9, [(4, 3)] * 20])
 def test_few_days_or_flights_cannot_be_told_from_chance(counts: list[tuple[int, int]]) -> None:
     comparison = verdict([of_days("A", counts), LEAST_CANCELLED], SHARE)
