@@ -78,7 +78,7 @@ def test_few_flights_are_warned_of(pages: FlaskClient) -> None:
     for asked, are_few in ((over_days(QUIET), True), (address(BUSY), False)):
         (averages,) = pages.get(asked.replace("?", ".json?")).get_json()["carriers"]
         assert (averages["arrived"] < 100) == are_few
-        assert ("Few flights." in raw(pages, asked)) == are_few
+        assert ("Few arrivals." in raw(pages, asked)) == are_few
 
 
 def test_the_csv_of_several_carriers_has_the_days_of_each(pages: FlaskClient) -> None:

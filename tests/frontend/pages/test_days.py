@@ -197,6 +197,7 @@ def test_days_with_few_flights_are_marked_and_not_ranked(
         ("Thursday, 7 March 2013", False),
         ("Tuesday, 5 March 2013", True),
     ]
+    assert "Of the days with 100 flights or more, the worst day by share of" in page
     assert 'was <a href="/days/2013-03-06">Wednesday' in page
     assert ", then those with few flights</caption>" in page
     monkeypatch.setattr(year, "_day", lambda: few)
