@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from errno import EINVAL
 from functools import partial
 from io import BufferedReader, BytesIO, RawIOBase
@@ -44,7 +45,7 @@ _LOG_OF_ROWS = re.compile(r"(.*/)?(_delta_log|\.hoodie)/.*")  # of Delta Lake an
 _NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
 _UNPACK_ERRORS = (
     EOFError,
-    UnicodeDecodeError,  # of a name in a zip archive
+    ValueError,  # of a name or a place in a zip archive
     zlib.error,
     lzma.LZMAError,
     zstandard.ZstdError,
@@ -74,7 +75,7 @@ class _Frames:
 
     @staticmethod
     def _unpacked(unpacker: Callable[[], Any], raw: IO[bytes]) -> Iterator[bytes]:
-        frame = None
+        frame = unpacker()
         for piece in iter(lambda: raw.read(PIECE), b""):
             packed = piece
             while packed := packed if frame else packed.lstrip(b"\0"):
@@ -102,6 +103,46 @@ _UNPACKERS: dict[bytes, Callable[[], object]] = {
     b"BZh": bz2.BZ2Decompressor,
     b"\x28\xb5\x2f\xfd": lambda: zstandard.ZstdDecompressor().decompressobj(),
 }
+
+
+def _lzma_of_zip(packed: IO[bytes]) -> Callable[[], object]:
+    """Return what makes the unpacker of an LZMA member, behind the version in its header."""
+    settings = packed.read(9)[4:]
+
+    def unpacker() -> object:
+        frame = lzma.LZMADecompressor(lzma.FORMAT_ALONE)
+        frame.decompress(settings + b"\xff" * 8)  # of any length
+        return frame
+
+    return unpacker
+
+
+_UNPACKERS_IN_ZIP: dict[int, Callable[[IO[bytes]], Callable[[], object]]] = {
+    zipfile.ZIP_BZIP2: lambda packed: bz2.BZ2Decompressor,
+    zipfile.ZIP_LZMA: _lzma_of_zip,
+}
+"""For what zipfile unpacks all at once, which may be gigabytes."""
+
+
+class _Member:
+    """Unpacks a member of a zip archive piece by piece, and compares it with its checksum."""
+
+    def __init__(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+        stored: Any = copy(member)
+        stored.compress_type, stored.file_size = zipfile.ZIP_STORED, member.compress_size
+        stored.CRC = None  # which is that of the unpacked bytes
+        packed = archive.open(stored)
+        self._frames = _Frames(_UNPACKERS_IN_ZIP[member.compress_type](packed), packed)
+        self._left, self._checksum, self._wanted = member.file_size, 0, member.CRC
+
+    def read(self, size: int) -> bytes:
+        """Return the next `size` bytes, or fewer at the end."""
+        text = self._frames.read(min(size, self._left))
+        self._left -= len(text)
+        self._checksum = zlib.crc32(text, self._checksum)
+        if len(text) < size and self._checksum != self._wanted:
+            raise zipfile.BadZipFile("Bad CRC-32")
+        return text
 
 
 class NoRowsError(InvalidInput):
@@ -227,7 +268,9 @@ class PackedFile:
         if member:
             archive = zipfile.ZipFile(BytesIO(_EMPTY_ZIP))  # names of thousands are not read again
             archive.fp = raw
-            return archive.open(member), member.compress_size, member.file_size
+            is_ours = member.compress_type in _UNPACKERS_IN_ZIP
+            unpacked = _Member(archive, member) if is_ours else archive.open(member)
+            return cast("IO[bytes]", unpacked), member.compress_size, member.file_size
         size = raw.seek(0, os.SEEK_END)
         raw.seek(0)
         start = raw.peek(6)
@@ -351,5 +394,6 @@ def tables_among(names: Iterable[str]) -> list[str]:
     return sorted(tables, key=_numeric_order)
 
 
-def _numeric_order(name: str) -> list[tuple[str, int]]:
-    return [(text, int(digits or 0)) for text, digits in _NAME_PARTS.findall(name)]
+def _numeric_order(name: str) -> list[tuple[str, int, str]]:
+    parts = [(text, digits.lstrip("0")) for text, digits in _NAME_PARTS.findall(name)]
+    return [(text, len(digits), digits) for text, digits in parts]

@@ -8,6 +8,7 @@ import lzma
 import zipfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import zstandard
@@ -59,9 +60,9 @@ def _as_decimals(row: Mapping[str, str]) -> dict[str, str]:
     return {name: f"{row[name]}.00" for name in names if row[name]}
 
 
-def zipped(content: bytes, name: str = "On_Time.csv") -> bytes:
+def zipped(content: bytes, name: str = "On_Time.csv", method: int = zipfile.ZIP_DEFLATED) -> bytes:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(packed, "w", method) as archive:
         archive.writestr("readme.html", "<p>About</p>")
         archive.writestr(name, content)
     return packed.getvalue()
@@ -74,6 +75,8 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
     "bzip2": bz2.compress,
     "zstd": zstandard.ZstdCompressor(write_checksum=True).compress,
     "zip": zipped,
+    "zip of bzip2": partial(zipped, method=zipfile.ZIP_BZIP2),
+    "zip of LZMA": partial(zipped, method=zipfile.ZIP_LZMA),
 }
 
 

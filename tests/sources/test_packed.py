@@ -52,7 +52,8 @@ def test_progress_counts_packed_bytes_and_ends_at_one(tmp_path: Path, packing: s
         with file.opened() as blocks:
             progress += [file.progress() for _ in blocks]
         assert progress[1:] == sorted(progress[1:])
-        assert 0.2 < progress[1] < (1.1 if packing == "bzip2" else 0.8)  # it unpacks 900 kB at once
+        most = 1.1 if packing == "bzip2" else 0.8  # it unpacks 900 kB at once
+        assert 0.2 < progress[1] < most
         assert file.progress() == 1.0
 
 
@@ -219,9 +220,10 @@ def test_a_bomb_is_refused_before_it_takes_hours(
         read_all(SentFile(bomb.read_bytes()))
 
 
-def test_a_bomb_is_refused_before_it_takes_memory() -> None:
-    bomb = PACKINGS["bzip2"](bytes(150 << 20))
-    assert len(bomb) < PIECE
+@pytest.mark.parametrize("packing", ["bzip2", "zip of bzip2", "zip of LZMA"])
+def test_a_bomb_is_refused_before_it_takes_memory(packing: str) -> None:
+    bomb = PACKINGS[packing](bytes(150 << 20))
+    assert len(bomb) < PIECE or "LZMA" in packing
     tracemalloc.start()
     try:
         with pytest.raises(InvalidInput, match=r"unpacks to more than [\d,]+ bytes"):
@@ -284,6 +286,25 @@ def test_a_posted_archive_must_hold_one_table() -> None:
         read_all(SentFile(several.getvalue()))
 
 
+@pytest.mark.parametrize("packing", ["zip", "zip of bzip2", "zip of LZMA"])
+def test_an_archive_whose_content_has_another_checksum_is_damaged(packing: str) -> None:
+    packed = bytearray(PACKINGS[packing](NOISE))
+    packed[packed.rindex(b"PK\x01\x02") + 16] ^= 1
+    with pytest.raises(InvalidInput, match="is damaged or incomplete \\(Bad CRC-32"):
+        read_all(SentFile(bytes(packed)))
+
+
+def test_an_archive_with_a_place_before_its_beginning_is_damaged() -> None:
+    packed = bytearray(zipped(b"x"))
+    packed[packed.rindex(b"PK\x05\x06") + 18] = 1  # in the place of the names
+    with pytest.raises(InvalidInput, match="is damaged or incomplete"):
+        read_all(SentFile(bytes(packed)))
+
+
+def test_a_name_of_thousands_of_digits_is_read() -> None:
+    assert read_all(SentFile(zipped(NOISE, f"{'9' * 5000}.csv"))) == NOISE
+
+
 def test_zip_with_a_password_is_refused(tmp_path: Path) -> None:
     packed = bytearray(zipped(b"x"))
     packed[packed.rindex(b"PK\x01\x02") + 8] |= 1  # the flag "encrypted" of the last member
@@ -308,7 +329,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         content_of(Path("/dev/null"))
 
 
-@pytest.mark.parametrize("packing", [name for name in PACKINGS if name not in {"plain", "zip"}])
+@pytest.mark.parametrize("packing", [name for name in PACKINGS if name[:3] not in {"pla", "zip"}])
 def test_all_frames_of_a_file_are_read_or_it_is_damaged(tmp_path: Path, packing: str) -> None:
     frames = [PACKINGS[packing](content) for content in (b"a", NOISE, b"b")]
     assert content_of(written(tmp_path, bytes(2000).join([*frames, b""]))) == b"a" + NOISE + b"b"
