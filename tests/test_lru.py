@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.base.lru import LruCache
+from backend.base.lru import LONGEST_REMEMBERED, LruCache, remembered
 
 ENTRY_BYTES = 300
 VALUES = [bytes([number]) * (1000 * number) for number in range(8)]  # the higher the longer
@@ -71,3 +71,18 @@ def test_threads_lose_no_count_and_mix_nothing_up() -> None:
     left = [value for number, value in enumerate(VALUES) if kept.find(number) is value]
     assert counts.bytes == sum(len(value) + ENTRY_BYTES for value in left) <= kept.capacity_bytes
     assert counts.entries == len(left)
+
+
+def test_short_texts_are_remembered_and_nothing_else() -> None:
+    asked = list[object]()
+
+    @remembered(2)
+    def length(*texts: object) -> int:
+        asked.append(texts)
+        return sum(map(len, map(str, texts)))
+
+    short, long = "a" * LONGEST_REMEMBERED, "a" * (LONGEST_REMEMBERED + 1)
+    others: list[tuple[object, ...]] = [(long,), ("a", long), (7,), ("a", None), ([],)]
+    for texts in ((short,), ("a", "b"), *others):
+        assert length(*texts) == length(*texts) == sum(map(len, map(str, texts)))
+    assert asked == [(short,), ("a", "b"), *(texts for texts in others for _ in range(2))]

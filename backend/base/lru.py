@@ -1,5 +1,7 @@
 """Keeps values in a small cache, bounded in bytes, which evicts the least recently used first.
 
+`remembered` keeps results of a function of texts, in C and without counts.
+
 The LRUCache of cachetools is not used, because it has no lock and no counts, which are half of this
 module. With both put around it, a hit took 0.63 µs instead of 0.43, and keeping a value in the
 place of another 1.7 µs instead of 1.0.
@@ -7,11 +9,37 @@ place of another 1.7 µs instead of 1.0.
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import lru_cache, wraps
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, ParamSpec, TypeVar
+
+LONGEST_REMEMBERED = 400  # characters of a text
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+Given = ParamSpec("Given")
+
+
+def remembered(entries: int) -> Callable[[Callable[Given, Value]], Callable[Given, Value]]:
+    """Decorate a function of texts to remember so many results, none of them for a long text.
+
+    `functools.lru_cache` also remembers long texts, and whatever else it is called with: of what
+    strangers send, that may be a gigabyte.
+    """
+
+    def decorate(make: Callable[Given, Value]) -> Callable[Given, Value]:
+        known = lru_cache(entries)(make)
+
+        @wraps(make)
+        def find(*given: Given.args, **named: Given.kwargs) -> Value:
+            are_short = not named and all(
+                isinstance(text, str) and len(text) <= LONGEST_REMEMBERED for text in given
+            )
+            return known(*given) if are_short else make(*given, **named)
+
+        return find
+
+    return decorate
 
 
 @dataclass(slots=True)

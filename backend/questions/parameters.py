@@ -16,10 +16,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from backend.base.errors import InvalidFlight, InvalidQuery
+from backend.base.lru import remembered
 from backend.chain.fields import CODE_PATTERN, FIELD, MAX_TEXT_CHARACTERS, Field, Value
 
 Given = Mapping[str, str]  # parameter name -> text
@@ -178,7 +178,7 @@ _TEXTS: dict[str, Schema] = {
 }
 
 
-@lru_cache(maxsize=8192)  # people ask for the same days and cities
+@remembered(8192)  # people ask for the same days and cities
 def _parsed(field: str, text: str) -> Value:
     kind = FIELD[field].kind
     is_code = kind == "code" and text.isascii()  # others have capitals that are ASCII

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 
 from backend.base.errors import shown
+from backend.base.lru import remembered
 from backend.questions.carriers import CARRIER as CARRIERS
 from backend.questions.carriers import CODES
 from backend.sources.airports import airport_numbers, airport_of
@@ -26,7 +26,7 @@ _LEAST = 100  # departures that contradict their delays by no chance
 _REMEDY = "in most rows; correct the titles of the columns, or the values below them"
 
 
-@lru_cache(maxsize=1000)
+@remembered(1000)
 def _states_of_airport(text: str) -> Set[str]:
     airport = airport_of(text)
     states = {airport.state, *_state_of_city(airport.city)} if airport else set[str]()
@@ -37,7 +37,7 @@ def _state_of_city(text: str) -> Set[str]:
     return _state_named(text.rpartition(", ")[2]) if ", " in text else set()
 
 
-@lru_cache(maxsize=1000)
+@remembered(1000)
 def _state_named(text: str) -> Set[str]:
     return {str(state(text))} & _STATES
 
@@ -51,7 +51,7 @@ def _numbers_of_airport(text: str) -> Set[str]:
     return {airport_numbers().get(text, "")} - {""}
 
 
-@lru_cache(maxsize=1000)
+@remembered(1000)
 def _numbers_of_carriers(text: str) -> Set[str]:
     """Return the DOT numbers of all carriers that ever had this code."""
     return {str(carrier.number) for carrier in CODES if carrier.code == text.upper()}

@@ -11,10 +11,10 @@ days for others. A number that counts from a day that the file does not name is 
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import date, timedelta
-from functools import lru_cache
 
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
 from backend.base.errors import shown
+from backend.base.lru import remembered
 from backend.sources.cells import unless_empty, weekday
 from backend.sources.kinds import UnknownKindError
 from backend.sources.source import Unusable
@@ -74,7 +74,7 @@ def readings(value: object) -> dict[str, date]:
     return {}
 
 
-@lru_cache(maxsize=4000)
+@remembered(4000)
 def forms(value: object) -> Set[bool]:
     """Return whether the year comes first in a day; neither of both if it is no day."""
     days = readings(value)

@@ -193,7 +193,9 @@ class Deriver:
         """Return a city, as BTS spells it if only its state, case and blanks are otherwise."""
         code, city = code_and_city
         known = self._airports[code][1]
-        name, _, state = map(re.escape, str(known).partition(", "))
+        if not isinstance(known, str):
+            return city
+        name, _, state = map(re.escape, known.partition(", "))
         spelled = re.compile(rf"{name}(?:[\s,]+{state})?", re.IGNORECASE)
         return known if spelled.fullmatch(" ".join(str(city).split())) else city
 

@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from backend.base.errors import shown
+from backend.base.lru import remembered
 from backend.chain.fields import FIELD_NAMES
 
 MONTH, DAY, CARRIER = "MONTH", "DAY", "CARRIER"  # what is not stored, but derived from
@@ -81,7 +82,7 @@ class Kind:
         return frozenset(map(plain, words(self.marks)))
 
 
-@lru_cache
+@remembered(128)
 def has_meaning(title: str) -> bool:
     """Return whether a title is one that a kind of file uses."""
     return plain(title) in _KNOWN

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import tracemalloc
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -17,6 +18,7 @@ from backend.sources.kinds import (
     KINDS,
     MAY_BE_EMPTY,
     REFUSED,
+    has_meaning,
     plain,
     reading_of,
     words,
@@ -352,3 +354,14 @@ def test_every_refused_kind_is_tried_above() -> None:
     for marks in REFUSED:
         titles = {plain(mark) for mark in marks.split()}
         assert any(titles <= {plain(t) for t in header.split(",")} for header in headers)
+
+
+def test_no_long_title_is_remembered() -> None:
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            assert not has_meaning(f"{'a' * 50_000}{number}")
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000

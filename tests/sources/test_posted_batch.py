@@ -1,5 +1,6 @@
 """What a posted batch holds is read in time and memory that grow with its bytes, not faster."""
 
+import gc
 import json
 import time
 import tracemalloc
@@ -184,3 +185,29 @@ def test_ndjson_of_any_kind_is_read_as_a_file_of_it(kind: str) -> None:
     batch = batch_of(line.encode(), kind, MOST_FLIGHTS)
     assert batch.errors == []
     assert batch.flights[0][:7] == (2013, 2, "2013-01-01", 19977, 1545, None, "EWR")
+
+
+def test_no_long_cell_is_remembered_when_its_batch_is_answered() -> None:
+    titles = HEADER.decode().lower().replace("origin_airport_id", "other").strip()
+    good = csv_of(flights(4)).splitlines()[1:]
+    long = "".join(map(chr, range(0x1F600, 0x1F640))) * 400
+    most = 2 * len(long.encode())
+
+    def read(number: int) -> None:
+        rows = [titles, *good]
+        for name in ("FL_DATE", "ORIGIN", "ORIGIN_STATE_NM", "DEST", "DEST_CITY_NAME"):
+            row = {**as_mapping(flights(1)[0]), name: f"{long}{name}{number}"}
+            rows.append(",".join(f'"{value}"' for value in row.values()))
+        batch_of("\n".join(rows).encode(), ANY, MOST_FLIGHTS, stops=False)
+
+    for number in range(5):
+        read(number)
+    tracemalloc.start()
+    try:
+        for number in range(5, 25):
+            read(number)
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < most
