@@ -11,7 +11,7 @@ and a twin takes it, too.
 """
 
 import re
-from urllib.parse import unquote_plus, urlencode
+from urllib.parse import quote, unquote_plus, urlencode
 
 from flask import redirect, request
 from werkzeug.datastructures import ImmutableMultiDict
@@ -89,4 +89,4 @@ def lead_to_strict_values() -> Response | None:
         request.args = ImmutableMultiDict(asked)
         return None
     filled_in = [pair for pair in given if pair[1]]
-    return None if asked == filled_in else redirect(f"{request.path}?{urlencode(asked)}")
+    return None if asked == filled_in else redirect(f"{quote(request.path)}?{urlencode(asked)}")

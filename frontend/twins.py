@@ -9,7 +9,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_STARTS = tuple("=+-@＝＋－＠\t\r")
 JSON_ALONE, BOTH = ("json",), ("json", "csv")
 
 

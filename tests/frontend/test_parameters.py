@@ -66,3 +66,10 @@ def test_twins_take_only_what_they_know(pages: FlaskClient, form: str) -> None:
     address = QUESTIONS[2].replace("?", f".{form}?")
     assert pages.get(address).status_code == 200
     assert pages.get(f"{address}&utm_source=news").status_code == 400
+
+
+@each_of("path", ["/days", "/nothing%0D%0Ab", "/nothing%3Fa"])
+def test_a_page_leads_to_its_own_address(pages: FlaskClient, path: str) -> None:
+    answer = pages.get(f"{path}?days=January+2015")
+    assert answer.status_code == 302
+    assert answer.location == f"{path}?INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-31"
