@@ -20,12 +20,11 @@ from werkzeug.exceptions import (
 from werkzeug.wsgi import get_content_length
 
 from backend.serving.environs import Environ
-from backend.serving.host_policy import HostPolicy, hide_query
+from backend.serving.host_policy import OWN_PAGES, HostPolicy, hide_query
 from frontend.bodies import most_bytes
 from frontend.filters import size
 from frontend.settings import Settings
 
-OWN_PAGES = {"same-origin", "none"}  # none: the visitor repeats the request without any page
 READING = {"GET", "HEAD", "OPTIONS"}
 UNNAMED = "a page that does not say its address"
 PACKED = "A body must be sent uncompressed, with no Content-Encoding, not {!r}."

@@ -23,7 +23,7 @@ from backend.ledger import file_imports
 from backend.ledger.file_imports import FileImports
 from backend.storage.tokens import Tokens
 from tests.api.processes import WITHIN_S, Service, serving, until
-from tests.api.worlds import generated, seal, settings_for
+from tests.api.worlds import client_of, generated, new_chain, problem, seal, settings_for
 from tests.flights import changed, csv_of, transactions_in
 
 PART = 60_000
@@ -338,3 +338,24 @@ def test_files_that_nobody_has_touched_for_a_day_are_removed(tmp_path: Path) -> 
     assert imports.of(at_work).name == "c"
     assert not list(tmp_path.glob(f"import-{old}*"))
     assert not left.exists()
+
+
+OWN = {"Origin": "http://LOCALHOST"}
+FOREIGN = [
+    {"Origin": "http://evil.example"},
+    {"Origin": "http://localhost:8000"},
+    {"Origin": "null"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {**OWN, "Sec-Fetch-Site": "same-site"},
+]
+
+
+def test_a_page_elsewhere_cannot_make_a_browser_announce_files(tmp_path: Path) -> None:
+    announcement = "/imports?NAME=a&SIZE=1"
+    with client_of(new_chain(tmp_path, min_free_bytes=0)) as client:
+        for headers in FOREIGN:
+            form = client.post(announcement, headers=headers, data="x", content_type="text/plain")
+            problem(form, 400, field="Origin")
+        assert not list(tmp_path.glob("import-*"))
+        for headers in ({}, OWN, {"Sec-Fetch-Site": "none", "Origin": "null"}):
+            assert client.post(announcement, headers=headers).status_code == 201

@@ -15,10 +15,12 @@ from backend.api.responses import nothing
 from backend.api.routes import Row
 from backend.api.writing import Writing
 from backend.base.day_orders import MONTH_FIRST, ORDERS
+from backend.base.errors import InvalidQuery
 from backend.ledger.file_imports import FileImports
 from backend.ledger.ledger import Ledger
 from backend.questions.parameters import Choice, Given, Number, Text
 from backend.serving.environs import Environ
+from backend.serving.host_policy import is_from_other_page
 
 PART = {"application/octet-stream": Media(FILE, EXAMPLES["csv"])}
 SAYS = "`GET /imports/ID` shows the progress."
@@ -98,6 +100,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
 
     def begin(environ: Environ, given: Given) -> Response:
         writing.require_token(environ)
+        _require_no_other_page(environ)
         sent = imports.begin(NAME.of(given), SIZE.of(given))
         return answer(sent, 201, ("Location", f"/imports/{sent.IMPORT_ID}"))
 
@@ -131,3 +134,15 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         Row("POST", "/imports/<import_id>/check", CHECK_IMPORT, check),
         Row("POST", "/imports/<import_id>/add", ADD_IMPORT, add),
     ]
+
+
+def _require_no_other_page(environ: Environ) -> None:
+    """Raise InvalidQuery for a request that a page elsewhere made a browser send.
+
+    A browser asks first before it sends a flight for such a page, or a batch, because of their
+    types; it asks nothing before a POST without a body. The page cannot read the id, without which
+    nothing more can be done with the file.
+    """
+    if is_from_other_page(environ):
+        reason = "is not the address of this service; a page elsewhere cannot announce a file here"
+        raise InvalidQuery("Origin", environ.get("HTTP_ORIGIN"), reason)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:  # commands need the settings, and no web server
 
 SETTING = "FLIGHTCHAIN_HOSTS"
 LOOPBACK_NAME, EVERY_NAME = "localhost", "*"
+OWN_PAGES = frozenset({"same-origin", "none"})
+"""Values of Sec-Fetch-Site. none: the visitor repeats a request without any page."""
+
 SECRET_NAMES = frozenset({"token", "access_token", "api_key", "authorization"})
 HIDDEN = "(hidden: it held a token)"
 MOST_KNOWN = 100  # Host headers that are remembered as ours
@@ -97,6 +100,17 @@ def is_loopback(host: str) -> bool:
     """Return whether only this machine reaches what listens at a host."""
     address = _address(host)
     return host == LOOPBACK_NAME if address is None else address.is_loopback
+
+
+def is_from_other_page(environ: "Environ") -> bool:
+    """Return whether a browser says that a page of another address has sent a request.
+
+    Programs that are no browsers say nothing of the kind.
+    """
+    if (site := environ.get("HTTP_SEC_FETCH_SITE")) is not None:
+        return site not in OWN_PAGES
+    origin, host = environ.get("HTTP_ORIGIN"), environ.get("HTTP_HOST", "")
+    return origin is not None and origin.partition("://")[2].lower() != host.lower()
 
 
 def names_in(text: str) -> frozenset[str]:
