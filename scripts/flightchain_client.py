@@ -965,7 +965,9 @@ def _retry_after_s(text: str | None) -> float | None:
     if text is not None and text.strip().isdecimal():
         return float(text)
     moment = parsedate_tz(text or "")
-    return max(0.0, mktime_tz(moment) - datetime.now(UTC).timestamp()) if moment else None
+    with suppress(ValueError, OverflowError):  # of a year that no calendar has
+        return max(0.0, mktime_tz(moment) - datetime.now(UTC).timestamp()) if moment else None
+    return None
 
 
 def _wait_s(error: Problem | Unreachable, attempt: int) -> float:

@@ -463,6 +463,14 @@ def test_attempts_and_time_are_bounded(service: Service, limits: Json, paused: l
     assert paused == [0.5, 1.0]  # nobody waits an hour
 
 
+def test_a_day_that_no_calendar_has_is_no_time_to_wait_for(
+    service: Service, paused: list[float]
+) -> None:
+    with through(service, "Fri, 01 Jan 99999 00:00:00 GMT") as (client, _):
+        client.add(GOOD, key="k")
+    assert paused == [0.5]
+
+
 # --- errors --------------------------------------------------------------------------------------
 
 
