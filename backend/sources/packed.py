@@ -97,19 +97,11 @@ def _unpacked_by(frame: Any, packed: bytes) -> Iterator[bytes]:
         yield frame.decompress(b"", BLOCK_BYTES)
 
 
-_UNPACKERS: dict[bytes, Callable[[], object]] = {
-    b"\x1f\x8b": partial(zlib.decompressobj, zlib.MAX_WBITS | 16),  # with the header of gzip
-    b"\xfd7zXZ\0": lzma.LZMADecompressor,
-    b"BZh": bz2.BZ2Decompressor,
-    b"\x28\xb5\x2f\xfd": lambda: zstandard.ZstdDecompressor().decompressobj(),
-}
-
-
-def _lzma_of_zip(packed: IO[bytes]) -> Callable[[], object]:
+def _lzma_of_zip(packed: IO[bytes]) -> Callable[[], Any]:
     """Return what makes the unpacker of an LZMA member, behind the version in its header."""
     settings = packed.read(9)[4:]
 
-    def unpacker() -> object:
+    def unpacker() -> Any:
         frame = lzma.LZMADecompressor(lzma.FORMAT_ALONE)
         frame.decompress(settings + b"\xff" * 8)  # of any length
         return frame
@@ -117,8 +109,17 @@ def _lzma_of_zip(packed: IO[bytes]) -> Callable[[], object]:
     return unpacker
 
 
-_UNPACKERS_IN_ZIP: dict[int, Callable[[IO[bytes]], Callable[[], object]]] = {
-    zipfile.ZIP_BZIP2: lambda packed: bz2.BZ2Decompressor,
+_Unpackers = Callable[[IO[bytes]], Callable[[], Any]]
+"""Return what makes the unpackers of a file's frames. Those of Zstandard share their tables."""
+
+_UNPACKERS: dict[bytes, _Unpackers] = {
+    b"\x1f\x8b": lambda _: partial(zlib.decompressobj, zlib.MAX_WBITS | 16),  # as gzip begins
+    b"\xfd7zXZ\0": lambda _: lzma.LZMADecompressor,
+    b"BZh": lambda _: bz2.BZ2Decompressor,
+    b"\x28\xb5\x2f\xfd": lambda _: zstandard.ZstdDecompressor().decompressobj,
+}
+_UNPACKERS_IN_ZIP: dict[int, _Unpackers] = {
+    zipfile.ZIP_BZIP2: lambda _: bz2.BZ2Decompressor,
     zipfile.ZIP_LZMA: _lzma_of_zip,
 }
 """For what zipfile unpacks all at once, which may be gigabytes."""
@@ -275,7 +276,7 @@ class PackedFile:
         raw.seek(0)
         start = raw.peek(6)
         unpack = next((u for magic, u in _UNPACKERS.items() if start.startswith(magic)), None)
-        return cast("IO[bytes]", _Frames(unpack, raw) if unpack else raw), size, 0
+        return cast("IO[bytes]", _Frames(unpack(raw), raw) if unpack else raw), size, 0
 
     def _blocks(
         self, raw: IO[bytes], unpacked: IO[bytes], packed_bytes: int, whole: int

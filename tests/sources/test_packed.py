@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from backend.base.errors import InvalidInput
 from backend.sources import packed
@@ -232,6 +233,18 @@ def test_a_bomb_is_refused_before_it_takes_memory(packing: str) -> None:
     finally:
         tracemalloc.stop()
     assert most < 2 * UNPACKED_ROOM  # of which this test itself keeps one
+
+
+def test_a_file_of_many_small_frames_is_unpacked_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, make = list[object](), zstandard.ZstdDecompressor
+
+    def counted() -> zstandard.ZstdDecompressor:
+        made.append(make())
+        return make()
+
+    monkeypatch.setattr(zstandard, "ZstdDecompressor", counted)
+    assert read_all(SentFile(PACKINGS["zstd"](b"a") * 3)) == b"aaa"
+    assert len(made) == 1  # which takes thirty times as long as the rest
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
