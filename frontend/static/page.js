@@ -7,9 +7,9 @@ export const BASE = new URL("..", import.meta.url).pathname.slice(0, -1);
 
 export const number = (value) => value.toLocaleString("en-US");
 
-// With one decimal place, as the server writes it: of two that are equally near the even one, and no -0.0.
+// With one decimal place, as the server writes it: a tie goes to the even one, and there is no -0.0.
 export function decimal(value) {
-  const isTie = Number.isInteger(4 * value) && !Number.isInteger(2 * value);
+  const isTie = Math.abs(4 * value) % 2 === 1;
   const rounded = Number((isTie ? (2 * Math.round(5 * value)) / 10 : value).toFixed(1)) + 0;
   return rounded.toLocaleString("en-US", { minimumFractionDigits: 1 }).replace("-", "\u2212");
 }
