@@ -163,9 +163,13 @@ def write_again(descriptor: int, path: Path, start: int = 0) -> None:
     """Write what a file holds from `start` on over itself, so that the next sync writes all of it.
 
     The kernel reports a sync that failed to each descriptor that was open then, and to nobody who
-    opens the file later: it takes the lost bytes for written, and no later sync writes them.
+    opens the file later: it takes the lost bytes for written, and no later sync writes them. ext4
+    has found places for them and noted that these hold nothing yet; the note would stay, and zeros
+    be read after a power cut, if the kernel did not forget the bytes first.
     """
     data = read_at(descriptor, os.fstat(descriptor).st_size - start, start, path)
+    with refusals("write", path):
+        forget_cached(descriptor, start)
     write_at(descriptor, data, start, path)
 
 

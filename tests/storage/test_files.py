@@ -166,6 +166,39 @@ def test_nobody_else_can_open_a_lock(tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o777 == 0o600
 
 
+# --- a sync that failed --------------------------------------------------------------------------
+
+
+def test_what_is_written_again_is_forgotten_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ext4 had found places for the lost bytes, and noted that these hold nothing yet.
+
+    As long as the kernel remembers the places, bytes are written there, and the note stays. Then
+    zeros are read after a power cut.
+    """
+    path, data, calls = tmp_path / "file", bytes(range(250)) * 40, list[tuple[str, int]]()
+    path.write_bytes(data)
+    pwrite = os.pwrite
+
+    def forget(descriptor: int, offset: int, length: int, advice: int) -> None:
+        assert (length, advice) == (0, os.POSIX_FADV_DONTNEED)
+        calls.append(("forget", offset))
+
+    def write(descriptor: int, part: bytes, offset: int) -> int:
+        assert part == data[offset:]
+        calls.append(("write", offset))
+        return pwrite(descriptor, part, offset)
+
+    monkeypatch.setattr(os, "posix_fadvise", forget)
+    monkeypatch.setattr(os, "pwrite", write)
+    descriptor = files.open_for_writing(path)
+    files.write_again(descriptor, path, 5000)
+    os.close(descriptor)
+    assert calls == [("forget", 4096), ("write", 5000)]
+    assert path.read_bytes() == data
+
+
 # --- small files that are not synced -------------------------------------------------------------
 
 
