@@ -27,6 +27,7 @@ from frontend.search.vocabulary import (
     BEFORE_ENDS,
     COMMON,
     COMPARATIVES,
+    DEPARTURES,
     FILLER,
     FLIGHT,
     FLIGHTS,
@@ -155,7 +156,6 @@ class _Scanner:
         self._is_shouted = text == text.upper()
         words = [t.word for t in self._tokens if JOINING.get(t.word) not in BEFORE_ENDS]
         self._is_all_codes = all(word in names.codes for word in words)
-        self._is_of_arrivals = any(token.word in ARRIVALS for token in self._tokens)
 
     def _split(self) -> Iterator[Token]:
         """Yield the words of the text; a carrier's code is parted from the number behind it."""
@@ -221,11 +221,19 @@ class _Scanner:
             value, after = self._up_to_token(read(self._text, start))
             if after and value is None:
                 return self._impossible(at, after), after
-            if after and kind == HOUR and self._is_of_arrivals:
+            if after and kind == HOUR and self._is_of_arrival(at):
                 return [Part(AMOUNT, f"arrival at {value}:00")], after  # no page has that
             if after:
                 return [Part(kind, value)], after
         return self._word(self._tokens[at]), at + 1
+
+    def _is_of_arrival(self, at: int) -> bool:
+        """Return whether the hour at a token is that of an arrival, by the words around it.
+
+        The nearest word for arrivals or departures in front of it counts, or else the next one.
+        """
+        around = (token.word for token in (*self._tokens[:at][::-1], *self._tokens[at:]))
+        return next((word in ARRIVALS for word in around if word in ARRIVALS | DEPARTURES), False)
 
     def _up_to_token(self, value_and_end: tuple[Any, int] | None) -> tuple[Any, int]:
         """Return a value, and the token behind its end in the text."""

@@ -120,6 +120,7 @@ ADDRESSES: dict[str, list[str]] = {
     "12 noon united JFK": [f"/departures?{UNITED}&ORIGIN=JFK&hour=12"],
     "united around midnight from JFK": [f"/departures?{UNITED}&ORIGIN=JFK&hour=0"],
     "arrival delay from JFK at 8 am": ["/departures?ORIGIN=JFK&hour=8"],
+    "leaving JFK at 8 am arriving LAX": ["/departures?ORIGIN=JFK&DEST=LAX&hour=8"],
     "JFK to LAX at 8 am": ["/departures?ORIGIN=JFK&DEST=LAX&hour=8"],
     "JFK to LAX at 8 pm in July": [f"/departures?ORIGIN=JFK&DEST=LAX&hour=20&{JULY}"],
     "JFK-LAX 17:30 on 4 July": ["/departures?ORIGIN=JFK&DEST=LAX&hour=17&FL_DATE=2013-07-04"],
@@ -308,6 +309,7 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "JFK to LAX at 8 am or 5 pm": [("/route?ORIGIN=JFK&DEST=LAX", ("8:00", "17:00"))],
     "early flights JFK": [("/airports/JFK", ("early flights",))],
     "JFK to LAX arriving at 5 pm": [("/route?ORIGIN=JFK&DEST=LAX", ("arrival at 17:00",))],
+    "leaving JFK, arriving at LAX at 5 pm": [("/route?ORIGIN=JFK&DEST=LAX", ("arrival at 17:00",))],
     "what arrives at EWR at 17:30": [("/airports/EWR", ("arrival at 17:00",))],
     "10 worst routes": [(f"/rankings?by=route&{WORST}", ("10",))],
     "5 best routes of delta": [
