@@ -128,7 +128,7 @@ need_engine() {
   ENGINE=${COMETBFT:-$(command -v cometbft || echo "$HOME/go/bin/cometbft")}
   if [ "$("$ENGINE" version 2>/dev/null)" = "$COMETBFT_VERSION" ]; then return; fi
   command -v go >/dev/null ||
-    fail "CometBFT $COMETBFT_VERSION is missing${COMETBFT:+, because $COMETBFT is another or does not run here}, and Go to build it; on Debian: apt install golang"
+    fail "CometBFT $COMETBFT_VERSION is missing, and Go to build it; on Debian: apt install golang${COMETBFT:+; $COMETBFT is another version, or does not run here}"
   echo "building CometBFT $COMETBFT_VERSION" >&2
   ENGINE=$HOME/go/bin/cometbft
   GOBIN="$HOME/go/bin" go install "github.com/cometbft/cometbft/cmd/cometbft@v$COMETBFT_VERSION" ||

@@ -713,7 +713,7 @@ def test_an_engine_that_is_named_and_does_not_fit_is_not_called_missing(
     install = ("--root", root, "--cluster", configured / "node0", "/srv/chain")
     done = run(stand_in, *install, COMETBFT=engine, HOME=stand_in.parent, PATH="/usr/bin:/bin")
     assert done.returncode == 1
-    assert f"is missing, because {engine} is another or does not run here, and Go" in done.stderr
+    assert f"; {engine} is another version, or does not run here" in done.stderr
 
 
 def test_a_node_is_not_installed_over_a_ledger(stand_in: Path, engine: Path) -> None:
