@@ -21,6 +21,7 @@ from backend.base.errors import TryLater, WriteFailed, WriterBusy
 
 LOCK_MODE = 0o600
 LOCK_PATIENCE_S = 5.0
+PIECE_BYTES = 2**20  # that are written again together
 MOMENT_S = 0.5  # how long who does not wait for a lock tries to get it
 REMEDIES = {errno.EROFS: "mount its disk for writing", errno.ENOSPC: "free some space on its disk"}
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.00005, 0.01
@@ -167,10 +168,12 @@ def write_again(descriptor: int, path: Path, start: int = 0) -> None:
     has found places for them and noted that these hold nothing yet; the note would stay, and zeros
     be read after a power cut, if the kernel did not forget the bytes first.
     """
-    data = read_at(descriptor, os.fstat(descriptor).st_size - start, start, path)
-    with refusals("write", path):
-        forget_cached(descriptor, start)
-    write_at(descriptor, data, start, path)
+    size = os.fstat(descriptor).st_size
+    for offset in range(start - start % mmap.PAGESIZE, size, PIECE_BYTES):
+        data = read_at(descriptor, PIECE_BYTES, offset, path)
+        with refusals("write", path):
+            forget_cached(descriptor, offset, len(data))
+        write_at(descriptor, data, offset, path)
 
 
 def forget_cached(descriptor: int, offset: int = 0, length: int = 0) -> None:
