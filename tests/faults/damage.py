@@ -69,6 +69,7 @@ NAMED = re.compile(
 )
 
 MINED_AGAIN = "its transactions are mined again"
+WARNS_OF_FORK = "witnesses of this log will refuse what follows"
 SAYS_KEYS_ARE_FREE = re.compile("may be used (again|twice)")
 
 SHARES = {"flip": 5, "truncate": 2, "scribble": 2, "blank": 1, "remove": 1}  # of the harms
@@ -328,7 +329,9 @@ def _judge(trial: Trial) -> None:
         trial.add("doubled", f"a key was used again: {trial.used_again}")
     if not is_named and not _is_derived(trial.damage.file) and not _is_harmless(trial):
         trial.add("silent", "neither the log, nor /health/ready, nor verify names it")
-    if wrong := folder_harms.signed_wrongly(trial.template.houses, trial.folder):
+    is_decided = MINED_AGAIN in trial.messages and WARNS_OF_FORK in trial.messages
+    wrong = folder_harms.signed_wrongly(trial.template.houses, trial.folder)
+    if wrong and not is_decided:
         trial.add("signed", wrong)
 
 
