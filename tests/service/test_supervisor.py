@@ -158,6 +158,7 @@ def test_a_chain_begins_in_an_empty_folder_and_signals_stop_everything_in_order(
         assert "because no committed block stands" in service.said()
         assert service.sealed() == 5
         assert [service.post(numbered(n)).json()["TRANSACTION_ID"] for n in (6, 7, 8)] == [5, 6, 7]
+        until(lambda: service.said().count("Flightchain answers") == 2)
         service.process.kill()
         service.process.wait()
         until(lambda: not service.processes())
