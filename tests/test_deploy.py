@@ -39,6 +39,13 @@ def text_of(name: str) -> str:
     return (DEPLOY / name).read_text(encoding="utf-8")
 
 
+def ran_alone(stand_ins: str, call: str) -> "subprocess.CompletedProcess[str]":
+    """Call a function of the installer. stand_ins: take the place of what it uses."""
+    name = call.split(maxsplit=1)[0]
+    (function,) = re.findall(rf"(?ms)^{name}\(\) \{{.*?^\}}$", text_of("install"))
+    return ran("bash", "-euc", f"{stand_ins}\n{function}\n{call}")
+
+
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 COMPOSE = yaml.safe_load(text_of("compose.yaml"))
 CONTAINERS: dict[str, dict[str, Any]] = COMPOSE["services"]
@@ -317,14 +324,12 @@ PLACES = [
 def test_the_services_are_asked_and_shown_where_they_listen(
     host: str, port: str, place: str
 ) -> None:
-    (function,) = re.findall(r"(?ms)^reached_at\(\) \{.*?^\}$", text_of("install"))
     stand_in = f'setting() {{ case $1 in H) echo "{host}" ;; P) echo "{port}" ;; esac; }}'
-    done = ran("bash", "-euc", f"{stand_in}\n{function}\nreached_at H P 8000")
+    done = ran_alone(stand_in, "reached_at H P 8000")
     assert (done.returncode, done.stdout) == (0, f"{place}\n")
 
 
 def test_a_check_or_backup_that_runs_is_stopped_before_its_code_is_removed(tmp_path: Path) -> None:
-    (function,) = re.findall(r"(?ms)^uninstall\(\) \{.*?^\}$", text_of("install"))
     (tmp_path / "code").mkdir()
     stand_ins = f"""
         system() {{ [ ! -d {tmp_path}/code ] || echo "$*"; }}
@@ -334,19 +339,18 @@ def test_a_check_or_backup_that_runs_is_stopped_before_its_code_is_removed(tmp_p
         CODE={tmp_path}/code COMMAND={tmp_path}/command UNITS={tmp_path}
         BACKUP= ENV_FILE= STARTED=(a)
     """
-    done = ran("bash", "-euc", f"{stand_ins}\n{function}\nuninstall")
+    done = ran_alone(stand_ins, "uninstall")
     assert "systemctl stop flightchain-*" in done.stdout.splitlines()
     assert not (tmp_path / "code").exists()
 
 
 def test_an_import_that_fails_leaves_nobody_waiting_for_the_services() -> None:
-    (function,) = re.findall(r"(?ms)^start\(\) \{.*?^\}$", text_of("install"))
     stand_ins = """
         reached_at() { :; }
         fail() { echo "$1"; exit 1; }
         COMMAND=false DATA=flights.zip
     """
-    done = ran("bash", "-euc", f"{stand_ins}\n{function}\nstart")
+    done = ran_alone(stand_ins, "start")
     assert done.returncode == 1
     assert "the services are not started: run this again, with --data none" in done.stdout
 
@@ -367,24 +371,22 @@ def test_an_upgrade_that_breaks_off_leaves_the_code_of_running_services(stand_in
 
 
 def test_a_service_that_starts_slowly_is_not_waited_for_in_silence(tmp_path: Path) -> None:
-    (function,) = re.findall(r"(?ms)^require_started\(\) \{.*?^\}", text_of("install"))
     systemctl = tmp_path / "systemctl"
     systemctl.write_text("#!/bin/sh\nsleep 1; exit 1\n")
     systemctl.chmod(0o755)
     around = f"PATH={tmp_path}:$PATH STARTED=(a-service) READY_WITHIN_S=0.1"
-    done = ran("bash", "-euc", f"{around}\n{function}\nrequire_started")
+    done = ran_alone(around, "require_started")
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_it_says_once_why_it_waits_for_long() -> None:
-    (function,) = re.findall(r"(?ms)^require_answer\(\) \{.*?^\}", text_of("install"))
     around = """
         say() { echo "$*"; }
         sleep() { SECONDS=$((SECONDS + 4)); }
         problem_at() { [ $SECONDS -gt 40 ] || echo "the clock is doubted"; }
         READY_WITHIN_S=90
     """
-    done = ran("bash", "-euc", f"{around}\n{function}\nrequire_answer a-service")
+    done = ran_alone(around, "require_answer a-service")
     assert (done.returncode, done.stdout) == (0, "waiting for a-service: the clock is doubted\n")
 
 
@@ -414,14 +416,13 @@ def test_a_disk_that_is_not_mounted_is_noticed_however_it_is_written(
     link = tmp_path / "link"
     link.unlink(missing_ok=True)
     link.symlink_to("/mnt/disk")
-    (function,) = re.findall(r"(?ms)^require_disk\(\) \{.*?^\}$", text_of("install"))
     stand_ins = f"""
         fail() {{ echo "$1" >&2; exit 1; }}
         findmnt() {{ printf '%s\\n' none / /mnt/disk2 {written}; }}
         mountpoint() {{ false; }}
     """
     named = folder.format(tmp_path)
-    done = ran("bash", "-euc", f"{stand_ins}\n{function}\nrequire_disk {named}")
+    done = ran_alone(stand_ins, f"require_disk {named}")
     assert done.returncode == 1
     assert done.stderr == f"nothing is mounted at {written}; mount the disk of {named}\n"
 
@@ -438,14 +439,13 @@ UNUSABLE = [
 def test_a_folder_that_services_cannot_use_is_refused(
     tmp_path: Path, fails: str, reason: str
 ) -> None:
-    (function,) = re.findall(r"(?ms)^install_folder\(\) \{.*?^\}$", text_of("install"))
     stand_ins = f"""
         ROOT= FOLDER={tmp_path}/chain NAMED=({tmp_path}/chain)
         fail() {{ echo "$1" >&2; exit 1; }}
         chown() {{ :; }}
         system() {{ [[ "$*" != "{fails}"* ]]; }}
     """
-    done = ran("bash", "-c", f"{stand_ins}\n{function}\ninstall_folder {tmp_path}/chain")
+    done = ran_alone(stand_ins, f"install_folder {tmp_path}/chain")
     assert (done.returncode, done.stdout) == (1, "")
     assert reason.format(tmp_path) in done.stderr
 
@@ -464,7 +464,6 @@ def test_it_says_where_a_folder_is_if_that_may_not_be_meant(
     folder: str, mount: str, note: str
 ) -> None:
     """Under an automount, findmnt names two: where the kernel waits for its use, and the disk."""
-    (function,) = re.findall(r"(?ms)^install_folder\(\) \{.*?^\}$", text_of("install"))
     stand_ins = f"""
         ROOT= FOLDER={folder} NAMED=({folder})
         fail() {{ echo "$1" >&2; exit 1; }}
@@ -481,7 +480,7 @@ def test_it_says_where_a_folder_is_if_that_may_not_be_meant(
           esac
         }}
     """
-    done = ran("bash", "-euc", f"{stand_ins}\n{function}\ninstall_folder {folder}")
+    done = ran_alone(stand_ins, f"install_folder {folder}")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(note) and bool(done.stdout) == bool(note)
 
