@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from backend.base.lru import LONGEST_REMEMBERED
+
 CACHE_ENTRIES = 20_000
-MAX_KEY_CHARACTERS = 400
 
 Key = TypeVar("Key")
 Made = TypeVar("Made")
@@ -23,7 +24,7 @@ class ParseCache(dict[Key, Made]):
 
     def __missing__(self, key: Key) -> Made:
         made = self._make(key)
-        if isinstance(key, str) and len(key) > MAX_KEY_CHARACTERS:
+        if isinstance(key, str) and len(key) > LONGEST_REMEMBERED:
             return made
         if len(self) >= self._entries:
             self.clear()

@@ -360,10 +360,8 @@ def backup(settings: Settings, folder: Path) -> None:
 
     with counting("copying and checking", "block") as progress:
         result = back_up(settings, folder, report=say, progress=progress)
-    held, new = (
-        members(result.manifest, *HELD),
-        counted(result.new_blocks, "block was", "blocks were"),
-    )
+    held = members(result.manifest, *HELD)
+    new = counted(result.new_blocks, "block was", "blocks were")
     say(f"{folder} holds {_held_words(held)}; {new} new")
     print_json({
         **held,

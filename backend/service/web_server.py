@@ -67,9 +67,12 @@ def gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[st
         return options
     # With more than one thread, gunicorn would make a gthread worker of a sync one.
     threads = 1 if settings.worker_type == "sync" else settings.threads
-    silent_s = _silent_s(settings)
-    more = {"worker_class": settings.worker_type, "threads": threads, "timeout": silent_s}
-    return options | more | {"worker_exit": _end}
+    return options | {
+        "worker_class": settings.worker_type,
+        "threads": threads,
+        "timeout": _silent_s(settings),
+        "worker_exit": _end,
+    }
 
 
 def _silent_s(settings: Settings) -> int:

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.base.errors import InvalidFlight, shown
+from backend.base.lru import LONGEST_REMEMBERED
 from backend.chain.canonical import MAX_SAFE_INTEGER, canonical, literal
 from backend.chain.fields import FIELD_NAMES, FIELDS, Value
 from backend.chain.flight import Flight, as_mapping, disagreement, examine, flight_of
-from backend.chain.parse_cache import MAX_KEY_CHARACTERS, ParseCache
+from backend.chain.parse_cache import ParseCache
 from backend.chain.transaction import transaction, transaction_bytes, transaction_in
 from tests.chain import independent
 from tests.chain.strategies import any_text, flights, json_like
@@ -169,7 +170,7 @@ def test_memo_asks_once_and_stays_bounded() -> None:
 
 def test_memo_does_not_keep_long_texts_or_failures() -> None:
     memo = ParseCache[str, int](int)
-    assert memo["1".rjust(MAX_KEY_CHARACTERS + 1)] == 1
+    assert memo["1".rjust(LONGEST_REMEMBERED + 1)] == 1
     with pytest.raises(ValueError, match="x"):
         memo["x"]
     assert not memo

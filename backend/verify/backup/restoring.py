@@ -20,25 +20,23 @@ from backend.base.progress import Progress
 from backend.base.settings import Settings
 from backend.base.words import COMMAND, Report
 from backend.index.index_file import index_path
-from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import check_mempool
 from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
 from backend.mempool.watermark import Mark, Watermark
 from backend.sealing.miner_status import LOCK_NAME as MINER_LOCK_NAME
 from backend.sealing.sealer import Sealer
-from backend.storage import layout, tokens
+from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME
 from backend.storage.genesis import Genesis
 from backend.storage.layout import unfinished_restore
 from backend.trust.log.log_checks import traces_of_log
-from backend.trust.log.successions import SUCCESSIONS_NAME
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
 from backend.verify.backup.accepted import kept_files, restore_accepted
 from backend.verify.backup.block_copies import bytes_of, copy_blocks
 from backend.verify.backup.making import SPARE_BYTES, require_apart
-from backend.verify.backup.manifest import Manifest
+from backend.verify.backup.manifest import BESIDE_BLOCKS, Manifest
 from backend.verify.folder_files import LET_IT_BE, kind_of
 
 Watched = Callable[[str], AbstractContextManager[Progress]]
@@ -52,7 +50,6 @@ BLOCKS_ALONE = (
     "table"
 )
 MAKES_INDEX = f"start the service or run `{COMMAND} reindex`, which makes the index"
-MOVED_FIRST = (MEMPOOL_FOLDER, tokens.FILE_NAME, SUCCESSIONS_NAME)
 
 
 def restore(settings: Settings, folder: Path, *, watched: Watched, report: Report) -> Manifest:
@@ -173,7 +170,7 @@ def _empty_stage(folder: Path) -> Path:
     if unfinished_restore(folder):
         kinds = {name: kind_of(name) for name in names}
         left = {name for name, kind in kinds.items() if kind and kind.remedy == LET_IT_BE}
-        ours = {stage.name, *MOVED_FIRST, *left - set(traces_of_log(folder))}
+        ours = {stage.name, *BESIDE_BLOCKS, *left - set(traces_of_log(folder))}
     if not names <= ours:
         lacks_index = not ours and not index_path(folder).exists()
         hint = f"; if a restore has ended while it made the index, {MAKES_INDEX}"
@@ -224,7 +221,7 @@ def _check(manifest: Manifest, stage: Path, progress: Progress) -> int:
 
 def _put_in_place(stage: Path, folder: Path) -> None:
     """Move everything to its place, the blocks last, because without them there is no ledger."""
-    for name in (*MOVED_FIRST, layout.BLOCKS_FOLDER):
+    for name in (*BESIDE_BLOCKS, layout.BLOCKS_FOLDER):
         if (stage / name).exists():
             files.rename(stage / name, folder / name)
     with files.refusals("remove", stage):
