@@ -238,10 +238,11 @@ class _Question(NamedTuple):
     def counted(self, page: _Page, given: Mapping[str, Any]) -> tuple[str, Pairs] | None:
         """Return the question that counts the flights on a page, or of the first of two airports.
 
-        None if that need not be known.
+        None if that need not be known, or if it is not for all airports that are compared.
         """
         what, *compared = self.reading.compared or ("",)
-        if not page.counted or what not in {"", "origin", "destination"}:
+        has_end = bool(compared and self.used & {"from", "to"})
+        if not page.counted or has_end or what not in {"", "origin", "destination"}:
             return None
         if compared:
             given = {**given, **compared[0][0][0].as_end("ORIGIN" if what == "origin" else "DEST")}

@@ -332,6 +332,13 @@ _ENDS = (  # the words in front of each place -> the members of a reading for ea
 )
 _COMPARED = ((r".[ a]*a| {3,}", 1), (r".t(at)+|( t){2,}", 2))
 """The words in front of each place -> of how many places each thing is that is compared."""
+_COMPARED_WITH = (
+    (r"[^t][ a]*at", -1, "destination"),  # "JFK or LGA to ORD"
+    (r"[^f][ a]*af", -1, "origin"),  # "ORD or LAX from JFK"
+    (r"[^t]t[ a]*a", 0, "origin"),  # "JFK to ORD or LAX"
+    (r"[^f]f[ a]*a", 0, "destination"),  # "ORD from JFK or LGA"
+)
+"""The words in front of each place -> which place is one end of all routes, and which end."""
 
 
 _LETTERS = {NUMBER: "n", DAYS: "d", CARRIERS: "c", PLACES: "p"}
@@ -497,6 +504,10 @@ def _of_places(places: list[tuple[Places, str]]) -> dict[str, Any] | None:
             ends = "destination" if joins[0] == "t" else "origin"
             things = [tuple(named[at : at + size]) for at in range(0, len(named), size)]
             return {"compared": ("route" if size > 1 else ends, *things)}
+    for pattern, at, end in _COMPARED_WITH:
+        if re.fullmatch(pattern, joins):
+            other = "origin" if end == "destination" else "destination"
+            return {end: named.pop(at), "compared": (other, *((place,) for place in named))}
     return None if places else {}
 
 

@@ -91,6 +91,14 @@ ADDRESSES: dict[str, list[str]] = {
     "EWR v JFK": ["/compare?what=origin&item=EWR&item=JFK"],
     "EWR vs JFK": ["/compare?what=origin&item=EWR&item=JFK"],
     "compare JFK and LGA": ["/compare?what=origin&item=JFK&item=LGA"],
+    "JFK or LGA to ORD": ["/compare?what=origin&item=JFK&item=LGA&DEST=ORD"],
+    "to ORD from EWR, JFK or LGA": ["/compare?what=origin&item=EWR&item=JFK&item=LGA&DEST=ORD"],
+    "LAX to ORD or Newark in July": [
+        f"/compare?what=destination&item=ORD&item=Newark%2C+NJ&ORIGIN=LAX&{JULY}"
+    ],
+    "united to ORD or LAX from EWR": [
+        f"/compare?what=destination&item=ORD&item=LAX&{UNITED}&ORIGIN=EWR"
+    ],
     "flights to Newark or ORD in July": [
         f"/compare?what=destination&item=Newark%2C+NJ&item=ORD&{JULY}"
     ],

@@ -182,6 +182,11 @@ def test_airports_that_nothing_leaves_are_compared_by_their_arrivals(finder: Fin
         items = "&".join(f"item={code}" for code in text.split(" vs "))
         assert page.address == f"/compare?what={what}&{items}"
         assert page.shows == "which is better, and by how much"  # one's flights are not all
+    (page,) = finder.pages("LAX or EWR to ORD")  # none fly from LAX
+    assert (page.address, page.shows) == (
+        "/compare?what=origin&item=LAX&item=EWR&DEST=ORD",
+        "which is better, and by how much",
+    )
 
 
 def test_an_hour_alone_is_offered_at_airports(finder: Finder) -> None:
