@@ -56,7 +56,7 @@ class FormRequest(Generic[Answer]):
     ) -> list[tuple[str, str, str]]:
         """Return what `Question.beside` does; of a refused one, what is typed and not wrong."""
         typed = {n: text for n, text in self.values.items() if n not in {*DAYS, *self.wrong}}
-        return (question or Question("", typed)).beside(fields)
+        return (question or Question("", typed)).beside(fields, coverage.last_known())
 
     def error(self, name: str) -> str:
         """Return what is wrong with a field, as a sentence; "" if nothing is."""

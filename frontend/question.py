@@ -156,7 +156,7 @@ class Question:
         first = self.values.get("INITIAL_DATE") or self.values[DAY]
         return short_interval(first, self.values.get("FINAL_DATE") or first)
 
-    def beside(self, fields: Collection[str]) -> list[tuple[str, Any, str]]:
+    def beside(self, fields: Collection[str], known: Coverage) -> list[tuple[str, Any, str]]:
         """Return (parameter, value, in words) of all that is in none of these fields of a form.
 
         A field for a city has the airport where no city is named; fields for days have all days.
@@ -164,7 +164,11 @@ class Question:
         cities = {city for city in fields if city in ENDS and city not in self.values}
         held = {*fields, *(city.removesuffix("_CITY_NAME") for city in cities)}
         others = [pair for pair in self.values.items() if pair[0] in _IN_WORDS.keys() - held]
-        return [(name, value, _IN_WORDS[name].format(value)) for name, value in others]
+        names = {(CARRIER, str(c.number)): c.name for c in known.carriers if c.name}
+        return [
+            (name, value, _IN_WORDS[name].format(names.get((name, str(value)), value)))
+            for name, value in others
+        ]
 
     # --- places ----------------------------------------------------------------------------------
 

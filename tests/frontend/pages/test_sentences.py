@@ -53,6 +53,7 @@ WORDS = {
         '"sort" value="flights"',
         '"order" value="ascending"',
     ],
+    f"/rankings?{WN}": ["> only carrier Southwest Airlines</label>"],
     "/rankings?page=7&sort=flights": [
         'There is no page 7 of this ranking. <a href="/rankings?sort=flights'
     ],
