@@ -111,7 +111,7 @@ MISSING = {
     f"{DELAYS}=19393&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-02": ['class="line ', "by weekday"],
     "/route?ORIGIN=ORD&DEST=ZZZ": ["of both cities", "DEST_CITY_NAME=&"],
     "/route?ORIGIN=SFO&DEST=SFO": ["other direction"],
-    f"{COUNTER}=San Francisco, CA": ["no city called"],
+    f"{COUNTER}=San Francisco, CA": ["no city called", "In the other direction"],
     "/rankings": ['name="sort"', 'name="order"'],
     "/rankings?page=7&sort=flights": ['<caption id="ranking"'],
     "/days/2015-01-01": ['rel="prev"'],
