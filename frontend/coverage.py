@@ -61,7 +61,8 @@ class Coverage:
 
     def covers(self, day: str) -> bool:
         """Return whether `day` (YYYY-MM-DD) lies between the first and last day with flights."""
-        return bool(self.first_date and self.last_date and self.first_date <= day <= self.last_date)
+        first, last = self.first_date, self.last_date
+        return bool(self.flights and first and last and first <= day <= last)
 
     @cached_property
     def cities(self) -> dict[str, int]:

@@ -119,6 +119,9 @@ MISSING = {
     "/departures?ORIGIN=ZZZ&hour=8": ["<table"],
     "/departures?FL_DATE=1987-10-01&hour=3": ['href="/transactions/'],
     f"/report?{NOBODY}": ["Show all days."],
+    "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-05&as_of=0": [
+        *("The ledger has flights of", "Days before and after"),
+    ],
     "/compare?what=days&item=3 January&item=4 January": ["/proof?"],
     "/compare?what=origin&item=LAX&item=SFO": ["/proof?"],
 }
@@ -139,3 +142,9 @@ def test_pages_have_these_words_and_not_those(pages: FlaskClient, address: str) 
 @each_of(("address", "sentence"), NOT_FOUND.items())
 def test_what_is_not_there_is_not_found(pages: FlaskClient, address: str, sentence: str) -> None:
     require_words(pages, address, [sentence], status=HTTPStatus.NOT_FOUND)
+
+
+def test_up_to_a_block_without_flights_there_are_no_days(pages: FlaskClient) -> None:
+    words, missing = ["The ledger held no flights up to block 0."], ["The ledger has flights of"]
+    address = "/filter_transactions?as_of=0"
+    require_words(pages, address, words, missing, HTTPStatus.BAD_REQUEST)
