@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
+from threading import get_native_id
 
 from backend.base.errors import TryLater, WriteFailed, WriterBusy
 
@@ -213,9 +214,9 @@ def write_new(path: Path, data: bytes, mode: int = 0o644) -> None:
 def replace_unsynced(path: Path, data: bytes) -> None:
     """Write a small file that readers see whole, and that may be lost with the power.
 
-    Processes may write it at the same time; threads of one may not.
+    Processes and threads may write it at the same time.
     """
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f"{path.name}.{get_native_id()}.tmp")
     with refusals("write", path):
         try:
             temporary.write_bytes(data)

@@ -8,7 +8,9 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +216,22 @@ def test_a_small_file_is_replaced_beside_what_another_process_writes(tmp_path: P
         assert path.read_bytes() == data
     assert other.read_bytes() == b"of process 1"
     assert set(tmp_path.iterdir()) == {path, other}
+
+
+def test_threads_replace_a_small_file_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, replace, both = tmp_path / "small", Path.replace, threading.Barrier(2, timeout=30)
+
+    def replace_together(temporary: Path, target: Path) -> Path:
+        both.wait()
+        return replace(temporary, target)
+
+    monkeypatch.setattr(Path, "replace", replace_together)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(partial(files.replace_unsynced, path), (b"one", b"another")))
+    assert path.read_bytes() in {b"one", b"another"}
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_small_file_that_cannot_be_replaced_is_named_and_nothing_is_left(tmp_path: Path) -> None:
