@@ -340,6 +340,22 @@ def test_files_that_nobody_has_touched_for_a_day_are_removed(tmp_path: Path) -> 
     assert not left.exists()
 
 
+def test_a_file_is_kept_for_a_day_when_the_clock_has_leapt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imports = FileImports(settings_for(tmp_path, min_free_bytes=0))
+    import_id, day_s = imports.begin("a", 1).IMPORT_ID, file_imports.KEPT_S
+    now, uptime_s = time.time(), time.clock_gettime(time.CLOCK_BOOTTIME)
+    monkeypatch.setattr(time, "time", lambda: now + 2 * day_s)
+    imports.begin("b", 1)
+    assert imports.of(import_id).name == "a"
+    monkeypatch.setattr(time, "time", lambda: now + 3 * day_s + 60)
+    monkeypatch.setattr(time, "clock_gettime", lambda _: uptime_s + day_s + 60)
+    imports.begin("c", 1)
+    with pytest.raises(NotFound):
+        imports.of(import_id)
+
+
 OWN = {"Origin": "http://LOCALHOST"}
 FOREIGN = [
     {"Origin": "http://evil.example"},

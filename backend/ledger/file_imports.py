@@ -33,6 +33,7 @@ from backend.chain.json_objects import Json
 from backend.questions.answer_types import Answer, Count, Share, ref
 
 KEPT_S = 24 * 3600
+LEAP_S = 3600.0  # a clock that moves by more than time has passed was set
 ID_BYTES = 16
 MOST_NAME_CHARACTERS = 200
 AT_WORK = {"checking", "adding"}
@@ -90,6 +91,7 @@ class FileImports:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.folder = settings.folder
+        self._booted_at, self._keeps_until_s = time.time() - _uptime_s(), 0.0
 
     def begin(self, name: str, size: int) -> FileImport:
         """Begin a file. Raises InvalidQuery, TryLater if the disk has no room for it, WriteFailed.
@@ -268,13 +270,25 @@ class FileImports:
             lock.release()
 
     def _remove_old(self) -> None:
-        """Remove the files of which nothing was noted for a day, and what a crash has left."""
+        """Remove the files of which nothing was noted for a day, and what a crash has left.
+
+        A clock that was set does not tell how old they are, so all are kept for another day.
+        """
+        booted_at = time.time() - _uptime_s()
+        if abs(booted_at - self._booted_at) > LEAP_S:
+            self._booted_at, self._keeps_until_s = booted_at, _uptime_s() + KEPT_S
+        if _uptime_s() < self._keeps_until_s:
+            return
         for path in self.folder.glob("import-*"):
             state = path.with_name(f"{path.name.partition('.')[0]}.json")
             with suppress(FileNotFoundError):
                 noted = (state if state.exists() else path).stat().st_mtime
                 if noted < time.time() - KEPT_S and not files.is_locked(path):
                     files.remove(path)
+
+
+def _uptime_s() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 _STATE = StateFile(".json", FileImport)
