@@ -252,6 +252,17 @@ def test_latest_is_the_newest_month_that_is_published(
         bring(bts, tmp_path, "bts:latest")
 
 
+def test_a_month_after_this_one_is_refused_without_asking(
+    bts: Bts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(month_import, "now_ms", lambda: 1_209_600_000_000)  # 1 May 2008
+    words = "2008-06 is not published: this machine's date is 2008-05-01"
+    for months in ("bts:2008-06", "bts:2008-06..2008-07", "bts:2008-06..latest"):
+        with pytest.raises(NotThere, match=words):
+            bring(bts, tmp_path, months)
+    assert bts.asked == []
+
+
 def test_months_are_written_in_one_way() -> None:
     year = [Month(2007, 12), JANUARY, FEBRUARY]
     assert list(months_in("bts:2007-12..2008-02").months()) == year

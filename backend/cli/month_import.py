@@ -117,6 +117,12 @@ def _files(
 
 def _months(settings: Settings, wanted: MonthRange) -> list[Month]:
     """Return the months of a range. Raises NotThere if it begins after the newest one."""
+    today = _today()
+    if wanted.first and wanted.first > (today.year, today.month):
+        raise NotThere(
+            f"{wanted.first} is not published: this machine's date is {today:%Y-%m-%d}; name an "
+            "earlier month, or set the date if it is wrong"
+        )
     if None not in (wanted.first, wanted.last):
         return list(wanted.months())
     newest = _newest(settings)
@@ -125,9 +131,13 @@ def _months(settings: Settings, wanted: MonthRange) -> list[Month]:
     return list(wanted.months(newest))
 
 
+def _today() -> datetime:
+    return datetime.fromtimestamp(now_ms() / 1000, UTC)
+
+
 def _newest(settings: Settings) -> Month:
     """Return the newest month that is published. Raises NotThere, DownloadFailed."""
-    today = datetime.fromtimestamp(now_ms() / 1000, UTC)
+    today = _today()
     with closing(Downloader(0, MAGIC, say)) as downloader:
         for months_ago in range(1, 1 + MOST_MONTHS_BEHIND):
             month = Month(today.year, today.month).moved(-months_ago)
