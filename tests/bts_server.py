@@ -3,9 +3,10 @@
 import gzip
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event
+from time import sleep
 
 from backend.ledger.bts_months import Month
 from tests.http_servers import Handler, served_by
@@ -106,6 +107,16 @@ def stalled(goes_on: Event) -> Fault:
         goes_on.wait(60)
 
     return stall
+
+
+def dripping(handler: _Handler, content: bytes) -> None:
+    """Send what was asked for, a few bytes a second, until the client gives up."""
+    handler.send_rest(content, 10)
+    start = 10 + int(handler.headers.get("Range", "bytes=0-")[6:-1])
+    with suppress(OSError):
+        for place in range(start, len(content)):
+            sleep(0.05)
+            handler.wfile.write(content[place : place + 1])
 
 
 def busy(handler: _Handler, _: bytes) -> None:

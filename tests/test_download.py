@@ -80,6 +80,22 @@ def test_a_server_that_falls_silent_is_asked_again(
     assert bts.asked[1][1] == "bytes=50-"
 
 
+def test_a_server_that_is_too_slow_is_asked_again_and_not_for_ever(
+    bts: Bts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SLOW_S", 0.2)
+    content = bts.publish(MONTH)
+    bts.faults.append(server.dripping)
+    fetched, messages = fetch(bts, tmp_path)
+    assert (fetched, len(bts.asked)) == (content, 2)
+    assert "the server sends less than 1,000 bytes a second; trying again" in messages[0]
+    (tmp_path / MONTH.file_name).unlink()
+    bts.faults.extend([server.dripping] * 3)
+    with pytest.raises(DownloadFailed, match="less than 1,000 bytes a second; the part that came"):
+        fetch(bts, tmp_path)
+    assert all(place for _, place in bts.asked[3:])
+
+
 @pytest.mark.parametrize(
     ("named", "pauses"), [("7", [7]), ("soon", []), ("Fri, 31 Dec 99999 23:59:59 GMT", [])]
 )

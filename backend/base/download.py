@@ -5,6 +5,7 @@ in this process or in a later one. A file has its own name only when it is whole
 """
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ from backend.base.words import Report
 
 PIECE_BYTES = 2**16
 SILENCE_S = 30.0  # after which a server is asked again
+LEAST_BYTES_A_S, SLOW_S = 1000, 120.0  # a server that sends less for so long is asked again, too
 LOCKED_WITHIN_S = 0.5
 RETRIES = urllib3.Retry(
     8,
@@ -60,6 +62,10 @@ class _Busy(HTTPError):
     def __init__(self, response: urllib3.BaseHTTPResponse) -> None:
         super().__init__(f"the server answers {response.status}")
         self.response = response
+
+
+class _TooSlow(HTTPError):
+    """The server sends so little that the file would hardly ever be whole."""
 
 
 class Downloader:
@@ -145,9 +151,14 @@ class Downloader:
         part.tag = response.headers.get("ETag", "")
         part.cut(start)
         part.append(first, start + rest)
+        since_s, size = time.monotonic(), part.size()
         while piece := response.read1(PIECE_BYTES):  # what has come, however little
             require_room(part.path.parent, self._least_free)  # the length may be unknown
             part.append(piece, start + rest)
+            if (passed_s := time.monotonic() - since_s) >= SLOW_S:
+                if part.size() - size < LEAST_BYTES_A_S * passed_s:
+                    raise _TooSlow(f"the server sends less than {LEAST_BYTES_A_S:,} bytes a second")
+                since_s, size = time.monotonic(), part.size()
 
     def _answer(self, url: str, headers: dict[str, str]) -> urllib3.BaseHTTPResponse:
         """Send a request. Raises HTTPError, or DownloadFailed if it is no use to ask again."""
@@ -167,13 +178,13 @@ class Downloader:
     def _patiently(
         self, url: str, attempt: Callable[[], Result], size: Callable[[], int]
     ) -> Result:
-        """Try again after growing pauses. An attempt that brought something does not count."""
+        """Try again after growing pauses. Attempts that brought something in time do not count."""
         retries, held = self._retries, size()
         while True:
             try:
                 return attempt()
             except (HTTPError, ValueError) as error:  # the latter of a length below zero
-                if size() > held:
+                if size() > held and not isinstance(error, _TooSlow):
                     retries, held = self._retries, size()
                 response = error.response if isinstance(error, _Busy) else None
                 reason = f"{url} cannot be read: {getattr(error, 'reason', error)}"
