@@ -126,13 +126,15 @@ def add_token(settings: Settings, name: str) -> None:
 @click.pass_obj
 def list_tokens(settings: Settings) -> None:
     """List the names that have a token."""
+    from backend.storage.layout import is_backup
     from backend.storage.tokens import ADD, Tokens
 
     entries = Tokens(settings.folder).all()
     for entry in entries:
         click.echo(entry.name)
     if not entries:
-        say(f"there are no tokens for {settings.folder}; create one with: {ADD}")
+        remedy = "" if is_backup(settings.folder) else f"; create one with: {ADD}"
+        say(f"there are no tokens for {settings.folder}{remedy}")
 
 
 @token.command("remove")

@@ -16,6 +16,7 @@ from backend.base.clock import now_ms
 from backend.base.errors import BackupRefused, Damage, DamagedMempool, TryLater, WriteFailed
 from backend.base.files import LOCK_PATIENCE_S, FileLock
 from backend.base.settings import Settings
+from backend.base.words import COMMAND
 from backend.cli.commands import main
 from backend.index import follower
 from backend.ledger.ledger import Ledger
@@ -466,6 +467,16 @@ def test_a_backup_is_not_served(
     monkeypatch.setenv("FLIGHTCHAIN_DIR", str(house.backup))
     done = CliRunner().invoke(main, ["serve", *options])
     assert (done.exit_code, "restore" in done.stderr) == (1, True)
+
+
+def test_a_backup_without_tokens_is_not_said_to_take_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLIGHTCHAIN_DIR", str(tmp_path))
+    said = CliRunner().invoke(main, ["token", "list"]).stderr
+    (tmp_path / layout.BACKUP_NAME).touch()
+    in_backup = CliRunner().invoke(main, ["token", "list"]).stderr
+    assert said == in_backup.rstrip("\n") + f"; create one with: {COMMAND} token add NAME\n"
 
 
 def test_a_copy_of_a_backup_in_which_a_service_has_gone_on_is_a_ledger(tmp_path: Path) -> None:
