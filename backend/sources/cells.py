@@ -36,6 +36,7 @@ _MINUS = re.compile(r"^[\u2212\u2013](.*)$|^\((\d.*)\)$")  # of people and accou
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(?:0{1,2}|0{4,})", re.ASCII)
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
 _THOUSANDS = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII)
+_COMMAS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+", re.ASCII)
 _TIME_WITH_DECIMALS = re.compile(r"\d{3,4}([.,])0+", re.ASCII)
 _WHOLE = re.compile(r"([+-]?\d+)(\.0*)?", re.ASCII)
 _TELLING = 5  # different delays, which are all full minutes in seconds by chance in no file
@@ -198,7 +199,8 @@ def _doubt(field: Field, text: str, dialect: str) -> str:
         except InvalidFlight:
             return ""
         return f"may be {match[1]} or {match[1]}000; write the number without a point"
-    return ""
+    has_comma = field.kind in {"integer", "time"} and _COMMAS.fullmatch(text)
+    return "has a comma before three digits; write the number without it" if has_comma else ""
 
 
 def _weekday(value: object) -> object:

@@ -181,6 +181,16 @@ def test_what_is_no_time_is_told_how_to_write_one() -> None:
         parsed("DEP_TIME", "2019-03-04T08:11:00Z")
 
 
+def test_a_comma_between_thousands_is_to_be_left_out() -> None:
+    for field, cell in (
+        ("OP_CARRIER_FL_NUM", "1,545"),
+        ("DEP_DELAY", "-1,000"),
+        ("DEP_TIME", "2,003"),
+    ):
+        with pytest.raises(InvalidFlight, match=f"{cell}.*; write the number without it"):
+            parsed(field, cell)
+
+
 def test_a_point_before_three_zeros_may_stand_before_thousands() -> None:
     for field, cell in (
         ("DEP_DELAY", "-4.000"),
