@@ -450,6 +450,32 @@ def test_a_folder_that_services_cannot_use_is_refused(
     assert reason.format(tmp_path) in done.stderr
 
 
+def test_a_file_that_services_cannot_read_is_refused_first(tmp_path: Path) -> None:
+    stand_ins = f"""
+        DATA={tmp_path}
+        fail() {{ echo "$1" >&2; exit 1; }}
+        system() {{ [ "$*" != "runuser -u flightchain -- test -r {tmp_path}" ]; }}
+    """
+    done = ran_alone(stand_ins, "require_data")
+    assert done.returncode == 1
+    assert f"flightchain may not read {tmp_path}; leave out --data" in done.stderr
+    text = text_of("install")
+    assert text.index("\nrequire_data\n") < text.index("\ninstall_code\n")
+
+
+def test_nothing_is_imported_if_the_settings_name_nothing() -> None:
+    stand_ins = """
+        ROOT= ENV_FILE=/ FOLDER= DATA=
+        mkdir() { :; }
+        keep_setting() { :; }
+        setting() { :; }
+        chmod() { :; }
+        system() { :; }
+    """
+    done = ran_alone(stand_ins, "install_settings && echo $DATA")
+    assert (done.returncode, done.stdout) == (0, "none\n")
+
+
 # Folder, where its disk is mounted, and what is said about that.
 NOTES = [
     ("/mnt/usb/chain", "/mnt/usb", ""),
