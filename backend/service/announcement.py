@@ -81,7 +81,7 @@ class Announcement:
 
 def base_url(host: str, port: int) -> str:
     """Return the URL at which a server on `host` and `port` can be reached from this machine."""
-    host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

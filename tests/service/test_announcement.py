@@ -103,3 +103,18 @@ def test_what_another_program_answers_at_the_port_is_a_refusal_and_no_crash(
         assert line.endswith("it answers with status 404")
         *_, example = lines_of(monkeypatch, GOOD, Answer(200, body))
         assert example.endswith("/tip'")
+
+
+@each_of(
+    ("host", "url"),
+    [
+        ("0.0.0.0", "http://127.0.0.1:8000"),
+        ("::", "http://[::1]:8000"),
+        ("fd00::1", "http://[fd00::1]:8000"),
+        ("pi.lan", "http://pi.lan:8000"),
+    ],
+)
+def test_a_service_is_asked_in_the_family_of_addresses_in_which_it_listens(
+    host: str, url: str
+) -> None:
+    assert announcement.base_url(host, 8000) == url
