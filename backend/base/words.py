@@ -39,8 +39,10 @@ class Trouble:
             self._reported = line
             self._report(line)
 
-    def is_over(self) -> None:
-        """Note that all goes well."""
+    def is_over(self, line: str = "") -> None:
+        """Note that all goes well, and report a line, if there is one, when it did not before."""
+        if self._reported and line:
+            self._report(line)
         self._reported = ""
 
 

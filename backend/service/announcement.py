@@ -4,6 +4,7 @@
 what it imports is not needed before the other processes start.
 """
 
+import math
 import time
 from http import HTTPStatus
 
@@ -34,6 +35,7 @@ class Announcement:
         self._deadline = time.monotonic() + READY_WITHIN_S
         self._started_by: float | None = None  # once it answers
         self._has_addresses = False
+        self._fewest = math.inf  # reasons that were reported together
         self._next_look = 0.0
 
     def look(self) -> None:
@@ -62,13 +64,19 @@ class Announcement:
         return _reasons(_ask(f"{self._url}/health/ready"))
 
     def _report_answers(self, reasons: list[str]) -> None:
-        """reasons: why not everything works; empty if everything does."""
+        """Report the addresses at first, and the reasons whenever there are fewer.
+
+        reasons: why not everything works; empty if everything does.
+        """
+        heading = "this still does not work:" if self._has_addresses else "not everything works:"
         if not self._has_addresses:
             self._report_addresses()
-            for line in reasons and ["not everything works:", *reasons]:
-                self._report(line)
         elif not reasons:
             self._report("everything works now")
+        if reasons and len(reasons) < self._fewest:
+            self._fewest = len(reasons)
+            for line in (heading, *reasons):
+                self._report(line)
         self.is_begun = self._has_addresses = True
         self.is_made = not reasons
 

@@ -52,6 +52,7 @@ def test_what_does_not_work_once_it_has_started_is_reported_and_when_that_is_ove
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers = [Answer(503, b'{"reasons": ["the disk is full", "no miner"]}')] * 3
+    answers += [Answer(503, b'{"reasons": ["no miner"]}')] * 2
     monkeypatch.setattr(announcement, "ask", lambda url, within_s: (answers or [GOOD]).pop(0))
     monkeypatch.setattr(announcement, "LATE_EVERY_S", 0)
     lines: list[str] = []
@@ -66,6 +67,8 @@ def test_what_does_not_work_once_it_has_started_is_reported_and_when_that_is_ove
         "for example: curl 'http://127.0.0.1:8000/tip'",
         "not everything works:",
         "the disk is full",
+        "no miner",
+        "this still does not work:",
         "no miner",
         "everything works now",
     ]
