@@ -21,7 +21,6 @@ from flask import Flask, Response
 from backend.api import (
     batch,
     block_routes,
-    cheat_outcomes,
     docs,
     exporting,
     health,
@@ -83,7 +82,6 @@ class Service:
 
     def _install(self, app: Flask) -> None:
         app.extensions[SERVICE] = self
-        app.config["MAX_CONTENT_LENGTH"] = self.settings.max_body_bytes
         routes.install(app, self.table)
         study_paths.install(app)
         self.problems.install(app)
@@ -107,7 +105,6 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     table.add(block_routes.rows(ledger))
     table.add(proof_routes.rows(ledger, streams))
     table.add(transparency_log.rows(ledger))
-    table.add(cheat_outcomes.rows())
     table.add(study_paths.rows(ledger, answering, writing))
     table.add(health.rows(ledger))
     table.add(specification.rows(described))

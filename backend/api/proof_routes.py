@@ -1,6 +1,7 @@
 """Proofs for `scripts/verify.py`: of a transaction, of answers, of the chain, and of consistency.
 
 `backend.trust.proofs` tells their form. Proofs of answers and of the chain are streams.
+`GET /cheats` shows what comes of attempts to cheat, on a throw-away chain that is made for them.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from flask import Response
 
 from backend.api.evidence_zip import evidence
 from backend.api.flight_lines import NDJSON
-from backend.api.json_answers import encode, versioned
+from backend.api.json_answers import encode, made_once, versioned
 from backend.api.operation import PROOFS, Answer, Media, Operation, in_json
 from backend.api.routes import Lane, Row
 from backend.api.streaming import Streams
@@ -84,7 +85,13 @@ PROVE_CHAIN = Operation(
     parameters=(AS_OF,),
     errors=(404,),
 )
-
+CHEATS = Operation(
+    "cheats",
+    PROOFS,
+    "Show attempts to cheat, and the checks that notice them",
+    {200: in_json("The attempts, in order.", "Cheats")},
+    has_etag=True,
+)
 
 _SUMMARIES: dict[type[Any], str] = {
     FilterTransactions: "Prove what happened to a flight",
@@ -123,6 +130,7 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         Row("GET", "/proofs/consistency", PROVE_CONSISTENCY, consistency, Lane.READ),
         Row("GET", "/proofs/chain", PROVE_CHAIN, chain, Lane.EXPORT),
         *(_row_of_answer(ledger, streams, kind) for kind in _SUMMARIES),
+        Row("GET", "/cheats", CHEATS, made_once(_tried), Lane.BATCH),
     ]
 
 
@@ -163,3 +171,10 @@ def _streamed(streams: Streams, environ: Environ, lines: Iterator[Any], name: st
 
 def _written(lines: Iterator[Any]) -> Iterator[bytes]:
     return (encode(line) + b"\n" for line in lines)
+
+
+def _tried() -> bytes:
+    """Return what comes of the attempts, which are made when it is first asked."""
+    from backend.trust.cheating import try_all  # which loads all that writes blocks
+
+    return encode({"cheats": [outcome._asdict() for outcome in try_all()]})
