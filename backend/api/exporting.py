@@ -75,16 +75,12 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         cache_control = REVALIDATE if height is None else SETTLED
         response = unchanged(environ, tag, cache_control, is_there=True)
         if response is None:
-            response = streamed(environ, form, selection, as_of)
+            lines = lines_of(ledger, form, selection, as_of)
+            response = streams.response(environ, lines, form.mimetype, f"flights.{form.name}")
+            response.headers[AS_OF_HEADER] = counted_up_to(as_of)
             response.headers["ETag"] = quoted(tag, response.headers.get("Content-Encoding", ""))
             response.headers["Cache-Control"] = cache_control
         response.headers["Vary"] = "Accept, Accept-Encoding"
-        return response
-
-    def streamed(environ: Environ, form: LineFormat, selection: Selection, as_of: AsOf) -> Response:
-        lines = lines_of(ledger, form, selection, as_of)
-        response = streams.response(environ, lines, form.mimetype, f"flights.{form.name}")
-        response.headers[AS_OF_HEADER] = counted_up_to(as_of)
         return response
 
     return [Row("GET", "/flights", EXPORT_FLIGHTS, flights, Lane.EXPORT)]

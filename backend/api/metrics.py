@@ -286,11 +286,13 @@ class CountedRequests:
 
     def answered(self, environ: Environ, status: str, took_s: float) -> None:
         """Note that the headers of an answer go out."""
-        labels = (route_of(environ) or UNMATCHED, environ["REQUEST_METHOD"], status)
+        route, method = route_of(environ) or UNMATCHED, environ["REQUEST_METHOD"]
         try:
-            self._durations[labels].append(took_s)
-        except KeyError:
-            self._new(*labels).append(took_s)
+            self._durations[route, method, status].append(took_s)
+        except KeyError:  # the first with these labels
+            known = method if method in METHODS else OTHER
+            durations = self._durations.setdefault((route, known, status), [])
+            durations.append(took_s)
 
     def end(self, now_s: float) -> None:
         """Note that a request has been answered. now_s: by `perf_counter`."""
@@ -301,11 +303,6 @@ class CountedRequests:
     def refused(self, status: int) -> None:
         """Count a request that was refused before it was complete."""
         self._numbers.add((REQUESTS, UNREAD, UNREAD, str(status)))
-
-    def _new(self, route: str, method: str, status: str) -> list[float]:
-        """Return a list for the durations of requests with labels that were not seen before."""
-        known = method if method in METHODS else OTHER
-        return self._durations.setdefault((route, known, status), [])
 
     def in_progress(self) -> int:
         return len(self._in_hand)

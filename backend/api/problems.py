@@ -99,8 +99,7 @@ class Problems:
         return problem(500, "the service failed; its log says why")
 
     def install(self, app: Flask) -> None:
-        for kind in (FlightchainError, HTTPException, OSError, Exception):
-            app.register_error_handler(kind, lambda error: self.answer(error, request.environ))
+        app.register_error_handler(Exception, lambda error: self.answer(error, request.environ))
 
 
 def _ours(error: FlightchainError, request_id: str | None) -> Response:
@@ -136,15 +135,14 @@ def shown_errors(problems: Sequence[InvalidInput]) -> list[Error]:
 
 def _of_http(error: HTTPException) -> Response:
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
-    more = {"field": "body"} if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE else {}
     detail = error.description or HTTPStatus(status).description
     if status == HTTPStatus.NOT_FOUND:
         detail = "there is nothing at this address; GET /docs describes all addresses"
     if isinstance(error, MethodNotAllowed):
         methods = ", ".join(sorted(error.valid_methods or ()))
         detail = f"this address takes only {methods}; GET /docs describes all addresses"
-    pairs = [pair for pair in error.get_headers() if pair[0] in {"Allow", "Retry-After"}]
-    return problem(status, detail, *pairs, **more)
+    pairs = [pair for pair in error.get_headers() if pair[0] == "Allow"]
+    return problem(status, detail, *pairs)
 
 
 def _refused_by_system(error: OSError, request_id: str | None) -> Response:

@@ -170,11 +170,8 @@ def lane_of(kind: type[Selecting]) -> Callable[[Environ, Given], Lane]:
     plain = {*PROVABLE.get(kind, ()), ENGINE.name}
 
     def lane(_: Environ, given: Given) -> Lane:
-        engine = given.get(ENGINE.name, ENGINE.default)
-        if engine == "scan":
+        if given.get(ENGINE.name) == "scan":
             return Lane.SCAN
-        if engine != ENGINE.default:
-            return Lane.THREAD
         return Lane.INLINE if plain.issuperset(given) else Lane.QUESTION
 
     return lane

@@ -9,7 +9,6 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from functools import lru_cache
-from io import BytesIO
 from urllib.parse import parse_qsl, unquote_plus, urlencode
 
 from werkzeug.http import parse_options_header
@@ -90,7 +89,7 @@ def mimetype(environ: Environ) -> str:
 
 
 def body(environ: Environ, most_bytes: int) -> bytes:
-    """Return the bytes of the body. They are put back, so that it can be read again.
+    """Return the bytes of the body.
 
     Raises BadBody: 415 if it is compressed, 411 without a length, 413 if it is too long.
     """
@@ -103,9 +102,7 @@ def body(environ: Environ, most_bytes: int) -> bytes:
         raise BadBody(411, None, "must be sent with a Content-Length")
     if length > most_bytes:
         raise BadBody(413, f"{length} bytes", f"is too long; at most {most_bytes} are accepted")
-    data = get_input_stream(environ).read()
-    environ["wsgi.input"] = BytesIO(data)
-    return data
+    return get_input_stream(environ).read()
 
 
 def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:

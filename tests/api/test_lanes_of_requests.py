@@ -46,10 +46,13 @@ DAYS = "INITIAL_DATE=2013-01-01&FINAL_DATE=2013-12-31"
 CACHED = ["/transactions/0", "/transactions/000", "/blocks/1?limit=0", "/blocks/01?limit=50",
           "/blocks/1?offset=980&limit=9"]  # fmt: skip
 OF_GET = {
-    Lane.INLINE: [*CACHED, "/health/live", *(f"/{route}?engine=index" for route in ROUTES)],
+    Lane.INLINE: [
+        *CACHED, "/health/live", *(f"/{route}?engine=index" for route in ROUTES),
+        "/filter_transactions?engine=index=", "/flight_counter?engine=",
+    ],
     Lane.THREAD: [
         "/", "/tip", "/health/ready", "/blocks?limit=6", "/blocks?limit=10", "/coverage",
-        "/suggest?field=city", "/filter_transactions?engine=index=", "/flight_counter?engine=",
+        "/suggest?field=city",
     ],
     Lane.QUESTION: [
         "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2013-01-01&FINAL_DATE=2199-12-31",
