@@ -20,7 +20,7 @@ from backend.index.index_file import Rows
 from backend.index.periods import YEAR, date_of
 from backend.index.queries import IndexReader
 from backend.questions.answer_types import CoveredAirport, CoveredCarrier
-from backend.questions.carriers import CARRIER
+from backend.questions.carriers import code_and_name
 from backend.sources.airports import Airport, Lookup
 
 _MOST_DIGITS = len(str(FIELD["OP_CARRIER_FL_NUM"].maximum))
@@ -101,10 +101,10 @@ def has_flight_number(rows: Rows, number: int) -> bool:
     return bool(rows("SELECT 1 FROM number_total WHERE number = ? LIMIT 1", (number,)))
 
 
-def days(rows: Rows) -> tuple[int | None, int | None]:
-    """Return the first and the last day with flights, as in `periods`; None if there are none."""
+def days(rows: Rows) -> tuple[str, str] | None:
+    """Return the first and the last day with flights, as ISO dates; None if there are none."""
     ((first, last),) = rows(_DAYS, ())
-    return first, last
+    return None if first is None else (date_of(first).isoformat(), date_of(last).isoformat())
 
 
 def flight_numbers(rows: Rows, prefix: str, limit: int) -> list[tuple[int, int, int, int]]:
@@ -128,23 +128,16 @@ def _range(prefix: str, length: int) -> tuple[int, int]:
 
 def covered(rows: Rows) -> dict[str, Any]:
     """Return the members of `Coverage` but `as_of`; what has the most flights comes first."""
-    first, last = days(rows)
+    first, last = days(rows) or (None, None)
     known_carriers = sorted(carriers(rows), key=lambda known: (-known[1], known[0]))
     known_airports = sorted(airports(rows), key=lambda known: (-known[3], *known[:3]))
     return {
         "flights": sum(flights for _, flights in known_carriers),
-        "first_date": _iso(first),
-        "last_date": _iso(last),
-        "carriers": [_carrier(*known) for known in known_carriers],
+        "first_date": first,
+        "last_date": last,
+        "carriers": [
+            CoveredCarrier(number, *code_and_name(number), flights)
+            for number, flights in known_carriers
+        ],
         "airports": [CoveredAirport(*known) for known in known_airports],
     }
-
-
-def _carrier(number: int, flights: int) -> CoveredCarrier:
-    known = CARRIER.get(number)
-    code, name = (known.code, known.name) if known else (None, None)
-    return CoveredCarrier(number, code, name, flights)
-
-
-def _iso(day: int | None) -> str | None:
-    return None if day is None else date_of(day).isoformat()

@@ -215,11 +215,8 @@ def _write_failed(error: apsw.Error) -> WriteFailed:
 
 
 def _build(path: Path, store: BlockStore, progress: Progress) -> None:
-    writer = IndexWriter(path)
-    try:
+    with closing(IndexWriter(path)) as writer:
         _follow(writer, store, progress)
-    finally:
-        writer.close()
 
 
 def _follow(writer: IndexWriter, store: BlockStore, progress: Progress) -> None:

@@ -6,7 +6,7 @@ Nothing typed means everything.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from heapq import nsmallest
 from itertools import groupby, starmap
@@ -26,15 +26,13 @@ from backend.questions.answer_types import (
     FlightNumberSuggestion,
     Suggestion,
 )
-from backend.questions.carriers import CARRIER, code_of
+from backend.questions.carriers import code_and_name, code_of
 
 _START, _WORD, _ANYWHERE = range(3)
 
 
 def typed(field: str, q: str) -> str:
-    """Return `q` as it is looked up. Raises InvalidQuery for no such field, or a bad `q`."""
-    if field not in FIELDS:
-        raise InvalidQuery("field", field, f"must be one of {', '.join(FIELDS)}")
+    """Return `q` as it is looked up for one of FIELDS. Raises InvalidQuery for a bad `q`."""
     bare = q.strip()
     if field == "flight_number" and bare and not (bare.isascii() and bare.isdigit()):
         raise InvalidQuery("q", q, "must be the beginning of a flight number, in digits")
@@ -109,23 +107,20 @@ def _carriers(rows: Rows, q: str, limit: int) -> list[Suggestion]:
 
 
 def _carrier(number: int, flights: int) -> CarrierSuggestion:
-    carrier = CARRIER.get(number)
-    if carrier is None:
-        return CarrierSuggestion(number, str(number), None, None, flights)
-    label = f"{carrier.name} ({carrier.code})"
-    return CarrierSuggestion(number, label, carrier.code, carrier.name, flights)
+    code, name = code_and_name(number)
+    label = f"{name} ({code})" if name else str(number)
+    return CarrierSuggestion(number, label, code, name, flights)
 
 
 def _flight_numbers(rows: Rows, q: str, limit: int) -> list[Suggestion]:
-    return list(_with_carriers(completions.flight_numbers(rows, q, limit)))
-
-
-def _with_carriers(numbers: list[tuple[int, int, int, int]]) -> Iterator[Suggestion]:
+    numbers = completions.flight_numbers(rows, q, limit)
+    matches: list[Suggestion] = []
     for (number, total), used in groupby(numbers, itemgetter(0, 1)):
         carriers = [
             CarrierOfNumber(carrier, code_of(carrier), flights) for _, _, carrier, flights in used
         ]
-        yield FlightNumberSuggestion(number, str(number), carriers, total)
+        matches.append(FlightNumberSuggestion(number, str(number), carriers, total))
+    return matches
 
 
 FIELDS: dict[str, Callable[[Rows, str, int], list[Suggestion]]] = {

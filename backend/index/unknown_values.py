@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from backend.chain.fields import Value
 from backend.index import completions
 from backend.index.index_file import Rows
-from backend.index.periods import date_of
 from backend.index.suggestions import folded, suggested
 from backend.questions.answer_types import UnknownValue
 
@@ -31,20 +30,17 @@ def unknown_values(rows: Rows, asked: Mapping[str, Value]) -> list[UnknownValue]
 
 def _unknown_days(rows: Rows, asked: Mapping[str, Value]) -> Iterator[UnknownValue]:
     """Yield a warning if all days of a question are before or after those of the ledger."""
-    first, last = (None if day is None else _iso(day) for day in completions.days(rows))
+    known = completions.days(rows)
+    if known is None:
+        return
+    first, last = known
     start = next(name for name in ("INITIAL_DATE", "FL_DATE") if name in asked)
     end = "FINAL_DATE" if "FINAL_DATE" in asked else start
-    if first is None or last is None:
-        return
     covers = f"the ledger has flights {f'from {first} to' if first < last else 'of'} {last}"
     if str(asked[start]) > last:
         yield UnknownValue(start, str(asked[start]), f"{covers}, and none later", [last])
     elif str(asked[end]) < first:
         yield UnknownValue(end, str(asked[end]), f"{covers}, and none earlier", [first])
-
-
-def _iso(day: int) -> str:
-    return date_of(day).isoformat()
 
 
 def _city(rows: Rows, city: str) -> list[str] | None:

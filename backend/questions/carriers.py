@@ -52,7 +52,12 @@ def carrier_number(code: str, year: int) -> int | None:
     return next(fits, None)
 
 
+def code_and_name(number: int) -> tuple[str | None, str | None]:
+    """Return what a carrier is called; None twice if it is not in the table."""
+    carrier = CARRIER.get(number)
+    return (None, None) if carrier is None else (carrier.code, carrier.name)
+
+
 def code_of(number: int) -> str:
     """Return the two-letter code of a carrier; its number if it is not in the table."""
-    carrier = CARRIER.get(number)
-    return str(number) if carrier is None else carrier.code
+    return code_and_name(number)[0] or str(number)
