@@ -6,9 +6,10 @@ Everything is asked through the facade, so the caches are under test as well.
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from copy import copy
+from dataclasses import replace
 from datetime import date
 from itertools import cycle, islice, product
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,11 +25,7 @@ from backend.chain.fields import Value
 from backend.chain.flight import Flight
 from backend.ledger.answers import NEAR_BLOCKS
 from backend.ledger.ledger import Ledger
-from backend.questions.groups import Shown
-from backend.questions.values import (
-    AverageDelays,
-    Options,
-)
+from backend.questions.values import AverageDelays, Options, understood
 from tests.api.worlds import copy_chain
 from tests.effort import examples, tries
 from tests.index.worlds import (
@@ -36,7 +33,6 @@ from tests.index.worlds import (
     BREAKDOWNS,
     CARRIERS,
     NUMBERS,
-    Row,
     chains,
     follow,
     make_chain,
@@ -46,7 +42,7 @@ from tests.index.worlds import (
     questions_about,
     rows_of,
 )
-from tests.storage.chains import flip
+from tests.storage.chains import block_file, flip
 
 CACHE_BYTES = (0, 1, 3000, 20_000_000)
 READ_RUNS = (1, 2, 19)
@@ -58,21 +54,16 @@ def ask(ledger: Ledger, question: Any, options: Options) -> dict[str, Any]:
     return answer
 
 
-def asked(question: Any, engine: str, breakdown: dict[str, Any]) -> dict[str, Any]:
-    """What `query` of an answer must be."""
-    names = type(question).__dataclass_fields__
-    values = {name: getattr(question, name) for name in names}
-    shown = breakdown.get("shown", Shown())
-    options = {
-        "sort": shown.sort,
-        "order": shown.order,
-        "least_flights": shown.least_flights or None,
-        "offset": shown.offset or None,
-        "limit": shown.limit,
-        **{name: value for name, value in breakdown.items() if name != "shown"},
-    }
-    given = {**values, **options}
-    return {**{n: v for n, v in given.items() if v is not None}, "engine": engine}
+@contextmanager
+def opened(
+    folder: Path, cache_bytes: int = 0, read_run_blocks: int = 19, near_blocks: int = NEAR_BLOCKS
+) -> Iterator[Ledger]:
+    """near_blocks: how far below its tip the index takes later blocks away from its totals."""
+    chosen = Settings(dir=str(folder), cache_bytes=cache_bytes, read_run_blocks=read_run_blocks)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("backend.ledger.answers.NEAR_BLOCKS", near_blocks)
+        with closing(Ledger(chosen, lambda line: None)) as ledger:
+            yield ledger
 
 
 class Chain:
@@ -83,27 +74,29 @@ class Chain:
         blocks = make_chain(folder, contents)
         follow(folder)
         self.tip = len(blocks)
-        self.rows: list[Row] = rows_of(contents, blocks)
+        self.rows = rows_of(contents, blocks)
         self.hashes = [block.header.previous_hash for block in blocks[:1]]
         self.hashes += [block.hash for block in blocks]
 
-    @contextmanager
-    def ledger(
-        self, cache_bytes: int, read_run_blocks: int = 19, near_blocks: int = NEAR_BLOCKS
-    ) -> Iterator[Ledger]:
-        """near_blocks: how far below its tip the index takes later blocks away from its totals."""
-        chosen = Settings(
-            dir=str(self.folder), cache_bytes=cache_bytes, read_run_blocks=read_run_blocks
-        )
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("backend.ledger.answers.NEAR_BLOCKS", near_blocks)
-            with closing(Ledger(chosen, lambda line: None)) as ledger:
-                yield ledger
+    def plain(self, question: Any, options: Options) -> dict[str, Any]:
+        """The answer by a plain loop."""
+        height = self.tip if options.as_of is None else options.as_of
+        below = [row for row in self.rows if row["BLOCK_HEIGHT"] <= height]
+        return plain(below, question, options)
 
-    def plain(self, question: Any, height: int, **breakdown: Any) -> dict[str, Any]:
-        """The answer as of `height`, by a plain loop."""
-        below = [row for row in self.rows if row.height <= height]
-        return plain(below, question, Options(**breakdown))
+    def assert_answer(self, ledger: Ledger, question: Any, options: Options) -> None:
+        """Both engines agree with the plain loop."""
+        height = self.tip if options.as_of is None else options.as_of
+        expected = self.plain(question, options)
+        for engine in ("index", "scan"):
+            options = replace(options, engine=engine)
+            answer = ask(ledger, question, options)
+            position = answer.pop("as_of")
+            assert answer.pop("query") == understood(question, options)
+            assert answer == expected, (question, options)
+            assert position["height"] == height
+            if self.tip:
+                assert position["tip_hash"] == self.hashes[height]
 
     def assert_answers(self, ledger: Ledger, question: Any, turn: int) -> None:
         """Both engines agree with the plain loop at the tip and as of every height.
@@ -113,16 +106,7 @@ class Chain:
         breakdowns = cycle(BREAKDOWNS[type(question)])
         for as_of, which in product((None, *range(self.tip + 1)), range(2)):
             breakdown = next(islice(breakdowns, turn if which == 0 else 0, None))
-            height = self.tip if as_of is None else as_of
-            expected = self.plain(question, height, **breakdown)
-            for engine in ("index", "scan"):
-                answer = ask(ledger, question, Options(engine, as_of, **breakdown))
-                position = answer.pop("as_of")
-                assert answer.pop("query") == asked(question, engine, breakdown)
-                assert answer == expected, (engine, as_of, question, breakdown)
-                assert position["height"] == height
-                if self.tip:
-                    assert position["tip_hash"] == self.hashes[height]
+            self.assert_answer(ledger, question, Options(as_of=as_of, **breakdown))
 
 
 @given(
@@ -144,8 +128,8 @@ def test_index_and_scan_equal_a_plain_loop_at_every_height(
 ) -> None:
     with TemporaryDirectory() as folder:
         chain = Chain(Path(folder), contents)
-        with chain.ledger(cache_bytes, read_run_blocks, near_blocks) as ledger:
-            by_day = sorted(chain.rows, key=lambda row: str(row.flight["FL_DATE"]))
+        with opened(chain.folder, cache_bytes, read_run_blocks, near_blocks) as ledger:
+            by_day = sorted(chain.rows, key=itemgetter("FL_DATE"))
             about = questions_about([*by_day[:1], *by_day[-1:]])
             for question in dict.fromkeys([*some, *about]):
                 chain.assert_answers(ledger, question, turn)
@@ -191,41 +175,38 @@ def test_a_longer_chain_gives_the_same_answers_whatever_the_caches_hold(
 ) -> None:
     chance = random.Random(cache_bytes + near_blocks)
     about = questions_about(chance.sample(larger.rows, tries(1, exploring=6)))
-    with larger.ledger(cache_bytes, 5, near_blocks) as ledger:
+    with opened(larger.folder, cache_bytes, 5, near_blocks) as ledger:
         for question in about:
             height = chance.randrange(larger.tip + 1)
             breakdowns = BREAKDOWNS[type(question)]
             some = chance.sample(breakdowns, min(3, len(breakdowns)))
             for as_of, breakdown in product((None, height), some):
-                at = larger.tip if as_of is None else height
-                expected = larger.plain(question, at, **breakdown)
-                for engine in ("index", "scan"):
-                    answer = ask(ledger, question, Options(engine, as_of, **breakdown))
-                    assert {name: answer[name] for name in expected} == expected
-    assert sum(larger.plain(question, larger.tip).get("count", 0) for question in about) > 0
+                larger.assert_answer(ledger, question, Options(as_of=as_of, **breakdown))
+    assert sum(larger.plain(question, Options()).get("count", 0) for question in about) > 0
+
+
+EVERY_DELAY = AverageDelays(None, "2007-01-01", "2010-12-31")
+
+
+@contextmanager
+def damaged(chain: Chain, folder: Path, share: float) -> Iterator[Ledger]:
+    """A copy of a chain, in which a byte is wrong behind this share of the blocks."""
+    copy_chain(chain.folder, folder)
+    blocks = block_file(folder)
+    flip(blocks, int(share * blocks.stat().st_size))
+    with opened(folder) as ledger:
+        yield ledger
 
 
 def test_a_damaged_block_since_then_is_not_needed(larger: Chain, tmp_path: Path) -> None:
-    copy_chain(larger.folder, tmp_path)
-    blocks = max((tmp_path / "blocks").glob("blocks-*.dat"))
-    flip(blocks, blocks.stat().st_size - 100)
-    question = AverageDelays(None, "2007-01-01", "2010-12-31")
-    chain = copy(larger)
-    chain.folder = tmp_path
-    below = larger.tip - 5
-    with chain.ledger(0) as ledger:
-        answer = ask(ledger, question, Options("index", below))
-        assert answer["flights"] == larger.plain(question, below)["flights"] > 0
+    below = Options(as_of=larger.tip - 5)
+    with damaged(larger, tmp_path, 0.999) as ledger:
+        answer = ask(ledger, EVERY_DELAY, below)
+        assert answer["flights"] == larger.plain(EVERY_DELAY, below)["flights"] > 0
         with pytest.raises(Damage):
-            ask(ledger, question, Options("scan"))
+            ask(ledger, EVERY_DELAY, Options("scan"))
 
 
 def test_a_scan_as_of_a_recent_height_reads_every_block(larger: Chain, tmp_path: Path) -> None:
-    copy_chain(larger.folder, tmp_path)
-    blocks = min((tmp_path / "blocks").glob("blocks-*.dat"))
-    flip(blocks, blocks.stat().st_size // 2)
-    chain = copy(larger)
-    chain.folder = tmp_path
-    question = AverageDelays(None, "2007-01-01", "2010-12-31")
-    with chain.ledger(0) as ledger, pytest.raises(Damage):
-        ask(ledger, question, Options("scan", larger.tip - 5))
+    with damaged(larger, tmp_path, 0.5) as ledger, pytest.raises(Damage):
+        ask(ledger, EVERY_DELAY, Options("scan", larger.tip - 5))

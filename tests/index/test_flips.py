@@ -9,7 +9,7 @@ import os
 import random
 import signal
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import cycle
@@ -35,15 +35,15 @@ from backend.questions.values import (
 )
 from backend.storage.block_store import BlockStore
 from tests.effort import tries
+from tests.index.test_crashes import killed
 from tests.index.worlds import (
-    dump,
+    assert_as_rebuilt,
     follow,
     following,
     in_use,
     make_chain,
     plain_flight,
     questions_about,
-    rebuilt_dump,
     rows_of,
 )
 
@@ -112,7 +112,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Left:
         height: answers_at(tmp_path_factory.mktemp("right"), folder, height, questions)
         for height in range(SETTLED_AT, TIP + 1, 2)
     }
-    killed_after(lambda: apply_all(folder))
+    assert killed(lambda: None, lambda: apply_all(folder), signal.SIGKILL)
     log = files_of(path)
     moving = Note(TIP, 0, 0)
     stages = {
@@ -148,17 +148,6 @@ def apply_all(folder: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def killed_after(work: Callable[[], None]) -> None:
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-        finally:
-            os._exit(1)
-    status = os.waitpid(child, 0)[1]
-    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
-
-
 def files_of(path: Path) -> Files:
     """Read the index, its log and the log's index."""
     paths = {suffix: path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")}
@@ -175,8 +164,8 @@ def brought_in(files: Files, quarters: int) -> Files:
     """Bring so many quarters of the log's pages into the index, in the order of pages."""
     newest: dict[int, bytes] = {}
     log = files["-wal"]
-    for start in range(WAL_HEAD, len(log), FRAME_HEAD + PAGE):
-        page = log[start + FRAME_HEAD : start + FRAME_HEAD + PAGE]
+    for start in range(WAL_HEAD, len(log), FRAME):
+        page = log[start + FRAME_HEAD : start + FRAME]
         newest[int.from_bytes(log[start : start + 4])] = page
     pages = sorted(newest)
     index = bytearray(files[""])
@@ -285,8 +274,7 @@ def test_a_log_damaged_while_it_is_written_is_not_brought_into_the_file(tmp_path
             follower.follow()
             path = in_use(tmp_path)
             assert damage_of(path) is None
-    followed = dump(tmp_path)
-    assert rebuilt_dump(tmp_path) == followed
+    assert_as_rebuilt(tmp_path)
 
 
 @pytest.mark.parametrize("stage", range(1, 8, tries(2, exploring=1)))

@@ -32,6 +32,7 @@ from backend.storage.block_store import BlockStore
 from tests.effort import examples
 from tests.index.worlds import (
     SMALL,
+    assert_as_rebuilt,
     chains,
     count_of,
     dump,
@@ -41,9 +42,9 @@ from tests.index.worlds import (
     in_use,
     make_chain,
     opened,
+    page_of,
     plain_flight,
     position_of,
-    rebuilt_dump,
     settle,
 )
 from tests.storage.chains import blocks_folder, flip_in_block
@@ -116,8 +117,7 @@ def test_blocks_handed_over_before_anything_was_followed_are_read_from_the_disk(
     with following(folder) as (follower, _):
         follower.apply(sealed(folder, [4]))
     assert height_of_index(folder) == 4
-    followed = dump(folder)
-    assert rebuilt_dump(folder) == followed
+    assert_as_rebuilt(folder)
 
 
 def test_an_index_behind_lacks_the_blocks_of_one_call_at_most_and_none_in_the_end(
@@ -133,8 +133,7 @@ def test_an_index_behind_lacks_the_blocks_of_one_call_at_most_and_none_in_the_en
                 follower.apply([sealed_block(block) for block in blocks])
                 assert height_of_index(folder) in {before, before + 2}
         assert height_of_index(folder) == store.height()
-    followed = dump(folder)
-    assert rebuilt_dump(folder) == followed
+    assert_as_rebuilt(folder)
 
 
 def test_progress_counts_blocks_from_none_up_to_the_end(folder: Path) -> None:
@@ -149,9 +148,7 @@ def test_progress_counts_blocks_from_none_up_to_the_end(folder: Path) -> None:
 def test_a_run_that_ends_early_because_it_is_large_is_read_on(folder: Path) -> None:
     with mock.patch.object(block_store, "MAX_RUN_BYTES", 2000):
         follow(folder)
-    followed = dump(folder)
-    assert len(followed["flight"]) == 6
-    assert rebuilt_dump(folder) == followed
+    assert_as_rebuilt(folder, flights=6)
 
 
 @pytest.mark.parametrize("name", ["a b ü", "100%41;b&c=d", "a?b#c"])
@@ -199,8 +196,7 @@ def test_blocks_that_do_not_follow_are_refused_and_change_nothing(
         assert dump(ours) == before
         writer.apply(blocks[3:])  # it goes on as if nothing had been
     assert height_of_index(ours) == 5
-    followed = dump(ours)
-    assert rebuilt_dump(ours) == followed
+    assert_as_rebuilt(ours)
 
 
 def test_a_block_that_cannot_be_taken_in_whole_is_not_taken_in_at_all(indexed: Path) -> None:
@@ -320,13 +316,10 @@ def with_blocks(contents: list[list[Flight]], genesis_ms: int | None = None) -> 
 
 def damage_table(folder: Path, table: str) -> None:
     """Overwrite the root page of a table, as a disk would."""
-    with closing(opened(folder)) as connection:
-        page_bytes = connection.execute("PRAGMA page_size").get
-        sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
-        page = connection.execute(sql, (table,)).get
+    offset, size = page_of(folder, table)
     with index_path(folder).open("r+b") as stream:
-        stream.seek(page_bytes * (page - 1))
-        stream.write(b"\xff" * page_bytes)
+        stream.seek(offset)
+        stream.write(b"\xff" * size)
     settle(folder)
 
 
@@ -382,9 +375,8 @@ def test_an_index_that_does_not_belong_to_the_chain_is_made_anew(indexed: Path, 
     assert tip is not None
     (position,) = followed["position"]
     assert position[3:] == (tip[0], tip[1].hash.hex(), tip[1].next_transaction)
-    assert len(followed["flight"]) == tip[1].next_transaction
     assert names_in(indexed) == {index_path(indexed).name, in_use(indexed).name}
-    assert rebuilt_dump(indexed) == followed
+    assert_as_rebuilt(indexed, flights=tip[1].next_transaction)
 
 
 @pytest.mark.parametrize("table", ["flight", "number_total"])
@@ -401,9 +393,7 @@ def test_an_index_behind_that_turns_out_to_be_damaged_is_made_anew_with_all_bloc
                 follower.apply([sealed_block(block) for block in blocks])
         assert height_of_index(indexed) == store.height()
         assert follower.rebuild_count == 1
-    followed = dump(indexed)
-    assert len(followed["flight"]) == 8
-    assert rebuilt_dump(indexed) == followed
+    assert_as_rebuilt(indexed, flights=8)
 
 
 @pytest.mark.parametrize("spoilt", ["x''", "x'81a16101'", "5"])
@@ -411,9 +401,7 @@ def test_a_distribution_that_is_none_makes_the_index_anew(indexed: Path, spoilt:
     execute(indexed, f"UPDATE carrier_delays SET counts = {spoilt}")
     make_chain(indexed, [[plain_flight()]])
     follow(indexed)
-    followed = dump(indexed)
-    assert len(followed["flight"]) == 7
-    assert rebuilt_dump(indexed) == followed
+    assert_as_rebuilt(indexed, flights=7)
 
 
 LOGS = ("-wal", "-shm", "-journal")
@@ -513,8 +501,7 @@ def test_an_index_that_cannot_be_written_stays_as_it_is(
         follower.follow()
         assert height_of_index(indexed) == 5
     assert in_use(indexed).name == "index-1.sqlite"
-    followed = dump(indexed)
-    assert rebuilt_dump(indexed) == followed
+    assert_as_rebuilt(indexed)
 
 
 def test_an_index_that_cannot_be_looked_at_is_for_later(indexed: Path) -> None:
@@ -545,8 +532,7 @@ def test_a_follower_goes_on_with_an_index_that_another_process_made_anew(indexed
         blocks = make_chain(indexed, [[plain_flight()]])
         follower.apply([sealed_block(block) for block in blocks])
         assert height_of_index(indexed) == 6
-    followed = dump(indexed)
-    assert rebuilt_dump(indexed) == followed
+    assert_as_rebuilt(indexed)
 
 
 def test_a_disk_without_symbolic_links_is_called_that(

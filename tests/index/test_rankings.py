@@ -2,7 +2,6 @@
 
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,8 +10,8 @@ from backend.questions.counts import DELAY_NAMES
 from backend.questions.groups import Shown
 from backend.questions.values import AverageDelays, FlightCounter, Options
 from tests.effort import tries
-from tests.index.test_answers import Chain, ask, chance_flight
-from tests.index.worlds import CARRIERS
+from tests.index.test_answers import Chain, ask, chance_flight, opened
+from tests.index.worlds import CARRIERS, follow, make_chain
 
 pytestmark = pytest.mark.slow
 
@@ -35,18 +34,18 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Chain:
     return Chain(tmp_path_factory.mktemp("rankings"), contents)
 
 
-def rankings_by(chance: random.Random, sorts: tuple[str | None, ...]) -> list[dict[str, Any]]:
+def rankings_by(chance: random.Random, sorts: tuple[str | None, ...]) -> list[Options]:
     return [
-        {
-            "group_by": chance.choice(KINDS),
-            "shown": Shown(
+        Options(
+            group_by=chance.choice(KINDS),
+            shown=Shown(
                 sort=chance.choice(sorts),
                 order=chance.choice((None, "ascending", "descending")),
                 least_flights=chance.choice((0, 0, 2, 5, 1000)),
                 offset=chance.choice((0, 0, 1, 7, 10**15 - 1)),
                 limit=chance.choice((1, 2, 10, 10_000)),
             ),
-        }
+        )
         for _ in range(SOME)
     ]
 
@@ -59,17 +58,12 @@ def test_whole_months_are_ranked_as_by_a_plain_loop(
     """spare: with 1, almost every ranking meets more equals than were asked for."""
     monkeypatch.setattr(ranked_groups, "_SPARE", spare)
     chance = random.Random(interval[0])
-    with chain.ledger(0) as ledger:
+    with opened(chain.folder) as ledger:
         for ranking in rankings_by(chance, (None, *DELAY_NAMES)):
             delays = AverageDelays(chance.choice((None, *CARRIERS)), *interval)
-            answer = ask(ledger, delays, Options(**ranking))
-            expected = chain.plain(delays, chain.tip, **ranking)
-            assert {name: answer[name] for name in expected} == expected, (delays, ranking)
+            chain.assert_answer(ledger, delays, ranking)
         for ranking in rankings_by(chance, (None, "count")):
-            counter = FlightCounter(None, None, *interval)
-            answer = ask(ledger, counter, Options(**ranking))
-            expected = chain.plain(counter, chain.tip, **ranking)
-            assert {name: answer[name] for name in expected} == expected, ranking
+            chain.assert_answer(ledger, FlightCounter(None, None, *interval), ranking)
 
 
 def test_airports_that_flights_name_in_two_ways_are_one_as_soon_as_both_are_there(
@@ -77,12 +71,11 @@ def test_airports_that_flights_name_in_two_ways_are_one_as_soon_as_both_are_ther
 ) -> None:
     """Blocks are indexed one by one, so the second name comes to an index that has the first."""
     chance = random.Random(7)
-    flights = [chance_flight(chance) for _ in range(40)]
-    chain = Chain(tmp_path, [flights[:1]])
-    for number in range(1, len(flights)):
-        chain = Chain(tmp_path, [flights[number : number + 1]])
+    for _ in range(40):
+        make_chain(tmp_path, [[chance_flight(chance)]])
+        follow(tmp_path)
     question = AverageDelays(None, "2007-01-01", "2009-12-31")
-    with chain.ledger(0) as ledger:
+    with opened(tmp_path) as ledger:
         for by in KINDS:
             ranked = ask(ledger, question, Options(group_by=by, shown=Shown(limit=10_000)))
             scanned = ask(ledger, question, Options("scan", group_by=by))

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import msgspec
 import pytest
@@ -20,10 +19,9 @@ from backend.index.suggestions import best, folded
 from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import CitySuggestion
 from backend.questions.carriers import CARRIER
+from tests.api.worlds import Json
 from tests.effort import examples
-from tests.index.worlds import Row, chains, follow, make_chain, plain_flight, rows_of
-
-Suggestion = dict[str, Any]
+from tests.index.worlds import chains, follow, make_chain, plain_flight, rows_of
 
 # --- the order -------------------------------------------------------------------------------
 
@@ -93,7 +91,7 @@ def naive_rank(texts: Sequence[str], q: str) -> int | None:
     return min(ranks, default=None)
 
 
-def naive_carrier(number: int, count: int) -> tuple[Sequence[str], Suggestion]:
+def naive_carrier(number: int, count: int) -> tuple[Sequence[str], Json]:
     if number not in CARRIER:
         shown = {"value": number, "label": str(number), "code": None, "name": None}
         return (str(number),), {**shown, "flights": count}
@@ -102,17 +100,16 @@ def naive_carrier(number: int, count: int) -> tuple[Sequence[str], Suggestion]:
     return (str(number), code, name), {**shown, "flights": count}
 
 
-def naive(rows: Sequence[Row], field: str, q: str) -> list[Suggestion]:
+def naive(flights: Sequence[Json], field: str, q: str) -> list[Json]:
     """Returns all completions, best first."""
-    flights = [row.flight for row in rows]
     ends = [
-        tuple(str(flight[name]) for name in (end, f"{end}_CITY_NAME", f"{end}_STATE_NM"))
+        tuple(flight[name] for name in (end, f"{end}_CITY_NAME", f"{end}_STATE_NM"))
         for flight in flights
         for end in ("ORIGIN", "DEST")
     ]
-    carriers = [int(flight["OP_CARRIER_AIRLINE_ID"] or 0) for flight in flights]
-    numbers = [int(flight["OP_CARRIER_FL_NUM"] or 0) for flight in flights]
-    completions: list[tuple[Sequence[str], Suggestion]] = []
+    carriers = [flight["OP_CARRIER_AIRLINE_ID"] for flight in flights]
+    numbers = [flight["OP_CARRIER_FL_NUM"] for flight in flights]
+    completions: list[tuple[Sequence[str], Json]] = []
     if field == "city":
         for city, count in Counter(city for _, city, _ in ends).items():
             completions.append(((city,), {"value": city, "label": city, "flights": count}))
@@ -133,7 +130,7 @@ def naive(rows: Sequence[Row], field: str, q: str) -> list[Suggestion]:
                 }
                 for carrier in sorted(used, key=lambda carrier: (-used[carrier], carrier))
             ]
-            completion: Suggestion = {"value": number, "label": str(number), "carriers": by}
+            completion: Json = {"value": number, "label": str(number), "carriers": by}
             completions.append(((str(number),), {**completion, "flights": count}))
     keyed = []
     for texts, shown in completions:
@@ -145,9 +142,9 @@ def naive(rows: Sequence[Row], field: str, q: str) -> list[Suggestion]:
     return [shown for _, shown in sorted(keyed, key=lambda pair: pair[0])]
 
 
-def naive_coverage(rows: Sequence[Row]) -> dict[str, Any]:
+def naive_coverage(rows: Sequence[Json]) -> Json:
     """Returns what the flights cover, without the block up to which they count."""
-    days = [str(row.flight["FL_DATE"]) for row in rows]
+    days = [row["FL_DATE"] for row in rows]
     airports = [
         {"code": one["value"], **{name: one[name] for name in ("city", "state", "flights")}}
         for one in naive(rows, "airport", "")
@@ -166,7 +163,7 @@ def naive_coverage(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def assert_completions(ledger: Ledger, rows: Sequence[Row], field: str, q: str) -> None:
+def assert_completions(ledger: Ledger, rows: Sequence[Json], field: str, q: str) -> None:
     expected = naive(rows, field, q)
     for limit in (1, 2, 50):
         answer = ledger.answers.suggest(field, q, limit)

@@ -16,7 +16,7 @@ from backend.index.totals import COUNTS
 from backend.verify.audit import verify
 from tests.cases import each_of
 from tests.effort import tries
-from tests.index.worlds import execute, follow, make_chain, opened
+from tests.index.worlds import execute, follow, make_chain, opened, page_of
 from tests.storage.chains import flip
 from tests.verify import test_audit
 
@@ -59,13 +59,9 @@ def test_a_changed_value_in_any_row_and_column_of_the_index_is_found(
     first = COLUMNS.index((table, column)) % A_STEP
     path = index_path(folder)
     whole = path.read_bytes()
-    with closing(opened(folder)) as connection:
-        rows = connection.execute(f"SELECT count(*) FROM {table}").get
-        keys = ", ".join(keys_of(connection, table))
-        kept = connection.execute(f"SELECT {column} FROM {table} ORDER BY {keys}").fetchall()
-    assert rows > 0
-    for row in range(min(first, rows - 1), rows, A_STEP):
-        change_row(folder, table, column, row, kept[row][0])
+    where, rows = rows_by_key(folder, table, column)
+    for value, *key in rows[min(first, len(rows) - 1) :: A_STEP]:
+        change_row(folder, f"UPDATE {table} SET {column} = ? WHERE {where}", other(value), *key)
         with pytest.raises(
             Damage, match=AHEAD if (table, column) == ("position", "height") else WRONG
         ):
@@ -73,28 +69,30 @@ def test_a_changed_value_in_any_row_and_column_of_the_index_is_found(
         path.write_bytes(whole)
 
 
-def keys_of(connection: apsw.Connection, table: str) -> list[str]:
-    """The columns of the primary key."""
-    columns: list[Any] = connection.execute(f"PRAGMA table_info({table})").fetchall()
-    return [column[1] for column in columns if column[5]]
-
-
-def change_row(folder: Path, table: str, column: str, row: int, value: object) -> None:
-    """Give one column of the row at position `row` another value that its table allows."""
-    other: object = 1000
-    if isinstance(value, str):
-        other = value + "x"
-    elif isinstance(value, bytes):
-        other = value[:-1] + bytes([value[-1] ^ 1])  # another last count
-    elif isinstance(value, int):
-        other = value + 1000
+def rows_by_key(folder: Path, table: str, column: str = "NULL") -> tuple[str, list[Any]]:
+    """Condition on the primary key of a table, and a column and the key of each of its rows."""
     with closing(opened(folder)) as connection:
-        keys = keys_of(connection, table)
+        columns: list[Any] = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        keys = [info[1] for info in columns if info[5]]
         listed = ", ".join(keys)
-        ordered = f"SELECT {listed} FROM {table} ORDER BY {listed}"
-        which = connection.execute(ordered).fetchall()[row]
-        where = " AND ".join(f"{key} = ?" for key in keys)
-        connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (other, *which))
+        select = f"SELECT {column}, {listed} FROM {table} ORDER BY {listed}"
+        rows: list[Any] = connection.execute(select).fetchall()
+    assert rows
+    return " AND ".join(f"{key} = ?" for key in keys), rows
+
+
+def other(value: object) -> object:
+    """Another value that a table allows."""
+    if isinstance(value, str):
+        return value + "x"
+    if isinstance(value, bytes):
+        return value[:-1] + bytes([value[-1] ^ 1])  # another last count
+    return value + 1000 if isinstance(value, int) else 1000
+
+
+def change_row(folder: Path, statement: str, *values: Any) -> None:
+    with closing(opened(folder)) as connection:
+        connection.execute(statement, values)
         assert connection.changes() == 1
 
 
@@ -121,15 +119,9 @@ def test_a_distribution_in_another_spelling_is_found(
 def test_a_missing_row_of_the_index_is_found(folder: Path, table: str) -> None:
     path = index_path(folder)
     whole = path.read_bytes()
-    with closing(opened(folder)) as connection:
-        rows = connection.execute(f"SELECT count(*) FROM {table}").get
-        keys = keys_of(connection, table)
-        listed = ", ".join(keys)
-        which = connection.execute(f"SELECT {listed} FROM {table}").fetchall()
-    where = " AND ".join(f"{key} = ?" for key in keys)
-    for row in range(0, rows, A_STEP):
-        with closing(opened(folder)) as connection:
-            connection.execute(f"DELETE FROM {table} WHERE {where}", which[row])
+    where, rows = rows_by_key(folder, table)
+    for _, *key in rows[::A_STEP]:
+        change_row(folder, f"DELETE FROM {table} WHERE {where}", *key)
         with pytest.raises(Damage, match=WRONG):
             verify(folder)
         path.write_bytes(whole)
@@ -200,15 +192,6 @@ def test_an_index_of_another_chain_without_flights_is_found(tmp_path: Path) -> N
     shutil.copytree(index_path(other).parent, index_path(ours).parent, symlinks=True)
     with pytest.raises(Damage, match="it is of another chain"):
         verify(ours)
-
-
-def page_of(folder: Path, name: str) -> tuple[int, int]:
-    """Offset and size of the root page of a table or index in the index file."""
-    with closing(opened(folder)) as connection:
-        size = connection.execute("PRAGMA page_size").get
-        sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
-        page = connection.execute(sql, (name,)).get
-    return size * (page - 1), size
 
 
 @pytest.mark.parametrize("data", [b"these are no rows of a table\n" * 400, b"these", b""])

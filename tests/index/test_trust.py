@@ -16,8 +16,8 @@ from backend.index.table_checks import inconsistency
 from tests.index.test_follower import FILE_SPOILED, NOT_OF_THE_CHAIN, Spoil, damage_table, running
 from tests.index.test_queries import ALL_YEARS, ASKS, AVERAGE, COUNTER, ONE_LEG
 from tests.index.worlds import (
+    assert_as_rebuilt,
     count_of,
-    dump,
     execute,
     follow,
     following,
@@ -25,7 +25,6 @@ from tests.index.worlds import (
     make_chain,
     of_earlier_schema,
     plain_flight,
-    rebuilt_dump,
     settle,
     totals_of,
 )
@@ -38,8 +37,7 @@ def is_mended(folder: Path) -> None:
     assert damage_of(in_use(folder)) is None
     assert not (index_path(folder).parent / "damaged").exists()
     assert IndexReader(folder).position().height >= 0
-    followed = dump(folder)
-    assert rebuilt_dump(folder) == followed
+    assert_as_rebuilt(folder)
 
 
 # --- the chain -------------------------------------------------------------------------------

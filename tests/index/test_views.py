@@ -17,7 +17,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.index.index_file import index_path
 from backend.verify.audit import verify
 from tests.api.processes import ROOT, ending, free_port, is_answered, ran, until
-from tests.api.worlds import generated, seal, settings_for
+from tests.api.worlds import averages_of, generated, seal, settings_for
 from tests.faults.disks import read_only
 from tests.flights import on_disk
 from tests.index.sql_reader import Reader
@@ -69,15 +69,9 @@ def _counted(flights: list[dict[str, Any]], field: str) -> list[list[Any]]:
     groups: dict[Any, list[dict[str, Any]]] = {}
     for flight in flights:
         groups.setdefault(flight[field], []).append(flight)
-    return [
-        [key, len(group), sum(f["CANCELLED"] for f in group), _mean(group)]
-        for key, group in sorted(groups.items())
-    ]
-
-
-def _mean(flights: list[dict[str, Any]]) -> float | None:
-    delays = [flight["ARR_DELAY"] for flight in flights if flight["ARR_DELAY"] is not None]
-    return sum(delays) / len(delays) if delays else None
+    names = ("flights", "cancelled", "average_delay")
+    averages = {key: averages_of(group) for key, group in sorted(groups.items())}
+    return [[key, *(figures[name] for name in names)] for key, figures in averages.items()]
 
 
 def test_a_flight_of_a_day_is_looked_up_in_the_index(folder: Path, reader: Reader) -> None:

@@ -6,7 +6,6 @@ something, flights share a number and a day, and an airport shares its city with
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -45,7 +44,7 @@ from backend.questions.values import (
 )
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
-from tests.api.worlds import averages_of, with_status
+from tests.api.worlds import Json, averages_of, with_status
 from tests.chain.strategies import flights as valid_flights
 from tests.flights import EXAMPLE, changed
 from tests.storage.chains import ONE_FILE, writer_for
@@ -122,16 +121,6 @@ SMALL: list[list[Flight]] = [
 # --- chains on disk --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Row:
-    """A mined flight, as the plain loops see it."""
-
-    id: int
-    timestamp: int
-    height: int
-    flight: dict[str, Value]
-
-
 def append(writer: BlockWriter, rows: Sequence[Flight]) -> Block:
     """Append a block of `rows`; it is not committed yet."""
     timestamp = writer.state.timestamp + 1000
@@ -158,14 +147,20 @@ def make_chain(
     return blocks
 
 
-def rows_of(contents: Sequence[Sequence[Flight]], blocks: Sequence[Block]) -> list[Row]:
-    """Returns the mined flights of a chain whose blocks above genesis hold `contents`."""
-    rows: list[Row] = []
+def rows_of(contents: Sequence[Sequence[Flight]], blocks: Sequence[Block]) -> list[Json]:
+    """Returns the mined flights of a chain whose blocks above genesis hold `contents`.
+
+    They are as `filter_transactions` shows them, without their status.
+    """
+    rows: list[Json] = []
     for block, flown in zip(blocks, contents, strict=True):
         for i, flight in enumerate(flown):
-            accepted = block.header.timestamp - len(flown) + i
-            record = dict(zip(FIELD_NAMES, flight, strict=True))
-            rows.append(Row(len(rows), accepted, block.header.height, record))
+            rows.append({
+                "TRANSACTION_ID": len(rows),
+                "timestamp": block.header.timestamp - len(flown) + i,
+                **dict(zip(FIELD_NAMES, flight, strict=True)),
+                "BLOCK_HEIGHT": block.header.height,
+            })  # fmt: skip
     return rows
 
 
@@ -218,26 +213,35 @@ def dump(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
-def rebuilt_dump(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Rebuild the index, and read all its rows."""
+def assert_as_rebuilt(folder: Path, flights: int | None = None) -> None:
+    """A rebuild leaves the index as it is. flights: how many it has, if that matters."""
+    followed = dump(folder)
+    assert flights is None or len(followed["flight"]) == flights
     with following(folder) as (follower, _):
         follower.rebuild()
-    return dump(folder)
+    assert dump(folder) == followed
+
+
+def page_of(folder: Path, name: str) -> tuple[int, int]:
+    """Offset and size of the root page of a table or index in the index file."""
+    with closing(opened(folder)) as connection:
+        size = connection.execute("PRAGMA page_size").get
+        sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+        page = connection.execute(sql, (name,)).get
+    return size * (page - 1), size
 
 
 def totals_of(
-    reader: IndexReader, question: AverageDelays | FlightCounter, below: int | None = None
+    reader: IndexReader, question: AverageDelays | FlightCounter
 ) -> tuple[DelayTotals, AsOf]:
     """Read the counts behind an answer, and the block that they stand for."""
-    counts, as_of = reader.counts(question, Options(), below)
+    counts, as_of = reader.counts(question, Options())
     return counts.totals, as_of
 
 
-def count_of(
-    reader: IndexReader, question: FlightCounter, below: int | None = None
-) -> tuple[int, AsOf]:
+def count_of(reader: IndexReader, question: FlightCounter) -> tuple[int, AsOf]:
     """Read how many flights went, and the block that this stands for."""
-    totals, as_of = totals_of(reader, question, below)
+    totals, as_of = totals_of(reader, question)
     return totals.flights, as_of
 
 
@@ -280,33 +284,13 @@ def position_of(folder: Path) -> Position | None:
 # --- plain loops over the source flights -------------------------------------------------------
 
 
-def legs(rows: Sequence[Row], question: FilterTransactions | Departures) -> list[dict[str, Value]]:
-    """Returns the flights that `filter_transactions` shows."""
-    return [
-        with_status(
-            {
-                "TRANSACTION_ID": row.id,
-                "timestamp": row.timestamp,
-                **row.flight,
-                "BLOCK_HEIGHT": row.height,
-            }
-        )
-        for row in some(rows, question)
-    ]
-
-
-def averages(rows: Sequence[Row]) -> dict[str, Any]:
-    """Returns what `average_delays` says about flights."""
-    return averages_of(row.flight for row in rows)
-
-
 CONDITIONS = (
     *("OP_CARRIER_FL_NUM", "OP_CARRIER_AIRLINE_ID"),
     *("ORIGIN_CITY_NAME", "DEST_CITY_NAME", "ORIGIN", "DEST"),
 )
 
 
-def some(rows: Sequence[Row], question: Any) -> list[Row]:
+def some(rows: Sequence[Json], question: Any) -> list[Json]:
     """Returns the flights that a question is about."""
     given = {name: getattr(question, name, None) for name in CONDITIONS}
     wanted = [(name, value) for name, value in given.items() if value is not None]
@@ -315,8 +299,7 @@ def some(rows: Sequence[Row], question: Any) -> list[Row]:
     return [
         row
         for row in rows
-        if all(row.flight[name] == value for name, value in wanted)
-        and first <= str(row.flight["FL_DATE"]) <= last
+        if all(row[name] == value for name, value in wanted) and first <= row["FL_DATE"] <= last
     ]
 
 
@@ -330,15 +313,14 @@ def scheduled(flight: Mapping[str, Value]) -> str:
     return f"{minutes // 60:02}{minutes % 60:02}"
 
 
-def group_of(row: Row, by: str) -> dict[str, Value]:
+def group_of(flight: Json, by: str) -> dict[str, Value]:
     """Returns the members that name the group of a flight; {} if it is not known."""
-    flight = row.flight
-    when = date.fromisoformat(str(flight["FL_DATE"]))
+    when = date.fromisoformat(flight["FL_DATE"])
     if by == "hour":
         time = scheduled(flight)
         return {"hour": int(time[:2])} if time else {}
     if by == "weekday_hour":
-        hour = group_of(row, "hour")
+        hour = group_of(flight, "hour")
         return hour and {"DAY_OF_WEEK": when.isoweekday(), **hour}
     if by == "departure":
         names = ("OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN", "DEST")
@@ -359,11 +341,11 @@ def group_of(row: Row, by: str) -> dict[str, Value]:
 
 
 def grouped(
-    rows: Sequence[Row], options: Options, count: str, about: Callable[[Sequence[Row]], Any]
+    rows: Sequence[Json], options: Options, count: str, about: Callable[[Sequence[Json]], Any]
 ) -> dict[str, Any]:
     """Returns what `group_by` adds. about: gives the figures of a group's flights."""
     by, shown = str(options.group_by), options.shown
-    members: dict[tuple[Value, ...], list[Row]] = {}
+    members: dict[tuple[Value, ...], list[Json]] = {}
     for row in rows:
         key = tuple(group_of(row, by).values())
         members.setdefault(key, []).append(row)
@@ -412,7 +394,7 @@ def distribution(some: Iterable[Value]) -> dict[str, Any]:
     }
 
 
-def counted(rows: Sequence[Row]) -> dict[str, Any]:
+def counted(rows: Sequence[Json]) -> dict[str, Any]:
     """Returns what `flight_counter` says about flights."""
     return {"count": len(rows)}
 
@@ -422,11 +404,11 @@ def is_in_hour(time: str, hour: int | None) -> bool:
     return hour is None or not time or int(time[:2]) == hour
 
 
-def plain(rows: Sequence[Row], question: Any, options: Options) -> dict[str, Any]:
+def plain(rows: Sequence[Json], question: Any, options: Options) -> dict[str, Any]:
     """Returns the right answer to any of the three questions, without `as_of` and `query`."""
     wanted = some(rows, question)
     if isinstance(question, FilterTransactions | Departures):
-        matches = legs(rows, question)
+        matches = list(map(with_status, wanted))
         if isinstance(question, Departures):
             matches = [leg for leg in matches if is_in_hour(scheduled(leg), question.hour)]
             matches.sort(key=lambda leg: scheduled(leg) or "unknown")
@@ -434,13 +416,13 @@ def plain(rows: Sequence[Row], question: Any, options: Options) -> dict[str, Any
         shown = matches[offset:] if limit is None else matches[offset:][:limit]
         return {"count": len(matches), "flights": shown}
     about, count = (
-        (averages, "flights") if isinstance(question, AverageDelays) else (counted, "count")
+        (averages_of, "flights") if isinstance(question, AverageDelays) else (counted, "count")
     )
     answer: dict[str, Any] = about(wanted)
     if options.group_by is not None:
         answer |= grouped(wanted, options, count, about)
     if options.distribution:
-        answer["distribution"] = distribution(row.flight["ARR_DELAY"] for row in wanted)
+        answer["distribution"] = distribution(row["ARR_DELAY"] for row in wanted)
     return answer
 
 
@@ -519,21 +501,20 @@ questions: st.SearchStrategy[Any] = (
 )
 
 
-def questions_about(rows: Sequence[Row]) -> list[Any]:
+def questions_about(rows: Sequence[Json]) -> list[Any]:
     """Questions about each flight, its day, and all days up to, before, from and after it."""
     questions: list[Any] = []
-    for row in rows:
-        flight = row.flight
-        day, carrier = str(flight["FL_DATE"]), int(flight["OP_CARRIER_AIRLINE_ID"] or 0)
-        cities = (str(flight["ORIGIN_CITY_NAME"]), str(flight["DEST_CITY_NAME"]))
-        questions.append(FilterTransactions(int(flight["OP_CARRIER_FL_NUM"] or 0), day))
+    for flight in rows:
+        day: str = flight["FL_DATE"]
+        number = flight["OP_CARRIER_FL_NUM"]
+        cities = (flight["ORIGIN_CITY_NAME"], flight["DEST_CITY_NAME"])
+        codes = (flight["ORIGIN"], flight["DEST"])
+        questions.append(FilterTransactions(number, day))
         for interval in ((day, day), ("1900-01-01", day), (day, "2199-12-31")):
-            questions.append(AverageDelays(carrier, *interval))
+            questions.append(AverageDelays(flight["OP_CARRIER_AIRLINE_ID"], *interval))
             questions.append(FlightCounter(*cities, *interval))
-            codes = (str(flight["ORIGIN"]), str(flight["DEST"]))
             questions.append(AverageDelays(None, *interval, None, cities[1], codes[0]))
-            questions.append(FlightCounter(None, cities[1], *interval, codes[0], codes[1]))
-        number = int(flight["OP_CARRIER_FL_NUM"] or 0)
+            questions.append(FlightCounter(None, cities[1], *interval, *codes))
         questions.append(FilterTransactions(number, "1900-01-01", None, day))
         before, after = (str(date.fromisoformat(day) + timedelta(days=n)) for n in (-1, 1))
         for interval in (("1900-01-01", before), (after, "2199-12-31")):
