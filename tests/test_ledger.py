@@ -25,10 +25,9 @@ from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
-from backend.sealing.sealer import Sealer
 from tests import descriptors
 from tests.index.worlds import follow, following, make_chain, plain_flight
-from tests.submitting import add
+from tests.submitting import add, sealing
 
 SIZES = [3, 0, 0, 1, 2, 0]
 TIP = len(SIZES)
@@ -72,8 +71,7 @@ def ledger(chain: Path) -> Iterator[Ledger]:
 
 def seal(folder: Path) -> int:
     """Seal what is pending, as the miner does; how many blocks that made."""
-    made = Sealer(settings_of(folder), lambda line: None)
-    with closing(made) as sealer, sealer.writing(wait=True):
+    with sealing(settings_of(folder)) as sealer:
         return len(sealer.seal_pending())
 
 

@@ -119,18 +119,11 @@ NOT_OF_EXPORTS = {
     [
         *((query(route), "as_of", "9" * 5000) for route in QUESTIONS),
         *((query(route), "format", text) for route in QUESTIONS for text in ("xml", "json", "")),
-        *(
-            ("/blocks", name, text)
-            for name in ("limit", "before")
-            for text in ("", "-1", "x" * 300)
-        ),
-        *(("/blocks/1", name, "1001") for name in ("limit", "offset")),
+        *(("/blocks", name, text) for name in ("limit", "before") for text in ("", "x" * 300)),
         *(("/suggest?q=a", "field", text) for text in ("", "City", "cities", "\x00", "x" * 3000)),
         *(("/suggest?field=city", "q", text) for text in ("Tam\npa", "x" * 101)),
-        *(("/suggest?field=city", "limit", text) for text in ("0", "51", "x")),
         *(("/suggest?field=flight_number", "q", text) for text in NO_DIGITS),
         *(("/blocks", "hash", text) for text in ("", "0" * 7, "0" * 65, "g" * 64, "0x" + "0" * 62)),
-        *(("/transactions_pages", "per_page", text) for text in ("0", "1001")),
         *(("/flights?FINAL_DATE=2015-12-31", "INITIAL_DATE", text) for text in NO_FIRST_DAYS),
         *((f"/flights?{urlencode(DAYS)}", name, text) for name, text in NOT_OF_EXPORTS.items()),
     ],
@@ -138,6 +131,7 @@ NOT_OF_EXPORTS = {
 def test_a_value_that_cannot_be_is_shown(
     client: FlaskClient, path: str, name: str, text: str
 ) -> None:
+    """`test_specification` tries each number beyond its bounds."""
     response = client.get(f"{path}{'&' if '?' in path else '?'}{urlencode({name: text})}")
     problem(response, 400, field=name, value=shown(text))
 

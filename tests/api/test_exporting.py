@@ -38,14 +38,12 @@ ALL = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-12-31"}
 NAMES = ["TRANSACTION_ID", "timestamp", *GOOD, "BLOCK_HEIGHT"]
 
 
-def streamed(client: FlaskClient, headers: Json | None = None, **more: object) -> TestResponse:
-    """An export that goes on as it is read."""
-    return client.get(f"/flights?{urlencode({**ALL, **more})}", headers=headers)
-
-
-def export(client: FlaskClient, headers: Json | None = None, **more: object) -> TestResponse:
-    """An export that has been read to its end."""
-    return client.get(f"/flights?{urlencode({**ALL, **more})}", headers=headers, buffered=True)
+def export(
+    client: FlaskClient, headers: Json | None = None, *, buffered: bool = True, **more: object
+) -> TestResponse:
+    """An export. buffered: whether it has been read to its end, or goes on as it is read."""
+    path = f"/flights?{urlencode({**ALL, **more})}"
+    return client.get(path, headers=headers, buffered=buffered)
 
 
 def lines_of(response: TestResponse) -> tuple[list[Json], Json]:
@@ -234,7 +232,7 @@ def test_an_export_breaks_off_at_a_damaged_block(
     damaged: tuple[FlaskClient, World, int], form: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     client, world, height = damaged
-    response = streamed(client, format=form)
+    response = export(client, buffered=False, format=form)
     received = b""
     with pytest.raises(CutAnswerError), closing(response):
         for piece in response.iter_encoded():
@@ -251,13 +249,13 @@ def test_an_export_breaks_off_at_a_damaged_block(
 def test_exports_leave_threads_for_the_others(world: World) -> None:
     settings = settings_for(world.settings.folder, threads=8)
     with client_of(settings) as client:
-        held = [streamed(client) for _ in range(2)]
+        held = [export(client, buffered=False) for _ in range(2)]
         refused = export(client)
         assert problem(refused, 503)
         assert int(refused.headers["Retry-After"]) > 0
         assert export(client, as_of=999).status_code == 404
         held.pop().close()
-        with closing(streamed(client)) as again:
+        with closing(export(client, buffered=False)) as again:
             assert again.status_code == 200
         held.pop().close()
 
