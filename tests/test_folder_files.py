@@ -22,7 +22,7 @@ from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from backend.mempool.lost_files import lost_in
 from backend.sources.generated import Generated
-from backend.verify.audit import Scope, verify
+from backend.verify.audit import verify
 from backend.verify.folder_files import LET_IT_BE, kind_of, unusable
 from tests.effort import tries
 from tests.flights import import_flights, on_disk, transactions_in
@@ -148,7 +148,7 @@ def test_a_file_that_this_user_may_not_use_is_to_be_given_to_it_and_not_replaced
                 assert f"user nobody may not use it; {remedy}" in reason
                 assert not re.search("put back|remove it|new key|new tokens|restart", reason)
             if not name.startswith("blocks"):
-                verify(folder, scope=Scope(index=False, accepted=False))
+                verify(folder, with_index=False, with_accepted=False)
 
 
 def test_a_folder_in_which_this_user_may_list_files_but_open_none_is_named(houses: Houses) -> None:

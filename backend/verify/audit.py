@@ -44,43 +44,34 @@ class Verified:
     is_index_whole: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Says which parts of a ledger are verified.
-
-    first: the lowest block; those below it were verified before. index: whether the index is, which
-    needs all blocks. accepted: whether pending flights, keys, tokens and the log are.
-    """
-
-    first: int = 0
-    index: bool = True
-    accepted: bool = True
-
-
 def verify(
     folder: Path,
     progress: Progress = lambda done, to_do: None,
     processes: int = 1,
-    scope: Scope = Scope(),
+    *,
+    first: int = 0,
+    with_index: bool = True,
+    with_accepted: bool = True,
 ) -> Verified:
     """Check the chain in `folder`, then its index, then its mempool, keys and tokens.
 
     processes: how many processes check blocks at the same time, while this one adds up the index,
-    and then its tables; more than one only where no other thread runs. Raises DamagedBlock,
-    RuleViolation or Damage naming the first block, transaction and field that are wrong; the chain
-    comes first, because the index can be made anew. Blocks that are sealed meanwhile are not
-    checked.
+    and then its tables; more than one only where no other thread runs. first: the lowest block;
+    those below it were verified before. with_index: whether the index is checked, which needs all
+    blocks. with_accepted: whether pending flights, keys, tokens and the log are.
+
+    Raises DamagedBlock, RuleViolation or Damage naming the first block, transaction and field that
+    are wrong; the chain comes first, because the index can be rebuilt. Blocks that are sealed
+    meanwhile are not checked.
     """
-    if problems := unusable(folder, blocks_only=not (scope.index or scope.accepted)):
+    if problems := unusable(folder, blocks_only=not (with_index or with_accepted)):
         raise Damage(problems[0])
     require_chain(folder)
     with closing(BlockStore(folder)) as store, ExitStack() as opened:
         height = store.height()
-        index = opened.enter_context(IndexCheck(folder)) if scope.index else None
-        if scope.first <= height:
-            _verify_blocks(
-                folder, store, index, progress, processes, range(scope.first, height + 1)
-            )
+        index = opened.enter_context(IndexCheck(folder)) if with_index else None
+        if first <= height:
+            _verify_blocks(folder, store, index, progress, processes, range(first, height + 1))
         else:
             require_one_ledger(folder, store, accepts_loss=False)
         tip = store.place(height)
@@ -88,7 +79,7 @@ def verify(
             _index_words(index, height)
             if index and (index.position or not is_backup(folder))
             else "",
-            accepted_words(folder, store) if scope.accepted else "",
+            accepted_words(folder, store) if with_accepted else "",
         )
         is_whole = bool(index and index.position and index.position.height == height)
         return Verified(height, tip.next_transaction, tip.hash.hex(), *words, is_whole)
@@ -126,10 +117,10 @@ def _verify_blocks(
 def accepted_words(folder: Path, store: BlockStore) -> str:
     """Check the mempool, its keys, the tokens and the log. Returns a message; raises Damage."""
     with closing(Receipts(folder, store)) as receipts:
-        entries = receipts.check() if receipts.is_there() else 0
-        mempool = check_mempool(
-            folder, lambda: _first_pending(store, receipts), has_mark=not is_backup(folder)
-        )
+        is_in_cluster = receipts.is_there()  # then the mempool numbers what this node accepted
+        entries = receipts.check() if is_in_cluster else 0
+        mined = receipts.own_mined if is_in_cluster else store.transactions
+        mempool = check_mempool(folder, mined, has_mark=not is_backup(folder))
     tokens = len(Tokens(folder).all())
     void = f", {mempool.void} of them void" if mempool.void else ""
     words = (
@@ -143,13 +134,6 @@ def accepted_words(folder: Path, store: BlockStore) -> str:
     if is_backup(folder):
         signed = f"this is a backup, which has no index, no {MARK_NAME} and no key of the log"
     return "; but ".join([f"{words}; {signed}", *mempool.lost])
-
-
-def _first_pending(store: BlockStore, receipts: Receipts) -> int:
-    """Return the first pending id; in a cluster the mempool numbers what this node accepted."""
-    if receipts.is_there():
-        return receipts.own_mined()
-    return store.place(store.height()).next_transaction
 
 
 def _examined(index: IndexCheck | None, store: BlockStore) -> Examined | TryLater:

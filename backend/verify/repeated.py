@@ -17,7 +17,6 @@ from pathlib import Path
 
 import msgspec
 
-from backend.base.clock import now_ms
 from backend.base.errors import Damage, FlightchainError, NotFound, WriteFailed
 from backend.base.progress import Progress
 from backend.base.state_file import StateFile
@@ -25,7 +24,7 @@ from backend.base.words import COMMAND
 from backend.index.index_file import index_path
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER, ENTRY_BYTES, TABLE_NAME, first_height_of
-from backend.verify.audit import Scope, Verified, verify
+from backend.verify.audit import Verified, verify
 from backend.verify.folder_files import unusable
 
 NAME = "verified.json"
@@ -103,16 +102,23 @@ def verify_again(
                 ends = _ends(folder, store, memory.height)
                 old = {path.name: hash_of(path, end) for path, end in ends}
     index_hash = "" if chain_only else _index_hash(folder)
-    scope, note, before = Scope(index=not chain_only, accepted=not chain_only), "", None
+    note, before, first = "", None, 0
     if memory is not None and since is not None:
         note = _difference(memory, old, height, None if chain_only else index_hash)
         if not note:
-            scope = Scope(since + 1, index=False, accepted=not chain_only)
-            before = memory
-    verified = verify(folder, progress, processes, scope)
-    time = datetime.fromtimestamp(now_ms() / 1000, UTC).isoformat(timespec="seconds")
+            before, first = memory, since + 1
+    with_index = not (chain_only or before)
+    verified = verify(
+        folder,
+        progress,
+        processes,
+        first=first,
+        with_index=with_index,
+        with_accepted=not chain_only,
+    )
+    time = datetime.now(UTC).isoformat(timespec="seconds")
     index = memory.index if memory and memory.blocks == old else None
-    if scope.index:
+    if with_index:
         is_whole = verified.is_index_whole and verified.height == height
         is_same = _index_hash(folder) == index_hash  # else it was written to meanwhile
         index = IndexMemory(index_hash, height, time) if is_whole and is_same else None

@@ -9,7 +9,7 @@ sealed, so the rules of the chain are left to `verify`. The pieces of a pass are
 
 A damaged block is noted where readers note those that they meet (`damage_notes`). All noted blocks
 are read again every half minute, so that a note is withdrawn when the block is whole. A wrong index
-is marked, and the miner makes it anew. What is wrong with the rest is kept in `scrub.json` until it
+is marked, and the miner rebuilds it. What is wrong with the rest is kept in `scrub.json` until it
 is well, and checked every half minute, too. The scrub takes no lock, and goes on where it stopped.
 """
 

@@ -6,7 +6,7 @@
     making        makes a backup, in an order in which nothing can be missed
     restoring     makes a ledger from a backup, whole or not at all
 
-A backup has the layout of a chain's folder, without the index, which is made anew from the blocks.
+A backup has the layout of a chain's folder, without the index, which is rebuilt from the blocks.
 So `verify` reads it like any other chain. Files only grow, so the backup of an earlier run is good
 until a later run has replaced its `backup.json`.
 """
