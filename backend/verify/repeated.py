@@ -8,6 +8,7 @@ can write to the folder.
 """
 
 import hashlib
+import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -210,4 +211,4 @@ def _index_hash(folder: Path) -> str:
         return ""
     log = path.with_name(f"{path.name}-wal")  # an empty one comes and goes
     parts = [part for part in (path, log) if part.exists() and part.stat().st_size]
-    return " ".join(_hash_of(part, part.stat().st_size) for part in parts)
+    return " ".join(_hash_of(part, sys.maxsize) for part in parts)  # one may go meanwhile

@@ -13,6 +13,7 @@ from backend.base.errors import Damage, FlightchainError, WriteFailed
 from backend.cli.commands import verify as command
 from backend.index.index_file import index_path
 from backend.storage.layout import ENTRY_BYTES
+from backend.verify import repeated
 from backend.verify.repeated import MEMORY, NAME, Again, IndexMemory, verify_again
 from tests.api.processes import backend
 from tests.api.worlds import generated, seal, settings_for
@@ -137,6 +138,24 @@ def test_the_blocks_alone_are_verified_and_what_is_known_of_the_index_stays(fold
     execute(folder, "UPDATE flight SET dep_delay = 77 WHERE id = 3")
     with pytest.raises(Damage, match="the index is wrong"):
         again(folder)
+
+
+def test_a_part_of_the_index_that_goes_while_the_other_is_read_is_no_problem(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever closes the index last removes its log, for instance a service that is stopped."""
+    index = index_path(folder).resolve()
+    log = index.with_name(f"{index.name}-wal")
+    log.write_bytes(b"something")
+    real = repeated._hash_of
+
+    def hash_of(path: Path, end: int) -> str:
+        if path == index:
+            log.unlink(missing_ok=True)
+        return real(path, end)
+
+    monkeypatch.setattr(repeated, "_hash_of", hash_of)
+    assert again(folder, since=None).verified.height == TIP
 
 
 def put_index(source: Path, folder: Path) -> None:
