@@ -19,6 +19,7 @@ import threading
 from pathlib import Path
 from typing import IO, Any
 
+from backend.base import files
 from backend.base.errors import FlightchainError, TryLater
 from backend.base.processes.parent_death import dying_with_parent
 from backend.base.words import printable
@@ -44,9 +45,13 @@ def program() -> Path:
     advice = f"build it with: go install {MODULE}@v{VERSION}"
     if not os.access(path, os.X_OK):
         raise FlightchainError(f"the consensus engine {path} is missing; {advice}")
-    output = subprocess.run(  # noqa: S603  the program that the user named
-        [path, "version"], capture_output=True, text=True, check=False, timeout=ANSWER_WITHIN_S
-    ).stdout.strip()
+    try:
+        output = subprocess.run(  # noqa: S603  the program that the user named
+            [path, "version"], capture_output=True, text=True, check=False, timeout=ANSWER_WITHIN_S
+        ).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired) as error:  # as if built for another processor
+        reason = files.reason_of(error, path, advice)
+        raise FlightchainError(f"the consensus engine does not run: {reason}") from error
     if output != VERSION:
         raise FlightchainError(f"{path} is version {output}, not {VERSION}; {advice}")
     return path

@@ -1,8 +1,9 @@
 """What a node makes of what its engine says: its status, and whether the engine stands still."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,20 @@ from typing import Any
 import pytest
 
 from backend.base.errors import FlightchainError, TryLater
-from backend.cluster.engine import Engine
+from backend.cluster.engine import VARIABLE, Engine, program
 from backend.cluster.engine_watch import (
     LONGEST_STILL_S,
     STANDS_STILL_S,
     EngineStandsStill,
     Watcher,
 )
+from backend.cluster.node_status import ClusterStatus
 from tests.cluster.engine import Node, make
 
 pytestmark = pytest.mark.slow
+
+
+Look = Callable[[float, float], ClusterStatus]
 
 
 class FakeEngine(Engine):
@@ -68,53 +73,51 @@ def engine(node: Node) -> FakeEngine:
 
 
 @pytest.fixture
-def watcher(node: Node, engine: FakeEngine) -> Watcher:
-    return Watcher(engine, node.membership, node.identity, lambda: 0)
+def look(node: Node, engine: FakeEngine) -> Look:
+    """Look at the engine. Takes how long flights have waited and the time, both in seconds."""
+    watcher = Watcher(engine, node.membership, node.identity, lambda: 0)
+    return partial(watcher.look, node.application)
 
 
 LATER_S = STANDS_STILL_S + 1
 
 
 def test_an_engine_that_stands_still_while_others_go_on_must_be_started_again(
-    node: Node, engine: FakeEngine, watcher: Watcher
+    engine: FakeEngine, look: Look
 ) -> None:
     engine.heights = dict.fromkeys(engine.peer_ids, 3)
-    assert watcher.look(node.application, 0, 0).lag_blocks == 2
-    watcher.look(node.application, 0, STANDS_STILL_S)
+    assert look(0, 0).lag_blocks == 2
+    look(0, STANDS_STILL_S)
     with pytest.raises(FlightchainError, match="stood still at height 5 for 21 s"):
-        watcher.look(node.application, 0, LATER_S)
+        look(0, LATER_S)
 
 
-def test_so_must_one_that_stands_still_while_flights_wait(
-    node: Node, engine: FakeEngine, watcher: Watcher
-) -> None:
-    watcher.look(node.application, 1, 0)
+def test_so_must_one_that_stands_still_while_flights_wait(look: Look) -> None:
+    look(1, 0)
     with pytest.raises(FlightchainError, match="flights wait"):
-        watcher.look(node.application, 22, LATER_S)
+        look(22, LATER_S)
 
 
-def test_an_engine_may_stand_still_while_nothing_is_to_be_decided(
-    node: Node, engine: FakeEngine, watcher: Watcher
-) -> None:
-    watcher.look(node.application, 0, 0)
-    watcher.look(node.application, 0, 1000)
-    watcher.look(node.application, 1, 1001)  # its time began when it was last idle
-    assert watcher.look(node.application, 1, 1000 + STANDS_STILL_S).refusal == ""
+def test_an_engine_may_stand_still_while_nothing_is_to_be_decided(look: Look) -> None:
+    look(0, 0)
+    look(0, 1000)
+    look(1, 1001)  # its time began when it was last idle
+    assert look(1, 1000 + STANDS_STILL_S).refusal == ""
 
 
 def test_a_height_that_strangers_or_a_single_voter_claim_is_not_believed(
-    node: Node, engine: FakeEngine, watcher: Watcher
+    engine: FakeEngine, look: Look
 ) -> None:
     engine.heights.update({"ab" * 20: 1_000_000, "cd" * 20: 1_000_000, engine.peer_ids[0]: 900_000})
     for now_s in (0, LATER_S, 10 * LATER_S):
-        status = watcher.look(node.application, 0, now_s)
+        status = look(0, now_s)
         assert (status.lag_blocks, status.refusal) == (0, "")
     engine.heights[engine.peer_ids[1]] = 3
-    assert watcher.look(node.application, 0, 10 * LATER_S + 1).lag_blocks == 2
+    assert look(0, 10 * LATER_S + 1).lag_blocks == 2
 
 
 def test_an_engine_that_stands_still_again_is_waited_for_longer_until_it_moves(
-    node: Node, engine: FakeEngine, watcher: Watcher
+    node: Node, engine: FakeEngine, look: Look
 ) -> None:
     engine.heights = dict.fromkeys(engine.peer_ids, 3)
 
@@ -122,7 +125,7 @@ def test_an_engine_that_stands_still_again_is_waited_for_longer_until_it_moves(
         times_s = []
         for now_s in range(since_s, until_s):
             try:
-                watcher.look(node.application, 0, now_s)
+                look(0, now_s)
             except EngineStandsStill:
                 times_s.append(now_s)
         return times_s
@@ -144,42 +147,54 @@ def test_a_clock_is_not_blamed_for_a_cluster_that_decides_nothing(
     now_ms = 1_700_000_000_000
     leeway_s = node.membership.leeway_ms / 1000
     watcher = Watcher(engine, node.membership, node.identity, lambda: now_ms)
+    look = partial(watcher.look, node.application)
     node.application.header_ms, node.application.decided_s = now_ms, 100.0
-    assert watcher.look(node.application, 0, 101).refusal == ""
+    assert look(0, 101).refusal == ""
     now_ms += round(1000 * leeway_s)
-    assert "decided no block for 181 s" in watcher.look(node.application, 0, 281).refusal
+    assert "decided no block for 181 s" in look(0, 281).refusal
     node.application.decided_s = 280.0
-    assert watcher.look(node.application, 0, 281).refusal == ""
+    assert look(0, 281).refusal == ""
     now_ms += 5000
-    refusal = watcher.look(node.application, 0, 281).refusal
+    refusal = look(0, 281).refusal
     assert "the clock of this node is 4 s ahead" in refusal
     assert "if the whole cluster had stopped, wait an interval" in refusal
 
 
 def test_the_status_says_whether_its_node_only_reads_even_if_the_engine_does_not_answer(
-    node: Node, engine: FakeEngine, watcher: Watcher
+    node: Node, engine: FakeEngine, look: Look
 ) -> None:
     reader = Watcher(engine, node.membership, replace(node.identity, index=None), lambda: 0)
     for engine.answers in (True, False):
         assert reader.look(node.application, 0, 0).reads_only
-        assert not watcher.look(node.application, 0, 0).reads_only
+        assert not look(0, 0).reads_only
 
 
 def test_nothing_is_expected_without_a_quorum_nor_of_one_that_moves_or_only_begins(
-    node: Node, engine: FakeEngine, watcher: Watcher
+    engine: FakeEngine, look: Look
 ) -> None:
-    watcher.look(node.application, 1, 0)
+    look(1, 0)
     engine.at = ("5", 1, 1)  # another round
-    watcher.look(node.application, 1, LATER_S)
+    look(1, LATER_S)
     engine.answers = False  # it was ended
-    watcher.look(node.application, 1, 2 * LATER_S)
+    look(1, 2 * LATER_S)
     engine.answers = True
-    watcher.look(node.application, 1, 3 * LATER_S)
+    look(1, 3 * LATER_S)
     del engine.peer_ids[1:]
-    assert "no quorum" in watcher.look(node.application, 1, 4 * LATER_S).refusal
+    assert "no quorum" in look(1, 4 * LATER_S).refusal
 
 
 def test_an_engine_that_ended_is_quoted_with_its_first_complaint(tmp_path: Path) -> None:
     engine = Engine(tmp_path)
     engine._pass_on(io.BytesIO(b"starts\nERROR: no data\npanic: it ends\ngoroutine 1\n"))
     assert engine.last_words() == "ERROR: no data"
+
+
+def test_an_engine_that_was_built_for_another_processor_is_to_be_built_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = tmp_path / "cometbft"
+    engine.write_bytes(b"\x7fELF")
+    engine.chmod(0o755)
+    monkeypatch.setenv(VARIABLE, str(engine))
+    with pytest.raises(FlightchainError, match=r"does not run: .*cometbft: .*build it with: go"):
+        program()
