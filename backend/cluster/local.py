@@ -146,8 +146,8 @@ class LocalCluster:
             text = (self.folder / host.name / PID_NAME).read_text(encoding="ascii")
         except FileNotFoundError:
             return None
-        pid, started = text.split()
-        return int(pid) if _started(int(pid)) == started else None
+        pid, _, started = text.rstrip().partition(" ")  # it may have ended before it was looked at
+        return int(pid) if started and _started(int(pid)) == started else None
 
     def _processes_of(self, host: Host) -> list[int]:
         """Return a node's process and those below it; none if it does not run."""

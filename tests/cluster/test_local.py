@@ -161,6 +161,15 @@ def test_a_node_that_does_not_run_is_said_to_have_ended_with_the_end_of_its_log(
     assert "the last line of its log: ends: no disk" in line
 
 
+def test_a_node_that_ended_before_its_start_was_noted_does_not_run(tmp_path: Path) -> None:
+    cluster, host = LocalCluster(tmp_path), hosts_on_loopback(1, 0, 0)[0]
+    (tmp_path / host.name).mkdir()
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    (tmp_path / host.name / PID_NAME).write_text(f"{process.pid} {_started(process.pid)}\n")
+    assert cluster.pid(host) is None
+
+
 @pytest.mark.parametrize("command", ["status", "down"])
 def test_a_folder_without_a_cluster_is_said_to_have_none(tmp_path: Path, command: str) -> None:
     done = CliRunner().invoke(main, ["cluster", command, "--folder", str(tmp_path)])
