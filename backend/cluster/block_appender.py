@@ -101,7 +101,7 @@ class BlockAppender:
             "docs/how-to/cluster.md says"
         )
 
-    def open(self, own: int | None, home: Path | None = None) -> int:
+    def open(self, own: int | None, home: Path) -> int:
         """Recover the files. Returns the height of the engine's block that the chain stands at.
 
         own: the index of this node. home: the folder of its engine, which has the key of the
@@ -116,9 +116,8 @@ class BlockAppender:
         self.follower.follow()
         self.follower.close()  # notes that the index is whole, be it a copy, before others ask it
         self.follower.follow()
-        if home is not None:
-            origin = checkpoints.origin_of(self.store.place(0).hash.hex())
-            adopt_common_key(home, self._folder, origin, self._report)
+        origin = checkpoints.origin_of(self.store.place(0).hash.hex())
+        adopt_common_key(home, self._folder, origin, self._report)
         self._sign()
         return reached
 

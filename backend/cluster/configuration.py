@@ -16,6 +16,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -28,13 +29,14 @@ from backend.base.errors import FlightchainError, InvalidSetting
 from backend.base.file_names import bare_name
 from backend.base.words import Report
 from backend.chain.json_objects import Json
-from backend.cluster.engine_files import CONFIG_ERRORS, config_unusable
-from backend.cluster.log_key import give_key, share_key
+from backend.cluster.engine_files import CONFIG_ERRORS, KEY_NAME, STATE_NAME, config_unusable
+from backend.cluster.log_key import common_key_in, common_key_path
 from backend.cluster.membership import MOST_MEMBERS, READERS_NAME, address_of, node_key_in
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER
 from backend.trust.log import checkpoints
-from backend.trust.log.secret_keys import LOG, new_key
+from backend.trust.log.secret_keys import LOG, key_in, new_key, secret_key
+from backend.trust.log.successions import SUCCESSIONS_NAME
 
 ENGINE, CHAIN, BASE, SETTINGS_NAME = "engine", "chain", "base", "flightchain.env"
 POWER = 10  # of each voter
@@ -109,17 +111,23 @@ def add_reader(folder: Path, host: Host, hosts: Sequence[Host]) -> None:
 def share_log_key(folder: Path, hosts: Sequence[Host], *, new: bool = False) -> None:
     """Give every node the same key for the log of the cluster in `folder`; a new one if `new`.
 
-    A node takes it when it starts. Nodes from before there was one take that of the first node.
+    A node takes it when it starts. If it is not new, it is the key that the first node has for the
+    cluster, or has signed its chain with, or that of the chain with which all begin.
     """
-    store = BlockStore(folder / BASE)
-    origin = checkpoints.origin_of(store.place(0).hash.hex())
-    store.close()
-    homes = [folder / host.name / ENGINE for host in hosts]
-    key = share_key(folder / BASE, origin, homes, folder / hosts[0].name / CHAIN)
+    base, first = folder / BASE, folder / hosts[0].name
+    with closing(BlockStore(base)) as store:
+        origin = checkpoints.origin_of(store.place(0).hash.hex())
+    key = common_key_in(first / ENGINE) or key_in(first / CHAIN) or secret_key(base, LOG, origin)
     if new:
         key = new_key(key.verifier.name, LOG)
-        for home in homes:
-            give_key(home, key)
+    data = str(key.without_predecessors()).encode()  # the node knows which its chain had
+    for host in hosts:
+        path = common_key_path(folder / host.name / ENGINE)
+        if not (path.exists() and path.read_bytes() == data):
+            files.write_new(path, data, files.LOCK_MODE)
+        if (base / SUCCESSIONS_NAME).exists():
+            successions = (base / SUCCESSIONS_NAME).read_bytes()
+            files.write_new(path.with_name(SUCCESSIONS_NAME), successions)
 
 
 def admit_readers(folder: Path, hosts: Sequence[Host]) -> None:
@@ -138,15 +146,12 @@ def _make_node(folder: Path, host: Host) -> None:
         raise FlightchainError(f"{node} exists already, and is kept; choose another --folder")
     for part in ("config", "data"):
         files.make_folder(node / ENGINE / part)
-    _write(
-        node / ENGINE / "data" / "priv_validator_state.json",
-        json.dumps({"height": "0", "round": 0, "step": 0}),
-    )
+    state = json.dumps({"height": "0", "round": 0, "step": 0})
+    _write(node / ENGINE / "data" / STATE_NAME, state)
     _write_key(node / ENGINE, "node_key.json", with_address=False)
-    _write_key(node / ENGINE, "priv_validator_key.json", with_address=True)
+    _write_key(node / ENGINE, KEY_NAME, with_address=True)
     shutil.copytree(folder / BASE / BLOCKS_FOLDER, node / CHAIN / BLOCKS_FOLDER)
-    settings = {"FLIGHTCHAIN_PORT": host.port, "FLIGHTCHAIN_DATA": "none"}
-    _write(node / SETTINGS_NAME, "".join(f"{name}={value}\n" for name, value in settings.items()))
+    _write(node / SETTINGS_NAME, f"FLIGHTCHAIN_PORT={host.port}\nFLIGHTCHAIN_DATA=none\n")
 
 
 def _write_key(home: Path, name: str, *, with_address: bool) -> None:
@@ -168,9 +173,8 @@ def _write(path: Path, text: str, mode: int = 0o644) -> None:
 
 
 def _genesis(folder: Path, hosts: Sequence[Host], interval_s: float, *, empty: bool) -> Json:
-    store = BlockStore(folder / BASE)
-    height, tip = store.height(), store.place(store.height())
-    store.close()
+    with closing(BlockStore(folder / BASE)) as store:
+        height, tip = store.height(), store.place(store.height())
     keys = [_public(folder, host) for host in hosts]
     name = sha256(b"".join([tip.hash, *keys])).hexdigest()[:12]
     return {
@@ -212,7 +216,7 @@ def _public(folder: Path, host: Host) -> bytes:
 
 
 def _voter_key(folder: Path, host: Host) -> Json:
-    path = folder / host.name / ENGINE / "config" / "priv_validator_key.json"
+    path = folder / host.name / ENGINE / "config" / KEY_NAME
     key: Json = json.loads(path.read_bytes())["pub_key"]
     return key
 

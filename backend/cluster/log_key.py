@@ -10,21 +10,13 @@ from before there was a common one, that signs the new key first (`trust.log.rot
 """
 
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 from backend.base import files
 from backend.base.errors import FlightchainError
 from backend.base.words import Report
 from backend.trust.log.rotation import rotate
-from backend.trust.log.secret_keys import (
-    LOG,
-    SecretKey,
-    key_in,
-    parsed_key,
-    public_text,
-    secret_key,
-)
+from backend.trust.log.secret_keys import LOG, SecretKey, key_in, public_text, read_key
 from backend.trust.log.successions import SUCCESSIONS_NAME
 
 _COPY = (
@@ -44,15 +36,8 @@ def common_key_in(home: Path, origin: str = "") -> SecretKey | None:
     origin: of the chain's log, if that is known. Raises FlightchainError.
     """
     path = common_key_path(home)
-    try:
-        key = parsed_key(path.read_text("utf-8", errors="replace"))
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise FlightchainError(f"cannot read {files.reason_of(error, path, _COPY)}") from error
-    if key is None or key.verifier.kind != LOG.kind:
-        raise FlightchainError(f"{path} is damaged; {_COPY}")
-    if origin and key.verifier.name != origin:
+    key = read_key(path, LOG.kind, _COPY)
+    if key and origin and key.verifier.name != origin:
         raise FlightchainError(
             f"{path} is the key of the log {key.verifier.name}, but this is {origin}; put a copy "
             "of another node's file of this cluster there"
@@ -88,31 +73,6 @@ def _begin_with(home: Path, folder: Path, key: SecretKey) -> None:
         files.write_new(folder / SUCCESSIONS_NAME, successions.read_bytes())
     files.write_new(folder / LOG.secret, str(key).encode(), files.LOCK_MODE)
     files.write_new(folder / LOG.public, public_text(key))
-
-
-def share_key(base: Path, origin: str, homes: Iterable[Path], chain_of_first: Path) -> SecretKey:
-    """Give every node the same key, and return it. Raises FlightchainError.
-
-    It is the key that the first node has for the cluster, or has signed its chain with, or that of
-    the chain in `base`, with which all begin.
-    """
-    homes = list(homes)
-    key = common_key_in(homes[0]) or key_in(chain_of_first) or secret_key(base, LOG, origin)
-    for home in homes:
-        give_key(home, key)
-    if (base / SUCCESSIONS_NAME).exists():
-        for home in homes:
-            path = common_key_path(home).with_name(SUCCESSIONS_NAME)
-            files.write_new(path, (base / SUCCESSIONS_NAME).read_bytes())
-    return key
-
-
-def give_key(home: Path, key: SecretKey) -> None:
-    """Put the key of the cluster's log into the folder of an engine, unless it is there."""
-    path = common_key_path(home)
-    data = str(key.without_predecessors()).encode()  # the node knows which its chain had
-    if not (path.exists() and path.read_bytes() == data):
-        files.write_new(path, data, files.LOCK_MODE)
 
 
 def take_key(chain: Path, base: Path) -> None:

@@ -60,7 +60,7 @@ class Node:
     """The application of one node, open or not."""
 
     def __init__(self, folder: Path, index: int) -> None:
-        home = folder / f"node{index}" / ENGINE
+        self.home = home = folder / f"node{index}" / ENGINE
         self.settings = Settings(dir=str(folder / f"node{index}" / CHAIN), cluster=str(home))
         self.reported: list[str] = []
         self.membership: Membership = membership_in(home)
@@ -70,7 +70,7 @@ class Node:
     def open(self) -> None:
         """Start the node."""
         self.end = BlockAppender(self.settings, self.membership, self.reported.append)
-        reached = self.end.open(self.identity.index, self.settings.engine_home)
+        reached = self.end.open(self.identity.index, self.home)
         self.application = Application(self.end, self.membership, reached)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from backend.base.errors import FlightchainError
 from backend.cli.commands import main
-from backend.cluster.configuration import ENGINE, Host, share_log_key
+from backend.cluster.configuration import Host, share_log_key
 from backend.cluster.log_key import common_key_path
 from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, VERIFIER_NAME
 from tests.api.worlds import client_of
@@ -26,10 +26,6 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 def chain(node: Node) -> Path:
     return node.settings.folder
-
-
-def home(node: Node) -> Path:
-    return chain(node).parent / ENGINE
 
 
 def key_of(node: Node) -> str:
@@ -67,7 +63,7 @@ def test_nodes_with_keys_of_their_own_get_a_common_one_which_those_sign(
     for node in engine.nodes:
         node.close()
         for path in (
-            common_key_path(home(node)),
+            common_key_path(node.home),
             chain(node) / KEY_NAME,
             chain(node) / VERIFIER_NAME,
             chain(node) / CHECKPOINT_NAME,
@@ -116,8 +112,8 @@ def test_a_common_key_that_is_none_of_this_log_stops_the_node_and_says_what_to_d
     node.close()
     if text == "another ledger":
         with Engine(tmp_path / "other", 1, begins_ms=1_600_000_000_000) as other:
-            text = common_key_path(home(other.nodes[0])).read_text()
-    common_key_path(home(node)).write_text(text)
+            text = common_key_path(other.nodes[0].home).read_text()
+    common_key_path(node.home).write_text(text)
     with pytest.raises(FlightchainError, match=r"log\.key is .*put a copy of .*another node"):
         node.open()
     node.end.close()

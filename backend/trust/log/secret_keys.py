@@ -173,17 +173,22 @@ def key_in(folder: Path, *, has_public: bool = True) -> SecretKey | None:
 def _secret_in(folder: Path, pair: KeyFiles) -> SecretKey | None:
     """Return the key in its own file; None if no public one is there either. Raises Damage."""
     path = folder / pair.secret
+    key = read_key(path, pair.kind, pair.advice)
+    if key is None and (folder / pair.public).exists():
+        raise Damage(f"{path} is missing; {pair.advice}")
+    return key
+
+
+def read_key(path: Path, kind: bytes, remedy: str) -> SecretKey | None:
+    """Return the key of this kind in a file; None if there is no file. Raises Damage."""
     try:
-        secret = path.read_text("utf-8", errors="replace")
+        key = parsed_key(path.read_text("utf-8", errors="replace"))
     except FileNotFoundError:
-        if (folder / pair.public).exists():
-            raise Damage(f"{path} is missing; {pair.advice}") from None
         return None
     except OSError as error:
-        raise Damage(f"cannot read {files.reason_of(error, path, pair.advice)}") from error
-    key = parsed_key(secret)
-    if key is None or key.verifier.kind != pair.kind:
-        raise Damage(f"{path} is damaged; {pair.advice}")
+        raise Damage(f"cannot read {files.reason_of(error, path, remedy)}") from error
+    if key is None or key.verifier.kind != kind:
+        raise Damage(f"{path} is damaged; {remedy}")
     return key
 
 
