@@ -46,8 +46,6 @@ class SocketServer:
         self._path = path
         self._handle = handle
         self._failed = failed
-        self._connections: list[socket.socket] = []
-        self._is_closing = False
         path.unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX)
         with socket_name(path) as name:
@@ -59,23 +57,19 @@ class SocketServer:
         threading.Thread(target=self._accept, name="abci", daemon=True).start()
 
     def close(self) -> None:
-        self._is_closing = True
-        for listener in [self._listener, *self._connections]:
-            with suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)
-            listener.close()
+        """Take no more connections; those that there are end with the engine."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
         self._path.unlink(missing_ok=True)
 
     def _accept(self) -> None:
-        while not self._is_closing:
-            try:
+        with suppress(OSError):  # until it is closed
+            while True:
                 connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self._connections.append(connection)
-            threading.Thread(
-                target=self._serve, args=(connection,), name="abci connection", daemon=True
-            ).start()
+                threading.Thread(
+                    target=self._serve, args=(connection,), name="abci connection", daemon=True
+                ).start()
 
     def _serve(self, connection: socket.socket) -> None:
         try:
@@ -85,9 +79,10 @@ class SocketServer:
                     stream.write(framed(messages.RESPONSE, name, answer))
                     if name in {"flush", "exception"}:
                         stream.flush()
-        except (OSError, ValueError) as error:  # the engine has ended, or sends nonsense
-            if isinstance(error, WireError) and not self._is_closing:
-                self._failed(error)
+        except WireError as error:
+            self._failed(error)
+        except OSError:  # the engine has ended
+            pass
 
     def _answer(self, data: bytes) -> tuple[str, Message]:
         request = decode(messages.REQUEST, data)
