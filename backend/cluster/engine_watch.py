@@ -1,4 +1,4 @@
-"""Looks how the cluster does, by asking this node's engine for its peers and heights.
+"""Finds the status of the cluster by asking this node's engine for its peers and heights.
 
 The engine lives on when its consensus has failed, for instance because the disk was full when a
 vote was to be noted: it says CONSENSUS FAILURE once, and takes part in nothing any more. So an
@@ -56,9 +56,10 @@ class Watcher:
         self._height_then = -1  # the own height when the engine stood still last
 
     def look(self, application: Application, waits_s: float, now_s: float) -> ClusterStatus:
-        """Return how the cluster does. waits_s: how long flights have been sent and none was mined.
+        """Return the status of the cluster.
 
-        Raises EngineStandsStill if the engine must be started again.
+        waits_s: how long flights have been sent and none was mined. Raises EngineStandsStill if the
+        engine must be started again.
         """
         members, own = self._membership.members, self._own
         name = "" if own is None else members[own].name

@@ -135,7 +135,7 @@ class Node:
 
     def _rounds(self, watcher: Watcher, application: Application) -> None:
         rebuild = partial(self._rebuild_index, watcher, application)
-        mender = IndexRebuilder(self._end.follower.is_marked, rebuild)
+        rebuilder = IndexRebuilder(self._end.follower.is_marked, rebuild)
         look_s = trim_s = 0.0
         while not (self._is_stopping or self._failures):
             if (ended := self._engine.status()) is not None:
@@ -148,7 +148,7 @@ class Node:
             if now_s >= look_s:
                 look_s = now_s + node_status.EVERY_S
                 self._tell(watcher, application)
-            self._patiently("rebuild the index", mender.look)
+            self._patiently("rebuild the index", rebuilder.look)
             if self._outbox is not None:
                 self._patiently("send what was accepted", self._outbox.step)
             status = self._status

@@ -1,4 +1,4 @@
-"""Tells how the cluster does, as this node sees it: the node's process writes, all others read.
+"""Keeps the status of the cluster that this node sees: its process writes it, all others read it.
 
 `cluster.json` in the chain's folder is small, not synced, and written every `EVERY_S`. It counts
 only while it is fresh and a process holds `miner.lock`. So a node that hangs or is gone accepts

@@ -129,7 +129,7 @@ class ClusterView:
         return self._names.index(parts["node"]), int(parts["number"]), parts["tag"] or ""
 
     def status(self) -> ClusterStatus:
-        """Return how the cluster does. Raises TryLater if the node does not run."""
+        """Return the status of the cluster. Raises TryLater if the node does not run."""
         status = self._status.status()
         if status is None:
             raise TryLater(self._status.refusal())

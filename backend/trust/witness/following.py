@@ -153,10 +153,6 @@ def _proof(log: RemoteLog, old_size: int, size: int) -> Sequence[bytes]:
         raise merkle.ProofError(str(error)) from error
 
 
-class OtherLog(NotCosigned):
-    """Another log stands where one was seen before."""
-
-
 class Follower:
     """Looks at logs, for a witness.
 
@@ -198,17 +194,17 @@ class Follower:
         return finding(Verdict.FINE, blocks)
 
     def _newest(self, log: RemoteLog) -> tuple[bytes, Checkpoint]:
-        """Return the newest checkpoint of a log, as a note and as what it says. Raises OtherLog."""
+        """Return the newest checkpoint, as a note and as what it says. Raises NotCosigned."""
         data = log.checkpoint()
         _, checkpoint = checkpoints.in_note(data)
         self._require_same(log.url, checkpoint.origin)
         return data, checkpoint
 
     def _require_same(self, url: str, origin: str) -> None:
-        """Raise OtherLog if another log was seen at this URL. A new chain has another origin."""
+        """Raise NotCosigned if another log was seen at this URL. A new chain has another origin."""
         known = self._witness.memory.origin_at(url)
         if known not in {None, origin}:
-            raise OtherLog(
+            raise NotCosigned(
                 f"this was the log {known}, and is {origin} now: another ledger is at this "
                 f"address. If that is right, remove {self._witness.memory.origin_file(url)}"
             )
