@@ -1,5 +1,7 @@
 """What is in a folder."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -13,3 +15,11 @@ def all_below(folder: Path, but: tuple[str, ...] = ()) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if not path.name.endswith(but)
     }
+
+
+@contextmanager
+def unchanged(folder: Path, but: tuple[str, ...] = ()) -> Iterator[None]:
+    """Fail unless all that is below a folder is afterwards as it was. but: as in `all_below`."""
+    before = all_below(folder, but)
+    yield
+    assert all_below(folder, but) == before

@@ -8,14 +8,13 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from backend.chain.block import Block, Header, block_of, mined
-from backend.chain.columns import columns_of, decode_body
-from backend.chain.fields import FIELD_NAMES, Value
-from backend.chain.flight import Flight
-from backend.chain.state import ChainState, content_of, empty_state
+from backend.chain.block import Block, block_of, mined
+from backend.chain.fields import Value
+from backend.chain.state import ChainState, empty_state
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import compress, frame_of
 from backend.storage.layout import Place
+from backend.trust.cheating import Editor
 from tests.storage.chains import block_file, table_path
 
 
@@ -50,28 +49,21 @@ def write_blocks(folder: Path, blocks: Sequence[Block], frames: Sequence[bytes] 
     write_table(folder, places)
 
 
-def with_flights(block: Block, rows: list[Flight], times: list[int]) -> tuple[Header, bytes]:
-    """Give a block other transactions; returns its header and body, which agree with them."""
-    built = replace(
-        empty_state(block.header.difficulty_bits),
-        height=block.header.height - 1,
-        tip_hash=block.header.previous_hash,
-        transactions=block.header.first_transaction,
-    ).build(block.header.timestamp, content_of(columns_of(rows, times)))
-    header = replace(built.header, history_root=block.header.history_root)
-    return mined(header), built.body
+def with_change(folder: Path, height: int, row: int, name: str, value: Value) -> list[Block]:
+    """Change a value of a transaction, and seal its block alone again. Returns all blocks."""
+    editor = Editor(folder)
+    editor.change(height, row, name, value)
+    editor.mine_again(height, height)
+    return editor.blocks
 
 
 def relinked(blocks: Sequence[Block], changed: int) -> list[Block]:
     """Seal every block above `changed` again, upon it."""
-    state: ChainState | None = None
+    state = empty_state(blocks[0].header.difficulty_bits)
     linked: list[Block] = []
     for block in blocks:
-        if state is not None and block.header.height > changed:
-            linked.append(_resealed(block, state))
-        else:
-            linked.append(block)
-        state = (state or empty_state(0)).applied(linked[-1])
+        linked.append(_resealed(block, state) if block.header.height > changed else block)
+        state = state.applied(linked[-1])
     return linked
 
 
@@ -79,12 +71,3 @@ def _resealed(block: Block, below: ChainState) -> Block:
     history_root = below.history.root().hex()
     header = replace(block.header, previous_hash=below.tip_hash, history_root=history_root)
     return block_of(mined(header), block.body)
-
-
-def changed_flight(block: Block, row: int, **changed: Value) -> tuple[Header, bytes]:
-    """Change one transaction of a block; returns its header and body."""
-    columns = decode_body(block.body, block.header.transaction_count)
-    rows = [columns.row(i) for i in range(columns.count)]
-    rows[row].update(changed)
-    times = [int(one["timestamp"] or 0) for one in rows]
-    return with_flights(block, [tuple(one[name] for name in FIELD_NAMES) for one in rows], times)

@@ -22,7 +22,7 @@ from backend.storage.codec import verified_block
 from backend.storage.scan_costs import (
     Costs,
 )
-from tests.index.tampering import blocks_in, changed_flight, relinked, write_blocks
+from tests.index.tampering import blocks_in, relinked, with_change, write_blocks
 from tests.index.worlds import make_chain, plain_flight
 from tests.storage.chains import damage_named, flip_in_block
 
@@ -77,9 +77,7 @@ def test_every_block_is_checked_in_every_scan_whether_it_was_cached_or_not(
 
 def sealed_again(folder: Path, height: int) -> None:
     """Change the block below and seal it again; this block still names the old one."""
-    blocks = blocks_in(folder)
-    blocks[height - 1] = block_of(*changed_flight(blocks[height - 1], 0, ARR_DELAY=-60))
-    write_blocks(folder, blocks)
+    write_blocks(folder, with_change(folder, height - 1, 0, "ARR_DELAY", -60))
 
 
 def with_header(**changed: Any) -> Callable[[Path, int], None]:

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from backend.base.errors import Damage, DamagedBlock, FlightchainError, RuleViolation
-from backend.chain.block import block_of
 from backend.chain.flight import Flight
 from backend.index.index_file import index_path
 from backend.storage.block_store import BlockStore
@@ -35,10 +34,10 @@ from backend.verify.chain_check import (
 )
 from tests.index.tampering import (
     blocks_in,
-    changed_flight,
     frame,
     places_in,
     relinked,
+    with_change,
     write_blocks,
     write_table,
 )
@@ -210,29 +209,24 @@ def test_bytes_behind_the_last_block_of_a_full_file_name_that_block(tmp_path: Pa
 
 def test_a_block_sealed_again_is_found_at_the_link_of_the_next(folder: Path) -> None:
     """And not in the index, the only witness of what it was: that would have to be made anew."""
-    blocks = blocks_in(folder)
-    blocks[3] = block_of(*changed_flight(blocks[3], 1, ARR_DELAY=-60))
-    write_blocks(folder, blocks)
+    write_blocks(folder, with_change(folder, 3, 1, "ARR_DELAY", -60))
     with pytest.raises(RuleViolation) as caught:
         verify(folder)
     assert (caught.value.height, caught.value.rule) == (4, "R3")
 
 
 def test_a_block_sealed_again_is_found_at_the_table_if_that_was_forgotten(folder: Path) -> None:
-    blocks, places = blocks_in(folder), places_in(folder)
-    blocks[TIP] = block_of(*changed_flight(blocks[TIP], 1, ARR_DELAY=-60))
-    write_blocks(folder, blocks)
+    places = places_in(folder)
+    write_blocks(folder, with_change(folder, TIP, 1, "ARR_DELAY", -60))
     write_table(folder, [*places[:-1], places_in(folder)[-1]._replace(hash=places[-1].hash)])
     with damage_named(TIP, "table of heights"):
         verify(folder)
 
 
 def test_a_history_sealed_again_is_found_in_the_index_down_to_the_field(folder: Path) -> None:
-    blocks = blocks_in(folder)
-    header, body = changed_flight(blocks[3], 1, ARR_DELAY=-60)
-    blocks[3] = block_of(header, body)
+    blocks = with_change(folder, 3, 1, "ARR_DELAY", -60)
     write_blocks(folder, relinked(blocks, 3))
-    transaction = header.first_transaction + 1
+    transaction = blocks[3].header.first_transaction + 1
     expected = f"arr_delay 5 instead of -60 for transaction {transaction} of block 3"
     with pytest.raises(Damage, match=expected):
         verify(folder)
@@ -240,9 +234,7 @@ def test_a_history_sealed_again_is_found_in_the_index_down_to_the_field(folder: 
 
 def test_a_history_sealed_again_with_its_index_has_another_tip(folder: Path, good: Path) -> None:
     """Only somebody who kept the old tip hash can tell; `verify` gives it for that."""
-    blocks = blocks_in(folder)
-    blocks[3] = block_of(*changed_flight(blocks[3], 1, ARR_DELAY=-60))
-    write_blocks(folder, relinked(blocks, 3))
+    write_blocks(folder, relinked(with_change(folder, 3, 1, "ARR_DELAY", -60), 3))
     follow(folder)
     assert verify(folder).tip_hash != verify(good).tip_hash
 

@@ -274,24 +274,16 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
     return ranges
 
 
-def test_blocks_and_the_whole_index_are_taken_from_the_disk_again(
+def test_everything_is_taken_from_the_disk_again(
     bench: Bench, forgotten: dict[str, set[int]]
 ) -> None:
-    bench.passes()
-    for path in (block_file(bench.folder), index_path(bench.folder).resolve()):
-        assert forgotten[str(path)] >= set(range(path.stat().st_size))
-
-
-def test_what_is_pending_and_tokens_are_taken_from_the_disk_again(
-    bench: Bench, forgotten: dict[str, set[int]]
-) -> None:
-    settings = Settings(dir=str(bench.folder))
-    Tokens(bench.folder).add("somebody")
-    with closing(Mempool(settings, lambda: 3 * TIP, print)) as pending:
+    folder = bench.folder
+    Tokens(folder).add("somebody")
+    with closing(Mempool(Settings(dir=str(folder)), lambda: 3 * TIP, print)) as pending:
         accept_in(pending, [flight(1)], WALL_MS)
     bench.passes()
-    others = [TOKENS_NAME, MARK_NAME]
-    for path in (store_path(bench.folder), *(bench.folder / name for name in others)):
+    read = [block_file(folder), index_path(folder).resolve(), store_path(folder)]
+    for path in (*read, folder / TOKENS_NAME, folder / MARK_NAME):
         assert forgotten[str(path)] >= set(range(path.stat().st_size))
     assert bench.said == []
 

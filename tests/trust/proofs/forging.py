@@ -5,7 +5,6 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -15,11 +14,11 @@ import verify
 from backend.chain import merkle
 from backend.chain.block import Block, block_of, mined
 from backend.chain.columns import COLUMN_NAMES, decode_body, directory_of
-from backend.storage.block_store import BlockStore
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.secret_keys import log_key
 from tests.chain.inclusion import consistency_proof
-from tests.trust.proofs.proofs import Json
+from tests.index.tampering import blocks_in, relinked
+from tests.trust.proofs.proofs import Json, Proofs
 
 STRANGE_QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("delays", {"OP_CARRIER_AIRLINE_ID": "19393"}),
@@ -62,8 +61,7 @@ class Forger:
 
     def __init__(self, folder: Path) -> None:
         self.key = log_key(folder)
-        with closing(BlockStore(folder)) as store:
-            self.blocks = [store.block(height) for height in range(store.height() + 1)]
+        self.blocks = blocks_in(folder)
 
     @property
     def origin(self) -> str:
@@ -108,12 +106,7 @@ class Forger:
         digest = hashlib.sha256(body).hexdigest()
         header = replace(self.blocks[height].header, body_hash=digest, **changes)
         self.blocks[height] = block_of(mined(header), body)
-        for above in range(height + 1, len(self.blocks)):
-            hashes = [bytes.fromhex(block.hash) for block in self.blocks[:above]]
-            root = merkle.root(merkle.leaf_hashes(hashes)).hex()
-            old = self.blocks[above]
-            header = replace(old.header, previous_hash=hashes[-1].hex(), history_root=root)
-            self.blocks[above] = block_of(mined(header), old.body)
+        self.blocks = relinked(self.blocks, height)
 
     def with_shifted_values(self) -> list[Json]:
         """A chain whose texts that are hashed are those of the rows, and its values others.
@@ -154,7 +147,7 @@ class Forger:
         return proof
 
 
-def lies(folder: Path, proofs: dict[str, list[Json]]) -> Iterator[tuple[str, list[Json]]]:
+def lies(folder: Path, proofs: Proofs) -> Iterator[tuple[str, list[Json]]]:
     """Proofs that everybody must refuse, though the log has signed them, and why, as a pattern."""
     forger = Forger(folder)
     leaves, (_, *blocks) = forger.leaves(), forger.chain()

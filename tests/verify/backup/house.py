@@ -2,12 +2,10 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
-
-import pytest
 
 from backend.base import files
 from backend.base.clock import now_ms
@@ -22,7 +20,7 @@ from backend.sources.source import validated
 from backend.storage import tokens
 from backend.verify.backup import Made, back_up, restore
 from backend.verify.backup.manifest import Manifest, read
-from tests.dying import killed_at
+from tests.dying import killed_at, watched
 from tests.flights import flights, on_disk
 from tests.index.worlds import settle
 
@@ -139,24 +137,12 @@ def unless_killed_at(nth: int, work: Callable[[], Done]) -> tuple[Done | None, l
     return done, calls
 
 
-@contextmanager
-def happening_at(nth: int, action: Callable[[], None]) -> Iterator[list[str]]:
+def happening_at(nth: int, action: Callable[[], None]) -> AbstractContextManager[list[str]]:
     """Let something happen before the `nth` call that changes a file. Gives the calls."""
-    calls: list[str] = []
-    with pytest.MonkeyPatch.context() as patched:
-        for name in CALLS:
-            patched.setattr(files, name, _counting(name, nth, calls, action))
-        yield calls
 
-
-def _counting(name: str, nth: int, calls: list[str], action: Callable[[], None]) -> object:
-    real = getattr(files, name)
-
-    def call(*arguments: object, **options: object) -> object:
+    def act_at_nth(calls: list[str]) -> None:
         if len(calls) + 1 == nth:
             calls.append("something else")  # whose own calls count, and let nothing happen
             action()
-        calls.append(name)
-        return real(*arguments, **options)
 
-    return call
+    return watched(files, CALLS, act_at_nth)

@@ -32,7 +32,7 @@ from backend.verify.backup.making import SPARE_BYTES
 from backend.verify.backup.restoring import LOCK_NAMES
 from tests.effort import tries
 from tests.flights import flights, on_disk
-from tests.folders import all_below
+from tests.folders import unchanged
 from tests.mempool.spoiling import spoil, store_path
 from tests.storage.chains import (
     blocks_folder,
@@ -452,11 +452,10 @@ def test_no_command_leaves_anything_where_a_restore_was_killed_or_in_a_backup(
     )
     for folder, words in folders:
         monkeypatch.setenv("FLIGHTCHAIN_DIR", str(folder))
-        before = all_below(folder)
-        done = CliRunner().invoke(main, command.split())
+        with unchanged(folder):
+            done = CliRunner().invoke(main, command.split())
         assert done.exit_code == 1
         assert words in done.stderr
-        assert all_below(folder) == before
     house.back_up()
 
 
@@ -515,7 +514,6 @@ def test_flights_that_were_accepted_where_a_restore_was_killed_are_not_removed(
     with closing(Mempool(interrupted, lambda: mined, print)) as mempool:
         accept_in(mempool, flights(3, 900), now_ms())
     aside.rename(stage)
-    before = all_below(interrupted.folder, (".lock",))
-    with pytest.raises(BackupRefused, match=r"it holds acknowledged\.dat, mempool, restor"):
+    words = r"it holds acknowledged\.dat, mempool, restor"
+    with unchanged(interrupted.folder, (".lock",)), pytest.raises(BackupRefused, match=words):
         house.restore()
-    assert all_below(interrupted.folder, (".lock",)) == before
