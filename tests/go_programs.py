@@ -7,23 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.api import processes
+
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "flightchain-tests"
 
 
 def ran(
-    command: list[str], cwd: Path | None = None, text: str | None = None, **more: str
+    command: list[str], cwd: Path = processes.ROOT, text: str | None = None, **more: str
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command. text: what it reads. more: added to its environment."""
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        input=text,
-        env={**os.environ, **more},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    environment = {**os.environ, **more}
+    return processes.ran(*command, cwd=cwd, env=environment, text=text, timeout_s=600)
 
 
 def go() -> str:

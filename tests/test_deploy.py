@@ -103,13 +103,7 @@ def health_checks() -> list[str]:
 
 def is_healthy(check: str, folder: Path, ports: dict[str, int]) -> bool:
     proxy = {"http_proxy": "http://127.0.0.1:9"}  # is not asked
-    done = subprocess.run(
-        [sys.executable, "-c", check],
-        cwd=ROOT,
-        env=environment(folder, **ports, **proxy),
-        capture_output=True,
-        check=False,
-    )
+    done = ran(sys.executable, "-c", check, env=environment(folder, **ports, **proxy))
     return done.returncode == 0
 
 
@@ -225,14 +219,15 @@ def test_limits_of_nginx_fit_those_of_the_service() -> None:
 # --- the installer ---------------------------------------------------------------------------
 
 INSTALL = DEPLOY / "install"
-stand_in = test_scripts.stand_in
+put, stand_in = test_scripts.put, test_scripts.stand_in
 
 
 def run(
     python: Path, *arguments: object, install: Path = INSTALL, **more: object
 ) -> "subprocess.CompletedProcess[str]":
-    """The installer with a stand-in for Python."""
-    return test_scripts.script(install, python.parent, *map(str, arguments), PYTHON=python, **more)
+    """The installer with a stand-in for Python; it installs below `root` beside that."""
+    given = map(str, ("--root", python.parent / "root", *arguments))
+    return test_scripts.script(install, python.parent, *given, PYTHON=python, **more)
 
 
 def laid_out(root: Path) -> dict[str, str]:
@@ -248,7 +243,7 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     stand_in: Path,
 ) -> None:
     root = stand_in.parent / "root"
-    done = run(stand_in, "--root", root, "/mnt/disk/chain")
+    done = run(stand_in, "/mnt/disk/chain")
     assert done.returncode == 0, done.stderr
     first = laid_out(root)
     units = "etc/systemd/system"
@@ -278,7 +273,7 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     installed = "installing the packages of requirements.txt frontend/requirements.txt\n"
     assert installed in done.stderr
     pips = (stand_in.parent / "calls").read_text().count(" install ")
-    assert run(stand_in, "--root", root).returncode == 0  # remembers the folder
+    assert run(stand_in).returncode == 0  # remembers the folder
     assert laid_out(root) == first
     assert (stand_in.parent / "calls").read_text().count(" install ") == pips == 1
 
@@ -288,7 +283,7 @@ def test_a_backup_is_made_every_hour_where_wanted_and_uninstalling_keeps_the_cha
 ) -> None:
     root, units = stand_in.parent / "root", "etc/systemd/system"
     folders = ("--backup", "/mnt/usb/backup", "/srv/chain")
-    assert run(stand_in, "--root", root, *folders).returncode == 0
+    assert run(stand_in, *folders).returncode == 0
     first = laid_out(root)
     assert f"{units}/flightchain-backup.timer" in first
     service = first[f"{units}/flightchain-backup.service"]
@@ -296,14 +291,14 @@ def test_a_backup_is_made_every_hour_where_wanted_and_uninstalling_keeps_the_cha
     assert "\nReadWritePaths=/mnt/usb/backup\n" in service
     assert "\nRequiresMountsFor=/mnt/usb/backup\n" in service
     assert (root / "mnt/usb/backup").is_dir()
-    assert run(stand_in, "--root", root).returncode == 0  # remembers the folder
+    assert run(stand_in).returncode == 0  # remembers the folder
     assert laid_out(root) == first
-    done = run(stand_in, "--uninstall", "--root", root)
+    done = run(stand_in, "--uninstall")
     assert "needs --backup /mnt/usb/backup, to make backups again" in done.stderr
-    assert run(stand_in, "--root", root, "--backup", "none").returncode == 0
+    assert run(stand_in, "--backup", "none").returncode == 0
     assert not [path for path in laid_out(root) if "backup" in path]
     (root / "srv/chain/blocks").mkdir()
-    done = run(stand_in, "--uninstall", "--root", root)
+    done = run(stand_in, "--uninstall")
     assert done.returncode == 0, done.stderr
     assert "/srv/chain" in done.stderr and "--backup" not in done.stderr
     assert list(laid_out(root)) == ["etc/flightchain.env"]
@@ -358,22 +353,18 @@ def test_an_import_that_fails_leaves_nobody_waiting_for_the_services() -> None:
 def test_an_upgrade_that_breaks_off_leaves_the_code_of_running_services(stand_in: Path) -> None:
     """They import parts of it later, and all of it when they are started again."""
     root = stand_in.parent / "root"
-    assert run(stand_in, "--root", root).returncode == 0
+    assert run(stand_in).returncode == 0
     code = root / "opt/flightchain"
     before = sorted(code.rglob("*.py"))
-    copying = stand_in.parent / "cp"
-    copying.write_text('#!/bin/sh\n[ "$2" != frontend ] && exec /bin/cp "$@"\n')  # the disk is full
-    copying.chmod(0o755)
-    assert run(stand_in, "--root", root, PATH=f"{copying.parent}:/usr/bin:/bin").returncode == 1
+    put(stand_in.parent, "cp", '[ "$2" != frontend ] && exec /bin/cp "$@"')  # the disk is full
+    assert run(stand_in, PATH=f"{stand_in.parent}:/usr/bin:/bin").returncode == 1
     assert {*before} <= {*code.rglob("*.py")}
-    assert run(stand_in, "--root", root).returncode == 0
+    assert run(stand_in).returncode == 0
     assert sorted(code.rglob("*.py")) == before
 
 
 def test_a_service_that_starts_slowly_is_not_waited_for_in_silence(tmp_path: Path) -> None:
-    systemctl = tmp_path / "systemctl"
-    systemctl.write_text("#!/bin/sh\nsleep 1; exit 1\n")
-    systemctl.chmod(0o755)
+    put(tmp_path, "systemctl", "sleep 1; exit 1")
     around = f"PATH={tmp_path}:$PATH STARTED=(a-service) READY_WITHIN_S=0.1"
     done = ran_alone(around, "require_started")
     assert (done.returncode, done.stderr) == (0, "")
@@ -394,17 +385,17 @@ def test_a_folder_that_is_gone_is_not_made_again_unless_it_is_named(stand_in: Pa
     """Its disk may not be mounted; then the chain, or the backups, would go on without it."""
     root = stand_in.parent / "root"
     named = ("--backup", "/mnt/usb/backup", "/mnt/disk/chain")
-    assert run(stand_in, "--root", root, *named).returncode == 0
+    assert run(stand_in, *named).returncode == 0
     for folder in ("mnt/disk", "mnt/usb"):
         (root / folder).rename(root / "unmounted")
-        done = run(stand_in, "--root", root)
+        done = run(stand_in)
         assert done.returncode == 1
         assert f"/{folder}/" in done.stderr
         assert " is missing; mount its disk, or name it" in done.stderr
         assert not (root / folder).exists()
         (root / "unmounted").rename(root / folder)
     shutil.rmtree(root / "mnt")
-    assert run(stand_in, "--root", root, *named).returncode == 0
+    assert run(stand_in, *named).returncode == 0
 
 
 @each_of("written", ["/mnt/disk", "/mnt/disk/"])
@@ -529,7 +520,7 @@ def test_examples_of_the_lab_are_installed_without_their_raw_rows(stand_in: Path
     result.mkdir(parents=True)
     for name in ("manifest.json", "report.html", "flames.svg", "requests.csv", "server.log"):
         (result / name).write_text("", encoding="utf-8")
-    done = run(stand_in, "--root", root, install=project / "scripts" / "deploy" / "install")
+    done = run(stand_in, install=project / "scripts" / "deploy" / "install")
     assert done.returncode == 0, done.stderr
     installed = root / "opt/flightchain/loadtests/examples/open workload"
     assert {path.name for path in installed.iterdir()} == {
@@ -556,12 +547,12 @@ def test_settings_of_the_owner_are_kept_and_default_data_is_installed_if_wanted(
     stand_in: Path,
 ) -> None:
     root, packages = stand_in.parent / "root", "backend/sources/requirements.txt"
-    assert run(stand_in, "--root", root).returncode == 0
+    assert run(stand_in).returncode == 0
     assert packages not in (stand_in.parent / "calls").read_text()
     settings = root / "etc/flightchain.env"
     edited = settings.read_text().replace("PORT=8000", "PORT=8001") + "FLIGHTCHAIN_WORKERS=3\n"
     settings.write_text(edited)
-    assert run(stand_in, "--root", root, "--data", "nycflights").returncode == 0
+    assert run(stand_in, "--data", "nycflights").returncode == 0
     assert settings.read_text() == edited.replace("_DATA=none", "_DATA=nycflights")
     assert packages in (stand_in.parent / "calls").read_text()
 
@@ -584,12 +575,10 @@ def test_the_command_line_reads_the_settings_as_systemd_does(tmp_path: Path, wri
     lines = ["# a comment", "; another", "", f"{space}FLIGHTCHAIN_WITNESSES{space}={written}"]
     lines += ["FLIGHTCHAIN_LAB=", "FLIGHTCHAIN_DATA=$HOME/a=b"]
     settings.write_text("\n".join(lines), encoding="utf-8")
-    python = tmp_path / "venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.write_text('#!/bin/sh\necho "$FLIGHTCHAIN_WITNESSES|$FLIGHTCHAIN_DATA|$*"\n')
-    (tmp_path / "id").write_text("#!/bin/sh\necho flightchain\n")
-    for program in (python, tmp_path / "id"):
-        program.chmod(0o755)
+    (tmp_path / "venv" / "bin").mkdir(parents=True)
+    shown = "$FLIGHTCHAIN_WITNESSES|$FLIGHTCHAIN_DATA|$*"
+    put(tmp_path / "venv" / "bin", "python", f'echo "{shown}"')
+    put(tmp_path, "id", "echo flightchain")
     command = text_of("flightchain").replace("/etc", str(tmp_path))
     command = command.replace("/opt/flightchain", str(tmp_path))
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
@@ -605,7 +594,7 @@ def test_quotes_in_the_settings_are_not_a_part_of_them(stand_in: Path) -> None:
         "FLIGHTCHAIN_DIR=\"/mnt/a\"\r\nFLIGHTCHAIN_DATA='none'\n", "utf-8", newline=""
     )
     (root / "mnt/a").mkdir(parents=True)
-    done = run(stand_in, "--root", root)
+    done = run(stand_in)
     assert done.returncode == 0, done.stderr
     hardening = "etc/systemd/system/flightchain-.service.d/hardening.conf"
     assert "\nReadWritePaths=/mnt/a\n" in laid_out(root)[hardening]
@@ -617,11 +606,11 @@ def test_settings_are_found_and_added_however_the_file_is_written(stand_in: Path
     settings.parent.mkdir(parents=True)
     (root / "mnt/a").mkdir(parents=True)
     settings.write_text(" FLIGHTCHAIN_DIR = /mnt/a\nFLIGHTCHAIN_HOSTS=pi.lan", encoding="utf-8")
-    done = run(stand_in, "--root", root, "--data", "generate:9")
+    done = run(stand_in, "--data", "generate:9")
     assert done.returncode == 0, done.stderr
     added = "FLIGHTCHAIN_HOSTS=pi.lan\nFLIGHTCHAIN_DATA=generate:9\n"
     assert settings.read_text("utf-8") == f" FLIGHTCHAIN_DIR = /mnt/a\n{added}"
-    done = run(stand_in, "--root", root, "/mnt/b")
+    done = run(stand_in, "/mnt/b")
     assert settings.read_text("utf-8") == f"FLIGHTCHAIN_DIR=/mnt/b\n{added}"
 
 
@@ -630,20 +619,18 @@ def test_a_folder_in_the_settings_is_checked_like_one_of_the_command(stand_in: P
     settings = root / "etc/flightchain.env"
     settings.parent.mkdir(parents=True)
     settings.write_text("FLIGHTCHAIN_DIR=/home/pi/chain\n", encoding="utf-8")
-    done = run(stand_in, "--root", root)
+    done = run(stand_in)
     assert done.returncode == 2
     assert "kept out of there" in done.stderr
     assert list(laid_out(root)) == ["etc/flightchain.env"]
-    assert run(stand_in, "--uninstall", "--root", root).returncode == 0
+    assert run(stand_in, "--uninstall").returncode == 0
 
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Path:
     """A stand-in for CometBFT, which knows its version."""
-    path = tmp_path / "cometbft"
-    path.write_text(f"#!/bin/sh\necho {VERSION}\n")
-    path.chmod(0o755)
-    return path
+    put(tmp_path, "cometbft", f"echo {VERSION}")
+    return tmp_path / "cometbft"
 
 
 def test_a_node_of_a_cluster_is_installed_with_its_keys_and_chain(
@@ -652,7 +639,7 @@ def test_a_node_of_a_cluster_is_installed_with_its_keys_and_chain(
     root, configured = stand_in.parent / "root", stand_in.parent / "cluster"
     make_cluster_in(configured)
     node, other = configured / "node1", configured / "node2"
-    done = run(stand_in, "--root", root, "--cluster", node, "/mnt/disk/chain", COMETBFT=engine)
+    done = run(stand_in, "--cluster", node, "/mnt/disk/chain", COMETBFT=engine)
     assert done.returncode == 0, done.stderr
     first = laid_out(root)
     settings = first["etc/flightchain.env"]
@@ -670,14 +657,14 @@ def test_a_node_of_a_cluster_is_installed_with_its_keys_and_chain(
         assert not copy.stat().st_mode & 0o077
     assert transactions_in(chain) == transactions_in(node / "chain")
     # It remembers that it is a node, and its engine.
-    again = run(stand_in, "--root", root, HOME=stand_in.parent, PATH="/usr/bin:/bin")
+    again = run(stand_in, HOME=stand_in.parent, PATH="/usr/bin:/bin")
     assert again.returncode == 0, again.stderr
     assert laid_out(root) == first
-    done = run(stand_in, "--root", root, "--cluster", other, COMETBFT=engine)
+    done = run(stand_in, "--cluster", other, COMETBFT=engine)
     assert done.returncode == 1
     assert "is another node" in done.stderr
     assert laid_out(root) == first
-    assert run(stand_in, "--uninstall", "--root", root).returncode == 0
+    assert run(stand_in, "--uninstall").returncode == 0
     assert not (root / "etc/systemd/system/flightchain-miner.service.d").exists()
     assert (chain / "engine").is_dir()
 
@@ -688,18 +675,13 @@ def test_an_installation_of_a_node_that_was_interrupted_goes_on(
     root, configured = stand_in.parent / "root", stand_in.parent / "cluster"
     make_cluster_in(configured)
     node, chain = configured / "node1", root / "mnt/disk/chain"
-    install = ("--root", root, "--cluster", node, "/mnt/disk/chain")
+    install = ("--cluster", node, "/mnt/disk/chain")
     for part in ("/chain/blocks", "/engine"):  # what is being copied when the disk is full
-        copying = stand_in.parent / "cp"
-        copying.write_text(
-            "#!/bin/bash\n"
-            f'case "$*" in *{part}\\ *) mkdir -p "${{@: -1}}/config"; exit 1 ;; esac\n'
-            'exec /bin/cp "$@"\n'
-        )
-        copying.chmod(0o755)
-        programs = f"{copying.parent}:/usr/bin:/bin"
+        breaking = f'case "$*" in *{part}\\ *) mkdir -p "${{@: -1}}/config"; exit 1 ;; esac'
+        put(stand_in.parent, "cp", f'{breaking}\nexec /bin/cp "$@"')
+        programs = f"{stand_in.parent}:/usr/bin:/bin"
         assert run(stand_in, *install, COMETBFT=engine, PATH=programs).returncode == 1
-        copying.unlink()
+        (stand_in.parent / "cp").unlink()
     done = run(stand_in, *install, COMETBFT=engine)
     assert done.returncode == 0, done.stderr
     for part in ("engine", "chain/blocks"):
@@ -716,13 +698,13 @@ def test_the_disk_of_a_node_is_one_on_another_machine_and_at_another_place(
     root, configured = stand_in.parent / "root", stand_in.parent / "cluster"
     make_cluster_in(configured)
     node = configured / "node1"
-    done = run(stand_in, "--root", root, "--cluster", node, "/mnt/disk/chain", COMETBFT=engine)
+    done = run(stand_in, "--cluster", node, "/mnt/disk/chain", COMETBFT=engine)
     assert done.returncode == 0, done.stderr
     (root / "mnt/disk").rename(root / "mnt/new")
     for is_new in (False, True):
         if is_new:
             shutil.rmtree(root / "etc")
-        done = run(stand_in, "--root", root, "/mnt/new/chain", COMETBFT=engine)
+        done = run(stand_in, "/mnt/new/chain", COMETBFT=engine)
         assert done.returncode == 0, done.stderr
         settings = (root / "etc/flightchain.env").read_text("utf-8")
         assert "\nFLIGHTCHAIN_CLUSTER=/mnt/new/chain/engine\n" in settings
@@ -732,10 +714,10 @@ def test_the_disk_of_a_node_is_one_on_another_machine_and_at_another_place(
 def test_an_engine_that_is_named_and_does_not_fit_is_not_called_missing(
     stand_in: Path, engine: Path
 ) -> None:
-    root, configured = stand_in.parent / "root", stand_in.parent / "cluster"
+    configured = stand_in.parent / "cluster"
     make_cluster_in(configured)
     engine.write_text("#!/bin/sh\necho 0.37.1\n")
-    install = ("--root", root, "--cluster", configured / "node0", "/srv/chain")
+    install = ("--cluster", configured / "node0", "/srv/chain")
     done = run(stand_in, *install, COMETBFT=engine, HOME=stand_in.parent, PATH="/usr/bin:/bin")
     assert done.returncode == 1
     assert f"; {engine} is another version, or does not run here" in done.stderr
@@ -746,7 +728,7 @@ def test_a_node_is_not_installed_over_a_ledger(stand_in: Path, engine: Path) -> 
     make_cluster_in(configured)
     (root / "srv/chain/blocks").mkdir(parents=True)
     node = configured / "node0"
-    done = run(stand_in, "--root", root, "--cluster", node, "/srv/chain", COMETBFT=engine)
+    done = run(stand_in, "--cluster", node, "/srv/chain", COMETBFT=engine)
     assert done.returncode == 1
     assert "holds a ledger already" in done.stderr
     assert not (root / "srv/chain/engine").exists()
@@ -780,17 +762,15 @@ def test_a_wrong_call_changes_nothing(
     reason: str,
 ) -> None:
     root = stand_in.parent / "root"
-    done = run(stand_in, "--root", root, *arguments)
+    done = run(stand_in, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert reason in done.stderr
     assert not root.exists()
 
 
 def test_a_system_of_32_bits_is_refused(tmp_path: Path) -> None:
-    narrow = tmp_path / "python"
-    narrow.write_text("#!/bin/bash\nexit 1\n")
-    narrow.chmod(0o755)
-    done = run(narrow, "--root", tmp_path / "root")
+    put(tmp_path, "python", "exit 1")
+    done = run(tmp_path / "python")
     assert done.returncode == 1
     assert "32 bits" in done.stderr
     assert not (tmp_path / "root").exists()

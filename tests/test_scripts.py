@@ -144,7 +144,13 @@ def test_help_of_the_lab_names_its_commands_and_their_options(tmp_path: Path) ->
 
 # --- installing ----------------------------------------------------------------------------------
 
-STAND_IN = """#!/bin/bash
+
+def put(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(f"#!/bin/bash\n{text}\n", encoding="utf-8")
+    (folder / name).chmod(0o755)
+
+
+STAND_IN = """
 # Answers questions as Python does, and writes down how else it is called. Makes a "virtual
 # environment" of copies of itself.
 case "$*" in "-c "*|--version) exec {python} "$@" ;; esac
@@ -159,11 +165,9 @@ test ! -e "{folder}/fail-$2"
 @pytest.fixture
 def stand_in(tmp_path: Path) -> Path:
     """A `python` that installs nothing; `fail-venv` or `fail-pip` beside it makes that fail."""
-    python = tmp_path / "python"
     text = STAND_IN.format(log=tmp_path / "calls", python=sys.executable, folder=tmp_path)
-    python.write_text(text, encoding="utf-8")
-    python.chmod(0o755)
-    return python
+    put(tmp_path, "python", text)
+    return tmp_path / "python"
 
 
 def run(
@@ -339,12 +343,11 @@ def test_without_python_it_says_what_to_install(tmp_path: Path) -> None:
 
 def test_an_old_python_is_refused(tmp_path: Path) -> None:
     old = tmp_path / "python"
-    old.write_text('#!/bin/bash\n[ "$1" = --version ] && echo Python 3.8.1\nexit 1\n')
-    old.chmod(0o755)
+    put(tmp_path, "python", '[ "$1" = --version ] && echo Python 3.8.1\nexit 1')
     done = run(old)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: Python 3.8.1 is too old; Python 3.11 or newer is needed\n"
-    old.write_text("#!/bin/bash\nexit 127\n")  # as the stand-in of a version that is not there
+    put(tmp_path, "python", "exit 127")  # as the stand-in of a version that is not there
     assert run(old).stderr == f"error: {old} does not run; let PYTHON name Python 3.11 or newer\n"
     assert not (tmp_path / "venv").exists()
 
@@ -397,11 +400,6 @@ def machine(stand_in: Path) -> Path:
     for name in ("python", "ruff", "mypy", "lint-imports", "pytest"):
         shutil.copy(stand_in, tools / name)
     return folder
-
-
-def put(folder: Path, name: str, text: str) -> None:
-    (folder / name).write_text(f"#!/bin/bash\n{text}\n")
-    (folder / name).chmod(0o755)
 
 
 def run_tests(machine: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -505,9 +503,7 @@ def installed(tmp_path: Path) -> Path:
     """An environment that has all it needs: Python is the one that runs this test."""
     venv = tmp_path / "venv"
     (venv / "bin").mkdir(parents=True)
-    python = venv / "bin" / "python"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
-    python.chmod(0o755)
+    put(venv / "bin", "python", f'exec "{sys.executable}" "$@"')
     (venv / "pyvenv.cfg").touch()
     requirements_marked_in(venv)
     return venv

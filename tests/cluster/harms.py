@@ -21,6 +21,7 @@ from backend.mempool import FOLDER as MEMPOOL
 from backend.storage.layout import BLOCKS_FOLDER
 from backend.trust.cheating import Editor
 from tests import go_programs
+from tests.api.processes import processes_of
 from tests.cluster.networks import LEFT, RIGHT
 from tests.cluster.world import World, tip_of, until
 from tests.faults.clocks import built
@@ -119,23 +120,15 @@ def engine_stopped(world: World, chance: random.Random) -> Iterator[list[Host]]:
 
 def _engines(world: World, host: Host) -> list[int]:
     """The processes of the engine of a node."""
-    home = str(world.cluster.folder / host.name)
-    pids = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            arguments = path.read_bytes().decode(errors="replace").split("\0")
-        except OSError:
-            continue
-        if any(word.startswith(home) for word in arguments) and "cometbft" in arguments[0]:
-            pids.append(int(path.parent.name))
-    return pids
+    processes = processes_of(world.cluster.folder / host.name / CHAIN)
+    return [pid for pid, arguments in processes.items() if "cometbft" in arguments[0]]
 
 
 @contextmanager
 def consensus_failed(world: World, chance: random.Random) -> Iterator[list[Host]]:
     """A node's engine cannot note its vote: its consensus fails, and its process lives on."""
     host = chance.choice(world.hosts)
-    noted = world.cluster.folder / host.name / ENGINE / "data" / "priv_validator_state.json"
+    noted = world.cluster.folder / host.name / ENGINE / "data" / STATE_NAME
     kept = noted.with_suffix(".kept")
     noted.rename(kept)
     noted.mkdir()

@@ -1,12 +1,11 @@
 """What tests need that run real nodes."""
 
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+import requests
 
 from backend.base.errors import FlightchainError
 from backend.cluster.engine import program
@@ -28,11 +27,5 @@ def need_engine() -> None:
 
 def post(url: str, flight: Mapping[str, object]) -> tuple[int, Any]:
     """Post a flight. Returns the status and the body. Raises OSError if nobody answers."""
-    body = json.dumps(flight).encode()
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-    try:
-        with urllib.request.urlopen(request, timeout=5) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, json.loads(error.read())
+    answer = requests.post(url, json=flight, timeout=5)
+    return answer.status_code, json.loads(answer.content)

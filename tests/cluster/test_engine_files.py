@@ -96,10 +96,6 @@ HARMLESS = {  # nobody can tell whose votes a file counts; without a key a node 
 }
 
 
-def test_whole_files_let_a_node_start(home: Path) -> None:
-    start(home)
-
-
 def test_lost_receipts_are_named_by_verify(home: Path) -> None:
     settings = Settings(dir=str(home.parent / "chain"), cluster=str(home))
     check_engine(settings)

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.api.processes import ROOT, until
+from tests.api.processes import ROOT, ran, until
 
 PACKAGES = "systemd,systemd-sysv,dbus,python3,python3-venv"
 NEEDED = {"debootstrap": "debootstrap", "systemd-nspawn": "systemd-container", "git": "git"}
-BOOTED_WITHIN_S = 120.0
+BOOTED_WITHIN_S, MADE_WITHIN_S = 120.0, 3600.0
 REQUIREMENTS = ("requirements.txt", "frontend/requirements.txt")
 
 
@@ -41,31 +41,22 @@ def reason_without_machines() -> str:
 
 def debian_in(folder: Path, release: Release) -> None:
     """Install the release into a new folder."""
-    listing = ["apt-get", "indextargets", "--format", "$(COMPONENT) $(REPO_URI)"]
-    lines = _output([*listing, "Created-By: Packages"]).splitlines()
+    listing = ("apt-get", "indextargets", "--format", "$(COMPONENT) $(REPO_URI)")
+    lines = _output(*listing, "Created-By: Packages").splitlines()
     mirror = next(line.split()[1] for line in lines if line.startswith("main "))
-    _output(
-        [
-            "debootstrap",
-            "--variant=minbase",
-            f"--include={PACKAGES}",
-            release.name,
-            str(folder),
-            mirror,
-        ]
-    )
+    options = ("--variant=minbase", f"--include={PACKAGES}")
+    _output("debootstrap", *options, release.name, str(folder), mirror)
 
 
 def project_in(folder: Path, commit: str) -> None:
     """Copy the project as it is in the commit, or as it is now for an empty name."""
     folder.mkdir()
-    listed = _output(["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard"])
     if commit:
         archive = folder.with_suffix(".tar")
-        _output(["git", "-C", str(ROOT), "archive", "--output", str(archive), commit])
-        _output(["tar", "-C", str(folder), "-xf", str(archive)])
+        _output("git", "archive", "--output", str(archive), commit)
+        _output("tar", "-C", str(folder), "-xf", str(archive))
         return
-    for name in listed.splitlines():
+    for name in _output("git", "ls-files", "-co", "--exclude-standard").splitlines():
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
@@ -73,16 +64,11 @@ def project_in(folder: Path, commit: str) -> None:
 
 def last_release() -> str:
     """The commit of the last release; "" if this copy of the project does not have it."""
-    for name in (_tag(), "ffce160"):
-        if name and not _status(["git", "-C", str(ROOT), "cat-file", "-e", f"{name}^{{commit}}"]):
+    tag = ran("git", "describe", "--tags", "--abbrev=0").stdout.strip()
+    for name in (tag, "ffce160"):
+        if name and ran("git", "cat-file", "-e", f"{name}^{{commit}}").returncode == 0:
             return name
     return ""
-
-
-def _tag() -> str:
-    command = ["git", "-C", str(ROOT), "describe", "--tags", "--abbrev=0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
 
 
 def wheels_in(folder: Path, project: Path, release: Release) -> None:
@@ -90,7 +76,7 @@ def wheels_in(folder: Path, project: Path, release: Release) -> None:
     for file in REQUIREMENTS:
         options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--python-version"]
         command = [sys.executable, "-m", "pip", "download", *options, release.python]
-        _output([*command, "--dest", str(folder), "--requirement", str(project / file)])
+        _output(*command, "--dest", str(folder), "--requirement", str(project / file))
 
 
 class Machine:
@@ -133,9 +119,7 @@ class Machine:
         """Run a command in it, as root, to its end."""
         inside = ["nsenter", "--target", str(self._leader()), "--all", "--wdns=/"]
         plain = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-        return subprocess.run(
-            [*inside, *command], env=plain, input=given, capture_output=True, text=True, check=False
-        )
+        return ran(*inside, *command, env=plain, text=given, timeout_s=MADE_WITHIN_S)
 
     def must(self, *command: str, given: str = "") -> str:
         """The output of a command that must succeed."""
@@ -192,11 +176,7 @@ def machine(disk: Path, log: Path, folders: dict[str, Path]) -> Iterator[Machine
         machine.stop()
 
 
-def _output(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _output(*command: str) -> str:
+    done = ran(*command, timeout_s=MADE_WITHIN_S)
     assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
     return done.stdout
-
-
-def _status(command: list[str]) -> int:
-    return subprocess.run(command, capture_output=True, check=False).returncode

@@ -10,7 +10,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
-from tests.api.processes import ROOT, backend, environment
+from tests.api.processes import backend, environment, ran
 from tests.flights import csv_of, flights
 from tests.units import confined, require_limits
 from tests.units.installed import Installed, installed
@@ -88,14 +88,8 @@ def test_a_long_file_is_taken_and_sealed(site: Installed) -> None:
 def test_check_and_backup_succeed(folder: Path, tmp_path: Path, name: str) -> None:
     command = ("verify",) if name == "verify" else ("backup", str(tmp_path / "backup"))
     with confined(name, folder, tmp_path) as unit:
-        done = subprocess.run(
-            unit.python("-m", "backend", *command),
-            cwd=ROOT,
-            env=environment(folder, TMPDIR=tmp_path),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        run = unit.python("-m", "backend", *command)
+        done = ran(*run, env=environment(folder, TMPDIR=tmp_path), timeout_s=600)
         assert (done.returncode, unit.kills) == (0, 0), done.stderr
 
 

@@ -18,7 +18,7 @@ from backend.trust.log import notes
 from backend.trust.log.log_checks import lost_since_signed
 from backend.trust.log.notes import signed_at
 from backend.trust.log.rotation import finish_rotation, rotate
-from backend.trust.log.secret_keys import key_in
+from backend.trust.log.secret_keys import log_key
 from backend.trust.log.successions import successions_in
 from backend.trust.log.tree import HistoryTree
 from backend.verify.audit import verify as audit
@@ -31,9 +31,7 @@ from tests.trust.proofs.proofs import Judge, fetched
 
 
 def verifier(folder: Path) -> str:
-    key = key_in(folder)
-    assert key is not None
-    return str(key.verifier)
+    return str(log_key(folder).verifier)
 
 
 def test_proofs_are_verified_with_any_key_that_the_log_has_had(
@@ -79,8 +77,8 @@ def test_a_rotation_that_breaks_off_is_finished_or_has_not_happened(
     seal(settings_for(folder), [flights(1, 500)])
     with client_of(settings_for(folder)) as client:
         (proof,) = fetched(client, "/transactions/0/proof")
-    for log_key in (old, key):
-        assert Judge(tmp_path, log_key).of([proof])["verdict"] == "verified"
+    for trusted in (old, key):
+        assert Judge(tmp_path, trusted).of([proof])["verdict"] == "verified"
     assert not (folder / "log.key.new").exists()
     audit(folder)
 

@@ -4,7 +4,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from tests.api.worlds import World
-from tests.trust.proofs.proofs import DAYS, Json, Judge, fetched
+from tests.trust.proofs.proofs import DAYS, Judge, Proofs, fetched
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,7 @@ def judge(world: World, tmp_path_factory: pytest.TempPathFactory) -> Judge:
 
 
 @pytest.fixture(scope="module")
-def proofs(client: FlaskClient, world: World) -> dict[str, list[Json]]:
+def proofs(client: FlaskClient, world: World) -> Proofs:
     """A proof of every kind."""
     some = world.transactions[700]
     legs = {name: some[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}

@@ -7,9 +7,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from tests.trust.proofs.proofs import Json, written
+from tests.trust.proofs.proofs import Json, Proofs, written
 
-Proofs = dict[str, list[Json]]
 OTHER_VALUES: tuple[Any, ...] = (None, [], {}, "7", -1, True, ["AA=="])
 LARGE = 8 * 2**20
 HOSTILE_MEMBERS = {  # of an object: what is wrong -> its text

@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 import verify
 
 Json = dict[str, Any]
+Proofs = dict[str, list[Json]]  # a proof of each kind: its lines
 DAYS = {"INITIAL_DATE": "2015-01-02", "FINAL_DATE": "2015-01-05"}
 
 

@@ -13,9 +13,7 @@ from backend.trust.log import notes
 from backend.trust.log.secret_keys import SecretKey
 from tests.api.worlds import World
 from tests.trust.proofs.forging import Forger, columns_in, lies
-from tests.trust.proofs.proofs import Json, Judge, fetched, written
-
-Proofs = dict[str, list[Json]]
+from tests.trust.proofs.proofs import Json, Judge, Proofs, fetched, written
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from tests.api.processes import ran
 from tests.trust.proofs.forging import Forger
 from tests.trust.proofs.malformed import malformed
-from tests.trust.proofs.proofs import Json, Judge, written
+from tests.trust.proofs.proofs import Json, Judge, Proofs, written
 
 pytestmark = pytest.mark.slow
 
@@ -24,9 +24,7 @@ CPU_S, BYTES = 10, 512 * 2**20
 NO_SENTENCE = re.compile(r"Error|Traceback|object is not|NoneType|\bint\b|\bstr\b")
 
 
-def test_a_malformed_proof_is_refused_in_a_sentence(
-    proofs: dict[str, list[Json]], judge: Judge
-) -> None:
+def test_a_malformed_proof_is_refused_in_a_sentence(proofs: Proofs, judge: Judge) -> None:
     wrong = []
     for what, proof in malformed(proofs):
         verdict = judge.of(proof)
@@ -35,7 +33,7 @@ def test_a_malformed_proof_is_refused_in_a_sentence(
     assert wrong == []
 
 
-def bombs(forger: Forger, proofs: dict[str, list[Json]]) -> Iterator[tuple[str, bytes]]:
+def bombs(forger: Forger, proofs: Proofs) -> Iterator[tuple[str, bytes]]:
     """Proofs that are small, or as large as a line may be, and want much time or room."""
     head = {**proofs["chain"][0], "size": 31}
     yield "lines that unpack to 16 MB", written([head, *_blocks(40, bytes(16 * 2**20))])
@@ -101,7 +99,7 @@ def judged(key: str, paths: list[Path]) -> list[Json]:
 
 
 def test_small_files_that_want_much_are_refused_at_once(
-    world: Any, proofs: dict[str, list[Json]], judge: Judge
+    world: Any, proofs: Proofs, judge: Judge
 ) -> None:
     wanting = list(bombs(Forger(world.settings.folder), proofs))
     paths = [judge.file(proof, f"bomb-{at}") for at, (_, proof) in enumerate(wanting)]

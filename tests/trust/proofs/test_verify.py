@@ -22,7 +22,7 @@ from backend.trust.log.secret_keys import SecretKey
 from tests.api.processes import ran
 from tests.api.worlds import World, answer_of, questions_about
 from tests.effort import tries
-from tests.trust.proofs.proofs import DAYS, Json, Judge, fetched, written
+from tests.trust.proofs.proofs import DAYS, Json, Judge, Proofs, fetched, written
 
 ROOT = Path(__file__).parents[3]
 MUTATIONS = tries(100, exploring=1500)
@@ -35,16 +35,14 @@ KINDS = LIGHT + HEAVY
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_the_service_proves_is_verified(
-    proofs: dict[str, list[Json]], judge: Judge, kind: str
-) -> None:
+def test_what_the_service_proves_is_verified(proofs: Proofs, judge: Judge, kind: str) -> None:
     verdict = judge.of(proofs[kind])
     assert verdict["verdict"] == "verified", verdict
     assert verdict["log"] == judge.key.partition("+")[0]
 
 
 def test_the_answers_are_those_of_a_loop_over_all_flights(
-    proofs: dict[str, list[Json]], world: World, judge: Judge
+    proofs: Proofs, world: World, judge: Judge
 ) -> None:
     questions = questions_about(world.transactions[700], DAYS)
     for kind, (route, asked) in zip(("legs", "delays", "count"), questions.items(), strict=True):
@@ -111,7 +109,7 @@ def with_a_change(
 
 
 @pytest.mark.slow
-def test_changed_proofs_are_refused(proofs: dict[str, list[Json]], judge: Judge) -> None:
+def test_changed_proofs_are_refused(proofs: Proofs, judge: Judge) -> None:
     chance = random.Random(SEED)
     tried, bad = 0, []
     while tried < MUTATIONS:
@@ -125,9 +123,7 @@ def test_changed_proofs_are_refused(proofs: dict[str, list[Json]], judge: Judge)
     assert not bad
 
 
-def test_a_wrong_number_of_cells_never_changes_an_answer(
-    proofs: dict[str, list[Json]], judge: Judge
-) -> None:
+def test_a_wrong_number_of_cells_never_changes_an_answer(proofs: Proofs, judge: Judge) -> None:
     """Some trees look alike from a range of their leaves; what is in the range stays the same."""
     proved = judge.of(proofs["delays"])["proved"]
     for line in range(1, len(proofs["delays"])):
@@ -140,7 +136,7 @@ def test_a_wrong_number_of_cells_never_changes_an_answer(
 
 @pytest.mark.parametrize("kind", ["delays", "legs", "count", "chain"])
 def test_a_block_that_is_left_out_twice_or_moved_is_noticed(
-    proofs: dict[str, list[Json]], judge: Judge, kind: str
+    proofs: Proofs, judge: Judge, kind: str
 ) -> None:
     lines = proofs[kind]
     for some in (
@@ -154,7 +150,7 @@ def test_a_block_that_is_left_out_twice_or_moved_is_noticed(
         assert re.search("is not the next one|the proof is cut", verdict["reason"])
 
 
-def test_cells_that_are_left_out_are_noticed(proofs: dict[str, list[Json]], judge: Judge) -> None:
+def test_cells_that_are_left_out_are_noticed(proofs: Proofs, judge: Judge) -> None:
     """A server hides a cell that counts, with right hashes: the neighbours are missing then."""
     line = next(n for n, entry in enumerate(proofs["delays"]) if len(entry.get("cells", "")) == 3)
     proof = copy.deepcopy(proofs["delays"])
@@ -187,7 +183,7 @@ def beside(line: Json, hidden: bytes) -> list[str]:
 
 
 def test_flights_that_are_hidden_behind_cells_are_noticed(
-    proofs: dict[str, list[Json]], client: FlaskClient, judge: Judge
+    proofs: Proofs, client: FlaskClient, judge: Judge
 ) -> None:
     """A block that has flights of the day shows its cells in place of its body."""
     some = proofs["legs"][0]["question"]
@@ -201,7 +197,7 @@ def test_flights_that_are_hidden_behind_cells_are_noticed(
 
 
 def test_a_foreign_key_a_foreign_log_and_no_signature_are_refused(
-    proofs: dict[str, list[Json]], judge: Judge, tmp_path: Path
+    proofs: Proofs, judge: Judge, tmp_path: Path
 ) -> None:
     name = judge.key.partition("+")[0]
     other = Judge(tmp_path, str(SecretKey(name, bytes(32)).verifier))
@@ -222,7 +218,7 @@ def test_a_checkpoint_is_verified_alone(client: FlaskClient, judge: Judge, world
 
 
 @pytest.fixture(scope="module")
-def kept(world: World, judge: Judge, proofs: dict[str, list[Json]]) -> Path:
+def kept(world: World, judge: Judge, proofs: Proofs) -> Path:
     """The checkpoint of the first nine blocks, as somebody kept it."""
     root = proofs["consistency"][0]["from_root"]
     text = f"{judge.key.partition('+')[0]}\n9\n{root}\n\n"
@@ -230,7 +226,7 @@ def kept(world: World, judge: Judge, proofs: dict[str, list[Json]]) -> Path:
 
 
 def test_a_kept_checkpoint_is_connected_with_what_came_since(
-    proofs: dict[str, list[Json]], judge: Judge, kept: Path
+    proofs: Proofs, judge: Judge, kept: Path
 ) -> None:
     assert judge.of(proofs["consistency"], kept=kept)["verdict"] == "verified"
     assert judge.of(proofs["delays"], kept=kept)["verdict"] == "verified"
@@ -243,7 +239,7 @@ def test_a_kept_checkpoint_is_connected_with_what_came_since(
 
 
 def test_a_byte_order_mark_as_windows_writes_it_changes_nothing(
-    proofs: dict[str, list[Json]], judge: Judge, kept: Path
+    proofs: Proofs, judge: Judge, kept: Path
 ) -> None:
     mark = b"\xef\xbb\xbf"
     marked = judge.file(mark + kept.read_bytes(), "marked")
@@ -255,7 +251,7 @@ def test_a_byte_order_mark_as_windows_writes_it_changes_nothing(
 
 @pytest.mark.parametrize("kind", ["consistency", "delays", "chain"])
 def test_another_kept_checkpoint_shows_a_fork(
-    proofs: dict[str, list[Json]], judge: Judge, kept: Path, kind: str
+    proofs: Proofs, judge: Judge, kept: Path, kind: str
 ) -> None:
     other = kept.read_text().replace(proofs["consistency"][0]["from_root"], 43 * "A" + "=")
     forked = judge.file(other.encode(), "forked")
@@ -307,7 +303,7 @@ def verify_py(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_it_runs_without_anything_installed_and_tells_in_words(
-    proofs: dict[str, list[Json]], judge: Judge
+    proofs: Proofs, judge: Judge
 ) -> None:
     path = str(judge.file(proofs["transaction"]))
     done = verify_py(path, "--key", judge.key)
@@ -323,7 +319,7 @@ def test_it_runs_without_anything_installed_and_tells_in_words(
 
 
 def test_a_kept_checkpoint_is_utf_8_whatever_the_system_writes(
-    proofs: dict[str, list[Json]], judge: Judge
+    proofs: Proofs, judge: Judge
 ) -> None:
     note = judge.file(str(proofs["transaction"][0]["checkpoint"]).encode(), "kept")
     proof = judge.file(proofs["transaction"])
@@ -332,9 +328,7 @@ def test_a_kept_checkpoint_is_utf_8_whatever_the_system_writes(
     assert done.stdout.startswith("VERIFIED"), done.stdout + done.stderr
 
 
-def test_who_reads_only_the_beginning_sees_no_traceback(
-    proofs: dict[str, list[Json]], judge: Judge
-) -> None:
+def test_who_reads_only_the_beginning_sees_no_traceback(proofs: Proofs, judge: Judge) -> None:
     path = str(judge.file(proofs["transaction"]))
     script = str(ROOT / "scripts" / "verify.py")
     reader, writer = os.pipe()

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from backend.storage.block_store import BlockStore
-from backend.trust.log.secret_keys import SecretKey
+from backend.trust.log.secret_keys import SecretKey, log_key
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.witness import Witness
-from tests.trust.witness.logs import grow, key_of
+from tests.trust.witness.logs import grow
 
 
 @pytest.fixture
@@ -29,4 +29,4 @@ def log(folder: Path) -> SecretKey:
     """The key of the log, which has 7 blocks."""
     grow(folder)
     grow(folder, 200)
-    return key_of(folder)
+    return log_key(folder)

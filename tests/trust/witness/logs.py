@@ -8,7 +8,7 @@ from typing import Any
 from backend.trust.log import notes
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.notes import Note
-from backend.trust.log.secret_keys import SecretKey, key_in
+from backend.trust.log.secret_keys import SecretKey
 from tests.api.worlds import seal, settings_for
 from tests.flights import flights
 from tests.http_servers import Handler, served_by
@@ -24,12 +24,6 @@ def grow(folder: Path, serial: int = 100) -> None:
 
 def note_of(folder: Path) -> Note:
     return notes.parse((folder / "checkpoint").read_bytes())
-
-
-def key_of(folder: Path) -> SecretKey:
-    key = key_in(folder)
-    assert key is not None
-    return key
 
 
 def signed(key: SecretKey, size: int, root: bytes, more: str = "") -> bytes:

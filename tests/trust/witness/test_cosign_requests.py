@@ -10,11 +10,11 @@ import pytest
 from backend.trust.log import notes
 from backend.trust.log.notes import COSIGNATURE, Signature, signed_at
 from backend.trust.log.rotation import rotate
-from backend.trust.log.secret_keys import SecretKey
+from backend.trust.log.secret_keys import SecretKey, log_key
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness import cosign_requests
 from backend.trust.witness.cosign_requests import Asker, WitnessAddress
-from tests.trust.witness.logs import answering, key_of, note_of, signed
+from tests.trust.witness.logs import answering, note_of, signed
 
 NAME = "example.org/witness"
 KEY = SecretKey(NAME, b"\x01" * 32, COSIGNATURE)
@@ -185,7 +185,7 @@ def test_who_knows_more_blocks_than_there_are_is_asked_what_it_knows(
     with answering(reply) as url:
         address = WitnessAddress(KEY.verifier, url)
         asker = Asker(folder, asked.tree, [address], asked.reports.append)
-        log = key_of(folder)
+        log = log_key(folder)
         for size in (5, 4):
             (folder / "checkpoint").write_bytes(signed(log, size, asked.tree.root(size)))
             assert asker.look()
@@ -193,6 +193,6 @@ def test_who_knows_more_blocks_than_there_are_is_asked_what_it_knows(
 
 
 def test_a_checkpoint_that_is_damaged_is_waited_for(asked: Asked) -> None:
-    note = str(key_of(asked.folder).note("nonsense\n"))
+    note = str(log_key(asked.folder).note("nonsense\n"))
     (asked.folder / "checkpoint").write_text(note)
     assert not asked.asker((KEY, signs(KEY))).look()

@@ -11,13 +11,13 @@ from click.testing import CliRunner, Result
 
 from backend.cli.commands import main
 from backend.trust.log import notes, tiles
-from backend.trust.log.secret_keys import SecretKey
+from backend.trust.log.secret_keys import SecretKey, log_key
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness import following
 from backend.trust.witness.following import Finding, Follower, Verdict, worst
 from backend.trust.witness.witness import Witness
 from tests.api.processes import free_port
-from tests.trust.witness.logs import answering, key_of, signed
+from tests.trust.witness.logs import answering, signed
 
 HOUR_S = 3600.0
 OTHER = SecretKey("flightchain/ffffffffffffffff", b"\x09" * 32)
@@ -53,7 +53,7 @@ def log(folder: Path, tree: HistoryTree) -> Iterator[Served]:
         for width in range(1, 6):
             tile = tiles.Tile(0, 0, width)
             served.files[f"/tile/{tile.name}"] = tiles.content(tree, tile)
-        served.show(key_of(folder), 5, tree.root(5))
+        served.show(log_key(folder), 5, tree.root(5))
         yield served
 
 
@@ -64,7 +64,7 @@ def log(folder: Path, tree: HistoryTree) -> Iterator[Served]:
 def test_a_ledger_that_was_replaced_is_wrong(
     log: Served, folder: Path, tree: HistoryTree, witness: Witness, is_key_given: bool
 ) -> None:
-    key = key_of(folder)
+    key = log_key(folder)
     follower = Follower(witness, [key.verifier] if is_key_given else [], HOUR_S)
     log.show(key, 4, tree.root(4))
     assert follower.look(log.url).verdict is Verdict.FINE
@@ -101,7 +101,7 @@ def test_who_names_keys_takes_no_other_at_first_sight(log: Served, witness: Witn
 
 
 def test_a_key_that_did_not_sign_is_not_kept(log: Served, folder: Path, witness: Witness) -> None:
-    other = SecretKey(key_of(folder).verifier.name, b"\x33" * 32)
+    other = SecretKey(log_key(folder).verifier.name, b"\x33" * 32)
     right, log.files["/key"] = log.files["/key"], f"{other.verifier}\n".encode()
     assert Follower(witness, [], HOUR_S).look(log.url).verdict is Verdict.WRONG
     log.files["/key"] = right
@@ -111,7 +111,7 @@ def test_a_key_that_did_not_sign_is_not_kept(log: Served, folder: Path, witness:
 def test_a_new_key_has_to_be_named_once(
     log: Served, folder: Path, tree: HistoryTree, witness: Witness
 ) -> None:
-    new = SecretKey(key_of(folder).verifier.name, b"\x33" * 32)
+    new = SecretKey(log_key(folder).verifier.name, b"\x33" * 32)
     assert Follower(witness, [], HOUR_S).look(log.url).verdict is Verdict.FINE
     log.show(new, 5, tree.root(5))
     finding = Follower(witness, [], HOUR_S).look(log.url)
@@ -132,7 +132,7 @@ def test_what_a_log_says_cannot_write_on_the_terminal(log: Served, witness: Witn
 def test_a_look_has_a_limit_of_time(
     log: Served, folder: Path, tree: HistoryTree, witness: Witness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log.show(key_of(folder), 3, tree.root(3))
+    log.show(log_key(folder), 3, tree.root(3))
     assert Follower(witness, [], HOUR_S).look(log.url).verdict is Verdict.FINE
     monkeypatch.setattr(following, "LOOK_WITHIN_S", 0.5)
 
@@ -140,7 +140,7 @@ def test_a_look_has_a_limit_of_time(
         time.sleep(0.3)
         return (200, log.files[path]) if path in log.files else (404, b"")
 
-    log.show(key_of(folder), 5, tree.root(5))
+    log.show(log_key(folder), 5, tree.root(5))
     with answering(slow) as url:
         started = time.monotonic()
         findings = Follower(witness, [], HOUR_S).look(url)
@@ -151,7 +151,7 @@ def test_an_answer_that_was_overtaken_is_no_log_that_was_put_back(
     log: Served, folder: Path, tree: HistoryTree, witness: Witness
 ) -> None:
     """The log may have asked this witness for more blocks while an older checkpoint was read."""
-    key = key_of(folder)
+    key = log_key(folder)
     answers = [signed(key, 4, tree.root(4)), signed(key, 5, tree.root(5))]
     witness.cosign(answers[1], key.verifier, tree.consistency_proof)
     left = list(answers)
@@ -353,7 +353,7 @@ def test_a_clock_that_was_years_ahead_hides_no_silence_for_ever(
 def test_a_checkpoint_whose_proof_is_kept_back_is_wrong_and_is_evidence(
     log: Served, folder: Path, tree: HistoryTree, witness: Witness
 ) -> None:
-    key = key_of(folder)
+    key = log_key(folder)
     follower = Follower(witness, [], HOUR_S)
     log.show(key, 3, tree.root(3))
     assert follower.look(log.url).verdict is Verdict.FINE
@@ -385,10 +385,10 @@ def test_a_log_cannot_send_a_witness_to_other_servers(
         return (302, b"", target) if wanted == path else (200, log.files[wanted])
 
     with answering(elsewhere) as other, answering(reply) as url:
-        log.show(key_of(folder), 3, tree.root(3))
+        log.show(log_key(folder), 3, tree.root(3))
         if path.startswith("/tile"):
-            witness.cosign(log.files["/checkpoint"], key_of(folder).verifier, lambda *_: [])
-        log.show(key_of(folder), 5, tree.root(5))
+            witness.cosign(log.files["/checkpoint"], log_key(folder).verifier, lambda *_: [])
+        log.show(log_key(folder), 5, tree.root(5))
         findings = Follower(witness, [], HOUR_S).look(url)
     assert (findings.verdict, asked) == (Verdict.SILENT, [])
     assert f"{other}{path}" in findings.message

@@ -17,7 +17,7 @@ from backend.chain import merkle
 from backend.storage.block_store import BlockStore
 from backend.trust.log import notes
 from backend.trust.log.notes import COSIGNATURE, VerifierKey, signed_at
-from backend.trust.log.secret_keys import key_in
+from backend.trust.log.secret_keys import log_key
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.cosign_requests import Asker, WitnessAddress
 from tests.api.processes import ending, free_port, until
@@ -83,8 +83,7 @@ def is_listening(port: int) -> bool:
 
 def introduce(database: Path, folder: Path) -> None:
     """Let the witness know the log, as its `witnessctl add-log` and `add-key` do."""
-    log = key_in(folder)
-    assert log is not None
+    log = log_key(folder)
     origin, root = log.verifier.name, base64.b64encode(merkle.EMPTY_ROOT).decode()
     with closing(sqlite3.connect(database, timeout=10)) as rows, rows:
         rows.execute(

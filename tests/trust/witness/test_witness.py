@@ -8,18 +8,17 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+import requests
 
 from backend.storage.block_store import BlockStore
 from backend.trust.log import checkpoints, notes
 from backend.trust.log.notes import VerifierKey, signed_at
-from backend.trust.log.secret_keys import SecretKey
+from backend.trust.log.secret_keys import SecretKey, log_key
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.cosign_requests import Asker, WitnessAddress, witnesses_in
 from backend.trust.witness.following import Finding, Follower, Verdict
@@ -27,7 +26,7 @@ from backend.trust.witness.witness import Witness
 from tests.api.processes import ROOT, ending, free_port, serving, until
 from tests.api.worlds import client_of, settings_for
 from tests.http_servers import served_in_a_thread
-from tests.trust.witness.logs import grow, key_of, note_of
+from tests.trust.witness.logs import grow, note_of
 
 pytestmark = pytest.mark.slow
 
@@ -102,18 +101,15 @@ def listening(folder: Path, log: VerifierKey) -> Iterator[WitnessAddress]:
 def asked(url: str, body: bytes | None = None) -> tuple[int, str] | None:
     """Returns status and text of an answer; None if nobody answers."""
     try:
-        with urllib.request.urlopen(url, body, timeout=60) as response:
-            return response.status, response.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
-    except OSError:
+        answer = requests.request("POST" if body else "GET", url, data=body, timeout=60)
+    except requests.RequestException:
         return None
+    return answer.status_code, answer.content.decode()
 
 
 def test_our_witness_cosigns_what_our_ledger_sends(folder: Path, tmp_path: Path) -> None:
     reports: list[str] = []
-    with listening(tmp_path / "witness", key_of(folder).verifier) as address:
+    with listening(tmp_path / "witness", log_key(folder).verifier) as address:
         store = BlockStore(folder)
         asker = Asker(folder, HistoryTree(store), [address], reports.append)
         for serial in range(3):
@@ -174,7 +170,7 @@ def dribbling(port: int, count: int) -> Iterator[None]:
 
 def test_clients_that_dribble_keep_no_log_waiting(folder: Path, tmp_path: Path) -> None:
     note = str(note_of(folder)).encode()
-    with listening(tmp_path / "witness", key_of(folder).verifier) as address:
+    with listening(tmp_path / "witness", log_key(folder).verifier) as address:
         port = int(address.url.rpartition(":")[2])
         with dribbling(port, 100):
             started = time.monotonic()
@@ -191,7 +187,7 @@ def test_clients_that_dribble_keep_no_log_waiting(folder: Path, tmp_path: Path) 
 def test_a_witness_refuses_over_http_what_is_no_checkpoint(folder: Path, tmp_path: Path) -> None:
     """What else it refuses is in test_answering.py."""
     note = str(note_of(folder)).encode()
-    with listening(tmp_path / "witness", key_of(folder).verifier) as address:
+    with listening(tmp_path / "witness", log_key(folder).verifier) as address:
         add = f"{address.url}/add-checkpoint"
         unknown = "unknown address; allowed: POST /add-checkpoint and GET /key\n"
         assert asked(f"{address.url}/nothing") == (404, unknown)
