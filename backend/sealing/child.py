@@ -31,7 +31,8 @@ def sent_by(work: Callable[[Send], None]) -> Generator[Any, None, None]:
     Raises the FlightchainError that ended it, or one that says that it died.
     """
     ours, theirs = _processes.Pipe(duplex=False)
-    fcntl.fcntl(ours.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    with suppress(OSError):  # a user with many pipes gets none of that size, and works slower
+        fcntl.fcntl(ours.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     child = _processes.Process(target=_run, args=(work, ours, theirs))
     child.start()
     theirs.close()

@@ -1,5 +1,7 @@
 """Imports: exactly what the source holds, once, whatever dies and however often it is run again."""
 
+import errno
+import fcntl
 import os
 import re
 import signal
@@ -410,6 +412,23 @@ def test_a_killed_child_ends_the_import_with_a_word_and_it_is_continued(
         assert transactions_in(chosen.folder) == stored
     import_flights(chosen, Scripted(rows, lambda batch: None))
     assert_holds(chosen, rows)
+
+
+@pytest.mark.usefixtures("with_children")
+def test_a_user_with_many_pipes_imports_through_short_ones(
+    chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system bounds the pages of all pipes of a user, whatever programs have them."""
+    real = fcntl.fcntl
+
+    def refuse(descriptor: int, command: int, argument: int = 0) -> int:
+        if command == fcntl.F_SETPIPE_SZ:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        return real(descriptor, command, argument)
+
+    monkeypatch.setattr(fcntl, "fcntl", refuse)
+    import_flights(chosen, Scripted(flights(2500), lambda batch: None))
+    assert_holds(chosen, flights(2500))
 
 
 SLOW_BUILDER = """
