@@ -148,7 +148,7 @@ def copy_name(data: bytes) -> str:
 def write_file(
     path: Path, genesis: str, records: Iterable[Record], keys: Mapping[str, KeyUse]
 ) -> None:
-    """Make the file at `path` anew, which must have no write-ahead log. Raises WriteFailed."""
+    """Make a new file at `path`, which must have no write-ahead log. Raises WriteFailed."""
     with checked_sqlite.new_file(path) as connection:
         connection.execute(_SCHEMA)
         with connection:

@@ -246,7 +246,7 @@ class Mempool:
 
     # --- repairing -------------------------------------------------------------------------------
 
-    def put_right(self) -> None:
+    def repair(self) -> None:
         """Read all of the store, and rebuild it if it is damaged.
 
         Raises DamagedMempool if that cannot be done.
@@ -268,7 +268,7 @@ class Mempool:
             self._rebuild(mark, str(error))
         else:
             if mark is None:
-                self._make_mark_anew()
+                self._rebuild_mark()
 
     def accept_loss(self) -> None:
         """Let void entries take the places of flights that were in blocks which are gone for good.
@@ -291,7 +291,7 @@ class Mempool:
         self._watermark.note(mark)
         self._store.look(mark)
 
-    def _make_mark_anew(self) -> None:
+    def _rebuild_mark(self) -> None:
         """Note all of the store as acknowledged, because all of it may have been."""
         if self._store.next:
             self._store.log_sync()()
@@ -308,7 +308,7 @@ class Mempool:
         try:
             return ask()
         except NeedsRepair:
-            self.put_right()
+            self.repair()
             return ask()
 
     def _empty_due_log(self, free: int) -> None:

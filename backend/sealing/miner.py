@@ -27,7 +27,7 @@ from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.sealing.sealer import POLL_S, Sealer
 from backend.verify.scrub import scrubbing
 
-RETRY_S = 1.0  # the pause after an error that a person may have to put right
+RETRY_S = 1.0  # the pause after an error that a person may have to mend
 
 
 class Miner:
@@ -150,7 +150,7 @@ class Miner:
             return mempool.pending_count()
         except TryLater:
             self._status.working()
-            mempool.put_right()
+            mempool.repair()
             return mempool.pending_count()
 
     @contextmanager

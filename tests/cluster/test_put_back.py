@@ -122,7 +122,7 @@ def test_a_lost_mempool_is_rebuilt_after_the_blocks_that_hold_its_flights(
     world.mempool.close()
     shutil.rmtree(world.folder / FOLDER)
     if is_rebuilt:
-        world.mempool.put_right()
+        world.mempool.repair()
     world.mine()
     assert world.reported == []
     world.mempool.trim(0)

@@ -86,7 +86,7 @@ def test_lost_flights_and_void_entries_are_told(house: House) -> None:
     spoil(house.folder, 1)
     with pytest.raises(DamagedMempool, match="transaction 1 does not agree with its checksum"):
         check(house)
-    house.mempool().put_right()
+    house.mempool().repair()
     report = check(house)
     assert (report.pending, report.void) == (4, 1)
     assert any("1 acknowledged flight is lost, transactions 1 to 1" in line for line in report.lost)

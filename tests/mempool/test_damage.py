@@ -61,7 +61,7 @@ def test_it_is_not_ready_until_somebody_has_looked_at_what_was_lost(house: House
     batches_written(house)
     spoil(house.folder, 1)
     mempool = house.mempool()
-    mempool.put_right()
+    mempool.repair()
     assert "transactions 1 to 1" in mempool.not_ready()[0]
     (house.folder / FOLDER / "lost-1-1.bin").unlink()
     assert mempool.not_ready() == []
@@ -73,7 +73,7 @@ def test_a_key_of_lost_flights_may_be_used_again_in_every_process(house: House) 
     accept_in(first, [flight(0)], T, key=key)
     accept_in(other, [flight(1)], T)
     spoil(house.folder, 0)
-    first.put_right()
+    first.repair()
     assert accept_in(other, [flight(0)], T, key=key).first_transaction == 2
     assert accept_in(first, [flight(0)], T, key=key).is_repeat
 
@@ -83,7 +83,7 @@ def test_a_key_of_a_batch_that_is_lost_in_part_may_be_used_again(house: House) -
     mempool = house.mempool()
     accept_in(mempool, flights(count), T, key=key)
     spoil(house.folder, FLIGHTS_A_RECORD)
-    mempool.put_right()
+    mempool.repair()
     assert list(house.lost()) == [(FLIGHTS_A_RECORD, 1)]
     again = accept_in(mempool, flights(count), T, key=key)
     assert (again.first_transaction, again.is_repeat) == (count, False)
@@ -142,7 +142,7 @@ def test_damage_across_the_tip_costs_only_what_is_not_mined(house: House) -> Non
     batches_written(house)
     spoil(house.folder, 1, 2)
     house.chain.transactions = 3
-    house.mempool().put_right()
+    house.mempool().repair()
     assert list(house.lost()) == [(3, 1)]
 
 
@@ -171,7 +171,7 @@ def test_a_chain_that_lost_blocks_is_named_and_nothing_is_made_void(house: House
     accept_in(mempool, flights(2), T)
     house.chain.transactions = 8
     for asked in (mempool, house.mempool()):
-        for ask in (asked.pending_count, asked.oldest_pending_at, asked.put_right):
+        for ask in (asked.pending_count, asked.oldest_pending_at, asked.repair):
             with pytest.raises(DamagedMempool, match=r"ends at transaction 7, .* held 10 .* copy"):
                 ask()
         with pytest.raises(DamagedMempool, match="lost blocks"):
@@ -227,7 +227,7 @@ def test_what_belongs_to_another_ledger_is_refused_and_not_changed(
     mempool = house.mempool()
     name = "mempool.sqlite" if part == FOLDER else MARK_NAME
     words = rf"{name} belongs to another ledger: its block 0 is {OTHER}, this ledger's is {GENESIS}"
-    for ask in (mempool.pending_count, mempool.put_right, lambda: mempool.pending(9)):
+    for ask in (mempool.pending_count, mempool.repair, lambda: mempool.pending(9)):
         with pytest.raises(DamagedMempool, match=words):
             ask()
     with pytest.raises(DamagedMempool, match=words):
@@ -245,7 +245,7 @@ def test_a_file_of_another_format_is_refused_and_not_changed(house: House) -> No
         connection.execute("PRAGMA user_version = 1").fetchall()
     before = house.path.read_bytes()
     mempool = house.mempool()
-    for ask in (mempool.pending_count, mempool.put_right, lambda: accept_in(mempool, [NEW], T)):
+    for ask in (mempool.pending_count, mempool.repair, lambda: accept_in(mempool, [NEW], T)):
         with pytest.raises(DamagedMempool, match="has format 1, but this release reads format 2"):
             ask()
     assert house.path.read_bytes() == before
@@ -291,7 +291,7 @@ def test_a_file_or_a_log_of_another_ledger_is_refused_beside_ours(
         house.path.write_bytes(file)
         house.log.write_bytes(log)
         house.log.with_name(f"{FILE_NAME}-shm").unlink(missing_ok=True)
-        for ask in (house.mempool().pending_count, house.mempool().put_right):
+        for ask in (house.mempool().pending_count, house.mempool().repair):
             with pytest.raises(DamagedMempool, match="belongs to another ledger"):
                 ask()
         assert (house.path.read_bytes(), house.log.read_bytes()) == (file, log)
@@ -332,7 +332,7 @@ def test_a_log_that_was_kept_is_not_overwritten_by_the_next(house: House) -> Non
         log = f"log {number}".encode()
         house.log.write_bytes(log)
         house.path.unlink()
-        house.mempool().put_right()
+        house.mempool().repair()
         kept.add(log)
         logs = (house.folder / FOLDER).glob("damaged-*-wal")
         assert {path.read_bytes() for path in logs} == kept
@@ -353,7 +353,7 @@ def test_whoever_dies_while_rebuilding_leaves_it_to_the_next(
         copy = House(tmp_path / str(nth))
         shutil.copytree(house.folder, copy.folder)
         with killed_at(nth, files, [call]):
-            copy.mempool().put_right()
+            copy.mempool().repair()
             is_done = True
         copy.close()
         if (copy.folder / FOLDER / NEW_NAME).exists():
@@ -375,15 +375,15 @@ def test_a_full_disk_puts_off_the_repair_and_changes_nothing(
     before = house.path.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(files, "free_bytes", lambda folder: len(before))
-        for ask in (house.mempool().put_right, lambda: house.mempool().pending(9)):
+        for ask in (house.mempool().repair, lambda: house.mempool().pending(9)):
             with pytest.raises(TryLater, match="is nearly full"):
                 ask()
         patch.undo()
         patch.setattr(files, "rename", mock.Mock(side_effect=WriteFailed("no space left")))
         with pytest.raises(WriteFailed, match="no space left"):
-            house.mempool().put_right()
+            house.mempool().repair()
     assert house.path.read_bytes() == before
-    house.mempool().put_right()
+    house.mempool().repair()
     assert list(house.lost()) == [(1, 1)]
 
 
@@ -409,7 +409,7 @@ def test_a_process_that_has_the_old_file_open_writes_to_the_new_one(house: House
     for number, mempool in enumerate((first, other, first)):
         accept_in(mempool, [flight(number)], T)
     spoil(house.folder, 1)
-    first.put_right()
+    first.repair()
     assert accept_in(other, [flight(3)], T).first_transaction == 3
     assert accept_in(first, [flight(4)], T).first_transaction == 4
     other.close()  # the last one on the old file
@@ -441,7 +441,7 @@ def test_without_a_mark_what_was_lost_at_the_end_may_have_been_acknowledged(hous
     batches_written(house)
     spoil(house.folder, 2)
     (house.folder / MARK_NAME).unlink()
-    house.mempool().put_right()
+    house.mempool().repair()
     assert "it is unknown whether more was acknowledged" in house.messages[0]
 
 

@@ -58,7 +58,7 @@ def test_flights_keep_their_ids_and_keys_are_known(old: House) -> None:
 def test_whoever_dies_on_the_way_leaves_the_rest_to_the_next(old: House, call: str) -> None:
     for nth in range(1, 13):
         with killed_at(nth, files, [call]):
-            old.mempool().put_right()
+            old.mempool().repair()
     mempool = old.mempool()
     assert accept_in(mempool, [flight(ALL)], T + 60).first_transaction == ALL
     assert everything(mempool) == [*PENDING, (ALL, flight(ALL))]
@@ -114,7 +114,7 @@ def test_files_that_the_last_release_wrote_later_are_named_refused_and_kept(old:
         assert len(before) == 5
         mempool = old.mempool()
         words = r"has 4 files of the last release beside mempool\.sqlite \(keys.*, pending.*Nothing"
-        for ask in (mempool.pending_count, mempool.put_right, mempool.snapshot):
+        for ask in (mempool.pending_count, mempool.repair, mempool.snapshot):
             with pytest.raises(DamagedMempool, match=words):
                 ask()
         with pytest.raises(DamagedMempool, match=words):
@@ -136,5 +136,5 @@ def files_of_both(house: House) -> dict[Path, bytes]:
 
 def everything_after_repair(house: House) -> list[tuple[int, Flight]]:
     mempool = house.mempool()
-    mempool.put_right()
+    mempool.repair()
     return everything(mempool)

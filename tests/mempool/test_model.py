@@ -161,7 +161,7 @@ class Interleaved(RuleBasedStateMachine):
 
     def repair(self, which: int, known: set[tuple[int, int]] | None = None) -> None:
         known = set(self.house.lost()) if known is None else known
-        self.mempools[which].put_right()
+        self.mempools[which].repair()
         for first, count in set(self.house.lost()) - known:
             assert self.mined <= first
             self.ledger[first : first + count] = [VOID] * count

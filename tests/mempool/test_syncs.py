@@ -342,7 +342,7 @@ def test_reading_the_store_anew_before_a_sync_hides_no_sync_that_failed(
         kernel.fails = True
         with pytest.raises(WriteFailed):
             accept_in(other, [flight(2)], T)
-        mempool.put_right()
+        mempool.repair()
         return result
 
     monkeypatch.setattr(mempool, "_in_sound_store", in_sound_store)
@@ -357,7 +357,7 @@ def test_the_log_of_a_file_that_was_replaced_while_it_was_closed_is_not_synced_a
     accept_in(mempool, [flight(0)], T)
     mempool._store.read_anew()
     house.path.unlink()
-    other.put_right()  # the flight is in the log alone, and is named as lost
+    other.repair()  # the flight is in the log alone, and is named as lost
     synced: list[int] = []
     monkeypatch.setattr(os, "fdatasync", lambda opened: synced.append(os.fstat(opened).st_ino))
     accept_in(mempool, [flight(1)], T)
@@ -620,5 +620,5 @@ def test_a_log_that_another_process_made_has_its_name_on_the_disk_before_it_is_a
 
     monkeypatch.setattr(files, "sync_folder", sync_folder)
     monkeypatch.setattr(Watermark, "note", lambda self, mark: events.append("acknowledged"))
-    house.mempool().put_right()
+    house.mempool().repair()
     assert events == [str(house.folder / FOLDER), "acknowledged"]

@@ -152,7 +152,7 @@ def lose_pending(house: House) -> str:
         newest = sealer.mempool.snapshot()[0][-1]
     spoil(house.folder, newest.first)
     with closing(Sealer(house.settings, print)) as sealer:
-        sealer.mempool.put_right()
+        sealer.mempool.repair()
         (reason,) = sealer.mempool.not_ready()
     return reason
 
