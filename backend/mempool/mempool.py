@@ -301,7 +301,7 @@ class Mempool:
         """Return all records that can be read, whatever blocks hold. Only inside `locked`."""
         with self._lock:
             finish_replacing(self._folder)
-            return contents_of(self._store).records
+            return contents_of(self._store)[0]
 
     def _in_sound_store(self, ask: Callable[[], Result]) -> Result:
         """Return what `ask` returns from the store, which is rebuilt first if needed."""

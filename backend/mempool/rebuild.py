@@ -13,7 +13,6 @@ theirs was replaced.
 
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 from backend.base import files
 from backend.base.clock import now_ms
@@ -31,17 +30,6 @@ KEYS_FORGOTTEN = "idempotency keys that came with it may be used again"
 MARK_UNKNOWN = (
     "acknowledged.dat was missing or damaged, so it is unknown whether more was acknowledged"
 )
-
-
-class Contents(NamedTuple):
-    """Holds what can be read of a mempool: records in the order of their ids, and keys.
-
-    problem: what is wrong with that of the last release, in words, or "".
-    """
-
-    records: list[Record]
-    keys: dict[str, KeyUse]
-    problem: str
 
 
 def finish_replacing(folder: Path) -> str:
@@ -84,37 +72,41 @@ def rebuild(
     ours = (p for p in folder.iterdir() if not lost_files.NAME_FORM.fullmatch(p.name))
     files.require_free(folder, 0, sum(path.stat().st_size for path in ours))
     is_conversion = last_release.is_to_be_read(folder)
-    contents = contents_of(store)
+    records, keys, damage = contents_of(store)
     store.close()
-    lost = list(missing_ids(contents.records, known.end, mined))
-    once = max([known.mined, mined, *(r.mined for r in contents.records)])
+    lost = list(missing_ids(records, known.end, mined))
+    once = max([known.mined, mined, *(r.mined for r in records)])
     if lost and not accepts_loss:
         require_blocks(folder.parent, lost[0][0], once)
-    end = max([0, *(r.next for r in contents.records), *(ids.stop for ids in lost)])
+    end = max([0, *(r.next for r in records), *(ids.stop for ids in lost)])
     # What blocks alone hold at the end is void, too, or the file would be taken for an older one.
     in_blocks = [range(end, known.next)] if end < known.next else []
-    voids = [_void(ids, contents.records, mined) for ids in lost + in_blocks]
-    keys = _sound_keys(contents.keys, lost, max(end, mined))
-    if is_conversion and (contents.problem or lost):
+    voids = [_void(ids, records, mined) for ids in lost + in_blocks]
+    keys = _sound_keys(keys, lost, max(end, mined))
+    if is_conversion and (damage or lost):
         last_release.keep(folder)
-    problem = contents.problem or problem
+    problem = damage or problem
     named = [_named(folder, problem, ids, mark) for ids in lost]
-    write_file(folder / NEW_NAME, store.genesis(), sorted(contents.records + voids), keys)
+    write_file(folder / NEW_NAME, store.genesis(), sorted(records + voids), keys)
     kept = finish_replacing(folder)
     where = f"; what was there is kept as {kept}" if kept else ""
     message = f"{problem}; the mempool was rebuilt{where}; {_cost(lost, in_blocks, mark)}"
-    if is_conversion and not (contents.problem or lost):
+    if is_conversion and not (damage or lost):
         message = f"{folder}: the mempool of the last release was converted into one file"
     for line in (message, *named):
         report(line)
     return Mark(max(end, known.next), once)
 
 
-def contents_of(store: Store) -> Contents:
-    """Read all that can be read, in whatever format. Raises DamagedMempool, TryLater."""
+def contents_of(store: Store) -> tuple[list[Record], dict[str, KeyUse], str]:
+    """Return the records and keys that can be read, in whatever format, in the order of the ids.
+
+    The third is what is wrong with the mempool of the last release, in words, or "". Raises
+    DamagedMempool, TryLater.
+    """
     if last_release.is_to_be_read(store.path.parent):
-        return Contents(*last_release.read(store.path.parent))
-    return Contents(*store.readable(), "")  # also of a log that has no name any more
+        return last_release.read(store.path.parent)
+    return *store.readable(), ""  # also of a log that has no name any more
 
 
 def _void(ids: range, records: list[Record], mined: int) -> Record:

@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 
 from backend.base.errors import DamagedMempool
 from backend.chain.block import Block
-from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight
 from backend.chain.transaction import TIMESTAMP
 from backend.mempool.mempool import Mempool
@@ -69,5 +68,4 @@ class PendingInRecovery:
 def _rows_of(block: Block) -> Iterator[tuple[object, Flight]]:
     """Yield acceptance time and flight of each transaction. Raises DamagedBlock."""
     columns = decoded(block)
-    times, *values = (columns[name].expanded() for name in (TIMESTAMP, *FIELD_NAMES))
-    return zip(times, zip(*values, strict=True), strict=True)
+    return zip(columns[TIMESTAMP].expanded(), columns.rows(), strict=True)

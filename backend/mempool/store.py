@@ -241,13 +241,10 @@ class Store:
                 start, limit = record.next, limit - len(part.flights)
 
     def key_use(self, text: str) -> KeyUse | None:
-        """Return what a key was used for; None if it was not used. Raises NeedsRepair."""
-        if self._connection is None:
-            return None
+        """Return what a key was used for, or None. Only in `writing`. Raises NeedsRepair."""
         with database.errors_of(self.path):
-            return database.keys_in(self._run("SELECT * FROM key_use WHERE key = ?", text)).get(
-                text
-            )
+            rows = self._run("SELECT * FROM key_use WHERE key = ?", text)
+            return database.keys_in(rows).get(text)
 
     def everything(self) -> tuple[list[Record], dict[str, KeyUse]]:
         """Return all records and keys, as at one moment."""

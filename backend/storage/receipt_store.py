@@ -104,7 +104,6 @@ class Receipts:
         self._local = threading.local()
         self._opened: list[apsw.Connection] = []
         self._mined: tuple[int, int] = (-1, 0)  # a height, and the own flights mined up to it
-        self._own: int | None = None
 
     def close(self) -> None:
         while self._opened:
