@@ -173,8 +173,8 @@ def _remember(field: Field, values: Sequence[Value]) -> None:
 
 def _has_contradictions(columns: Columns) -> bool:
     """Return whether the fields of any transaction contradict each other, by whole columns."""
-    calendar = (columns[name].expanded() for name in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
-    if any(calendar_disagreement(*day) for day in set(zip(*calendar, strict=True))):
+    days = set(columns.rows(("YEAR", "DAY_OF_WEEK", "FL_DATE")))
+    if any(calendar_disagreement(*day) for day in days):
         return True
     cancelled = columns["CANCELLED"].expanded()
     emptied = [columns[name].expanded() for name in EMPTY_WHEN_CANCELLED]

@@ -25,7 +25,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import accumulate, chain
 from itertools import count as counting
 from operator import add
@@ -208,20 +208,14 @@ def _swapped_if_big_endian(numbers: "array[int]") -> "array[int]":
     return numbers
 
 
-def _written(start: bytes, value: Value) -> bytes:
-    return start + literal(value)
-
-
-def _starts() -> dict[str, bytes]:
-    """Return what stands before a field's value in canonical bytes."""
-    return {
-        name: (b"," if i else b"{") + literal(name) + b":"
-        for i, name in enumerate(TRANSACTION_NAMES)
-    }
+def _writer(start: bytes) -> ParseCache[Value, bytes]:
+    """Return what writes a field's value behind what stands before it in canonical bytes."""
+    return ParseCache(lambda value: start + literal(value), _WRITTEN_ENTRIES)
 
 
 _pieces = {
-    n: ParseCache(partial(_written, start), _WRITTEN_ENTRIES) for n, start in _starts().items()
+    name: _writer((b"," if i else b"{") + literal(name) + b":")
+    for i, name in enumerate(TRANSACTION_NAMES)
 }
 
 

@@ -5,7 +5,6 @@
 file or a clock, so the local miner, an import and any other engine use the same three.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backend.base.words import counted
@@ -83,7 +82,8 @@ class ChainState:
                 f"{counted(columns.count, 'transaction')}; this block may hold {most:,}"
             )
         accepted = [0, *(int(t or 0) for t in columns["timestamp"].values)]
-        if accepted != sorted(accepted) or not _ascend(columns["timestamp"].codes):
+        codes = list(columns["timestamp"].codes)
+        if accepted != sorted(accepted) or codes != sorted(codes):
             raise ValueError("the acceptance times go back, or are before 1970")
         if foreseen is not None and foreseen.first == self.transactions:
             root = foreseen.root
@@ -116,10 +116,6 @@ def state_at(header: Header, tip_hash: str, history: Frontier) -> ChainState:
     transactions = header.first_transaction + header.transaction_count
     time, bits = header.timestamp, header.difficulty_bits
     return ChainState(header.height, tip_hash, time, transactions, bits, history)
-
-
-def _ascend(codes: Sequence[int]) -> bool:
-    return list(codes) == sorted(codes)
 
 
 def empty_state(difficulty_bits: int) -> ChainState:
