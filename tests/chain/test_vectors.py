@@ -16,7 +16,7 @@ from backend.chain.columns import (
 )
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import flight_of
-from backend.chain.merkle import Frontier, frontier_of
+from backend.chain.merkle import frontier_of
 from backend.chain.state import content_of, empty_state, transactions_root
 from backend.chain.summary import cells_of, summary_root
 from tests.cases import each_of
@@ -129,11 +129,3 @@ def test_the_chain_of_the_file_is_what_build_makes_of_its_transactions() -> None
         built = state.build(header.timestamp, content_of(columns))
         assert (built.header_bytes, built.body) == (header_bytes, body)
         state = state.applied(built)
-
-
-def test_history_is_a_tree_over_the_raw_hashes_of_the_blocks() -> None:
-    headers = [header_from(data) for data, _ in chain_bytes()]
-    history = Frontier()
-    for header in headers:
-        assert header.history_root == history.root().hex()
-        history = history.extended(bytes.fromhex(header.hash()))

@@ -15,7 +15,6 @@ from tests import harming
 from tests.api.worlds import settings_for
 from tests.faults.auditing import as_row, asked_about, audit, differing, with_ids
 from tests.faults.clients import Memory, Receipt
-from tests.faults.damage import kind_of
 from tests.faults.report import Outcome
 from tests.flights import flight, flights
 from tests.storage.chains import block_file, flip
@@ -121,7 +120,3 @@ def test_every_harm_changes_the_file(tmp_path: Path, harm: str) -> None:
     before = path.read_bytes()
     harming.harm(path, harm, random.Random(1))
     assert not path.exists() or path.read_bytes() != before
-
-
-def test_files_of_a_kind_are_told_by_their_names(tmp_path: Path) -> None:
-    assert kind_of(tmp_path / "mempool" / "pending-0012.log", tmp_path) == "mempool/pending-N.log"

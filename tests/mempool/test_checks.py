@@ -17,10 +17,8 @@ from backend.mempool.watermark import Mark
 from tests.effort import tries
 from tests.flights import flight, flights
 from tests.mempool.house import House, T
-from tests.mempool.spoiling import PAGE_BYTES, spoil, spoil_key, spoil_keys
+from tests.mempool.spoiling import PAGE_BYTES, spoil, spoil_key
 from tests.submitting import accept_in
-
-KEY = IdempotencyKey("k", "00")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -91,20 +89,6 @@ def test_lost_flights_and_void_entries_are_told(house: House) -> None:
     assert (report.pending, report.void) == (4, 1)
     assert any("1 acknowledged flight is lost, transactions 1 to 1" in line for line in report.lost)
     assert any("damaged-1.sqlite; look at it" in line for line in report.lost)
-
-
-def test_keys_are_counted_and_compared(house: House) -> None:
-    mempool = house.mempool()
-    accept_in(mempool, [flight(0)], now_ms(), key=KEY)
-    house.chain.transactions = 1
-    accept_in(mempool, [flight(1)], now_ms())
-    mempool.trim(1)
-    assert house.records() == [1]
-    assert check(house).keys == 1
-    mempool.close()
-    spoil_keys(house.folder)
-    with pytest.raises(DamagedMempool, match=rf"{FILE_NAME} .* checksum"):
-        check(house)
 
 
 def test_a_key_that_is_not_as_it_was_written_is_named_and_only_that_one_is_forgotten(

@@ -22,7 +22,6 @@ from backend.chain.merkle import frontier_of
 from backend.storage import block_writer
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME, BlockWriter
-from backend.storage.codec import compress
 from tests.storage.chains import (
     A_FILE_EACH,
     NOTHING_PENDING,
@@ -38,14 +37,6 @@ from tests.storage.chains import (
     writer_for,
     writing,
 )
-
-
-def test_a_body_that_is_compressed_already_is_stored_as_given(tmp_path: Path) -> None:
-    with writing(tmp_path) as writer:
-        block = next_block(writer.state, 3)
-        writer.append(block, compress(block.body))
-        writer.commit()
-    assert audited(tmp_path).tip_hash == block.hash
 
 
 def test_the_chain_keeps_its_difficulty_when_the_setting_changes(tmp_path: Path) -> None:

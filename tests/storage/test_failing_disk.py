@@ -33,7 +33,6 @@ from tests.storage.crashes import Disk
 
 pytestmark = pytest.mark.slow
 
-PROJECT = Path(__file__).resolve().parents[2]
 FILE_BYTES = 3_000
 GENESIS_HASH = genesis(GENESIS_MS, 0).hash
 

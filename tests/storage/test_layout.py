@@ -48,12 +48,6 @@ def test_a_packed_place_comes_back_and_no_other_bytes_are_one(
         assert place_from(other) is None
 
 
-def test_a_place_knows_what_comes_after_it() -> None:
-    place = Place(bytes(32), file=0, offset=70, length=30, first_transaction=5, transaction_count=7)
-    assert (place.end, place.next_transaction) == (100, 12)
-    assert place._replace(transaction_count=0).next_transaction == 5
-
-
 @given(st.integers(0, U32))
 def test_the_name_of_a_block_file_gives_its_first_height(height: int) -> None:
     assert first_height_of(block_file_name(height)) == height

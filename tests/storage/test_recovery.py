@@ -487,19 +487,6 @@ def test_a_file_that_does_not_follow_is_set_aside(
     assert_goes_on(five_files, 4)
 
 
-@pytest.mark.parametrize("named", [0, 1, 3, 4, 5])
-@pytest.mark.parametrize("zeros", [0, 64, 100])
-def test_a_table_that_ends_too_soon_or_in_zeros_is_completed(
-    five_files: Path, named: int, zeros: int
-) -> None:
-    whole = contents(five_files)
-    table_path(five_files).write_bytes(whole[TABLE_NAME][: 64 * named] + bytes(zeros))
-    _, messages = recovered(five_files)
-    assert messages == [REMADE] * (named == 0) + [added(named, 4)] * (named < 5)
-    assert contents(five_files) == whole
-    assert_goes_on(five_files, 4)
-
-
 @pytest.mark.parametrize("count", [2, 9])
 def test_the_table_of_another_ledger_is_made_again(
     five_files: Path, tmp_path_factory: pytest.TempPathFactory, count: int
