@@ -12,6 +12,8 @@ import pytest
 
 from backend.chain.flight import flight_of
 from backend.chain.placeholder import VOID
+from backend.mempool import FOLDER
+from backend.mempool.lost_files import lost_in
 from tests.api.processes import Service, serving, until
 from tests.api.worlds import GOOD
 from tests.flights import on_disk
@@ -68,11 +70,8 @@ def posted(service: Service, number: int) -> int:
 
 
 def lost_ids(folder: Path) -> set[int]:
-    ids: set[int] = set()
-    for path in (folder / "mempool").glob("lost-*.bin"):
-        first, count = path.name.removesuffix(".bin").split("-")[1:]
-        ids |= set(range(int(first), int(first) + int(count.partition(".")[0])))
-    return ids
+    files = lost_in(folder / FOLDER)
+    return {file.first + number for file in files for number in range(file.flights)}
 
 
 def test_acknowledged_flights_are_mined_or_named_as_lost(folder: Path) -> None:

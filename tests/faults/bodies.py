@@ -6,7 +6,6 @@ it holds, the answer is one for clients, no worker ends, and in the long form ot
 
 import http.client
 import time
-from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
 from itertools import product
 from pathlib import Path
@@ -18,14 +17,15 @@ from frontend.settings import Settings as PagesSettings
 from tests.api.processes import processes_of
 from tests.api.worlds import settings_for
 from tests.evil_bodies import EVIL, MEDIA_TYPES
-from tests.faults.fresh_workers import ENDED
+from tests.faults.fresh_workers import judge_log
 from tests.faults.hostile import serving_flights
 from tests.faults.probes import judge, probes, probing
 from tests.faults.report import Outcome, Task
+from tests.raw_http import megabytes
 
 SINGLE_BYTES = 60_000  # nearly as many as a single flight may have
 MOST_TIMES = 6
-ROOM_BYTES = 40 * 2**20  # for what is parsed together, and what a worker remembers at first
+ROOM_MB = 40  # for what is parsed together, and what a worker remembers at first
 ANSWERED_WITHIN_S = 60.0
 LONG_KB = 1000  # of a body, from which others are watched
 PROBLEM = "application/problem+json"
@@ -73,10 +73,7 @@ def run(task: Task) -> Outcome:
                 task.says(f"{name}: {len(outcome.findings)} findings")
         if task.count >= LONG_KB:
             judge(some, "evil bodies", outcome)
-        for signal, code in ENDED.findall(service.said()):
-            outcome.add("crashed", f"a worker ended: {signal or code}")
-        if "Traceback" in service.said():
-            outcome.add("refused", "a traceback stands in the log")
+        judge_log(service.said(), outcome)
     outcome.done = int(task.count)
     return outcome
 
@@ -113,24 +110,19 @@ def _send(port: int, target: Target, name: str, body: bytes, outcome: Outcome) -
         outcome.add("wrong", f"{what}: {status} as {kind}")
 
 
-def _watch(folder: Path) -> dict[int, int]:
-    """Process id -> bytes in memory; from now on the most of each are noted by the system."""
+def _watch(folder: Path) -> dict[int, float]:
+    """Process id -> megabytes in memory; from now on the most of each are noted by the system."""
+    before = {}
     for pid in processes_of(folder):
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # it has just ended
+            before[pid] = megabytes(pid, "VmRSS")
             Path(f"/proc/{pid}/clear_refs").write_text("5")
-    return dict(_memory(processes_of(folder), "VmRSS:"))
+    return before
 
 
-def _memory(processes: Iterable[int], field: str) -> Iterator[tuple[int, int]]:
-    """Process id and bytes, as /proc says them; processes that have ended are left out."""
-    for pid in processes:
-        with suppress(OSError, StopIteration):
-            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-            line = next(line for line in lines if line.startswith(field))
-            yield pid, 1024 * int(line.split()[1])
-
-
-def _judge_memory(name: str, size: int, before: dict[int, int], outcome: Outcome) -> None:
-    for pid, most in _memory(before, "VmHWM:"):
-        if (grown := most - before[pid]) > MOST_TIMES * size + ROOM_BYTES:
-            outcome.add("memory", f"{name}: {size:,} bytes took {grown:,} of process {pid}")
+def _judge_memory(name: str, size: int, before: dict[int, float], outcome: Outcome) -> None:
+    for pid, mb in before.items():
+        with suppress(OSError, ValueError):  # it has ended, which is judged by the log
+            grown = megabytes(pid, "VmHWM") - mb
+            if grown > MOST_TIMES * size / 2**20 + ROOM_MB:
+                outcome.add("memory", f"{name}: {size:,} bytes took {grown:.1f} MB of {pid}")

@@ -37,8 +37,6 @@ class Memory:
     acknowledged: list[Receipt] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)  # pushed back: 503
     unexpected: list[str] = field(default_factory=list)  # any other answer
-    unanswered: int = 0
-    longest_s: float = 0.0
 
     def flights(self) -> Iterator[Flight]:
         """Everything that was submitted."""
@@ -70,7 +68,6 @@ class Client:
             try:
                 self._post(serial)
             except (OSError, http.client.HTTPException):
-                self.memory.unanswered += 1
                 self._disconnect()
                 self._stopping.wait(PAUSE_AFTER_LOSS_S)
         self._disconnect()

@@ -9,10 +9,9 @@ sign for another ledger, or say that it is ready while something is missing.
 import random
 import re
 import shutil
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ import requests
 from backend.chain.flight import as_mapping
 from backend.verify import folder_files
 from tests import folder_harms, harming
-from tests.api.processes import Service, backend
+from tests.api.processes import Service, backend, until
 from tests.api.worlds import Json
 from tests.faults.auditing import asked_about, differing, says_lost
 from tests.faults.clients import GOOD
@@ -39,7 +38,7 @@ from tests.faults.template import (
 from tests.flights import flight
 from tests.units.supervised import Supervised
 
-READY_WITHIN_S = 4.0  # or the service refuses to be ready, which it may
+READY_WITHIN_S = 4.0
 ASKED = 5  # flights that the three questions are asked about
 MINED_ASKED = 5  # transactions of blocks that are asked for
 LIVE_SHARE = 0.3  # of the damages happen while the service runs
@@ -183,7 +182,8 @@ def _try(trial: Trial, chance: random.Random) -> None:
             trial.folder, command=tuple(units.command()), **units.settings(), **SETTINGS
         ) as service,
     ):
-        until_over(lambda: service.process.poll() is not None or service.answers(), READY_WITHIN_S)
+        with suppress(AssertionError):  # it may refuse to be ready
+            until(lambda: service.process.poll() is not None or service.answers(), READY_WITHIN_S)
         if trial.damage.is_live:
             _do(trial, chance)
         if service.process.poll() is None:
@@ -212,16 +212,6 @@ def _do(trial: Trial, chance: random.Random) -> None:
         harming.harm(path, trial.damage.harm, chance)
     trial.harmed = path.read_bytes() if path.is_file() else None
     trial.is_changed = before is None or trial.harmed != before  # zeros over zeros are no damage
-
-
-def until_over(condition: Callable[[], bool], within_s: float) -> bool:
-    """Wait until `condition` holds, at most so long; whether it does."""
-    deadline = time.monotonic() + within_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 # --- asking --------------------------------------------------------------------------------------

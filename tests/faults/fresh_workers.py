@@ -45,3 +45,11 @@ def _start_new_workers(service: Service) -> int:
     kill(old)
     until(lambda: len(set(service.workers()) - set(old)) == service.worker_count, WITHIN_S)
     return len(old)
+
+
+def judge_log(said: str, outcome: Outcome) -> None:
+    """Take down which workers have ended, and what surprised the service."""
+    for signal, code in ENDED.findall(said):
+        outcome.add("crashed", f"a worker ended: {signal or code}")
+    if at := said.find("Traceback") + 1:
+        outcome.add("refused", f"in the log: {said[at - 1 : at + 2000]}")

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from tests.api.processes import Service, free_port
 from tests.api.worlds import GOOD, world_in
-from tests.faults.fresh_workers import ENDED
+from tests.faults.fresh_workers import judge_log
 from tests.faults.report import Outcome, Task
 from tests.units.supervised import serving_confined
 
@@ -221,7 +221,4 @@ def _look_at_processes(service: Service, outcome: Outcome) -> None:
     """Nobody has died, and nothing surprised the service."""
     if not service.answers("/health/ready"):
         outcome.add("crashed", "the service is not ready any more")
-    for signal, code in ENDED.findall(service.said()):
-        outcome.add("crashed", f"a worker ended: {signal or code}")
-    if at := service.said().find("Traceback") + 1:
-        outcome.add("refused", f"in the log: {service.said()[at - 1 : at + 2000]}")
+    judge_log(service.said(), outcome)

@@ -22,7 +22,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.api.processes import ROOT, Service, backend, free_port
+from tests.api.processes import ROOT, Service, backend, free_port, is_answered, until
 from tests.api.worlds import Json
 from tests.faults.probes import judge, probes, probing
 from tests.faults.report import Outcome, Task
@@ -236,7 +236,7 @@ def serving_flights(folder: Path) -> Iterator[tuple[Service, int, list[Json]]]:
     assert done.returncode == 0, done.stderr
     pages = free_port()
     with serving_confined(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=pages) as service:
-        _wait_for(pages)
+        until(lambda: is_answered(f"http://127.0.0.1:{pages}/"))
         rows = service.json("/blocks/3")["block"]["transactions"]
         yield service, pages, rows
 
@@ -274,14 +274,6 @@ def _smuggle(which: str, port: int, outcome: Outcome) -> None:
         received = answer_to(port, data, STRANGER)
         if HIDDEN_STATUS in re.findall(STATUS, received):
             outcome.add("wrong", f"the {which} answered a hidden request: {odd}")
-
-
-def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + CONNECT_WITHIN_S
-    while time.monotonic() < deadline:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
 
 
 if __name__ == "__main__":

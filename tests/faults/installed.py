@@ -146,10 +146,8 @@ def _reboots(host: Machine) -> str:
 
 def _checks(host: Machine) -> str:
     """Checks whether the check and the backup do what their timers are for, and find damage."""
+    host.must("systemctl", "is-enabled", "flightchain-verify.timer")
     for name in ("verify", "backup"):
-        host.must(
-            "systemctl", "is-enabled", f"flightchain-{name}.timer"
-        ) if name == "verify" else ""
         if host.run("systemctl", "start", f"flightchain-{name}.service").returncode:
             return _messages(host, name)
     if host.run("test", "-s", f"{BACKUP}/backup.json").returncode:

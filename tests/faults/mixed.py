@@ -6,19 +6,17 @@ second. In the end the chain is audited like after any harm.
 """
 
 import statistics
-import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
-from tests.api.processes import Service, free_port, serving
+from tests.api.processes import Service, free_port, is_answered, serving, until
 from tests.api.worlds import Json
 from tests.faults.auditing import as_row, audit, compare_answers
 from tests.faults.clients import Memory, memories, posting
 from tests.faults.hostile import EXPORT
 from tests.faults.house import house_in
-from tests.faults.probes import Probe, probes
+from tests.faults.probes import Probe, probes, probing
 from tests.faults.report import Outcome, Task
 from tests.flights import flight
 from tests.units.supervised import serving_confined
@@ -38,6 +36,7 @@ def run(task: Task) -> Outcome:
     folder, remembered = task.folder / "chain", memories(CLIENTS)
     pages = free_port()
     with serving_confined(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=pages) as service:
+        until(lambda: is_answered(f"http://127.0.0.1:{pages}/"))
         samples = _load(service, pages, remembered, task, outcome)
         outcome.notes.append(f"memory, MB: {', '.join(f'{s / 2**20:.0f}' for s in samples)}")
         if len(samples) >= FEWEST_SAMPLES:
@@ -60,14 +59,7 @@ def _load(
     some = [probe for probe in probes(service.port, pages, rows, 0) if probe.name != "single posts"]
     some += _readers(service, rows)
     samples: list[int] = []
-    stopping = threading.Event()
-    with ExitStack() as ending:
-        ending.enter_context(posting(service.port, remembered, POST_EVERY_S))
-        for probe in some:
-            thread = threading.Thread(target=probe.run, args=(stopping,))
-            thread.start()
-            ending.callback(thread.join)
-        ending.callback(stopping.set)
+    with posting(service.port, remembered, POST_EVERY_S), probing(some):
         for number in range(SAMPLES):
             time.sleep(task.count / SAMPLES)
             samples.append(sum(_proportional_bytes(pid) for pid in service.processes()))

@@ -8,7 +8,6 @@ are gone within `DRAINED_WITHIN_S`. Clients of other kinds hardly notice any of 
 
 import itertools
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -111,20 +110,18 @@ def _asked(lane: Lane, url: str) -> Answer:
 
 def _capacity(lane: Lane, url: str) -> float:
     """Requests a second that a few clients are answered."""
-    until, answered = time.monotonic() + CALIBRATED_S, itertools.count()
+    until = time.monotonic() + CALIBRATED_S
 
-    def client() -> None:
+    def client(_: int) -> int:
+        answered = 0
         while time.monotonic() < until:
-            if 200 <= _asked(lane, url).status < 300:
-                next(answered)
+            answered += 200 <= _asked(lane, url).status < 300
+        return answered
 
     started = time.monotonic()
-    threads = [threading.Thread(target=client) for _ in range(CALIBRATED_BY)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return max(1, next(answered)) / (time.monotonic() - started)
+    with ThreadPoolExecutor(CALIBRATED_BY) as pool:
+        answered = sum(pool.map(client, range(CALIBRATED_BY)))
+    return max(1, answered) / (time.monotonic() - started)
 
 
 def _arrivals(lane: Lane, url: str, rate: float, duration_s: float) -> tuple[list[Answer], float]:

@@ -53,10 +53,6 @@ class Outcome:
         """Returns what was found of a kind."""
         return [what for name, what in self.findings if name == kind]
 
-    def restarted(self, seconds: float) -> None:
-        """Take down how long a start took."""
-        self.restart_s = max(self.restart_s, seconds)
-
 
 def table(outcomes: Sequence[tuple[str, Outcome]]) -> str:
     """The outcomes by the names of their scenarios, as a table in Markdown."""

@@ -1,5 +1,6 @@
 """Mempools on one folder, as several processes have them, and what is asked of them."""
 
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -33,7 +34,7 @@ class House:
         self.folder = folder
         self.chain = Chain()
         self.messages: list[str] = []
-        self._opened: list[Mempool] = []
+        self._opened: list[Mempool | House] = []
 
     def mempool(self, chain: Callable[[], int] | None = None, **chosen: float) -> Mempool:
         """Open one more mempool on the folder, as another process does."""
@@ -41,6 +42,14 @@ class House:
         opened = Mempool(settings, chain or self.chain, self.messages.append)
         self._opened.append(opened)
         return opened
+
+    def copied(self) -> "House":
+        """Copy the folder as a power cut may leave it now; the copy is closed with this."""
+        number = len(self._opened)
+        copy = House(self.folder.with_name(f"{self.folder.name}-copy-{number}"))
+        shutil.copytree(self.folder, copy.folder)
+        self._opened.append(copy)
+        return copy
 
     def close(self) -> None:
         for opened in self._opened:

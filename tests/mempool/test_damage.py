@@ -146,20 +146,16 @@ def test_damage_across_the_tip_costs_only_what_is_not_mined(house: House) -> Non
     assert list(house.lost()) == [(3, 1)]
 
 
-def test_the_end_of_the_log_that_sqlite_drops_in_silence_is_named(
-    house: House, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_the_end_of_the_log_that_sqlite_drops_in_silence_is_named(house: House) -> None:
     mempool = house.mempool()
     for number in range(30):
         accept_in(mempool, [flight(number)], T)
-    copy = House(tmp_path_factory.mktemp("made") / "copy")
-    shutil.copytree(house.folder, copy.folder)
+    copy = house.copied()
     flip(copy.log, copy.log.stat().st_size // 2)
     assert accept_in(copy.mempool(), [NEW], T).first_transaction == 30
     ((first, count),) = copy.lost()
     assert 0 < first < first + count == 30
     assert everything(copy.mempool())[:first] == numbered(flights(first))
-    copy.close()
 
 
 # --- what is refused ---------------------------------------------------------------------------
@@ -304,11 +300,10 @@ def test_a_file_or_a_log_of_another_ledger_is_refused_beside_ours(
 
 @pytest.mark.parametrize("has_mark", [True, False])
 def test_a_log_whose_file_is_gone_is_kept_and_never_read_into_a_new_file(
-    house: House, tmp_path_factory: pytest.TempPathFactory, has_mark: bool
+    house: House, has_mark: bool
 ) -> None:
     accept_in(house.mempool(), flights(10), T)
-    copy = House(tmp_path_factory.mktemp("copy"))
-    shutil.copytree(house.folder, copy.folder, dirs_exist_ok=True)
+    copy = house.copied()
     copy.chain.transactions = 4
     kept = copy.log.read_bytes()
     copy.path.unlink()
@@ -321,7 +316,6 @@ def test_a_log_whose_file_is_gone_is_kept_and_never_read_into_a_new_file(
     assert everything(mempool)[-1] == (10 if has_mark else 4, NEW)
     assert (copy.folder / FOLDER / "damaged-1.sqlite-wal").read_bytes() == kept
     assert any("damaged-1.sqlite" in line for line in copy.messages)
-    copy.close()
 
 
 def test_a_log_that_was_kept_is_not_overwritten_by_the_next(house: House) -> None:
@@ -342,16 +336,13 @@ def test_a_log_that_was_kept_is_not_overwritten_by_the_next(house: House) -> Non
 
 
 @pytest.mark.parametrize("call", ["write_new", "remove", "rename", "sync", "sync_folder"])
-def test_whoever_dies_while_rebuilding_leaves_it_to_the_next(
-    house: House, tmp_path: Path, call: str
-) -> None:
+def test_whoever_dies_while_rebuilding_leaves_it_to_the_next(house: House, call: str) -> None:
     batches_written(house)
     spoil(house.folder, 1)
     is_done, nth = False, 0
     while not is_done:
         nth += 1
-        copy = House(tmp_path / str(nth))
-        shutil.copytree(house.folder, copy.folder)
+        copy = house.copied()
         with killed_at(nth, files, [call]):
             copy.mempool().repair()
             is_done = True
@@ -435,14 +426,6 @@ def test_a_lost_mark_alone_is_made_anew_and_said(house: House, how: str) -> None
     (message,) = house.messages
     assert message.startswith("acknowledged.dat was missing or damaged and was rebuilt")
     assert house.mark() == Mark(len(ALL) + 1, 0)
-
-
-def test_without_a_mark_what_was_lost_at_the_end_may_have_been_acknowledged(house: House) -> None:
-    batches_written(house)
-    spoil(house.folder, 2)
-    (house.folder / MARK_NAME).unlink()
-    house.mempool().repair()
-    assert "it is unknown whether more was acknowledged" in house.messages[0]
 
 
 def test_the_mark_follows_the_sync_and_never_goes_back(

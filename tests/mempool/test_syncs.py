@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -206,11 +205,7 @@ def test_a_failed_sync_poisons_and_is_not_tried_again(
 @pytest.mark.parametrize("is_read", [False, True], ids=["", "while a reader is stopped"])
 @pytest.mark.parametrize("is_miner", [False, True], ids=["accepts", "trims"])
 def test_who_writes_first_after_a_start_relies_on_no_sync_of_before(
-    house: House,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-    is_miner: bool,
-    is_read: bool,
+    house: House, monkeypatch: pytest.MonkeyPatch, is_miner: bool, is_read: bool
 ) -> None:
     """After a failed sync the kernel takes the lost bytes for written, and each later sync works.
 
@@ -242,8 +237,7 @@ def test_who_writes_first_after_a_start_relies_on_no_sync_of_before(
             started.trim(1)
         else:
             accept_in(started, [flight(2)], T)
-        cut = House(tmp_path_factory.mktemp("cut"))
-        shutil.copytree(house.folder, cut.folder, dirs_exist_ok=True)
+        cut = house.copied()
     log = cut.log.read_bytes()
     if log.startswith(lost_bytes[:100]):
         cut.log.write_bytes(bytes(len(lost_bytes)) + log[len(lost_bytes) :])
@@ -254,7 +248,6 @@ def test_who_writes_first_after_a_start_relies_on_no_sync_of_before(
         cut.chain.transactions = 1
     assert dict(everything(cut.mempool())) == expected
     assert cut.lost() == {}
-    cut.close()
 
 
 def test_who_opens_the_log_again_relies_on_no_sync_of_before(

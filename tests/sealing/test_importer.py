@@ -37,6 +37,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
 from tests.api.processes import ending, environment, until
+from tests.faults.house import IMPORT_COMMAND
 from tests.flights import changed, csv_of, flight, flights, import_flights, on_disk, transactions_in
 from tests.same_flights import CANCELLED
 from tests.storage.chains import NOTHING_PENDING
@@ -466,14 +467,6 @@ def test_a_killed_import_frees_the_writer_lock_though_its_builder_is_slow(
 
 # --- the command -----------------------------------------------------------------------------
 
-COMMAND = """
-from backend.sealing import importer
-from backend.cli.commands import main
-
-importer.BLOCKS_AT_ONCE = 1
-main()
-"""
-
 
 def started(
     settings: Settings, *arguments: str, is_slow: bool = False
@@ -483,7 +476,7 @@ def started(
     is_slow: whether its builder stands still after two messages.
     """
     bits = settings.difficulty_bits
-    program = (SLOW_BUILDER if is_slow else "") + COMMAND
+    program = (SLOW_BUILDER if is_slow else "") + IMPORT_COMMAND
     process = subprocess.Popen(
         [sys.executable, "-c", program, "import", *arguments],
         cwd=PROJECT,

@@ -49,14 +49,6 @@ class PendingIf:
 NOTHING_PENDING = PendingIf(lambda first, following: first == following)
 
 
-def settings_for(
-    folder: Path, *, block_file_bytes: int = ONE_FILE, difficulty_bits: int = 0
-) -> Settings:
-    return Settings(
-        dir=str(folder), block_file_bytes=block_file_bytes, difficulty_bits=difficulty_bits
-    )
-
-
 def writer_for(
     folder: Path,
     messages: list[str] | None = None,
@@ -66,8 +58,8 @@ def writer_for(
     are_pending: ArePending | None = None,
 ) -> BlockWriter:
     """A writer that has not been acquired; what it reports goes to `messages`."""
-    chosen = settings_for(
-        folder, block_file_bytes=block_file_bytes, difficulty_bits=difficulty_bits
+    chosen = Settings(
+        dir=str(folder), block_file_bytes=block_file_bytes, difficulty_bits=difficulty_bits
     )
     taken: list[str] = [] if messages is None else messages
     pending = NOTHING_PENDING if are_pending is None else PendingIf(are_pending)
@@ -113,17 +105,12 @@ def append_blocks(writer: BlockWriter, counts: Sequence[int], *, later_ms: int =
     return blocks
 
 
-def make_chain(
-    folder: Path,
-    counts: Sequence[int],
-    *,
-    block_file_bytes: int = ONE_FILE,
-    difficulty_bits: int = 0,
-) -> ChainState:
-    """Write genesis and a block for each count of transactions; the state at the end."""
-    with writing(
-        folder, block_file_bytes=block_file_bytes, difficulty_bits=difficulty_bits
-    ) as writer:
+def make_chain(folder: Path, counts: Sequence[int], **options: Any) -> ChainState:
+    """Write genesis and a block for each count of transactions; the state at the end.
+
+    options: of `writer_for`.
+    """
+    with writing(folder, **options) as writer:
         append_blocks(writer, counts)
         return writer.state
 
@@ -145,16 +132,13 @@ def all_are_pending(first: int, following: int) -> bool:
     return True
 
 
-def recovered(
-    folder: Path,
-    *,
-    block_file_bytes: int = ONE_FILE,
-    are_pending: ArePending | None = None,
-) -> tuple[ChainState, list[str]]:
-    """Open the chain as a writer does; its state, and what the writer reported."""
+def recovered(folder: Path, **options: Any) -> tuple[ChainState, list[str]]:
+    """Open the chain as a writer does; its state, and what the writer reported.
+
+    options: of `writer_for`.
+    """
     messages: list[str] = []
-    more: Any = {"block_file_bytes": block_file_bytes, "are_pending": are_pending}
-    with writing(folder, messages, **more) as writer:
+    with writing(folder, messages, **options) as writer:
         return writer.state, messages
 
 
