@@ -53,38 +53,22 @@ _UNPACK_ERRORS = (
 )
 
 
-class _Frames:
-    """Unpacks the frames of a file, which must all be whole.
+def _frames(unpacker: Callable[[], Any], raw: IO[bytes]) -> Iterator[bytes]:
+    """Unpack the frames of a file, which must all be whole. unpacker: returns what unpacks one.
 
     The readers of lzma and bz2 take what is damaged behind a good frame for the end of the file,
     and that of zstandard what is cut short. Zeros between frames are as tapes and xz leave them.
     """
-
-    def __init__(self, unpacker: Callable[[], Any], raw: IO[bytes]) -> None:
-        """unpacker: returns what unpacks one frame."""
-        self._blocks = self._unpacked(unpacker, raw)
-        self._block = BytesIO()
-
-    def read(self, size: int) -> bytes:
-        """Return the next `size` bytes, or fewer at the end."""
-        text = bytearray(self._block.read(size))
-        while len(text) < size and (block := next(self._blocks, None)) is not None:
-            self._block = BytesIO(block)
-            text += self._block.read(size - len(text))
-        return bytes(text)
-
-    @staticmethod
-    def _unpacked(unpacker: Callable[[], Any], raw: IO[bytes]) -> Iterator[bytes]:
-        frame = unpacker()
-        for piece in iter(lambda: raw.read(PIECE), b""):
-            packed = piece
-            while packed := packed if frame else packed.lstrip(b"\0"):
-                frame = frame or unpacker()
-                yield from _unpacked_by(frame, packed)
-                packed = frame.unused_data
-                frame = None if frame.eof else frame
-        if frame:
-            raise EOFError("it ends too early")
+    frame = unpacker()
+    for piece in iter(lambda: raw.read(PIECE), b""):
+        packed = piece
+        while packed := packed if frame else packed.lstrip(b"\0"):
+            frame = frame or unpacker()
+            yield from _unpacked_by(frame, packed)
+            packed = frame.unused_data
+            frame = None if frame.eof else frame
+    if frame:
+        raise EOFError("it ends too early")
 
 
 def _unpacked_by(frame: Any, packed: bytes) -> Iterator[bytes]:
@@ -95,6 +79,19 @@ def _unpacked_by(frame: Any, packed: bytes) -> Iterator[bytes]:
     yield frame.decompress(packed, BLOCK_BYTES)
     while not (frame.eof or frame.needs_input):
         yield frame.decompress(b"", BLOCK_BYTES)
+
+
+def _in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the same bytes in blocks of `BLOCK_BYTES`, of which the last may be shorter."""
+    block = bytearray()
+    for piece in pieces:
+        for start in range(0, len(piece), BLOCK_BYTES):
+            block += piece[start : start + BLOCK_BYTES]
+            if len(block) >= BLOCK_BYTES:
+                yield bytes(block[:BLOCK_BYTES])
+                del block[:BLOCK_BYTES]
+    if block:
+        yield bytes(block)
 
 
 def _lzma_of_zip(packed: IO[bytes]) -> Callable[[], Any]:
@@ -125,25 +122,25 @@ _UNPACKERS_IN_ZIP: dict[int, _Unpackers] = {
 """For what zipfile unpacks all at once, which may be gigabytes."""
 
 
-class _Member:
-    """Unpacks a member of a zip archive piece by piece, and compares it with its checksum."""
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Unpack a member of a zip archive piece by piece, and compare it with its checksum."""
+    stored: Any = copy(member)
+    stored.compress_type, stored.file_size = zipfile.ZIP_STORED, member.compress_size
+    stored.CRC = None  # which is that of the unpacked bytes
+    packed = archive.open(stored)
+    pieces = _frames(_UNPACKERS_IN_ZIP[member.compress_type](packed), packed)
+    left, checksum = member.file_size, 0
+    while left and (piece := next(pieces, None)) is not None:
+        piece = piece[:left]
+        left -= len(piece)
+        checksum = zlib.crc32(piece, checksum)
+        yield piece
+    if checksum != member.CRC:
+        raise zipfile.BadZipFile("Bad CRC-32")
 
-    def __init__(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-        stored: Any = copy(member)
-        stored.compress_type, stored.file_size = zipfile.ZIP_STORED, member.compress_size
-        stored.CRC = None  # which is that of the unpacked bytes
-        packed = archive.open(stored)
-        self._frames = _Frames(_UNPACKERS_IN_ZIP[member.compress_type](packed), packed)
-        self._left, self._checksum, self._wanted = member.file_size, 0, member.CRC
 
-    def read(self, size: int) -> bytes:
-        """Return the next `size` bytes, or fewer at the end."""
-        text = self._frames.read(min(size, self._left))
-        self._left -= len(text)
-        self._checksum = zlib.crc32(text, self._checksum)
-        if len(text) < size and self._checksum != self._wanted:
-            raise zipfile.BadZipFile("Bad CRC-32")
-        return text
+def _read(file: IO[bytes]) -> Iterator[bytes]:
+    return iter(lambda: file.read(BLOCK_BYTES), b"")
 
 
 class NoRowsError(InvalidInput):
@@ -233,8 +230,8 @@ class PackedFile:
         with raw:
             with self._translated():
                 self._require_unchanged(raw)
-                unpacked, packed_bytes, unpacked_bytes = self._unpacked(raw)
-            yield self._blocks(raw, unpacked, packed_bytes, unpacked_bytes)
+                blocks, packed_bytes, unpacked_bytes = self._unpacked(raw)
+            yield self._blocks(raw, blocks, packed_bytes, unpacked_bytes)
 
     def _raw(self) -> BufferedReader:
         if not self._path.is_file():
@@ -261,32 +258,34 @@ class PackedFile:
             )
         return {name: archive.getinfo(name) for name in tables}
 
-    def _unpacked(self, raw: BufferedReader) -> tuple[IO[bytes], int, int]:
-        """Return what reads the unpacked bytes, and how many are packed and unpacked, or 0."""
+    def _unpacked(self, raw: BufferedReader) -> tuple[Iterator[bytes], int, int]:
+        """Return the unpacked bytes in blocks, and how many are packed and unpacked, or 0."""
         member, *others = [self._member] if self._member else self._members(raw).values()
         if others:
             raise self.problem(f"holds {1 + len(others)} tables; unpack it and send each alone")
         if member:
             archive = zipfile.ZipFile(BytesIO(_EMPTY_ZIP))  # names of thousands are not read again
             archive.fp = raw
-            is_ours = member.compress_type in _UNPACKERS_IN_ZIP
-            unpacked = _Member(archive, member) if is_ours else archive.open(member)
-            return cast("IO[bytes]", unpacked), member.compress_size, member.file_size
+            if member.compress_type in _UNPACKERS_IN_ZIP:
+                blocks = _in_blocks(_member(archive, member))
+            else:
+                blocks = _read(archive.open(member))
+            return blocks, member.compress_size, member.file_size
         size = raw.seek(0, os.SEEK_END)
         raw.seek(0)
         start = raw.peek(6)
         unpack = next((u for magic, u in _UNPACKERS.items() if start.startswith(magic)), None)
-        return cast("IO[bytes]", _Frames(unpack(raw), raw) if unpack else raw), size, 0
+        return _in_blocks(_frames(unpack(raw), raw)) if unpack else _read(raw), size, 0
 
     def _blocks(
-        self, raw: IO[bytes], unpacked: IO[bytes], packed_bytes: int, whole: int
+        self, raw: IO[bytes], blocks: Iterator[bytes], packed_bytes: int, whole: int
     ) -> Iterator[bytes]:
         most = UNPACKED_ROOM + packed_bytes * (1 if self.is_posted else MOST_TIMES)
         position = 0
         while True:
             with self._translated():
                 try:
-                    block = unpacked.read(BLOCK_BYTES)
+                    block = next(blocks, b"")
                 finally:
                     self._require_unchanged(raw)
             if not block:
