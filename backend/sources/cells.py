@@ -8,10 +8,11 @@ airport.
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from backend.base.errors import InvalidFlight, shown
+from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELDS, Field, Value
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -19,6 +20,9 @@ _EMPTY = frozenset(_TABLE["empty"].split()) | {""}
 _FLAGS = dict.fromkeys(_TABLE["true"].split(), 1) | dict.fromkeys(_TABLE["false"].split(), 0)
 STATES: dict[str, str] = _TABLE["states"]
 """Abbreviation of a state -> its name, as BTS writes both."""
+
+TIMES: Sequence[Mapping[str, Any]] = _TABLE["times"]
+"""Times of a column that do not mean what they should, as `cells.toml` explains."""
 
 _STATE_OF = {key.casefold(): name for short, name in STATES.items() for key in (short, name)}
 _PANDAS = "(?:0 days |1900-01-01[ T])?"  # before a clock that it has as a duration or a moment
@@ -35,11 +39,8 @@ _WEEKDAY_OF = {name[:size]: n for n, name in enumerate(_DAYS.split(), 1) for siz
 _MINUS = re.compile(r"^[\u2212\u2013](.*)$|^\((\d.*)\)$")  # of people and accountants
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(?:0{1,2}|0{4,})", re.ASCII)
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
-_THOUSANDS = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII)
 _COMMAS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+", re.ASCII)
-_TIME_WITH_DECIMALS = re.compile(r"\d{3,4}([.,])0+", re.ASCII)
-_WHOLE = re.compile(r"([+-]?\d+)(\.0*)?", re.ASCII)
-_TELLING = 5  # different delays, which are all full minutes in seconds by chance in no file
+thousands = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII).fullmatch
 _NO_DELAY = (9999, -9999)  # stand for nothing where a program knows no empty cell
 _LOST = re.compile("[\ufffd\udc80-\udcff]")  # what stands for a character that is not UTF-8
 _WORDS = "|".join(map(re.escape, _EMPTY))
@@ -109,77 +110,6 @@ def is_zero(value: object) -> bool:
         return False
 
 
-def dialect_of(delays: Iterable[object], times: Iterable[object] = ()) -> str:
-    """Return `DECIMALS` if some delays show three decimals, as none is so many thousands.
-
-    Or what stands before the decimals of a time behind hhmm, as hours are no more than 24.
-    """
-    matches = (_THOUSANDS.fullmatch(cell.strip()) for cell in delays if isinstance(cell, str))
-    if any(match and (int(match[1]) == 0 or abs(int(match[1])) > 10) for match in matches):
-        return DECIMALS
-    texts = (_TIME_WITH_DECIMALS.fullmatch(time.strip()) for time in times if isinstance(time, str))
-    return min((match[1] for match in texts if match), default=LOOSE)
-
-
-def other_unit(
-    delays: Iterable[object],
-    times: Sequence[object],
-    late: Iterable[object] = (),
-    arrivals: Sequence[object] = (),
-) -> str:
-    """Return why the times or delays of a file do not mean what they should; "" if they may.
-
-    delays, times: of departures. late, arrivals: delays and times of the arrivals of the same
-    flights, which may leave no doubt.
-    """
-    clocks = _texts(times)
-    for row in _TABLE["times"]:
-        odd = [clock for clock in clocks if re.fullmatch(row["some"], clock)]
-        is_each_so = all(re.fullmatch(row["all"], clock) for clock in clocks)
-        if len(odd) > row["share"] * len(clocks) and len(clocks) >= row["least"] and is_each_so:
-            if row["unless"] == "earlier":
-                is_certain = _are_minutes(times, arrivals)
-            else:
-                is_certain = any(re.fullmatch(row["unless"], clock) for clock in _texts(arrivals))
-            if not is_certain:
-                return f"has times such as {shown(odd[-1])}, {row['reason']}"
-    minutes, others = ({n for n in map(_whole, column) if n} for column in (delays, late))
-    is_certain = 2 * sum(delay % 60 > 0 for delay in others) > len(others)
-    if len(minutes) >= _TELLING and not any(d % 60 for d in minutes) and not is_certain:
-        return (
-            f"has only delays that are multiples of 60, such as {max(minutes)}, so they may be "
-            "seconds; write delays in minutes"
-        )
-    return ""
-
-
-def may_lack_pm(clocks: Iterable[object]) -> bool:
-    """Return whether some clocks may be of twelve hours, and none shows that they are not."""
-    row, texts = _TABLE["times"][-1], _texts(clocks)
-    are_certain = any(re.fullmatch(row["unless"], clock) for clock in texts)
-    return not are_certain and any(re.fullmatch(row["all"], clock) for clock in texts)
-
-
-def _texts(values: Iterable[object]) -> list[str]:
-    """Return the different cells of a column that are not empty."""
-    return sorted({str(value).strip() for value in map(unless_empty, values) if value is not None})
-
-
-def _whole(value: object) -> int | None:
-    match = _WHOLE.fullmatch(str(clock(value)))
-    return int(match[1]) if match else None
-
-
-def _are_minutes(times: Iterable[object], arrivals: Iterable[object]) -> bool:
-    """Return whether times up to 24 are minutes after midnight.
-
-    If they were hours, flights would arrive before they leave, for the most part.
-    """
-    pairs = zip(map(_whole, times), map(_whole, arrivals), strict=False)
-    both = [(time, arrival) for time, arrival in pairs if time is not None and arrival]
-    return 2 * sum(24 < arrival < 100 * time for time, arrival in both) > len(both)
-
-
 def _doubt(field: Field, text: str, dialect: str) -> str:
     """Return why nobody knows what a cell means; "" if its form leaves no doubt."""
     if field.kind == "text" and (_LOST if dialect == STORED else _NO_NAME).search(text):
@@ -193,7 +123,7 @@ def _doubt(field: Field, text: str, dialect: str) -> str:
     if field.kind == "time" and dialect not in text and (match := _HOURS.fullmatch(text)):
         hour = int(match[1])
         return f"may be {hour}:00 or 0:{hour:02d}; write the time with a colon"
-    if dialect != DECIMALS and (match := _THOUSANDS.fullmatch(text)) and int(match[1]):
+    if dialect != DECIMALS and (match := thousands(text)) and int(match[1]):
         try:
             field.parse(f"{match[1]}000")
         except InvalidFlight:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from backend.base.errors import InvalidFlight
-from backend.chain.fields import FIELD_NAMES, POSITION, Value
+from backend.chain.fields import POSITION, Value
 from backend.sources.airports import airport_of
 from backend.sources.cells import (
     COMMAS,
@@ -15,11 +15,11 @@ from backend.sources.cells import (
     PARSERS,
     STATES,
     STORED,
-    dialect_of,
     flag,
     is_zero,
 )
 from backend.sources.source import Unusable
+from backend.sources.times_of_file import dialect_of
 from tests.cases import each_of
 
 
@@ -238,10 +238,6 @@ def test_true_and_false_are_1_and_0(value: object, meaning: object) -> None:
 def test_zero_is_seen_however_it_is_written() -> None:
     assert all(map(is_zero, ["0", "0.00", "0,00", "0000", "00:00", 0, 0.0]))
     assert not any(map(is_zero, ["", None, "NA", "1", "x", [0]]))
-
-
-def test_every_field_has_its_parser() -> None:
-    assert len(PARSERS[LOOSE]) == len(FIELD_NAMES)
 
 
 def test_fifty_states_and_four_more() -> None:
