@@ -158,22 +158,11 @@ def doubt(value: object, option: str = "--dates ") -> str:
     return f"may be {either} or {other}; add {option}{MONTH_FIRST} or {option}{DAY_FIRST}"
 
 
-class DoubtfulDatesError(UnknownKindError):
-    """The days of a file can be read in two ways, or in none; the message says what to do.
-
-    day: that may be two days; None if some days are in one order and some in the other.
-    """
-
-    def __init__(self, reason: str, day: object = None) -> None:
-        super().__init__(reason)
-        self.day = day
-
-
 def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
     """Return in which order the days of a file are written, read no further than needed.
 
     `YEAR_FIRST` if it is that of all days in the first batch; None if all orders mean the same
-    days. Raises DoubtfulDatesError if both orders fit, or each fits some rows that the other does
+    days. Raises UnknownKindError if both orders fit, or each fits some rows that the other does
     not.
     """
     doubtful: object = None
@@ -186,7 +175,7 @@ def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
         proofs.pop(YEAR_FIRST, None)
         if len(proofs) > 1:
             days = " and ".join(f"{shown(proofs[order])} ({order})" for order in sorted(proofs))
-            raise DoubtfulDatesError(f"has days in two orders, {days}; write all days in one order")
+            raise UnknownKindError(f"has days in two orders, {days}; write all days in one order")
         if proofs:
             _require_agreement(rows, sum(len(orders) == 1 for _, orders in fits))
             return next(iter(proofs))
@@ -194,18 +183,18 @@ def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
     if doubtful is None:
         return None  # all are days like 3/3, or none is a day
     reason = f"has days such as {shown(doubtful)}, which {doubt(doubtful)}"
-    raise DoubtfulDatesError(reason, doubtful)
+    raise UnknownKindError(reason, doubtful)
 
 
 def _require_agreement(rows: Iterable[Evidence], agreeing: int) -> None:
-    """Raise DoubtfulDatesError if other columns contradict more days than agree with one order.
+    """Raise UnknownKindError if other columns contradict more days than agree with one order.
 
     Such columns mean something else, as months that count from 0, and agree by chance.
     """
     wrong = [row[0] for row in rows if readings(row[0]) and not _agreeing(row)]
     if len(wrong) > agreeing:
         reason = f"has days such as {shown(wrong[0])}, which a column of month, day or weekday"
-        raise DoubtfulDatesError(f"{reason} contradicts; remove that column")
+        raise UnknownKindError(f"{reason} contradicts; remove that column")
 
 
 def swapped(rows: Iterable[Evidence]) -> str:

@@ -213,10 +213,16 @@ class Reading:
 
 
 class UnknownKindError(ValueError):
-    """A file cannot be understood; the message says what is missing and what to do."""
+    """A file cannot be understood; the message says what is missing and what to do.
 
-    day: object = None  # that may be two days
-    is_of_flights = False  # whether it has columns of where they went
+    day: that may be two days; None if no single one is in doubt. is_of_flights: whether the file
+    has columns of where they went.
+    """
+
+    def __init__(self, reason: str, day: object = None, *, is_of_flights: bool = False) -> None:
+        super().__init__(reason)
+        self.day = day
+        self.is_of_flights = is_of_flights
 
 
 @lru_cache(maxsize=8)  # small batches come with the same titles again and again
@@ -237,9 +243,8 @@ def reading_of(titles: tuple[str, ...]) -> Reading:
     others["CRS_DEP_TIME"] = [names.index(name) for name in _SCHEDULED & there][:1]
     reading = Reading(kind, places, [readable(title) for title in titles], others)
     if missing := reading.missing():
-        error = UnknownKindError(_reason(reading, missing, there))
-        error.is_of_flights = reading.places.keys() >= {"ORIGIN", "DEST"}
-        raise error
+        is_of_flights = reading.places.keys() >= {"ORIGIN", "DEST"}
+        raise UnknownKindError(_reason(reading, missing, there), is_of_flights=is_of_flights)
     return reading
 
 

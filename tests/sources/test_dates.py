@@ -7,13 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, YEAR_FIRST
-from backend.sources.dates import (
-    DoubtfulDatesError,
-    Evidence,
-    iso_day,
-    order_of,
-    swapped,
-)
+from backend.sources.dates import Evidence, iso_day, order_of, swapped
+from backend.sources.kinds import UnknownKindError
 from backend.sources.source import Unusable
 from tests.cases import each_of
 
@@ -126,14 +121,14 @@ def test_weekdays_that_agree_by_chance_or_not_at_all_decide_nothing() -> None:
     assert order_of([[neither, both], [by_chance]]) == DAY_FIRST
     assert order_of([[neither, by_chance]]) == DAY_FIRST
     others = [neither, ("05/03/2019", None, None, "7")]
-    with pytest.raises(DoubtfulDatesError, match="a column of month, day or weekday contradicts"):
+    with pytest.raises(UnknownKindError, match="a column of month, day or weekday contradicts"):
         order_of([[*others, by_chance]])
-    with pytest.raises(DoubtfulDatesError, match="has days such as '05/04/2019', which may be"):
+    with pytest.raises(UnknownKindError, match="has days such as '05/04/2019', which may be"):
         order_of([[neither, both], days("soon")])
 
 
 def test_two_orders_in_one_file_are_refused() -> None:
-    with pytest.raises(DoubtfulDatesError, match="has days in two orders, '13/02/2019' "):
+    with pytest.raises(UnknownKindError, match="has days in two orders, '13/02/2019' "):
         order_of([days("13/02/2019", "02/13/2019")])
 
 
@@ -173,7 +168,7 @@ def test_a_column_is_read_as_it_was_written_or_not_at_all(
     rows: list[Evidence] = [(w, None, None, d) for w, d in zip(written, weekdays, strict=True)]
     try:
         order = order_of([rows])
-    except DoubtfulDatesError:
+    except UnknownKindError:
         assert all(day.day <= 12 for day in column)
         return
     assert [iso_day(text, order) for text in written] == [day.isoformat() for day in column]
