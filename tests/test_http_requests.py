@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from backend.base.http_requests import Answer, NoAnswer, ask
+from backend.base.http_requests import MOST_BYTES, Answer, NoAnswer, ask
 from tests.api.processes import free_port
 from tests.http_servers import Serve, answering, saying
 
@@ -84,10 +84,11 @@ def test_a_redirection_is_not_followed_but_named(location: str, body: bytes | No
 
 
 def test_an_answer_that_is_too_long_is_none() -> None:
-    with answering(saying(HEAD + b"x" * 101)) as url:
-        assert len(ask(url, most_bytes=101).body) == 101
-        with pytest.raises(NoAnswer, match="sends more than 100 bytes"):
-            ask(url, most_bytes=100)
+    with answering(saying(HEAD + b"x" * MOST_BYTES)) as url:
+        assert len(ask(url).body) == MOST_BYTES
+    longer = saying(HEAD + b"x" * (MOST_BYTES + 1))
+    with answering(longer) as url, pytest.raises(NoAnswer, match="sends more than 65536 bytes"):
+        ask(url)
 
 
 @pytest.mark.parametrize(

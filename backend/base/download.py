@@ -17,6 +17,7 @@ from urllib3.exceptions import HTTPError, InvalidHeader
 from backend.base.errors import FlightchainError, NotFound, shown
 from backend.base.files import (
     cut,
+    is_at,
     lock_within,
     open_for_writing,
     remove,
@@ -211,7 +212,7 @@ def _locked(path: Path) -> Iterator[int]:
         descriptor = open_for_writing(path)
         try:
             lock_within(descriptor, LOCKED_WITHIN_S, path)
-            if _is_at(descriptor, path):
+            if is_at(descriptor, path):
                 try:
                     yield descriptor
                 finally:
@@ -220,14 +221,6 @@ def _locked(path: Path) -> Iterator[int]:
                 return
         finally:
             os.close(descriptor)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Return whether an open file still has the name under which it was opened."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 class _Part:

@@ -305,12 +305,7 @@ class FileLock:
 
     def keeps_others_out(self) -> bool:
         """Return whether it is held, and nobody has removed its file: others would lock another."""
-        with suppress(FileNotFoundError):
-            descriptor = self._descriptor
-            return descriptor is not None and os.path.samestat(
-                os.fstat(descriptor), self.path.stat()
-            )
-        return False
+        return self._descriptor is not None and is_at(self._descriptor, self.path)
 
     def release(self) -> None:
         """Give the lock back; nothing happens if it is not held."""
@@ -325,6 +320,14 @@ class FileLock:
 
     def __exit__(self, *error: object) -> None:
         self.release()
+
+
+def is_at(descriptor: int, path: Path) -> bool:
+    """Return whether an open file still has the name under which it was opened."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def lock_within(descriptor: int, seconds: float, path: Path) -> None:

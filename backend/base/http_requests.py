@@ -39,28 +39,22 @@ class Answer(NamedTuple):
         return self.body.decode(errors="replace")
 
 
-def ask(
-    url: str,
-    body: bytes | None = None,
-    *,
-    within_s: float = ANSWER_WITHIN_S,
-    most_bytes: int = MOST_BYTES,
-) -> Answer:
+def ask(url: str, body: bytes | None = None, *, within_s: float = ANSWER_WITHIN_S) -> Answer:
     """Send a request, which is a POST if it has a body. Raises NoAnswer.
 
-    within_s: how long the whole answer may take. most_bytes: how long its body may be.
+    within_s: how long the whole answer may take. Its body may have `MOST_BYTES`.
     """
     try:
-        answer = _asked(url, body, time.monotonic() + within_s, most_bytes + 1)
+        answer = _asked(url, body, time.monotonic() + within_s)
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = getattr(error, "strerror", "") or error
         raise NoAnswer(f"{url} cannot be read: {reason}") from error
-    if len(answer.body) > most_bytes:
-        raise NoAnswer(f"{url} sends more than {most_bytes} bytes")
+    if len(answer.body) > MOST_BYTES:
+        raise NoAnswer(f"{url} sends more than {MOST_BYTES} bytes")
     return answer
 
 
-def _asked(url: str, body: bytes | None, deadline: float, most_bytes: int) -> Answer:
+def _asked(url: str, body: bytes | None, deadline: float) -> Answer:
     parts = urlsplit(url)
     if parts.scheme not in _KINDS or not parts.netloc:
         raise ValueError("it is not an HTTP address")
@@ -75,7 +69,7 @@ def _asked(url: str, body: bytes | None, deadline: float, most_bytes: int) -> An
             if response.status in _REDIRECTS and (location := response.headers["Location"]):
                 elsewhere = urljoin(url, location)[:200]
                 raise OSError(f"it redirects to {elsewhere}; use that address if it is right")
-            return Answer(response.status, response.read(most_bytes))
+            return Answer(response.status, response.read(MOST_BYTES + 1))
 
 
 class _Response(http.client.HTTPResponse):

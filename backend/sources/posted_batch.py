@@ -45,10 +45,6 @@ class Batch:
     is_whole: bool = True
     understood: Understanding | None = None
 
-    def is_longer_than(self, most: int) -> bool:
-        """Return whether there are more flights or more bad rows."""
-        return max(len(self.flights), self.rejected) > most
-
 
 def batch_of(
     body: bytes,
@@ -74,7 +70,8 @@ def batch_of(
     source = FlightFile(file, dates=dates, ledger=ledger)
     with closing(source.rows()) as rows:
         for raw in rows:
-            if batch.is_longer_than(most_flights) or (stops and batch.rejected >= MOST_ERRORS):
+            is_long = max(len(batch.flights), batch.rejected) > most_flights
+            if is_long or (stops and batch.rejected >= MOST_ERRORS):
                 batch.is_whole = False
                 break
             columns, bad = _validator.judge(raw)

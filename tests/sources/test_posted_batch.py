@@ -149,7 +149,6 @@ def test_a_batch_is_read_no_further_than_more_rows_than_flights_may_be_pending(
 ) -> None:
     batch = batch_of(HEADER + line * 10_000, CSV, 1500, stops=False)
     assert (len(batch.flights), batch.rejected, batch.is_whole) == (good, bad, False)
-    assert batch.is_longer_than(1500)
 
 
 def test_the_error_of_a_long_line_holds_an_excerpt_of_it() -> None:
