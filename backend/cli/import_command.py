@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -24,7 +24,6 @@ from backend.cli.serve_commands import require_all_to_serve
 from backend.ledger.bts_months import PREFIX, Month, MonthRange, months_in
 
 if TYPE_CHECKING:
-    from backend.sealing.spool import Spool
     from backend.sources import Source
     from backend.sources.airports import Lookup
 
@@ -293,6 +292,8 @@ def file_sources(
 
     What comes through a pipe can be read only once, so it is kept in a nameless file in the chain's
     folder until `pipes` is closed. dates: as in `FlightFile`.
+
+    Raises TryLater if the disk gets full.
     """
     from backend.index.completions import airports_in
     from backend.index.queries import IndexReader
@@ -309,27 +310,21 @@ def _file_source(
     from backend.sealing.spool import Spool
     from backend.sources import open_source
 
-    is_standard = path == STANDARD_INPUT
-    if not is_standard and path.is_dir():  # its files would be said to be no tables
-        require_no_ledger(path, "import what its service exports (`GET /flights`)")
-    if not is_standard and (path.is_file() or path.is_dir()):
+    if path == STANDARD_INPUT:
+        if sys.stdin is None:
+            reason = "standard input is closed; name a file, or send one through a pipe"
+            raise FlightchainError(reason)
+        pipe, label = sys.stdin.buffer, "standard input"
+    elif path.is_file() or path.is_dir():
+        if path.is_dir():  # its files would be said to be no tables
+            require_no_ledger(path, "import what its service exports (`GET /flights`)")
         return open_source(path, dates=dates, ledger=ledger)
-    label = "standard input" if is_standard else str(path)
-    spool = pipes.enter_context(closing(Spool(settings.folder)))
-    if is_standard and sys.stdin is None:
-        raise FlightchainError("standard input is closed; name a file, or send one through a pipe")
-    if is_standard:
-        _keep(sys.stdin.buffer, spool, settings, label)
     else:
-        with path.open("rb") as pipe:
-            _keep(pipe, spool, settings, label)
-    return open_source(spool.path(), dates=dates, label=label, ledger=ledger)
-
-
-def _keep(pipe: IO[bytes], spool: "Spool", settings: Settings, label: str) -> None:
-    """Write what comes through `pipe` into `spool`. Raises TryLater, if the disk gets full."""
+        pipe, label = pipes.enter_context(path.open("rb")), str(path)
+    spool = pipes.enter_context(closing(Spool(settings.folder)))
     with closing(Line(in_a_log=True)) as line:
         while piece := pipe.read(PIECE_BYTES):
             require_free(settings.folder, settings.min_free_bytes, len(piece))
             spool.append(piece)
             line.show(f"reading {label}: {spool.end / 1e6:,.0f} MB")
+    return open_source(spool.path(), dates=dates, label=label, ledger=ledger)

@@ -254,7 +254,7 @@ def _say_wrapped(line: str) -> None:
 
 def _checked_words(checked: "Checked") -> str:
     words = [f"taken for {checked.understood}"] if checked.understood else []
-    words.append(f"{counted(checked.flights, 'flight is new', 'flights are new')}")
+    words.append(counted(checked.flights, "flight is new", "flights are new"))
     if count := checked.comparison.already_there:
         words[-1] += f", {counted(count, 'is there already', 'are there already')}"
     return "; ".join(words)

@@ -232,22 +232,20 @@ class _Job:
         status = FILE.read(self._settings.folder)
         if status is not None and status.reads_only:
             raise TryLater(READS_ONLY)
-        added = Added(
-            flights=0,
-            first_transaction=None,
-            last_transaction=None,
-            already_there=0,
-            conflicts=0,
-            left_out=0,
-        )
         with (
             closing(Ledger(self._settings, say)) as ledger,
             closing(Spool(self._settings.folder)) as spool,
         ):
             checked = self._check(spool)
             self._require_as_checked([checked])
-            added.already_there = checked.comparison.already_there
-            added.conflicts, added.left_out = checked.comparison.conflicts, checked.bad.count
+            added = Added(
+                flights=0,
+                first_transaction=None,
+                last_transaction=None,
+                already_there=checked.comparison.already_there,
+                conflicts=checked.comparison.conflicts,
+                left_out=checked.bad.count,
+            )
             for batch in spool.batches(checked.start, checked.end):
                 receipt = self._accepted(ledger, list(zip(*batch.read(), strict=True)))
                 self._imported = added.flights = added.flights + receipt["accepted"]
