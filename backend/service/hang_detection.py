@@ -34,12 +34,11 @@ class Watch:
     def verdict(self, pid: int) -> str:
         """Return why process `pid` hangs; "" if it does not, or not for long enough."""
         now = self._monotonic()
-        passed_s = min(LOOK_COUNTS_S, now - self._looked_at) if pid == self._pid else 0.0
-        if pid != self._pid:
-            self._bad_s = 0.0
+        passed_s = min(LOOK_COUNTS_S, now - self._looked_at)
+        bad_s = self._bad_s + passed_s if pid == self._pid else 0.0
         self._looked_at, self._pid = now, pid
         what = self._symptom(pid)
-        self._bad_s = self._bad_s + passed_s if what else 0.0
+        self._bad_s = bad_s if what else 0.0
         return what if self._bad_s >= self._patience_s else ""
 
 

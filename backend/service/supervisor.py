@@ -190,19 +190,15 @@ def require_lab(settings: Settings) -> None:
 
 def require_ports(settings: Settings, *, frontend: bool) -> None:
     """Raise FlightchainError if a port that the service needs is already in use."""
-    _require_port(settings, "host", "port")
-    if frontend:
-        if settings.frontend_port == settings.port:
-            raise FlightchainError(
-                f"{variable('frontend_port')} {settings.frontend_port} is the port of the "
-                "service, too; choose another"
-            )
-        _require_port(settings, "frontend_host", "frontend_port")
-
-
-def _require_port(settings: Settings, host_setting: str, port_setting: str) -> None:
-    remedy = f"choose another {variable(port_setting)} or {variable(host_setting)}"
-    require_port(getattr(settings, host_setting), getattr(settings, port_setting), remedy)
+    if frontend and settings.frontend_port == settings.port:
+        raise FlightchainError(
+            f"{variable('frontend_port')} {settings.frontend_port} is the port of the service, "
+            "too; choose another"
+        )
+    for before in ("", "frontend_") if frontend else ("",):
+        host, port = f"{before}host", f"{before}port"
+        remedy = f"choose another {variable(port)} or {variable(host)}"
+        require_port(getattr(settings, host), getattr(settings, port), remedy)
 
 
 def require_port(host: str, port: int, remedy: str) -> None:

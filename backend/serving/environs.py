@@ -98,13 +98,9 @@ def environ_of(scope: Scope) -> Environ:
     environ["QUERY_STRING"] = query.decode("latin-1")
     environ["wsgi.input"] = BytesIO()
     for name, value in scope["headers"]:
-        variable = _variable(name)
-        if not variable:
-            continue
-        text = value.decode("latin-1")
-        if variable in environ:
-            text = f"{environ[variable]},{text}"
-        environ[variable] = text
+        if variable := _variable(name):
+            text = value.decode("latin-1")
+            environ[variable] = f"{environ[variable]},{text}" if variable in environ else text
     return environ
 
 

@@ -131,14 +131,9 @@ def hide_query(environ: "Environ") -> None:
         environ["RAW_URI"] = environ.get("PATH_INFO", "")
 
 
-def without_secrets(text: str) -> str:
-    """Return `text` without the values of all parameters that are named like tokens."""
-    return _SECRET.sub(r"\1=(hidden)", text)
-
-
 def hide_secrets(record: LogRecord) -> bool:
-    """Let a line of a log pass, without tokens; for `Logger.addFilter`."""
-    record.msg, record.args = without_secrets(record.getMessage()), ()
+    """Let a line of a log pass, without the values of tokens; for `Logger.addFilter`."""
+    record.msg, record.args = _SECRET.sub(r"\1=(hidden)", record.getMessage()), ()
     return True
 
 

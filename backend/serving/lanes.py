@@ -6,7 +6,6 @@ kind waiting. A request that finds its lane full is told at once to come later.
 
 import asyncio
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -73,8 +72,7 @@ class Threads:
     _pool: ThreadPoolExecutor = field(init=False)
 
     def __post_init__(self) -> None:
-        niceness = self.niceness if sys.platform == "linux" else 0  # where each thread has its own
-        self._pool = ThreadPoolExecutor(self.count, self.lane, _let_others_first, (niceness,))
+        self._pool = ThreadPoolExecutor(self.count, self.lane, _let_others_first, (self.niceness,))
 
     async def run(
         self,

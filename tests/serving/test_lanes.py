@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -75,7 +74,6 @@ def test_of_many_refusals_a_second_only_the_first_come_at_once(
         assert status_of(late) == 503
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own here")
 def test_threads_that_only_read_for_long_let_the_system_run_others_first() -> None:
     niceness: dict[str, int] = {}
 
