@@ -178,9 +178,11 @@ def test_an_export_and_its_check_tell_what_it_holds(world: World, tmp_path: Path
     with client_of(world.settings) as client:
         flights = client.get("/tip").get_json()["transactions"]
     held = {"height": world.tip, "tip_hash": world.hashes[-1], "flights": flights}
-    written = answer(call(folder, "export", "parquet", export))
+    done = call(folder, "export", "parquet", export)
     sizes = sum(path.stat().st_size for path in tmp_path.rglob("*.parquet"))
-    assert written == held | {"new_flights": flights, "new_bytes": sizes}
+    assert answer(done) == held | {"new_flights": flights, "new_bytes": sizes}
+    said = f"the {flights:,} flights of blocks 0 to {world.tip}, {flights:,} of them new"
+    assert done.stderr == f"{export} holds {said}\n"
     assert answer(call(folder, "export", "check", export)) == held | {"agrees": True}
 
 

@@ -10,11 +10,10 @@ import subprocess
 import sys
 import threading
 import time
-import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, chdir
 from datetime import date
-from io import BytesIO, StringIO
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -30,6 +29,7 @@ from tests.api.processes import ROOT, environment, ran, until
 from tests.cases import each_of
 from tests.descriptors import descriptors_of
 from tests.flights import csv_of, csv_of_days, flights, on_disk, transactions_in
+from tests.sources.samples import zipped
 from tests.test_cli import Done, call
 
 WAIT_S = 60
@@ -220,13 +220,6 @@ def test_flights_that_contradict_stored_ones_are_refused_or_left_out(tmp_path: P
 
 
 # --- what files are taken for, and pipes -----------------------------------------------------
-
-
-def zipped(content: bytes) -> bytes:
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("flights.csv", content)
-    return packed.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,9 @@ import json
 import re
 import signal
 from contextlib import ExitStack
-from io import BytesIO
 from pathlib import Path
 from threading import Event
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
 from click.testing import CliRunner
@@ -25,7 +23,7 @@ from tests import bts_server as server
 from tests.api.processes import WITHIN_S, begun, until
 from tests.bts_server import Bts
 from tests.flights import on_disk, transactions_in
-from tests.sources.samples import zipped
+from tests.sources.samples import archive, zipped
 from tests.test_cli import call
 
 pytestmark = pytest.mark.slow
@@ -153,16 +151,10 @@ def with_flag(flag_at: int, value: int) -> bytes:
     return bytes(content)
 
 
-def with_two_tables() -> bytes:
-    content = BytesIO(server.month_zip(JANUARY))
-    with ZipFile(content, "a") as archive:
-        archive.writestr("On_Time_2008_2.csv", server.month_text(FEBRUARY))
-    return content.getvalue()
-
-
+TWO_MONTHS = {f"{month}.csv": server.month_text(month) for month in (JANUARY, FEBRUARY)}
 NOT_IMPORTED = [
     (server.month_zip(FEBRUARY), "has flights of 2008-02-01, but 2008-01 was asked for"),
-    (with_two_tables(), "has flights of 2008-02-01, but 2008-01 was asked for"),
+    (archive(TWO_MONTHS), "has flights of 2008-02-01, but 2008-01 was asked for"),
     (zipped(b"<html>Maintenance</html>"), "is a web page"),
     (zipped(server.month_text(JANUARY).replace("IAD", "nowhere").encode()), "has bad rows"),
     (with_flag(8, 1), "is encrypted"),

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from backend.base import files
 from backend.base.errors import DamagedBlock, WriteFailed
@@ -26,6 +26,7 @@ from backend.cli.export_commands import export as command
 from backend.export import parquet
 from backend.export.manifest import ExportRefused
 from backend.export.parquet import check, export
+from backend.index.follower import no_progress as silent
 from backend.sources.packed import files_of
 from tests.api.worlds import generated, seal, settings_for
 from tests.dying import killed_at
@@ -33,10 +34,6 @@ from tests.flights import on_disk
 from tests.storage.chains import flip
 
 COUNT = 700  # of a week, from the end of a year on
-
-
-def silent(done: int, to_do: int) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -460,18 +457,6 @@ def test_the_whole_folder_can_be_imported(chain: Path, folder: Path) -> None:
     (folder / "unfinished/flights-000000000000.parquet").write_bytes(b"PAR1")
     read = {file.label for file in files_of(folder)}
     assert read == {str(path.relative_to(folder.parent)) for path in data(folder)}
-
-
-def test_the_commands_say_what_they_did(chain: Path, folder: Path) -> None:
-    def call(*arguments: str) -> Result:
-        return CliRunner().invoke(command, [*arguments, str(folder)], obj=settings_for(chain))
-
-    done = call("parquet")
-    assert done.stderr == f"{folder} holds the 701 flights of blocks 0 to 3, 701 of them new\n"
-    assert json.loads(done.stdout)["new_flights"] == COUNT + 1
-    assert json.loads(call("check").stdout)["agrees"]
-    _flip(folder)
-    assert isinstance(call("check").exception, ExportRefused)
 
 
 def test_without_pyarrow_the_command_says_how_to_install_it(

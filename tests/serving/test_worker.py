@@ -30,6 +30,7 @@ from backend.serving.connection import (
     SEND_WITHIN_S,
 )
 from backend.serving.worker import FrontWorker
+from loadtests.machine_samples import cpu_s
 from tests.api.processes import STOPS_WITHIN_S, Service, serving, until
 from tests.api.worlds import world_in
 from tests.cases import each_of
@@ -740,9 +741,10 @@ def test_a_worker_without_descriptors_waits_until_it_has_some(folder: Path) -> N
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(descriptors_of(pid)) + 10, hard))
         held = [connected(service) for _ in range(60)]
         until(lambda: "cannot accept connections" in service.said())
-        busy = {pid: cpu_s(pid) for pid in workers}
+        busy_s = cpu_s(workers)
         time.sleep(1)
-        assert all(cpu_s(pid) - busy[pid] < 0.8 for pid in workers)  # it does not try all the time
+        after_s = cpu_s(workers)  # it does not try all the time
+        assert all(after_s[pid] - busy_s[pid] < 0.8 for pid in workers)
         for connection in held:
             connection.close()
         until(lambda: service.answers(QUESTION))
@@ -759,11 +761,6 @@ def wait_for_all(service: Service, count: int) -> None:
         return len(answered) == count
 
     until(have_answered)
-
-
-def cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_who_waits_for_a_block_keeps_nobody_from_asking_and_is_answered_at_a_stop(

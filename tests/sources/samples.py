@@ -17,7 +17,14 @@ from backend.base.errors import BadRow
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.sources import open_source
 from backend.sources.kinds import KINDS
-from backend.sources.source import FlightColumns, RawRows, Source, Validator, validated
+from backend.sources.source import (
+    FlightColumns,
+    RawRows,
+    Source,
+    Understanding,
+    Validator,
+    validated,
+)
 
 _MONTH = next(kind for kind in KINDS if kind.name == "ready-made month since 2018")
 MONTHLY_TITLES = {name: title for name, title in _MONTH.pairs if name in FIELD_NAMES}
@@ -60,12 +67,17 @@ def _as_decimals(row: Mapping[str, str]) -> dict[str, str]:
     return {name: f"{row[name]}.00" for name in names if row[name]}
 
 
-def zipped(content: bytes, name: str = "On_Time.csv", method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def archive(members: Mapping[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip archive of these members."""
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", method) as archive:
-        archive.writestr("readme.html", "<p>About</p>")
-        archive.writestr(name, content)
+    with zipfile.ZipFile(packed, "w", method) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
     return packed.getvalue()
+
+
+def zipped(content: bytes, name: str = "On_Time.csv", method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    return archive({"readme.html": "<p>About</p>", name: content}, method)
 
 
 PACKINGS: dict[str, Callable[[bytes], bytes]] = {
@@ -109,6 +121,13 @@ def bad_rows(path: Path) -> tuple[int, list[str]]:
     """How many flights in a file are good, and what is wrong with the other rows."""
     good, bad = read(open_source(path))
     return len(good), [str(problem) for problem in bad]
+
+
+def understood(source: Source) -> Understanding:
+    """What the files of a source were taken for."""
+    understanding = source.understood()
+    assert understanding is not None
+    return understanding
 
 
 class Rows(Source):

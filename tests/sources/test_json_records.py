@@ -21,7 +21,16 @@ from backend.sources.json_records import NO_OBJECT
 from backend.sources.kinds import KINDS, Kind, reading_of, words
 from backend.sources.packed import BLOCK_BYTES, PackedFile
 from backend.sources.posted_batch import NDJSON, batch_of
-from tests.sources.samples import CANCELLED, FLOWN, ROWS, bad_rows, flights_of, rows_of, written
+from tests.sources.samples import (
+    CANCELLED,
+    FLOWN,
+    ROWS,
+    bad_rows,
+    flights_of,
+    rows_of,
+    understood,
+    written,
+)
 
 FLIGHTS = [flight_of(row) for row in ROWS]
 LINES = [json.dumps({"TRANSACTION_ID": n, **row, "BLOCK_HEIGHT": 1}) for n, row in enumerate(ROWS)]
@@ -168,9 +177,8 @@ def test_cancelled_flights_alone_lack_nothing(tmp_path: Path, kind: Kind, form: 
         content = text(*lines) if form == LINES_FORM else json.dumps(rows)
         source = open_source(written(tmp_path, content, "flights"))
         flights = flights_of(source)
-        known = source.understood()
-        assert known is not None
-        assert known.reading.kind is reading_of(tuple(of_kind(kind))).kind
+        kind_of_all = reading_of(tuple(of_kind(kind))).kind
+        assert understood(source).reading.kind is kind_of_all
     assert [flight[13] for flight in flights][:3] == [None] * 3
     assert len(flights) == len(rows)
 
@@ -312,16 +320,6 @@ CUT_OFF = "ends too early, after"
 def test_what_is_no_block_is_refused(tmp_path: Path, content: str | bytes, complaint: str) -> None:
     with pytest.raises(InvalidInput, match=rf"7\.json.*: {complaint}"):
         flights_of(open_source(written(tmp_path, content, "7.json")))
-
-
-def test_folder_is_read_in_numeric_order(tmp_path: Path) -> None:
-    written(tmp_path, block(), "block0.json")
-    for number in (10, 9, 1, 100):
-        written(tmp_path, block(numbered(number)), f"block{number}.json")
-    written(tmp_path, "not a block", "notes.md")
-    source = open_source(tmp_path)
-    assert [flight[4] for flight in flights_of(source)] == [1, 9, 10, 100]
-    assert source.progress() == 1
 
 
 def test_a_folder_below_that_cannot_be_read_is_named(

@@ -3,7 +3,6 @@
 import csv
 import io
 import tracemalloc
-from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -12,18 +11,8 @@ import pytest
 from backend.base.errors import InvalidInput
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.sources import open_source
-from backend.sources.flight_file import FlightFile
-from backend.sources.kinds import (
-    DERIVED,
-    KINDS,
-    MAY_BE_EMPTY,
-    REFUSED,
-    has_meaning,
-    plain,
-    reading_of,
-    words,
-)
-from tests.sources.samples import flights_of, written
+from backend.sources.kinds import KINDS, REFUSED, has_meaning, plain, reading_of
+from tests.sources.samples import flights_of, understood, written
 
 ENVOY = 20398
 NEWBURGH = ("SWF", "Newburgh/Poughkeepsie, NY", "New York")
@@ -195,10 +184,7 @@ def test_every_kind_has_its_file_here() -> None:
 def test_a_file_of_each_kind_is_read_whole(tmp_path: Path, name: str) -> None:
     text, expected = FILES[name]
     source = open_source(written(tmp_path, text))
-    assert isinstance(source, FlightFile)
-    known = source.understood()
-    assert known is not None
-    assert known.reading.kind.name == name
+    assert understood(source).reading.kind.name == name
     assert flights_of(source) == expected
 
 
@@ -215,24 +201,10 @@ def test_titles_count_in_any_case_and_with_an_index_column(tmp_path: Path, name:
         assert flights_of(open_source(written(tmp_path, text))) == FILES[name][1]
 
 
-def test_a_field_is_stored_derived_or_may_be_empty_in_every_kind() -> None:
-    for kind in KINDS:
-        have = {meaning for meaning, _ in kind.pairs}
-        for field in FIELD_NAMES:
-            derived = any(
-                set(s) <= have | {"FL_DATE", "ORIGIN", "DEST"} for s in DERIVED.get(field, ())
-            )
-            of_departure = field == "CANCELLED" and kind.is_cancelled_without_departure
-            assert field in have or derived or field in MAY_BE_EMPTY or of_departure
-        assert {plain(mark) for mark in words(kind.marks)} or kind is KINDS[-1]
-
-
 def test_without_a_column_of_days_nothing_is_said_of_their_order(tmp_path: Path) -> None:
     text, flights = FILES["nycflights13 or nycflights23"]
     source = open_source(written(tmp_path, text), dates="day-first")
-    known = source.understood()
-    assert known is not None
-    assert (known.dates, flights_of(source)) == (None, flights)
+    assert (understood(source).dates, flights_of(source)) == (None, flights)
 
 
 def test_what_a_file_was_taken_for_is_said_in_a_line(tmp_path: Path) -> None:
@@ -350,7 +322,7 @@ def test_what_is_no_flights_is_refused_with_what_to_do(
 
 
 def test_every_refused_kind_is_tried_above() -> None:
-    headers: Sequence[str] = [header for header, _ in NOT_FLIGHTS]
+    headers = [header for header, _ in NOT_FLIGHTS]
     for marks in REFUSED:
         titles = {plain(mark) for mark in marks.split()}
         assert any(titles <= {plain(t) for t in header.split(",")} for header in headers)

@@ -126,13 +126,6 @@ def test_a_code_of_the_icao_is_no_other_airport(tmp_path: Path) -> None:
     assert "'KATL': is an ICAO code; write the IATA code" in str(bad[0])
 
 
-def test_a_header_in_other_case_and_order_ends_the_reading(tmp_path: Path) -> None:
-    other = KAGGLE.format("").lower().replace("dep_delay", "x").replace("arr_delay", "dep_delay")
-    text = f"{KAGGLE.format('')}2019-03-02,{FLOWN.format(1)}\n{other}2019-03-02,{FLOWN.format(2)}\n"
-    with pytest.raises(BadRow, match="is a header with other columns"):
-        read(tmp_path, text)
-
-
 @pytest.mark.parametrize(
     ("name", "form"),
     [("flights.ndjson", "{}\n"), ("flights.json", "[{}]"), ("b.json", '{{"transactions":[{}]}}')],

@@ -19,7 +19,7 @@ from backend.sources.packed import (
     SentFile,
     files_of,
 )
-from tests.sources.samples import PACKINGS, written, zipped
+from tests.sources.samples import PACKINGS, archive, written, zipped
 
 NOISE = random.Random(1).randbytes(300_000)
 
@@ -90,18 +90,16 @@ def test_flipped_bytes_never_raise_an_unpackers_own_error(tmp_path: Path, packin
 
 
 def test_zip_holds_one_csv_file_beside_others(tmp_path: Path) -> None:
-    packed = io.BytesIO(zipped(b"x", "folder/A.CSV"))
-    with zipfile.ZipFile(packed, "a") as archive:
-        archive.writestr("__MACOSX/folder/._A.CSV", "shadow")
-    assert content_of(written(tmp_path, packed.getvalue())) == b"x"
+    names = ("readme.html", "folder/A.CSV", "__MACOSX/folder/._A.CSV")
+    assert content_of(written(tmp_path, archive({name: name for name in names}))) == b"folder/A.CSV"
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_zip_that_hides_files_is_refused(tmp_path: Path) -> None:
     """As two that were put together do, and one to which a file was added again."""
     again = io.BytesIO(zipped(b"1", "a.csv"))
-    with zipfile.ZipFile(again, "a") as archive:
-        archive.writestr("a.csv", "2")
+    with zipfile.ZipFile(again, "a") as opened:
+        opened.writestr("a.csv", "2")
     for content in (zipped(b"1", "a.csv") + zipped(b"2", "b.csv"), again.getvalue()):
         with pytest.raises(InvalidInput, match="so unpacking it would lose files; make a"):
             content_of(written(tmp_path, content))
@@ -116,6 +114,7 @@ def test_an_archive_that_lacks_a_piece_is_damaged(tmp_path: Path) -> None:
 
 def test_tables_of_an_archive_or_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> None:
     names = [
+        "docs/2019_11.csv",
         "airports.csv",
         "2019_10.csv",
         "2019_9.CSV",
@@ -125,11 +124,7 @@ def test_tables_of_an_archive_or_a_folder_come_in_the_order_of_their_names(tmp_p
         "Data dictionary.txt",
         "L_CARRIER_HISTORY.csv",
     ]
-    packed = io.BytesIO(zipped(b"docs/2019_11.csv", "docs/2019_11.csv"))
-    with zipfile.ZipFile(packed, "a") as archive:
-        for name in names:
-            archive.writestr(name, name)
-    path = written(tmp_path, packed.getvalue(), "all.zip")
+    path = written(tmp_path, archive({name: name for name in names}), "all.zip")
     files = files_of(path)
     assert [file.label for file in files] == [
         "all.zip/2019_9.CSV",
@@ -151,10 +146,7 @@ def test_tables_of_an_archive_or_a_folder_come_in_the_order_of_their_names(tmp_p
 def test_the_names_in_an_archive_are_not_read_again_for_each_of_its_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for number in range(20):
-            archive.writestr(f"{number}.csv", str(number))
+    content = archive({f"{number}.csv": str(number) for number in range(20)})
     looked = list[zipfile.ZipInfo]()
     decode = zipfile.ZipInfo._decodeExtra  # type: ignore[attr-defined]
 
@@ -163,7 +155,7 @@ def test_the_names_in_an_archive_are_not_read_again_for_each_of_its_tables(
         decode(about, *more)
 
     monkeypatch.setattr(zipfile.ZipInfo, "_decodeExtra", noted)
-    files = files_of(written(tmp_path, content.getvalue()))
+    files = files_of(written(tmp_path, content))
     assert [read_all(file) for file in files] == [str(n).encode() for n in range(20)]
     assert len(looked) == 20
 
@@ -189,9 +181,7 @@ def test_the_tables_of_folders_in_a_folder_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["feb.txt", "feb.tab", "feb", "feb.csv.1", "feb.xlsx", "feb.sql"])
 def test_no_table_is_left_out_in_silence_for_its_name(tmp_path: Path, name: str) -> None:
-    path = written(tmp_path, zipped(b"x", name), "all.zip")
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("jan.csv", "x")
+    path = written(tmp_path, archive({name: "x", "jan.csv": "x"}), "all.zip")
     assert {file.part for file in files_of(path)} == {name, "jan.csv"}
 
 
@@ -282,9 +272,7 @@ def test_rows_that_a_table_has_deleted_are_not_read(tmp_path: Path, log: str) ->
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         written(tmp_path, name, name)
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        for name in names:
-            archive.writestr(name, name)
+    written(tmp_path, archive({name: name for name in names}), "a.zip")
     for path in (tmp_path, tmp_path / "a.zip"):
         with pytest.raises(InvalidInput, match="which has deleted rows; export it as CSV"):
             files_of(path)
@@ -292,11 +280,8 @@ def test_rows_that_a_table_has_deleted_are_not_read(tmp_path: Path, log: str) ->
 
 def test_a_posted_archive_must_hold_one_table() -> None:
     assert read_all(SentFile(zipped(NOISE))) == NOISE
-    several = io.BytesIO(zipped(b"x"))
-    with zipfile.ZipFile(several, "a") as archive:
-        archive.writestr("b.csv", "y")
     with pytest.raises(InvalidInput, match="holds 2 tables"):
-        read_all(SentFile(several.getvalue()))
+        read_all(SentFile(archive({"a.csv": "x", "b.csv": "y"})))
 
 
 @pytest.mark.parametrize("packing", ["zip", "zip of bzip2", "zip of LZMA"])

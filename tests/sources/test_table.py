@@ -272,6 +272,7 @@ def test_a_second_header_with_other_columns_is_refused(tmp_path: Path) -> None:
     )
     kinds = [kind.split() for kind in (hflights, nycflights)]
     kinds.append(kinds[1][9:] + kinds[1][:9])  # begins with the carrier
+    kinds.append([names[0].lower(), *names[:0:-1]])  # begins as the first header, in small letters
     for others in (names[::-1], [*names[1:], names[0]], *kinds):
         text = TABLE + "\n" + ",".join(others) + "\n" + FIRST + "\n"
         with pytest.raises(BadRow, match=r"line 6: .*is a header with other columns") as caught:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.base.errors import BadRow, InvalidFlight
-from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION, Value
+from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import flight_of, year_and_weekday
 from backend.sources.source import RawRows, Unusable, validated
 from tests.cases import each_of
@@ -21,14 +21,6 @@ from tests.sources.samples import (
     read,
     rows_of,
 )
-
-
-def test_good_rows_become_columns_of_parsed_values() -> None:
-    (columns,) = validated(Rows(ROWS))
-    assert len(columns) == len(FIELDS)
-    assert tuple(column[0] for column in columns) == PARSED_FLOWN
-    assert columns[POSITION["CANCELLED"]] == [0, 1, 0]
-    assert columns[POSITION["ARR_DELAY"]] == [-14, None, None]
 
 
 def test_a_bad_row_is_named_with_its_place_and_the_source_is_closed() -> None:
