@@ -15,8 +15,7 @@ import pytest
 from loadtests.generation.rows import COLUMNS, customer_of
 from loadtests.grouping import grouped
 from loadtests.lab.results import ResultsError
-from loadtests.lab.tool_outputs import read, read_all
-from loadtests.lab.tool_rows import TRANSACTION
+from loadtests.lab.tool_outputs import TRANSACTION, read, read_all
 from loadtests.lab.tool_runs import OPEN, UNKNOWN, ToolRun
 
 UNIX_S = 1_795_694_549
