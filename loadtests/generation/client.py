@@ -1,8 +1,8 @@
 """Sends one HTTP request over a gevent socket and notes when it was sent and answered.
 
-Every request has a connection of its own (`Connection: close`), unless a customer of a closed
-workload keeps one. Sockets are plain and the answer is parsed by llhttp, which costs less than a
-whole client library: processor time that the generator takes is time that the server lacks.
+Every request has a connection of its own (`Connection: close`), unless a customer of interactions
+keeps one. Sockets are plain and the answer is parsed by llhttp, which costs less than a whole
+client library: processor time that the generator takes is time that the server lacks.
 
 An answer has come when the kernel received its last bytes (SO_TIMESTAMPNS), not when this program
 came round to reading them, which at high rates is some tenths of a millisecond later.

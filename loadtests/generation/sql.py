@@ -5,8 +5,7 @@ long answer that would take more time than the server does, and would be measure
 an answer's time is that at which the kernel had its last bytes. Status 200 is an answer without an
 error, 500 an error of the server, 0 no whole answer. The server does not report its own time.
 
-Every statement has a connection of its own, as in the study, unless a customer of a closed workload
-keeps one.
+Every statement has a connection of its own, as in the study.
 Source: the client/server protocol of MariaDB, "COM_QUERY response".
 """
 

@@ -1,6 +1,6 @@
 """Runs a MariaDB for the lab, with its own data folder, process and loopback port.
 
-    with mariadb(scratch / "mariadb", log) as database:
+    with mariadb(scratch / "mariadb", log, workers=3) as database:
         database.load(csv_file)                  # flights, as `GET /flights?format=csv` has them
         database.create_indexes()
         database.url                             # mariadb://lab@127.0.0.1:PORT, for the load
@@ -13,8 +13,7 @@ The thread pool stands for the study's innodb_thread_concurrency, which 10.5 ign
 longer has (MDEV-23379): `workers` = m makes m groups, each with a listener that distributes queries
 and one working thread. New connections go to the groups in turn, so there are m queues rather than
 one, and a log-in counts as a visit: with one group, measured queries end one at a time, but not
-strictly in order of arrival. Without `workers` each connection has a thread, and queries wait only
-for cores of the processor.
+strictly in order of arrival.
 """
 
 import getpass
@@ -60,8 +59,8 @@ _OPTIONS = (
     "--feedback=OFF",  # feedback would report to MariaDB's makers
     *("--max-connections=1000", "--back-log=1000", "--log-warnings=1"),
     f"--innodb-buffer-pool-size={BUFFER_POOL_BYTES}",
+    *("--thread-handling=pool-of-threads", "--thread-pool-dedicated-listener=ON"),
 )
-_POOL = ("--thread-handling=pool-of-threads", "--thread-pool-dedicated-listener=ON")
 
 COLUMNS = {
     "TRANSACTION_ID": "INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY",
@@ -154,10 +153,10 @@ class Database:
 
 
 @contextmanager
-def mariadb(folder: Path, log: Path, workers: int | None = None) -> Iterator[Database]:
+def mariadb(folder: Path, log: Path, workers: int) -> Iterator[Database]:
     """Run a MariaDB with an empty database, its data in `folder`, until the `with` block ends.
 
-    workers: groups of the thread pool; None for a thread per connection. log: file for its output.
+    workers: groups of the thread pool. log: file for its output.
     Raises ProgramFailed if MariaDB is not installed or does not start.
     """
     server, install, _ = map(_program, _PROGRAMS)
@@ -167,9 +166,7 @@ def mariadb(folder: Path, log: Path, workers: int | None = None) -> Iterator[Dat
     with TemporaryDirectory(prefix="flightchain-db-") as private:  # paths of sockets must be short
         path, port = Path(private) / "socket", free_port()
         ours += [f"--socket={path}", f"--bind-address={HOST}", f"--port={port}"]
-        command = [server, *ours, *_OPTIONS]
-        if workers:
-            command += [*_POOL, f"--thread-pool-size={workers}"]
+        command = [server, *ours, *_OPTIONS, f"--thread-pool-size={workers}"]
         process = started(command, log, plain_environment())
         try:
             wait_until(lambda: _listens(path), process, command, log)

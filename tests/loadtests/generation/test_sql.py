@@ -32,7 +32,7 @@ def test_whom_nobody_can_ask_is_refused() -> None:
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     folder = tmp_path_factory.mktemp("mariadb")
-    with mariadb(folder, folder / "log") as running:
+    with mariadb(folder, folder / "log", workers=3) as running:
         running.load(written(folder))
         yield running
 
@@ -68,7 +68,7 @@ def test_rows_and_writes_are_answered_with_200_and_errors_with_500(database: Dat
 def test_what_does_not_come_is_given_up_and_who_is_not_there_is_no_answer(
     database: Database,
 ) -> None:
-    late = ask(database, "SELECT SLEEP(30)", timeout_s=0.2)
+    late = ask(database, "SELECT SLEEP(2)", timeout_s=0.2)
     assert (late.status, late.problem) == (0, "no whole answer within 0.2 s")
     nobody = Database(0, free_port(), Path())
     assert ask(nobody, "SELECT 1").status == 0

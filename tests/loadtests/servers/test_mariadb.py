@@ -91,7 +91,7 @@ def test_without_its_programs_it_says_what_to_install(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(module, "_FOLDERS", (str(tmp_path),))
-    with pytest.raises(ProgramFailed) as problem, mariadb(tmp_path, tmp_path / "log"):
+    with pytest.raises(ProgramFailed) as problem, mariadb(tmp_path, tmp_path / "log", workers=3):
         pass
     assert str(problem.value) == MISSING
     assert "sudo apt install mariadb-server-core mariadb-client-core" in MISSING
