@@ -10,7 +10,8 @@ import csv
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
@@ -19,7 +20,7 @@ from time import monotonic
 from loadtests.grouping import grouped
 from loadtests.process_table import family, stat_fields
 from loadtests.processes import LOOK_EVERY_S
-from loadtests.tables import Line, cell, lines_of, to_append, whole_lines
+from loadtests.tables import Line, TableWriter, lines_of, whole_lines
 
 SAMPLE_EVERY_S = 1.0
 
@@ -110,9 +111,8 @@ def used_s(now: Mapping[int, float], before: Mapping[int, float]) -> float:
 def append(path: Path, run: str, samples: Sequence[Sample]) -> None:
     """Append the samples of a run to a table, which is made if it is missing."""
     if samples:
-        with to_append(path, Sample.columns()) as file:
-            rows = (astuple(replace(sample, run=run)) for sample in samples)
-            csv.writer(file).writerows([cell(value, 3) for value in row] for row in rows)
+        with closing(TableWriter(path, Sample, decimals=3)) as table:
+            table.add(*(replace(sample, run=run) for sample in samples))
 
 
 def read(path: Path) -> dict[str, list[Sample]]:

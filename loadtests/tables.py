@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields
 from io import StringIO
 from pathlib import Path
 from types import UnionType
-from typing import Any, TextIO, TypeVar, cast
+from typing import Any, Generic, TextIO, TypeVar, cast
 
 from loadtests.number_format import finite
 
@@ -41,21 +41,23 @@ class Line:
 OneLine = TypeVar("OneLine", bound=Line)
 
 
-class TableWriter:
-    """Appends rows to an open table."""
+class TableWriter(Generic[OneLine]):
+    """Appends lines of a kind to a table; they are handed to the system when `add` returns."""
 
-    def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
-        self._writer, self._columns = csv.writer(stream), columns
+    def __init__(self, path: Path, kind: type[OneLine], decimals: int | None = None) -> None:
+        """Open the table, as `to_append` does. decimals: of numbers; None keeps all digits."""
+        self._columns, self._decimals = kind.columns(), decimals
+        self._stream = to_append(path, self._columns)
+        self._writer = csv.writer(self._stream)
 
-    def write(self, **cells: object) -> None:
-        """Add a row; None becomes an empty cell. Raises ValueError unless every column is given."""
-        if cells.keys() != set(self._columns):
-            raise ValueError(f"row has {sorted(cells)}, the table has {sorted(self._columns)}")
-        self._writer.writerow([cell(cells[name]) for name in self._columns])
+    def add(self, *lines: OneLine) -> None:
+        """Append lines; None becomes an empty cell."""
+        for line in lines:
+            cells = (cell(getattr(line, name), self._decimals) for name in self._columns)
+            self._writer.writerow(cells)
 
-    def add(self, line: Line) -> None:
-        """Add a line. Raises ValueError for a line of another table."""
-        self.write(**line.cells())
+    def close(self) -> None:
+        self._stream.close()
 
 
 def cell(value: object, decimals: int | None = None) -> object:

@@ -13,7 +13,7 @@ import numpy as np
 
 from loadtests.bench.measurements import machine_words
 from loadtests.lab.report import drawing
-from loadtests.lab.report.drawing import HEIGHT_IN, WIDTH_IN, Axis, Series, Source
+from loadtests.lab.report.drawing import HEIGHT_IN, WIDTH_IN, Axis, Series
 from loadtests.number_format import format_number
 
 ALL = 220e6  # flights that BTS has published since October 1987
@@ -21,7 +21,6 @@ FITTED = 5  # sizes to which a straight line is fitted
 COLUMNS = 2
 PIXELS = 96  # an inch
 STYLE = Path(drawing.__file__).with_name("page.css")
-SOURCES: tuple[Source, ...] = ("ours", "study", "second", "third")
 
 
 class Curve(NamedTuple):
@@ -108,7 +107,7 @@ def svg(measured: Mapping[str, Any]) -> str:
 
 def _panel(measured: Mapping[str, Any], panel: str, curves: Sequence[Curve]) -> str:
     series = list[Series]()
-    for curve, source in zip(curves, SOURCES, strict=False):
+    for curve, source in zip(curves, drawing.IN_TURN, strict=False):
         xs, ys = points(measured, curve.name)
         millions = [x / 1e6 for x in xs]
         series.append(Series(curve.title, source, millions, ys))

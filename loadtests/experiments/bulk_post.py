@@ -3,24 +3,27 @@
 The project's own `scripts/bulk_post` posts to a service on a new chain: generated flights, one per
 request, from more and more threads. A mode is what the answer promises, so a faster mode promises
 less; each has its own curve. Beside the raw rows there is `points.csv`, with a line for each run.
+`cluster` has such runs, too, and reads them here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from operator import attrgetter
+from typing import Generic, TypeVar
 
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
-from loadtests.generation.run import Generator
+from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.posts import BUSY_CLIENT, MINE_INTERVAL_S, Posted, PostsLine, posts
-from loadtests.lab.repeated import lines
+from loadtests.lab.repeated import Repeated, lines, recorded_runs, samples_by_run
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.results import NothingCounts, Results
+from loadtests.lab.results import Line, NothingCounts, Results
 from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import Sample
+from loadtests.models.estimates import Interval
 from loadtests.models.sample_statistics import mean_of_known, quantile
 from loadtests.processes import running
 
@@ -28,7 +31,19 @@ THREADS, QUICK_THREADS = (1, 10, 100, 1000), (1, 10, 100)
 RUN_S, QUICK_RUN_S = 6.0, 2.5
 REPEATS, QUICK_REPEATS = 3, 1
 POINTS = "points"
+MINED = 201  # the status of an answer about a flight that is in a block
+MINE_INTERVAL_S = 0.5
+BUSY_CLIENT = 0.7  # cores; above this the program that posts is near its own limit
 _SOURCES: dict[str, Source] = {"async": "ours", "sync": "second", "commit": "third"}
+
+
+@dataclass(frozen=True, slots=True)
+class PostsLine(Line):
+    """Describes a run of posts."""
+
+    run: str
+    mode: str
+    threads: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +58,7 @@ def measure(run: Run) -> None:
     threads, duration_s = run.choose((QUICK_THREADS, QUICK_RUN_S), (THREADS, RUN_S))
     repeats = run.options.reps or run.choose(QUICK_REPEATS, REPEATS)
     settings = {"mine_interval_s": MINE_INTERVAL_S}
-    generator = Generator(run.results.folder, run.options.seed, run.say)
+    generator = run.generator()
     with run.results.table(POINTS, PointLine) as points:
         for repeat, mode in product(range(1, repeats + 1), MODES):
             folder = run.scratch / f"{mode}-{repeat}"
@@ -52,6 +67,60 @@ def measure(run: Run) -> None:
                     name = f"{mode}-{count}-{repeat}"
                     bulk_run(generator, service, Bulk(mode, count), name, duration_s=duration_s)
                     points.add(PointLine(name, mode, count, repeat))
+
+
+# --- runs of posts -------------------------------------------------------------------------------
+
+RunLine = TypeVar("RunLine", bound=PostsLine)
+
+
+@dataclass(frozen=True)
+class Posts(Generic[RunLine]):
+    """Holds a run, all its rows, and the window and samples of the time while all threads post."""
+
+    line: RunLine
+    rows: Sequence[Row]
+    window: Window
+    samples: Sequence[Sample]
+
+    @cached_property
+    def kept(self) -> list[Row]:
+        """Return good answers that promise what their mode says: in commit mode, mined flights."""
+        is_commit = self.line.mode == "commit"
+        return [row for row in self.window.rows if row.status == MINED or not is_commit]
+
+
+@dataclass(frozen=True)
+class Posted(Repeated[Posts[RunLine]], Generic[RunLine]):
+    """Holds all runs of a load."""
+
+    @cached_property
+    def kept_per_s(self) -> Interval:
+        """Return the rate of answers that promise what their mode says."""
+        return self.over(lambda run: len(run.kept) / (run.window.end_s - run.window.start_s))
+
+    @cached_property
+    def latencies_s(self) -> list[float]:
+        return [row.closed_response_s for run in self.runs for row in run.kept]
+
+
+def posts(
+    results: Results, table: str, kind: type[RunLine]
+) -> tuple[list[Posts[RunLine]], list[str]]:
+    """Return the runs that the table has lines of, and a sentence about each without figures."""
+    samples, runs, unfinished = samples_by_run(results), list[Posts[RunLine]](), []
+    for line, rows in recorded_runs(results, table, kind):
+        try:
+            window = closed_window(rows)
+        except ValueError as problem:
+            unfinished.append(f"Run {line.run} has no figures: {problem}.")
+        else:
+            start_s, end_s = window.start_s, window.end_s + 1
+            during = [
+                sample for sample in samples.get(line.run, ()) if start_s < sample.at_s <= end_s
+            ]
+            runs.append(Posts(line, rows, window, during))
+    return runs, unfinished
 
 
 @dataclass(frozen=True)

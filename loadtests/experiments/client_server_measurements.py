@@ -34,7 +34,7 @@ from pymysql.converters import escape_string
 
 from loadtests.chains import Chain, generated, imported
 from loadtests.generation.calibration import Calibration
-from loadtests.generation.run import Generator, RunRecord, Target, judge_run
+from loadtests.generation.run import RunRecord, Target, judge_run
 from loadtests.generation.schedule import KNOWN_KIND, Request, arrivals, demanded, gamma_demands
 from loadtests.lab import generator_check
 from loadtests.lab.experiment import Run
@@ -229,10 +229,15 @@ class Session:
     """
 
     def __init__(
-        self, run: Run, plan: Plan, counts: Sequence[int], loads: Loads, points: TableWriter
+        self,
+        run: Run,
+        plan: Plan,
+        counts: Sequence[int],
+        loads: Loads,
+        points: TableWriter[PointLine],
     ) -> None:
         self.run, self.plan, self.counts, self.loads, self.points = run, plan, counts, loads, points
-        self.generator = Generator(run.results.folder, run.options.seed, run.say)
+        self.generator = run.generator()
         self._csv = run.scratch / "flights.csv"
 
     def measure(self, system: str, start: Start, kinds: Iterable[str] = ()) -> None:

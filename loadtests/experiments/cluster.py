@@ -15,9 +15,17 @@ from itertools import product
 from operator import attrgetter, sub
 from random import Random
 from statistics import fmean
-from time import sleep, time
+from time import monotonic, sleep, time
 from typing import Any
 
+from loadtests.experiments.bulk_post import (
+    BUSY_CLIENT,
+    MINED,
+    Posted,
+    Posts,
+    PostsLine,
+    posts,
+)
 from loadtests.experiments.itinerary import (
     PLAN,
     Itineraries,
@@ -30,12 +38,11 @@ from loadtests.experiments.itinerary import (
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.rules import Facts
-from loadtests.generation.run import Generator, RunRecord, judge_run
+from loadtests.generation.run import RunRecord, judge_run
 from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
-from loadtests.lab.posts import BUSY_CLIENT, MINED, Posted, Posts, PostsLine, posts
 from loadtests.lab.repeated import Repeated, accepted_by_run, lines
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Line, NothingCounts, Results, TableWriter
@@ -108,7 +115,7 @@ def measure(run: Run) -> None:
     sizes = run.choose(QUICK, FULL)
     material = prepared(run, (BLOCKS,), NEW_FLIGHTS)
     with ExitStack() as stack:
-        tables = {
+        tables: dict[str, TableWriter[Any]] = {
             name: stack.enter_context(run.results.table(name, kind))
             for name, kind in _TABLES.items()
         }
@@ -125,7 +132,7 @@ class _Measuring:
     run: Run
     sizes: Sizes
     material: Material
-    tables: Mapping[str, TableWriter]
+    tables: Mapping[str, TableWriter[Any]]
 
     def on_a_fresh_ledger(self, server: str, interval_s: float, repeat: int) -> None:
         """Measure commits, and with the shortest time between blocks everything else besides."""
@@ -158,39 +165,39 @@ class _Measuring:
 
     def _posts(self, cluster: Cluster, server: str, bulk: Bulk, repeat: int) -> None:
         name = f"{bulk.mode}-{bulk.threads}-{server}-{repeat}"
-        before, mined_unix_s = cluster.cpu_s(), []
+        before, mined_s = cluster.cpu_s(), list[float]()
 
         def wait() -> None:
             cluster.wait_until_mined()
-            mined_unix_s.append(time())
+            mined_s.append(monotonic())
 
-        generator = Generator(self.run.results.folder, self.run.options.seed, self.run.say)
+        generator = self.run.generator()
         record = bulk_run(
             generator, cluster.service, bulk, name, duration_s=self.sizes.posts_s, then=wait
         )
         load = name, bulk.mode, bulk.threads, server
-        mined_s = mined_unix_s[0] - record.begun_unix_s
+        took_s = mined_s[0] - record.begun_s
         engine_s, rest_s = map(sub, cluster.cpu_s(), before)
         client_cpu = fmean(sample.client_cpu for sample in record.samples)
-        self.tables[POSTS].add(LoadLine(*load, mined_s, engine_s, rest_s, client_cpu))
+        self.tables[POSTS].add(LoadLine(*load, took_s, engine_s, rest_s, client_cpu))
 
     def _commits(self, cluster: Cluster, server: str, interval_s: float, repeat: int) -> None:
         """Post flights in mode commit, each at a random moment while no block is due soon."""
         name = f"{COMMITS}-{interval_s:g}-{server}-{repeat}"
         self.run.say(f"{name}: {self.sizes.commits} commits")
         chance, rows = self.run.random(name), list[Row]()
-        begun_unix_s, sampler = time(), Sampler(None, cluster.service.pid)
+        start_s, sampler = time(), Sampler(None, cluster.service.pid)
         for number, new in enumerate(self.material.new[-self.sizes.commits :]):  # others are legs
             due_s, sent_s = _wait_for_a_moment(cluster, interval_s, chance), time()
             status, done_s = _commit(cluster, sent_form(new)), time()
-            begun_s = sent_s - begun_unix_s
-            times_s = begun_s, begun_s, None, done_s - begun_unix_s, None
+            begun_s = sent_s - start_s
+            times_s = begun_s, begun_s, None, done_s - start_s, None
             rows.append(Row(name, closed_index(0, number), "commit", *times_s, status, ""))
             line = CommitLine(name, server, interval_s, status, done_s - sent_s, done_s - due_s)
             self.tables[COMMITS].add(line)
         failed = sum(row.status != MINED for row in rows)
         facts = Facts(len(rows), failed, foreign_cpu=sampler.sample().foreign_cpu)
-        record = RunRecord(name, "commit", tuple(rows), (), None, begun_unix_s)
+        record = RunRecord(name, "commit", tuple(rows), (), None)
         judge_run(self.run.results.folder, record, facts)
 
 

@@ -17,14 +17,14 @@ from statistics import fmean
 
 from loadtests.generation.interactions import SEPARATOR, by_interaction, interaction_of, step_of
 from loadtests.generation.rows import Row
-from loadtests.generation.run import Generator, judge_run
+from loadtests.generation.run import judge_run
 from loadtests.grouping import grouped
 from loadtests.lab import published
 from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.repeated import Repeated, lines, recorded_runs
-from loadtests.lab.report.drawing import Axis, Source, figure
+from loadtests.lab.report.drawing import IN_TURN, Axis, figure
 from loadtests.lab.results import Line, NothingCounts, Results, TableWriter
 from loadtests.lab.sentences import Sentences
 from loadtests.models.estimates import Interval, mean_over_runs
@@ -218,7 +218,7 @@ def phases_table(ours: Mapping[str, Itineraries]) -> Table:
 
 
 def travel(
-    run: Run, table: TableWriter, material: Material, line: RunLine, service: Service
+    run: Run, table: TableWriter[RunLine], material: Material, line: RunLine, service: Service
 ) -> float:
     """Let the clients of a run make their itineraries, and keep and judge what was measured.
 
@@ -226,8 +226,7 @@ def travel(
     is none.
     """
     sequences = itineraries(material.questions, material.new, line.clients, line.iterations)
-    generator = Generator(run.results.folder, run.options.seed, run.say)
-    record = generator.interactions(service, sequences, line.run, interval_s=line.interval_s)
+    record = run.generator().interactions(service, sequences, line.run, interval_s=line.interval_s)
     made = transactions_of(record.rows)
     failed = sum(not transaction.succeeded for transaction in made)
     facts = replace(record.facts(), requests=len(made), failed=failed)
@@ -284,15 +283,15 @@ def measure(run: Run) -> None:
             _travel_afresh(run, table, material, line)
 
 
-def _travel_afresh(run: Run, table: TableWriter, material: Material, line: RunLine) -> float:
+def _travel_afresh(
+    run: Run, table: TableWriter[RunLine], material: Material, line: RunLine
+) -> float:
     """Make a run on a fresh ledger. Returns and raises as `travel`."""
     with fresh_service(run, material.chains[line.blocks], line.run) as service:
         return travel(run, table, material, line, service)
 
 
 # --- the report ----------------------------------------------------------------------------------
-
-_SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model", "fourth")
 
 
 def analyse(results: Results) -> Report:
@@ -344,7 +343,7 @@ def _rate_figure(points: Sequence[Itineraries], caption: str) -> Figure:
         "Intervals are from batches of one run. A client cannot reach a rate above that of one "
         "alone.",
     )
-    sources = dict(zip(by_clients, _SOURCES, strict=False))
+    sources = dict(zip(by_clients, IN_TURN, strict=False))
     return figure(
         "Time against rate",
         caption,

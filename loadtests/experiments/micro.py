@@ -105,7 +105,7 @@ def measure(run: Run) -> None:
                 foreign_cpu = sampler.sample().foreign_cpu
                 name = f"{program.task.replace(' ', '-')}-{program.name}-{count}-{repeat}"
                 processes.add(ProcessLine(name, program.key, count, repeat, *astuple(spent)))
-                record = RunRecord(name, "process", (), (), None, 0.0)
+                record = RunRecord(name, "process", (), (), None)
                 judge_run(folder, record, Facts(requests=1, failed=0, foreign_cpu=foreign_cpu))
 
 

@@ -127,7 +127,7 @@ def _over_http(run: Run, chain: Chain | None, own: Sequences, name: str) -> tupl
     """Make a run over HTTP. Returns also the processor time (s) of the service during it."""
     with fresh_service(run, chain, name) as service:
         before = cpu_s(family(service.pid))
-        record = run.generator.interactions(service, own, name)
+        record = run.generator(is_quiet=True).interactions(service, own, name)
         return record, used_s(cpu_s(family(service.pid)), before)
 
 

@@ -1,8 +1,8 @@
 """Reports open workloads: Poisson arrivals at shares of the maximum rate L, as in study 000.
 
-`open_workload_loads` defines how much is measured and reads what was, `…_servers` on which servers,
-`…_measurements` measures, `…_comparison` compares with the models, `…_gaps` splits the difference
-into causes, and `…_figures` draws. `pi` measures a service on another machine in the same way.
+`open_workload_loads` defines how much is measured and reads what was, `…_measurements` starts the
+servers and measures them, `…_comparison` compares with the models and splits the difference into
+causes, and `…_figures` draws. `pi` measures a service on another machine in the same way.
 """
 
 from collections import Counter
@@ -18,7 +18,6 @@ from loadtests.experiments.open_workload_comparison import (
     percent,
 )
 from loadtests.experiments.open_workload_figures import LOAD, REPORT_S
-from loadtests.experiments.open_workload_gaps import gap_table
 from loadtests.experiments.open_workload_loads import (
     SENTENCES,
     SERVERS,
@@ -26,12 +25,11 @@ from loadtests.experiments.open_workload_loads import (
     OpenRun,
     fractions,
 )
-from loadtests.experiments.open_workload_measurements import measure
-from loadtests.experiments.open_workload_servers import SCALE
+from loadtests.experiments.open_workload_measurements import SCALE, measure
 from loadtests.grouping import grouped
 from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment
-from loadtests.lab.repeated import most_common_reason
+from loadtests.lab.repeated import judged_runs, most_common_reason
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import (
     LEAST_VALUES,
@@ -72,7 +70,7 @@ def analyse(results: Results) -> Report:
             Table.from_items("The forecast from one customer", steady, _OF_STEADY, rules),
             Table.from_items("The order of service", steady, _OF_ORDER),
         ),
-        Section("Where the gaps come from", gap_words, [*map(gap_table, steady)]),
+        Section("Where the gaps come from", gap_words, [*map(comparing.gap_table, steady)]),
         _section(
             "As the study did it",
             "short",
@@ -111,9 +109,7 @@ def _of_calibrations(runs: Sequence[OpenRun]) -> Section:
 
 def load_findings(results: Results, made: Sequence[OpenRun], steady: Sequence[Steady]) -> list[str]:
     """Describe what changed meanwhile, and loads without a result, with the reason."""
-    drifts = {
-        line["run"]: float(line.get(DRIFT) or 0) / 100 for line in results.rows_if_any("runs")
-    }
+    drifts = {line["run"]: float(line.get(DRIFT) or 0) / 100 for line in judged_runs(results)}
     return SENTENCES(
         "loads",
         changes=[

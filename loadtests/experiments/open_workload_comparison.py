@@ -14,23 +14,40 @@ slow, or slow again and again, may well serve in order.
 Runs that share a calibration share the error of its E[S], which at 0.85 of L is six times as large
 in the formula; so intervals are over calibrations, and fewer than five decide nothing. From 0.8 of
 L on it needs ten runs besides. How many are made is fixed before.
+
+The gap between the measured mean and the predicted one is split into its causes. The prediction is
+the formula of the steady state, with mean and variance of the calibrations. Each cause is a
+difference of response times to the same arrivals, from what was measured (the first of `Cause`) to
+the prediction (the last), so the entries sum to the gap. Causes multiply: one per cent more service
+is six per cent more waiting at 0.85 of L. An entry says what its cause adds to a run from which
+those above it have been removed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
-from math import sqrt
+from math import inf, sqrt
 from random import Random
 from statistics import fmean
 
+import numpy as np
+
 from loadtests.experiments import open_workload_loads as loads
-from loadtests.experiments.open_workload_loads import LoadKey, OpenRun, accepted
+from loadtests.experiments.open_workload_loads import SENTENCES, Array, LoadKey, OpenRun, accepted
 from loadtests.grouping import grouped
-from loadtests.lab.content import Column, Metric
+from loadtests.lab.content import Cell, Column, Metric, Table
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import Repeated
 from loadtests.models import estimates
-from loadtests.models.estimates import BATCHES, LEAST_VALUES, REPLICATIONS, Interval, Verdict
+from loadtests.models.estimates import (
+    BATCHES,
+    CONFIDENCE,
+    LEAST_VALUES,
+    REPLICATIONS,
+    Interval,
+    Verdict,
+)
 from loadtests.models.protocol import Expectation, expectation
 from loadtests.models.random_times import Gamma
 
@@ -67,6 +84,19 @@ class AtLoad(Repeated[OpenRun]):
         """Return the mean of each run's values (s) in service times, of what counts."""
         pairs = zip(self.runs, values_s, strict=True)
         return [run.mean(values) / run.service_time_s for run, values in pairs]
+
+    def over_calibrations(
+        self, means: Sequence[float], least: int = 2, confidence: float = CONFIDENCE
+    ) -> Interval:
+        """Return the interval of the mean of these means of the runs.
+
+        A single calibration does not tell how much it is wrong itself: with fewer than `least`, the
+        interval is infinitely wide.
+        """
+        calibrations = [run.calibration for run in self.runs]
+        if (count := len(set(calibrations))) < least:
+            return Interval(fmean(means), values=count)
+        return estimates.clustered_interval(means, calibrations, confidence)
 
     @cached_property
     def served_s(self) -> list[list[float]]:
@@ -163,8 +193,7 @@ class Steady(AtLoad):
         if self.as_served is None or self.overtaken is None:
             return None
         verdicts = self._verdict(self.as_served, self.served), self._verdict(self.overtaken, 1.0)
-        worst_first = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)
-        return min(verdicts, key=worst_first.index)
+        return min(verdicts, key=estimates.WORST_FIRST.index)
 
     @property
     def order_label(self) -> str:
@@ -193,15 +222,8 @@ class Steady(AtLoad):
         return estimates.verdict(difference, mean)
 
     def _interval(self, values_s: Iterable[Sequence[float]]) -> Interval:
-        """Return the interval of the mean in service times, over calibrations.
-
-        A single calibration does not tell how much it is wrong itself, so the interval is
-        infinitely wide.
-        """
-        means, calibrations = self.means(values_s), [run.calibration for run in self.runs]
-        if len(set(calibrations)) > 1:
-            return estimates.clustered_interval(means, calibrations)
-        return Interval(fmean(means))
+        """Return the interval of the mean in service times, over calibrations."""
+        return self.over_calibrations(self.means(values_s))
 
 
 def steady_points(runs: Sequence[OpenRun]) -> list[Steady]:
@@ -282,3 +304,93 @@ JUDGED: Sequence[Column[Steady]] = [
     ("Difference", lambda point: percent(point.difference, point.predicted)),
     ("The forecast", lambda point: FORECASTS[point.forecast]),
 ]
+
+
+# --- where the gaps come from --------------------------------------------------------------------
+
+
+class Cause(StrEnum):
+    """Names the causes of a gap, by what is subtracted from the one above."""
+
+    SERVER = "order, connecting, receiving"  # sent as it was, and served as the server reported
+    WHOLE = "the server, not split"  # of one that reports no times: served as calibrated
+    DISPATCH = "dispatch lag"  # sent when intended
+    SERVICE = "service times"  # served as calibrated
+    CHANCE = "chance"  # the formula, for which all arrivals count that could have come
+
+
+WORDS = {Cause(name): words for name, words in SENTENCES.rows("causes")}
+_ALIKE = 1e-6  # an entry below this share of the prediction is none
+
+
+def entries_s(run: OpenRun, predicted_s: float) -> dict[Cause, Array]:
+    """Return what each cause adds (s) to each response time beyond the predicted mean."""
+    measured_s = np.array(run.responses_s)
+    intended_s, sent_s = np.array([(row.intended_s, row.sent_s) for row in run.rows]).T
+    served_s = run.served_s
+    services_s = served_s or next(run.drawn_s())
+    late_s = sent_s - intended_s + run.as_served_s(services_s, sent_s)
+    in_time_s = run.as_served_s(services_s, intended_s)
+    if served_s is None:
+        split = {Cause.WHOLE: measured_s - late_s, Cause.DISPATCH: late_s - in_time_s}
+        return split | {Cause.CHANCE: in_time_s - predicted_s}
+    return {
+        Cause.SERVER: measured_s - late_s,
+        Cause.DISPATCH: late_s - in_time_s,
+        Cause.SERVICE: in_time_s - run.forecast_s,
+        Cause.CHANCE: run.forecast_s - predicted_s,
+    }
+
+
+def gap_table(point: Steady) -> Table:
+    """Lead from the predicted to the measured mean at a load, cause by cause.
+
+    The intervals of the causes hold together with CONFIDENCE, however entries depend on each other
+    (C. E. Bonferroni, 1936), and that of the gap does alone.
+    """
+    predicted_s = [run.predicted_s(point.cv) for run in point.runs]
+    by_run = [
+        {cause: 1000 * run.mean(more_s) for cause, more_s in entries_s(run, s).items()}
+        for run, s in zip(point.runs, predicted_s, strict=True)
+    ]
+    causes = [cause for cause in reversed(Cause) if any(cause in entries for entries in by_run)]
+    joint = 1 - (1 - CONFIDENCE) / len(causes)
+    by_cause = {
+        cause: point.over_calibrations(
+            [entries.get(cause, 0.0) for entries in by_run], LEAST_VALUES, joint
+        )
+        for cause in causes
+    }
+    gap = point.over_calibrations([sum(own.values()) for own in by_run], LEAST_VALUES)
+    return ledger(point, 1000 * fmean(predicted_s), by_cause, gap)
+
+
+def ledger(
+    point: Steady, predicted: float, causes: Mapping[Cause, Interval], gap: Interval
+) -> Table:
+    """Return the table of a gap. Times are in ms."""
+    entries = {
+        cause: interval if abs(interval.estimate) >= _ALIKE * predicted else Interval(0.0)
+        for cause, interval in causes.items()
+    }
+    rows: list[Sequence[Cell]] = [
+        ("predicted", predicted, None, None),
+        *((str(cause), entry.estimate, *entry.ends) for cause, entry in entries.items()),
+        ("measured", predicted + gap.estimate, None, None),
+    ]
+    columns, words = ("Cause", "Adds / ms", "from", "to"), _words(entries, gap, len(point.runs))
+    return Table(f"Gap at {point.key.label}", columns, rows, words, digits=4)
+
+
+def _words(entries: Mapping[Cause, Interval], gap: Interval, runs: int) -> str:
+    """Name the causes that are seen, or the largest if there are no intervals."""
+    seen = [cause for cause, own in entries.items() if own.half_width < inf and own.is_finding]
+    if gap.half_width == inf:
+        seen = [max(entries, key=lambda cause: abs(entries[cause].estimate))]
+    return SENTENCES.paragraph(
+        "gap",
+        gap=gap,
+        runs=runs,
+        seen={WORDS[cause]: entries[cause] for cause in seen},
+        least=LEAST_VALUES,
+    )

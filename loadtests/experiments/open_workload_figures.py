@@ -20,7 +20,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.content import Cell, Column, Figure, Table, times
 from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import measured
-from loadtests.lab.report.drawing import NO_TABLE, Axis, Series, Shape, Source, figure
+from loadtests.lab.report.drawing import IN_TURN, NO_TABLE, Axis, Series, Shape, Source, figure
 from loadtests.models.open_queue import ONE, shared
 from loadtests.models.protocol import Expectation
 
@@ -133,7 +133,6 @@ def range_s(expected: Expectation | None) -> str | None:
 # --- over the time of a run ----------------------------------------------------------------------
 
 _STUDY = {row.fraction: row for row in OPEN_WORKLOADS}
-_FOUR: tuple[Source, ...] = ("ours", "third", "second", "fourth")
 Line = list[tuple[float, float]]  # times and values
 LOAD_SAMPLE_S = 5.0  # the time after which Linux counts again what runs or waits to run
 LOAD_TIME_CONSTANT_S = 60.0  # that of the first of its three load averages
@@ -278,7 +277,7 @@ def _over_time(
     """
     (shape, points_of), (name, column) = drawn, printed
     series = []
-    for course, source in zip(courses, _FOUR, strict=False):
+    for course, source in zip(courses, IN_TURN, strict=False):
         xs, ys = zip(*points_of(course), strict=True)
         series.append(Series(course.name, source, xs, ys, shape=shape))
     end_s = max(course.duration_s for course in courses)

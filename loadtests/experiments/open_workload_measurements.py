@@ -1,4 +1,9 @@
-"""Measures each server in turns of a calibration and some runs at one share of L.
+"""Starts the servers under test, and measures each in turns of a calibration and some runs.
+
+The servers are the study's way of storing and answering, and our own scan. Each has one worker that
+takes one request at a time. Blocks are really read, checked and filtered; with that, the study's
+blocks take (46 + 39)/K ms each, and ours as long for each block read from a file. The service
+leaves the generator a core, if there are two, and gives way to it on all of them.
 
 Calibrations and loads ask what comes from one source, so that both are of the same distribution.
 Runs between two calibrations that differ are rejected together, so there are only a few runs
@@ -15,28 +20,114 @@ calibrations. Rates beyond the limit of the load generator (`lab.generator_check
 Beside the raw rows this writes `plan.csv`, a line for each open run (`loads.RunLine`).
 """
 
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice, repeat
 from math import ceil, hypot
+from random import Random
 from statistics import fmean
 from time import monotonic
 
+from loadtests.chains import generated, imported
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments.open_workload_loads import STEADY, Load, RunLine
-from loadtests.experiments.open_workload_servers import STARTS, Measured, Starts
 from loadtests.generation.calibration import WARM_UP, Calibration
-from loadtests.generation.run import RunRecord, judge_run
-from loadtests.generation.schedule import arrivals
+from loadtests.generation.run import RunRecord, Target, judge_run
+from loadtests.generation.schedule import Request, arrivals
 from loadtests.grouping import grouped
 from loadtests.lab import generator_check
 from loadtests.lab.experiment import Run
 from loadtests.lab.repeated import accepted_by_run, reasons_by_run, unused_name
 from loadtests.lab.results import TableWriter
+from loadtests.machine import at_most_cores
 from loadtests.models.estimates import LEAST_VALUES, TOLERANCE, confidence_interval
-from loadtests.models.open_queue import Queue
+from loadtests.models.open_queue import ONE, Queue
 from loadtests.models.random_times import poisson_times
 from loadtests.models.sample_statistics import quantile
+from loadtests.processes import ProgramFailed, running
+from loadtests.questions import FEW_BLOCKS, Flight, sample
+from loadtests.servers import study
+from loadtests.servers.service import as_in_the_study
+
+SCALE = 500.0
+FLIGHTS, QUICK_FLIGHTS = 60_000, 40_000  # with fewer, a scan is too quick to be measured
+RUN_BLOCKS = 2  # read at once; the study's 19 of 522 would be most of so short a chain
+POLITELY = ("nice",)  # a service that computes all the time would make the generator late
+
+Requests = Callable[[Random], Iterator[Request]]
+"""Makes endless requests from a random generator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Holds a running server, and makes the requests to it.
+
+    queue: its model. saturated: returns by a calibration how many requests it serves at once when
+    all its workers are busy; None: one.
+    """
+
+    target: Target
+    requests: Requests
+    queue: Queue = ONE
+    saturated: Callable[[Calibration], float] | None = None
+
+    def choices(self, random: Random, count: int) -> Mapping[str, list[Request]]:
+        """Return the next `count` requests by kind, for closed runs."""
+        return grouped(islice(self.requests(random), count), lambda request: request.kind)
+
+
+def all_days(flights: Sequence[Flight]) -> str:
+    """Return the interval of the days of flights, as parameters."""
+    days = sorted(str(flight["FL_DATE"]) for flight in flights)
+    return f"INITIAL_DATE={days[0]}&FINAL_DATE={days[-1]}"
+
+
+def scans(flights: Sequence[Flight], _: Random) -> Iterator[Request]:
+    """Yield requests for a scan of the whole chain, the same each time, as in the study."""
+    path = f"/flight_counter?{all_days(flights)}&ORIGIN={flights[0]['ORIGIN']}&engine=scan"
+    return repeat(Request("scan", path))
+
+
+@contextmanager
+def _study(run: Run) -> Iterator[Measured]:
+    folder = run.scratch / "study"
+    if not folder.exists():
+        study.write_small_chain(folder, study.BLOCKS)
+    with study.running(folder, run.log, emulated_disk=run.options.scale or SCALE) as service:
+        yield Measured(service, lambda random: repeat(Request("scan", study.FLIGHT_COUNTER)))
+
+
+@contextmanager
+def _scan(run: Run) -> Iterator[Measured]:
+    """Run our own scan, with the time of the study's disk divided by K. Raises ProgramFailed."""
+    scale = run.options.scale or SCALE
+    if scale != int(scale):
+        raise ProgramFailed(f"--scale {scale:g}: must be a whole number for the service")
+    flights = run.choose(QUICK_FLIGHTS, FLIGHTS)
+    ledger = imported(generated(flights), run.scratch / "chain", run.log)
+    settings = as_in_the_study(
+        ledger.block_bytes,
+        max(1, ledger.flights // 1000),
+        emulated_disk=int(scale),
+        run_blocks=RUN_BLOCKS,
+    )
+    with ExitStack() as stack:
+        with at_most_cores(max(1, len(os.sched_getaffinity(0)) - 1)):
+            started = running(ledger.folder, run.log, settings=settings, prefix=POLITELY)
+            service = stack.enter_context(started)
+        yield Measured(service, partial(scans, sample(service, FEW_BLOCKS)))
+
+
+Starts = Mapping[str, Callable[[Run], AbstractContextManager[Measured]]]
+"""Name -> runs the server of this name until the `with` block ends. Raises ProgramFailed."""
+STARTS: Starts = {loads.STUDY: _study, loads.SCAN: _scan}
+
+
+# --- measuring -----------------------------------------------------------------------------------
 
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60
 CALIBRATED_EVERY_S = 200.0
@@ -106,7 +197,12 @@ class _UnderTest:
     """Measures a server that is ready for open runs, and keeps its latest calibration."""
 
     def __init__(
-        self, run: Run, table: TableWriter, server: str, subject: Measured, shares: Sequence[float]
+        self,
+        run: Run,
+        table: TableWriter[RunLine],
+        server: str,
+        subject: Measured,
+        shares: Sequence[float],
     ) -> None:
         """Calibrate the server and find out its L. shares: of L, that are to be measured."""
         self._run, self._table, self._subject = run, table, subject
@@ -118,10 +214,10 @@ class _UnderTest:
         self._busy_workers = subject.saturated(self._before) if subject.saturated else 1.0
 
     def _calibrated(self) -> Calibration:
-        generator = replace(self._run.generator, say=self._run.say)
         name = unused_name(self._run.results, self._calibrations)
         choices = self._subject.choices(self._run.random(name), WARM_UP + self._requests)
         given = self._subject.target, choices, name
+        generator = self._run.generator()
         return generator.calibrate(*given, requests=self._requests, each_once=True)
 
     def make(self, left: Sequence[Shortfall]) -> None:
@@ -221,7 +317,7 @@ class _UnderTest:
             times_s = times_s or [line.duration_s * random.random()]
         schedule = arrivals(times_s, self._subject.requests(random))
         self._table.add(line)
-        return self._run.generator.open(self._subject.target, schedule, name)
+        return self._run.generator(is_quiet=True).open(self._subject.target, schedule, name)
 
     def _judged(
         self,

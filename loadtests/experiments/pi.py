@@ -22,7 +22,7 @@ from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.published import SERVICE_TIMES
 from loadtests.lab.repeated import measured, most_common_reason
-from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.report.drawing import IN_TURN, Axis, Series, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.models.estimates import LEAST_VALUES, mean_over_runs
@@ -253,10 +253,9 @@ def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
         "memory in use / %": [_memory_used(later) for _, later in looks],
     }
     known = {name: ys for name, ys in lines.items() if any(y is not None for y in ys)}
-    sources: tuple[Source, ...] = ("ours", "third", "study", "second")
     series = [
         Series(name, source, minutes, ys, shape="line")
-        for (name, ys), source in zip(known.items(), sources, strict=False)
+        for (name, ys), source in zip(known.items(), IN_TURN, strict=False)
     ]
     rows = [
         (name, min(values), fmean(values), max(values))

@@ -17,7 +17,7 @@ from math import ceil
 from statistics import fmean
 
 from loadtests.experiments.open_workload_loads import SERVERS
-from loadtests.experiments.open_workload_servers import Measured
+from loadtests.experiments.open_workload_measurements import Measured
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.generation.run import judge_run
@@ -147,7 +147,9 @@ def _measure(run: Run, subject: Measured, server: str, customers: int, before: C
     requests = ceil(max(enough, in_time))
     choices = subject.choices(run.random(name), customers * requests)
     given = subject.target, choices, name
-    record = run.generator.closed(*given, customers=customers, requests=requests, each_once=True)
+    record = run.generator(is_quiet=True).closed(
+        *given, customers=customers, requests=requests, each_once=True
+    )
     judge_run(run.results.folder, record, record.facts(before))
     if not any(row.succeeded for row in record.rows[-customers:]):
         raise ProgramFailed(f"{name}: its last requests were not answered; does the server run?")

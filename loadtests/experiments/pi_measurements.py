@@ -28,14 +28,14 @@ from statistics import fmean
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as measuring
 from loadtests.experiments.open_workload_loads import ARRIVALS, Load, LoadKey
-from loadtests.experiments.open_workload_servers import Requests
+from loadtests.experiments.open_workload_measurements import Requests
 from loadtests.experiments.pi_questions import STARTS, each_once, rankings, too_few
 from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
 from loadtests.lab import generator_check
 from loadtests.lab.content import format_time
 from loadtests.lab.experiment import Run
-from loadtests.lab.one_customer import Recorded, one_customer, recorded
+from loadtests.lab.one_customer import Recorded, measure_alone, recorded
 from loadtests.lab.repeated import unused_name
 from loadtests.lab.results import Line, Results
 from loadtests.lab.sentences import Sentences
@@ -202,16 +202,16 @@ def ask_alone(run: Run, site: Site) -> None:
         source: Requests = partial(rankings, flights)
         if kind != RANKING:
             source = partial(_requests, questions[kind], engine)
-        with one_customer(run.results) as customer:
-            customer.asks(
-                site,
-                name,
-                each_once(source, run.asked, random),
-                warm_up=WARM_UP,
-                least=LEAST[engine],
-                least_s=seconds,
-                most_s=2 * seconds,
-            )
+        measure_alone(
+            run.results,
+            site,
+            name,
+            each_once(source, run.asked, random),
+            warm_up=WARM_UP,
+            least=LEAST[engine],
+            least_s=seconds,
+            most_s=2 * seconds,
+        )
         with run.results.more(SERVICE_TIMES, ServiceTimeLine) as table:
             table.add(ServiceTimeLine(name, kind, engine, WARM_UP))
 

@@ -13,7 +13,12 @@ from itertools import chain
 from random import Random
 
 from loadtests.experiments import open_workload_loads as loads
-from loadtests.experiments.open_workload_servers import Measured, Requests, Starts, all_days
+from loadtests.experiments.open_workload_measurements import (
+    Measured,
+    Requests,
+    Starts,
+    all_days,
+)
 from loadtests.experiments.pi_closed import saturated
 from loadtests.generation.schedule import Request
 from loadtests.lab.experiment import Run

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
 
+from loadtests.experiments.bulk_post import MINE_INTERVAL_S
 from loadtests.generation.bulk import LOG, Bulk, kept, posting
 from loadtests.grouping import grouped
 from loadtests.lab import published, stacks
 from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.posts import MINE_INTERVAL_S
 from loadtests.lab.repeated import measured
-from loadtests.lab.report.drawing import Axis, Source, figure
+from loadtests.lab.report.drawing import IN_TURN, Axis, figure
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import cpu_s
@@ -40,7 +40,6 @@ LOOKS: Mapping[str, Sequence[str]] = {  # the options of py-spy
 }
 FEW_SAMPLES = 500
 RECORDINGS = "recordings"
-_SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +195,7 @@ def _work_figure(profiles: Sequence[Profile]) -> Figure:
     names = sorted(total, key=lambda name: (name == stacks.OTHER, -total[name], name))
     series = [
         measured(p.case, source, names, list(map(p.share, names)), factor=100, shape="rows")
-        for p, source in zip(profiles, _SOURCES, strict=False)
+        for p, source in zip(profiles, IN_TURN, strict=False)
     ]
     rows: list[Sequence[Cell]] = [
         (name, *(100 * p.share(name).estimate for p in profiles)) for name in names

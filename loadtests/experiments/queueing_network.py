@@ -22,7 +22,7 @@ from loadtests.lab.report.drawing import Axis, Shape, Source, figure
 from loadtests.lab.results import NothingCounts, Results
 from loadtests.lab.sentences import Sentences, drawing
 from loadtests.models import bounds, mva
-from loadtests.models.estimates import Interval, Verdict
+from loadtests.models.estimates import WORST_FIRST, Interval, Verdict
 
 NS = tuple(range(1, NETWORK_CUSTOMERS + 1))
 CUSTOMERS = Axis("customers N", ticks=(1, *NS[4::5]))
@@ -93,7 +93,7 @@ def _sections(
 
 def _verdicts(points: Sequence[Point], compared: Sequence[Pair]) -> dict[str, object]:
     """Return the verdicts on each server, best first, and the limits of the study's network."""
-    best_first = sorted(compared, key=lambda pair: -measuring.WORST_FIRST.index(pair.verdict))
+    best_first = sorted(compared, key=lambda pair: -WORST_FIRST.index(pair.verdict))
     by_server = grouped(best_first, lambda pair: pair.server)
     several, single = (
         f"N_opt = {bounds.optimal_population(parts, NETWORK_THINK_S):.3g} and X ≤ "

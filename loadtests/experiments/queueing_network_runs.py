@@ -15,7 +15,7 @@ outside.
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from itertools import product
 from statistics import fmean
@@ -35,14 +35,14 @@ from loadtests.experiments.queueing_network_models import (
     simulated_results,
 )
 from loadtests.generation.rows import Row, customer_of
-from loadtests.generation.run import Generator, judge_run
+from loadtests.generation.run import judge_run
 from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Options, Run
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import Repeated, recorded_runs
 from loadtests.lab.results import Line, Results, TableWriter
-from loadtests.models.estimates import TOLERANCE, Interval, Verdict, verdict
+from loadtests.models.estimates import TOLERANCE, WORST_FIRST, Interval, Verdict, verdict
 from loadtests.processes import Service
 from loadtests.servers import network
 
@@ -53,10 +53,33 @@ KIND = "interaction"
 
 PLAN = "plan"
 SIMULATED = "simulated"
-SIMULATED_COLUMNS = ("server", "customers", "throughput_per_s", "response_s")
 REPORTED = "told"  # times that a server reported of an interaction
 REPORTED_TIMES = ("late", *STATIONS, *(f"{name}_queue" for name in STATIONS))
-REPORTED_COLUMNS = ("run", "number", *(f"{name}_s" for name in REPORTED_TIMES))
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedLine(Line):
+    """Lists a simulated run."""
+
+    server: str
+    customers: int
+    throughput_per_s: float
+    response_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedLine(Line):
+    """Lists the times (s) that a server reported of the interaction that ended as `number`-th."""
+
+    run: str
+    number: int
+    late_s: float
+    cpu_s: float
+    disk_s: float
+    delay_s: float
+    cpu_queue_s: float
+    disk_queue_s: float
+    delay_queue_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +127,7 @@ def measure(run: Run) -> None:
     _predict(run, plan)
     with (
         run.results.table(PLAN, PlanLine) as table,
-        run.results.table(REPORTED, REPORTED_COLUMNS) as times,
+        run.results.table(REPORTED, ReportedLine) as times,
         ExitStack() as stack,
     ):
         services = {
@@ -137,10 +160,10 @@ def _predict(run: Run, plan: Plan) -> None:
     run.say(f"simulating {runs} runs of each server and N")
     seed = f"{run.options.seed} simulated"
     by_cell = simulated_results(plan.populations, plan.report_s, plan.group, seed, runs)
-    with run.results.table(SIMULATED, SIMULATED_COLUMNS) as table:
+    with run.results.table(SIMULATED, SimulatedLine) as table:
         for (server, customers), results in by_cell.items():
             for result in results:
-                table.write(server=server.name, customers=customers, **asdict(result))
+                table.add(SimulatedLine(server.name, customers, *astuple(result)))
 
 
 def _line(plan: Plan, scale: float, server: Server, customers: int, attempt: int) -> PlanLine:
@@ -149,9 +172,11 @@ def _line(plan: Plan, scale: float, server: Server, customers: int, attempt: int
     return PlanLine(name, server.name, customers, *how)
 
 
-def _counts(run: Run, service: Service, line: PlanLine, seed: int, times: TableWriter) -> bool:
+def _counts(
+    run: Run, service: Service, line: PlanLine, seed: int, times: TableWriter[ReportedLine]
+) -> bool:
     """Make a closed run. Returns whether it counts."""
-    record = Generator(run.results.folder, seed, run.say).closed(
+    record = replace(run.generator(), seed=seed).closed(
         service,
         {KIND: [Request(KIND, network.INTERACTION)]},
         line.run,
@@ -160,8 +185,8 @@ def _counts(run: Run, service: Service, line: PlanLine, seed: int, times: TableW
         duration_s=line.report_s / line.scale,
     )
     for number, reported in enumerate(service.get(network.TOLD)):
-        times_s = {f"{name}_s": reported[name] for name in REPORTED_TIMES}
-        times.write(run=line.run, number=number, **times_s)
+        times_s = (reported[name] for name in REPORTED_TIMES)
+        times.add(ReportedLine(line.run, number, *times_s))
     return judge_run(run.results.folder, record)
 
 
@@ -188,7 +213,7 @@ class ClosedRun:
 
 def closed_runs(results: Results) -> list[ClosedRun]:
     """Return the runs that count, in the order of the plan; none without a plan."""
-    reported = grouped(results.rows_if_any(REPORTED), lambda row: row["run"])
+    reported = grouped(results.lines_if_any(REPORTED, ReportedLine), lambda line: line.run)
     return [
         _closed_run(line, rows, reported.get(line.run, []))
         for line, rows in recorded_runs(results, PLAN, PlanLine)
@@ -196,9 +221,7 @@ def closed_runs(results: Results) -> list[ClosedRun]:
     ]
 
 
-def _closed_run(
-    line: PlanLine, rows: Sequence[Row], reported: Sequence[Mapping[str, str]]
-) -> ClosedRun:
+def _closed_run(line: PlanLine, rows: Sequence[Row], reported: Sequence[ReportedLine]) -> ClosedRun:
     """Return a run in report seconds. reported: its times as in the table, in order of ends."""
     ended, scale = sorted(rows, key=lambda row: row.done_s), line.scale
     cycles = counted([(customer_of(row), row.done_s) for row in ended], line.warm_up)
@@ -209,20 +232,19 @@ def _closed_run(
         cycles_s=[scale * cycle_s for _, cycle_s in cycles],
         responses_s=[scale * ended[at].closed_response_s for at, _ in cycles],
         reported=[
-            {name: scale * float(row[f"{name}_s"]) for name in REPORTED_TIMES} for row in times
+            {name: scale * getattr(own, f"{name}_s") for name in REPORTED_TIMES} for own in times
         ],
     )
 
 
 def expected(results: Results) -> Expectations:
     """Return what runs should give, by simulated runs. Raises ResultsError if there are none."""
-    by_cell = grouped(
-        results.rows(SIMULATED), lambda row: (_NAMED[row["server"]], int(row["customers"]))
-    )
+    lines = results.lines(SIMULATED, SimulatedLine)
+    by_cell = grouped(lines, lambda line: (_NAMED[line.server], line.customers))
     return expectations(
         {
-            cell: [Prediction(float(r["throughput_per_s"]), float(r["response_s"])) for r in rows]
-            for cell, rows in by_cell.items()
+            cell: [Prediction(line.throughput_per_s, line.response_s) for line in own]
+            for cell, own in by_cell.items()
         }
     )
 
@@ -299,8 +321,6 @@ def points_of(runs: Sequence[ClosedRun], expected: Expectations) -> list[Point]:
 
 # --- models against servers ----------------------------------------------------------------------
 
-WORST_FIRST = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -338,6 +358,6 @@ def _pair(server: Server, model: str, points: Sequence[Point], expected: Expecta
             ratio = point.throughput_per_s.times(1 / prediction.throughput_per_s)
             differences[point.customers] = ratio.plus(-1)
     verdicts = {verdict(difference, 1, TOLERANCE) for difference in differences.values()}
-    worst = next(worse for worse in WORST_FIRST if worse in verdicts)
+    worst = min(verdicts, key=WORST_FIRST.index)
     farthest = max(differences, key=lambda n: abs(differences[n].estimate))
     return Pair(server, model, len(differences), farthest, differences[farthest], worst)

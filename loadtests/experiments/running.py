@@ -17,12 +17,12 @@ from typing import Any
 import msgspec
 
 from loadtests.experiments import OF_FILES, experiment, tool_results
-from loadtests.generation.run import RUNS, Say
+from loadtests.generation.run import Say
 from loadtests.lab import response_times
 from loadtests.lab.content import Cell, Metric, Report, Section, Table, capital, shown, summary
 from loadtests.lab.experiment import Experiment, Options, Run
 from loadtests.lab.generator_check import generator_section
-from loadtests.lab.repeated import most_common_reason
+from loadtests.lab.repeated import judged_runs, most_common_reason
 from loadtests.lab.report.page import plain_page, report_page
 from loadtests.lab.results import (
     MANIFEST,
@@ -204,7 +204,7 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     folder of results or lacks a table that it needs.
     """
     manifest, experiment = results.manifest(), experiment_of(results)
-    runs, groups = _runs(results), _groups(results)
+    runs, groups = judged_runs(results), _groups(results)
     rejected = sum(run.get("accepted") == NO for run in runs)
     report = _made(experiment, results, len(runs), rejected)
     thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
@@ -257,10 +257,6 @@ def broken_thresholds(results: Results, thresholds: Sequence[str]) -> str:
     if thresholds and not groups:
         return NO_LOAD
     return "; ".join(response_times.broken(thresholds, groups))
-
-
-def _runs(results: Results) -> list[dict[str, str]]:
-    return results.rows_if_any(RUNS.removesuffix(".csv"))
 
 
 def _groups(results: Results) -> list[response_times.Group]:

@@ -3,7 +3,7 @@
 The study's storage, our scan and our index have the same flights, and are asked in turns, so that a
 slow minute affects all of them. Our scan has caches in the study's proportion, so that it reads its
 blocks from files. Our index has the default settings of the service, except that answers are not
-kept, because the same question is asked again and again. Beside the files of `one_customer`,
+kept, because the same question is asked again and again. Beside the files of `lab.one_customer`,
 `plan.csv` has a line for each run.
 
 The mean is that of the accepted runs, with Student's interval over them, or over batches of a
@@ -20,12 +20,14 @@ from operator import itemgetter
 from random import Random
 from statistics import fmean
 
+from loadtests.baseline import write_chain
+from loadtests.chains import generated, imported
 from loadtests.generation.schedule import Request
 from loadtests.lab import content
 from loadtests.lab.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.ledgers import FLIGHTS_PER_BLOCK, ONLY_HTTP, two_chains
-from loadtests.lab.one_customer import Recorded, one_customer, recorded
+from loadtests.lab.ledgers import FLIGHTS_PER_BLOCK
+from loadtests.lab.one_customer import Recorded, measure_alone, recorded
 from loadtests.lab.published import SERVICE_TIMES, ServiceTime
 from loadtests.lab.repeated import Repeated, measured
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
@@ -34,8 +36,8 @@ from loadtests.lab.sentences import Sentences
 from loadtests.models.estimates import Interval, confidence_interval, mean_over_runs
 from loadtests.models.sample_statistics import variance_of
 from loadtests.processes import ProgramFailed, Service, running
+from loadtests.questions import FEW_BLOCKS, Question, all_blocks, drawn, sample
 from loadtests.questions import KINDS as QUESTIONS
-from loadtests.questions import Question
 from loadtests.servers import study
 from loadtests.servers.service import RUN_BLOCKS, as_in_the_study
 
@@ -87,18 +89,15 @@ def measure(run: Run) -> None:
     Raises ProgramFailed if the ways give different answers.
     """
     plan = run.choose(QUICK, FULL)
-    with (
-        running_ways(run, plan) as ways,
-        run.results.table(PLAN, PlanLine) as table,
-        one_customer(run.results) as customer,
-    ):
+    with running_ways(run, plan) as ways, run.results.table(PLAN, PlanLine) as table:
         require_same_answers(ways)
         for turn, kind in product(range(1, (run.options.reps or plan.rounds) + 1), KINDS):
             run.say(f"turn {turn}: {kind}")
             for way in ways:
                 name = f"{way.name}-{kind}-{turn:02}"
                 table.add(PlanLine(name, way.name, kind, turn, plan.blocks, WARM_UP))
-                customer.asks(
+                measure_alone(
+                    run.results,
                     way.service,
                     name,
                     way.requests(kind, run.random(f"{kind} {turn}")),  # the same for all ways
@@ -145,14 +144,22 @@ _OURS = "/blocks/", 1, "/transactions/"
 
 @contextmanager
 def running_ways(run: Run, plan: Plan) -> Iterator[list[Way]]:
-    chains = two_chains(run, plan.blocks)
-    like_theirs = as_in_the_study(chains.ours.block_bytes, plan.blocks, run_blocks=plan.run_blocks)
+    """Run each way on the same generated flights, stored in two chains. Raises ProgramFailed."""
+    flights, folder = plan.blocks * FLIGHTS_PER_BLOCK, run.scratch / "study"
+    run.say(f"importing {flights:,} generated flights")
+    chain = imported(generated(flights), run.scratch / "ours", run.log)
+    only_http = ("serve", "--only-http")
+    with running(chain.folder, run.log, only_http, settings={"workers": 1}) as service:
+        run.say("writing the same blocks in the study's way")
+        write_chain(folder, all_blocks(service))
+        questions = drawn(sample(service, FEW_BLOCKS), 1, run.options.seed)
+    like_theirs = as_in_the_study(chain.block_bytes, plan.blocks, run_blocks=plan.run_blocks)
     settings = {"workers": 1, "answer_cache_bytes": 0}
-    ours = chains.questions, chains.ours.flights
+    ours = {kind: only for kind, (only,) in questions.items()}, chain.flights
     with (
-        study.running(chains.study, run.log) as stored,
-        running(chains.ours.folder, run.log, ONLY_HTTP, settings=like_theirs) as scan,
-        running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as index,
+        study.running(folder, run.log) as stored,
+        running(chain.folder, run.log, only_http, settings=like_theirs) as scan,
+        running(chain.folder, run.log, only_http, settings=settings) as index,
     ):
         yield [Way(STUDY, stored, *ours), Way(SCAN, scan, *ours), Way(INDEX, index, *ours)]
 

@@ -31,7 +31,7 @@ from loadtests.experiments.open_workload_comparison import (
 )
 from loadtests.experiments.open_workload_loads import OpenRun
 from loadtests.generation.calibration import WARM_UP, Calibration, calibration_of
-from loadtests.generation.rows import Row, RowFile
+from loadtests.generation.rows import Row, row_file
 from loadtests.generation.rules import Facts, judge
 from loadtests.generation.run import REQUESTS
 from loadtests.grouping import grouped
@@ -86,12 +86,12 @@ def write(runs: Sequence[ToolRun], results: Results) -> None:
     with (
         results.table(RUNS, RunLine) as table,
         results.table(QUANTILES, QuantileLine) as quantiles,
-        closing(RowFile(results.folder / REQUESTS)) as file,
+        closing(row_file(results.folder / REQUESTS)) as file,
     ):
         for run in runs:
             sums = run.times.requests, run.times.failed, run.times.duration_s, run.times.mean_s
             table.add(RunLine(run.name, run.tool, run.customers, *sums))
-            file.write(replace(row, run=run.name) for row in run.rows)
+            file.add(*(replace(row, run=run.name) for row in run.rows))
             for share, value_s in run.times.quantiles:
                 quantiles.add(QuantileLine(run.name, share, value_s))
 

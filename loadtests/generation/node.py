@@ -41,11 +41,11 @@ from locust.runners import MasterRunner, WorkerRunner
 from loadtests.generation import options
 from loadtests.generation.asking import Asker, asker_to
 from loadtests.generation.client import STOPPED, Answer
-from loadtests.generation.rows import Row, RowFile
+from loadtests.generation.rows import Row, row_file
 from loadtests.generation.waiting import Appointments, sleep_precisely, wait_until
 from loadtests.processes import ProgramFailed, is_of_network
 from loadtests.servers.timing import boot_id
-from loadtests.tables import TableError
+from loadtests.tables import TableError, TableWriter
 
 PART_MESSAGE, ROWS_MESSAGE = "flightchain-part", "flightchain-rows"
 LOCAL_START_DELAY_S, DISTRIBUTED_START_DELAY_S = 0.2, 1.5
@@ -125,10 +125,10 @@ def _worker_ids(runner: Any) -> list[str]:
     return [client.id for client in (*clients.ready, *clients.spawning, *clients.running)]
 
 
-def _row_file(path: Path) -> RowFile:
+def _opened(path: Path) -> TableWriter[Row]:
     """Open the file of --raw. Ends this program with a sentence if it cannot be written to."""
     try:
-        return RowFile(path)
+        return row_file(path)
     except (OSError, TableError) as problem:
         raise SystemExit(f"error: --raw: {problem}") from None
 
@@ -214,7 +214,7 @@ class Node:
         self._run: _Run | None = None
         self._runs_started = 0
         keeps_rows = self.options.raw and not self._is_worker
-        self._file = _row_file(Path(self.options.raw)) if keeps_rows else None
+        self._file = _opened(Path(self.options.raw)) if keeps_rows else None
         self._runner.register_message(PART_MESSAGE + self._workload, self._on_part)
         self._runner.register_message(ROWS_MESSAGE + self._workload, self._on_rows)
         events = environment.events
@@ -292,7 +292,7 @@ class Node:
     def _keep(self, rows: Sequence[Row], run: str, position: int, finished: int) -> None:
         """Write rows of a part, and end the run if all its users have finished."""
         if self._file is not None:
-            self._file.write(rows)
+            self._file.add(*rows)
         if self._run is None or run != self._run.id:
             return
         self._run.rows += len(rows)

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loadtests.grouping import grouped
-from loadtests.tables import cell, lines_of, to_append, whole_lines
+from loadtests.tables import Line, TableWriter, lines_of, whole_lines
 
 CUSTOMERS_AT_MOST = 10_000
 NO_ANSWER = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(Line):
     """Holds a request. status: the HTTP status; 0 if no whole answer had come by `done_s`.
 
     index: its position in the schedule of an open run, or `closed_index`. intended_s: when it
@@ -73,7 +73,7 @@ class Row:
         )
 
 
-COLUMNS = tuple(Row.__slots__)
+COLUMNS = Row.columns()
 
 
 def closed_index(customer: int, number: int) -> int:
@@ -92,21 +92,9 @@ def number_of(row: Row) -> int:
     return row.index // CUSTOMERS_AT_MOST
 
 
-class RowFile:
-    """Appends rows to a file. Rows have been handed to the system when `write` returns."""
-
-    def __init__(self, path: Path) -> None:
-        """Open the file. Raises OSError, and ValueError if the file is not one of raw rows."""
-        self._file = to_append(path, COLUMNS)
-        self._writer = csv.writer(self._file)
-
-    def write(self, rows: Iterable[Row]) -> None:
-        """Append `rows`, with 6 decimals of seconds."""
-        for row in rows:
-            self._writer.writerow([cell(getattr(row, name), decimals=6) for name in COLUMNS])
-
-    def close(self) -> None:
-        self._file.close()
+def row_file(path: Path) -> TableWriter[Row]:
+    """Open a file to append rows to, with 6 decimals of seconds. Raises OSError, TableError."""
+    return TableWriter(path, Row, decimals=6)
 
 
 def read_rows(path: Path, run: str | None = None, offset: int = 0) -> list[Row]:

@@ -21,14 +21,14 @@ from math import ceil
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
-from time import monotonic, sleep, time
+from time import monotonic, sleep
 from typing import Any, Protocol
 
 from loadtests import machine_samples as sampling
 from loadtests.generation.calibration import WARM_UP, Calibration, calibration_of, chance_s
 from loadtests.generation.interactions import Sequences
 from loadtests.generation.interactions import save as save_interactions
-from loadtests.generation.rows import COLUMNS, Row, RowFile, read_rows
+from loadtests.generation.rows import COLUMNS, Row, read_rows, row_file
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.generation.schedule import Arrival, Choices, save, save_requests
 from loadtests.machine_samples import Sample, Sampler
@@ -75,8 +75,8 @@ class RunRecord:
     rows: tuple[Row, ...]
     samples: tuple[Sample, ...]
     scheduled: int | None
-    begun_unix_s: float
     is_interrupted: bool = False
+    begun_s: float = 0.0  # on CLOCK_MONOTONIC, of a run by another program than Locust
 
     def facts(self, before: Calibration | None = None, after: Calibration | None = None) -> Facts:
         """Return the facts for the rules. before, after: calibrations around the run, if any."""
@@ -304,8 +304,7 @@ class _Job:
         during = _since(self.facts.get("start_s", 0.0), self.samples)
         sampling.append(self.by.folder / SAMPLES, self.run, during)
         scheduled = self.total if self.workload == "open" else None
-        begun_unix_s = self.facts.get("unix_s", 0.0)
-        return RunRecord(self.run, self.workload, tuple(rows), during, scheduled, begun_unix_s)
+        return RunRecord(self.run, self.workload, tuple(rows), during, scheduled)
 
 
 def keep(
@@ -319,11 +318,10 @@ def keep(
     start_s = min(row.sent_s for row in rows)
     moved = tuple(row.since(start_s) for row in rows)
     during = _since(start_s, (sample for sample in samples if sample.at_s > start_s))
-    with closing(RowFile(folder / REQUESTS)) as file:
-        file.write(moved)
+    with closing(row_file(folder / REQUESTS)) as file:
+        file.add(*moved)
     sampling.append(folder / SAMPLES, run, during)
-    begun_unix_s = time() - (monotonic() - start_s)
-    return RunRecord(run, workload, moved, during, None, begun_unix_s)
+    return RunRecord(run, workload, moved, during, None, begun_s=start_s)
 
 
 def _since(start_s: float, samples: Iterable[Sample]) -> tuple[Sample, ...]:

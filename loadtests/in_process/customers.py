@@ -41,7 +41,7 @@ from backend.questions.values import NAMES, asked
 from backend.serving.worker import SWITCH_INTERVAL_S
 from backend.sources.posted_batch import batch_of
 from loadtests.generation.interactions import Interaction, Sequences, Step, load, step_index
-from loadtests.generation.rows import Row, RowFile
+from loadtests.generation.rows import Row, row_file
 
 DONE, REFUSED = 200, 500
 READY_WITHIN_S = 60.0
@@ -157,8 +157,8 @@ def main(run: str, *paths: str) -> None:
         before_s = time.process_time()
         rows = measured(ledger, run, sequences, stop)
         facts.write_text(json.dumps({"cpu_s": time.process_time() - before_s}), encoding="utf-8")
-    with closing(RowFile(target)) as file:
-        file.write(rows)
+    with closing(row_file(target)) as file:
+        file.add(*rows)
 
 
 if __name__ == "__main__":

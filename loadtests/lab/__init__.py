@@ -6,10 +6,9 @@ again, anywhere, byte for byte. Later readers of a result have the same files.
 
     experiment        what an experiment is; `loadtests.experiments.running` runs it
     results           the folder: tables whose lines are dataclasses, the manifest, the summary
-    ledgers           chains to measure on, fresh or stored in two ways
+    ledgers           chains to measure on, a fresh copy for each run
     one_customer      service times; other loads are `loadtests.generation`'s, as are the rules
     repeated          runs and whether they count; a cell of them, its means, how they are drawn
-    posts             runs of posts from many threads
     sentences         what reports say, from templates
     content           what a report holds: tables of items and columns, metrics, words
     report            figures, and the page of a report
@@ -17,6 +16,6 @@ again, anywhere, byte for byte. Later readers of a result have the same files.
     generator_check   what the load generator adds
     service_facts     what a running service says of itself; stacks: what its worker works on
     published         the studies' numbers; studies: `scripts/lab studies`
-    tool_outputs      files of other load generators: tool_rows, tool_sums; tool_runs: their runs
+    tool_outputs      files of other load generators; tool_runs: the runs in them
     network_file      the networks of `scripts/lab solve`
 """

@@ -55,10 +55,10 @@ class Run:
         """Return the log file of all servers, kept with the results."""
         return self.results.folder / "server.log"
 
-    @property
-    def generator(self) -> Generator:
-        """Return a load generator that says nothing, and keeps what it saw with the results."""
-        return Generator(self.results.folder, self.options.seed, lambda text: None)
+    def generator(self, *, is_quiet: bool = False) -> Generator:
+        """Return a load generator, which keeps what it saw with the results."""
+        say = (lambda text: None) if is_quiet else self.say
+        return Generator(self.results.folder, self.options.seed, say)
 
     def random(self, purpose: str) -> random.Random:
         """Return a random generator for a purpose; the same seed and purpose give the same."""

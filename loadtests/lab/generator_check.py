@@ -105,7 +105,7 @@ def check(run: Run) -> Facts:
     with null_server(run.log) as server:
         alone_s = asked_alone(server.url, alone, random)
         schedule = arrivals(times_s, repeat(Request(CHECK, "/")))
-        record = run.generator.open(server, schedule, name)
+        record = run.generator(is_quiet=True).open(server, schedule, name)
         alone_s += asked_alone(server.url, alone, random)
     in_order = sorted(record.rows, key=lambda row: row.index)
     ends = accumulate(map(len, parts_s), initial=len(warm_up_s))

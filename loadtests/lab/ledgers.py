@@ -1,4 +1,4 @@
-"""Prepares ledgers: fresh copies for runs that write, and the same flights stored in two ways.
+"""Prepares ledgers for runs that write, each of which has a fresh copy.
 
 A run that adds flights would change what the next run measures. So each such run has its own copy
 of a chain that was imported once, and on that copy its own service, which has not mined before.
@@ -7,13 +7,11 @@ of a chain that was imported once, and on that copy its own service, which has n
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 
-from loadtests.baseline import write_chain
 from loadtests.chains import Chain, Source, copy_served, generated, imported
 from loadtests.lab.experiment import Run
 from loadtests.processes import Service, running
-from loadtests.questions import FEW_BLOCKS, Flight, Question, Questions, all_blocks, drawn, sample
+from loadtests.questions import FEW_BLOCKS, Flight, Questions, all_blocks, drawn, sample
 
 FLIGHTS_PER_BLOCK = 1000
 QUESTIONS_OF_EACH_KIND = 2000
@@ -60,27 +58,3 @@ def fresh_service(
 ) -> AbstractContextManager[Service]:
     """Run a service on a fresh copy of a chain, ready to answer and to mine."""
     return copy_served(chain, run.scratch / "fresh" / name, run.log, settings)
-
-
-ONLY_HTTP = ("serve", "--only-http")
-
-
-@dataclass(frozen=True, slots=True)
-class TwoChains:
-    """Holds two chains of the same flights."""
-
-    ours: Chain  # has an empty first block besides
-    study: Path
-    questions: Mapping[str, Question]  # kind -> a question that has an answer
-
-
-def two_chains(run: Run, blocks: int) -> TwoChains:
-    """Make both chains, of generated flights, in the scratch folder. Raises ProgramFailed."""
-    folder = run.scratch / "study"
-    run.say(f"importing {blocks * FLIGHTS_PER_BLOCK:,} generated flights")
-    ours = imported(generated(blocks * FLIGHTS_PER_BLOCK), run.scratch / "ours", run.log)
-    with running(ours.folder, run.log, ONLY_HTTP, settings={"workers": 1}) as service:
-        run.say("writing the same blocks in the study's way")
-        write_chain(folder, all_blocks(service))
-        questions = drawn(sample(service, FEW_BLOCKS), 1, run.options.seed)
-    return TwoChains(ours, folder, {kind: only for kind, (only,) in questions.items()})

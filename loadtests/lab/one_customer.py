@@ -5,22 +5,21 @@ soon as the last one is answered. Rows go to `requests.csv`; `parts.csv` has a l
 of an answer's Server-Timing. Runs are judged by the same rules as any other, and listed in
 `runs.csv`.
 
-    with one_customer(run.results) as customer:
-        customer.asks(service, "study-flight_counter-1", requests, warm_up=1, least=5, least_s=1)
+    measure_alone(run.results, service, "study-flight_counter-1", requests, warm_up=1, least=5)
 """
 
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from http.client import HTTPException
 from itertools import islice
 from math import inf
-from typing import Generic, TypeVar
+from typing import Generic
 from urllib.parse import urlsplit
 
-from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
+from loadtests.generation.rows import NO_ANSWER, Row, closed_index, row_file
 from loadtests.generation.run import REQUESTS, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
@@ -29,6 +28,7 @@ from loadtests.lab.results import Line, Results, TableWriter
 from loadtests.machine_samples import Sampler
 from loadtests.processes import ProgramFailed, Site, exchanged
 from loadtests.servers.timing import SERVER_TIMING, entries, reported
+from loadtests.tables import OneLine
 
 PARTS = "parts"
 
@@ -44,41 +44,28 @@ class PartLine(Line):
     description: str
 
 
-@contextmanager
-def one_customer(results: Results) -> Iterator["Customer"]:
-    """Open a customer whose requests are written to `results`, only one at a time."""
+def measure_alone(
+    results: Results,
+    server: Target,
+    run: str,
+    requests: Iterable[Request],
+    *,
+    warm_up: int = 0,
+    least: int = 1,
+    least_s: float = 0.0,
+    most_s: float = inf,
+) -> list[Row]:
+    """Send `warm_up` requests, which do not count, then more until both minima are reached.
+
+    least: smallest number of requests that count. least_s: least time they take together.
+    most_s: time after which no more are sent, even if they are fewer.
+    Returns the rows of all requests. Raises ProgramFailed if none succeeded.
+    """
     with (
-        closing(RowFile(results.folder / REQUESTS)) as rows,
+        closing(row_file(results.folder / REQUESTS)) as table,
         results.more(PARTS, PartLine) as parts,
     ):
-        yield Customer(results, rows, parts)
-
-
-class Customer:
-    """Sends requests one after the other, and writes their rows."""
-
-    def __init__(self, results: Results, rows: RowFile, parts: TableWriter) -> None:
-        self._results, self._rows, self._parts = results, rows, parts
-
-    def asks(
-        self,
-        server: Target,
-        run: str,
-        requests: Iterable[Request],
-        *,
-        warm_up: int = 0,
-        least: int = 1,
-        least_s: float = 0.0,
-        most_s: float = inf,
-    ) -> list[Row]:
-        """Send `warm_up` requests, which do not count, then more until both minima are reached.
-
-        least: smallest number of requests that count. least_s: least time they take together.
-        most_s: time after which no more are sent, even if they are fewer.
-        Returns the rows of all requests. Raises ProgramFailed if none succeeded.
-        """
-        begun_unix_s, start_s = time.time(), time.monotonic()
-        answers = self._answers(server, run, requests, start_s)
+        answers = _answers(server.url, run, requests, table, parts)
         rows = list(islice(answers, warm_up))
         sampler = Sampler(None, server.pid)
         took_s = 0.0
@@ -88,32 +75,36 @@ class Customer:
             is_enough = len(rows) >= warm_up + least and took_s >= least_s
             if is_enough or took_s >= most_s:
                 break
-        used = sampler.sample()
-        record = RunRecord(run, "closed", tuple(rows), (), None, begun_unix_s)
-        facts = record.facts()
-        facts = replace(facts, foreign_cpu=used.foreign_cpu, client_cpu=used.client_cpu)
-        judge_run(self._results.folder, record, facts)
-        if not any(row.succeeded for row in rows):
-            last = f"the last with status {rows[-1].status}" if rows else "there was none to ask"
-            raise ProgramFailed(f"{run}: no request of {len(rows)} succeeded, {last}")
-        return rows
+    used = sampler.sample()
+    record = RunRecord(run, "closed", tuple(rows), (), None)
+    facts = record.facts()
+    facts = replace(facts, foreign_cpu=used.foreign_cpu, client_cpu=used.client_cpu)
+    judge_run(results.folder, record, facts)
+    if not any(row.succeeded for row in rows):
+        last = f"the last with status {rows[-1].status}" if rows else "there was none to ask"
+        raise ProgramFailed(f"{run}: no request of {len(rows)} succeeded, {last}")
+    return rows
 
-    def _answers(
-        self, server: Target, run: str, requests: Iterable[Request], start_s: float
-    ) -> Iterator[Row]:
-        """Send a request whenever the row of the last one is taken, and write its row."""
-        for number, request in enumerate(requests):
-            sent_s = time.monotonic() - start_s
-            status, headers = _answer(server.url, request.path)
-            done_s = time.monotonic() - start_s
-            timing, index = reported(headers), closed_index(0, number)
-            began_s = None if timing.start_s is None else timing.start_s - start_s
-            times_s = sent_s, sent_s, began_s, done_s, timing.service_s
-            row = Row(run, index, request.kind, *times_s, status, timing.worker)
-            self._rows.write([row])
-            for entry in entries(headers.get(SERVER_TIMING.lower(), "")):
-                self._parts.add(PartLine(run, index, *entry))
-            yield row
+
+def _answers(
+    url: str,
+    run: str,
+    requests: Iterable[Request],
+    table: TableWriter[Row],
+    parts: TableWriter[PartLine],
+) -> Iterator[Row]:
+    """Send a request whenever the row of the last one is taken, and write its row."""
+    start_s = time.monotonic()
+    for number, request in enumerate(requests):
+        sent_s = time.monotonic()
+        status, headers = _answer(url, request.path)
+        done_s, timing, index = time.monotonic(), reported(headers), closed_index(0, number)
+        times_s = sent_s, sent_s, timing.start_s, done_s, timing.service_s
+        row = Row(run, index, request.kind, *times_s, status, timing.worker).since(start_s)
+        table.add(row)
+        for entry in entries(headers.get(SERVER_TIMING.lower(), "")):
+            parts.add(PartLine(run, index, *entry))
+        yield row
 
 
 def _answer(url: str, path: str) -> tuple[int, Mapping[str, str]]:
@@ -128,9 +119,6 @@ def _answer(url: str, path: str) -> tuple[int, Mapping[str, str]]:
 
 
 # --- reading -----------------------------------------------------------------------------------
-
-
-OneLine = TypeVar("OneLine", bound=Line)
 
 
 @dataclass(frozen=True)

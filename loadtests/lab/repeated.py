@@ -23,9 +23,7 @@ from loadtests.lab.results import YES, Results, ResultsError
 from loadtests.machine_samples import Sample
 from loadtests.machine_samples import read as read_samples
 from loadtests.models.estimates import Interval, confidence_interval
-from loadtests.tables import Line
-
-OneLine = TypeVar("OneLine", bound=Line)
+from loadtests.tables import OneLine
 
 
 def rows_by_run(results: Results) -> Mapping[str, list[Row]]:
@@ -36,7 +34,7 @@ def rows_by_run(results: Results) -> Mapping[str, list[Row]]:
     path = results.folder / REQUESTS
     rows = read_rows(path) if path.exists() else []
     by_run = defaultdict(list, grouped(rows, lambda row: row.run))
-    for line in results.rows_if_any(RUNS.removesuffix(".csv")):
+    for line in judged_runs(results):
         run, made, kept = line["run"], int(line.get("requests") or 0), len(by_run[line["run"]])
         if kept < made:
             cure = f"take its line out of {RUNS} to do without it"
@@ -44,15 +42,19 @@ def rows_by_run(results: Results) -> Mapping[str, list[Row]]:
     return by_run
 
 
+def judged_runs(results: Results) -> list[dict[str, str]]:
+    """Return the rows of the table that lists each run, whether it counts, and why not."""
+    return results.rows_if_any(RUNS.removesuffix(".csv"))
+
+
 def accepted_by_run(results: Results) -> Mapping[str, bool]:
     """Return, for each run that was judged, whether it counts by the rules."""
-    lines = results.rows_if_any(RUNS.removesuffix(".csv"))
-    return {line["run"]: line["accepted"] == YES for line in lines}
+    return {line["run"]: line["accepted"] == YES for line in judged_runs(results)}
 
 
 def reasons_by_run(results: Results) -> Mapping[str, str]:
     """Return, for each run that was judged, why it does not count; "" if it does."""
-    return {line["run"]: line["reasons"] for line in results.rows_if_any(RUNS.removesuffix(".csv"))}
+    return {line["run"]: line["reasons"] for line in judged_runs(results)}
 
 
 def most_common_reason(results: Results) -> str:

@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadtests.generation.rows import Row, customer_of
-from loadtests.generation.run import RUNS
 from loadtests.lab.content import Cell, Figure, Metric, Section, Table
-from loadtests.lab.repeated import rows_by_run
-from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.repeated import judged_runs, rows_by_run
+from loadtests.lab.report.drawing import IN_TURN, Axis, Series, figure
 from loadtests.lab.results import YES, Results, ResultsError
 from loadtests.lab.sentences import Sentences
 from loadtests.models import student_t
@@ -37,7 +36,6 @@ LEAST_RUNS = 4  # for an interval over runs
 SECTIONS = 5  # of each run, if there are fewer
 DRAWN_GROUPS, POINTS = 6, 200
 BINS = 30  # of a run's time, in thirds
-_SOURCES: tuple[Source, ...] = ("ours", "second", "third", "fourth", "model", "study")
 _THRESHOLD = re.compile(
     r"\s*(mean|max|failed|rate|p\d{1,2}(?:\.\d+)?)\s*([<>])\s*(\d+\.?\d*|\.\d+)\s*(ms|s|us|µs|%|/s)?\s*"
 )
@@ -217,7 +215,7 @@ def metrics(groups: Sequence[Group]) -> Iterator[Metric]:
 def _distribution(groups: Sequence[Group]) -> Figure:
     shares = [at / POINTS for at in range(POINTS + 1)]
     series, rows = [], list[list[Cell]]()
-    for group, source in zip(groups, _SOURCES, strict=False):
+    for group, source in zip(groups, IN_TURN, strict=False):
         values = np.concatenate([run.responses_s for run in group.runs])
         xs = [1000 * float(x) for x in np.quantile(values, shares, method="inverted_cdf")]
         series.append(Series(group.name, source, xs, shares, shape="steps"))
@@ -230,7 +228,7 @@ def _distribution(groups: Sequence[Group]) -> Figure:
 
 def _course(groups: Sequence[Group]) -> Figure:
     edges, series, rows = [bin_ / BINS for bin_ in range(BINS + 1)], [], list[list[Cell]]()
-    for group, source in zip(groups, _SOURCES, strict=False):
+    for group, source in zip(groups, IN_TURN, strict=False):
         sums_s, counts = _over_time(group)
         means = [_mean_ms(*part) for part in zip(sums_s, counts, strict=True)]
         series.append(Series(group.name, source, edges, [*means, means[-1]], shape="steps"))
@@ -265,7 +263,7 @@ def _mean_ms(sum_s: float, count: float) -> float | None:
 def groups_of(results: Results) -> list[Group]:
     """Return the accepted open and closed runs of a folder, by their names without the number."""
     rows, made = rows_by_run(results), defaultdict[tuple[str, bool], list[Times]](list)
-    for line in results.rows_if_any(RUNS.removesuffix(".csv")):
+    for line in judged_runs(results):
         run, workload = line["run"], line.get("workload")
         if line.get("accepted") != YES or workload not in {"open", "closed"}:
             continue

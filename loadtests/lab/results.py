@@ -9,18 +9,18 @@ summary.json, report.html   made by `analyse` from the above, byte for byte the 
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, closing
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from loadtests.generation.run import MANIFEST
-from loadtests.tables import NO, YES, Line, OneLine, TableWriter, lines_of, to_append, whole_lines
+from loadtests.tables import NO, YES, Line, OneLine, TableWriter, lines_of, whole_lines
 
 __all__ = ["MANIFEST", "NO", "REPORT", "SUMMARY", "YES", "Line", "Results", "TableWriter"]
 
-Columns = Sequence[str] | type[Line]
+Writing = AbstractContextManager[TableWriter[OneLine]]
 
 SUMMARY, REPORT = "summary.json", "report.html"
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=+,-]{0,119}", re.ASCII)
@@ -40,22 +40,17 @@ class Results:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    @contextmanager
-    def table(self, name: str, columns: Columns) -> Iterator[TableWriter]:
-        """Write a new table `name` (without .csv). Raises FileExistsError."""
+    def table(self, name: str, kind: type[OneLine]) -> Writing[OneLine]:
+        """Write a new table `name` (without .csv) in a `with` block. Raises FileExistsError."""
         self._path(name).touch(exist_ok=False)
-        with self.more(name, columns) as table:
-            yield table
+        return self.more(name, kind)
 
-    @contextmanager
-    def more(self, name: str, columns: Columns) -> Iterator[TableWriter]:
-        """Append to the table `name`, which is made if it is missing; a torn last line is removed.
+    def more(self, name: str, kind: type[OneLine]) -> Writing[OneLine]:
+        """Append to the table `name` in a `with` block; a torn last line of it is removed.
 
-        Raises TableError if the table has other columns.
+        It is made if it is missing. Raises TableError if the table has other columns.
         """
-        names = columns.columns() if isinstance(columns, type) else columns
-        with to_append(self._path(name), names) as stream:
-            yield TableWriter(stream, names)
+        return closing(TableWriter(self._path(name), kind))
 
     def has(self, name: str) -> bool:
         return self._path(name).exists()

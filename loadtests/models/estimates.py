@@ -141,6 +141,9 @@ class Verdict(StrEnum):
     NOT_DECIDED = "not decided"
 
 
+WORST_FIRST = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)
+
+
 def verdict(difference: Interval, predicted: float, tolerance: float = TOLERANCE) -> Verdict:
     """Return what the interval of measured − predicted says about the model.
 

@@ -28,6 +28,7 @@ ROW_IN, FRAME_IN = 0.2, 1.2  # heights of a horizontal bar and of everything aro
 
 Source = Literal["study", "ours", "model", "second", "third", "fourth", "bound"]
 Shape = Literal["line", "points", "steps", "rows", "curve"]
+IN_TURN: Sequence[Source] = ("ours", "second", "third", "fourth", "model", "study")
 
 
 # Colour, the page's variable for it, stroke and mark; page.css defines what replaces the colours.

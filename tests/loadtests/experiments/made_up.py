@@ -2,17 +2,30 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
 from loadtests.experiments.open_workload_loads import STEADY, STUDY, OpenRun
-from loadtests.generation.rows import Row, RowFile
+from loadtests.generation.rows import Row, row_file
 from loadtests.generation.run import REQUESTS
-from loadtests.lab.results import Results
+from loadtests.lab.results import Line, Results
 from loadtests.models.open_queue import ONE, Queue
 from loadtests.models.random_times import Gamma, poisson_times
+from tests.loadtests.experiments.planted_servers import open_run
 
 SERVICE_S = 0.04
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLine(Line):
+    """What the lab reads of a line of `runs.csv`."""
+
+    run: str
+    accepted: bool
+    reasons: str = ""
+    requests: int = 0
+    workload: str = ""
 
 
 def results_of(
@@ -28,15 +41,15 @@ def results_of(
 
 def keep(results: Results, rows: Iterable[Row]) -> None:
     """Add raw rows."""
-    with closing(RowFile(results.folder / REQUESTS)) as file:
-        file.write(list(rows))
+    with closing(row_file(results.folder / REQUESTS)) as file:
+        file.add(*rows)
 
 
 def judge(results: Results, accepted: Mapping[str, bool]) -> None:
     """List runs as accepted or rejected."""
-    with results.table("runs", ("run", "accepted", "reasons")) as table:
+    with results.table("runs", JudgedLine) as table:
         for run, is_accepted in accepted.items():
-            table.write(run=run, accepted=is_accepted, reasons="")
+            table.add(JudgedLine(run, is_accepted))
 
 
 def a_run(
@@ -54,31 +67,19 @@ def a_run(
 ) -> OpenRun:
     """A run whose server takes `slower` times what it took at the calibration."""
     random, law = Random(seed), Gamma(SERVICE_S, cv)
-    times_s = poisson_times(fraction * queue.servers / SERVICE_S, random, count=arrivals)
+    rate_per_s = fraction * queue.servers / SERVICE_S
+    times_s = poisson_times(rate_per_s, random, count=arrivals)
     services_s = [slower * law.draw(random) for _ in times_s]
     responses_s = queue.replayed_s(times_s, services_s)
-    rows = [
-        Row(f"r{seed}", i, "k", at_s, at_s, None, at_s + stay_s, service_s, 200, "")
-        for i, (at_s, stay_s, service_s) in enumerate(
-            zip(times_s, responses_s, services_s, strict=True)
-        )
-    ]
-    return OpenRun(
-        run=f"r{seed}",
+    calibrated = f"c{seed}", fraction, [law.draw(random) for _ in range(4000)]
+    run = open_run(f"r{seed}", *calibrated, times_s, services_s, responses_s, servers=queue.servers)
+    return replace(
+        run,
         server=server,
         part=part,
-        fraction=fraction,
-        rate_per_s=fraction * queue.servers / SERVICE_S,
-        duration_s=times_s[-1],
-        calibration=f"c{seed}",
+        rate_per_s=rate_per_s,
         service_time_s=SERVICE_S,
         service_variance_s2=(cv * SERVICE_S) ** 2,
         overhead_s=0.0 if reports_times else None,
-        delay_s=0.0,
-        servers=queue.servers,
         is_accepted=counts,
-        rows=rows,
-        before=[
-            Row("c", n, "k", 0.0, 0.0, None, law.draw(random), None, 200, "") for n in range(4000)
-        ],
     )

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain, cycle
-from time import monotonic, sleep, time
+from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +17,7 @@ import pymysql
 
 from loadtests import machine_samples as sampling
 from loadtests.generation.interactions import ADDED, Interaction, step_index
-from loadtests.generation.rows import Row, RowFile, closed_index
+from loadtests.generation.rows import Row, closed_index, row_file
 from loadtests.generation.run import REQUESTS, SAMPLES, SCHEDULES, Generator, RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request, save
 from loadtests.machine_samples import Sampler
@@ -119,7 +119,7 @@ def _kept(
     rows: Callable[[Ask, float], Iterable[Row]],
     scheduled: int | None = None,
 ) -> RunRecord:
-    begun_unix_s, start_s, sampler = time(), monotonic(), Sampler(1, target.pid)
+    start_s, sampler = monotonic(), Sampler(1, target.pid)
 
     def ask(index: int, kind: str, path: str, body: str, due_s: float) -> tuple[Row, bytes]:
         sent_s = monotonic()
@@ -129,12 +129,12 @@ def _kept(
         return Row(run, index, kind, *times_s, status, report.worker), answer
 
     moved = tuple(row.since(start_s) for row in rows(ask, start_s))
-    with closing(RowFile(by.folder / REQUESTS)) as file:
-        file.write(moved)
+    with closing(row_file(by.folder / REQUESTS)) as file:
+        file.add(*moved)
     sample = sampler.sample()
     samples = (replace(sample, at_s=sample.at_s - start_s),)
     sampling.append(by.folder / SAMPLES, run, samples)
-    return RunRecord(run, workload, moved, samples, scheduled, begun_unix_s)
+    return RunRecord(run, workload, moved, samples, scheduled)
 
 
 def _answered(url: str, path: str, body: str) -> tuple[int, dict[str, str], bytes]:

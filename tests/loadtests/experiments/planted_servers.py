@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
-from statistics import fmean, variance
+from statistics import fmean
 
 from loadtests.experiments.open_workload_comparison import steady_points
 from loadtests.experiments.open_workload_loads import STEADY, STUDY, OpenRun
@@ -19,6 +19,7 @@ from loadtests.generation.rows import Row
 from loadtests.models import replay
 from loadtests.models.estimates import Verdict
 from loadtests.models.random_times import Gamma, poisson_times
+from loadtests.models.sample_statistics import variance_of
 
 SERVICE_S = 0.02
 CALIBRATED, RUNS = 400, 10
@@ -89,7 +90,7 @@ def open_run(
         duration_s=at_s[-1],
         calibration=calibration,
         service_time_s=fmean(alone_s),
-        service_variance_s2=variance(alone_s),
+        service_variance_s2=variance_of(alone_s),
         overhead_s=0.0,
         delay_s=0.0,
         servers=servers,

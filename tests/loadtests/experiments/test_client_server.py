@@ -269,7 +269,7 @@ def test_late_sending_rejects_a_load_and_not_a_run_whose_times_count_from_sendin
             Row(run, n, "known", 0.0, 0.01 * n, None, 0.01 * n + 0.04, None, 200, "")
             for n in range(len(schedule))
         ]
-        return RunRecord(run, "open", tuple(rows), (), len(rows), 0.0)
+        return RunRecord(run, "open", tuple(rows), (), len(rows))
 
     before = Calibration("before", 9, 0.04, 0.0, None, [0.04] * 9)
     monkeypatch.setattr(Generator, "calibrate", lambda *_, **__: before)

@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby, repeat
 from pathlib import Path
@@ -20,7 +20,6 @@ from loadtests.__main__ import main
 from loadtests.experiments import open_workload_comparison as comparing
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as measuring
-from loadtests.experiments import open_workload_servers as servers
 from loadtests.experiments.open_workload import EXPERIMENT, _metrics, load_findings
 from loadtests.experiments.open_workload_comparison import (
     percent,
@@ -39,10 +38,10 @@ from loadtests.experiments.open_workload_loads import (
     open_runs,
     planned,
 )
-from loadtests.experiments.open_workload_servers import Measured
+from loadtests.experiments.open_workload_measurements import Measured
 from loadtests.experiments.running import analyse, resume, run
 from loadtests.generation.calibration import Calibration
-from loadtests.generation.rows import Row, RowFile, closed_index
+from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.run import Generator, RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
 from loadtests.lab import generator_check
@@ -55,7 +54,7 @@ from loadtests.models.estimates import Verdict
 from loadtests.models.open_queue import ONE
 from loadtests.processes import Site
 from loadtests.servers import study
-from tests.loadtests.experiments.made_up import SERVICE_S, a_run
+from tests.loadtests.experiments.made_up import SERVICE_S, a_run, keep
 
 QUICK = Options(scale=1000, quick=True)
 
@@ -298,16 +297,13 @@ def pretend(
     def given(*ignored: object) -> Iterator[Measured]:
         yield Measured(Site("http://x"), requests)
 
-    def kept(folder: Path, rows: Sequence[Row]) -> None:
-        with closing(RowFile(folder / "requests.csv")) as file:
-            file.write(rows)
-
     def calibrate(
         generator: Generator, _: object, choices: Choices, run: str, **how: object
     ) -> Calibration:
         assert how["each_once"]
         calibrated.append(choices)
-        kept(generator.folder, [Row(run, 0, "k", 0.0, 0.0, 0.0, 0.04, 0.04, 200, "1")])
+        row = Row(run, 0, "k", 0.0, 0.0, 0.0, 0.04, 0.04, 200, "1")
+        keep(Results(generator.folder), [row])
         return Calibration(run, 9, next(means_s), 0, 0)
 
     def open_run(
@@ -320,8 +316,8 @@ def pretend(
                 zip(times_s, queue(times_s, [0.04] * len(times_s)), strict=True)
             )
         )
-        kept(generator.folder, rows)
-        return RunRecord(run, "open", rows, (), len(rows), 0.0)
+        keep(Results(generator.folder), rows)
+        return RunRecord(run, "open", rows, (), len(rows))
 
     patch.setattr(measuring, "STARTS", defaultdict(lambda: given))
     patch.setattr(Generator, "open", open_run)
@@ -527,7 +523,7 @@ def test_both_ways_of_scanning_really_read_blocks_and_wait_for_each(
 ) -> None:
     blocks, flights, scale = 60, 2000, 2000
     monkeypatch.setattr(study, "BLOCKS", blocks)
-    monkeypatch.setattr(servers, "QUICK_FLIGHTS", flights)
+    monkeypatch.setattr(measuring, "QUICK_FLIGHTS", flights)
     plan(
         monkeypatch,
         Load(STUDY, STEADY, 0.5, 1, arrivals=75),
@@ -556,17 +552,14 @@ def test_published_points_stand_beside_those_that_were_measured() -> None:
 def test_a_run_has_the_rows_of_its_calibration_without_the_warm_up(tmp_path: Path) -> None:
     results, run = emulated(tmp_path), a_run(0.5, arrivals=1)
     runs = {"one": "0", "two": "0", "three": "1"}
-    file = RowFile(tmp_path / "requests.csv")
     for name in ("calibration-study-0", "one", "two", "calibration-study-1", "three"):
         alone = [
             Row(name, closed_index(0, n), "k", n, n, None, n + 1, 1, 200, "") for n in range(40)
         ]
-        file.write([replace(run.rows[0], run=name)] if name in runs else alone)
-    file.close()
+        keep(results, [replace(run.rows[0], run=name)] if name in runs else alone)
     with results.table("plan", RunLine) as table:
         for name, number in runs.items():
-            given = {"run": name, "calibration": f"calibration-study-{number}"}
-            table.write(**{column: getattr(run, column) for column in RunLine.columns()} | given)
+            table.add(replace(run, run=name, calibration=f"calibration-study-{number}"))
     by_name = {run.run: run for run in open_runs(results)}
     assert {name: run.before[0].run[-1] for name, run in by_name.items()} == runs
     assert {len(run.before) for run in by_name.values()} == {30}

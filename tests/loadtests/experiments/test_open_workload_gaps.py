@@ -11,8 +11,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from loadtests.experiments.open_workload_comparison import Steady, steady_points
-from loadtests.experiments.open_workload_gaps import WORDS, Cause, gap_table, ledger
+from loadtests.experiments.open_workload_comparison import (
+    WORDS,
+    Cause,
+    Steady,
+    gap_table,
+    ledger,
+    steady_points,
+)
 from loadtests.experiments.open_workload_loads import OpenRun
 from loadtests.models.estimates import Interval
 from loadtests.models.open_queue import ONE, Queue

@@ -3,7 +3,7 @@
 import os
 import socket
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from http.server import ThreadingHTTPServer
@@ -12,7 +12,6 @@ from pathlib import Path
 from random import Random
 from types import MappingProxyType
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -34,7 +33,7 @@ from loadtests.experiments.open_workload_loads import (
     RunLine,
     open_runs,
 )
-from loadtests.experiments.open_workload_servers import Measured
+from loadtests.experiments.open_workload_measurements import Measured
 from loadtests.experiments.pi_closed import Closed, ClosedLine
 from loadtests.experiments.pi_measurements import LEAST_FACTOR, MachineLine, fitting, left_out
 from loadtests.experiments.pi_questions import each_once, in_turn, questions_of, rankings
@@ -398,7 +397,7 @@ class TestClosed:
     ) -> None:
         """The first customer was refused all its requests before the last had begun."""
         results, rows = results_of("pi", tmp_path), self.rows(0.01, 0, 0.5)
-        record = RunRecord("c", "closed", tuple(rows), (), None, 0.0)
+        record = RunRecord("c", "closed", tuple(rows), (), None)
         monkeypatch.setattr(Generator, "closed", lambda *_, **__: record)
         subject = Measured(
             Site("http://x"), lambda _: iter([Request("k", f"/{n}") for n in range(999)])
@@ -553,7 +552,7 @@ def test_what_is_left_in_all_is_only_what_is_missing(
     assert left_s == pytest.approx([scans_s, 0])
     line = a_run(0.3, server=ELSEWHERE_SCANS)
     with results.more(loads.PLAN, RunLine) as table:
-        table.write(**{name: getattr(line, name) for name in RunLine.columns()})
+        table.add(line)
     judge(results, {line.run: True})
     measuring.measure(Run(options, results, tmp_path, lambda text: None))
     assert left_s[2:] == pytest.approx([0.9 * scans_s, 0])
@@ -575,9 +574,10 @@ def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of runs of one customer, which are made no more."""
-    customer, names = Mock(), list[str]()
-    customer.asks = lambda _, name, *__, **___: names.append(name)
-    monkeypatch.setattr(measuring, "one_customer", lambda results: nullcontext(customer))
+    names = list[str]()
+    monkeypatch.setattr(
+        measuring, "measure_alone", lambda _, __, name, *_a, **_b: names.append(name)
+    )
     monkeypatch.setattr(measuring, "sample", lambda *_: [])
     monkeypatch.setattr(measuring, "drawn", lambda *_: dict.fromkeys(KINDS, ()))
     return names

@@ -1,4 +1,4 @@
-"""Raw rows in their file: whole lines or none, whatever ended the run before."""
+"""Raw rows in their file, whole lines or none; and what counts of a closed run."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from loadtests.generation.rows import (
     Row,
-    RowFile,
     closed_index,
+    closed_window,
     customer_of,
     number_of,
     read_rows,
+    row_file,
 )
 
 ROW = Row("open-1", 3, "known", 1.5, 1.500125, 1.501, 1.55, 0.04, 200, "4711")
@@ -21,8 +22,8 @@ SILENT = replace(ROW, index=4, server_start_s=None, service_s=None, worker="", s
 
 
 def written(path: Path, *rows: Row) -> None:
-    file = RowFile(path)
-    file.write(rows)
+    file = row_file(path)
+    file.add(*rows)
     file.close()
 
 
@@ -38,9 +39,9 @@ def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 def test_a_row_is_in_the_file_before_the_next_comes(tmp_path: Path) -> None:
     path = tmp_path / "requests.csv"
-    file = RowFile(path)
+    file = row_file(path)
     for count in (1, 2):
-        file.write([ROW])
+        file.add(ROW)
         assert len(read_rows(path)) == count
     file.close()
 
@@ -75,7 +76,7 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("do not lose this")
     with pytest.raises(ValueError, match="has other columns than run,index,kind"):
-        RowFile(path)
+        row_file(path)
     assert path.read_text() == "do not lose this"
 
 
@@ -129,3 +130,47 @@ def test_an_index_names_the_customer_and_the_number(customer: int, number: int) 
 def test_there_is_an_end_of_customers() -> None:
     with pytest.raises(ValueError, match="customer is 10000"):
         closed_index(10_000, 0)
+
+
+# --- what counts of a closed run -----------------------------------------------------------------
+
+
+def rows_of(customer: int, *done_s: float, status: int = 200) -> list[Row]:
+    """A customer's requests, each begun when the one before was answered."""
+    sent_s = [0.0, *done_s]
+    return [
+        Row("r", closed_index(customer, n), "k", at, at, None, done, None, status, "")
+        for n, (at, done) in enumerate(zip(sent_s, done_s, strict=False))
+    ]
+
+
+def test_it_ends_with_the_first_customer_to_finish() -> None:
+    quick, slow = rows_of(0, 1, 2, 3, 4), rows_of(1, 2, 4.5, 6, 9)
+    window = closed_window([*slow, *quick])
+    assert (window.customers, window.start_s, window.end_s) == (2, 0.0, 4)
+    assert [row.done_s for row in window.rows] == [1, 2, 2, 3, 4]
+    assert window.throughput_per_s == 5 / 4
+    assert window.mean_response_s == pytest.approx((1 + 1 + 2 + 1 + 1) / 5)
+
+
+def test_it_begins_when_the_last_has_warmed_up() -> None:
+    quick, slow = rows_of(0, 1, 2, 3, 4), rows_of(1, 1.5, 2.5, 3.5, 4.5)
+    window = closed_window([*quick, *slow], warm_up=2)
+    assert window.start_s == 2.5
+    assert [row.done_s for row in window.rows] == [3, 3.5, 4]
+
+
+def test_failures_are_no_throughput() -> None:
+    window = closed_window([*rows_of(0, 1, 2), *rows_of(1, 1, 2, status=503)])
+    assert [row.done_s for row in window.rows] == [1, 2]
+
+
+@pytest.mark.parametrize("warm_up", [2, 3])
+def test_nothing_between_warm_up_and_end_is_an_error(warm_up: int) -> None:
+    with pytest.raises(ValueError, match=r"before the last was ready|did not do 3 requests"):
+        closed_window([*rows_of(0, 1, 2), *rows_of(1, 3, 9)], warm_up)
+
+
+def test_no_rows_is_an_error() -> None:
+    with pytest.raises(ValueError, match="without rows"):
+        closed_window([])

@@ -49,7 +49,7 @@ def test_a_rule_rejects_above_its_limit_and_not_below(name: str) -> None:
 
 
 def test_a_shared_machine_rejects_only_what_is_not_its_doing(tmp_path: Path) -> None:
-    record = RunRecord("r", "open", (), (), 1, 0.0)
+    record = RunRecord("r", "open", (), (), 1)
     names = {name: facts for name, (_, facts) in LIMITS.items()}
 
     def rejected() -> set[str]:

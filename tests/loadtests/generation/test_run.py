@@ -149,7 +149,7 @@ def test_a_calibration_sees_more_than_the_handler(fcfs: Service, tmp_path: Path)
 
 def test_a_calibration_of_failures_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = [Row("r", n, "k", 0.0, 0.0, None, 0.1, None, 500, "") for n in range(12)]
-    record = RunRecord("before", "closed", tuple(failed), (), None, 0.0)
+    record = RunRecord("before", "closed", tuple(failed), (), None)
     monkeypatch.setattr(Generator, "closed", lambda *given, **named: record)
     with pytest.raises(
         ProgramFailed, match=r"12 of 12 requests .* the first of them was answered 500\."

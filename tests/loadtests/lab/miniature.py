@@ -1,22 +1,30 @@
 """An experiment as small as one can be: squares, one row each."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from loadtests.lab.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
 from loadtests.lab.report.drawing import Axis, Series, drawn
-from loadtests.lab.results import Results
+from loadtests.lab.results import Line, Results
+from tests.loadtests.experiments.made_up import JudgedLine
+
+
+@dataclass(frozen=True, slots=True)
+class Square(Line):
+    """A row."""
+
+    x: int
+    square: float
 
 
 def measure(run: Run) -> None:
-    with run.results.table("squares", ("x", "square")) as table:
+    with run.results.table("squares", Square) as table:
         for x in range(int(run.choose(quick=3, full=6))):
             if x == run.options.reps:
                 raise KeyboardInterrupt
-            table.write(x=x, square=float(x * x))
-    with run.results.table("runs", ("run", "accepted", "reasons")) as table:
-        table.write(run="one", accepted="yes", reasons="")
-        table.write(run="two", accepted="no", reasons="a <neighbour> was loud")
+            table.add(Square(x, float(x * x)))
+    with run.results.table("runs", JudgedLine) as table:
+        table.add(JudgedLine("one", True), JudgedLine("two", False, "a <neighbour> was loud"))
 
 
 def analyse(results: Results) -> Report:

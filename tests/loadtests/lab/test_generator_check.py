@@ -93,7 +93,7 @@ def test_what_is_said_at_the_start_is_of_the_rates_that_are_sent_as_in_the_repor
             Row(run, n, "k", at_s, at_s + lag_s, None, at_s + lag_s + 0.001, None, 200, "")
             for n, at_s, lag_s in due
         )
-        return RunRecord(run, "open", rows, (), len(rows), 0.0)
+        return RunRecord(run, "open", rows, (), len(rows))
 
     monkeypatch.setattr(Generator, "open", late)
     monkeypatch.setattr(generator_check, "asked_alone", lambda *_: [0.001])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loadtests.generation.schedule import Request
-from loadtests.lab.one_customer import Recorded, one_customer, recorded
+from loadtests.lab.one_customer import Recorded, measure_alone, recorded
 from loadtests.lab.results import Line, Results
 from loadtests.processes import HOST, ProgramFailed, Service, free_port
 from loadtests.servers.gunicorn import FCFS
@@ -35,9 +35,9 @@ def runs_of(results: Results, **warm_ups: int) -> dict[str, Recorded[Listed]]:
 
 def test_what_is_asked_is_written_down_with_what_the_server_said(tmp_path: Path) -> None:
     results = Results(tmp_path)
-    with known_server(FCFS, tmp_path / "log") as server, one_customer(results) as customer:
-        rows = customer.asks(server, "one", repeat(ASKED), warm_up=2, least=5)
-        customer.asks(server, "long", repeat(ASKED), least=1, least_s=0.2)
+    with known_server(FCFS, tmp_path / "log") as server:
+        rows = measure_alone(results, server, "one", repeat(ASKED), warm_up=2, least=5)
+        measure_alone(results, server, "long", repeat(ASKED), least=1, least_s=0.2)
     assert len(rows) == 7
     assert [row.status for row in rows] == [200] * 7
     runs = runs_of(results, one=2, long=0, never=1)
@@ -55,9 +55,9 @@ def test_what_is_asked_is_written_down_with_what_the_server_said(tmp_path: Path)
 
 def test_failures_reject_a_run_and_do_not_count(tmp_path: Path) -> None:
     results = Results(tmp_path)
-    with known_server(FCFS, tmp_path / "log") as server, one_customer(results) as customer:
+    with known_server(FCFS, tmp_path / "log") as server:
         failing = Request("known", "/?service_s=0&status=503")
-        rows = customer.asks(server, "one", [ASKED, failing, ASKED], least=3)
+        rows = measure_alone(results, server, "one", [ASKED, failing, ASKED], least=3)
     assert [row.status for row in rows] == [200, 503, 200]
     run = runs_of(results, one=0)["one"]
     assert len(run.rows) == 2
@@ -69,16 +69,16 @@ def test_a_server_that_is_not_there_is_a_row_without_status(tmp_path: Path) -> N
     gone = Service(f"http://{HOST}:{free_port()}", pid=1)
     assert HOST in gone.url
     refused = pytest.raises(ProgramFailed, match="one: no request of 1 succeeded, the last wi")
-    with one_customer(Results(tmp_path)) as customer, refused:
-        customer.asks(gone, "one", [ASKED])
+    with refused:
+        measure_alone(Results(tmp_path), gone, "one", [ASKED])
     assert [row["status"] for row in Results(tmp_path).rows("requests")] == ["0"]
     assert runs_of(Results(tmp_path), one=0) == {}
 
 
 def test_the_first_number_is_found_in_a_description(tmp_path: Path) -> None:
     results = Results(tmp_path)
-    with known_server(FCFS, tmp_path / "log") as server, one_customer(results) as customer:
-        customer.asks(server, "one", [ASKED, ASKED], least=2)
+    with known_server(FCFS, tmp_path / "log") as server:
+        measure_alone(results, server, "one", [ASKED, ASKED], least=2)
     with (tmp_path / "parts.csv").open("a", encoding="utf-8") as file:
         file.write('one,0,file,0.5,"503 blocks in 27 refills"\r\n')
     assert runs_of(results, one=0)["one"].counts("file") == [503, 0]

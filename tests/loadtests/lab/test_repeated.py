@@ -5,11 +5,20 @@ from pathlib import Path
 
 import pytest
 
+from loadtests import machine_samples
 from loadtests.generation.rows import Row
-from loadtests.lab.repeated import Repeated, lines, measured, recorded_runs, rows_by_run
+from loadtests.generation.run import SAMPLES
+from loadtests.lab.repeated import (
+    Repeated,
+    lines,
+    measured,
+    recorded_runs,
+    rows_by_run,
+    unused_name,
+)
 from loadtests.lab.results import Line, ResultsError
 from loadtests.models.estimates import Interval
-from tests.loadtests.experiments.made_up import judge, keep, results_of
+from tests.loadtests.experiments.made_up import JudgedLine, judge, keep, results_of
 
 
 @dataclass(frozen=True)
@@ -38,8 +47,8 @@ def test_a_run_counts_that_was_judged_and_accepted(tmp_path: Path) -> None:
 def test_rows_that_were_lost_after_their_run_was_judged_are_missed(tmp_path: Path) -> None:
     results = results_of("miniature", tmp_path)
     keep(results, [Row("a", n, "k", 0.0, 0.0, None, 0.1, None, 200, "") for n in range(3)])
-    with results.table("runs", ("run", "requests")) as table:
-        table.write(run="a", requests=3)
+    with results.table("runs", JudgedLine) as table:
+        table.add(JudgedLine("a", True, requests=3))
     assert len(rows_by_run(results)["a"]) == 3
     path = tmp_path / "requests.csv"
     path.write_bytes(path.read_bytes()[:-5])
@@ -70,3 +79,14 @@ def test_a_series_has_gaps_and_no_interval_far_below_its_mean() -> None:
     assert list(series.ys) == [20, None, 40]
     assert list(series.low) == [2, None, None]
     assert list(series.high) == [90, None, None]
+
+
+def test_a_name_is_new_even_if_an_earlier_run_was_broken_off(tmp_path: Path) -> None:
+    results = results_of("miniature", tmp_path)
+    assert unused_name(results, "closed") == "closed-1"
+    keep(results, [Row("closed-1", 0, "k", 0.0, 0.0, None, 0.1, None, 200, "")])
+    sample = machine_samples.Sample(1.0, 0.1, None, 0.0)
+    machine_samples.append(tmp_path / SAMPLES, "closed-2", [sample])
+    judge(results, {"closed-4": False})
+    assert unused_name(results, "closed") == "closed-3"
+    assert unused_name(results, "open") == "open-1"

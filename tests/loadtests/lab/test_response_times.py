@@ -1,13 +1,12 @@
 """Percentiles, how often their intervals hold, and thresholds."""
 
-import csv
 from math import log, sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from loadtests.generation.rows import Row, RowFile, closed_index
+from loadtests.generation.rows import Row, closed_index
 from loadtests.lab.content import Figure, Table
 from loadtests.lab.response_times import (
     Group,
@@ -23,6 +22,7 @@ from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import Interval
 from tests.cases import each_of
 from tests.effort import tries
+from tests.loadtests.experiments.made_up import JudgedLine, keep
 
 REPEATED = tries(60, exploring=400)
 
@@ -171,16 +171,14 @@ def test_a_third_of_a_run_in_which_nothing_began_is_no_number() -> None:
 
 
 def test_accepted_open_and_closed_runs_are_grouped_by_their_names(tmp_path: Path) -> None:
-    file = RowFile(tmp_path / "requests.csv")
+    results = Results(tmp_path)
     for run in ("steady-0.5-1", "steady-0.5-rep02", "steady-0.8-1", "closed-2-1", "noisy-1"):
         rows = [Row(run, n, "k", n, n + 0.25, None, n + 1.0, None, 200, "") for n in range(9)]
-        file.write([*rows, Row(run, 9, "k", 9, 9.0, None, 9.5, None, 500, "")])
-    file.close()
-    with (tmp_path / "runs.csv").open("w", newline="", encoding="utf-8") as stream:
-        lines = [["run", "accepted", "workload"], ["noisy-1", "no", "open"]]
-        lines += [[f"steady-{n}", "yes", "open"] for n in ("0.5-1", "0.5-rep02", "0.8-1")]
-        csv.writer(stream).writerows([*lines, ["closed-2-1", "yes", "closed"]])
-    groups = {group.name: group for group in groups_of(Results(tmp_path))}
+        keep(results, [*rows, Row(run, 9, "k", 9, 9.0, None, 9.5, None, 500, "")])
+        with results.more("runs", JudgedLine) as table:
+            workload = "closed" if run == "closed-2-1" else "open"
+            table.add(JudgedLine(run, run != "noisy-1", workload=workload))
+    groups = {group.name: group for group in groups_of(results)}
     assert {name: len(group.runs) for name, group in groups.items()} == {
         "steady-0.5": 2,
         "steady-0.8": 1,
@@ -192,15 +190,14 @@ def test_accepted_open_and_closed_runs_are_grouped_by_their_names(tmp_path: Path
 
 
 def test_a_load_is_an_open_run_or_has_several_customers(tmp_path: Path) -> None:
-    file = RowFile(tmp_path / "requests.csv")
+    results = Results(tmp_path)
     for run, customers in (("open-1", 1), ("alone-scan-1", 1), ("closed-4", 4)):
         indices = [closed_index(n % customers, n // customers) for n in range(8)]
-        file.write([Row(run, n, "k", n, n, None, n + 1.0, None, 200, "") for n in indices])
-    file.close()
-    (tmp_path / "runs.csv").write_text(
-        "run,accepted,workload\nopen-1,yes,open\nalone-scan-1,yes,closed\nclosed-4,yes,closed\n"
-    )
-    groups = groups_of(Results(tmp_path))
+        keep(results, [Row(run, n, "k", n, n, None, n + 1.0, None, 200, "") for n in indices])
+        with results.more("runs", JudgedLine) as table:
+            workload = "open" if run == "open-1" else "closed"
+            table.add(JudgedLine(run, True, workload=workload))
+    groups = groups_of(results)
     assert {group.name for group in groups} == {"open", "alone-scan", "closed"}
     assert {group.name for group in groups if group.is_load} == {"open", "closed"}
 
