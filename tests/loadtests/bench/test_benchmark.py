@@ -389,58 +389,14 @@ def test_without_strace_nothing_is_slowed_and_it_is_said() -> None:
 
 # --- whole runs ------------------------------------------------------------------------------
 
-# In the place of wrk, which loads for whole seconds only: the same, ended by Ctrl-C soon after it
-# began, upon which it prints all that it counted. No number of a quick run means anything. Where so
-# little was answered by then that nothing could be said of it, it loads for as long as it is told.
-SHORT_WRK = """\
-#!{python} -IS
-import os, re, signal, subprocess, sys, time
-
-def catches(pid):
-    (mask,) = [line.split()[1] for line in open(f"/proc/{{pid}}/status") if line[:6] == "SigCgt"]
-    return int(mask, 16) >> (signal.SIGINT - 1) & 1
-
-command = ["{wrk}", *sys.argv[1:]]
-with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-    while process.poll() is None and not catches(process.pid):
-        time.sleep(0.005)
-    time.sleep(0.06)
-    process.send_signal(signal.SIGINT)
-    output = process.stdout.read()
-answered = re.search(r" (\\d+) requests in ", output)
-if not answered or int(answered[1]) < 24:
-    os.execv(command[0], command)
-print(output, end="")
-sys.exit(process.returncode)
-"""
-
-
-@pytest.fixture(scope="module")
-def with_short_wrk(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A PATH on which `SHORT_WRK` comes first."""
-    folder = tmp_path_factory.mktemp("short")
-    script = folder / "wrk"
-    script.write_text(SHORT_WRK.format(python=sys.executable, wrk=shutil.which("wrk")))
-    script.chmod(0o755)
-    return f"{folder}{os.pathsep}{os.environ['PATH']}"
-
-
-# Two batches of two blocks to post tell as much as twelve of five.
-FEW_BATCHES = """\
-import sys
-from loadtests.bench import benchmark, posting
-posting.BATCHES, posting.BATCH_BLOCKS = 2, 2
-sys.exit(benchmark.main())
-"""
-
 
 @contextmanager
-def a_quick_run(folder: Path, path: str, *options: str) -> Iterator["subprocess.Popen[str]"]:
-    """`--quick` with its temporary files below `folder`, and with programs from `path`."""
+def a_quick_run(folder: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
+    """`--quick` with its temporary files below `folder`."""
     with subprocess.Popen(
-        [sys.executable, "-c", FEW_BATCHES, "--quick", *options],
+        [sys.executable, "-m", "loadtests.bench.benchmark", "--quick", *options],
         cwd=PROJECT,
-        env=os.environ | {"TMPDIR": str(folder), "FLIGHTCHAIN_PORT": "1", "PATH": path},
+        env=os.environ | {"TMPDIR": str(folder), "FLIGHTCHAIN_PORT": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -453,12 +409,10 @@ def a_quick_run(folder: Path, path: str, *options: str) -> Iterator["subprocess.
 
 @pytest.mark.long
 @needs_wrk
-def test_a_quick_run_measures_every_row_and_leaves_nothing_behind(
-    tmp_path: Path, with_short_wrk: str
-) -> None:
+def test_a_quick_run_measures_every_row_and_leaves_nothing_behind(tmp_path: Path) -> None:
     temporary, report = tmp_path / "temporary", tmp_path / "report.json"
     temporary.mkdir()
-    with a_quick_run(temporary, with_short_wrk, "--json", str(report)) as run:
+    with a_quick_run(temporary, "--json", str(report)) as run:
         output, progress = run.communicate(timeout=AT_MOST_S)
     assert run.returncode == 0, progress
     assert "THE NUMBERS MEAN NOTHING" in output
@@ -474,7 +428,7 @@ def test_a_quick_run_measures_every_row_and_leaves_nothing_behind(
 
 @needs_wrk
 def test_an_interrupted_run_ends_its_services_and_removes_its_files(tmp_path: Path) -> None:
-    with a_quick_run(tmp_path, os.environ["PATH"], "--only", "7") as run:
+    with a_quick_run(tmp_path, "--only", "7") as run:
         assert run.stderr is not None
         for line in run.stderr:
             if "every question, and scans" in line:
@@ -502,7 +456,7 @@ def has_not_ended(pid: int) -> bool:
 def test_chains_that_are_kept_are_used_again(tmp_path: Path) -> None:
     for is_first in (True, False):
         kept = ("--only", "5", "--keep", str(tmp_path / "kept"))
-        with a_quick_run(tmp_path, os.environ["PATH"], *kept) as run:
+        with a_quick_run(tmp_path, *kept) as run:
             _, progress = run.communicate(timeout=AT_MOST_S)
         assert run.returncode == 0, progress
         assert ("importing" in progress) is is_first

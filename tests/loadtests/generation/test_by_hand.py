@@ -193,7 +193,6 @@ def _total(page: str) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("workload", "chosen", "message"),
     [
-        in_the_long_run("closed", ("-u", 0), "error: -u is 0; there must be at least 1 customer"),
         in_the_long_run("open", ("--rate", 0), "error: --rate is 0.0; it must be above 0"),
         in_the_long_run(
             "open", ("--duration", "inf"), "error: --duration is inf; it must be a fin"

@@ -1,10 +1,13 @@
-"""Replays, against plain simulations in exact fractions, and the laws of each discipline."""
+"""Replays, against plain simulations in exact fractions, the laws of each discipline, and Ciw."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from math import isclose
+from math import inf, isclose
+from random import Random
+from typing import Any
 
+import ciw  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,3 +154,50 @@ def busy_ends(run: Recording, responses: Sequence[float]) -> list[float]:
     pairs = zip(latest, pairwise(arrivals), strict=False)
     ends = [end for end, (_, after) in pairs if end < after - 1e-9]  # times are in quarters
     return [*ends, *latest[-1:]]
+
+
+# --- Ciw, a simulator that others wrote ----------------------------------------------------------
+
+
+def responses(
+    arrivals: Any, services: Any, servers: int, customers: int, *, is_shared: bool, seed: int
+) -> list[float]:
+    """The response times of the first customers who arrived, in order of arrival."""
+    shared = {"ps_thresholds": [servers]} if is_shared else {}
+    network = ciw.create_network(
+        arrival_distributions=[arrivals],
+        service_distributions=[services],
+        number_of_servers=[inf if is_shared else servers],
+        **shared,
+    )
+    ciw.seed(seed)
+    simulation = ciw.Simulation(network, node_class=ciw.PSNode if is_shared else None)
+    simulation.simulate_until_max_customers(customers)
+    records = sorted(simulation.get_all_records(), key=lambda record: record.id_number)
+    return [float(record.exit_date - record.arrival_date) for record in records]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("servers", [1, 3])
+@pytest.mark.parametrize(
+    ("discipline", "is_shared"), [(replay.multi_server, False), (replay.processor_sharing, True)]
+)
+def test_each_replayed_customer_takes_as_long_as_in_the_simulator(
+    discipline: Callable[[list[float], list[float], int], list[float]],
+    is_shared: bool,
+    servers: int,
+) -> None:
+    rng = Random(1)
+    gaps = [rng.expovariate(0.9 * servers) for _ in range(400)]
+    services = [rng.expovariate(1) for _ in gaps]
+    simulated = responses(
+        ciw.dists.Sequential([*gaps, inf]),
+        ciw.dists.Sequential(services),
+        servers,
+        len(gaps),
+        is_shared=is_shared,
+        seed=1,
+    )
+    assert discipline(list(accumulate(gaps)), services, servers) == pytest.approx(
+        simulated, abs=1e-9
+    )

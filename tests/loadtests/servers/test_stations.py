@@ -47,22 +47,3 @@ def test_short_services_add_up() -> None:
     assert answer["cpu"] == pytest.approx(0.03)
     assert answer["cpu_queue"] == pytest.approx(0, abs=1e-6)
     assert answer["late"] >= 0
-
-
-def test_customers_share_a_station_one_after_the_other() -> None:
-    """Four customers with 20 visits of 1 ms each: 80 ms at one station, whoever goes first."""
-    station, services_s = Station("disk"), list[float]()
-    all_there = threading.Barrier(4)
-
-    def go() -> None:
-        all_there.wait()
-        services_s.append(walk([Step(station, 0.001)] * 20, 0, Random(1))["disk"])
-
-    threads = [threading.Thread(target=go) for _ in range(4)]
-    start_s = monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert monotonic() - start_s >= 0.08
-    assert services_s == [pytest.approx(0.02)] * 4
