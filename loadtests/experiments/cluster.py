@@ -38,7 +38,7 @@ from loadtests.experiments.itinerary import (
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.rules import Facts
-from loadtests.generation.run import RunRecord, judge_run
+from loadtests.generation.run import judge_run, keep
 from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Run
@@ -186,19 +186,18 @@ class _Measuring:
         name = f"{COMMITS}-{interval_s:g}-{server}-{repeat}"
         self.run.say(f"{name}: {self.sizes.commits} commits")
         chance, rows = self.run.random(name), list[Row]()
-        start_s, sampler = time(), Sampler(None, cluster.service.pid)
+        sampler = Sampler(None, cluster.service.pid)
         for number, new in enumerate(self.material.new[-self.sizes.commits :]):  # others are legs
             due_s, sent_s = _wait_for_a_moment(cluster, interval_s, chance), time()
             status, done_s = _commit(cluster, sent_form(new)), time()
-            begun_s = sent_s - start_s
-            times_s = begun_s, begun_s, None, done_s - start_s, None
+            times_s = sent_s, sent_s, None, done_s, None
             rows.append(Row(name, closed_index(0, number), "commit", *times_s, status, ""))
             line = CommitLine(name, server, interval_s, status, done_s - sent_s, done_s - due_s)
             self.tables[COMMITS].add(line)
         failed = sum(row.status != MINED for row in rows)
         facts = Facts(len(rows), failed, foreign_cpu=sampler.sample().foreign_cpu)
-        record = RunRecord(name, "commit", tuple(rows), (), None)
-        judge_run(self.run.results.folder, record, facts)
+        folder = self.run.results.folder
+        judge_run(folder, keep(folder, name, "commit", rows, ()), facts)
 
 
 def _wait_for_a_moment(cluster: Cluster, interval_s: float, chance: Random) -> float:

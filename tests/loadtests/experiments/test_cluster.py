@@ -1,8 +1,10 @@
 """Experiment `cluster`: from end to end with two real nodes, and what its tables come to."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import time
 
 import pytest
 
@@ -22,9 +24,12 @@ from loadtests.experiments.cluster import (
 from loadtests.experiments.itinerary import PLAN, RunLine
 from loadtests.experiments.running import analyse, run
 from loadtests.generation.rows import Row, closed_index
-from loadtests.lab.experiment import Options
+from loadtests.lab.experiment import Options, Run
+from loadtests.lab.ledgers import Material
+from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.results import Line, Results
-from loadtests.processes import ProgramFailed
+from loadtests.processes import ProgramFailed, Service
+from loadtests.servers.cluster_server import alone
 from tests.cluster.processes import need_engine
 from tests.loadtests.experiments.made_up import judge, keep, results_of
 
@@ -64,6 +69,21 @@ def test_without_an_engine_nothing_is_measured(
     monkeypatch.setenv("COMETBFT", str(tmp_path / "nothing"))
     with pytest.raises(ProgramFailed, match="nothing is missing; build it with"):
         run(EXPERIMENT, Options(quick=True), tmp_path / "r", lambda text: None)
+
+
+def test_commits_are_raw_rows_as_all_requests_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_wait_for_a_moment", lambda *_: time())
+    monkeypatch.setattr(cluster, "_commit", lambda *_: 201)
+    results, material = Results(tmp_path), Material({}, {}, [{}] * 3)
+    run = Run(Options(), results, tmp_path, lambda text: None)
+    with results.table(COMMITS, CommitLine) as table:
+        measuring = cluster._Measuring(run, cluster.QUICK, material, {COMMITS: table})
+        measuring._commits(alone(Service("http://x", os.getpid())), ONE, 0.5, 1)
+    (line,) = results.rows("runs")
+    assert line["requests"] == "3"
+    assert [row.status for row in rows_by_run(results)[line["run"]]] == [201] * 3
 
 
 # --- what is made of tables ------------------------------------------------------------------
