@@ -22,7 +22,6 @@ from backend.base.errors import TryLater
 from backend.index import checkpoint_note
 from backend.index.checkpoint_note import Note, note_of
 from backend.index.damage_mark import damage_of
-from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
 from backend.index.writer import IndexWriter, sealed_block
 from backend.questions.groups import EVERYTHING, Shown
@@ -41,6 +40,7 @@ from tests.index.worlds import (
     follow,
     following,
     in_use,
+    index_up_to,
     make_chain,
     plain_flight,
     questions_about,
@@ -131,10 +131,7 @@ def answers_at(
     folder: Path, chain: Path, height: int, questions: Sequence[Asked]
 ) -> dict[Asked, Any]:
     """Returns what an index that was built at once answers at a height of the chain."""
-    (folder / "blocks").symlink_to(chain / "blocks")
-    (folder / "index").mkdir()
-    with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder))) as writer:
-        writer.apply([sealed_block(store.block(h)) for h in range(height + 1)])
+    index_up_to(folder, chain, height)
     with closing(IndexReader(folder)) as reader:
         return {question: ask(reader, question)[0] for question in questions}
 

@@ -28,7 +28,6 @@ from backend.index.follower import IndexFollower
 from backend.index.index_file import index_path, open_to_read
 from backend.index.queries import IndexReader
 from backend.index.suggestions import FIELDS, suggested
-from backend.index.writer import IndexWriter, sealed_block
 from backend.questions.groups import Shown
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.storage import checked_sqlite
@@ -41,6 +40,7 @@ from tests.index.worlds import (
     execute,
     follow,
     in_use,
+    index_up_to,
     make_chain,
     on_each_statement,
     plain_flight,
@@ -258,14 +258,6 @@ with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder)
 """
 
 
-def begin_index(folder: Path, chain: Path) -> None:
-    """Index the genesis block alone, beside a chain that goes on."""
-    (folder / "blocks").symlink_to(chain / "blocks")
-    index_path(folder).parent.mkdir()
-    with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder))) as writer:
-        writer.apply([sealed_block(store.block(0))])
-
-
 def consistent(reader: IndexReader, hashes: list[str]) -> int:
     """Ask everything once; every answer must be that of the height it names. The last height."""
     legs, at_legs = reader.legs(ONE_LEG)
@@ -300,7 +292,7 @@ def consistent(reader: IndexReader, hashes: list[str]) -> int:
 def test_every_answer_is_of_the_height_it_names_while_another_process_writes(
     tmp_path: Path, growing: Path
 ) -> None:
-    begin_index(tmp_path, growing)
+    index_up_to(tmp_path, growing, 0)
     with closing(BlockStore(growing)) as store:
         hashes = [place.hash.hex() for place in store.places(0, GROWN + 1)]
     reader, read_heights = IndexReader(tmp_path), set()

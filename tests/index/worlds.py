@@ -32,6 +32,7 @@ from backend.index.index_file import (
     position_in,
 )
 from backend.index.queries import IndexReader
+from backend.index.writer import IndexWriter, sealed_block
 from backend.questions.answer_types import AsOf
 from backend.questions.counts import DelayTotals
 from backend.questions.groups import GROUPS, Shown
@@ -180,6 +181,14 @@ def follow(folder: Path) -> None:
     """Bring the index of `folder` to the tip, as a process of its own would."""
     with following(folder) as (follower, _):
         follower.follow()
+
+
+def index_up_to(folder: Path, chain: Path, height: int) -> None:
+    """Index a chain in another folder up to a height, at once."""
+    (folder / "blocks").symlink_to(chain / "blocks")
+    index_path(folder).parent.mkdir()
+    with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder))) as writer:
+        writer.apply([sealed_block(store.block(h)) for h in range(height + 1)])
 
 
 def opened(folder: Path) -> apsw.Connection:
