@@ -66,13 +66,9 @@ class Sender:
         until(lambda: self.now()["state"] not in AT_WORK)
         return self.now()
 
-    def checked(self, **parameters: Any) -> Json:
-        begun = self.post(f"{self.path}/check", **parameters)
-        assert begun.status_code == 202, begun.text
-        return self.settled()
-
-    def added(self, **parameters: Any) -> Json:
-        begun = self.post(f"{self.path}/add", **parameters)
+    def done(self, step: str, **parameters: Any) -> Json:
+        """Have the service check or add the file, and wait for the outcome."""
+        begun = self.post(f"{self.path}/{step}", **parameters)
         assert begun.status_code == 202, begun.text
         return self.settled()
 
@@ -94,16 +90,16 @@ def test_a_packed_file_is_checked_whole_and_then_added(service: Service) -> None
     text = flights_of(19_001, 1500)
     sender = Sender(service, "flights.csv.gz", gzip.compress(text.encode()))
     before = transactions_in(service.folder)
-    checked = sender.checked()
+    checked = sender.done("check")
     assert (checked["state"], checked["fraction"]) == ("checked", 1.0)
     assert checked["report"]["accepted"] == 1500
     assert checked["report"]["understood"]["kind"] == "the 19 fields"
     assert transactions_in(service.folder) == before
-    added = sender.added()["added"]
+    added = sender.done("add")["added"]
     assert (added["flights"], added["already_there"], added["left_out"]) == (1500, 0, 0)
     assert added["last_transaction"] - added["first_transaction"] == 1499
     assert flights_found(service, 19_001) == 1500
-    again = Sender(service, "flights.csv.gz", gzip.compress(text.encode())).checked()["report"]
+    again = Sender(service, "flights.csv.gz", gzip.compress(text.encode())).done("check")["report"]
     assert (again["accepted"], again["already_there"]) == (0, 1500)
     assert again["duplicate_of"] == [added["first_transaction"]]
 
@@ -111,12 +107,12 @@ def test_a_packed_file_is_checked_whole_and_then_added(service: Service) -> None
 def test_bad_rows_are_left_out_only_if_that_is_asked(service: Service) -> None:
     text = flights_of(19_002, 60) + flights_of(19_002, 61).splitlines()[-1].replace("2015", "x", 1)
     sender = Sender(service, "f.csv", text.encode())
-    report = sender.checked()["report"]
+    report = sender.done("check")["report"]
     assert (report["accepted"], report["rejected"]) == (60, 1)
     assert [(row["row"], row["field"]) for row in report["errors"]] == [(62, "YEAR")]
     refused = sender.post(f"{sender.path}/add").json()
     assert (refused["field"], refused["value"]) == ("on_error", "reject")
-    added = sender.added(on_error="skip")["added"]
+    added = sender.done("add", on_error="skip")["added"]
     assert (added["flights"], added["left_out"]) == (60, 1)
     again = sender.post(f"{sender.path}/add", on_error="skip")
     assert (again.status_code, again.json()["added"]) == (202, added)
@@ -127,9 +123,9 @@ def test_a_check_knows_the_flights_that_are_pending(service: Service) -> None:
     text = flights_of(19_009, 20)
     requests.post(f"{service.url}/transactions/batch", text, headers=CSV, timeout=WITHIN_S)
     sender = Sender(service, "f.csv", flights_of(19_009, 30).encode())
-    report = sender.checked()["report"]
+    report = sender.done("check")["report"]
     assert (report["accepted"], report["already_there"]) == (10, 20)
-    added = sender.added()["added"]
+    added = sender.done("add")["added"]
     assert (added["flights"], added["already_there"]) == (10, 20)
 
 
@@ -157,7 +153,7 @@ def test_only_one_file_is_worked_on_at_a_time(service: Service) -> None:
     assert (busy.status_code, busy.headers["Retry-After"]) == (503, "5")
     assert busy.json()["detail"].startswith("another file is being checked")
     assert first.settled()["state"] == "checked"
-    assert second.checked()["state"] == "checked"
+    assert second.done("check")["state"] == "checked"
 
 
 @pytest.mark.slow
@@ -167,7 +163,7 @@ def test_a_file_that_is_stopped_in_its_midst_is_checked_again(service: Service) 
     os.kill(stopped_at_work(service, sender), signal.SIGKILL)
     status = sender.settled()
     assert (status["state"], "check the file again" in status["message"]) == ("stopped", True)
-    assert sender.checked()["report"]["accepted"] == 5000
+    assert sender.done("check")["report"]["accepted"] == 5000
     sender.post(f"{sender.path}/add")
     until(lambda: service.role("sent-file", import_id, "--add") != [])
     until(lambda: sender.now()["fraction"] > 0)
@@ -175,9 +171,9 @@ def test_a_file_that_is_stopped_in_its_midst_is_checked_again(service: Service) 
         os.kill(process, signal.SIGKILL)
     assert sender.settled()["state"] in {"stopped", "added"}
     if sender.now()["state"] == "stopped":
-        report = sender.checked()["report"]
+        report = sender.done("check")["report"]
         assert report["accepted"] + report["already_there"] == 5000
-        sender.added()
+        sender.done("add")
     assert flights_found(service, 19_006) == 5000
 
 
