@@ -116,7 +116,7 @@ def rebuild(folder: Path) -> None:
         follower.rebuild()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def small_steps() -> Iterator[None]:
     with mock.patch.object(module, "BLOCKS_AT_ONCE", 2):
         yield
@@ -132,7 +132,6 @@ def expected(tmp_path: Path) -> dict[str, list[tuple[Any, ...]]]:
     return rows
 
 
-@pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("first", FIRST_MOMENTS)
 def test_killed_while_the_first_index_is_made(
     tmp_path: Path, expected: dict[str, list[tuple[Any, ...]]], first: int
@@ -149,7 +148,6 @@ def test_killed_while_the_first_index_is_made(
     assert kills > 10
 
 
-@pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("first", FIRST_MOMENTS)
 def test_killed_while_it_follows_block_by_block(
     tmp_path: Path, expected: dict[str, list[tuple[Any, ...]]], first: int
@@ -173,7 +171,6 @@ def test_killed_while_it_follows_block_by_block(
     assert kills > 10
 
 
-@pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("first", FIRST_MOMENTS)
 def test_killed_while_it_is_made_anew(
     tmp_path: Path, expected: dict[str, list[tuple[Any, ...]]], first: int
@@ -195,7 +192,6 @@ def test_killed_while_it_is_made_anew(
     assert files == {True, False}
 
 
-@pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("work", [follow, rebuild])
 def test_killed_in_the_middle_of_a_write(
     tmp_path: Path, expected: dict[str, list[tuple[Any, ...]]], work: Callable[[Path], None]
