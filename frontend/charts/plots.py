@@ -183,22 +183,20 @@ def ticks(labels: Sequence[tuple[float, str]]) -> tuple[Tick, ...]:
 # --- bars ------------------------------------------------------------------------------------
 
 
-def bar(axis: Axis, x: float, width: float, value: float, text: str, kind: str = "") -> Bar:
-    """Return a bar from 0 up or down to `value`."""
-    height = max(abs(axis.zero - axis.place(value)), LEAST_BAR)
-    top = axis.zero if value < 0 else axis.zero - height
-    return Bar(x, top, width, height, text, kind)
-
-
 def _bars(
     upright: Axis, places: int, share: float, values: Iterable[tuple[int, float, str, str]]
 ) -> tuple[Bar, ...]:
-    """Return bars that fill a share of their places. values: (place, value, text, kind)."""
+    """Return bars from 0 up to values above it, which fill a share of their places.
+
+    values: (place, value, text, kind).
+    """
     pitch = 100 / places
-    return tuple(
-        bar(upright, (place + (1 - share) / 2) * pitch, share * pitch, value, text, kind)
-        for place, value, text, kind in values
-    )
+    bars = []
+    for place, value, text, kind in values:
+        height = max(upright.zero - upright.place(value), LEAST_BAR)
+        x = (place + (1 - share) / 2) * pitch
+        bars.append(Bar(x, upright.zero - height, share * pitch, height, text, kind))
+    return tuple(bars)
 
 
 def bars_in_time(time: TimeAxis, counts: Sequence[int], texts: Sequence[str]) -> Bars:

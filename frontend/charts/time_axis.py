@@ -109,11 +109,6 @@ _END: dict[str, Callable[[date], date]] = {
 }
 
 
-def shown(asked_first: str, asked_last: str, known: Coverage, days: list[str]) -> TimeAxis:
-    """Return the axis for a question, over its covered days. days: see there."""
-    return time_axis(*covered(asked_first, asked_last, known, days))
-
-
 def covered(
     asked_first: str, asked_last: str, known: Coverage, days: Sequence[str] = ()
 ) -> tuple[date, date]:

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from frontend.backend_client import Json
 from frontend.charts.plots import Bars, Lines, histogram, line_in_time
-from frontend.charts.time_axis import TimeAxis, in_days, shown
+from frontend.charts.time_axis import TimeAxis, covered, in_days, time_axis
 from frontend.context import coverage
 from frontend.coverage import Carrier
 from frontend.errors import Refused
@@ -239,4 +239,4 @@ def _axis(*answers: Json) -> TimeAxis:
     query = answers[0]["query"]
     days = [day["FL_DATE"] for answer in answers for day in answer["by_day"]]
     known = coverage.at(request.args.get(AS_OF))
-    return shown(query["INITIAL_DATE"], query["FINAL_DATE"], known, days)
+    return time_axis(*covered(query["INITIAL_DATE"], query["FINAL_DATE"], known, days))

@@ -9,7 +9,7 @@ from flask import Blueprint, request
 from frontend.backend_client import Json
 from frontend.charts.maps import Distance, distance_between
 from frontend.charts.plots import Bars, bars_in_time
-from frontend.charts.time_axis import TimeAxis, shown
+from frontend.charts.time_axis import TimeAxis, covered, time_axis
 from frontend.context import backend, coverage
 from frontend.coverage import all_days
 from frontend.evidence import Answered, uncited
@@ -38,7 +38,7 @@ class CountsReport(Answered):
     @cached_property
     def time(self) -> TimeAxis:
         query, days = self.answer["query"], [day["FL_DATE"] for day in self.answer["by_day"]]
-        return shown(query["INITIAL_DATE"], query["FINAL_DATE"], self.known, days)
+        return time_axis(*covered(query["INITIAL_DATE"], query["FINAL_DATE"], self.known, days))
 
     @cached_property
     def counts(self) -> Sequence[int]:
