@@ -97,10 +97,15 @@ class Question:
     values: Mapping[str, Any]
 
     @classmethod
-    def of(cls, name: str, answer: Mapping[str, Any], given: Mapping[str, str]) -> "Question":
-        """Return one of the KINDS from an answer to it. given: what it was asked with."""
+    def of(
+        cls, name: str, answer: Mapping[str, Any], given: Mapping[str, str], *parameters: str
+    ) -> "Question":
+        """Return the question of a page from an answer to it. given: what it was asked with.
+
+        parameters: of the question; those of one of the KINDS by default.
+        """
         query = answer["query"]
-        values = {part: query[part] for part in KINDS[name].parameters if part in query}
+        values = {n: query[n] for n in parameters or KINDS[name].parameters if n in query}
         return cls(name, values | as_of_in(given))
 
     def address(self, **changed: Any) -> str:

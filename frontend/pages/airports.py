@@ -9,8 +9,8 @@ from frontend.charts.maps import RoutesMap, map_of_routes
 from frontend.context import coverage
 from frontend.coverage import Airport
 from frontend.form_request import answer_page, filled_in
-from frontend.question import AS_OF, DAYS, require_known
-from frontend.questions.group_queries import WEEK, Groups, answers_by_group, question_of
+from frontend.question import AS_OF, DAYS, Question, require_known
+from frontend.questions.group_queries import WEEK, Groups, answers_by_group
 from frontend.questions.group_rows import GROUP_COLUMNS, Grouped, csv_rows, other_airports
 from frontend.twins import Twin, twins
 
@@ -45,7 +45,7 @@ def _delays(airport: Airport, given: Mapping[str, str]) -> AirportDelays:
     departures = answers["carrier"]
     as_of = {"as_of": str(departures["as_of"]["height"])}
     answers |= answers_by_group({**given, **as_of, "DEST": airport.code}, ARRIVING)
-    question = question_of(f"airports/{airport.code}", departures, given)
+    question = Question.of(f"airports/{airport.code}", departures, given, *DAYS)
     return AirportDelays(coverage.at(given.get(AS_OF)), question, answers)
 
 

@@ -14,7 +14,7 @@ from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.filters import counted, ordinal, weekday
 from frontend.form_request import answer_page, filled_in
-from frontend.question import AS_OF, CARRIER, DAY, DAYS, ENDS, Question, as_of_in, require_known
+from frontend.question import AS_OF, CARRIER, DAY, DAYS, ENDS, Question, require_known
 from frontend.questions.figures import COUNTS, FEW_ARRIVALS, together
 from frontend.questions.group_queries import Groups, answers_by_group
 from frontend.questions.group_rows import (
@@ -139,7 +139,7 @@ def days_report(given: Mapping[str, str]) -> DaysReport:
     asked = _year(known.last_date, known) | {n: t for n, t in given.items() if n != SORT}
     answers = answers_by_group(asked, OVER_DAYS)
     chosen = {SORT: sort} if sort != PUNCTUALITY else {}
-    question = _question(answers["day"], given, DAYS)
+    question = Question.of("days", answers["day"], given, *SUBJECT, *DAYS)
     return DaysReport(known, Question("days", {**chosen, **question.values}), answers, sort)
 
 
@@ -154,7 +154,7 @@ def day_report(day: str) -> DayReport:
     require_known(given, *SUBJECT)
     known = coverage.at(given.get(AS_OF))
     answers = answers_by_group({**given, **dict.fromkeys(DAYS, day)}, ON_A_DAY)
-    question = _question(answers["carrier"], given, ())
+    question = Question.of("days", answers["carrier"], given, *SUBJECT)
     question = Question("days", {DAY: day, **question.values})
     as_of = {AS_OF: str(answers["carrier"]["as_of"]["height"])}
     days = _year(day, known) or dict.fromkeys(DAYS, day)
@@ -169,13 +169,6 @@ def _is_day(text: str) -> bool:
     except ValueError:
         return False
     return when.isoformat() == text and FIRST_YEAR <= when.year <= LAST_YEAR
-
-
-def _question(answer: Json, given: Mapping[str, str], days: Sequence[str]) -> Question:
-    query = answer["query"]
-    return Question(
-        "days", {n: query[n] for n in (*SUBJECT, *days) if n in query} | as_of_in(given)
-    )
 
 
 def _year(day: str | None, known: Coverage) -> dict[str, str]:

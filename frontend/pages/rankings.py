@@ -13,7 +13,6 @@ from frontend.errors import Refused
 from frontend.form_request import answer_page, filled_in
 from frontend.question import CARRIER, DAYS, ENDS, Question, require_known
 from frontend.questions.figures import FIGURES
-from frontend.questions.group_queries import question_of
 from frontend.questions.group_rows import KEYS, NOUNS, Row, in_order, rows_of
 from frontend.questions.verdicts import Verdict, verdict
 from frontend.twins import Twin, twins
@@ -96,8 +95,9 @@ class RankingPage:
 
 @routes.get(PATH)
 def page() -> tuple[str, int]:
-    given = filled_in(request.args) or dict(DEFAULTS)
-    return answer_page("rankings.html", _ranking, given, kinds=BY, rows_a_page=ROWS_A_PAGE)
+    return answer_page(
+        "rankings.html", _ranking, may_be_empty=True, kinds=BY, rows_a_page=ROWS_A_PAGE
+    )
 
 
 @twins(routes, PATH)
@@ -123,7 +123,8 @@ def _ranking(given: dict[str, str]) -> RankingPage:
     asked = all_days(known) | {n: text for n, text in given.items() if n not in DEFAULTS}
     answer = backend.get("/average_delays", asked | {"group_by": options["by"]})
     narrowed = {name: given[name] for name in NARROWED if name in given}
-    question = question_of("rankings", answer, given, **narrowed)
+    days = Question.of("rankings", answer, given, *DAYS)
+    question = replace(days, values={**narrowed, **days.values})
     rows = rows_of(answer, options["by"], known, question)
     return RankingPage(answer, rows, options, question)
 

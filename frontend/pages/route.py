@@ -10,14 +10,8 @@ from frontend.charts.maps import Distance, distance_between
 from frontend.context import coverage
 from frontend.coverage import all_days
 from frontend.form_request import answer_page, filled_in
-from frontend.question import BOTH, DAYS, ENDS, OPTIONS, ends_in, require_known
-from frontend.questions.group_queries import (
-    WEEK,
-    Groups,
-    answer_as_of,
-    answers_by_group,
-    question_of,
-)
+from frontend.question import BOTH, DAYS, ENDS, OPTIONS, Question, ends_in, require_known
+from frontend.questions.group_queries import WEEK, Groups, answer_as_of, answers_by_group
 from frontend.questions.group_rows import GROUP_COLUMNS, Grouped, csv_rows, other_airports
 from frontend.twins import Twin, twins
 
@@ -52,7 +46,7 @@ def route_delays(given: Mapping[str, str]) -> RouteDelays:
     more = {name: given[name] for name in (*DAYS, *OPTIONS) if name in given}
     answers = answers_by_group(ends | more, GROUPS)
     carriers = answers["carrier"]
-    question = question_of("route", carriers, given, **ends)
+    question = Question.of("route", carriers, given, *ENDS, *DAYS)
     turned = {**all_days(coverage.now()), **more, **question.turned.values}
     back = answer_as_of(turned, carriers["as_of"]["height"])
     return RouteDelays(known, question, answers, back)

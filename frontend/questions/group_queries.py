@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import Coverage, all_days
-from frontend.question import AS_OF, DAYS, ENDS, Question, as_of_in
+from frontend.question import AS_OF, ENDS
 
 PATH = "/average_delays"
 MOST_ORIGINS = 4
@@ -53,9 +53,3 @@ def only_origins(known: Coverage) -> list[str]:
     answer = backend.get(PATH, {**all_days(known), "group_by": "origin"})
     codes = [row["ORIGIN"] for row in answer["by_origin"]]
     return codes if len(codes) <= min(MOST_ORIGINS, len(known.airports) // 2) else []
-
-
-def question_of(name: str, answer: Json, given: Mapping[str, str], **subject: str) -> Question:
-    """Return the question of a page from an answer. given: what was asked. subject: of the page."""
-    days = {name: answer["query"][name] for name in DAYS}
-    return Question(name, {**subject, **days, **as_of_in(given)})
