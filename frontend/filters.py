@@ -1,11 +1,9 @@
-"""Numbers, days, times and states as people read them. Every function is a filter in templates."""
+"""Numbers, days and times as people read them. Every function is a filter in templates."""
 
 import re
 from calendar import monthrange
-from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from typing import Any
 
 from flask import Flask
 
@@ -19,18 +17,11 @@ _BEGINS_WITH_A_WORD = re.compile(
 
 _ISO_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 
-STATUS = {
-    "on_time": "On time",
-    "late": "Late",
-    "cancelled": "Cancelled",
-    "no_arrival": "No arrival recorded",
-}
-
 
 def install(app: Flask) -> None:
     for template_filter in (
         *(counted, number, weekday, share, one_in, minutes, local_time, day, days_written_out),
-        *(short_day, plus, age, due, moment, short, size, status, sentence),
+        *(short_day, plus, age, due, moment, short, size, sentence),
     ):
         app.add_template_filter(template_filter)
     app.jinja_env.globals["short_interval"] = short_interval
@@ -190,19 +181,3 @@ def sentence(text: str) -> str:
     """Return "there is no block 9" as "There is no block 9."; an address or a name stays small."""
     start = text[:1].upper() if _BEGINS_WITH_A_WORD.match(text) else text[:1]
     return f"{start}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
-
-
-def status(leg: Mapping[str, Any]) -> str:
-    """Return what happened: "Late 42 min", "Early 14 min", "On time, 3 min late", "Cancelled", …
-
-    A diverted flight may have reached its destination: it has ARR_TIME then, and no ARR_DELAY.
-    """
-    known: str = STATUS.get(leg["status"], leg["status"])
-    delay = leg["ARR_DELAY"]
-    if leg["status"] == "late":
-        return f"{known} {minutes(delay)}"
-    if leg["status"] == "on_time" and delay:
-        return f"Early {minutes(-delay)}" if delay < 0 else f"{known}, {minutes(delay)} late"
-    if leg["status"] == "no_arrival" and leg.get("ARR_TIME"):
-        return "No arrival delay recorded"
-    return known

@@ -47,7 +47,7 @@ Content = TypeVar("Content")
 MODES = {"real": "Real", "emulated": "Emulated", "model": "Model", "files": "From files"}
 
 
-class Unreadable(ValueError):
+class Unreadable(Exception):
     """A file that is not what the lab writes; the message says why."""
 
 
@@ -288,8 +288,6 @@ def _read_json(path: Path) -> Json:
         raise FileNotFoundError(path) from None
     except OSError as error:
         raise Unreadable(f"{path.name} cannot be read: {error.strerror}") from error
-    except Unreadable:
-        raise
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"{path.name} is not complete JSON") from error
     if not isinstance(content, dict):

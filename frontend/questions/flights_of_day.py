@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from frontend import filters
 from frontend.airport_table import zone_of
+from frontend.filters import minutes
 
 Leg = Mapping[str, Any]
 
@@ -40,8 +40,18 @@ def status_of(transaction: Leg) -> str:
 
 
 def outcome(transaction: Leg) -> str:
-    """Return the outcome in words: see `filters.status`."""
-    return filters.status({**transaction, "status": status_of(transaction)})
+    """Return what happened: "Late 42 min", "Early 14 min", "On time, 3 min late", "Cancelled", …
+
+    A diverted flight may have reached its destination: it has ARR_TIME then, and no ARR_DELAY.
+    """
+    status, delay = status_of(transaction), transaction["ARR_DELAY"]
+    if status == "late":
+        return f"Late {minutes(delay)}"
+    if status == "on_time" and delay:
+        return f"Early {minutes(-delay)}" if delay < 0 else f"On time, {minutes(delay)} late"
+    if status == "no_arrival":
+        return f"No arrival {'delay ' if transaction['ARR_TIME'] else ''}recorded"
+    return OUTCOMES[status].capitalize()
 
 
 def worst(legs: Iterable[Leg]) -> str:
