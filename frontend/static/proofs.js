@@ -1,6 +1,6 @@
 // Checks proofs of the ledger, in the order and with the rules of scripts/verify.py, from a transaction or an
 // answer up to the checkpoint of the log. Whatever is wrong, missing or of another kind is `Refused`, or
-// throws another error: only what returns is proved. The form of proofs is told in backend/proofs.
+// throws another error: only what returns is proved. Their form is told in backend/trust/proofs.py.
 import { sha256 } from "./sha256.js";
 import { base64, bytesOf, extended, fromHex, hex, included, leafHash, Refused, require, spanned, Tree, whole } from "./trees.js";
 
