@@ -115,11 +115,11 @@ class DayReport(Grouped):
             return f"Each of {days} has this share." if others else ""
         if not worse or worse + equal == len(others):
             extreme = "best" if worse else "worst"
-            place = f"One of the {equal + 1} {extreme}" if equal else f"The {extreme}"
+            place = f"one of the {equal + 1} {extreme}" if equal else f"the {extreme}"
         else:
-            place = f"{ordinal(worse + 1)} worst"
+            place = f"the {ordinal(worse + 1)} worst"
             place += f", like {counted(equal, 'other day')}," if equal else ""
-        return f"{place} of {days} by this share."
+        return f"This is {place} of {days} by this share."
 
 
 def mean_of(figures: Sequence[Json]) -> Json | None:

@@ -165,5 +165,5 @@ def test_the_list_says_who_has_cosigned_the_log(pages: FlaskClient, world: World
     finally:
         cosigned.unlink()
     assert re.search(
-        rf"Witnesses have cosigned the log up to block {world.tip}: example.org/witness ?, ", page
+        rf"have cosigned the log up to block {world.tip}: example.org/witness ?, ", page
     )

@@ -45,7 +45,7 @@ def test_whether_flights_can_be_added_is_said_of_the_node_that_adds_them() -> No
     with answering(node("pi1")) as first, answering(node(None)) as reader:
         pages = create_app(Settings(backend_url=first, more_backends=(reader,))).test_client()
         for _ in range(2):  # which ask another node first each time
-            assert "Flights can be added. pi1 is connected" in text(pages, "/cluster")
+            assert "Flights can be added. pi1 and the machines" in text(pages, "/cluster")
 
 
 def test_no_month_is_offered_where_a_cluster_keeps_the_ledger() -> None:

@@ -78,20 +78,19 @@ def test_a_day_stands_beside_others_of_its_weekday(pages: FlaskClient, day: str)
 @each_of(
     ("share", "others", "words"),
     [
-        (0.5, [0.6, 0.7], "The worst of 3 days of 2015 by this share."),
-        (0.5, [0.5, 0.5, 0.7], "One of the 3 worst of 4 days of 2015 by this share."),
-        (0.6, [0.5, 0.7, 0.8], "2nd worst of 4 days of 2015 by this share."),
-        (0.6, [0.5, 0.6, 0.8], "2nd worst, like 1 other day, of 4 days of 2015 by this share."),
-        (1.0, [0.5, 0.7], "The best of 3 days of 2015 by this share."),
-        (1.0, [0.5, 1.0], "One of the 2 best of 3 days of 2015 by this share."),
-        (1.0, [1.0, 1.0], "Each of 3 days of 2015 has this share."),
-        (1.0, [], ""),
+        (0.5, [0.6, 0.7], "the worst of 3 days"),
+        (0.5, [0.5, 0.5, 0.7], "one of the 3 worst of 4 days"),
+        (0.6, [0.5, 0.7, 0.8], "the 2nd worst of 4 days"),
+        (0.6, [0.5, 0.6, 0.8], "the 2nd worst, like 1 other day, of 4 days"),
+        (1.0, [0.5, 0.7], "the best of 3 days"),
+        (1.0, [0.5, 1.0], "one of the 2 best of 3 days"),
     ],
 )
 def test_a_day_is_not_called_the_worst_or_worse_than_its_equals(
     share: float, others: list[float], words: str
 ) -> None:
-    assert place_among([(share, 100), *((other, 100) for other in others)]) == words
+    place = place_among([(share, 100), *((other, 100) for other in others)])
+    assert place == f"This is {words} of 2015 by this share."
 
 
 def place_among(days: list[tuple[float, int]]) -> str:
@@ -102,10 +101,15 @@ def place_among(days: list[tuple[float, int]]) -> str:
     return DayReport(NOTHING_KNOWN, question, {"carrier": this}, rows).place
 
 
+def test_days_that_are_all_equal_or_alone_are_not_ranked() -> None:
+    assert place_among([(1.0, 100)] * 3) == "Each of 3 days of 2015 has this share."
+    assert place_among([(1.0, 100)]) == ""
+
+
 def test_a_day_with_few_flights_has_no_place_among_the_days() -> None:
     many = [(0.5, 100), (0.6, 200)]
     assert place_among([(1.0, 1), *many]) == ""
-    expected = "The worst of 2 days of 2015 with 100 flights or more by this share."
+    expected = "This is the worst of 2 days of 2015 with 100 flights or more by this share."
     assert place_among([*many, (0.0, 1)]) == expected
 
 

@@ -64,7 +64,7 @@ def test_a_proof_is_saved_under_the_name_that_the_page_tells(pages: FlaskClient)
         saved = pages.head(file).headers["Content-Disposition"]
         (name,) = re.findall(r'filename="([^"]+)"', saved)
         assert f"verify.py {name} --key log.vkey" in text(pages, page)
-        assert "says which proof of consistency does" in text(pages, page)
+        assert "says which proof of consistency you need" in text(pages, page)
 
 
 @every_question

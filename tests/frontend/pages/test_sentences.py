@@ -86,7 +86,10 @@ WORDS = {
         "<h1>Flight number 1 or flight",
         "<title>Flight number 1",
     ],
-    "/compare?what=days&item=3 January&item=4 January": ["Other days. ", "There is no proof of it"],
+    "/compare?what=days&item=3 January&item=4 January": [
+        "Other days. ",
+        "There is no proof of this answer",
+    ],
     f"/compare?what=origin&item=LAX&item=SFO&{WN}&{DAYS}": [
         "These are flights of Southwest Airlines, 2 to 8 January 2015.",
     ],
@@ -100,7 +103,7 @@ WORDS = {
         "<h1>Departures of Southwest Airlines from Los Angeles, CA (LAX)</h1>",
     ],
     "/departures?ORIGIN=ZZZ&hour=8": ["No flight in the ledger has the airport ZZZ."],
-    "/compare?what=origin&item=LAX&item=SFO": ["There is no proof of it"],
+    "/compare?what=origin&item=LAX&item=SFO": ["There is no proof of this answer"],
     f"/blocks?hash={'0' * 64}": ["No block has that hash"],
     "/blocks/0": ["Block 0 (genesis): 0 flights", "block 0 only starts the chain"],
     "/blocks/3": ["the block was sealed while no flights were pending."],
