@@ -59,14 +59,10 @@ def source(pages: FlaskClient, address: str) -> str:
 
 
 def require_words(
-    pages: FlaskClient,
-    address: str,
-    words: Iterable[str],
-    missing: Iterable[str] = (),
-    status: int = 200,
+    pages: FlaskClient, address: str, words: Iterable[str], missing: Iterable[str] = ()
 ) -> None:
     """Require that a page has all `words`, in its source or its text, and none of `missing`."""
-    page = raw(pages, address, status)
+    page = raw(pages, address)
     page = html.unescape(page) + text_of(page)
     assert [part for part in words if part not in page] == []
     assert [part for part in missing if part in page] == []

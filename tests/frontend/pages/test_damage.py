@@ -1,4 +1,4 @@
-"""One damaged block: it is shown as damaged, everything else goes on, and home and ready say so."""
+"""One damaged block: it is shown as damaged, everything else goes on, and home says so."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -7,9 +7,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.storage.block_store import BlockStore
-from tests.api.worlds import World, client_of, world_in
-from tests.frontend.pages.reading import pages_over, table, text
-from tests.http_servers import served_in_a_thread
+from tests.api.worlds import World, world_in
+from tests.frontend.pages.reading import pages_of, table, text
 from tests.storage.chains import block_file, flip
 
 DAMAGED = 4
@@ -26,16 +25,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="module")
-def service(world: World) -> Iterator[FlaskClient]:
-    """A service without a scrub, so that only damage that visitors meet is known."""
-    with client_of(world.settings) as service:
-        yield service
-
-
-@pytest.fixture(scope="module")
-def pages(service: FlaskClient) -> Iterator[FlaskClient]:
-    with served_in_a_thread(service.application) as url:
-        yield pages_over(url)
+def pages(world: World) -> Iterator[FlaskClient]:
+    """Pages over a service without a scrub, so that only damage that visitors meet is known."""
+    with pages_of(world.settings.folder) as pages:
+        yield pages
 
 
 def test_a_damaged_block_shows_what_is_known(pages: FlaskClient, world: World) -> None:
@@ -70,13 +63,12 @@ def test_the_list_of_blocks_goes_on(pages: FlaskClient, world: World) -> None:
     assert rows[1]["nonce"] == ""
 
 
-def test_home_and_ready_say_so_once_it_was_met(pages: FlaskClient, service: FlaskClient) -> None:
+def test_home_says_so_once_it_was_met(pages: FlaskClient) -> None:
     pages.get(f"/blocks/{DAMAGED}")
     for address in ("/", "/standing"):
         page = text(pages, address)
         assert f"A block is damaged: block {DAMAGED}" in page
     assert pages.get("/index.json").get_json()["damaged"] == [DAMAGED]
-    assert service.get("/health/ready").status_code == 503
 
 
 def test_every_other_question_and_search_is_answered(pages: FlaskClient, world: World) -> None:

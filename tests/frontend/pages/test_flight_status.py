@@ -161,22 +161,6 @@ def test_an_unknown_number_offers_similar_ones(pages: FlaskClient, world: World)
         assert list(map(int, linked)) == alike, query
 
 
-@pytest.mark.parametrize("text", ["{}{}", "{} {}", "{}-{}"])
-def test_a_number_may_begin_with_a_carrier(pages: FlaskClient, world: World, text: str) -> None:
-    flight = world.transactions[0]
-    number, day = flight["OP_CARRIER_FL_NUM"], flight["FL_DATE"]
-    carrier = flight["OP_CARRIER_AIRLINE_ID"]
-    plain = f"?OP_CARRIER_FL_NUM={number}&FL_DATE={day}&OP_CARRIER_AIRLINE_ID={carrier}"
-    typed = f"?OP_CARRIER_FL_NUM={text.format(CARRIER[carrier].code, number)}&FL_DATE={day}"
-    expected = pages.get(f"{PAGE}.json{plain}").get_json()
-    assert expected["count"]
-    for asked in (typed, f"{typed}&OP_CARRIER_AIRLINE_ID={carrier}"):
-        assert pages.get(f"{PAGE}.json{asked}").get_json() == expected
-        page = pages.get(f"{PAGE}{asked}", follow_redirects=True)
-        assert page.status_code == 200
-        assert page.request.args["OP_CARRIER_FL_NUM"] == str(number)
-
-
 def change_answers(patch: pytest.MonkeyPatch, change: Callable[[Json], None]) -> None:
     """Have the service's answers to the question changed on their way."""
     ask = Backend.get

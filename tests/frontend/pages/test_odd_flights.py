@@ -109,6 +109,7 @@ def test_a_report_and_its_twins_take_places_as_people_write_them(
         "/flight_counter{}?ORIGIN=nyc&DEST=burlington",
         "/average_delays{}?OP_CARRIER_AIRLINE_ID=delta&ORIGIN=nyc",
         "/compare{}?what=origin&item=BTV&item=jfk&days=June 2016",
+        "/filter_transactions{}?OP_CARRIER_FL_NUM=DL 9&FL_DATE=10 June 2016",
     ],
 )
 def test_twins_understand_what_their_pages_do(few: FlaskClient, address: str) -> None:

@@ -245,32 +245,6 @@ def all_links(page: str) -> Iterator[str]:
     yield from (html.unescape(address) for address in re.findall(r'href="(/[^"]*)"', page))
 
 
-UNKNOWN = (
-    ("/average_delays?OP_CARRIER_AIRLINE_ID=7", "the carrier 7", ""),
-    ("/average_delays?OP_CARRIER_AIRLINE_ID=19393&ORIGIN=LOS", "the airport LOS", "ORIGIN=LAX"),
-    ("/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-03&OP_CARRIER_AIRLINE_ID=7",
-        "the carrier 7", ""),
-    ("/flight_counter?ORIGIN_CITY_NAME=Gotham&DEST=LAX", "the city Gotham", ""),
-    ("/flight_counter?ORIGIN=XYZ&DEST_CITY_NAME=Seatle", "the airport XYZ", "NAME=Seattle"),
-    ("/route?ORIGIN=ZZZ&DEST_CITY_NAME=Seatle", "the airport ZZZ", "NAME=Seattle"),
-    ("/route?ORIGIN=LAX&DEST=SEA&INITIAL_DATE=2019-01-01&FINAL_DATE=2019-02-01", "none later",
-        "INITIAL_DATE=2015-01"),
-    ("/rankings?INITIAL_DATE=2019-01-01&FINAL_DATE=2019-02-01", "none later", ""),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("address", "message", "offered"), UNKNOWN)
-def test_what_is_unknown_is_said_with_what_may_be_meant(
-    pages: FlaskClient, address: str, message: str, offered: str
-) -> None:
-    answer = pages.get(address)
-    assert answer.status_code == 200
-    assert message in text_of(answer.text)
-    if offered:
-        assert "Did you mean" in answer.text
-        assert any(offered in link for link in all_links(answer.text))
-
-
 OTHERS = (
     *("/route?ORIGIN=LAX&DEST=SEA", "/airports/LAX?", "/rankings?by=origin"),
     *("/report?OP_CARRIER_FL_NUM=1", "/days/2015-01-03?", "/days?ORIGIN=LAX"),

@@ -151,6 +151,11 @@ MISSING = [
     ),
     *((f"/receipts/99999999{form}", "99999999") for form in ("", ".json")),
     *((address, "no page has") for address in ("/blocks/x", "/transactions/x", "/transactions/-1")),
+    ("/airports/ZZZ", "airport in the ledger has the code zzz"),
+    *(
+        (f"/days/{x}", "” is not a day")
+        for x in ("today", "2013-02-30", "20130105", "0001-01-01", "9999-12-31")
+    ),
 ]
 
 
