@@ -105,29 +105,20 @@ def test_the_next_month_comes_while_one_is_imported(bts: Bts, tmp_path: Path) ->
     for month in (JANUARY, FEBRUARY, MARCH):
         bts.publish(month)
     settings, came = Settings(dir=str(tmp_path), bts_url=bts.url), Event()
-    bts.files = _Watched(bts.files, FEBRUARY.file_name, came)
-    (tmp_path / "chain").mkdir()
+
+    def send(handler: server._Handler, content: bytes) -> None:
+        handler.send_rest(content)
+        if len(bts.asked) == 2:
+            came.set()
+
+    bts.faults.extend([send] * 2)
 
     def import_file(path: Path, month: Month) -> None:
         assert came.wait(60)
 
-    (tmp_path / "kept").mkdir()
     with pytest.raises(FlightchainError):  # there is no ledger whose flights could be counted
         month_import.import_months(settings, months_in(WINTER), tmp_path / "kept", import_file)
     assert JANUARY.file_name in zips_in(tmp_path / "kept")
-
-
-class _Watched(dict[str, bytes]):
-    """Files of which one sets an event when it is asked for."""
-
-    def __init__(self, files: dict[str, bytes], name: str, event: Event) -> None:
-        super().__init__(files)
-        self._name, self._event = name, event
-
-    def get(self, name: str, default: bytes | None = None) -> bytes | None:  # type: ignore[override]
-        if name == self._name:
-            self._event.set()
-        return super().get(name, default)
 
 
 def test_files_that_are_kept_are_not_downloaded_again_unless_they_are_damaged(

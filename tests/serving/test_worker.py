@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 
@@ -36,6 +35,7 @@ from tests.api.worlds import world_in
 from tests.cases import each_of
 from tests.descriptors import descriptors_of
 from tests.loops import BIG, KEEPALIVE_S, MAX_BODY_BYTES, Client, Loop, answers, looping
+from tests.service.test_supervisor import QUESTION
 
 pytestmark = pytest.mark.slow
 
@@ -640,8 +640,6 @@ def test_it_listens_at_a_unix_socket(tmp_path: Path, path: str) -> None:
 
 # --- whole services ------------------------------------------------------------------------------
 
-DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-31"}
-QUESTION = "/average_delays?" + urlencode({"OP_CARRIER_AIRLINE_ID": 19393, **DAYS})
 ASK = request(f"GET {QUESTION}")
 
 

@@ -15,7 +15,7 @@ from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.questions.carriers import CARRIER as CARRIER_BY_NUMBER
 from backend.questions.carriers import Carrier
-from backend.sources.airports import Airport, airport_of
+from backend.sources.airports import airport_numbers, airport_of
 from backend.sources.cells import STATES
 from backend.sources.flight_file import FlightFile
 from backend.sources.kinds import (
@@ -36,18 +36,7 @@ from backend.sources.kinds import (
 from tests.sources.samples import flights_of, read
 
 Named = dict[str, Value]
-_NUMBERS = {
-    "ATL": 10397,
-    "CVG": 11193,
-    "GUM": 12016,
-    "ISP": 12391,
-    "MFE": 13256,
-    "SJU": 14843,
-    "STT": 15024,
-    "SWF": 15070,
-    "XNA": 15919,
-    "YUM": 16218,
-}
+_CODES = ("ATL", "CVG", "GUM", "ISP", "MFE", "SJU", "STT", "SWF", "XNA", "YUM")
 _ABBREVIATIONS = {name: abbreviation for abbreviation, name in STATES.items()}
 
 
@@ -108,10 +97,11 @@ STYLES: dict[str, Style] = {
 }
 
 
-def _airport(code: str) -> Airport:
+def _place(code: str) -> tuple[Value, ...]:
+    """Number, code, city and state of an airport."""
     airport = airport_of(code)
     assert airport is not None
-    return airport
+    return int(airport_numbers()[code]), *airport
 
 
 @st.composite
@@ -121,16 +111,11 @@ def flights(draw: st.DrawFn) -> Named:
     carrier: Carrier = draw(
         st.sampled_from([c for c in CARRIER_BY_NUMBER.values() if c.first <= day.year <= c.last])
     )
-    ends = draw(st.lists(st.sampled_from(list(_NUMBERS)), min_size=2, max_size=2, unique=True))
-    origin, destination = map(_airport, ends)
+    ends = draw(st.lists(st.sampled_from(_CODES), min_size=2, max_size=2, unique=True))
     fate = draw(st.sampled_from(("arrived", "diverted", "cancelled", "left and cancelled")))
     clocks = st.sampled_from(("0001", "0517", "0811", "1436", "2359", "2400"))
     values: list[Value] = [day.year, day.isoweekday(), day.isoformat(), carrier.number]
-    values += [
-        draw(st.integers(1, 9999)),
-        *(_NUMBERS[ends[0]], *origin),
-        *(_NUMBERS[ends[1]], *destination),
-    ]
+    values += [draw(st.integers(1, 9999)), *_place(ends[0]), *_place(ends[1])]
     values += [None, None] if fate == "cancelled" else [draw(clocks), draw(st.integers(-99, 2000))]
     values += [draw(clocks), draw(st.integers(-99, 2000))] if fate == "arrived" else [None, None]
     values += [int("cancelled" in fate), draw(st.integers(1, 900)) if fate == "arrived" else None]
