@@ -95,7 +95,6 @@ class Connection(HttpToolsProtocol):
         self.since, self.deadline = 0.0, NEVER
         self.received_bytes = self.kept_bytes = self._body_bytes = 0
         self.is_ending = self._has_said_all = self._is_kept_on_disk = False
-        self._ignored_bytes = IGNORED_BYTES  # how many more are read while it is ending
         self._behind = self._last = b""  # behind the request in hand; the last bytes of a head
 
     # --- receiving ---------------------------------------------------------------------------
@@ -137,7 +136,6 @@ class Connection(HttpToolsProtocol):
                 self._feed(data if end == len(data) else data[:end])
                 data = data[end:]
         except Refused as refused:
-            self._ignored_bytes = max(IGNORED_BYTES, min(self._body_bytes, MAX_IGNORED_BODY_BYTES))
             self.refuse(refused.status, str(refused), **refused.more)
         else:
             if data:
@@ -300,7 +298,6 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.waits_for == BODY:
-            self._ignored_bytes = max(IGNORED_BYTES, min(self._body_bytes, MAX_IGNORED_BODY_BYTES))
             self._end()
         elif not self.flow.write_paused:
             self._wait_for_head()
@@ -362,6 +359,8 @@ class Connection(HttpToolsProtocol):
         if self.is_ending or self.transport.is_closing():
             return
         self.is_ending = True
+        # How many more bytes are read:
+        self._ignored_bytes = max(IGNORED_BYTES, min(self._body_bytes, MAX_IGNORED_BODY_BYTES))
         if not self.flow.write_paused:
             self.deadline = time.monotonic() + LINGER_S
         if self._has_said_all:
