@@ -1,6 +1,7 @@
 """What a file lacks is derived, and what cannot be, is a bad row that says so."""
 
-from collections.abc import Generator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 
 import pytest
 
@@ -10,9 +11,8 @@ from backend.sources.cells import LOOSE, STORED
 from backend.sources.deriving import Deriver
 from backend.sources.kinds import reading_of
 from backend.sources.records import RecordBatch
-from backend.sources.source import RawRows, Source, Unusable
+from backend.sources.source import RawRows, Unusable, Validator
 from tests.cases import each_of
-from tests.sources import samples
 from tests.sources.samples import CANCELLED, FLOWN
 
 EXPO = {
@@ -33,37 +33,26 @@ EXPO = {
 }
 
 
-class Derived(Source):
-    """A source of rows in memory, which are read as a file with these titles is."""
+def ledger(code: str) -> Airport | None:
+    return Airport("XQX", "Nowhere, TX", "Texas") if code == "XQX" else None
 
-    label = "rows"
 
-    def __init__(self, *rows: Mapping[str, object], order: str | None = None) -> None:
-        self._rows = rows
-        self._titles = tuple(rows[0])
-        reading = reading_of(self._titles)
-        dialect = STORED if reading.kind.is_of_ledger else LOOSE
-        self.deriver = Deriver(reading, order, self._ledger, dialect)
-
-    @staticmethod
-    def _ledger(code: str) -> Airport | None:
-        return Airport("XQX", "Nowhere, TX", "Texas") if code == "XQX" else None
-
-    def rows(self) -> Generator[RawRows, None, None]:
-        columns = [[row[title] for row in self._rows] for title in self._titles]
-        batch = RecordBatch(dict(enumerate(columns)), range(1, 1 + len(self._rows)))
-        yield self.deriver.raw_rows(batch, "rows, row")
-
-    def progress(self) -> float:
-        return 1.0
+def derived(*rows: Mapping[str, object]) -> tuple[RawRows, Counter[str]]:
+    """The rows, read as a file with their titles is, and what was emptied."""
+    titles = tuple(rows[0])
+    reading = reading_of(titles)
+    deriver = Deriver(reading, None, ledger, STORED if reading.kind.is_of_ledger else LOOSE)
+    columns = {place: [row[title] for row in rows] for place, title in enumerate(titles)}
+    batch = RecordBatch(columns, range(1, 1 + len(rows)))
+    return deriver.raw_rows(batch, "rows, row"), deriver.emptied
 
 
 def read(*rows: Mapping[str, object]) -> tuple[list[dict[str, Value]], list[str], dict[str, int]]:
     """The flights in the rows, what is wrong with the others, and what was emptied."""
-    source = Derived(*rows)
-    flights, bad = samples.read(source)
-    named = [dict(zip(FIELD_NAMES, flight, strict=True)) for flight in flights]
-    return named, [str(problem) for problem in bad], dict(source.deriver.emptied)
+    raw, emptied = derived(*rows)
+    columns, bad = Validator().judge(raw)
+    named = [dict(zip(FIELD_NAMES, flight, strict=True)) for flight in zip(*columns, strict=True)]
+    return named, [str(problem) for problem in bad], dict(emptied)
 
 
 def value(field: str, row: Mapping[str, object]) -> Value:
@@ -80,8 +69,8 @@ def test_a_flight_of_the_data_expo_gets_all_that_can_be_derived() -> None:
 
 
 def test_no_rows_are_no_flights() -> None:
-    source = Derived(EXPO)
-    raw = source.deriver.raw_rows(RecordBatch({n: [] for n in range(len(EXPO))}, []))
+    deriver = Deriver(reading_of(tuple(EXPO)), None, ledger)
+    raw = deriver.raw_rows(RecordBatch({n: [] for n in range(len(EXPO))}, []))
     assert list(map(len, raw.columns)) == [0] * len(FIELD_NAMES)
 
 
@@ -159,8 +148,8 @@ def test_a_day_that_no_calendar_has_is_a_bad_row() -> None:
 
 
 def test_the_value_of_a_bad_row_is_shown_without_quotes() -> None:
-    source = Derived(EXPO | {"Month": "Mai"}, EXPO | {"FlightNum": "abc"})
-    _, bad = samples.read(source)
+    raw, _ = derived(EXPO | {"Month": "Mai"}, EXPO | {"FlightNum": "abc"})
+    _, bad = Validator().judge(raw)
     assert [problem.described()["value"] for problem in bad] == ["3 Mai 2008", "abc"]
 
 
