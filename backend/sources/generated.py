@@ -17,6 +17,7 @@ from backend.chain.fields import FIELD_NAMES, LAST_YEAR
 from backend.sources.network import DAY_MINUTES, Leg, by_departure, schedule
 from backend.sources.source import BATCH_ROWS, RawRows, Source
 
+FIRST_DAY = date(2015, 1, 1)
 SHARE_ON_SATURDAY = 0.9  # the thinnest day of the week
 SATURDAY = 6
 
@@ -51,7 +52,7 @@ _EN_ROUTE = [first + second - 18 for first in range(15) for second in range(15)]
 
 
 class Generated(Source):
-    """Makes `flights` flights from `first_day` on, `flights_per_day` on most days.
+    """Makes `flights` flights from `FIRST_DAY` on, `flights_per_day` on most days.
 
     Raises InvalidInput for a number out of range, or if the flights do not fit into the years
     before 2200.
@@ -60,20 +61,13 @@ class Generated(Source):
     label = "generated flights"
     is_made_up = True
 
-    def __init__(
-        self,
-        flights: int,
-        seed: int = 1,
-        first_day: date = date(2015, 1, 1),
-        flights_per_day: int = 20_000,
-    ) -> None:
+    def __init__(self, flights: int, seed: int = 1, flights_per_day: int = 20_000) -> None:
         if flights < 0:
             raise InvalidInput("flights", flights, "must not be negative")
         self._flights, self._seed, self._per_day = flights, seed, flights_per_day
-        self._first_day = first_day
         self._made = 0
         days = math.ceil(flights / int(flights_per_day * SHARE_ON_SATURDAY))
-        if days > (date(LAST_YEAR, 12, 31) - self._first_day).days:
+        if days > (date(LAST_YEAR, 12, 31) - FIRST_DAY).days:
             reason = f"do not fit into the years to {LAST_YEAR}; give fewer"
             raise InvalidInput("flights", flights, reason)
 
@@ -107,7 +101,7 @@ class Generated(Source):
                 legs = by_departure(self._random("saturday").sample(every_day, count))
             return legs, _fixed(legs)
 
-        day = self._first_day
+        day = FIRST_DAY
         while True:
             legs, fixed = plan(day.isoweekday() == SATURDAY)
             columns = fixed | _flown(legs, day, self._random(day.isoformat()))
