@@ -23,7 +23,7 @@ from backend.storage.layout import MARK_NAME, is_backup
 from backend.storage.receipt_store import Receipts
 from backend.storage.tokens import Tokens
 from backend.trust.log.log_checks import check_log
-from backend.verify.chain_check import checked, joined, mapping, nothing, stretches_of
+from backend.verify.chain_check import checked, joined, mapping, stretches_of
 from backend.verify.folder_check import require_chain, require_one_ledger
 from backend.verify.folder_files import unusable
 
@@ -96,7 +96,7 @@ def _verify_blocks(
     """Check blocks, and the index if it is given, which needs all blocks."""
     stretches = list(stretches_of(store, heights[-1], heights[0]))
     processes = min(processes, len(stretches))
-    summand = index.expected.sum if index else nothing
+    summand = index.expected.sum if index else None
     with mapping(processes) as each:
         results = each(partial(checked, folder, summand), stretches)
         examined = _examined(index, store)  # while other processes check blocks

@@ -42,12 +42,10 @@ TWO_READINGS = f"two readings of it differ; check the disk, and run `{COMMAND} v
 class Stretch:
     """Adjacent blocks to be checked.
 
-    first: the height of the first block. count: how many there are. below: the chain up to there,
-    None for genesis. end: where the block below ends.
+    below: the chain up to there, None for genesis. end: where the block below ends.
     """
 
-    first: int
-    count: int
+    heights: range
     below: ChainState | None
     end: End
 
@@ -87,19 +85,14 @@ def stretches_of(store: BlockStore, height: int, first: int = 0) -> Iterator[Str
             if at > first:
                 return
             raise
-        yield Stretch(at, min(BLOCKS_AT_ONCE, height + 1 - at), below, end)
+        yield Stretch(range(at, min(at + BLOCKS_AT_ONCE, height + 1)), below, end)
 
 
 # --- checking --------------------------------------------------------------------------------
 
 
-def nothing(block: Block, columns: Columns) -> int:  # noqa: ARG001
-    """Return a summand for checks that need no sum."""
-    return 0
-
-
-def checked(folder: Path, summand: Summand, stretch: Stretch) -> Checked:
-    """Check every block of a stretch.
+def checked(folder: Path, summand: Summand | None, stretch: Stretch) -> Checked:
+    """Check every block of a stretch. summand: None where no sum is needed.
 
     Raises DamagedBlock, RuleViolation or Damage naming the first block that is wrong.
     """
@@ -109,7 +102,7 @@ def checked(folder: Path, summand: Summand, stretch: Stretch) -> Checked:
             below = state or _before_genesis(block)
             columns = check(block, below)
             _compare_place(place, block)
-            total += summand(block, columns)
+            total += summand(block, columns) if summand else 0
             state, end = below.applied(block), (place.file, place.end)
     assert state is not None
     return Checked(state, end, total)
@@ -127,10 +120,9 @@ def _blocks(store: BlockStore, stretch: Stretch) -> Iterator[tuple[Place, Block]
 
     Raises Damage if frames do not follow each other without a gap.
     """
-    at, end = stretch.first, stretch.end
-    after = stretch.first + stretch.count
-    while at < after:
-        run = store.frames(at, after - at)
+    at, end = stretch.heights.start, stretch.end
+    while at < stretch.heights.stop:
+        run = store.frames(at, stretch.heights.stop - at)
         if not run:
             raise DamagedBlock(at, "the chain was cut while it was read")
         for place, frame in run:
@@ -218,10 +210,10 @@ def joined(
     state, end, total = stretches[0].below, stretches[0].end, 0
     for stretch in stretches:
         if (stretch.below, stretch.end) != (state, end):
-            raise DamagedBlock(stretch.first - 1, TWO_READINGS)
+            raise DamagedBlock(stretch.heights.start - 1, TWO_READINGS)
         checked_stretch = next(results)
         state, end, total = checked_stretch.state, checked_stretch.end, total + checked_stretch.sum
-        for at in range(stretch.first, stretch.first + stretch.count):
+        for at in stretch.heights:
             progress(at + 1, height + 1)
     assert state is not None
     if state.height != height:

@@ -29,7 +29,6 @@ from backend.verify.chain_check import (
     Stretch,
     checked,
     joined,
-    nothing,
     stretches_of,
 )
 from tests.index.tampering import (
@@ -365,11 +364,11 @@ def test_stretches_that_do_not_meet_name_the_block_where_they_should(
         assert below is not None
         stretches[1] = replace(stretches[1], below=replace(below, **changed))
         with damage_named(1, "two readings"):
-            joined(stretches, map(partial(checked, good, nothing), stretches), TIP, print)
+            joined(stretches, map(partial(checked, good, None), stretches), TIP, print)
 
 
 def test_blocks_that_could_not_be_read_at_first_are_not_passed_over(good: Path) -> None:
     with closing(BlockStore(good)) as store:
         stretches = list(stretches_of(store, TIP))[:-1]
         with damage_named(4, "two readings"):
-            joined(stretches, map(partial(checked, good, nothing), stretches), TIP, print)
+            joined(stretches, map(partial(checked, good, None), stretches), TIP, print)
