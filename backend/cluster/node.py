@@ -5,7 +5,6 @@ by `miner.json` that it is alive. Whatever fails ends the process; whoever start
 again, and the engine replays what is missing.
 """
 
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -60,15 +59,11 @@ class Node:
         self._numbers = MinerNumbers()
         self._end = BlockAppender(settings, self._membership, report)
         self._engine = Engine(home)
-        self._abci = home / ABCI_SOCKET
         self._mempool = Mempool(settings, self._end.receipts.own_mined, report)
-        index = self._identity.index
-        self._own_flights = OwnFlights(settings.folder, index, self._mempool, report)
         self._outbox: Outbox | None = None
         self._failures: list[Exception] = []
         self._is_stopping = False
         self._status: node_status.ClusterStatus | None = None  # the newest that was written
-        self._pause = threading.Event()  # never set
         self._troubles: defaultdict[str, Trouble] = defaultdict(partial(Trouble, report))
         self._mined_below_tip = 0  # own flights in blocks below the newest one
 
@@ -103,8 +98,9 @@ class Node:
         own = self._identity.index
         reached = self._end.open(own, self._home)
         refusal = Admission(self._home, self._membership, self._report).refusal
+        compare = OwnFlights(self._settings.folder, own, self._mempool, self._report).compare
         application = Application(
-            self._end, self._membership, reached, self._appended, refusal, self._own_flights.compare
+            self._end, self._membership, reached, self._appended, refusal, compare
         )
         if own is not None:
             mined, interval_s = partial(application.mined, own), self._membership.interval_s
@@ -115,10 +111,11 @@ class Node:
     def _serve(self, application: Application) -> None:
         """Answer the engine until `stop`, and start it again whenever it stands still."""
         watcher = Watcher(self._engine, self._membership, self._identity)
+        abci = self._home / ABCI_SOCKET
         bring_up_to_date(self._home, self._report)
         require_sound(self._home, self._membership, self._identity, application.engine_height)
         while not (self._is_stopping or self._failures):
-            server = SocketServer(self._abci, application.handle, self._failures.append)
+            server = SocketServer(abci, application.handle, self._failures.append)
             try:
                 self._engine.start()
                 server.start()
@@ -158,7 +155,7 @@ class Node:
                 self._patiently(
                     "trim the mempool", partial(self._mempool.trim, self._mined_below_tip)
                 )
-            self._pause.wait(POLL_S)
+            time.sleep(POLL_S)
 
     def _rebuild_index(self, watcher: Watcher, application: Application) -> None:
         with application.paused():
@@ -197,7 +194,7 @@ class Node:
             raise
         except (TryLater, DamagedMempool) as error:
             self._troubles[what].is_there(f"cannot {what} now: {error}")
-            self._pause.wait(RETRY_S)
+            time.sleep(RETRY_S)
 
     def _believable(self, part: Accepted, earliest_ms: int) -> Accepted:
         """Return a part with a time of acceptance that the cluster believes; report a new one."""
