@@ -386,40 +386,30 @@ def test_a_state_that_others_spell_otherwise_is_stored_as_the_file_has_it(tmp_pa
 HOURS = [str(hour) for hour in range(14, 23)]
 MORNING = [f"{hour}:{minute}" for hour in range(5, 13) for minute in (10, 35)]
 NIGHT = ["1:05", "2:59", "3:10", "4:00", *MORNING]
-
-
 EVENING = ["9:20", "10:05", "12:59"]
+TIMES = ("DEP_TIME", "ARR_TIME", "DEP_DELAY", "ARR_DELAY")
+Columns = tuple[Sequence[object], ...]  # below these titles
 
 
 @each_of(
-    ("times", "arrivals", "delays", "late", "reason"),
+    ("columns", "reason"),
     [
-        (["8.0", "NA", *HOURS], ["2211", "", "NA"], (1, 2), (3,), "'8.0', which may be whole ho"),
-        ([*HOURS, "1"], [*HOURS, "3"], (1,), (3,), "which may be whole hours; write times"),
-        (NIGHT, EVENING, (1, 2), (3,), "times such as '4:00', which may be 12-hour times"),
-        (NIGHT, ["11:02", "noon", "1310"], (1, 2), (3,), "times without AM or PM"),
-        ([f"0{NIGHT[0]}:00", *NIGHT[1:]], ["1:15:00", ""], (1, 2), (3,), "times without AM or PM"),
+        ((["8.0", "NA", *HOURS], ["2211", "", "NA"], (1, 2), (3,)), "'8.0', which may be whole ho"),
+        (([*HOURS, "1"], [*HOURS, "3"], (1,), (3,)), "which may be whole hours; write times"),
+        ((NIGHT, EVENING, (1, 2), (3,)), "times such as '4:00', which may be 12-hour times"),
+        ((NIGHT, ["11:02", "noon", "1310"], (1, 2), (3,)), "times without AM or PM"),
         (
-            ("811",),
-            ("930",),
-            (60, -120, 480, "", 540, 0, "-600.00"),
-            (0, 3600, "", 61),
-            "may be secon",
+            ([f"0{NIGHT[0]}:00", *NIGHT[1:]], ["1:15:00", ""], (1, 2), (3,)),
+            "times without AM or PM",
         ),
+        ((["811"], ["930"], (60, -120, 480, "", 540, 0, "-600.00"), (0, 3600, "", 61)), "may be s"),
     ],
 )
-def test_columns_in_another_unit_are_refused(
-    tmp_path: Path,
-    times: Sequence[str],
-    arrivals: Sequence[str],
-    delays: Sequence[object],
-    late: Sequence[object],
-    reason: str,
-) -> None:
-    zeros = dict.fromkeys(("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY"), "0")
+def test_columns_in_another_unit_are_refused(tmp_path: Path, columns: Columns, reason: str) -> None:
+    zeros = dict.fromkeys(TIMES, "0")
     for first in ([], [CANCELLED] * 1200, [CANCELLED | zeros] * 1200):  # as a database sorts them
         with pytest.raises(InvalidInput, match=reason):
-            read(open_source(timed(tmp_path, times, arrivals, delays, late, first)))
+            read(open_source(timed(tmp_path, columns, first)))
 
 
 def test_clocks_that_are_sorted_tell_further_down_that_they_may_lack_am_or_pm(
@@ -447,7 +437,7 @@ def test_diverted_flights_that_come_first_are_compared_with_all_others(
 
 
 @each_of(
-    ("times", "arrivals", "delays", "late"),
+    "columns",
     [
         (HOURS, ["2211"], (60, -120, 480, 540, 0), (-14,)),  # too few to tell
         (["0005", *HOURS], ["2211"], (60, -120, 480, 540, 61), (-60,)),
@@ -460,14 +450,8 @@ def test_diverted_flights_that_come_first_are_compared_with_all_others(
         (["811"], ["930"], (60, -120, 480, "", 540, 0, "-600.00"), (0, 60, 7, -8)),
     ],
 )
-def test_columns_in_their_own_unit_are_read(
-    tmp_path: Path,
-    times: Sequence[str],
-    arrivals: Sequence[str],
-    delays: Sequence[object],
-    late: Sequence[object],
-) -> None:
-    assert read(open_source(timed(tmp_path, times, arrivals, delays, late)))[1] == []
+def test_columns_in_their_own_unit_are_read(tmp_path: Path, columns: Columns) -> None:
+    assert read(open_source(timed(tmp_path, columns)))[1] == []
 
 
 @each_of(
@@ -493,17 +477,11 @@ def test_times_up_to_24_are_minutes_if_the_arrivals_say_so(
             open_source(path)
 
 
-def timed(
-    folder: Path,
-    times: Sequence[str],
-    arrivals: Sequence[str],
-    delays: Sequence[object],
-    late: Sequence[object],
-    first: Sequence[dict[str, str]] = (),
-) -> Path:
-    columns = {"DEP_TIME": times, "ARR_TIME": arrivals, "DEP_DELAY": delays, "ARR_DELAY": late}
+def timed(folder: Path, columns: Columns, first: Sequence[dict[str, str]] = ()) -> Path:
+    """A file of flights with these times and delays, below other ones."""
     rows = [
-        FLOWN | {name: str(cells[n % len(cells)]) for name, cells in columns.items()}
-        for n in range(len(times) * len(delays))
+        FLOWN
+        | {name: str(cells[n % len(cells)]) for name, cells in zip(TIMES, columns, strict=True)}
+        for n in range(len(columns[0]) * len(columns[2]))
     ]
     return written(folder, csv_text([*first, *rows]))
