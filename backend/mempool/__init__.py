@@ -32,6 +32,7 @@ What happens to the files, what notices it, and what becomes of it:
     log or shared memory gone      their inodes, before each write: rebuilt from what is open
     of another ledger, or the log  its genesis hash: refused, and nothing is changed
     last release was here again    its files stand beside ours: refused until a person chooses
+    a link in place of the file    its log would be where that leads, and not be synced: refused
     acknowledged.dat gone          rebuilt from the store, and said; of another ledger: refused
     cannot be read now             refused until it can
     killed while it is rebuilt     the next process goes on; the old file is kept all the while

@@ -144,6 +144,12 @@ class Store:
         if self._connection is not None and inode != self._inode:
             self.close()
         if self._connection is None:
+            if self.path.is_symlink():
+                raise DamagedMempool(
+                    f"{self.path} is a link, and SQLite would keep its log where that leads, which "
+                    "nobody syncs. Nothing is accepted or mined: put the file itself here, with "
+                    "the -wal beside it; the whole folder may be a link"
+                )
             if self.path.with_name(database.NEW_NAME).exists():
                 raise NeedsRepair(f"{self.path} is being rebuilt")
             if inode:

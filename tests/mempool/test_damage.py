@@ -248,6 +248,22 @@ def test_a_file_of_another_format_is_refused_and_not_changed(house: House) -> No
     assert house.lost() == {}
 
 
+def test_a_file_that_is_a_link_is_refused_and_not_changed(house: House) -> None:
+    """SQLite would have its log where the link leads, and we would sync another one."""
+    batches_written(house)
+    elsewhere = house.folder / "elsewhere.sqlite"
+    house.path.rename(elsewhere)
+    house.path.symlink_to(elsewhere)
+    mempool = house.mempool()
+    for _ in range(2):
+        for ask in (mempool.pending_count, mempool.repair, lambda: accept_in(mempool, [NEW], T)):
+            with pytest.raises(DamagedMempool, match=r"mempool\.sqlite is a link"):
+                ask()
+        elsewhere.unlink(missing_ok=True)  # its disk is away
+    assert house.path.is_symlink()
+    assert house.lost() == {}
+
+
 def test_a_file_that_was_made_before_block_0_gets_its_name(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
