@@ -94,6 +94,9 @@ def test_a_server_that_is_too_slow_is_asked_again_and_not_for_ever(
     with pytest.raises(DownloadFailed, match="less than 1,000 bytes a second; the part that came"):
         fetch(bts, tmp_path)
     assert all(place for _, place in bts.asked[3:])
+    bts.faults.extend([server.dripping, server.busy] * 2)
+    with pytest.raises(DownloadFailed, match="the part that came is kept"):
+        fetch(bts, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -185,8 +185,9 @@ class Downloader:
             try:
                 return attempt()
             except (HTTPError, ValueError) as error:  # the latter of a length below zero
-                if size() > held and not isinstance(error, _TooSlow):
-                    retries, held = self._retries, size()
+                if size() > held:
+                    held = size()
+                    retries = retries if isinstance(error, _TooSlow) else self._retries
                 response = error.response if isinstance(error, _Busy) else None
                 reason = f"{url} cannot be read: {getattr(error, 'reason', error)}"
                 try:
