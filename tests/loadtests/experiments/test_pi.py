@@ -567,7 +567,7 @@ def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "ASKED_SHARE", 1e-5)
     for name, value in (("CUSTOMERS", (4,)), ("CLOSED_S", 0.5)):
         monkeypatch.setattr(pi_closed, name, value)
-    plan = {Load(ELSEWHERE, STEADY, 0.5, 1, arrivals=75): 1.0}
+    plan = {Load(ELSEWHERE, STEADY, 0.2, 1, arrivals=75): 1.0}
     monkeypatch.setattr(measuring, "planned", lambda run: plan)
 
 
@@ -637,7 +637,7 @@ def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_p
     assert (closed.line.customers, closed.line.servers) == (4, facts.workers)
     assert 0 < closed.line.network_s < closed.line.service_time_s == run.service_time_s
     assert run.delay_s == closed.line.network_s
-    assert run.rate_per_s == pytest.approx(0.5 * closed.throughput_per_s.estimate)  # half of L
+    assert run.rate_per_s == pytest.approx(0.2 * closed.throughput_per_s.estimate)  # a fifth of L
     metrics = {metric["name"]: metric["value"] for metric in results.summary()["metrics"]}
     assert "response_time_p99[closed-rankings-4]" in metrics  # not of all numbers of customers
     assert metrics["throughput[rankings,4]"] == closed.throughput_per_s.estimate
