@@ -7,11 +7,9 @@ import pytest
 
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
-from loadtests.generation.run import Generator
 from loadtests.lab import generator_check
 from loadtests.lab.report import drawing
 from loadtests.lab.report.drawing import Axis, Series
-from tests.loadtests.experiments import plain_generator
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -29,7 +27,7 @@ def plain_drawings() -> Iterator[None]:
 
 @pytest.fixture(scope="package", autouse=True)
 def quiet_machine() -> Iterator[None]:
-    """No run is rejected for what else the machine does that tests run on, or waits for Locust.
+    """No run is rejected for what else the machine does that tests run on.
 
     The load generator is not checked before each experiment; `lab/test_generator_check` is.
     """
@@ -41,9 +39,6 @@ def quiet_machine() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generator_check, "check", lambda run: None)
         patch.setattr(generation_run, "judge", judged)
-        patch.setattr(Generator, "open", plain_generator.open_run)
-        patch.setattr(Generator, "closed", plain_generator.closed_run)
-        patch.setattr(Generator, "interactions", plain_generator.interactions)
         yield
 
 
