@@ -238,7 +238,7 @@ def strangers(world: World, chance: random.Random) -> Iterator[list[Host]]:
     assert output.read_bytes() == b"", "a node speaks to strangers"
     for host, log in logs.items():
         assert b"stood still" not in log.read_bytes()[begun[host] :], f"{host.name} starts again"
-        assert b"is no member of this cluster" in log.read_bytes()[begun[host] :]
+        assert b"is not a member of this cluster" in log.read_bytes()[begun[host] :]
 
 
 @contextmanager
