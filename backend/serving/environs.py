@@ -81,7 +81,7 @@ async def receive_body(receive: Receive, body: IO[bytes]) -> None:
 
 
 def environ_of(scope: Scope) -> Environ:
-    """Return the environ of a request.
+    """Return the environ of a request. Its scheme is https where a proxy says that it took it so.
 
     Fields with an underscore in their name are left out: nobody could tell them from those with a
     hyphen.
@@ -101,6 +101,8 @@ def environ_of(scope: Scope) -> Environ:
         if variable := _variable(name):
             text = value.decode("latin-1")
             environ[variable] = f"{environ[variable]},{text}" if variable in environ else text
+    if environ.get("HTTP_X_FORWARDED_PROTO") == "https":
+        environ["wsgi.url_scheme"] = "https"
     return environ
 
 

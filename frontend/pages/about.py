@@ -38,16 +38,17 @@ def _api() -> dict[str, Any]:
     """Return the address at which this visitor reaches the service, and whether by a proxy."""
     visited = urlsplit(f"//{request.host}").hostname or ""
     is_proxied = "X-Forwarded-For" in request.headers
-    return {"api": api_for(settings, visited, is_proxied=is_proxied), "is_proxied": is_proxied}
+    behind_nginx = f"{request.scheme}://{for_url(visited)}:{PORT_BEHIND_NGINX}"
+    api = behind_nginx if is_proxied else api_for(settings, visited)
+    return {"api": api, "is_proxied": is_proxied}
 
 
-def api_for(settings: Settings, visited: str, *, is_proxied: bool) -> str | None:
+def api_for(settings: Settings, visited: str) -> str | None:
     """Return the service's address for a visitor who reached this frontend at host `visited`.
 
-    None if the service listens on its own machine only, and that is not where the visitor is.
+    None if the service listens on its own machine only, and that is not where the visitor is. No
+    proxy is in front of either.
     """
-    if is_proxied:
-        return f"http://{for_url(visited)}:{PORT_BEHIND_NGINX}"
     service = urlsplit(settings.backend_url)
     host = settings.backend_host or service.hostname or ""
     if host in EVERYWHERE or (is_loopback(host) and is_loopback(visited)):

@@ -23,6 +23,7 @@ from tests.http_servers import served_in_a_thread
 PREFIX = "/flights"
 ADDRESS = re.compile(r'[\s:]([a-z][a-z-]*)="(/[^"]*)"')
 COPIED = re.compile(r"""(?:<pre data-copy>curl '|read_csv\(")http://[^/]+(/[^'"]+)""")
+COMMAND = re.compile(r"curl [^<]*?(https?)://")
 NO_ADDRESS = {"d", "value", "content"}  # of a path in SVG, and what was typed
 SAME_KIND = re.compile(r"\d+|[A-Z]{3}$|\?.*")
 
@@ -90,6 +91,13 @@ def test_the_prefix_is_a_path_or_nothing(sites: dict[str, Site]) -> None:
     page = requests.get(url, headers={"X-Forwarded-Prefix": "/one/two/"}, timeout=20)
     assert "/one/two/blocks.csv" in addresses_in(page.text)
     assert "X-Forwarded-Prefix" in page.headers["Vary"]
+
+
+def test_commands_to_copy_ask_by_https_where_a_proxy_takes_that(sites: dict[str, Site]) -> None:
+    site, headers = sites["many"], {"X-Forwarded-Proto": "https"}
+    for address in (f"{site.url}/blocks/4", f"{site.service.url}/docs"):
+        page = requests.get(address, headers=headers, timeout=20)
+        assert {*COMMAND.findall(unescape(page.text))} == {"https"}, address
 
 
 def test_scripts_find_what_they_ask_for_below_the_path(

@@ -10,6 +10,7 @@ from frontend.app import create_app
 from frontend.field_labels import TEXTS
 from frontend.pages.about import PORT_BEHIND_NGINX, api_for
 from frontend.settings import Settings, from_environment
+from tests.cases import each_of
 from tests.test_deploy import NGINX
 
 
@@ -55,14 +56,17 @@ def test_the_address_of_the_api_is_one_that_the_visitor_can_reach(
     environment: dict[str, str], visited: str, expected: str | None
 ) -> None:
     settings = from_environment(environment)
-    assert api_for(settings, visited, is_proxied=False) == expected
+    assert api_for(settings, visited) == expected
 
 
-def test_behind_nginx_the_api_is_at_the_port_that_nginx_has_for_it() -> None:
+@each_of("scheme", ["http", "https"])
+def test_behind_nginx_the_api_is_at_the_port_that_nginx_has_for_it(
+    lonely_pages: FlaskClient, scheme: str
+) -> None:
     assert f"listen {PORT_BEHIND_NGINX} " in NGINX
-    assert (
-        api_for(Settings(), "pi.local", is_proxied=True) == f"http://pi.local:{PORT_BEHIND_NGINX}"
-    )
+    base, proxied = f"{scheme}://localhost", {"X-Forwarded-For": "10.1.1.9"}
+    twin = lonely_pages.get("/about.json", base_url=base, headers=proxied)
+    assert twin.get_json()["api"] == f"{base}:{PORT_BEHIND_NGINX}"
 
 
 def test_who_cannot_reach_the_api_is_told_how_to_open_it() -> None:
