@@ -9,6 +9,7 @@ import { inWords } from "./page.js";
 const LONGEST_WAIT_S = 60;
 const ANSWER_WITHIN_S = 15;
 const QUIET_S = 60;
+const AWAY = new Set([429, 502, 503, 504]); // also what a proxy answers while the pages are away
 
 const live = document.querySelector("[data-live]");
 const pause = document.querySelector("[data-pause]");
@@ -132,7 +133,7 @@ async function comeBack() {
     await wait(Math.min(2 * 1.5 ** failures, LONGEST_WAIT_S));
     while (resting()) await wait(LONGEST_WAIT_S);
     const answer = await fetch(location.href, { method: "HEAD" }).catch(() => null);
-    if (answer && answer.status !== 503) return location.reload();
+    if (answer && !AWAY.has(answer.status)) return location.reload();
   }
 }
 

@@ -14,6 +14,7 @@ from tests.browser.visits import Visitor
 from tests.http_servers import served_in_a_thread
 
 EXPECTED = "status of 503"  # what a browser writes on the console then
+OF_A_PROXY = "status of 502"  # if the pages are away, too
 STEP_MS = 10_000
 STEPS = 12  # two minutes
 
@@ -37,7 +38,7 @@ def test_pages_say_that_it_is_away_and_come_back_by_themselves(
         served_in_a_thread(create_app(Settings(backend_url=service.url))) as url,
     ):
         site = Site(url, service, {})
-        waiting, coming = visit(site, EXPECTED), visit(site, EXPECTED)
+        waiting, coming = visit(site, EXPECTED), visit(site, EXPECTED, OF_A_PROXY)
         for visitor in (waiting, coming):
             visitor.context.clock.install()
         home = waiting.open("/")
@@ -46,6 +47,10 @@ def test_pages_say_that_it_is_away_and_come_back_by_themselves(
         for address in WITHOUT_BACKEND:
             page = coming.open(address, 503)
             expect(page.locator("h1")).to_have_text("The ledger does not answer")
+        page.route("**", lambda route: route.fulfill(status=502))
+        assert asked_in_two_minutes(coming, page) > 0
+        page.unroute("**")
+        expect(page.locator("h1")).to_have_text("The ledger does not answer")
         live = home.locator("[data-live]")
         after_a_while(home, lambda: "does not answer" in live.inner_text())
         assert home.locator(".standing").inner_text().splitlines()[0] == standing
